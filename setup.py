@@ -1,0 +1,46 @@
+"""Builds the Cython core. Everything else is in pyproject.toml."""
+
+import os
+import sys
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+CORE = [
+    "text", "vocab", "merge", "frontier", "scanner", "special", "encoder", "stream", "decoder",
+]
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": False,
+    "wraparound": False,
+    "initializedcheck": False,
+    "cdivision": True,
+    "embedsignature": False,
+    "freethreading_compatible": True,
+}
+
+compile_args = [] if sys.platform == "win32" else ["-O3", "-fno-strict-aliasing"]
+link_args: list[str] = []
+sanitizers = os.environ.get("STREAMTOK_SANITIZE")  # e.g. "address,undefined"
+if sanitizers:
+    flags = ["-O1", "-g", "-fno-omit-frame-pointer", f"-fsanitize={sanitizers}"]
+    compile_args += [*flags, "-fno-sanitize-recover=undefined"]
+    link_args = [f"-fsanitize={sanitizers}"]
+
+setup(
+    ext_modules=cythonize(
+        [
+            Extension(
+                f"streamtok._core.{name}",
+                [f"streamtok/_core/{name}.pyx"],
+                depends=["streamtok/_core/native.h", "streamtok/_core/types.pxd"],
+                extra_compile_args=compile_args,
+                extra_link_args=link_args,
+            )
+            for name in CORE
+        ],
+        compiler_directives=DIRECTIVES,
+        show_all_warnings=False,
+    )
+)

@@ -1,0 +1,49 @@
+"""Pieces to ids: the whole-piece look-up, the cache of short pieces, long pieces in windows."""
+
+from streamtok._core.merge cimport Merger
+from streamtok._core.scanner cimport Scan, Scanner
+from streamtok._core.special cimport SpecialMatcher
+from streamtok._core.types cimport i64, u8, u32, u64
+from streamtok._core.vocab cimport TokenTable, Tokens
+
+cdef enum:
+    BATCH = 128             # pieces found, then encoded, at a time
+    CELL_IDS = 4            # ids that a cache cell holds
+
+cdef struct Cell:           # a short piece and its ids, half a cache line
+    u64 low                 # bytes 0 .. 7
+    u64 high                # bytes 8 .. 14; above them 4 bits of length and 4 bits of count
+    u32[CELL_IDS] ids
+
+cdef struct Work:           # everything mutable that one encoding thread needs
+    u32* out                # ids
+    size_t count
+    size_t capacity
+    Cell* cells
+    u64 cell_mask
+    size_t cells_used
+    size_t cells_limit
+    Merger merger
+    Merger scratch
+    u8* window              # the last full window of a long piece: endless runs repeat it
+    u32* window_ids
+    size_t window_count
+    size_t window_stable    # bytes of it that are final; 0: nothing remembered
+
+cdef class Workspace:
+    cdef Work c
+
+cdef class Encoder:
+    cdef readonly TokenTable table
+    cdef readonly Scanner scanner
+    cdef list _pool
+    cdef Workspace take(self)
+    cdef void give(self, Workspace workspace)
+
+cdef int reserve(Work* w, size_t more) except -1 nogil
+cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable, size_t end,
+                     bint final, Scan* s) except -1 nogil
+cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
+                     size_t* retry_at) except -1 nogil
+cdef object ids_to_list(TokenTable table, const u32* ids, size_t count)
+cdef object ids_to_array(const u32* ids, size_t count)

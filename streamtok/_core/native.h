@@ -1,0 +1,60 @@
+/* What Cython cannot say: unaligned loads, prefetch, 64 x 64 -> 128 bit products, atomic flags. */
+#ifndef STREAMTOK_NATIVE_H
+#define STREAMTOK_NATIVE_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(_MSC_VER)
+#include <intrin.h>
+#define ST_PREFETCH(p) _mm_prefetch((const char *)(p), 1)
+#else
+#define ST_PREFETCH(p) __builtin_prefetch(p)
+#endif
+
+static inline uint64_t st_load64(const uint8_t *p) {
+    uint64_t value;
+    memcpy(&value, p, 8);
+    return value;
+}
+
+/* The first n <= 8 bytes at p, little end first, the rest zero; reads nothing beyond p + n. */
+static inline uint64_t st_load_part(const uint8_t *p, size_t n) {
+    uint64_t value = 0;
+    memcpy(&value, p, n);
+    return value;
+}
+
+/* One multiplication folded: the mixing step of wyhash (Wang Yi, public domain). */
+static inline uint64_t st_mix(uint64_t a, uint64_t b) {
+#if defined(__SIZEOF_INT128__)
+    __uint128_t product = (__uint128_t)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+#elif defined(_MSC_VER) && defined(_M_X64)
+    uint64_t high, low = _umul128(a, b, &high);
+    return low ^ high;
+#else
+    uint64_t x = a * 0x9E3779B97F4A7C15ull ^ b;
+    x ^= x >> 32;
+    return x * 0xD6E8FEB86659FD93ull;
+#endif
+}
+
+/* Sets the flag and says whether it was set before. */
+static inline int st_enter(volatile char *flag) {
+#if defined(_MSC_VER)
+    return _InterlockedExchange8(flag, 1);
+#else
+    return __atomic_exchange_n(flag, 1, __ATOMIC_ACQUIRE);
+#endif
+}
+
+static inline void st_leave(volatile char *flag) {
+#if defined(_MSC_VER)
+    _InterlockedExchange8(flag, 0);
+#else
+    __atomic_store_n(flag, 0, __ATOMIC_RELEASE);
+#endif
+}
+
+#endif

@@ -1,0 +1,33 @@
+"""Finds pieces: a walk of the split pattern's DFA that can stop and go on at any byte."""
+
+from streamtok._core.types cimport i64, u8, u16, u32
+
+cdef struct Scan:           # where a walk stands; positions are relative to the caller's buffer
+    size_t start            # of the open piece
+    size_t accept           # end of the longest match so far; == start: none
+    size_t position         # of the next byte to look at
+    u32 state               # 1 at the start of a piece
+    bint committed          # `start` is not where the piece began: its tokens up to there are out
+
+cdef struct ScanTables:
+    const u16* ascii        # [n_states * 128]           next state << 1 | accept before it
+    const u16* classes      # [n_states * (n_classes + 1)], the last column is the end of input
+    const u16* pages        # [0x110000 >> 7] block of the code points
+    const u8* blocks        # [n_blocks * 128] class of the code point
+    u32 columns             # n_classes + 1
+    u32 surrogate           # class of a byte that is no UTF-8 (a lone surrogate to Python)
+    const u8* settled       # [n_states] whether the state accepts whatever comes next
+
+cdef inline void scan_begin(Scan* s, size_t start) noexcept nogil:
+    s.start = s.accept = s.position = start
+    s.state = 1
+    s.committed = False
+
+cdef size_t scan(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
+                 i64* ends, size_t room) noexcept nogil
+
+cdef class Scanner:
+    cdef ScanTables c
+    cdef object _owners
+    cdef readonly u32 n_states
+    cdef const ScanTables* tables(self) noexcept nogil

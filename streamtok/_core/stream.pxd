@@ -1,0 +1,37 @@
+"""The open end of a stream: bytes that wait, and where the walk over them stands."""
+
+from streamtok._core.encoder cimport Encoder
+from streamtok._core.scanner cimport Scan
+from streamtok._core.special cimport SpecialMatcher
+from streamtok._core.types cimport u8, u32, u64
+
+cdef struct Mark:           # all of a tail but its bytes; positions are relative to `bytes`
+    size_t size             # bytes held
+    size_t valid            # of these, known to be well-formed
+    size_t searched         # of these, known to begin no special token
+    Scan scan
+    Scan other              # the second hypothesis, see stream.pyx
+    bint has_other
+    size_t retry_at         # see encoder.commit_open
+    u64 offset              # place of bytes[0] in the stream
+    u64 bytes_in            # bytes that came in
+    u64 tokens_out          # ids that went out
+
+cdef enum Policy:           # what to do with bytes that are no UTF-8
+    REFUSE
+    REPAIR
+    KEEP
+
+cdef class Tail:
+    cdef Encoder encoder
+    cdef SpecialMatcher matcher
+    cdef readonly str errors
+    cdef Policy policy
+    cdef u8* bytes
+    cdef size_t capacity
+    cdef Mark mark
+    cdef char busy
+    cdef void clear(self)
+    cdef int restore(self, const Mark* before, bytes saved) except -1
+    cdef bint fits(self, const Scan* s, size_t size)
+    cdef object feed(self, object chunk, bint final, str into, object out, size_t limit)

@@ -1,0 +1,82 @@
+"""What callers may pass as text: str or bytes-like, as UTF-8 bytes, under one of three policies.
+
+strict: what is no UTF-8 raises. replace: exactly `bytes.decode("utf-8", "replace")`.
+surrogateescape: bytes that are no UTF-8 are kept as they are.
+"""
+
+from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
+
+POLICIES = ("strict", "replace", "surrogateescape")
+
+
+def check_policy(errors):
+    """ValueError unless `errors` is one of the three policies."""
+    if errors not in POLICIES:
+        raise ValueError(f"errors must be one of {', '.join(POLICIES)}, not {errors!r}")
+
+
+cdef int hold_bytes(Text* text, object data) except -1:
+    Py_INCREF(data)
+    text.owner = <void*>data
+    text.data = <const u8*>PyBytes_AS_STRING(data)
+    text.size = PyBytes_GET_SIZE(data)
+    return 0
+
+
+cdef int text_open(Text* text, object data, str errors) except -1:
+    """Borrow the UTF-8 bytes of `data` until `text_close`.
+
+    Raises TypeError, UnicodeEncodeError (lone surrogates in a str), UnicodeDecodeError (strict).
+    """
+    cdef Py_ssize_t size
+    cdef i32 why
+    cdef int length
+    cdef size_t valid
+    text.owner = NULL
+    text.has_view = False
+    if PyUnicode_Check(data):
+        if errors == "surrogateescape":
+            try:
+                text.data = <const u8*>PyUnicode_AsUTF8AndSize(data, &size)
+            except UnicodeEncodeError:
+                return hold_bytes(text, data.encode("utf-8", "surrogateescape"))
+        else:
+            text.data = <const u8*>PyUnicode_AsUTF8AndSize(data, &size)
+        text.size = size
+        return 0
+    if not PyObject_CheckBuffer(data):
+        raise TypeError(f"text must be str or bytes-like, not {type(data).__name__}")
+    PyObject_GetBuffer(data, &text.view, PyBUF_SIMPLE)
+    text.has_view = True
+    text.data = <const u8*>text.view.buf
+    text.size = text.view.len
+    if errors == "surrogateescape":
+        return 0
+    with nogil:
+        valid = valid_bytes(text.data, text.size, &why, &length)
+    if why == 0:
+        return 0
+    try:
+        if errors == "strict":
+            raise UnicodeDecodeError(
+                "utf-8", bytes(data), valid, valid + length, explain(text.data[valid], why)
+            )
+        return hold_bytes(text, bytes(data).decode("utf-8", "replace").encode())
+    finally:
+        PyBuffer_Release(&text.view)
+        text.has_view = False
+
+
+cdef void text_close(Text* text) noexcept:
+    if text.has_view:
+        PyBuffer_Release(&text.view)
+        text.has_view = False
+    Py_XDECREF(<PyObject*>text.owner)
+    text.owner = NULL
+
+
+cdef str explain(u8 byte, i32 why):
+    """The words of Python's own decoder."""
+    if why == INCOMPLETE:
+        return "unexpected end of data"
+    return "invalid start byte" if byte < 0xC2 or byte > 0xF4 else "invalid continuation byte"

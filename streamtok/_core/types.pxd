@@ -1,0 +1,22 @@
+"""Integer widths and C helpers, in one place."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+ctypedef uint8_t u8
+ctypedef uint16_t u16
+ctypedef uint32_t u32
+ctypedef uint64_t u64
+ctypedef int32_t i32
+ctypedef int64_t i64
+
+cdef extern from "native.h" nogil:
+    u64 st_load64(const u8* p) noexcept
+    u64 st_load_part(const u8* p, size_t n) noexcept
+    u64 st_mix(u64 a, u64 b) noexcept
+    void ST_PREFETCH(const void* p) noexcept
+    int st_enter(char* flag) noexcept
+    void st_leave(char* flag) noexcept
+
+cdef enum:
+    NONE = 0xFFFFFFFF       # "no token", "no pair", "no node"
+    SHORT_PIECE = 15        # longest piece that fits a 16-byte key together with its length

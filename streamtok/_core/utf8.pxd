@@ -1,0 +1,81 @@
+"""UTF-8, byte by byte: header-only, so that it is inlined everywhere."""
+
+from streamtok._core.types cimport i32, st_load64, u8, u32, u64
+
+cdef enum:
+    INVALID = -1        # the bytes here begin no character
+    INCOMPLETE = -2     # the bytes here may begin one, but the end was reached
+
+
+cdef inline i32 decode_one(const u8* p, size_t n, int* size) noexcept nogil:
+    """The code point at p[:n], n >= 1, and its size in bytes.
+
+    INVALID and INCOMPLETE give in `size` the bytes of the ill-formed part: the longest beginning of
+    a well-formed sequence, else one byte. That is what Python's decoder replaces by one U+FFFD
+    (Unicode 16, 3.9, "substitution of maximal subparts").
+    """
+    cdef u32 a = p[0], b, c, d
+    cdef u32 low = 0x80, high = 0xBF
+    size[0] = 1
+    if a < 0x80:
+        return <i32>a
+    if a < 0xC2 or a > 0xF4:
+        return INVALID
+    if n < 2:
+        return INCOMPLETE
+    b = p[1]
+    if a < 0xE0:
+        if b & 0xC0 != 0x80:
+            return INVALID
+        size[0] = 2
+        return <i32>(((a & 0x1F) << 6) | (b & 0x3F))
+    if a == 0xE0:
+        low = 0xA0
+    elif a == 0xED:
+        high = 0x9F         # no surrogates
+    elif a == 0xF0:
+        low = 0x90
+    elif a == 0xF4:
+        high = 0x8F         # nothing above U+10FFFF
+    if b < low or b > high:
+        return INVALID
+    size[0] = 2
+    if n < 3:
+        return INCOMPLETE
+    c = p[2]
+    if c & 0xC0 != 0x80:
+        return INVALID
+    size[0] = 3
+    if a < 0xF0:
+        return <i32>(((a & 0x0F) << 12) | ((b & 0x3F) << 6) | (c & 0x3F))
+    if n < 4:
+        return INCOMPLETE
+    d = p[3]
+    if d & 0xC0 != 0x80:
+        return INVALID
+    size[0] = 4
+    return <i32>(((a & 0x07) << 18) | ((b & 0x3F) << 12) | ((c & 0x3F) << 6) | (d & 0x3F))
+
+
+cdef inline size_t valid_bytes(const u8* p, size_t n, i32* why, int* size) noexcept nogil:
+    """How many bytes of p[:n] are well-formed characters; `why` is 0, INVALID or INCOMPLETE.
+
+    In the last two cases `size` is that of the ill-formed part which follows.
+    """
+    cdef size_t i = 0
+    cdef i32 code
+    why[0] = 0
+    while i < n:
+        while i + 8 <= n and st_load64(p + i) & <u64>0x8080808080808080 == 0:
+            i += 8
+        if i == n:
+            break
+        if p[i] < 0x80:
+            i += 1
+            continue
+        code = decode_one(p + i, n - i, size)
+        if code < 0:
+            why[0] = code
+            return i
+        i += size[0]
+    return n

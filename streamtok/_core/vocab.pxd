@@ -1,0 +1,65 @@
+"""The immutable token table: bytes -> token, pair of tokens -> token, token -> bytes and id."""
+
+from streamtok._core.types cimport NONE, i64, u8, u32, u64
+
+cdef enum:
+    TOKEN_BITS = 21
+    MAX_TOKENS = (1 << 21) - 1
+
+cdef struct Tokens:
+    const u8* blob          # bytes of all tokens, end to end, in order of rank
+    const u32* offsets      # [n + 1] token i is blob[offsets[i]:offsets[i + 1]]
+    const u32* ids          # [n] public id of token i
+    u32 n
+    u32 longest             # bytes of the longest token
+    u32 longest_unreachable # bytes of the longest token that its own merges do not build; 0: none
+    u32 byte_token[256]
+    u32* byte_pairs         # [256 * 256] token made of two bytes, or NONE
+    u64* slots              # bytes -> token: fingerprint << 32 | token + 1, 0 = empty
+    u64 slot_mask
+    u64* pairs              # left << 42 | right << 21 | merged token; all ones = empty
+    u64 pair_mask
+    u32* lefts              # [n] bytes of the left part of a token's last merge; 0: bytes, unreachable
+    u32* sorted             # [n] tokens in order of their bytes, or NULL until it is asked for
+    u64* openings           # bit set of hashed 4-byte openings of tokens, see has_opening
+
+
+cdef inline u64 hash_bytes(const u8* p, size_t n) noexcept nogil:
+    cdef u64 h = 0x9E3779B97F4A7C15
+    cdef size_t i
+    for i in range(n):
+        h = (h ^ p[i]) * <u64>0x100000001B3
+    h ^= h >> 29
+    h *= <u64>0xD6E8FEB86659FD93
+    return h ^ (h >> 32)
+
+
+cdef inline u32 find_pair(const Tokens* t, u32 left, u32 right) noexcept nogil:
+    """The token that the adjacent tokens `left` and `right` merge into, or NONE.
+
+    The rank of the merge is the token itself: tokens are numbered in order of rank.
+    """
+    cdef u64 key = (<u64>left << TOKEN_BITS) | right
+    cdef u64 at = (key * <u64>0x9E3779B97F4A7C15) >> 32
+    cdef u64 slot
+    while True:
+        at &= t.pair_mask
+        slot = t.pairs[at]
+        if slot >> TOKEN_BITS == key:
+            return <u32>(slot & MAX_TOKENS)
+        if slot == <u64>-1:
+            return NONE
+        at += 1
+
+
+cdef u32 find_token(const Tokens* t, const u8* p, size_t n) noexcept nogil
+cdef bint is_proper_prefix(const Tokens* t, const u8* p, size_t n) noexcept nogil
+
+
+cdef class TokenTable:
+    cdef Tokens c
+    cdef object _blob, _offsets, _ids          # owners of the memory that `c` points to
+    cdef list _ints                            # ready-made int objects, by id; None until needed
+    cdef readonly u32 max_id
+    cdef const Tokens* tokens(self) noexcept nogil
+    cdef object ints(self)

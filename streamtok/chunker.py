@@ -1,0 +1,369 @@
+"""StreamEncoder and StreamDecoder: text and ids in chunks, exact at every cut.
+
+The law: for every way of cutting `data` into chunks, the ids from `encode` over the chunks plus
+those of `flush` equal `Encoding.encode(data)`, and the same for decoding. What cannot be decided
+yet is carried as a tail from one chunk to the next. The contract is that of the standard library's
+incremental codecs: after `final` or `flush` a stream is fresh again.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from ._core.stream import Tail
+from ._core.text import check_policy
+from .errors import StateError, UnsupportedPatternError
+
+if TYPE_CHECKING:
+    from .encoding import AllowedSpecial, DisallowedSpecial, Encoding, IdArray, Text
+
+DEFAULT_MAX_PENDING = 1 << 26
+_STATE_MAGIC = b"streamtok stream 1\n"
+
+
+class StreamEncoder:
+    """Encodes one stream of text, chunk by chunk.
+
+    A chunk is str or bytes-like; bytes may be cut anywhere, also inside a character. What `encode`
+    returns is certain: no later chunk can change it. An exception leaves the stream as it was
+    before the call. One thread at a time: a call during another one raises StreamInUseError.
+
+    >>> stream = enc.stream_encoder()
+    >>> stream.encode("hello wor") + stream.encode("ld", final=True)
+    [31373, 995]
+    """
+
+    __slots__ = ("_encoding", "_settings", "_tail", "_half", "max_pending")
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        *,
+        allowed_special: AllowedSpecial = frozenset(),
+        disallowed_special: DisallowedSpecial = "all",
+        errors: str = "strict",
+        max_pending: int | None = None,
+    ):
+        """max_pending: bytes that may wait before PendingLimitExceeded is raised (64 MiB).
+
+        errors: "strict" raises UnicodeDecodeError with the offset in the stream, "replace" is
+        `bytes.decode("utf-8", "replace")`, "surrogateescape" keeps every byte. Raises
+        UnsupportedPatternError for an encoding whose split pattern has no tables.
+        """
+        if encoding.pattern is None:
+            raise cast(UnsupportedPatternError, encoding._unsupported)
+        check_policy(errors)
+        if max_pending is None:
+            max_pending = DEFAULT_MAX_PENDING
+        if isinstance(max_pending, bool) or not isinstance(max_pending, int) or max_pending < 0:
+            raise ValueError(f"max_pending is a number of bytes, not {max_pending!r}")
+        if not isinstance(allowed_special, str):
+            allowed_special = frozenset(allowed_special)
+        if not isinstance(disallowed_special, str):
+            disallowed_special = frozenset(disallowed_special)
+        self._encoding = encoding
+        self._settings = (allowed_special, disallowed_special, errors)
+        self._tail = Tail(
+            encoding._encoder, encoding._matcher(allowed_special, disallowed_special), errors
+        )
+        self._half = ""
+        self.max_pending = max_pending
+
+    def encode(self, chunk: Text, final: bool = False) -> list[int]:
+        """list[int]: the ids that `chunk` makes certain; with `final`, all that are left.
+
+        Raises ValueError at a disallowed special token and UnicodeDecodeError at bytes that are no
+        UTF-8, both with the offset in the stream; UnicodeDecodeError for a str after bytes that
+        end inside a character; PendingLimitExceeded. Costs O(len(chunk)).
+        """
+        return cast("list[int]", self._feed(chunk, final, "list", None))
+
+    def encode_to_numpy(self, chunk: Text, final: bool = False) -> IdArray:
+        """numpy.uint32 [n]: as `encode`."""
+        return cast("IdArray", self._feed(chunk, final, "array", None))
+
+    def encode_into(self, chunk: Text, out: Any, final: bool = False) -> int:
+        """int: as `encode`, but the ids go to the start of `out`; their number.
+
+        out: a writable, contiguous uint16 or uint32 buffer. Raises ValueError if it is too small (n
+        bytes never give more than n + pending ids), OverflowError if an id does not fit into
+        uint16; the stream is then as before the call.
+        """
+        return cast(int, self._feed(chunk, final, "buffer", out))
+
+    def flush(self) -> list[int]:
+        """list[int]: the ids that are left; the same as encode(b"", final=True)."""
+        return self.encode(b"", final=True)
+
+    def _feed(self, chunk: Text, final: bool, into: str, out: Any) -> list[int] | IdArray | int:
+        half = self._half
+        try:
+            if half:
+                raise UnicodeEncodeError("utf-8", half, 0, 1, "surrogates not allowed")
+            result = self._tail.encode(chunk, final, into, out, self.max_pending)
+        except UnicodeEncodeError:
+            result, half = self._feed_surrogates(chunk, final, into, out)
+        if type(result) is tuple:
+            from .encoding import raise_disallowed_special
+
+            raise_disallowed_special(*result)
+        self._half = half
+        return cast("list[int] | IdArray | int", result)
+
+    def _feed_surrogates(self, chunk: Text, final: bool, into: str, out: Any) -> tuple[Any, str]:
+        # tiktoken's rule for a str with surrogates: pairs become their character, lone ones U+FFFD.
+        # The first half of a pair waits for the next chunk.
+        if self._settings[2] == "surrogateescape" and not self._half:
+            raise
+        if isinstance(chunk, str):
+            text, half = self._half + chunk, ""
+            if not final and text and "\ud800" <= text[-1] <= "\udbff":
+                text, half = text[:-1], text[-1]
+        elif len(chunk) or final:
+            raise UnicodeEncodeError(
+                "utf-8", self._half, 0, 1, "a surrogate is not followed by its other half"
+            )
+        else:
+            text, half = "", self._half
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return self._tail.encode(text, final, into, out, self.max_pending), half
+
+    @property
+    def encoding(self) -> Encoding:
+        """Encoding: the one that this stream encodes for."""
+        return self._encoding
+
+    @property
+    def errors(self) -> str:
+        """str: what happens to bytes that are no UTF-8."""
+        return self._settings[2]
+
+    @property
+    def pending(self) -> int:
+        """int: bytes taken in whose ids have not been given out yet."""
+        return self._tail.pending
+
+    @property
+    def bytes_in(self) -> int:
+        """int: bytes (of UTF-8, for str) taken in since the stream began."""
+        return self._tail.bytes_in
+
+    @property
+    def tokens_out(self) -> int:
+        """int: ids given out since the stream began."""
+        return self._tail.tokens_out
+
+    def copy(self) -> StreamEncoder:
+        """StreamEncoder: an independent stream in the same state."""
+        twin = StreamEncoder.__new__(StreamEncoder)
+        twin._encoding = self._encoding
+        twin._settings = self._settings
+        twin._tail = self._tail.copy()
+        twin._half = self._half
+        twin.max_pending = self.max_pending
+        return twin
+
+    __copy__ = copy
+
+    def reset(self) -> None:
+        """Begin a new stream; what was pending is forgotten."""
+        self._tail.reset()
+        self._half = ""
+
+    def _state_key(self) -> bytes:
+        import hashlib
+
+        allowed, disallowed, errors = self._settings
+        sets = [x if isinstance(x, str) else sorted(x) for x in (allowed, disallowed)]
+        return hashlib.sha256(
+            f"{self._encoding.digest} {sets!r} {errors}".encode("utf-8", "surrogatepass")
+        ).digest()
+
+    def getstate(self) -> bytes:
+        """bytes: all that is needed to continue elsewhere from input offset `bytes_in`.
+
+        They carry a version and a digest of the vocabulary, the pattern and the settings.
+        """
+        half = self._half.encode("utf-8", "surrogatepass")
+        return _seal(self._state_key() + bytes([len(half)]) + half + self._tail.getstate())
+
+    def setstate(self, state: bytes) -> None:
+        """Continue where `getstate` was called.
+
+        Raises StateError for bytes that are damaged, that come from another version, or from a
+        stream with another vocabulary, pattern or settings; the stream is then as before.
+        """
+        body = _unseal(state)
+        if body[:32] != self._state_key():
+            raise StateError(
+                f"the saved state is of another encoding than {self._encoding.name!r}, or of a "
+                "stream with other settings"
+            )
+        size = body[32]
+        self._tail.setstate(body[33 + size :])
+        self._half = body[33 : 33 + size].decode("utf-8", "surrogatepass")
+
+    def __getstate__(self) -> object:
+        return self._encoding, self._settings, self.max_pending, self.getstate()
+
+    def __setstate__(self, value: Any) -> None:
+        encoding, (allowed, disallowed, errors), max_pending, state = value
+        self.__init__(  # type: ignore[misc]
+            encoding,
+            allowed_special=allowed,
+            disallowed_special=disallowed,
+            errors=errors,
+            max_pending=max_pending,
+        )
+        self.setstate(state)
+
+    def __repr__(self) -> str:
+        return (
+            f"<StreamEncoder of {self._encoding.name!r}: {self.bytes_in} bytes in, "
+            f"{self.tokens_out} tokens out, {self.pending} bytes pending>"
+        )
+
+
+class StreamDecoder:
+    """Decodes one stream of ids. Holds at most 3 bytes: those of an unfinished character.
+
+    >>> decoder = enc.stream_decoder()
+    >>> decoder.decode([31373]) + decoder.decode([995]) + decoder.flush()
+    'hello world'
+    """
+
+    __slots__ = ("_encoding", "_codec", "_errors", "_skip", "tokens_in", "bytes_out")
+
+    def __init__(
+        self, encoding: Encoding, *, errors: str = "replace", skip_special_tokens: bool = False
+    ):
+        """errors: any of Python's error handlers; skip_special_tokens: leave their text out."""
+        codecs.lookup_error(errors)
+        self._encoding = encoding
+        self._codec = codecs.getincrementaldecoder("utf-8")(errors)
+        self._errors = errors
+        self._skip = skip_special_tokens
+        self.tokens_in = 0
+        self.bytes_out = 0
+
+    def decode(self, ids: Sequence[int] | IdArray, final: bool = False) -> str:
+        """str: the characters that the ids complete.
+
+        Raises KeyError at an unknown id and UnicodeDecodeError under "strict", with the offset in
+        the stream; the stream is then as before the call.
+        """
+        data = self._bytes(ids)
+        before = self._codec.getstate()
+        try:
+            text = self._codec.decode(data, final)
+        except UnicodeDecodeError as error:
+            self._codec.setstate(before)
+            shift = self.bytes_out - len(before[0])
+            raise UnicodeDecodeError(
+                "utf-8", error.object, error.start + shift, error.end + shift, error.reason
+            ) from None
+        self._advance(ids, data, final)
+        return text
+
+    def decode_bytes(self, ids: Sequence[int] | IdArray, final: bool = False) -> bytes:
+        """bytes: the tokens' bytes, all at once: bytes need not wait for anything."""
+        waiting = self._codec.getstate()[0]
+        if waiting:
+            raise ValueError(
+                f"{len(waiting)} bytes of an unfinished character wait to be decoded as text: "
+                "use flush() or reset() before decode_bytes()"
+            )
+        data = self._bytes(ids)
+        self._advance(ids, data, final)
+        return data
+
+    def flush(self) -> str:
+        """str: what an unfinished character leaves; the same as decode([], final=True)."""
+        return self.decode([], final=True)
+
+    @property
+    def pending(self) -> int:
+        """int: bytes of an unfinished character, 0 to 3."""
+        return len(self._codec.getstate()[0])
+
+    @property
+    def errors(self) -> str:
+        """str: what happens to tokens that are no UTF-8."""
+        return self._errors
+
+    def copy(self) -> StreamDecoder:
+        """StreamDecoder: an independent stream in the same state."""
+        twin = StreamDecoder(
+            self._encoding, errors=self._errors, skip_special_tokens=self._skip
+        )
+        twin._codec.setstate(self._codec.getstate())
+        twin.tokens_in, twin.bytes_out = self.tokens_in, self.bytes_out
+        return twin
+
+    __copy__ = copy
+
+    def reset(self) -> None:
+        """Begin a new stream; an unfinished character is forgotten."""
+        self._codec.reset()
+        self.tokens_in = self.bytes_out = 0
+
+    def getstate(self) -> bytes:
+        """bytes: all that is needed to continue elsewhere after `tokens_in` ids."""
+        waiting = self._codec.getstate()[0]
+        counters = self.tokens_in.to_bytes(8, "little") + self.bytes_out.to_bytes(8, "little")
+        return _seal(bytes.fromhex(self._encoding.digest) + counters + waiting)
+
+    def setstate(self, state: bytes) -> None:
+        """Continue where `getstate` was called. Raises StateError, as StreamEncoder.setstate."""
+        body = _unseal(state)
+        if body[:32] != bytes.fromhex(self._encoding.digest):
+            raise StateError(f"the saved state is of another encoding than {self._encoding.name!r}")
+        if not 48 <= len(body) <= 51:
+            raise StateError("the saved state is not that of a StreamDecoder")
+        self.tokens_in = int.from_bytes(body[32:40], "little")
+        self.bytes_out = int.from_bytes(body[40:48], "little")
+        self._codec.setstate((body[48:], 0))
+
+    def __getstate__(self) -> object:
+        return self._encoding, self._errors, self._skip, self.getstate()
+
+    def __setstate__(self, value: Any) -> None:
+        encoding, errors, skip, state = value
+        self.__init__(encoding, errors=errors, skip_special_tokens=skip)  # type: ignore[misc]
+        self.setstate(state)
+
+    def _bytes(self, ids: Sequence[int] | IdArray) -> bytes:
+        try:
+            return self._encoding._decoder.decode(ids, self._skip)
+        except KeyError as error:
+            where = self.tokens_in + getattr(error, "position", 0)
+            error.args = (f"{error.args[0]}: token {where} of the stream",)
+            raise
+
+    def _advance(self, ids: Sequence[int] | IdArray, data: bytes, final: bool) -> None:
+        if final:
+            self.reset()
+        else:
+            self.tokens_in += len(ids)
+            self.bytes_out += len(data)
+
+
+def _seal(body: bytes) -> bytes:
+    import zlib
+
+    return _STATE_MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+
+
+def _unseal(state: bytes) -> bytes:
+    import zlib
+
+    state = bytes(state)
+    start = len(_STATE_MAGIC)
+    if state[:start] != _STATE_MAGIC:
+        raise StateError("these bytes are no saved stream state of this version")
+    body = state[start + 4 :]
+    if zlib.crc32(body).to_bytes(4, "little") != state[start : start + 4] or len(body) < 33:
+        raise StateError("the saved stream state is damaged")
+    return body

@@ -1,0 +1,480 @@
+"""Encoding: whole texts to ids and back, as `tiktoken.Encoding` does it.
+
+Every public method and property of `tiktoken.Encoding` 0.14 is here under its name, with its
+arguments, results and exceptions (github.com/openai/tiktoken, MIT). Beyond it, text may be bytes,
+`errors` says what happens to bytes that are no UTF-8, and `count` makes no list. Streams are in
+`chunker.py`; the algorithms are in `_core`, and in plain Python in `reference.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
+
+import numpy as np
+
+from ._core.decoder import Decoder
+from ._core.encoder import Encoder
+from ._core.scanner import Scanner
+from ._core.special import SpecialMatcher
+from ._core.text import check_policy
+from ._core.vocab import TokenTable
+from .chunker import StreamDecoder, StreamEncoder
+from .errors import UnsupportedPatternError
+from .pattern import Pattern
+from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    IdArray: TypeAlias = npt.NDArray[np.uint32]
+
+Text: TypeAlias = "str | bytes | bytearray | memoryview"
+AllowedSpecial: TypeAlias = "Literal['all'] | AbstractSet[str]"
+DisallowedSpecial: TypeAlias = "Literal['all'] | Collection[str]"
+
+_ALL: Literal["all"] = "all"
+_NO_SPECIAL: frozenset[str] = frozenset()
+
+
+class Encoding:
+    """A vocabulary, a split pattern and special tokens.
+
+    Immutable and safe to use from any number of threads.
+
+    >>> enc = streamtok.get_encoding("gpt2")
+    >>> enc.encode("hello world")
+    [31373, 995]
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pat_str: str,
+        mergeable_ranks: Mapping[bytes, int] | Vocabulary,
+        special_tokens: Mapping[str, int],
+        explicit_n_vocab: int | None = None,
+    ):
+        """Args as in tiktoken; mergeable_ranks may also be a `Vocabulary`.
+
+        Raises VocabularyError for a table that cannot be used (not all 256 bytes, a rank twice, an
+        empty token or one beyond 65 535 bytes), PatternError for a pattern that is no regular
+        expression. A pattern that cannot be turned into tables still encodes whole texts, through
+        the `regex` package; `stream_encoder` then raises UnsupportedPatternError.
+        """
+        if not isinstance(mergeable_ranks, Vocabulary):
+            mergeable_ranks = Vocabulary.from_ranks(mergeable_ranks)
+        self.name = name
+        self._pat_str = pat_str
+        self._vocabulary = mergeable_ranks
+        self._special_tokens = _checked_specials(special_tokens)
+        self._table = TokenTable(
+            mergeable_ranks.tokens, mergeable_ranks.offsets, mergeable_ranks.ids
+        )
+        self.max_token_value: int = max(
+            self._table.max_id, max(self._special_tokens.values(), default=0)
+        )
+        if explicit_n_vocab:
+            given = len(mergeable_ranks) + len(self._special_tokens)
+            if given != explicit_n_vocab or self.max_token_value != explicit_n_vocab - 1:
+                raise ValueError(
+                    f"explicit_n_vocab is {explicit_n_vocab}, but there are {given} tokens and "
+                    f"the highest id is {self.max_token_value}"
+                )
+        self._special_ids = set(self._special_tokens.values())
+        self._decoder = Decoder(
+            self._table, {token: text.encode() for text, token in self._special_tokens.items()}
+        )
+        self._pattern: Pattern | None = None
+        self._unsupported: UnsupportedPatternError | None = None
+        try:
+            self._pattern = Pattern.compile(pat_str)
+        except UnsupportedPatternError as error:
+            self._unsupported = error
+            _fallback_pattern(pat_str)  # a pattern that does not compile at all raises here
+        self._encoder = Encoder(self._table, Scanner(self._pattern) if self._pattern else None)
+        self._matchers: dict[tuple[frozenset[str], frozenset[str]], SpecialMatcher] = {}
+        self._ordinary = self._matcher(_NO_SPECIAL, ())
+        self._default = self._matcher(_NO_SPECIAL, _ALL)
+
+    def __repr__(self) -> str:
+        return f"<Encoding {self.name!r}>"
+
+    # Encoding
+
+    def encode_ordinary(self, text: Text, *, errors: str = "strict") -> list[int]:
+        """list[int]: the ids of `text`; special tokens in it are plain text.
+
+        >>> enc.encode_ordinary("hello world")
+        [31373, 995]
+        """
+        return cast("list[int]", self._run(text, self._ordinary, errors, "list"))
+
+    def encode(
+        self,
+        text: Text,
+        *,
+        allowed_special: AllowedSpecial = _NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = _ALL,
+        errors: str = "strict",
+    ) -> list[int]:
+        """list[int]: the ids of `text`.
+
+        allowed_special: special tokens (or "all") whose text becomes their id. disallowed_special:
+        texts (or "all": every special token not allowed) that raise ValueError where they occur;
+        () lets them pass as plain text. errors: for bytes that are no UTF-8, "strict" (raises
+        UnicodeDecodeError), "replace" or "surrogateescape" (keeps them). Lone surrogates in a str
+        become U+FFFD, as in tiktoken.
+
+        >>> enc.encode("<|endoftext|>", allowed_special="all")
+        [50256]
+        """
+        matcher = self._matcher(allowed_special, disallowed_special)
+        return cast("list[int]", self._run(text, matcher, errors, "list"))
+
+    def encode_to_numpy(
+        self,
+        text: Text,
+        *,
+        allowed_special: AllowedSpecial = _NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = _ALL,
+        errors: str = "strict",
+    ) -> IdArray:
+        """numpy.uint32 [n]: as `encode`, without a list.
+
+        Lone surrogates in a str raise UnicodeEncodeError, as in tiktoken.
+        """
+        matcher = self._matcher(allowed_special, disallowed_special)
+        return cast("IdArray", self._run(text, matcher, errors, "array", repair=False))
+
+    def count(
+        self,
+        text: Text,
+        *,
+        allowed_special: AllowedSpecial = _NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = _ALL,
+        errors: str = "strict",
+    ) -> int:
+        """int: len(encode(text, …)), without making the ids: memory does not grow with the text.
+
+        >>> enc.count("hello world")
+        2
+        """
+        matcher = self._matcher(allowed_special, disallowed_special)
+        return cast(int, self._run(text, matcher, errors, "count"))
+
+    def encode_ordinary_batch(
+        self, text: Sequence[Text], *, num_threads: int = 8, errors: str = "strict"
+    ) -> list[list[int]]:
+        """list[list[int]]: `encode_ordinary` of each text, on several threads."""
+        return self._map(functools.partial(self.encode_ordinary, errors=errors), text, num_threads)
+
+    def encode_batch(
+        self,
+        text: Sequence[Text],
+        *,
+        num_threads: int = 8,
+        allowed_special: AllowedSpecial = _NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = _ALL,
+        errors: str = "strict",
+    ) -> list[list[int]]:
+        """list[list[int]]: `encode` of each text, on several threads."""
+        encode = functools.partial(
+            self.encode,
+            allowed_special=allowed_special,
+            disallowed_special=disallowed_special,
+            errors=errors,
+        )
+        return self._map(encode, text, num_threads)
+
+    def encode_with_unstable(
+        self,
+        text: Text,
+        *,
+        allowed_special: AllowedSpecial = _NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = _ALL,
+    ) -> tuple[list[int], list[list[int]]]:
+        """(stable, completions): the ids before the last piece, and ways in which it may go on.
+
+        tiktoken's definition, whose completions are neither all nor only the possible ones; for
+        ids that are certain use `stream_encoder`. Slow: meant for small texts.
+        """
+        from .unstable import encode_with_unstable
+
+        matcher = self._matcher(allowed_special, disallowed_special)
+        # Refuses what is disallowed, and text that is no text.
+        self._run(text, matcher, "strict", "count", repair=False)
+        whole = text if isinstance(text, str) else bytes(text).decode()
+        return encode_with_unstable(self, whole, self._resolve_allowed(allowed_special))
+
+    def encode_single_token(self, text_or_bytes: str | bytes) -> int:
+        """int: the id of the one token, special or not, that is exactly this text.
+
+        Raises KeyError if there is none.
+        """
+        if isinstance(text_or_bytes, str):
+            text_or_bytes = text_or_bytes.encode("utf-8")
+        text_or_bytes = bytes(text_or_bytes)
+        found = self._table.find(text_or_bytes)
+        if found is None:
+            found = self._special_tokens.get(text_or_bytes.decode("utf-8", "replace"))
+        if found is None:
+            raise KeyError(text_or_bytes)
+        return found
+
+    # Streams
+
+    def stream_encoder(
+        self,
+        *,
+        allowed_special: AllowedSpecial = _NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = _ALL,
+        errors: str = "strict",
+        max_pending: int | None = None,
+    ) -> StreamEncoder:
+        """StreamEncoder: takes text in chunks, gives the ids that `encode` gives for the whole.
+
+        Raises UnsupportedPatternError where the split pattern cannot be streamed.
+        """
+        return StreamEncoder(
+            self,
+            allowed_special=allowed_special,
+            disallowed_special=disallowed_special,
+            errors=errors,
+            max_pending=max_pending,
+        )
+
+    def stream_decoder(
+        self, *, errors: str = "replace", skip_special_tokens: bool = False
+    ) -> StreamDecoder:
+        """StreamDecoder: takes ids as they come, gives the text that `decode` gives for all."""
+        return StreamDecoder(self, errors=errors, skip_special_tokens=skip_special_tokens)
+
+    def iterencode(self, chunks: Iterable[Text], **settings: Any) -> Iterator[list[int]]:
+        """Iterator[list[int]]: the ids that each chunk makes certain, then those of the end.
+
+        settings: as for `stream_encoder`. Empty lists are left out.
+        """
+        stream = self.stream_encoder(**settings)
+        for chunk in chunks:
+            if ids := stream.encode(chunk):
+                yield ids
+        if ids := stream.flush():
+            yield ids
+
+    async def aiterencode(
+        self, chunks: AsyncIterable[Text], **settings: Any
+    ) -> AsyncIterator[list[int]]:
+        """`iterencode` of chunks that come from an asynchronous iterable."""
+        stream = self.stream_encoder(**settings)
+        async for chunk in chunks:
+            if ids := stream.encode(chunk):
+                yield ids
+        if ids := stream.flush():
+            yield ids
+
+    # Decoding
+
+    def decode_bytes(self, tokens: Sequence[int] | IdArray) -> bytes:
+        """bytes: the tokens in a row; any iterable of int or integer array.
+
+        Raises KeyError at an id that is not in the vocabulary, OverflowError at one that is no
+        uint32; the message has its position.
+        """
+        return self._decoder.decode(tokens)
+
+    def decode(self, tokens: Sequence[int] | IdArray, errors: str = "replace") -> str:
+        """str: `decode_bytes` as text; errors: any of Python's error handlers."""
+        return self._decoder.decode(tokens).decode("utf-8", errors)
+
+    def decode_single_token_bytes(self, token: int) -> bytes:
+        """bytes: one token. Raises KeyError if there is none of this id."""
+        return self._decoder.token_bytes(token)
+
+    def decode_tokens_bytes(self, tokens: Sequence[int] | IdArray) -> list[bytes]:
+        """list[bytes]: each token by itself."""
+        return [self._decoder.token_bytes(int(token)) for token in tokens]
+
+    def decode_with_offsets(self, tokens: Sequence[int] | IdArray) -> tuple[str, list[int]]:
+        """(str, list[int]): the text, and for each token the index of its first character in it.
+
+        A token that begins inside a character has that character's index. Raises
+        UnicodeDecodeError where the tokens are no UTF-8.
+        """
+        parts = self.decode_tokens_bytes(tokens)
+        characters = 0
+        offsets = []
+        for part in parts:
+            offsets.append(max(0, characters - (0x80 <= part[0] < 0xC0)))
+            characters += sum(not 0x80 <= byte < 0xC0 for byte in part)
+        return b"".join(parts).decode("utf-8"), offsets
+
+    def decode_batch(
+        self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
+    ) -> list[str]:
+        """list[str]: `decode` of each row of ids, on several threads."""
+        return self._map(functools.partial(self.decode, errors=errors), batch, num_threads)
+
+    def decode_bytes_batch(
+        self, batch: Sequence[Sequence[int]], *, num_threads: int = 8
+    ) -> list[bytes]:
+        """list[bytes]: `decode_bytes` of each row of ids, on several threads."""
+        return self._map(self.decode_bytes, batch, num_threads)
+
+    # The vocabulary
+
+    def token_byte_values(self) -> list[bytes]:
+        """list[bytes]: all tokens but the special ones, in the order of their bytes."""
+        return sorted(self._vocabulary.to_ranks())
+
+    @property
+    def eot_token(self) -> int:
+        """int: the id of <|endoftext|>. KeyError if the encoding has none."""
+        return self._special_tokens["<|endoftext|>"]
+
+    @functools.cached_property
+    def special_tokens_set(self) -> set[str]:
+        """set[str]: the special tokens' texts."""
+        return set(self._special_tokens)
+
+    def is_special_token(self, token: int) -> bool:
+        """bool: whether this id is a special token's."""
+        if not isinstance(token, int):
+            raise AssertionError(f"a token is an int, not {type(token).__name__}")
+        return token in self._special_ids
+
+    @property
+    def n_vocab(self) -> int:
+        """int: max_token_value + 1."""
+        return self.max_token_value + 1
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """Pattern: the compiled split pattern, or None where `regex` does the splitting."""
+        return self._pattern
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """str: SHA-256 of all that decides about ids: vocabulary, pattern, special tokens."""
+        import hashlib
+
+        h = hashlib.sha256(self._vocabulary.digest.encode())
+        h.update(repr((self._pat_str, sorted(self._special_tokens.items()))).encode())
+        return h.hexdigest()
+
+    # Private, with the names that users of tiktoken know
+
+    @functools.cached_property
+    def _mergeable_ranks(self) -> dict[bytes, int]:
+        return self._vocabulary.to_ranks()
+
+    def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
+        if isinstance(text_or_bytes, str):
+            text_or_bytes = text_or_bytes.encode("utf-8")
+        return self._encoder.encode_piece(text_or_bytes)
+
+    def _encode_bytes(self, text: bytes) -> list[int]:
+        return self.encode_ordinary(text, errors="surrogateescape")
+
+    def _run(
+        self, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool = True
+    ) -> list[int] | IdArray | int:
+        if errors != "strict":
+            check_policy(errors)
+        try:
+            if self._pattern is None:
+                from .fallback import encode_whole
+
+                result = encode_whole(self, text, matcher, errors, into)
+            else:
+                result = self._encoder.encode(text, matcher, errors, into)
+        except UnicodeEncodeError:
+            if not repair or not isinstance(text, str):
+                raise
+            # tiktoken's rule: surrogate pairs become their character, lone ones U+FFFD.
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return self._run(text, matcher, errors, into)
+        if type(result) is tuple:
+            raise_disallowed_special(*result)
+        return cast("list[int] | IdArray | int", result)
+
+    def _resolve_allowed(self, allowed: AllowedSpecial) -> AbstractSet[str]:
+        return self.special_tokens_set if allowed == "all" else cast("AbstractSet[str]", allowed)
+
+    def _matcher(self, allowed: AllowedSpecial, disallowed: DisallowedSpecial) -> SpecialMatcher:
+        if disallowed is _ALL and allowed is _NO_SPECIAL and hasattr(self, "_default"):
+            return self._default
+        chosen = frozenset(self._resolve_allowed(allowed)) & self.special_tokens_set
+        if disallowed == "all":
+            refused = frozenset(self.special_tokens_set - chosen)
+        else:
+            refused = frozenset(disallowed)
+        key = chosen, refused
+        if key not in self._matchers:
+            if len(self._matchers) >= 128:
+                self._matchers.clear()
+            self._matchers[key] = SpecialMatcher(list(self._special_tokens.items()), *key)
+        return self._matchers[key]
+
+    @staticmethod
+    def _map(function: Any, items: Sequence[Any], num_threads: int) -> list[Any]:
+        with ThreadPoolExecutor(num_threads) as pool:
+            return list(pool.map(function, items))
+
+    def __getstate__(self) -> object:
+        from . import registry
+
+        if registry.ENCODINGS.get(self.name) is self:
+            return self.name
+        return {
+            "name": self.name,
+            "pat_str": self._pat_str,
+            "mergeable_ranks": self._mergeable_ranks,
+            "special_tokens": self._special_tokens,
+        }
+
+    def __setstate__(self, value: object) -> None:
+        if isinstance(value, str):
+            from . import registry
+
+            self.__dict__ = registry.get_encoding(value).__dict__
+        else:
+            self.__init__(**cast("dict[str, Any]", value))  # type: ignore[misc]
+
+
+def raise_disallowed_special(offset: int, text: str) -> NoReturn:
+    """Raise the ValueError that says what to do; `offset` in bytes of UTF-8."""
+    raise ValueError(
+        f"the text has the disallowed special token {text!r} at byte {offset}.\n"
+        f"To encode it as a special token, pass allowed_special={{{text!r}, ...}}.\n"
+        "To encode it as plain text, pass disallowed_special=(), or "
+        f"disallowed_special=(enc.special_tokens_set - {{{text!r}}}).\n"
+        f"(Encountered text corresponding to disallowed special token {text!r}.)"
+    )
+
+
+def _checked_specials(special_tokens: Mapping[str, int]) -> dict[str, int]:
+    for text, token in special_tokens.items():
+        if not isinstance(text, str) or not text:
+            raise ValueError(f"a special token is a str with at least one character, not {text!r}")
+        if not isinstance(token, int) or not 0 <= token <= 0xFFFFFFFE:
+            raise ValueError(f"the id of special token {text!r} is no uint32: {token!r}")
+    return dict(special_tokens)
+
+
+def _fallback_pattern(pat_str: str) -> object:
+    from .fallback import compile_pattern
+
+    return compile_pattern(pat_str)

@@ -1,0 +1,72 @@
+"""Whole texts under a split pattern that has no tables: the `regex` package finds the pieces.
+
+Only offline: where such a pattern may look is not known, so nothing of an unfinished text is
+certain.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._core.special import SpecialMatcher
+from .errors import PatternError
+
+if TYPE_CHECKING:
+    from .encoding import Encoding, Text
+
+
+@functools.lru_cache(maxsize=32)
+def compile_pattern(pat_str: str) -> Any:
+    """The compiled `regex` pattern. Raises PatternError if it is none."""
+    import regex
+
+    try:
+        return regex.compile(pat_str)
+    except regex.error as error:
+        raise PatternError(f"the split pattern does not compile: {error}") from error
+
+
+def encode_whole(
+    encoding: Encoding, text: Text, matcher: SpecialMatcher, errors: str, into: str
+) -> Any:
+    """As `_core.encoder.Encoder.encode`, for a pattern without tables."""
+    surrogates = "surrogateescape" if errors == "surrogateescape" else "strict"
+    if isinstance(text, str):
+        data = text.encode("utf-8", surrogates)
+    else:
+        data = bytes(text)
+        if errors == "replace":
+            data = data.decode("utf-8", errors).encode()
+        elif errors == "strict":
+            data.decode("utf-8")
+    pattern = compile_pattern(encoding._pat_str)
+    ids: list[np.ndarray[Any, Any]] = []
+    for start, end, token in matcher.split(data):
+        if token is None:
+            return (start, data[start:end].decode("utf-8"))
+        segment = data[start:end]
+        if token >= 0:
+            ids.append(np.array([token], dtype=np.uint32))
+            continue
+        done = 0
+        ends: list[int] = []
+        position = 0
+        characters = segment.decode("utf-8", surrogates)
+        for match in pattern.finditer(characters):
+            if match.start() > position:
+                done += len(characters[position : match.start()].encode("utf-8", surrogates))
+                ends.append(-done)
+            done += len(match.group().encode("utf-8", surrogates))
+            if match.end() > match.start():
+                ends.append(done)
+            position = match.end()
+        ids.append(
+            encoding._encoder.encode_split(segment, np.array(ends, dtype=np.int64), "array")
+        )
+    joined = np.concatenate(ids) if ids else np.empty(0, dtype=np.uint32)
+    if into == "count":
+        return len(joined)
+    return joined.tolist() if into == "list" else joined

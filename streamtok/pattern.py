@@ -1,0 +1,233 @@
+"""Split patterns as tables: what a scanner needs to cut text into pieces, and nothing else.
+
+A `Pattern` is a deterministic automaton over character classes. To cut a text, begin at state 1 and
+look at one character after the other; let c be its class. If `accepts[state, c]`, the piece may end
+before it: remember the place. Then go to `transitions[state, c]`. In state 0 nothing can follow any
+more: the piece ends at the place last remembered, and the next one begins there, again at state 1.
+At the end of the text, the last column of `accepts` decides. `Pattern.findall` does just that.
+
+The pieces are those of `find_iter` in tiktoken. A character that no piece can begin with is
+skipped, as there: it leaves no trace in the output. `is_total` tells that this cannot happen, as in
+all patterns that OpenAI has published.
+
+Compiling takes some tens of milliseconds (`pattern_syntax.py`, `pattern_dfa.py`), so the tables of
+well-known patterns come with the package (`tools/make_patterns.py`). Not here: the scanner itself,
+which is Cython, and patterns that no such automaton can follow, which raise
+`UnsupportedPatternError` with the name and position of what is to blame.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["CODE_POINTS_PER_BLOCK", "Pattern", "pack_tables"]
+
+CODE_POINTS_PER_BLOCK = 128
+
+_PACKED = Path(__file__).with_name("data") / "patterns.bin"
+_MAGIC = b"streamtok patterns 1\n"
+_FIELDS = (
+    ("transitions", np.uint16),
+    ("accepts", np.uint8),
+    ("class_pages", np.uint16),
+    ("class_blocks", np.uint8),
+)
+
+Uint8 = npt.NDArray[np.uint8]
+Uint16 = npt.NDArray[np.uint16]
+Bools = npt.NDArray[np.bool_]
+
+
+class Tables(NamedTuple):
+    """The arrays of a `Pattern`."""
+
+    transitions: Uint16
+    accepts: Uint8
+    class_pages: Uint16
+    class_blocks: Uint8
+
+
+class Pattern:
+    """A compiled split pattern; immutable, and free to be shared between threads.
+
+    >>> Pattern.compile(r"\\p{L}+|\\s+(?!\\S)|[^\\p{L}]").findall("tea  for 2")
+    ['tea', ' ', ' ', 'for', ' ', '2']
+    """
+
+    source: str
+    transitions: Uint16  # (n_states, n_classes): the next state, 0 when nothing can follow
+    accepts: Uint8  # (n_states, n_classes + 1): 1 if the piece may end before a class, or at end
+    class_pages: Uint16  # (0x110000 / 128,): the block of code point >> 7
+    class_blocks: Uint8  # (n_blocks, 128): the class of a code point
+
+    def __init__(self, source: str, tables: Tables) -> None:
+        self.source = source
+        self.transitions, self.accepts, self.class_pages, self.class_blocks = tables
+        for table in tables:
+            table.setflags(write=False)
+
+    @classmethod
+    def compile(cls, source: str) -> Pattern:
+        """The tables of `source`, ready-made or freshly computed.
+
+        Raises `PatternError` where `source` is no pattern, and `UnsupportedPatternError` where it
+        is one that cannot be followed by a finite automaton of reasonable size.
+        """
+        return cls(source, _packed_tables(source) or _fresh_tables(source))
+
+    @classmethod
+    def compile_afresh(cls, source: str) -> Pattern:
+        """As `compile`, without the tables that come with the package."""
+        return cls(source, _fresh_tables(source))
+
+    @property
+    def n_states(self) -> int:
+        """How many states there are, the dead state 0 included; 1 is the start."""
+        return int(self.transitions.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes of characters the pattern tells apart."""
+        return int(self.transitions.shape[1])
+
+    @property
+    def surrogate_class(self) -> int:
+        """The class of all surrogate code points, which stand for bytes that are not UTF-8."""
+        return self.class_of(0xD800)
+
+    def class_of(self, point: int) -> int:
+        """The class of a code point."""
+        page, offset = divmod(point, CODE_POINTS_PER_BLOCK)
+        return int(self.class_blocks[self.class_pages[page], offset])
+
+    def findall(self, text: str) -> list[str]:
+        """The pieces of `text`: the slow walk that says what the tables mean."""
+        transitions, accepts = self.transitions.tolist(), self.accepts.tolist()
+        classes = [self.class_of(ord(char)) for char in text]
+        at_end = self.n_classes
+        pieces = []
+        start = 0
+        while start < len(text):
+            state = 1
+            end = position = start
+            while state and position < len(text):
+                following = classes[position]
+                if accepts[state][following]:
+                    end = position
+                state = transitions[state][following]
+                position += 1
+            if state and accepts[state][at_end]:
+                end = len(text)
+            if end > start:
+                pieces.append(text[start:end])
+            start = max(end, start + 1)  # no piece begins with this character: skip it
+        return pieces
+
+    @cached_property
+    def is_total(self) -> bool:
+        """Whether every character of every text is part of a piece, so that none is skipped."""
+        queue = [1]
+        for state in queue:
+            at_end = state == 1 or self.accepts[state, self.n_classes]
+            rest = self.transitions[state][self.accepts[state, : self.n_classes] == 0]
+            if not at_end or 0 in rest:
+                return False
+            queue += sorted(set(rest.tolist()) - set(queue))
+        return True
+
+    @cached_property
+    def cut_pairs(self) -> Bools:
+        """(n_classes, n_classes): whether no piece ever holds class a directly before class b.
+
+        Whatever came before, offline encoding has a boundary between the two. The pieces before
+        it may still depend on what follows it (see `clean_cut_pairs`); those after it depend on
+        nothing before it.
+        """
+        dead = self.transitions == 0
+        pairs = np.ones((self.n_classes, self.n_classes), bool)
+        for row in self.transitions:  # every state is reachable
+            pairs &= dead[row] | (row == 0)[:, None]
+        return _read_only(pairs)
+
+    @cached_property
+    def clean_cut_pairs(self) -> Bools:
+        """The `cut_pairs` where, besides, the text before the cut may be encoded on its own.
+
+        Seen from the text before it, class b then acts as the end of input does. With the pattern
+        of GPT-2, newline and letter are a cut, but not a clean one: a newline at the end of input
+        joins the blanks before it, and one before a letter does not.
+        """
+        as_at_end = self.accepts[:, :-1] == self.accepts[:, -1:]
+        pairs = self.cut_pairs.copy()
+        for row in self.transitions:
+            pairs &= as_at_end[row] | (row == 0)[:, None]
+        return _read_only(pairs)
+
+    def is_universal_cut(self, class_a: int, class_b: int) -> bool:
+        """Whether a piece boundary surely lies between class a and class b; see `cut_pairs`."""
+        return bool(self.cut_pairs[class_a, class_b])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Pattern.compile, (self.source,)
+
+    def __repr__(self) -> str:
+        return f"<Pattern {self.n_states} states, {self.n_classes} classes: {self.source[:40]!r}>"
+
+
+def _read_only(array: Bools) -> Bools:
+    array.setflags(write=False)
+    return array
+
+
+def _fresh_tables(source: str) -> Tables:
+    from .pattern_dfa import compile_tables  # a rare case, and not a cheap import
+
+    return compile_tables(source)
+
+
+def pack_tables(patterns: list[Pattern]) -> bytes:
+    """The contents of `data/patterns.bin`: where the tables are, in JSON, and the tables."""
+    index: dict[str, dict[str, Any]] = {}
+    body = b""
+    for pattern in patterns:
+        arrays = [getattr(pattern, name).astype(dtype) for name, dtype in _FIELDS]
+        packed = zlib.compress(b"".join(array.tobytes() for array in arrays), 9)
+        shapes = [array.shape for array in arrays]
+        index[pattern.source] = {"at": len(body), "size": len(packed), "shapes": shapes}
+        body += packed
+    return _MAGIC + json.dumps(index).encode() + b"\n" + body
+
+
+def _packed_tables(source: str) -> Tables | None:
+    """The tables of `source` from the package data, None if they are not there."""
+    index, body = _packed_file()
+    entry = index.get(source)
+    if entry is None:
+        return None
+    data = zlib.decompress(body[entry["at"] : entry["at"] + entry["size"]])
+    arrays = []
+    offset = 0
+    for (_, dtype), shape in zip(_FIELDS, entry["shapes"], strict=True):
+        little = np.dtype(dtype).newbyteorder("<")
+        count = int(np.prod(shape))
+        array = np.frombuffer(data, little, count, offset).reshape(shape)
+        arrays.append(array.astype(dtype))
+        offset += array.nbytes
+    return Tables(*arrays)
+
+
+@lru_cache(maxsize=1)
+def _packed_file() -> tuple[dict[str, Any], bytes]:
+    try:
+        data = _PACKED.read_bytes()
+    except FileNotFoundError:  # while the file itself is being made
+        return {}, b""
+    index, _, body = data.removeprefix(_MAGIC).partition(b"\n")
+    return json.loads(index), body

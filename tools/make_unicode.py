@@ -1,0 +1,150 @@
+"""Write `streamtok/data/unicode.npz`: the character sets that split patterns are made of.
+
+The sets are read off one pinned release of the `regex` package, because its Unicode version (16.0)
+is that of the Rust `regex` crate inside tiktoken 0.14, the reference. The interpreter's
+`unicodedata` has no say: its version changes with Python's. A later `regex` knows later Unicode
+versions, in which thousands of characters change class, so it must not be used here.
+
+    pip install --target some-folder regex==2025.7.34
+    PYTHONPATH=some-folder python tools/make_unicode.py            # writes the file
+    python tools/make_unicode.py --check                           # compares it with tiktoken
+
+Inside the file: every set is a sorted list of toggles (see `streamtok.unicode_classes.CharSet`),
+stored as differences; a fold class is a list of characters that `(?i:...)` takes for each other.
+`--check` needs tiktoken, takes some seconds and looks at every code point for every set, and at
+every cased character for the fold classes; the test-suite does the part that real patterns use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import regex
+
+from streamtok.unicode_classes import CharSet, UnicodeTable
+
+REGEX_VERSION = "2025.7.34"
+UNICODE_VERSION = "16.0.0"
+TIKTOKEN_VERSION = "0.14.0"
+OUTPUT = Path(__file__).resolve().parent.parent / "streamtok" / "data" / "unicode.npz"
+
+CATEGORIES = (
+    "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co Cn"
+).split()
+SCRIPTS = (
+    "Arabic Armenian Bengali Bopomofo Common Cyrillic Devanagari Ethiopic Georgian Greek Gujarati "
+    "Gurmukhi Han Hangul Hebrew Hiragana Inherited Kannada Katakana Khmer Lao Latin Malayalam "
+    "Mongolian Myanmar Oriya Sinhala Tamil Telugu Thai Tibetan"
+).split()
+PROPERTIES = ["Alphabetic", "Lowercase", "Uppercase", "White_Space"]
+
+# Where tiktoken's engine and `regex` disagree, tiktoken is right. There is one such place: `regex`
+# takes the dotted and dotless i of Turkish for case variants of i and I, Rust does not.
+FOLD_OVERRIDES = {"i": "iI", "I": "iI", "\u0130": "\u0130", "\u0131": "\u0131"}
+
+CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+ALL_TEXT = "".join(map(chr, CODE_POINTS))  # surrogates are one category, Cs, and not tiktoken's
+
+
+def members(pattern: str, text: str = ALL_TEXT) -> list[int]:
+    """The code points of `text` that `pattern`, a single set, matches according to `regex`."""
+    return [ord(char) for char in regex.findall(pattern, text)]
+
+
+def pattern_of(name: str) -> str:
+    """How the set `name` of the table is written in a pattern."""
+    return r"\w" if name == "word" else rf"\p{{{name}}}"
+
+
+def cased_text() -> str:
+    """All characters that have a case variant, and then some."""
+    return "".join(regex.findall(r"\p{CWCM}|\p{CWCF}|\p{Lu}|\p{Ll}|\p{Lt}", ALL_TEXT))
+
+
+def fold_classes() -> list[list[int]]:
+    """The classes of two or more characters that `(?i:...)` takes for each other."""
+    cased = cased_text()
+    classes: set[tuple[int, ...]] = set()
+    for char in cased:
+        variants = FOLD_OVERRIDES.get(char) or regex.findall(f"(?i:{char})", cased)
+        classes.add(tuple(sorted(map(ord, variants))))
+    found = sorted(group for group in classes if len(group) > 1)
+    flat = [member for group in found for member in group]
+    if len(flat) != len(set(flat)):
+        raise SystemExit("the fold classes overlap: case folding is not an equivalence")
+    return [list(group) for group in found]
+
+
+def write() -> None:
+    """Make the file."""
+    if version("regex") != REGEX_VERSION:
+        raise SystemExit(f"needs regex=={REGEX_VERSION}, found {version('regex')}")
+    names = [*CATEGORIES, *SCRIPTS, *PROPERTIES, "word"]
+    toggles = [CharSet.from_code_points(members(pattern_of(name))).toggles for name in names]
+    names.append("Cs")
+    toggles.append(CharSet.from_ranges([(0xD800, 0xDFFF)]).toggles)
+    classes = fold_classes()
+    np.savez_compressed(
+        OUTPUT,
+        regex_version=np.array(REGEX_VERSION),
+        unicode_version=np.array(UNICODE_VERSION),
+        names=np.array(names),
+        sizes=np.array([len(t) for t in toggles], dtype=np.int32),
+        steps=np.concatenate([np.diff(t, prepend=0) for t in toggles]).astype(np.int32),
+        fold_sizes=np.array([len(group) for group in classes], dtype=np.int8),
+        fold_members=np.array([c for group in classes for c in group], dtype=np.int32),
+    )
+    print(f"{OUTPUT.name}: {len(names)} sets, {len(classes)} fold classes, "
+          f"{OUTPUT.stat().st_size} bytes")  # fmt: skip
+
+
+def check() -> int:
+    """Compare the file with tiktoken; the number of sets that differ."""
+    import tiktoken
+
+    if version("tiktoken") != TIKTOKEN_VERSION:
+        raise SystemExit(f"needs tiktoken=={TIKTOKEN_VERSION}, found {version('tiktoken')}")
+    byte_ranks = {bytes([value]): value for value in range(256)}
+
+    def kept(pattern: str, text: str) -> list[int]:
+        # Characters that no piece can take are dropped, so what is left is the set.
+        encoding = tiktoken.Encoding(
+            "check", pat_str=pattern, mergeable_ranks=byte_ranks, special_tokens={}
+        )
+        return [ord(char) for char in encoding.decode(encoding.encode_ordinary(text))]
+
+    table = UnicodeTable.load()
+    surrogates = CharSet.from_ranges([(0xD800, 0xDFFF)])
+    bad = 0
+    for name, charset in table.sets.items():
+        if name != "Cs":
+            ours = (charset - surrogates).code_points()
+            bad += report(name, ours.tolist(), kept(pattern_of(name), ALL_TEXT))
+    cased = cased_text()
+    cased_set = CharSet.from_code_points([ord(char) for char in cased])
+    for char in cased:
+        folded = table.fold(CharSet.from_code_points([ord(char)])) & cased_set
+        theirs = kept(rf"(?i:\x{{{ord(char):x}}})", cased)
+        bad += report(f"(?i:{char})", folded.code_points().tolist(), theirs)
+    print(f"{len(table.sets)} sets and {len(cased)} cased characters compared, {bad} differ")
+    return bad
+
+
+def report(name: str, ours: list[int], theirs: list[int]) -> bool:
+    """Print where two lists of code points differ, if they do."""
+    difference = sorted(set(ours) ^ set(theirs))
+    if difference:
+        print(f"{name}: {len(difference)} differ, the first is U+{difference[0]:04X}")
+    return bool(difference)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Make or check streamtok/data/unicode.npz.")
+    parser.add_argument("--check", action="store_true", help="compare the file with tiktoken")
+    if parser.parse_args().check:
+        sys.exit(1 if check() else 0)
+    write()
