@@ -222,8 +222,6 @@ class _Parser:
         if bounds is None:
             return node
         low, high = bounds
-        if isinstance(node, Condition):
-            self.fail("nothing to repeat", position)
         if high is not None and high < low:
             self.fail("repeat counts out of order", position)
         if max(low, high or 0) > MAX_REPEAT:

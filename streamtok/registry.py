@@ -43,9 +43,7 @@ def get_encoding(encoding_name: str) -> Encoding:
     'r50k_base'
     """
     if not isinstance(encoding_name, str):
-        raise ValueError(  # noqa: TRY004 (as tiktoken does)
-            f"Expected a string in get_encoding, got {type(encoding_name)}"
-        )
+        raise ValueError(f"Expected a string in get_encoding, got {type(encoding_name)}")
     if encoding_name in ENCODINGS:
         return ENCODINGS[encoding_name]
     if encoding_name not in _SPECS:

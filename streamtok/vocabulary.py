@@ -92,7 +92,7 @@ class Vocabulary:
             except TypeError:
                 kind = type(rank).__name__
                 raise TypeError(f"the rank of {token!r} must be an int, not {kind}") from None
-        rows = sorted(zip(ranks, mergeable_ranks))  # a rank, then its token
+        rows = sorted(zip(ranks, mergeable_ranks, strict=True))  # a rank, then its token
         _check_rows(rows)
         lengths = np.fromiter((len(token) for _, token in rows), np.int64, len(rows))
         return cls(
@@ -105,7 +105,7 @@ class Vocabulary:
         """Give the table as a dictionary from token to rank, in order of rank."""
         tokens, bounds = self.tokens, self.offsets.tolist()
         slices = (tokens[begin:end] for begin, end in itertools.pairwise(bounds))
-        return dict(zip(slices, self.ids.tolist()))
+        return dict(zip(slices, self.ids.tolist(), strict=True))
 
     @property
     def digest(self) -> str:
@@ -155,7 +155,7 @@ def _frozen(array: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Copy a flat uint32 array into one that cannot be written to."""
     if array.dtype != np.uint32 or array.ndim != 1:
         raise TypeError(f"expected a flat uint32 array, got {array.dtype} of shape {array.shape}")
-    copy = array.copy()
+    copy = np.array(array, np.uint32)
     copy.flags.writeable = False
     return copy
 

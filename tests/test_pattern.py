@@ -80,7 +80,7 @@ def test_real_patterns_cut_as_regex_does(name: str) -> None:
         assert pattern.findall(text) == expected, repr(text)
         seen += len(expected)
     assert seen > 120_000
-    assert pattern.is_total
+    assert pattern.is_total is (name != "deepseek")  # which has no place for control characters
     assert 10 < pattern.n_states < 60
     assert pattern.n_classes < 30
 
@@ -180,7 +180,14 @@ def longer(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-SOURCES = st.recursive(st.sampled_from(ATOMS + AHEAD), longer, max_leaves=9)
+ANYTHING = st.recursive(st.sampled_from(ATOMS + AHEAD), longer, max_leaves=9)
+# Much of it can match nothing at all, which would be refused; so put a character before or behind.
+SOURCES = st.one_of(
+    ANYTHING,
+    st.builds("{}(?:{})".format, st.sampled_from(ATOMS), ANYTHING),
+    st.builds("(?:{}){}".format, ANYTHING, st.sampled_from(ATOMS)),
+    st.builds("(?:{}){}|{}".format, ANYTHING, st.sampled_from(ATOMS), st.sampled_from(ATOMS)),
+)
 NASTY = [
     "".join(letters)
     for size in range(6)
@@ -188,7 +195,7 @@ NASTY = [
 ] + ["".join(letters) for letters in itertools.product("aAkK\u212a ", repeat=3)]
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(SOURCES)
 def test_generated_patterns_cut_as_regex_does(source: str) -> None:
     try:
@@ -292,6 +299,7 @@ REFUSED = [
     (r"a{1001}", "repeat count above 1000", 1),
     (r"(?:a?)*b", "repeat of something that can be empty", 0),
     (r"b(?:a|$){2}", "repeat of something that can be empty", 1),
+    (r"b(?=a)+", "repeat of something that can be empty", 1),
     (r"a{b", "brace that begins no repeat", 1),
     (r"\p{Klingon}", "property", 0),
     (r"a\p{InGreek}", "property", 1),
@@ -305,7 +313,7 @@ REFUSED = [
     ("|".join(f"{chr(c)}{chr(c)}" for c in range(0x4E00, 0x4F00)), "more than 255 character classes", 0),
     (r"(?:(?:a{1000}){1000}){1000}", "too large an automaton", 0),
     ("(" * 200 + "a" + ")" * 200, "nesting deeper than 100", 100),
-    (KIMI, "set operation", 60),
+    (KIMI, "set operation", 59),
 ]
 
 
@@ -321,9 +329,9 @@ def test_refused_constructs_are_named(source: str, construct: str, position: int
 
 @pytest.mark.parametrize(
     "source",
-    ["(a", "a)", "[a", "[z-a]", r"[a-\d]", "*a", "a**", "a+{2}", "a{2,1}", "(?:", "(?Pa)", "(*a)",
+    ["(a", "a)", "[a", "[z-a]", r"[a-\d]", "*a", "a**", "a+{2}", "a{2,1}", "(?:", "(?@)", "(*a)",
      "a\\", r"\xg0", r"\x{}", r"\u12", r"\x{110000}", r"\ud800", "\ud800", r"\y", r"\p{L", "(?",
-     "$+", "(?!a)*", "(?i", "(?i-:a)", "(?<1>a)", "(?#a", r"[^\s\S]", "(?=a)b"],
+     "(?i", "(?i-:a)", "(?<1>a)", "(?#a", r"[^\s\S]", "(?=a)b"],
 )  # fmt: skip
 def test_syntax_errors(source: str) -> None:
     with pytest.raises(PatternError) as caught:
@@ -446,26 +454,27 @@ def test_packed_patterns_need_neither_regex_nor_compiler() -> None:
 
 # -- character sets
 
-POINTS = st.lists(st.integers(0, 40) | st.sampled_from([0x10FFFE, 0x10FFFF]), max_size=12)
+ENDS = st.integers(0, 9) | st.integers(0x10FFFB, 0x10FFFF)
+RANGES = st.lists(st.tuples(ENDS, st.integers(0, 3)), max_size=5).map(
+    lambda pairs: [(low, min(low + size, 0x10FFFF)) for low, size in pairs]
+)
 
 
-@given(POINTS, POINTS)
-def test_charset_is_a_set(left: list[int], right: list[int]) -> None:
-    a, b = CharSet.from_code_points(left), CharSet.from_code_points(right)
-    everything = set(range(0x110000))
-    for ours, theirs in [
-        (a, set(left)),
-        (a | b, set(left) | set(right)),
-        (a & b, set(left) & set(right)),
-        (a - b, set(left) - set(right)),
-    ]:
-        assert ours.code_points().tolist() == sorted(theirs)
-        assert bool(ours) == bool(theirs)
-        assert ours == CharSet.from_ranges((c, c) for c in theirs)
-        assert ours == CharSet.union(CharSet.from_ranges([pair]) for pair in ours.ranges())
-    assert ~~a == a
-    assert hash(~~a) == hash(a)
-    assert len((~a).code_points()) == len(everything) - len(set(left))
+@given(RANGES, RANGES)
+def test_charset_is_a_set(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> None:
+    a, b = CharSet.from_ranges(left), CharSet.from_ranges(right)
+    points = np.array([*range(14), *range(0x10FFF0, 0x110000)])
+    in_a, in_b = a.contains(points), b.contains(points)
+    assert in_a.tolist() == [any(low <= c <= high for low, high in left) for c in points]
+    assert (a | b).contains(points).tolist() == (in_a | in_b).tolist()
+    assert (a & b).contains(points).tolist() == (in_a & in_b).tolist()
+    assert (a - b).contains(points).tolist() == (in_a & ~in_b).tolist()
+    assert (~a).contains(points).tolist() == (~in_a).tolist()
+    assert a == ~~a == CharSet.from_code_points(points[in_a].tolist())
+    assert a == CharSet.union(CharSet.from_ranges([pair]) for pair in a.ranges())
+    assert hash(a) == hash(~~a)
+    assert bool(a) == bool(left)
+    assert a.code_points().tolist() == points[in_a].tolist()
 
 
 def test_unicode_table() -> None:

@@ -318,7 +318,7 @@ def test_packed_data_rebuilds_the_published_file(name: str) -> None:
 def test_package_holds_the_packed_names_and_is_small() -> None:
     assert set(PACKED_NAMES) == set(PUBLISHED)
     assert sum(os.path.getsize(vocabulary.packed_path(name)) for name in PACKED_NAMES) < 1_700_000
-    with pytest.raises(VocabularyError, match="no packed vocabulary '../x': there are r50k_base,"):
+    with pytest.raises(VocabularyError, match=r"no packed vocabulary '\.\./x': there are r50k"):
         load_packed("../x")
 
 
@@ -396,7 +396,7 @@ def test_pack_script_refuses_other_tables(monkeypatch: pytest.MonkeyPatch) -> No
     sound = load_packed("r50k_base").to_ranks()
     sources = {"r50k_base": lambda: sound, "cl100k_base": lambda: SMALL}
     monkeypatch.setattr(script, "SOURCES", sources)
-    with pytest.raises(SystemExit, match="cl100k_base: .* nothing was written"):
+    with pytest.raises(SystemExit, match=r"cl100k_base: .* nothing was written"):
         script.main()
     assert packed == []
 
