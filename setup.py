@@ -18,6 +18,8 @@ DIRECTIVES = {
     "cdivision": True,
     "embedsignature": False,
     "freethreading_compatible": True,
+    "auto_pickle": False,
+    "autotestdict": False,
 }
 
 compile_args = [] if sys.platform == "win32" else ["-O3", "-fno-strict-aliasing"]

@@ -115,18 +115,18 @@ class StreamEncoder:
     def _feed_surrogates(self, chunk: Text, final: bool, into: str, out: Any) -> tuple[Any, str]:
         # tiktoken's rule for a str with surrogates: pairs become their character, lone ones U+FFFD.
         # The first half of a pair waits for the next chunk.
-        if self._settings[2] == "surrogateescape" and not self._half:
+        if self._settings[2] == "surrogateescape":
             raise
         if isinstance(chunk, str):
             text, half = self._half + chunk, ""
             if not final and text and "\ud800" <= text[-1] <= "\udbff":
                 text, half = text[:-1], text[-1]
-        elif len(chunk) or final:
+        elif len(chunk):
             raise UnicodeEncodeError(
-                "utf-8", self._half, 0, 1, "a surrogate is not followed by its other half"
+                "utf-8", self._half, 0, 1, "bytes follow the first half of a surrogate pair"
             )
         else:
-            text, half = "", self._half
+            text, half = (self._half, "") if final else ("", self._half)
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return self._tail.encode(text, final, into, out, self.max_pending), half
 

@@ -33,6 +33,7 @@ from ._core.vocab import TokenTable
 from .chunker import StreamDecoder, StreamEncoder
 from .errors import UnsupportedPatternError
 from .pattern import Pattern
+from .special_order import in_order_of_preference
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -410,14 +411,19 @@ class Encoding:
             raise_disallowed_special(*result)
         return cast("list[int] | IdArray | int", result)
 
+    @functools.cached_property
+    def _preferred_specials(self) -> list[tuple[str, int]]:
+        order = in_order_of_preference(self._special_tokens)
+        return [(text, self._special_tokens[text]) for text in order]
+
     def _resolve_allowed(self, allowed: AllowedSpecial) -> AbstractSet[str]:
-        return self.special_tokens_set if allowed == "all" else cast("AbstractSet[str]", allowed)
+        return self.special_tokens_set if isinstance(allowed, str) else allowed
 
     def _matcher(self, allowed: AllowedSpecial, disallowed: DisallowedSpecial) -> SpecialMatcher:
         if disallowed is _ALL and allowed is _NO_SPECIAL and hasattr(self, "_default"):
             return self._default
         chosen = frozenset(self._resolve_allowed(allowed)) & self.special_tokens_set
-        if disallowed == "all":
+        if isinstance(disallowed, str) and disallowed == "all":
             refused = frozenset(self.special_tokens_set - chosen)
         else:
             refused = frozenset(disallowed)
@@ -425,7 +431,7 @@ class Encoding:
         if key not in self._matchers:
             if len(self._matchers) >= 128:
                 self._matchers.clear()
-            self._matchers[key] = SpecialMatcher(list(self._special_tokens.items()), *key)
+            self._matchers[key] = SpecialMatcher(self._preferred_specials, *key)
         return self._matchers[key]
 
     @staticmethod

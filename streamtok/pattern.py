@@ -4,7 +4,8 @@ A `Pattern` is a deterministic automaton over character classes. To cut a text, 
 look at one character after the other; let c be its class. If `accepts[state, c]`, the piece may end
 before it: remember the place. Then go to `transitions[state, c]`. In state 0 nothing can follow any
 more: the piece ends at the place last remembered, and the next one begins there, again at state 1.
-At the end of the text, the last column of `accepts` decides. `Pattern.findall` does just that.
+At the end of the text, the last column of `accepts` decides. `Pattern.findall` does just that. (To
+be in state 1 is not proof of being at the start of a piece: `a*b` returns to it.)
 
 The pieces are those of `find_iter` in tiktoken. A character that no piece can begin with is
 skipped, as there: it leaves no trace in the output. `is_total` tells that this cannot happen, as in
@@ -133,13 +134,13 @@ class Pattern:
     @cached_property
     def is_total(self) -> bool:
         """Whether every character of every text is part of a piece, so that none is skipped."""
-        queue = [1]
+        queue = [1]  # states in which a piece has begun and could not have ended yet
         for state in queue:
-            at_end = state == 1 or self.accepts[state, self.n_classes]
-            rest = self.transitions[state][self.accepts[state, : self.n_classes] == 0]
-            if not at_end or 0 in rest:
+            rest = self.transitions[state][self.accepts[state, :-1] == 0]
+            new = set(rest.tolist())
+            if not self.accepts[sorted(new), -1].all():  # the dead state does not accept either
                 return False
-            queue += sorted(set(rest.tolist()) - set(queue))
+            queue += sorted(new - set(queue))
         return True
 
     @cached_property

@@ -25,16 +25,8 @@ import numpy.typing as npt
 
 from .errors import PatternError, UnsupportedPatternError
 from .pattern import CODE_POINTS_PER_BLOCK, Tables
-from .pattern_syntax import (
-    Atomic,
-    Choice,
-    Condition,
-    Node,
-    Repeat,
-    Sequence,
-    SetNode,
-    parse,
-)
+from .pattern_syntax import parse
+from .pattern_tree import Atomic, Choice, Condition, Node, Repeat, Sequence, SetNode
 from .unicode_classes import CODE_POINTS, CharSet
 
 __all__ = ["MAX_CLASSES", "MAX_STATES", "compile_tables"]

@@ -27,6 +27,7 @@ from .unicode_classes import as_in_reference
 
 __all__ = [
     "bpe",
+    "compile_pattern",
     "decode_bytes",
     "encode",
     "encode_ordinary",
@@ -46,12 +47,13 @@ def split(pattern: str, text: str) -> list[str]:
     ['to', ' be', '\\n']
     """
     # Looks at a text of the same length, in which no character is newer than tiktoken's Unicode.
-    spans = [match.span() for match in _compiled(pattern).finditer(as_in_reference(text))]
+    spans = [match.span() for match in compile_pattern(pattern).finditer(as_in_reference(text))]
     return [text[start:end] for start, end in spans if start < end]
 
 
 @lru_cache(maxsize=64)
-def _compiled(pattern: str) -> regex.Pattern[str]:
+def compile_pattern(pattern: str) -> regex.Pattern[str]:
+    """`pattern` for the `regex` package, spelled so that it means there what it means to tiktoken."""
     # To tiktoken, `$` and `\z` are the very end. To Python that is `\Z`, and `$` may have a newline
     # after it. Neither is meant inside a set, or after a backslash.
     tokens = r"(?P<end>\$|\\z)|\\x\{(?P<hex>[0-9A-Fa-f]+)\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
@@ -119,6 +121,7 @@ def encode(
     ranks: Ranks,
     pattern: str,
     data: str | bytes,
+    *,
     special_tokens: Mapping[str, int],
     allowed_special: Collection[str],
     errors: str = "strict",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import pickle
 import random
@@ -66,7 +67,9 @@ def random_texts(count: int, seed: int) -> list[str]:
     letters = ALPHABET + HARD
     few = [rng.choices(letters, k=rng.randint(2, 5)) for _ in range(count // 20)]
     return [
-        "".join(rng.choices(rng.choice(few) if rng.random() < 0.5 else letters, k=rng.randint(1, 12)))
+        "".join(
+            rng.choices(rng.choice(few) if rng.random() < 0.5 else letters, k=rng.randint(1, 12))
+        )
         for _ in range(count)
     ]
 
@@ -145,9 +148,7 @@ def tiny_ranks(letters: str) -> dict[bytes, int]:
 def test_real_patterns_cut_as_tiktoken_does(name: str) -> None:
     letters = "aSs\u017f\u01c5\u02b0\u4e00\u0301 \n\r\t'/!1\u00b2\u3000\U0001f600\u0295"
     ranks = tiny_ranks(letters)
-    peer = tiktoken.Encoding(
-        name, pat_str=REAL[name], mergeable_ranks=ranks, special_tokens={}
-    )
+    peer = tiktoken.Encoding(name, pat_str=REAL[name], mergeable_ranks=ranks, special_tokens={})
     pattern = Pattern.compile(REAL[name])
     rng = random.Random(7)
     for _ in range(4_000):
@@ -189,42 +190,54 @@ SOURCES = st.one_of(
     st.builds("(?:{}){}|{}".format, ANYTHING, st.sampled_from(ATOMS), st.sampled_from(ATOMS)),
 )
 NASTY = [
-    "".join(letters)
-    for size in range(6)
-    for letters in itertools.product("ab \n", repeat=size)
+    "".join(letters) for size in range(6) for letters in itertools.product("ab \n", repeat=size)
 ] + ["".join(letters) for letters in itertools.product("aAkK\u212a ", repeat=3)]
+
+
+def compiled_or_refused(source: str) -> Pattern | str:
+    """The pattern, or why there is none."""
+    try:
+        return Pattern.compile(source)
+    except UnsupportedPatternError as error:
+        return error.construct
+    except PatternError as error:
+        return str(error)
+
+
+TINY = tiny_ranks("abAkK\u212a \n")
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(SOURCES)
-def test_generated_patterns_cut_as_regex_does(source: str) -> None:
-    try:
-        pattern = Pattern.compile(source)
-    except UnsupportedPatternError:
-        assume(False)
-    except PatternError as error:
-        assert "matches no text" in str(error)
-        return
-    for text in NASTY:
-        assert pattern.findall(text) == reference.split(source, text), repr(text)
+def test_generated_patterns_cut_as_regex_and_tiktoken_do(source: str) -> None:
+    pattern = compiled_or_refused(source)
+    assume(isinstance(pattern, Pattern))
+    assert isinstance(pattern, Pattern)
+    pieces = {text: pattern.findall(text) for text in NASTY}
+    if "(?i" not in source:  # `regex` overlooks matches of `ba|(?i:K)`, for one
+        for text in NASTY:
+            assert pieces[text] == reference.split(source, text), repr(text)
+    with contextlib.suppress(ValueError):  # tiktoken does not like look-ahead to be repeated
+        peer = tiktoken.Encoding("", pat_str=source, mergeable_ranks=TINY, special_tokens={})
+        for text in random.Random(source).sample(NASTY, 300):
+            ids = [i for p in pieces[text] for i in reference.encode_piece(TINY, p.encode())]
+            assert ids == peer.encode_ordinary(text), repr(text)
     if pattern.is_total:
-        assert all("".join(pattern.findall(text)) == text for text in NASTY)
-    check_cuts(pattern, NASTY)
+        assert all("".join(pieces[text]) == text for text in NASTY)
+    check_cuts(pattern, random.Random(source).sample(NASTY, 200))
 
 
 def test_most_generated_patterns_are_accepted() -> None:
     # Lest the test above should pass because everything is refused.
     rng = random.Random(3)
-    accepted = 0
+    outcomes = []
     for _ in range(300):
         items = rng.choices(ATOMS, k=rng.randint(1, 4))
         source = "".join(f"(?:{item}){rng.choice(['', *QUANTIFIERS])}" for item in items)
-        try:
-            Pattern.compile(source + rng.choice(["", "|a", r"(?!\S)"]) + "|x")
-            accepted += 1
-        except UnsupportedPatternError as error:
-            assert error.construct == "empty match"
-    assert accepted > 180
+        source += rng.choice(["", "|a", r"(?!\S)"]) + "|x"
+        outcomes.append(compiled_or_refused(source))
+    assert {outcome for outcome in outcomes if isinstance(outcome, str)} == {"empty match"}
+    assert outcomes.count("empty match") < 120
 
 
 @pytest.mark.parametrize(
@@ -310,7 +323,11 @@ REFUSED = [
     (r"a|", "empty match", 0),
     (r"a|(?=b)", "empty match", 0),
     (r"[ab]*a[ab]{15}", "more than 4096 states", 0),
-    ("|".join(f"{chr(c)}{chr(c)}" for c in range(0x4E00, 0x4F00)), "more than 255 character classes", 0),
+    (
+        "|".join(f"{chr(c)}{chr(c)}" for c in range(0x4E00, 0x4F00)),
+        "more than 255 character classes",
+        0,
+    ),
     (r"(?:(?:a{1000}){1000}){1000}", "too large an automaton", 0),
     ("(" * 200 + "a" + ")" * 200, "nesting deeper than 100", 100),
     (KIMI, "set operation", 59),
@@ -341,6 +358,7 @@ def test_syntax_errors(source: str) -> None:
 
 
 # -- what the tables tell
+
 
 def check_cuts(pattern: Pattern, texts: list[str]) -> None:
     for text in texts:
@@ -423,6 +441,7 @@ def test_tables() -> None:
 
 
 # -- tables that come with the package
+
 
 def equal(left: Pattern, right: Pattern) -> bool:
     return pack_tables([left]) == pack_tables([right])

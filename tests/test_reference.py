@@ -32,9 +32,7 @@ def random_ranks(seed: int, size: int = 60) -> dict[bytes, int]:
 PAIRS = [
     (
         ranks,
-        tiktoken.Encoding(
-            "tiny", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=SPECIALS
-        ),
+        tiktoken.Encoding("tiny", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=SPECIALS),
     )
     for ranks in map(random_ranks, range(12))
 ]
@@ -61,7 +59,7 @@ def test_special_tokens(
     pair: tuple[dict[bytes, int], tiktoken.Encoding], text: str, allowed: set[str]
 ) -> None:
     ranks, peer = pair
-    ids = reference.encode(ranks, PATTERN, text, SPECIALS, allowed)
+    ids = reference.encode(ranks, PATTERN, text, special_tokens=SPECIALS, allowed_special=allowed)
     assert ids == peer.encode(text, allowed_special=allowed, disallowed_special=())
     assert reference.decode_bytes(ranks, ids, SPECIALS) == text.encode()
 
@@ -75,13 +73,18 @@ def test_a_long_piece() -> None:
 def test_the_special_token_ends_the_segment_before_it() -> None:
     ranks = PAIRS[0][0]
     assert reference.split(PATTERN, "a  <") == ["a", " ", " <"]
-    ids = reference.encode(ranks, PATTERN, "a  <|a|>", SPECIALS, {"<|a|>"})
+    ids = reference.encode(
+        ranks, PATTERN, "a  <|a|>", special_tokens=SPECIALS, allowed_special={"<|a|>"}
+    )
     assert ids == [97, *reference.encode_piece(ranks, b"  "), 1000]
 
 
 def test_the_longer_special_token_is_meant() -> None:
     specials = {"<a": 1, "<ab": 2}
-    assert reference.encode(PAIRS[0][0], PATTERN, "<ab<a", specials, {"<a", "<ab"}) == [2, 1]
+    ids = reference.encode(
+        PAIRS[0][0], PATTERN, "<ab<a", special_tokens=specials, allowed_special=specials
+    )
+    assert ids == [2, 1]
 
 
 def test_the_whole_piece_comes_before_its_merges() -> None:
@@ -120,7 +123,9 @@ def test_bytes_that_are_not_utf8(data: bytes, errors: str) -> None:
             reference.encode_ordinary(ranks, PATTERN, data, errors)
         return
     ids = reference.encode_ordinary(ranks, PATTERN, data, errors)
-    assert ids == reference.encode(ranks, PATTERN, data, SPECIALS, (), errors)
+    assert ids == reference.encode(
+        ranks, PATTERN, data, special_tokens=SPECIALS, allowed_special=(), errors=errors
+    )
     if errors == "surrogateescape":
         assert reference.decode_bytes(ranks, ids) == data
         assert ids == reference.encode_ordinary(ranks, PATTERN, text, errors)

@@ -32,14 +32,17 @@ UNICODE_VERSION = "16.0.0"
 TIKTOKEN_VERSION = "0.14.0"
 OUTPUT = Path(__file__).resolve().parent.parent / "streamtok" / "data" / "unicode.npz"
 
-CATEGORIES = (
-    "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co Cn"
-).split()
-SCRIPTS = (
-    "Arabic Armenian Bengali Bopomofo Common Cyrillic Devanagari Ethiopic Georgian Greek Gujarati "
-    "Gurmukhi Han Hangul Hebrew Hiragana Inherited Kannada Katakana Khmer Lao Latin Malayalam "
-    "Mongolian Myanmar Oriya Sinhala Tamil Telugu Thai Tibetan"
-).split()
+CATEGORIES = [
+    *("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No"),
+    *("Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So"),
+    *("Zs", "Zl", "Zp", "Cc", "Cf", "Co", "Cn"),
+]
+SCRIPTS = [
+    *("Arabic", "Armenian", "Bengali", "Bopomofo", "Common", "Cyrillic", "Devanagari", "Ethiopic"),
+    *("Georgian", "Greek", "Gujarati", "Gurmukhi", "Han", "Hangul", "Hebrew", "Hiragana"),
+    *("Inherited", "Kannada", "Katakana", "Khmer", "Lao", "Latin", "Malayalam", "Mongolian"),
+    *("Myanmar", "Oriya", "Sinhala", "Tamil", "Telugu", "Thai", "Tibetan"),
+]
 PROPERTIES = ["Alphabetic", "Lowercase", "Uppercase", "White_Space"]
 
 # Where tiktoken's engine and `regex` disagree, tiktoken is right. There is one such place: `regex`

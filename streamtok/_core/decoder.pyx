@@ -1,5 +1,7 @@
 """Ids to bytes."""
 
+cimport cython
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -10,6 +12,7 @@ from streamtok._core.types cimport NONE, i64, u8, u32, u64
 from streamtok._core.vocab cimport TokenTable, Tokens
 
 
+@cython.final
 cdef class Decoder:
     """Immutable: token bytes by id, special tokens included."""
 

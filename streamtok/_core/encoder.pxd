@@ -1,5 +1,7 @@
 """Pieces to ids: the whole-piece look-up, the cache of short pieces, long pieces in windows."""
 
+cimport cython
+
 from streamtok._core.merge cimport Merger
 from streamtok._core.scanner cimport Scan, Scanner
 from streamtok._core.special cimport SpecialMatcher
@@ -30,9 +32,11 @@ cdef struct Work:           # everything mutable that one encoding thread needs
     size_t window_count
     size_t window_stable    # bytes of it that are final; 0: nothing remembered
 
+@cython.final
 cdef class Workspace:
     cdef Work c
 
+@cython.final
 cdef class Encoder:
     cdef readonly TokenTable table
     cdef readonly Scanner scanner

@@ -10,6 +10,8 @@ An `Encoder` is immutable but for its pool of workspaces: any number of threads 
 call takes a workspace of its own.
 """
 
+cimport cython
+
 import numpy as np
 
 from cpython.list cimport PyList_New, PyList_SET_ITEM
@@ -44,6 +46,7 @@ cdef enum:
 cdef u64 KEY_MASK = 0x0FFFFFFFFFFFFFFF
 
 
+@cython.final
 cdef class Workspace:
     """Scratch memory of one encoding thread, and its cache of short pieces."""
 
@@ -281,21 +284,24 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
 
 cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
                      size_t* retry_at) except -1 nogil:
-    """Emit what is final of the open piece: its bytes up to s.accept surely belong to it.
+    """Emit what is final of the open piece, of the bytes that surely belong to it.
 
     Nothing while the piece may still turn out to be a token that merges cannot build. `retry_at`
     is the size from which it is worth trying again.
     """
     cdef const Tokens* t = encoder.table.tokens()
     cdef size_t window = WINDOW, done
-    if s.accept - s.start < retry_at[0]:
+    cdef size_t sure = s.position if encoder.scanner.tables().settled[s.state] else s.accept
+    if sure - s.start < retry_at[0] or sure < s.start:
         return 0
-    if not s.committed and s.accept - s.start <= t.longest_unreachable:
+    if not s.committed and sure - s.start <= t.longest_unreachable:
         return 0
-    while s.accept - s.start >= window:
+    while sure - s.start >= window:
         done = commit_window(encoder, w, buffer + s.start, window)
         if done:
             s.start += done
+            if s.accept < s.start:      # a later acceptance is certain, or it would not be sure
+                s.accept = s.start
             s.committed = True
             window = WINDOW
         else:
@@ -366,6 +372,7 @@ cdef object ids_to_array(const u32* ids, size_t count):
     return array
 
 
+@cython.final
 cdef class Encoder:
     """Tokens and pieces together: whole texts to ids. `scanner` may be None, see `encode_split`."""
 

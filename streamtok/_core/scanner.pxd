@@ -1,5 +1,7 @@
 """Finds pieces: a walk of the split pattern's DFA that can stop and go on at any byte."""
 
+cimport cython
+
 from streamtok._core.types cimport i64, u8, u16, u32
 
 cdef struct Scan:           # where a walk stands; positions are relative to the caller's buffer
@@ -16,7 +18,7 @@ cdef struct ScanTables:
     const u8* blocks        # [n_blocks * 128] class of the code point
     u32 columns             # n_classes + 1
     u32 surrogate           # class of a byte that is no UTF-8 (a lone surrogate to Python)
-    const u8* settled       # [n_states] whether the state accepts whatever comes next
+    const u8* settled       # [n_states] whether the piece surely goes up to here at least
 
 cdef inline void scan_begin(Scan* s, size_t start) noexcept nogil:
     s.start = s.accept = s.position = start
@@ -26,6 +28,7 @@ cdef inline void scan_begin(Scan* s, size_t start) noexcept nogil:
 cdef size_t scan(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
                  i64* ends, size_t room) noexcept nogil
 
+@cython.final
 cdef class Scanner:
     cdef ScanTables c
     cdef object _owners

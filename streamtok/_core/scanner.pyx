@@ -10,6 +10,8 @@ Bytes that are not UTF-8 count as one character each of the surrogates' class, w
 `bytes.decode("utf-8", "surrogateescape")` makes of them.
 """
 
+cimport cython
+
 import numpy as np
 
 from streamtok._core.types cimport i32, i64, u8, u16, u32
@@ -83,6 +85,7 @@ cdef size_t scan(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     return count
 
 
+@cython.final
 cdef class Scanner:
     """Immutable; made from a `pattern.Pattern`."""
 
@@ -100,7 +103,7 @@ cdef class Scanner:
         blocks = np.ascontiguousarray(pattern.class_blocks, dtype=np.uint8)
         ascii_classes = blocks[pages[0]]
         ascii_steps = np.ascontiguousarray(steps[:, ascii_classes])
-        settled = np.ascontiguousarray(accepts.all(axis=1), dtype=np.uint8)
+        settled = np.ascontiguousarray(settled_states(accepts, steps[:, :classes] >> 1))
         self._owners = (steps, ascii_steps, pages, blocks, settled)
         cdef const u16[:, ::1] steps_view = steps
         cdef const u16[:, ::1] ascii_view = ascii_steps
@@ -117,3 +120,21 @@ cdef class Scanner:
 
     cdef const ScanTables* tables(self) noexcept nogil:
         return &self.c
+
+
+def settled_states(accepts, transitions):
+    """uint8 [n_states]: 1 where, whatever follows, the piece ends here or later.
+
+    The tables may leave an acceptance out where a later one is certain, so what was accepted last
+    can lie far behind the bytes that surely belong to the piece. A state is settled if at the end
+    of input it accepts, and before every class it accepts or goes on to a settled state: the
+    largest set of states for which that holds, since every text has an end.
+    """
+    accepting = np.asarray(accepts, dtype=bool)
+    settled = accepting[:, -1].copy()
+    settled[0] = False
+    while True:
+        fewer = settled & (accepting[:, :-1] | settled[transitions]).all(axis=1)
+        if (fewer == settled).all():
+            return settled.astype(np.uint8)
+        settled = fewer

@@ -1,5 +1,7 @@
 """Finds special tokens in bytes."""
 
+cimport cython
+
 from streamtok._core.types cimport i32, u8, u32
 
 cdef enum Finding:
@@ -21,6 +23,7 @@ cdef struct TrieNode:
     i32 child           # first of the nodes below, or -1
     i32 sibling         # next node below the same parent, or -1
 
+@cython.final
 cdef class SpecialMatcher:
     cdef readonly tuple specials        # the strings that may match, in order of preference
     cdef list _nodes

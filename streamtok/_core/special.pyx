@@ -6,12 +6,15 @@ if that one is not allowed, the search goes on one byte later. Here one trie hol
 that a stream can see, too, where a string may begin whose end has not arrived.
 """
 
+cimport cython
+
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr
 
 from streamtok._core.types cimport i32, u8, u32
 
 
+@cython.final
 cdef class SpecialMatcher:
     """`specials`: (text, id) in order of preference; `allowed`, `disallowed`: sets of strings.
 

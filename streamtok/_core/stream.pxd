@@ -1,5 +1,7 @@
 """The open end of a stream: bytes that wait, and where the walk over them stands."""
 
+cimport cython
+
 from streamtok._core.encoder cimport Encoder
 from streamtok._core.scanner cimport Scan
 from streamtok._core.special cimport SpecialMatcher
@@ -22,6 +24,7 @@ cdef enum Policy:           # what to do with bytes that are no UTF-8
     REPAIR
     KEEP
 
+@cython.final
 cdef class Tail:
     cdef Encoder encoder
     cdef SpecialMatcher matcher

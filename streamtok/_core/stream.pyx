@@ -8,6 +8,8 @@ Every call works on the tail in place and notes where it stood before: an except
 back, so that a failed call has not happened.
 """
 
+cimport cython
+
 import struct
 
 import numpy as np
@@ -42,6 +44,7 @@ cdef enum:
     SHRINK_FROM = 1 << 18   # a buffer beyond this is given back when it is no longer needed
 
 
+@cython.final
 cdef class Tail:
     """The state of one stream. One call at a time: a second one raises StreamInUseError."""
 
@@ -329,13 +332,17 @@ cdef int append(Tail tail, const u8* p, size_t n, bint final) except -1 nogil:
 cdef int encode_tail(Tail tail, Work* w, bint final, Found* refused) except -1 nogil:
     cdef Mark* m = &tail.mark
     cdef Found found
+    cdef size_t start
     while True:
         found = tail.matcher.find(tail.bytes, m.searched, m.size, final)
         if found.kind == DISALLOWED:
             refused[0] = found
             return 0
+        start = m.scan.start
         encode_span(tail.encoder, w, tail.bytes, m.size + SLACK, found.start,
                     final if found.kind != ALLOWED else True, &m.scan)
+        if m.scan.start != start:       # another piece is open now
+            m.retry_at = WINDOW
         m.searched = found.start
         if found.kind != ALLOWED:
             break
@@ -346,8 +353,6 @@ cdef int encode_tail(Tail tail, Work* w, bint final, Found* refused) except -1 n
         scan_begin(&m.scan, found.end)
         m.retry_at = WINDOW
     if not final:
-        if m.scan.accept - m.scan.start < WINDOW:
-            m.retry_at = WINDOW
         commit_open(tail.encoder, w, tail.bytes, &m.scan, &m.retry_at)
     return 0
 

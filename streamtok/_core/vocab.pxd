@@ -1,5 +1,7 @@
 """The immutable token table: bytes -> token, pair of tokens -> token, token -> bytes and id."""
 
+cimport cython
+
 from streamtok._core.types cimport NONE, i64, u8, u32, u64
 
 cdef enum:
@@ -56,6 +58,7 @@ cdef u32 find_token(const Tokens* t, const u8* p, size_t n) noexcept nogil
 cdef bint is_proper_prefix(const Tokens* t, const u8* p, size_t n) noexcept nogil
 
 
+@cython.final
 cdef class TokenTable:
     cdef Tokens c
     cdef object _blob, _offsets, _ids          # owners of the memory that `c` points to

@@ -12,6 +12,8 @@ of any merge). The table therefore holds at most n pairs, found by encoding ever
 order of length, instead of one for each of the several ways to cut each token in two.
 """
 
+cimport cython
+
 from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memcmp, memset
 
@@ -95,6 +97,7 @@ cdef u64 table_size(u64 entries) noexcept nogil:
     return size
 
 
+@cython.final
 cdef class TokenTable:
     """Built from the token bytes end to end, uint32 offsets [n + 1] and uint32 ids [n].
 

@@ -1,0 +1,15 @@
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from streamtok.pattern import Pattern
+
+@final
+class Scanner:
+    n_states: int
+    def __new__(cls, pattern: Pattern) -> Scanner: ...
+
+def settled_states(
+    accepts: npt.NDArray[Any], transitions: npt.NDArray[Any]
+) -> npt.NDArray[np.uint8]: ...

@@ -1,0 +1,3 @@
+POLICIES: tuple[str, ...]
+
+def check_policy(errors: object) -> None: ...
