@@ -439,25 +439,28 @@ class Encoding:
         with ThreadPoolExecutor(num_threads) as pool:
             return list(pool.map(function, items))
 
-    def __getstate__(self) -> object:
+    def __reduce__(self) -> tuple[Any, ...]:
         from . import registry
 
-        if registry.ENCODINGS.get(self.name) is self:
-            return self.name
-        return {
-            "name": self.name,
-            "pat_str": self._pat_str,
-            "mergeable_ranks": self._mergeable_ranks,
-            "special_tokens": self._special_tokens,
-        }
+        if registry.ENCODINGS.get(self.name) is self:  # by reference: nothing else to carry
+            return registry.get_encoding, (self.name,)
+        return _rebuilt, (
+            self.name,
+            self._pat_str,
+            self._mergeable_ranks,
+            self._special_tokens,
+        )
 
-    def __setstate__(self, value: object) -> None:
-        if isinstance(value, str):
-            from . import registry
 
-            self.__dict__ = registry.get_encoding(value).__dict__
-        else:
-            self.__init__(**cast("dict[str, Any]", value))  # type: ignore[misc]
+def _rebuilt(
+    name: str, pat_str: str, mergeable_ranks: dict[bytes, int], special_tokens: dict[str, int]
+) -> Encoding:
+    return Encoding(
+        name,
+        pat_str=pat_str,
+        mergeable_ranks=mergeable_ranks,
+        special_tokens=special_tokens,
+    )
 
 
 def raise_disallowed_special(offset: int, text: str) -> NoReturn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import pickle
 import random
@@ -214,12 +213,11 @@ def test_generated_patterns_cut_as_regex_and_tiktoken_do(source: str) -> None:
     assume(isinstance(pattern, Pattern))
     assert isinstance(pattern, Pattern)
     pieces = {text: pattern.findall(text) for text in NASTY}
-    if "(?i" not in source:  # `regex` overlooks matches of `ba|(?i:K)`, for one
-        for text in NASTY:
-            assert pieces[text] == reference.split(source, text), repr(text)
-    with contextlib.suppress(ValueError):  # tiktoken does not like look-ahead to be repeated
-        peer = tiktoken.Encoding("", pat_str=source, mergeable_ranks=TINY, special_tokens={})
-        for text in random.Random(source).sample(NASTY, 300):
+    for text in NASTY:
+        if pieces[text] != reference.split(source, text):
+            # Both engines have an optimisation that goes wrong at times: `regex` finds nothing
+            # of `ba|(?i:K)` in some texts, tiktoken takes `ab` for a match of `.*a|.*b`.
+            peer = tiktoken.Encoding("", pat_str=source, mergeable_ranks=TINY, special_tokens={})
             ids = [i for p in pieces[text] for i in reference.encode_piece(TINY, p.encode())]
             assert ids == peer.encode_ordinary(text), repr(text)
     if pattern.is_total:
@@ -407,7 +405,9 @@ def test_a_cut_may_need_a_look_at_what_follows() -> None:
 @pytest.mark.parametrize(
     ("source", "total"),
     [(r"\w+", False), (r"\w+|\W", True), (r"(?s:.)", True), (".", False), (r"\s+(?!\S)|\S", False),
-     (r"a+b|[^a]", False), (r"a+b|(?s:.)", True), (r"a+b|a+$|[^a]", False), ("a+|[^a]", True)],
+     (r"a+b|[^a]", False), (r"a+b|(?s:.)", True), (r"a+b|a+$|[^a]", False), ("a+|[^a]", True),
+     (r"a*b|[^ab]", False), (r"(?s:a*.)", True), (r"a+(?:b|$)|[^a]", False),
+     (r"a+(?:[^a]|$)|[^a]", True)],
 )  # fmt: skip
 def test_is_total(source: str, total: bool) -> None:
     assert Pattern.compile(source).is_total is total
