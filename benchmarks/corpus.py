@@ -141,7 +141,8 @@ def _logs() -> bytes:
     ]
     lines = []
     for i in range(20_000):
-        stamp = f"2024-{i % 12 + 1:02}-{i % 28 + 1:02} {i % 24:02}:{i * 7 % 60:02}:{i % 60:02},{i % 997}"
+        day, clock = f"2024-{i % 12 + 1:02}-{i % 28 + 1:02}", f"{i % 24:02}:{i % 59:02}:{i % 60:02}"
+        stamp = f"{day} {clock},{i % 997}"
         a, b, n = rng.randrange(256), rng.randrange(256), rng.randrange(1 << 40)
         line = rng.choice(kinds)
         lines.append(line.format(t=stamp, a=a, b=b, n=n, m=n % 9973, p=n % 65536))

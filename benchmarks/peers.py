@@ -275,11 +275,12 @@ def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
 
 
 def _plain_pattern(pattern: str) -> str:
-    """The pattern without possessive quantifiers, which other engines read otherwise.
+    """The pattern without what other engines read otherwise: `$` and possessive quantifiers.
 
-    They only save a backtracking engine work here: nothing they would give back could match on.
+    The latter only save a backtracking engine work: nothing they would give back could match on.
     """
-    for possessive, plain in (("++", "+"), ("?+", "?"), ("*+", "*"), ("{1,3}+", "{1,3}")):
+    rewrites = (("++", "+"), ("?+", "?"), ("*+", "*"), ("{1,3}+", "{1,3}"), ("$", r"\z"))
+    for possessive, plain in rewrites:
         pattern = pattern.replace(possessive, plain)
     return pattern
 

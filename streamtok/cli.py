@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import json
 import os
 import re
@@ -20,12 +21,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+import numpy as np
 
 from . import registry, sinks
 from .chunker import DEFAULT_MAX_PENDING, StreamEncoder
 from .encoding import Encoding
 from .errors import PendingLimitExceeded, StreamtokError
+from .vocabulary import PACKED_NAMES
 
 if TYPE_CHECKING:
     from .sinks import IdArray
@@ -50,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.signals = signals
         try:
             code: int = args.command(args)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
             return code
         except BrokenPipeError:
             _forget_stdout()
@@ -84,7 +89,7 @@ def _encode(args: argparse.Namespace) -> int:
         chosen = sinks.choose_format(args.format, args.output, max_id)
     except ValueError as error:
         raise _Refused(str(error)) from None
-    if args.output == "-" and chosen in ("u16", "u32") and sys.stdout.isatty():
+    if args.output == "-" and chosen in ("u16", "u32") and _is_terminal(sys.stdout):
         raise _Refused(f"{chosen} is not for a terminal: use -o FILE, a pipe or --format text")
     start = time.perf_counter()
     bytes_in = tokens = 0
@@ -150,13 +155,21 @@ def _decode(args: argparse.Namespace) -> int:
         while True:
             try:
                 ids = next(rows, None)
-                if ids is None:
-                    break
+            except ValueError as error:
+                raise _Refused(f"{_input_name(args.file)}: {error}") from None
+            if ids is None:
+                return 0
+            try:
                 data = decoder.decode_bytes(ids)
-            except (KeyError, OverflowError, ValueError) as error:
-                raise _Refused(f"{_shown(args.file)}: {error.args[0]}") from None
+            except (KeyError, OverflowError) as error:
+                at = getattr(error, "position", None)
+                if at is None:  # no uint32
+                    at = int(np.flatnonzero((ids < 0) | (ids > 0xFFFFFFFF))[0])
+                raise _Refused(
+                    f"{_input_name(args.file)}: id {ids[at]}, after {decoder.tokens_in + at} others, "
+                    f"is not in {encoding.name}"
+                ) from None
             output.write(data)
-    return 0
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -165,7 +178,7 @@ def _list(args: argparse.Namespace) -> int:
         # From the table, not from Encoding objects: p50k_base would have to be downloaded.
         spec = registry._SPECS[name]
         n_vocab = spec.explicit_n_vocab or max(spec.special_tokens.values()) + 1
-        where = "packed" if spec.vocabulary in registry.PACKED_NAMES else "cache or download"
+        where = "packed" if spec.vocabulary in PACKED_NAMES else "cache or download"
         print(f"{name:<15}{n_vocab:>8}{len(spec.special_tokens):>9}  {where}")
     return 0
 
@@ -205,7 +218,7 @@ def _input_size(name: str) -> int | None:
     if name == "-":
         return None
     if os.path.isdir(name):
-        raise IsADirectoryError(21, os.strerror(21), name)
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
     if not os.path.isfile(name):
         os.stat(name)
         return None
@@ -308,8 +321,8 @@ def _progress(
     args: argparse.Namespace, sizes: list[int | None]
 ) -> Iterator[Callable[[int, int], None]]:
     """Give advance(bytes, all tokens), which moves a bar on a terminal and is silent elsewhere."""
-    is_shared = args.output == "-" and sys.stdout.isatty()  # ids on the same screen
-    if args.quiet or args.json or is_shared or sys.stderr is None or not sys.stderr.isatty():
+    is_shared = args.output == "-" and _is_terminal(sys.stdout)  # ids on the same screen
+    if args.quiet or args.json or is_shared or not _is_terminal(sys.stderr):
         yield lambda size, tokens: None
         return
     from tqdm import tqdm
@@ -340,6 +353,10 @@ def _report(
         f"{files} input{plural}, {bytes_in:,} bytes, {tokens:,} tokens{ratio}, "
         f"{seconds:.2f} s{speed}"
     )
+
+
+def _is_terminal(file: TextIO | None) -> bool:
+    return file is not None and file.isatty()  # None: the descriptor was closed
 
 
 def _shown(name: str) -> str:
@@ -521,7 +538,9 @@ def _parser() -> argparse.ArgumentParser:
     bench = command("bench", _bench, "compare naive with incremental streaming on your own file")
     bench.add_argument("file", metavar="FILE")
     _add_encoding(bench)
-    bench.add_argument("--chunk-sizes", type=_chunk_sizes, default=[256, 4096, 65536], metavar="…")
+    bench.add_argument(
+        "--chunk-sizes", type=_chunk_sizes, default=[256, 4096, 65536], metavar="SIZE,..."
+    )
     bench.add_argument("--markdown", action="store_true", help="a table for a README")
 
     serve = command("serve", _serve, "encode what comes through a socket; ids go back")
@@ -563,13 +582,13 @@ def _add_text_options(
     parser.add_argument(
         "--allowed-special",
         default="none",
-        metavar="all|none|NAME,…",
+        metavar="all|none|NAME,...",
         help="special tokens whose text becomes their id (default: none)",
     )
     parser.add_argument(
         "--disallowed-special",
         default="all",
-        metavar="all|none|NAME,…",
+        metavar="all|none|NAME,...",
         help="those whose text is an error (default: all that are not allowed)",
     )
     parser.add_argument(

@@ -484,6 +484,6 @@ def _checked_specials(special_tokens: Mapping[str, int]) -> dict[str, int]:
 
 
 def _fallback_pattern(pat_str: str) -> object:
-    from .fallback import compile_pattern
+    from .reference import compile_pattern
 
     return compile_pattern(pat_str)

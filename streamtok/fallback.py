@@ -6,27 +6,16 @@ certain.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ._core.special import SpecialMatcher
-from .errors import PatternError
+from .reference import compile_pattern
+from .unicode_classes import as_in_reference
 
 if TYPE_CHECKING:
     from .encoding import Encoding, Text
-
-
-@functools.lru_cache(maxsize=32)
-def compile_pattern(pat_str: str) -> Any:
-    """The compiled `regex` pattern. Raises PatternError if it is none."""
-    import regex
-
-    try:
-        return regex.compile(pat_str)
-    except regex.error as error:
-        raise PatternError(f"the split pattern does not compile: {error}") from error
 
 
 def encode_whole(
@@ -55,11 +44,12 @@ def encode_whole(
         ends: list[int] = []
         position = 0
         characters = segment.decode("utf-8", surrogates)
-        for match in pattern.finditer(characters):
+        # regex's Unicode version may be newer than the reference encoders': match on stand-ins.
+        for match in pattern.finditer(as_in_reference(characters)):
             if match.start() > position:
                 done += len(characters[position : match.start()].encode("utf-8", surrogates))
                 ends.append(-done)
-            done += len(match.group().encode("utf-8", surrogates))
+            done += len(characters[match.start() : match.end()].encode("utf-8", surrogates))
             if match.end() > match.start():
                 ends.append(done)
             position = match.end()

@@ -27,7 +27,10 @@ def in_order_of_preference(specials: Iterable[str]) -> list[str]:
 def _buckets(capacity: int) -> int:
     if capacity < 15:
         return 4 if capacity < 4 else 8 if capacity < 8 else 16
-    return 1 << (capacity * 8 // 7 - 1).bit_length()
+    buckets = 16
+    while buckets < capacity * 8 // 7:
+        buckets *= 2
+    return buckets
 
 
 def _free_slot(slots: list[str | None], hashed: int) -> int:

@@ -13,7 +13,6 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from ._core.special import SpecialMatcher
-from .fallback import compile_pattern
 
 if TYPE_CHECKING:
     from .encoding import Encoding
@@ -58,7 +57,9 @@ def _encode_and_last_piece(
     if encoding.pattern is not None:
         pieces = encoding.pattern.findall(segment)
     else:
-        pieces = compile_pattern(encoding._pat_str).findall(segment)
+        from .reference import split
+
+        pieces = split(encoding._pat_str, segment)
     return ids, len(encoding._encode_single_piece(pieces[-1])) if pieces else 0
 
 

@@ -147,6 +147,33 @@ def test_one_endless_piece(enc, twin, kind):
         assert held <= 3 * 4096 + size
 
 
+@pytest.mark.parametrize("head", ["\n", "x\n\n", "a\r\n", " \n ", "!!\n", "\n\t"])
+@pytest.mark.parametrize("blank", [" ", "\t", " \t", "\xa0", "\u3000 "])
+def test_endless_blanks_after_a_newline(enc, twin, head, blank):
+    """Two hypotheses: the piece may still go on to another newline."""
+    name = next(iter(enc._special_tokens))
+    for tail in ["", "x", "\n", "\n  x", "\n\n", "\r", "é", "1", name, f"\n{name}"]:
+        text = head + blank * (50_000 // len(blank)) + tail
+        whole = twin.encode(text, allowed_special="all")
+        assert enc.encode(text, allowed_special="all") == whole
+        data = text.encode()
+        for size in [1000, 4096, 30_001]:
+            stream = enc.stream_encoder(allowed_special="all")
+            assert stream_ids(stream, chunked(data, size)) == whole
+    stream = enc.stream_encoder()
+    stream.encode(head)
+    held = 0
+    for _ in range(60):
+        stream.encode(blank * 4000)
+        held = max(held, stream.pending)
+    if blank in " \t":
+        assert held <= 8 * 4096
+    state = stream.getstate()
+    twin_stream = enc.stream_encoder()
+    twin_stream.setstate(state)
+    assert twin_stream.encode("\nx", final=True) == stream.encode("\nx", final=True)
+
+
 def test_ids_are_certain_before_the_end(enc):
     """What a stream gives out is a prefix of the encoding of every continuation."""
     for data in TEXTS:

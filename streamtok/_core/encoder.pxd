@@ -47,6 +47,9 @@ cdef class Encoder:
 cdef int reserve(Work* w, size_t more) except -1 nogil
 cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable, size_t end,
                      bint final, Scan* s) except -1 nogil
+cdef int encode_rest(Encoder encoder, Work* w, const u8* p, size_t n) except -1 nogil
+cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil
+cdef size_t commit_window(Encoder encoder, Work* w, const u8* p, size_t n) except? 0 nogil
 cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
                      size_t* retry_at) except -1 nogil
 cdef object ids_to_list(TokenTable table, const u32* ids, size_t count)

@@ -15,6 +15,7 @@ cdef struct Mark:           # all of a tail but its bytes; positions are relativ
     Scan other              # the second hypothesis, see stream.pyx
     bint has_other
     size_t retry_at         # see encoder.commit_open
+    size_t fork_at          # bytes beyond the last acceptance from which a fork is worth trying
     u64 offset              # place of bytes[0] in the stream
     u64 bytes_in            # bytes that came in
     u64 tokens_out          # ids that went out

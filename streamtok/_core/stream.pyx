@@ -4,6 +4,15 @@ A `Tail` takes chunks of any size and gives the ids that no later chunk can chan
 is the *tail*: an unfinished UTF-8 sequence, what may begin a special token, and the open piece as
 far as its tokens are not certain yet.
 
+A pattern may look arbitrarily far ahead: after a newline, cl100k's `\\s*[\\r\\n]` takes a run of blanks
+into the same piece if another newline follows, and leaves it to the next piece if not. Then there
+are two hypotheses: the piece goes on (`scan`), or it ended where the pattern accepted last, and
+another one began there (`other`). If the encoding under the first has a token boundary at that
+place, both agree on the tokens before it. From there on both merge the same bytes from the same
+boundary inside one piece, so what the frontier rule says is final is final under both, and memory
+stays bounded. Where there is no such boundary the answer really depends on what follows, and the
+bytes wait, up to the caller's limit.
+
 Every call works on the tail in place and notes where it stood before: an exception puts that
 back, so that a failed call has not happened.
 """
@@ -23,17 +32,21 @@ from streamtok._core.encoder cimport (
     Work,
     Workspace,
     commit_open,
+    commit_window,
+    emit,
+    encode_rest,
     encode_span,
     ids_to_array,
     ids_to_list,
     reserve,
 )
-from streamtok._core.frontier cimport WINDOW
-from streamtok._core.scanner cimport Scan, scan_begin
+from streamtok._core.frontier cimport WINDOW, stable_tokens
+from streamtok._core.scanner cimport Scan, ScanTables, scan, scan_begin
 from streamtok._core.special cimport ALLOWED, DISALLOWED, PARTIAL, Found, SpecialMatcher
 from streamtok._core.text cimport Text, explain, text_close, text_open
-from streamtok._core.types cimport i32, st_enter, st_leave, u8, u16, u32, u64
+from streamtok._core.types cimport NONE, i32, i64, st_enter, st_leave, u8, u16, u32, u64
 from streamtok._core.utf8 cimport INCOMPLETE, valid_bytes
+from streamtok._core.vocab cimport Tokens, find_token
 
 from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
 
@@ -65,6 +78,7 @@ cdef class Tail:
         scan_begin(&self.mark.other, 0)
         self.mark.has_other = False
         self.mark.retry_at = WINDOW
+        self.mark.fork_at = 2 * WINDOW
         self.mark.offset = self.mark.bytes_in = self.mark.tokens_out = 0
 
     @property
@@ -191,7 +205,7 @@ cdef class Tail:
         enter(self)
         try:
             return STATE.pack(
-                m.valid, m.searched, m.retry_at, m.offset, m.bytes_in, m.tokens_out,
+                m.valid, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
                 m.scan.start, m.scan.accept, m.scan.position, m.scan.state, m.scan.committed,
                 m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
                 m.has_other,
@@ -205,7 +219,7 @@ cdef class Tail:
         cdef size_t size = len(state)
         if size < <size_t>STATE.size:
             raise StateError(f"a saved stream state has at least {STATE.size} bytes, not {size}")
-        (m.valid, m.searched, m.retry_at, m.offset, m.bytes_in, m.tokens_out,
+        (m.valid, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
          m.scan.start, m.scan.accept, m.scan.position, m.scan.state, m.scan.committed,
          m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
          m.has_other) = STATE.unpack_from(state)
@@ -226,7 +240,7 @@ cdef class Tail:
                 and 0 < s.state < <u32>self.encoder.scanner.n_states)
 
 
-STATE = struct.Struct("<6Q3QIB3QIBB")
+STATE = struct.Struct("<7Q3QIB3QIBB")
 
 
 cdef int enter(Tail tail) except -1:
@@ -339,10 +353,10 @@ cdef int encode_tail(Tail tail, Work* w, bint final, Found* refused) except -1 n
             refused[0] = found
             return 0
         start = m.scan.start
-        encode_span(tail.encoder, w, tail.bytes, m.size + SLACK, found.start,
-                    final if found.kind != ALLOWED else True, &m.scan)
+        advance(tail, w, found.start, final or found.kind == ALLOWED)
         if m.scan.start != start:       # another piece is open now
             m.retry_at = WINDOW
+            m.fork_at = 2 * WINDOW
         m.searched = found.start
         if found.kind != ALLOWED:
             break
@@ -351,9 +365,100 @@ cdef int encode_tail(Tail tail, Work* w, bint final, Found* refused) except -1 n
         w.count += 1
         m.searched = found.end
         scan_begin(&m.scan, found.end)
-        m.retry_at = WINDOW
     if not final:
-        commit_open(tail.encoder, w, tail.bytes, &m.scan, &m.retry_at)
+        if not m.has_other:
+            commit_open(tail.encoder, w, tail.bytes, &m.scan, &m.retry_at)
+            fork(tail, w)
+        if m.has_other:
+            commit_both(tail, w)
+    return 0
+
+
+cdef int advance(Tail tail, Work* w, size_t end, bint final) except -1 nogil:
+    """Encode what can be decided of the bytes up to `end`."""
+    cdef Mark* m = &tail.mark
+    cdef i64[1] closed
+    cdef size_t start = m.scan.start, count
+    if m.has_other:
+        # m.scan.accept == start stands for the acceptance at the fork.
+        count = scan(tail.encoder.scanner.tables(), &m.scan, tail.bytes, end, final, closed, 1)
+        if count == 0 and m.scan.accept == start:
+            return 0
+        m.has_other = False
+        if count and <size_t>closed[0] == start:
+            m.scan = m.other
+        elif count:
+            encode_rest(tail.encoder, w, tail.bytes + start, <size_t>closed[0] - start)
+    return encode_span(tail.encoder, w, tail.bytes, m.size + SLACK, end, final, &m.scan)
+
+
+cdef int fork(Tail tail, Work* w) except -1 nogil:
+    """Follow two hypotheses if the walk is far beyond the last acceptance and both agree so far."""
+    cdef Mark* m = &tail.mark
+    cdef Scan* s = &m.scan
+    cdef const Tokens* t = tail.encoder.table.tokens()
+    cdef size_t size = s.accept - s.start, stable, bytes = 0
+    cdef Py_ssize_t count, kept = 0
+    cdef u32 token
+    if (tail.encoder.scanner.tables().settled[s.state] or s.position - s.accept < m.fork_at
+            or (size == 0 and not s.committed)):
+        return 0
+    m.fork_at = 2 * (s.position - s.accept)
+    if not s.committed and s.position - s.start <= t.longest_unreachable:
+        return 0
+    if t.sorted == NULL:
+        with gil:
+            tail.encoder.table.prepare_prefixes()
+    count = stable_tokens(t, &w.merger, &w.scratch, tail.bytes + s.start, size + WINDOW, &stable)
+    while bytes < size and kept < count:
+        token = w.merger.result[kept]
+        bytes += t.offsets[token + 1] - t.offsets[token]
+        kept += 1
+    if bytes != size:
+        return 0
+    if not s.committed:
+        # If the piece ended here and were a token, its merges would not be asked.
+        token = find_token(t, tail.bytes + s.start, size)
+        if token != NONE and (kept != 1 or w.merger.result[0] != token):
+            return 0
+    emit(t, w, w.merger.result, kept)
+    scan_begin(&m.other, s.accept)
+    s.start = s.accept
+    s.committed = True
+    m.has_other = True
+    m.fork_at = 2 * WINDOW
+    return 0
+
+
+cdef int commit_both(Tail tail, Work* w) except -1 nogil:
+    """Emit what is final under both hypotheses."""
+    cdef Mark* m = &tail.mark
+    cdef const Tokens* t = tail.encoder.table.tokens()
+    cdef const ScanTables* tables = tail.encoder.scanner.tables()
+    cdef Scan trial
+    cdef i64[1] closed
+    cdef size_t sure, done
+    if m.scan.position - m.scan.start < m.fork_at:
+        return 0
+    m.fork_at = 2 * (m.scan.position - m.scan.start)
+    trial = m.other
+    if scan(tables, &trial, tail.bytes, m.scan.position, False, closed, 1):
+        return 0            # pieces end under one hypothesis and not under the other: wait
+    m.other = trial
+    sure = trial.position if tables.settled[trial.state] else trial.accept
+    if not trial.committed and sure < trial.start + t.longest_unreachable + 1:
+        return 0
+    while sure >= m.scan.start + WINDOW:
+        done = commit_window(tail.encoder, w, tail.bytes + m.scan.start, WINDOW)
+        if done == 0:
+            return 0
+        m.scan.start += done
+        m.scan.accept = m.scan.start
+        m.other.start = m.scan.start
+        if m.other.accept < m.other.start:
+            m.other.accept = m.other.start
+        m.other.committed = True
+        m.fork_at = 2 * WINDOW
     return 0
 
 
