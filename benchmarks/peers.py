@@ -44,6 +44,10 @@ class Peer:
         """The function that encodes a str in this mode."""
         raise NotImplementedError
 
+    def call_mode(self, name: str) -> Encode:
+        """The same for short texts."""
+        return self.mode(name)
+
     @classmethod
     def is_installed(cls) -> bool:
         try:
@@ -84,6 +88,10 @@ class Streamtok(Peer):
         if name.startswith("stream"):
             return self._stream({"64": 65536, "4": 4096}[name.split()[1]])
         return getattr(self.encoding, name)
+
+    def call_mode(self, name: str) -> Encode:
+        is_stream = name.startswith("stream")  # one stream that takes text after text
+        return self.encoding.stream_encoder().encode if is_stream else self.mode(name)
 
     def _stream(self, size: int) -> Encode:
         def encode(text: str) -> Any:

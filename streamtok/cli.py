@@ -166,8 +166,8 @@ def _decode(args: argparse.Namespace) -> int:
                 if at is None:  # no uint32
                     at = int(np.flatnonzero((ids < 0) | (ids > 0xFFFFFFFF))[0])
                 raise _Refused(
-                    f"{_input_name(args.file)}: id {ids[at]}, after {decoder.tokens_in + at} others, "
-                    f"is not in {encoding.name}"
+                    f"{_input_name(args.file)}: id {ids[at]} is not in {encoding.name} "
+                    f"(after {decoder.tokens_in + at} others)"
                 ) from None
             output.write(data)
 

@@ -31,7 +31,7 @@ from ._core.special import SpecialMatcher
 from ._core.text import check_policy
 from ._core.vocab import TokenTable
 from .chunker import StreamDecoder, StreamEncoder
-from .errors import UnsupportedPatternError
+from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
 from .special_order import in_order_of_preference
 from .vocabulary import Vocabulary
@@ -104,7 +104,7 @@ class Encoding:
             self._pattern = Pattern.compile(pat_str)
         except UnsupportedPatternError as error:
             self._unsupported = error
-            _fallback_pattern(pat_str)  # a pattern that does not compile at all raises here
+            _check_fallback(pat_str)  # a pattern that does not compile at all raises here
         self._encoder = Encoder(self._table, Scanner(self._pattern) if self._pattern else None)
         self._matchers: dict[tuple[frozenset[str], frozenset[str]], SpecialMatcher] = {}
         self._ordinary = self._matcher(_NO_SPECIAL, ())
@@ -483,7 +483,12 @@ def _checked_specials(special_tokens: Mapping[str, int]) -> dict[str, int]:
     return dict(special_tokens)
 
 
-def _fallback_pattern(pat_str: str) -> object:
+def _check_fallback(pat_str: str) -> None:
+    import regex
+
     from .reference import compile_pattern
 
-    return compile_pattern(pat_str)
+    try:
+        compile_pattern(pat_str)
+    except regex.error as error:
+        raise PatternError(f"the split pattern does not compile: {error}") from error

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FORMATS = ("u16", "u32", "npy", "text")
 _SUFFIXES = {".npy": "npy", ".txt": "text", ".u16": "u16", ".u32": "u32"}
 _STDOUT = 1
+_MANY = 256  # ids; for fewer, numpy is slower than str
 
 # Outputs: where bytes go.
 
@@ -262,9 +263,22 @@ class TextSink:
 
 def format_text(ids: IdArray) -> bytes:
     """bytes: the ids in decimal, a line end after each."""
-    if not len(ids):
-        return b""
-    return ("\n".join(map(str, ids.tolist())) + "\n").encode()
+    if len(ids) < _MANY:
+        return "".join([f"{one}\n" for one in ids.tolist()]).encode()
+    # A table of digits, one row for an id, in which leading zeros are then left out: 6 times as
+    # fast as str() of each.
+    width = len(str(ids.max()))
+    digits = np.empty((len(ids), width + 1), np.uint8)
+    digits[:, width] = ord("\n")
+    rest = ids
+    for place in reversed(range(width)):
+        tens = rest // 10
+        digits[:, place] = rest - tens * 10 + ord("0")
+        rest = tens
+    is_shown = np.ones(digits.shape, np.bool_)
+    for place in range(width - 1):
+        is_shown[:, place] = ids >= 10 ** (width - 1 - place)
+    return digits[is_shown].tobytes()
 
 
 def fitting_width(max_id: int) -> int:

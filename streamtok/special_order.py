@@ -38,8 +38,7 @@ def _free_slot(slots: list[str | None], hashed: int) -> int:
     position = hashed & (size - 1)
     if size < _GROUP:
         # A small table is followed by empty slots, which stand for "begin again at the front".
-        order = [*range(position, size), *range(position)]
-        return next(index for index in order if slots[index] is None)
+        return slots.index(None, position) if None in slots[position:] else slots.index(None)
     stride = 0
     while True:
         for index in range(position, position + _GROUP):

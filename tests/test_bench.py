@@ -1,0 +1,174 @@
+"""streamtok.bench and the parts of the benchmarks that decide what a figure means."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import streamtok
+from benchmarks import compare, corpus, peers
+from streamtok import bench
+
+TEXT = ("Streaming tokenizers, 12345 words… naïve café: 東京 и Москва 🎉\n" * 40).encode()
+
+
+@pytest.fixture(scope="module")
+def encoding():
+    return streamtok.get_encoding("cl100k_base")
+
+
+@pytest.fixture(scope="module")
+def rows(encoding):
+    return {(r.way, r.chunk_size): r for r in bench.measure(TEXT, encoding, (7, 64), rounds=1)}
+
+
+def naive_ids(encoding, size):
+    chunks = [TEXT[start : start + size] for start in range(0, len(TEXT), size)]
+    return chunks, [encoding.encode(chunk.decode("utf-8", "replace")) for chunk in chunks]
+
+
+@pytest.mark.parametrize("size", [7, 64])
+def test_incremental_is_exact(rows, encoding, size):
+    row = rows["incremental", size]
+    assert row.tokens == len(encoding.encode(TEXT))
+    assert (row.extra_tokens, row.wrong_tokens, row.broken_chunks) == (0, 0, 0)
+    assert row.ops == -(-len(TEXT) // size) + 1  # the flush is an op
+    assert row.ns_per_op > 0
+    assert row.mb_per_s == pytest.approx(len(TEXT) / (row.ns_per_op * row.ops) * 1e3)
+
+
+@pytest.mark.parametrize("size", [7, 64])
+def test_naive_is_counted_right(rows, encoding, size):
+    row = rows["naive", size]
+    chunks, ids = naive_ids(encoding, size)
+    tokens = sum(map(len, ids))
+    assert row.tokens == tokens
+    assert row.extra_tokens == tokens - len(encoding.encode(TEXT)) > 0
+    broken = sum(encoding.decode_bytes(x) != chunk for x, chunk in zip(ids, chunks, strict=True))
+    assert row.broken_chunks == broken > 0
+    assert row.cuts == len(chunks) - 1
+    assert 0 < row.cuts_inside_tokens <= row.cuts
+    assert max(0, row.extra_tokens) < row.wrong_tokens < tokens
+
+
+def test_cuts_inside_tokens(encoding):
+    data = b"hello world"  # two tokens, of 5 and 6 bytes
+    rows = {(r.way, r.chunk_size): r for r in bench.measure(data, encoding, (5, 4), rounds=1)}
+    assert rows["naive", 5].cuts_inside_tokens == 1  # 5 is a boundary, 10 is none
+    assert rows["naive", 4].cuts_inside_tokens == 2
+    assert rows["naive", 5].wrong_tokens == rows["naive", 5].tokens - 1  # "hello" is right
+
+
+def test_tokens_after_a_cut_character_are_found(encoding):
+    data = "abc é is a letter".encode()  # abc| é| is| a| letter
+    rows = {r.way: r for r in bench.measure(data, encoding, (5,), rounds=1)}
+    row = rows["naive"]
+    assert row.broken_chunks == 2
+    # "abc" stands at 0, and " is" at 6, although 3 bytes stand for 1 before it.
+    assert row.wrong_tokens == row.tokens - 2
+
+
+def test_offline_is_right_and_allocations_are_seen(rows, encoding):
+    row = rows["offline", len(TEXT)]
+    assert (row.ops, row.extra_tokens, row.wrong_tokens, row.broken_chunks) == (1, 0, 0, 0)
+    assert row.bytes_per_op >= 8 * row.tokens  # a list of that many pointers
+    assert row.allocs_per_op >= 1
+
+
+def test_tiktoken_is_measured_too(rows):
+    pytest.importorskip("tiktoken")
+    assert rows["tiktoken offline", len(TEXT)].tokens == rows["offline", len(TEXT)].tokens
+    assert rows["tiktoken naive", 7].wrong_tokens == rows["naive", 7].wrong_tokens
+
+
+def test_nothing_is_timed_when_ids_differ(encoding, monkeypatch):
+    monkeypatch.setattr(bench, "_time", lambda *_: pytest.fail("timed"))
+    offline = bench._Offline(TEXT, encoding)
+    monkeypatch.setattr(bench, "_Offline", lambda *_: offline)
+    offline.ids = offline.ids[:-1]
+    with pytest.raises(ValueError, match="differ"):
+        bench.measure(TEXT, encoding, (64,))
+
+
+@pytest.mark.parametrize(("data", "sizes"), [(b"", (64,)), (b"a", (0,))])
+def test_bad_arguments(encoding, data, sizes):
+    with pytest.raises(ValueError, match="at least one byte"):
+        bench.measure(data, encoding, sizes)
+
+
+def test_not_utf8(encoding):
+    with pytest.raises(UnicodeDecodeError):
+        bench.measure(b"a\xff", encoding)
+
+
+@pytest.mark.parametrize("markdown", [False, True])
+def test_main(tmp_path, capsys, markdown):
+    path = tmp_path / "text"
+    path.write_bytes(b"\xff" + TEXT)
+    assert bench.main(str(path), "r50k_base", [256], markdown) == 0
+    out = capsys.readouterr().out
+    assert "U+FFFD" in out
+    assert "incremental" in out
+    assert ("| --- |" in out.replace("  ", "")) == markdown
+
+
+# benchmarks/
+
+
+def test_halves_are_all_of_the_text():
+    data = corpus.load("logs", 400_000)
+    first, second = corpus.halves(data)
+    assert len(first) + len(second) == len(data)
+    assert abs(len(first) - len(second)) < 70_000
+    assert data.startswith(first[:1000])
+
+
+def test_corpus_without_files(monkeypatch, tmp_path):
+    monkeypatch.setenv("STREAMTOK_CORPUS", str(tmp_path))
+    assert corpus.folder() is None
+    for name in ("logs", "json", "multilingual"):
+        data = corpus._GENERATORS[name]()
+        assert data == corpus._GENERATORS[name]()
+        assert len(data) > 500_000
+        data.decode()
+
+
+def test_slices_do_not_overlap():
+    texts = corpus.slices("".join(map(chr, range(0x100, 0x1100))).encode(), 10, 100)
+    assert len(texts) == 100
+    assert len(set("".join(texts))) == 1000
+
+
+def test_tokenizer_json_has_every_merge(encoding):
+    merges = json.loads(peers._tokenizer_json(encoding, "x"))["model"]["merges"]
+    assert len(merges) >= len(encoding._vocabulary) - 256
+    assert merges[0] == ["Ġ", "Ġ"]
+
+
+def test_results():
+    def sample(speed):
+        phase = {"mb_s": speed, "s": 1.0, "tokens": 1_000_000}
+        return {"cold": phase, "unseen": phase, "warm": phase, "peak_bytes": 0}
+
+    records = [
+        {"kind": "text", "text": "code", "peer": peer, "mode": mode, "got": sample(speed)}
+        for peer, mode, speeds in [
+            ("streamtok", "encode", (100, 300, 200)),
+            ("tiktoken", "encode", (10, 20, 10)),
+        ]
+        for speed in speeds
+    ]
+    results = compare.Results(records)
+    own, other = ("streamtok", "encode"), ("tiktoken", "encode")
+    assert results.median("text", "code", own, "unseen", "mb_s") == 200
+    assert results.ratio("code", own, other, "unseen") == 15  # of 10, 15 and 20
+    lines = list(compare._speed_table(results, [own, other], ["code"], flat=False))
+    assert any("**streamtok ÷ tiktoken** | 15.00 / **15.00** / 15.00" in line for line in lines)
+
+
+def test_as_array():
+    for ids in ([1, 2], np.array([1, 2]), b"\1\0\0\0\2\0\0\0"):
+        assert peers.as_array(ids).tolist() == [1, 2]
+        assert peers.as_array(ids).dtype == np.uint32
