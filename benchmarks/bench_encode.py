@@ -1,6 +1,7 @@
 """Whole texts: each installed tokenizer in each mode, with ids compared before anything is timed.
 
-`pytest benchmarks/ --benchmark-only`; the text is warm here, see compare.py for fresh text.
+`pytest benchmarks/ --benchmark-enable --benchmark-only`. The text is warm here; compare.py takes
+fresh text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Streams: naive versus incremental at 256 B, 4 KiB and 64 KiB, equality before anything is timed.
 
-`pytest benchmarks/ --benchmark-only`. The columns of a Go benchmark (ns/op, MB/s, B/op, allocs/op)
-and what the naive way gets wrong are in `extra_info`; `streamtok bench FILE` prints the same table.
+`pytest benchmarks/ --benchmark-enable --benchmark-only`. The columns of a Go benchmark (ns/op,
+MB/s, B/op, allocs/op) and what the naive way gets wrong are in `extra_info`; as a table they are
+what `streamtok bench FILE` prints.
 """
 
 from __future__ import annotations

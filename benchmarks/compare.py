@@ -183,6 +183,7 @@ class Run:
             raise RuntimeError(f"{judge.name}: {expected}")
         equal = []
         for peer in installed:
+            differing: dict[str, list[str]] = {}  # texts → modes
             for mode in peer.modes:
                 result = self.sample("equal", peer.name, mode)
                 if isinstance(result, str):
@@ -194,12 +195,13 @@ class Run:
                     if digest != expected["digests"][name]
                 ]
                 if wrong:
-                    self.notes.append(
-                        f"{peer.name} {peer.version()} `{mode}`: ids differ from {judge.name}'s on "
-                        f"{', '.join(wrong)}; not timed"
-                    )
+                    differing.setdefault(", ".join(wrong), []).append(f"`{mode}`")
                 else:
                     equal.append((peer.name, mode))
+            self.notes += [
+                f"{peer.name} {', '.join(modes)}: not timed, not the ids of {judge.name} on {texts}"
+                for texts, modes in differing.items()
+            ]
         if not any(peer == "streamtok" for peer, _ in equal):
             raise RuntimeError(f"streamtok's ids are wrong: {self.notes}")
         return equal
@@ -266,19 +268,17 @@ class Results:
             return None
         return statistics.median(x / y for x, y in zip(left, right, strict=True))
 
-    def spread(self) -> float:
+    def spread(self) -> str:
         """Half the range of the unseen samples of a contender, in medians; the median of that."""
         spreads = []
         for kind, text, *who in self.by:
-            figures = (
-                self.figures(kind, text, (who[0], who[1]), "unseen", "mb_s")
-                if kind == "text"
-                else ""
-            )
-            if figures and not isinstance(figures, str):
+            if kind != "text":
+                continue
+            figures = self.figures(kind, text, (who[0], who[1]), "unseen", "mb_s")
+            if not isinstance(figures, str):
                 middle = statistics.median(figures)
                 spreads.append((max(figures) - min(figures)) / 2 / middle)
-        return statistics.median(spreads) if spreads else 0.0
+        return f" (samples spread by ±{statistics.median(spreads):.0%})" if spreads else ""
 
 
 def _is_flat(who: tuple[str, str]) -> bool:
@@ -294,14 +294,19 @@ def render(data: dict[str, Any]) -> Iterator[str]:
         results = Results(part["records"])
         contenders = [(peer, mode) for peer, mode in part["contenders"]]
         names = [n for n in data["corpora"] if any(key[1] == n for key in results.by)]
-        yield f"\n### {encoding} (spread of a sample: ±{results.spread():.0%})"
+        yield f"\n### {encoding}{results.spread()}"
+        kinds = {key[0] for key in results.by}
         for flat, title in ((True, "flat ids"), (False, "a list of ids")):
             chosen = [who for who in contenders if _is_flat(who) == flat]
-            yield f"\n{title}:\n"
-            yield from _speed_table(results, chosen, names, flat)
-        yield from _calls_table(results, contenders)
-        yield from _hard_table(results, contenders)
-        yield from _load_table(results, contenders)
+            if "text" in kinds:
+                yield f"\n{title}:\n"
+                yield from _speed_table(results, chosen, names, flat)
+        if "calls" in kinds:
+            yield from _calls_table(results, contenders)
+        if "hard" in kinds:
+            yield from _hard_table(results, contenders)
+        if "load" in kinds:
+            yield from _load_table(results, contenders)
         yield ""
         yield from (f"- {note}" for note in part["notes"])
 

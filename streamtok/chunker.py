@@ -295,9 +295,7 @@ class StreamDecoder:
 
     def copy(self) -> StreamDecoder:
         """StreamDecoder: an independent stream in the same state."""
-        twin = StreamDecoder(
-            self._encoding, errors=self._errors, skip_special_tokens=self._skip
-        )
+        twin = StreamDecoder(self._encoding, errors=self._errors, skip_special_tokens=self._skip)
         twin._codec.setstate(self._codec.getstate())
         twin.tokens_in, twin.bytes_out = self.tokens_in, self.bytes_out
         return twin

@@ -53,9 +53,7 @@ def encode_whole(
             if match.end() > match.start():
                 ends.append(done)
             position = match.end()
-        ids.append(
-            encoding._encoder.encode_split(segment, np.array(ends, dtype=np.int64), "array")
-        )
+        ids.append(encoding._encoder.encode_split(segment, np.array(ends, dtype=np.int64), "array"))
     joined = np.concatenate(ids) if ids else np.empty(0, dtype=np.uint32)
     if into == "count":
         return len(joined)

@@ -10,7 +10,6 @@ import contextlib
 import errno
 import io
 import os
-import secrets
 import select
 import stat
 from collections.abc import Iterable, Iterator
@@ -98,7 +97,7 @@ class NewFile:
             if not os.access(self._final, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         folder = os.path.dirname(self._final)
-        self._part = os.path.join(folder, f".streamtok-{secrets.token_hex(8)}.part")
+        self._part = os.path.join(folder, f".streamtok-{os.urandom(8).hex()}.part")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         with _named(path):
             self._fd = os.open(self._part, flags, 0o666)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import streamtok
-from benchmarks import compare, corpus, peers
 from streamtok import bench
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # last: an installed streamtok goes first
+from benchmarks import big_file, compare, corpus, peers
 
 TEXT = ("Streaming tokenizers, 12345 words… naïve café: 東京 и Москва 🎉\n" * 40).encode()
 
@@ -172,3 +176,18 @@ def test_as_array():
     for ids in ([1, 2], np.array([1, 2]), b"\1\0\0\0\2\0\0\0"):
         assert peers.as_array(ids).tolist() == [1, 2]
         assert peers.as_array(ids).dtype == np.uint32
+
+
+@pytest.mark.parametrize(("text", "size"), [("1GB", 10**9), ("1.5 mb", 1_500_000), ("7", 7)])
+def test_parse_size(text, size):
+    assert big_file.parse_size(text) == size
+
+
+def test_big_file_is_checked(tmp_path, encoding):
+    path, out = tmp_path / "text", tmp_path / "ids"
+    path.write_bytes(TEXT)
+    ids = encoding.encode_to_numpy(TEXT)
+    out.write_bytes(ids.astype("<u4").tobytes())
+    assert big_file.is_round_trip(path, out, "cl100k_base")
+    out.write_bytes(ids[:-1].astype("<u4").tobytes())
+    assert not big_file.is_round_trip(path, out, "cl100k_base")

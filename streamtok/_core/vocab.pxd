@@ -21,6 +21,8 @@ cdef struct Tokens:
     u64 slot_mask
     u64* pairs              # left << 42 | right << 21 | merged token; all ones = empty
     u64 pair_mask
+    u64* pair_filter        # bit set: most pairs do not merge, and 8 bits a token stay in the cache
+    int filter_shift
     u32* lefts              # [n] bytes of the left part of a token's last merge; 0: bytes, unreachable
     u32* sorted             # [n] tokens in order of their bytes, or NULL until it is asked for
     u64* openings           # bit set of hashed 4-byte openings of tokens, see has_opening
@@ -42,8 +44,12 @@ cdef inline u32 find_pair(const Tokens* t, u32 left, u32 right) noexcept nogil:
     The rank of the merge is the token itself: tokens are numbered in order of rank.
     """
     cdef u64 key = (<u64>left << TOKEN_BITS) | right
-    cdef u64 at = (key * <u64>0x9E3779B97F4A7C15) >> 32
+    cdef u64 h = key * <u64>0x9E3779B97F4A7C15
+    cdef u64 at = h >> t.filter_shift
     cdef u64 slot
+    if not (t.pair_filter[at >> 6] >> (at & 63)) & 1:
+        return NONE
+    at = h >> 32
     while True:
         at &= t.pair_mask
         slot = t.pairs[at]

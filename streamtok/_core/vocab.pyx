@@ -14,7 +14,7 @@ order of length, instead of one for each of the several ways to cut each token i
 
 cimport cython
 
-from libc.stdlib cimport free, malloc, qsort
+from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcmp, memset
 
 import threading
@@ -123,9 +123,14 @@ cdef class TokenTable:
         t.pair_mask = table_size(t.n) - 1
         t.slots = <u64*>malloc((t.slot_mask + 1) * sizeof(u64))
         t.pairs = <u64*>malloc((t.pair_mask + 1) * sizeof(u64))
+        t.filter_shift = 64
+        while <u64>1 << (64 - t.filter_shift) < 8 * <u64>t.n:
+            t.filter_shift -= 1
+        t.pair_filter = <u64*>calloc(<size_t>1 << (64 - t.filter_shift - 6), sizeof(u64))
         t.byte_pairs = <u32*>malloc(65536 * sizeof(u32))
         t.lefts = <u32*>malloc(t.n * sizeof(u32))
-        if t.slots == NULL or t.pairs == NULL or t.byte_pairs == NULL or t.lefts == NULL:
+        if (t.slots == NULL or t.pairs == NULL or t.pair_filter == NULL or t.byte_pairs == NULL
+                or t.lefts == NULL):
             raise MemoryError("no memory for the token table")
         with nogil:
             index_tokens(t)
@@ -134,6 +139,7 @@ cdef class TokenTable:
     def __dealloc__(self):
         free(self.c.slots)
         free(self.c.pairs)
+        free(self.c.pair_filter)
         free(self.c.byte_pairs)
         free(self.c.lefts)
         free(self.c.sorted)
@@ -305,7 +311,10 @@ cdef int index_pairs(Tokens* t) except -1 nogil:
 
 cdef void insert_pair(Tokens* t, u32 left, u32 right, u32 token) noexcept nogil:
     cdef u64 key = (<u64>left << TOKEN_BITS) | right
-    cdef u64 at = ((key * <u64>0x9E3779B97F4A7C15) >> 32) & t.pair_mask
+    cdef u64 h = key * <u64>0x9E3779B97F4A7C15
+    cdef u64 bit = h >> t.filter_shift
+    cdef u64 at = (h >> 32) & t.pair_mask
+    t.pair_filter[bit >> 6] |= <u64>1 << (bit & 63)
     while t.pairs[at] != <u64>-1:
         at = (at + 1) & t.pair_mask
     t.pairs[at] = (key << TOKEN_BITS) | token

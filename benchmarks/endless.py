@@ -1,0 +1,122 @@
+"""Streams without an end: the largest tail ever held, MB/s and memory, for each kind of input.
+
+    python -m benchmarks.endless --size 1_000_000_000 --markdown
+
+Each kind is fed to a stream of its own in 64 KiB chunks, in a fresh process. `tail` is the most
+that was ever pending after a call, in bytes; `peak` the highest resident set, in MiB; `growth` what
+it rose by after the first 10 MB, in MiB. First, the ids of a beginning of 256 KiB, streamed in
+chunks of 1 000 bytes, are compared with those of the same bytes encoded as a whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import time
+
+import streamtok
+
+CHUNK = 1 << 16
+LETTERS = b"abcdefghijklmnopqrstuvwxyz"
+BASE64 = LETTERS + LETTERS.upper() + b"0123456789+/"
+
+
+def block(kind: str) -> bytes:
+    """A block of 4 MiB or so that is repeated: longer than any cache of whole pieces."""
+    rng = random.Random(kind)
+    size = 64 * CHUNK
+    if kind == "random letters":
+        return bytes(rng.choices(LETTERS, k=size))
+    if kind == "base64":
+        return bytes(rng.choices(BASE64, k=size))
+    if kind == "CJK":
+        return "".join(map(chr, rng.choices(range(0x4E00, 0x9FFF), k=size // 3))).encode()
+    if kind == "random bytes":
+        return rng.randbytes(size)
+    if kind == "words":
+        words = [bytes(rng.choices(LETTERS, k=rng.randint(1, 9))) for _ in range(20_000)]
+        return b" ".join(rng.choices(words, k=size // 6))
+    if kind == "digits":
+        return bytes(rng.choices(b"0123456789", k=size))
+    if kind == "newline and blanks":
+        return b" " * size
+    unit = {"a": "a", "=": "=", "blanks": " ", "newlines": "\n", "é": "é", "ab": "ab"}[kind]
+    return unit.encode() * (size // len(unit.encode()))
+
+
+KINDS = [
+    "random letters", "base64", "CJK", "digits", "a", "=", "ab", "é", "blanks", "newlines",
+    "newline and blanks", "words", "random bytes",
+]  # fmt: skip
+
+
+def resident() -> int:
+    """Bytes of memory in use now."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def measure(encoding: str, kind: str, size: int) -> dict[str, object]:
+    enc = streamtok.get_encoding(encoding)
+    data = block(kind)
+    head = b"x\n" if kind == "newline and blanks" else b""
+    settings = {"errors": "surrogateescape", "disallowed_special": ()}
+    start = head + data[: 4 * CHUNK]
+    stream = enc.stream_encoder(**settings)
+    ids = [i for at in range(0, len(start), 1000) for i in stream.encode(start[at : at + 1000])]
+    if ids + stream.flush() != enc.encode(start, **settings):
+        raise SystemExit(f"{encoding}, {kind}: the stream's ids differ from the whole text's")
+    chunks = [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
+    stream.encode(head)
+    fed = tail = tokens = 0
+    level = peak = 0
+    begin = time.perf_counter()
+    while fed < size:
+        for chunk in chunks:
+            tokens += len(stream.encode_to_numpy(chunk))
+            tail = max(tail, stream.pending)
+            fed += len(chunk)
+        if fed >= 10_000_000:
+            level = level or resident()
+            peak = max(peak, resident())
+    seconds = time.perf_counter() - begin
+    return {
+        "encoding": encoding, "kind": kind, "tail": tail, "MB/s": fed / seconds / 1e6,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "growth": (peak - level) / 2**20, "tokens": tokens + len(stream.flush()),
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--size", type=lambda text: int(text.replace("_", "")), default=10**9)
+    parser.add_argument("--encodings", default="r50k_base,cl100k_base,o200k_base")
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(options.encodings, options.one, options.size)))
+        return
+    if options.markdown:
+        print("| encoding | input | tail, bytes | MB/s | peak, MiB | growth, MiB |")
+        print("|---|---|--:|--:|--:|--:|")
+    form = "| {} | {} | {} | {:.0f} | {:.0f} | {:.1f} |"
+    if not options.markdown:
+        form = "{:12} {:20} tail {:6} B {:7.0f} MB/s  peak {:4.0f} MiB  growth {:.1f} MiB"
+    for encoding in options.encodings.split(","):
+        for kind in options.kinds.split(","):
+            command = [sys.executable, "-m", "benchmarks.endless", "--one", kind]
+            command += ["--encodings", encoding, "--size", str(options.size)]
+            ran = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+            row = json.loads(ran.stdout)
+            fields = ["encoding", "kind", "tail", "MB/s", "peak", "growth"]
+            print(form.format(*(row[field] for field in fields)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
