@@ -436,3 +436,27 @@ class TestDecoder:
                 assert text + twin.decode(ids[i:], final=True) == "日本語 👍 text"
         with pytest.raises(streamtok.StateError):
             decoder.setstate(enc.stream_encoder().getstate())
+
+
+def test_offsets_beyond_4_gib(enc):
+    """A stream whose counters start there, as if that much had gone by."""
+    from streamtok._core.stream import STATE
+    from streamtok.chunker import _seal, _unseal
+
+    far = (1 << 32) - 50
+    stream = enc.stream_encoder()
+    body = _unseal(stream.getstate())
+    fields = list(STATE.unpack_from(body, 33))
+    fields[4:7] = [far, far, far // 4]  # offset, bytes_in, tokens_out
+    stream.setstate(_seal(body[:33] + STATE.pack(*fields)))
+    assert (stream.bytes_in, stream.tokens_out) == (far, far // 4)
+    text = "some words, 日本語 and = " * 2000
+    ids = []
+    for chunk in chunked(text.encode(), 997):
+        ids += stream.encode(chunk)
+    with pytest.raises(UnicodeDecodeError) as caught:
+        stream.encode(b"x\xff")
+    assert caught.value.start == far + len(text.encode()) + 1
+    assert stream.bytes_in == far + len(text.encode())
+    assert stream.tokens_out == far // 4 + len(ids)
+    assert ids + stream.flush() == enc.encode(text)
