@@ -257,14 +257,15 @@ def test_special_tokens(tmp_path: Path) -> None:
     data = b"a<|endoftext|>b<|fim_prefix|>"
     assert b"100257" in run("encode", "--allowed-special", "all", stdin=data).stdout
     enc = streamtok.get_encoding(LARGE)
-    for args, settings in [
+    cases: list[tuple[list[str], dict[str, Any]]] = [
         (["--disallowed-special", "none"], {"disallowed_special": ()}),
         (["--allowed-special", "all"], {"allowed_special": "all"}),
         (
             ["--allowed-special", "<|endoftext|>", "--disallowed-special", "none"],
             {"allowed_special": {"<|endoftext|>"}, "disallowed_special": ()},
         ),
-    ]:
+    ]
+    for args, settings in cases:
         done = run("encode", *args, stdin=data)
         assert [int(x) for x in done.stdout.split()] == enc.encode(data, **settings)
 
