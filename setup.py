@@ -7,7 +7,15 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CORE = [
-    "text", "vocab", "merge", "frontier", "scanner", "special", "encoder", "stream", "decoder",
+    "text",
+    "vocab",
+    "merge",
+    "frontier",
+    "scanner",
+    "special",
+    "encoder",
+    "stream",
+    "decoder",
 ]
 
 DIRECTIVES = {

@@ -35,7 +35,7 @@ class StreamEncoder:
     [31373, 995]
     """
 
-    __slots__ = ("_encoding", "_settings", "_tail", "_half", "max_pending")
+    __slots__ = ("_encoding", "_half", "_settings", "_tail", "max_pending")
 
     def __init__(
         self,
@@ -104,6 +104,8 @@ class StreamEncoder:
                 raise UnicodeEncodeError("utf-8", half, 0, 1, "surrogates not allowed")
             result = self._tail.encode(chunk, final, into, out, self.max_pending)
         except UnicodeEncodeError:
+            if self.errors == "surrogateescape":
+                raise
             result, half = self._feed_surrogates(chunk, final, into, out)
         if type(result) is tuple:
             from .encoding import raise_disallowed_special
@@ -115,8 +117,6 @@ class StreamEncoder:
     def _feed_surrogates(self, chunk: Text, final: bool, into: str, out: Any) -> tuple[Any, str]:
         # tiktoken's rule for a str with surrogates: pairs become their character, lone ones U+FFFD.
         # The first half of a pair waits for the next chunk.
-        if self._settings[2] == "surrogateescape":
-            raise
         if isinstance(chunk, str):
             text, half = self._half + chunk, ""
             if not final and text and "\ud800" <= text[-1] <= "\udbff":
@@ -234,7 +234,7 @@ class StreamDecoder:
     'hello world'
     """
 
-    __slots__ = ("_encoding", "_codec", "_errors", "_skip", "tokens_in", "bytes_out")
+    __slots__ = ("_codec", "_encoding", "_errors", "_skip", "bytes_out", "tokens_in")
 
     def __init__(
         self, encoding: Encoding, *, errors: str = "replace", skip_special_tokens: bool = False

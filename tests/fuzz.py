@@ -111,7 +111,10 @@ def one_round(seed: int, against_tiktoken: bool) -> tuple[int, int]:
         check(enc.decode_bytes(whole) == data, f"round trip of {name}", seed)
     part = data[:REFERENCE_BYTES]
     expected = reference.encode(
-        enc._mergeable_ranks, enc._pat_str, part, errors=settings["errors"],
+        enc._mergeable_ranks,
+        enc._pat_str,
+        part,
+        errors=settings["errors"],
         special_tokens=enc._special_tokens,
         allowed_special=enc.special_tokens_set if settings["allowed_special"] else (),
     )

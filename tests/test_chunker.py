@@ -189,8 +189,12 @@ def test_str_and_bytes_chunks_mix(enc):
     text = "a naïve 日本 👍 test\n"
     expected = enc.encode(text * 2)
     for i in range(len(text) + 1):
-        chunks = [text[:i], text[i:].encode(), bytearray(text[:i].encode()), memoryview(
-            text[i:].encode())]
+        chunks = [
+            text[:i],
+            text[i:].encode(),
+            bytearray(text[:i].encode()),
+            memoryview(text[i:].encode()),
+        ]
         assert stream_ids(enc.stream_encoder(), chunks) == expected
 
 
@@ -229,7 +233,7 @@ def test_disallowed_special_names_the_offset_and_changes_nothing(enc):
     before = stream.encode("hello " * 20_000)
     stream.encode(name[:5])
     state = stream.getstate()
-    with pytest.raises(ValueError, match=f"disallowed special token.*at byte {120_000}"):
+    with pytest.raises(ValueError, match=rf"disallowed special token.*at byte {120_000}"):
         stream.encode(name[5:] + " more")
     assert stream.getstate() == state
     after = stream.encode(" other") + stream.flush()
@@ -280,7 +284,9 @@ def test_encode_into(enc):
     assert stream.getstate() == state
     narrow = np.zeros(100, dtype=np.uint16)
     if max(ids) <= 0xFFFF:
-        assert narrow[: stream.encode_into("hello world, hello", narrow, final=True)].tolist() == ids
+        assert (
+            narrow[: stream.encode_into("hello world, hello", narrow, final=True)].tolist() == ids
+        )
     high = enc.decode([max(set(enc._mergeable_ranks.values()) - {enc.max_token_value})])
     if enc.encode(high) and max(enc.encode(high)) > 0xFFFF:
         with pytest.raises(OverflowError, match="uint16"):
@@ -420,7 +426,7 @@ class TestDecoder:
             decoder.decode([*half, *enc.encode("x")])
         assert caught.value.start == 5
         assert decoder.getstate() == state
-        with pytest.raises(KeyError, match="Invalid token for decoding: 4000000.*token 2 of"):
+        with pytest.raises(KeyError, match=r"Invalid token for decoding: 4000000.*token 2 of"):
             decoder.decode([*enc.encode("x"), 4_000_000])
         assert decoder.getstate() == state
         assert decoder.decode(enc.encode("é"), final=True) == "é"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,7 +65,7 @@ def test_streams_equal_the_reference(ranks, pattern, data, cuts, errors):
     assert enc.encode_ordinary(data, errors=errors) == expected
     assert enc.count(data, errors=errors) == len(expected)
     bounds = [0, *sorted(min(c, len(data)) for c in cuts), len(data)]
-    chunks = [data[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    chunks = [data[a:b] for a, b in itertools.pairwise(bounds)]
     assert stream_ids(enc.stream_encoder(errors=errors), chunks) == expected
     assert stream_ids(enc.stream_encoder(errors=errors), [bytes([b]) for b in data]) == expected
 
@@ -94,7 +96,7 @@ def heap_free_bpe(ranks: dict[bytes, int], piece: bytes) -> list[int]:
         return [ranks[piece]]
     parts = [bytes([b]) for b in piece]
     while True:
-        pairs = {a + b for a, b in zip(parts, parts[1:], strict=False)}
+        pairs = {a + b for a, b in itertools.pairwise(parts)}
         best = min((p for p in pairs if p in ranks), key=ranks.__getitem__, default=None)
         if best is None:
             return [ranks[p] for p in parts]

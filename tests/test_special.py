@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -55,7 +56,9 @@ SPECIALS = ["<|a|>", "<|a|>b", "<|a", "\n\n<x>", " <x>", "<x> ", "é<", "<|a|><|
 
 @settings(max_examples=400, deadline=None)
 @given(
-    parts=st.lists(st.sampled_from([*SPECIALS, "<", "|", "a", " ", "\n", "é", "b", "x>"]), max_size=8),
+    parts=st.lists(
+        st.sampled_from([*SPECIALS, "<", "|", "a", " ", "\n", "é", "b", "x>"]), max_size=8
+    ),
     specials=st.sets(st.sampled_from(SPECIALS), min_size=1),
     allowed=st.sets(st.sampled_from(SPECIALS)),
     disallowed=st.sets(st.sampled_from([*SPECIALS, "x>", "><"])),
@@ -78,7 +81,7 @@ def test_allowed_and_disallowed_in_streams(parts, specials, allowed, disallowed,
         assert must_raise
         whole = None
     bounds = [0, *sorted(min(c, len(data)) for c in cuts), len(data)]
-    chunks = [data[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    chunks = [data[a:b] for a, b in itertools.pairwise(bounds)]
     try:
         assert stream_ids(enc.stream_encoder(**chosen), chunks) == whole
     except ValueError as error:
@@ -97,7 +100,9 @@ def test_a_special_token_ends_the_text_before_it():
 
 def test_long_special_tokens():
     name = "<|" + "x" * 5000 + "|>"
-    enc = streamtok.Encoding("x", pat_str=PATTERN, mergeable_ranks=RANKS, special_tokens={name: 300})
+    enc = streamtok.Encoding(
+        "x", pat_str=PATTERN, mergeable_ranks=RANKS, special_tokens={name: 300}
+    )
     stream = enc.stream_encoder(allowed_special="all")
     text = name[:-1] + name
     chunks = [text[i : i + 700] for i in range(0, len(text), 700)]
