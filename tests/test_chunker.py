@@ -347,7 +347,7 @@ def test_a_pattern_without_tables_is_refused_by_name():
         "looks_behind", pat_str=r"(?<=a)b|\w|\W", mergeable_ranks=ranks, special_tokens={}
     )
     assert enc.encode("abb c") == list(b"abb c")
-    with pytest.raises(streamtok.UnsupportedPatternError, match="look-?behind"):
+    with pytest.raises(streamtok.UnsupportedPatternError, match=r"look-?behind"):
         enc.stream_encoder()
 
 

@@ -5,17 +5,25 @@ cimport cython
 from streamtok._core.merge cimport Merger
 from streamtok._core.scanner cimport Scan, Scanner
 from streamtok._core.special cimport SpecialMatcher
-from streamtok._core.types cimport i64, u8, u32, u64
+from streamtok._core.types cimport i64, u8, u16, u32, u64
 from streamtok._core.vocab cimport TokenTable, Tokens
 
 cdef enum:
     BATCH = 128             # pieces found, then encoded, at a time
     CELL_IDS = 4            # ids that a cache cell holds
+    LONG_PIECE = 256        # longest piece that is remembered
+    MANY = 15               # count of a cell whose ids are in the arena
 
 cdef struct Cell:           # a short piece and its ids, half a cache line
     u64 low                 # bytes 0 .. 7
     u64 high                # bytes 8 .. 14; above them 4 bits of length and 4 bits of count
     u32[CELL_IDS] ids
+
+cdef struct LongCell:       # a piece of more than 15 bytes
+    u64 hash                # 0: empty
+    u32 at                  # of the ids in the arena; the piece's bytes follow them
+    u16 size
+    u16 count
 
 cdef struct Work:           # everything mutable that one encoding thread needs
     u32* out                # ids
@@ -25,6 +33,10 @@ cdef struct Work:           # everything mutable that one encoding thread needs
     u64 cell_mask
     size_t cells_used
     size_t cells_limit
+    LongCell* long_cells
+    size_t long_used
+    u32* arena              # ids of pieces with more than four, and what belongs to long cells
+    size_t arena_used
     Merger merger
     Merger scratch
     u8* window              # the last full window of a long piece: endless runs repeat it

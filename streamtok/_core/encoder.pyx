@@ -30,10 +30,13 @@ from streamtok._core.types cimport (
     SHORT_PIECE,
     ST_PREFETCH,
     i64,
+    st_free_table,
     st_load64,
     st_load_part,
     st_mix,
+    st_new_table,
     u8,
+    u16,
     u32,
     u64,
 )
@@ -42,6 +45,8 @@ from streamtok._core.vocab cimport TokenTable, Tokens, find_token
 cdef enum:
     RELEASE_FROM = 4096     # bytes from which the GIL is released: below, handing it over costs more
     SMALLEST_CACHE = 1 << 15
+    LONG_CELLS = 1 << 16
+    ARENA = 1 << 20         # uint32s
 
 cdef u64 KEY_MASK = 0x0FFFFFFFFFFFFFFF
 
@@ -56,11 +61,13 @@ cdef class Workspace:
         cdef u64 cells = SMALLEST_CACHE
         while cells < <u64>t.n * 5 // 2:
             cells *= 2
-        # Two cells a cache line; calloc gives zeroed pages as they are touched.
-        w.cells = <Cell*>calloc(cells, sizeof(Cell))
+        w.cells = <Cell*>st_new_table(cells * sizeof(Cell))
+        w.long_cells = <LongCell*>calloc(LONG_CELLS, sizeof(LongCell))
+        w.arena = <u32*>malloc(ARENA * sizeof(u32))
         w.window = <u8*>malloc(WINDOW)
         w.window_ids = <u32*>malloc(WINDOW * sizeof(u32))
-        if w.cells == NULL or w.window == NULL or w.window_ids == NULL:
+        if (w.cells == NULL or w.long_cells == NULL or w.arena == NULL or w.window == NULL
+                or w.window_ids == NULL):
             raise MemoryError("no memory for an encoding workspace")
         w.cell_mask = cells - 1
         w.cells_limit = cells * 5 // 8
@@ -69,7 +76,9 @@ cdef class Workspace:
 
     def __dealloc__(self):
         free(self.c.out)
-        free(self.c.cells)
+        st_free_table(self.c.cells)
+        free(self.c.long_cells)
+        free(self.c.arena)
         free(self.c.window)
         free(self.c.window_ids)
         merger_free(&self.c.merger)
@@ -95,14 +104,15 @@ cdef inline u64 cell_home(u64 low, u64 high) noexcept nogil:
     return st_mix(low ^ <u64>0x9E3779B97F4A7C15, high ^ <u64>0xD6E8FEB86659FD93)
 
 
-cdef void store_cell(Work* w, u64 low, u64 high, const u32* ids, size_t count) noexcept nogil:
+cdef void store_cell(Work* w, u64 low, u64 high, const u32* ids, size_t filled,
+                     u64 count) noexcept nogil:
     cdef u64 at = cell_home(low, high) & w.cell_mask
     cdef size_t i
     while w.cells[at].high != 0:
         at = (at + 1) & w.cell_mask
     w.cells[at].low = low
-    w.cells[at].high = high | (<u64>count << 60)
-    for i in range(count):
+    w.cells[at].high = high | (count << 60)
+    for i in range(filled):
         w.cells[at].ids[i] = ids[i]
     w.cells_used += 1
 
@@ -114,14 +124,15 @@ cdef void seed_cells(const Tokens* t, Work* w) noexcept nogil:
     cdef u64 low, high
     if w.cells_used:
         memset(w.cells, 0, (w.cell_mask + 1) * sizeof(Cell))
-    w.cells_used = 0
+        memset(w.long_cells, 0, LONG_CELLS * sizeof(LongCell))
+    w.cells_used = w.long_used = w.arena_used = 0
     for token in range(t.n):
         size = t.offsets[token + 1] - t.offsets[token]
         if size <= SHORT_PIECE:
             p = t.blob + t.offsets[token]
             low = st_load_part(p, size if size < 8 else 8)
             high = (st_load_part(p + 8, size - 8) if size > 8 else 0) | (<u64>size << 56)
-            store_cell(w, low, high, &t.ids[token], 1)
+            store_cell(w, low, high, &t.ids[token], 1, 1)
 
 
 cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
@@ -171,15 +182,59 @@ cdef int encode_rest(Encoder encoder, Work* w, const u8* p, size_t n) except -1 
                 merge(encoder.table.tokens(), &w.merger, p, n))
 
 
+cdef inline u64 hash_long(const u8* p, size_t n) noexcept nogil:
+    """Hash of more than 15 bytes; never 0."""
+    cdef u64 h = st_mix(st_load64(p) ^ n, st_load64(p + n - 8) ^ <u64>0xD6E8FEB86659FD93)
+    cdef size_t i = 8
+    while i + 8 < n:
+        h = st_mix(h ^ st_load64(p + i), <u64>0x9E3779B97F4A7C15)
+        i += 8
+    return h | 1
+
+
 cdef int encode_long(Encoder encoder, Work* w, const u8* p, size_t n) except -1 nogil:
+    """Encode a piece of more than 15 bytes."""
     cdef const Tokens* t = encoder.table.tokens()
-    cdef u32 token = find_token(t, p, n)
+    cdef LongCell* cell = NULL
+    cdef u64 h = 0, at
+    cdef size_t before = w.count, count, words
+    cdef u32 token
+    if n <= LONG_PIECE:
+        h = hash_long(p, n)
+        at = (h >> 32) & (LONG_CELLS - 1)
+        while True:
+            cell = &w.long_cells[at]
+            if cell.hash == 0:
+                break
+            if (cell.hash == h and cell.size == n
+                    and memcmp(w.arena + cell.at + cell.count, p, n) == 0):
+                reserve(w, cell.count)
+                memcpy(w.out + w.count, w.arena + cell.at, cell.count * sizeof(u32))
+                w.count += cell.count
+                return 0
+            at = (at + 1) & (LONG_CELLS - 1)
+    token = find_token(t, p, n)
     if token != NONE:
         reserve(w, 1)
         w.out[w.count] = t.ids[token]
         w.count += 1
-        return 0
-    return encode_rest(encoder, w, p, n)
+    else:
+        encode_rest(encoder, w, p, n)
+    if n <= LONG_PIECE:
+        count = w.count - before
+        words = count + (n + 3) // 4
+        if w.arena_used + words > ARENA or w.long_used >= LONG_CELLS // 8 * 5:
+            seed_cells(t, w)
+            return 0
+        cell.hash = h
+        cell.at = <u32>w.arena_used
+        cell.size = <u16>n
+        cell.count = <u16>count
+        memcpy(w.arena + w.arena_used, w.out + before, count * sizeof(u32))
+        memcpy(w.arena + w.arena_used + count, p, n)
+        w.arena_used += words
+        w.long_used += 1
+    return 0
 
 
 cdef int encode_new(Encoder encoder, Work* w, const u8* p, size_t n, u64 low,
@@ -187,11 +242,18 @@ cdef int encode_new(Encoder encoder, Work* w, const u8* p, size_t n, u64 low,
     """Merge a short piece that the cache does not know (so it is no token), and remember it."""
     cdef const Tokens* t = encoder.table.tokens()
     cdef Py_ssize_t count = merge(t, &w.merger, p, n)
+    cdef u32[2] where
     emit(t, w, w.merger.result, count)
+    if w.cells_used >= w.cells_limit or w.arena_used + SHORT_PIECE > ARENA:
+        seed_cells(t, w)
     if count <= CELL_IDS:
-        if w.cells_used >= w.cells_limit:
-            seed_cells(t, w)
-        store_cell(w, low, high, w.out + w.count - count, count)
+        store_cell(w, low, high, w.out + w.count - count, count, count)
+    else:
+        where[0] = <u32>w.arena_used
+        where[1] = <u32>count
+        memcpy(w.arena + w.arena_used, w.out + w.count - count, count * sizeof(u32))
+        w.arena_used += count
+        store_cell(w, low, high, where, 2, MANY)
     return 0
 
 
@@ -205,7 +267,7 @@ cdef int encode_pieces(Encoder encoder, Work* w, const u8* buffer, size_t readab
     cdef u64[BATCH] lows
     cdef u64[BATCH] highs
     cdef u64[BATCH] homes
-    cdef size_t i, at = start, end, size
+    cdef size_t i, at = start, end, size, count_here
     cdef u64 low, high
     cdef Cell* cell
     for i in range(count):
@@ -243,8 +305,13 @@ cdef int encode_pieces(Encoder encoder, Work* w, const u8* buffer, size_t readab
             cell = &w.cells[homes[i]]
             while True:
                 if cell.low == low and (cell.high & KEY_MASK) == high:
-                    memcpy(w.out + w.count, cell.ids, CELL_IDS * sizeof(u32))
-                    w.count += cell.high >> 60
+                    count_here = cell.high >> 60
+                    if count_here == MANY:
+                        count_here = cell.ids[1]
+                        memcpy(w.out + w.count, w.arena + cell.ids[0], count_here * sizeof(u32))
+                    else:
+                        memcpy(w.out + w.count, cell.ids, CELL_IDS * sizeof(u32))
+                    w.count += count_here
                     break
                 if cell.high == 0:
                     encode_new(encoder, w, buffer + at, size, low, high)

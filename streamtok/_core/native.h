@@ -40,6 +40,24 @@ static inline uint64_t st_mix(uint64_t a, uint64_t b) {
 #endif
 }
 
+/* Zeroed memory for a table that is read at random: in huge pages where the system has them, which
+   saves a page fault for every 4 KiB now and most TLB misses later. Freed by st_free_table. */
+#if defined(__linux__)
+#include <stdlib.h>
+#include <sys/mman.h>
+static inline void *st_new_table(size_t size) {
+    void *memory = NULL;
+    if (posix_memalign(&memory, (size_t)1 << 21, size) != 0) return NULL;
+    madvise(memory, size, MADV_HUGEPAGE);
+    memset(memory, 0, size);
+    return memory;
+}
+#else
+#include <stdlib.h>
+static inline void *st_new_table(size_t size) { return calloc(1, size); }
+#endif
+static inline void st_free_table(void *memory) { free(memory); }
+
 /* Sets the flag and says whether it was set before. */
 static inline int st_enter(volatile char *flag) {
 #if defined(_MSC_VER)

@@ -11,12 +11,19 @@ cdef struct Scan:           # where a walk stands; positions are relative to the
     u32 state               # 1 at the start of a piece
     bint committed          # `start` is not where the piece began: its tokens up to there are out
 
+cdef enum:                  # one step: next state << STEP_BITS | flags
+    ENDS = 1                # the piece ends before this character; `next` is already inside the next
+    ACCEPTS = 2             # the piece may end before this character
+    STUCK = 4               # no way on: go back to where the piece could end last
+    STEP_BITS = 3
+
 cdef struct ScanTables:
-    const u16* ascii        # [n_states * 128]           next state << 1 | accept before it
-    const u16* classes      # [n_states * (n_classes + 1)], the last column is the end of input
+    const u32* ascii        # [n_states * 128] steps, with states multiplied by 128
+    const u32* classes      # [n_states * columns] steps
+    const u8* final         # [n_states] whether the piece may end at the end of input
     const u16* pages        # [0x110000 >> 7] block of the code points
     const u8* blocks        # [n_blocks * 128] class of the code point
-    u32 columns             # n_classes + 1
+    u32 columns             # number of classes
     u32 surrogate           # class of a byte that is no UTF-8 (a lone surrogate to Python)
     const u8* settled       # [n_states] whether the piece surely goes up to here at least
 

@@ -10,6 +10,9 @@ class Scanner:
     n_states: int
     def __new__(cls, pattern: Pattern) -> Scanner: ...
 
+def make_steps(
+    accepts: npt.NDArray[np.bool_], transitions: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.uint32]: ...
 def settled_states(
     accepts: npt.NDArray[Any], transitions: npt.NDArray[Any]
 ) -> npt.NDArray[np.uint8]: ...

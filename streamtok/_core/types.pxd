@@ -14,6 +14,8 @@ cdef extern from "native.h" nogil:
     u64 st_load_part(const u8* p, size_t n) noexcept
     u64 st_mix(u64 a, u64 b) noexcept
     void ST_PREFETCH(const void* p) noexcept
+    void* st_new_table(size_t size) noexcept
+    void st_free_table(void* memory) noexcept
     int st_enter(char* flag) noexcept
     void st_leave(char* flag) noexcept
 
