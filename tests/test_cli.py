@@ -89,7 +89,9 @@ def wrapped(prelude: str, *args: str) -> list[str]:
 
 
 # A background job of a shell inherits SIGINT ignored; these tests want a foreground one.
-FOREGROUND = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+FOREGROUND = """import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)"""
 
 
 class Live:
