@@ -23,10 +23,12 @@ import json
 import zlib
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from .pattern_windows import Windows, derive_windows, windows_from_bytes, windows_to_bytes
 
 __all__ = ["CODE_POINTS_PER_BLOCK", "Pattern", "pack_tables"]
 
@@ -44,6 +46,7 @@ _FIELDS = (
 Uint8 = npt.NDArray[np.uint8]
 Uint16 = npt.NDArray[np.uint16]
 Bools = npt.NDArray[np.bool_]
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class Tables(NamedTuple):
@@ -144,6 +147,30 @@ class Pattern:
         return True
 
     @cached_property
+    def settled(self) -> Uint8:
+        """(n_states,): 1 where, whatever follows, the piece ends here or later.
+
+        The tables may leave an acceptance out where a later one is certain, so what was accepted
+        last can lie far behind the bytes that surely belong to the piece. A state is settled if at
+        the end of input it accepts, and before every class it accepts or goes on to a settled
+        state: the largest set of states for which that holds, since every text has an end.
+        """
+        accepting = self.accepts.astype(bool)
+        settled = accepting[:, -1].copy()
+        settled[0] = False
+        while True:
+            fewer = settled & (accepting[:, :-1] | settled[self.transitions]).all(axis=1)
+            if (fewer == settled).all():
+                return _read_only(settled.astype(np.uint8))
+            settled = fewer
+
+    @cached_property
+    def windows(self) -> Windows | None:
+        """What four characters in a row tell about where pieces begin; None if too little."""
+        packed = _packed_windows(self.source)
+        return derive_windows(self) if packed is None else windows_from_bytes(packed)
+
+    @cached_property
     def cut_pairs(self) -> Bools:
         """(n_classes, n_classes): whether no piece ever holds class a directly before class b.
 
@@ -182,7 +209,7 @@ class Pattern:
         return f"<Pattern {self.n_states} states, {self.n_classes} classes: {self.source[:40]!r}>"
 
 
-def _read_only(array: Bools) -> Bools:
+def _read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     array.setflags(write=False)
     return array
 
@@ -198,8 +225,10 @@ def pack_tables(patterns: list[Pattern]) -> bytes:
     index: dict[str, dict[str, Any]] = {}
     body = b""
     for pattern in patterns:
+        windows = derive_windows(pattern)
         arrays = [getattr(pattern, name).astype(dtype) for name, dtype in _FIELDS]
-        packed = zlib.compress(b"".join(array.tobytes() for array in arrays), 9)
+        contents = b"".join(array.tobytes() for array in arrays)
+        packed = zlib.compress(contents + (windows_to_bytes(windows) if windows else b""), 9)
         shapes = [array.shape for array in arrays]
         index[pattern.source] = {"at": len(body), "size": len(packed), "shapes": shapes}
         body += packed
@@ -208,11 +237,10 @@ def pack_tables(patterns: list[Pattern]) -> bytes:
 
 def _packed_tables(source: str) -> Tables | None:
     """The tables of `source` from the package data, None if they are not there."""
-    index, body = _packed_file()
-    entry = index.get(source)
-    if entry is None:
+    packed = _packed(source)
+    if packed is None:
         return None
-    data = zlib.decompress(body[entry["at"] : entry["at"] + entry["size"]])
+    entry, data = packed
     arrays = []
     offset = 0
     for (_, dtype), shape in zip(_FIELDS, entry["shapes"], strict=True):
@@ -222,6 +250,24 @@ def _packed_tables(source: str) -> Tables | None:
         arrays.append(array.astype(dtype))
         offset += array.nbytes
     return Tables(*arrays)
+
+
+def _packed_windows(source: str) -> bytes | None:
+    """What `windows_to_bytes` gave for `source`, b"" for no windows; None: no package data."""
+    packed = _packed(source)
+    if packed is None:
+        return None
+    entry, data = packed
+    sizes = zip(_FIELDS, entry["shapes"], strict=True)
+    return data[sum(int(np.prod(shape)) * np.dtype(field[1]).itemsize for field, shape in sizes) :]
+
+
+def _packed(source: str) -> tuple[dict[str, Any], bytes] | None:
+    index, body = _packed_file()
+    entry = index.get(source)
+    if entry is None:
+        return None
+    return entry, zlib.decompress(body[entry["at"] : entry["at"] + entry["size"]])
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ from streamtok._core.types cimport i64, u8, u16, u32, u64
 from streamtok._core.vocab cimport TokenTable, Tokens
 
 cdef enum:
-    BATCH = 128             # pieces found, then encoded, at a time
+    BATCH = 256             # pieces found, then encoded, at a time
     CELL_IDS = 4            # ids that a cache cell holds
     LONG_PIECE = 256        # longest piece that is remembered
     MANY = 15               # count of a cell whose ids are in the arena

@@ -22,7 +22,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from streamtok._core.frontier cimport WINDOW, stable_tokens
 from streamtok._core.merge cimport Merger, merge, merger_free
-from streamtok._core.scanner cimport Scan, ScanTables, Scanner, scan, scan_begin
+from streamtok._core.scanner cimport Marks, Scan, ScanTables, Scanner, marks_begin, scan, scan_begin
 from streamtok._core.special cimport ALLOWED, DISALLOWED, Found, SpecialMatcher
 from streamtok._core.text cimport Text, text_close, text_open
 from streamtok._core.types cimport (
@@ -49,6 +49,17 @@ cdef enum:
     ARENA = 1 << 20         # uint32s
 
 cdef u64 KEY_MASK = 0x0FFFFFFFFFFFFFFF
+cdef u64[32] key_masks      # for each size of a piece, which bits of 16 loaded bytes are its own
+
+
+cdef void fill_key_masks() noexcept nogil:
+    cdef int size
+    for size in range(16):
+        key_masks[2 * size] = (<u64>1 << (8 * size)) - 1 if size < 8 else <u64>-1
+        key_masks[2 * size + 1] = (<u64>1 << (8 * (size - 8))) - 1 if size > 8 else 0
+
+
+fill_key_masks()
 
 
 @cython.final
@@ -270,27 +281,26 @@ cdef int encode_pieces(Encoder encoder, Work* w, const u8* buffer, size_t readab
     cdef size_t i, at = start, end, size, count_here
     cdef u64 low, high
     cdef Cell* cell
+    cdef i64 close
     for i in range(count):
-        end = <size_t>ends[i] if ends[i] >= 0 else at
+        close = ends[i]
+        end = <size_t>close if close >= 0 else at
         size = end - at
         if size <= SHORT_PIECE:
             if at + 16 <= readable:
                 low = st_load64(buffer + at)
                 high = st_load64(buffer + at + 8)
-                if size < 8:
-                    low &= (<u64>1 << (8 * size)) - 1
-                    high = 0
-                else:
-                    high &= (<u64>1 << (8 * (size - 8))) - 1
             else:
                 low = st_load_part(buffer + at, size if size < 8 else 8)
                 high = st_load_part(buffer + at + 8, size - 8) if size > 8 else 0
-            high |= <u64>size << 56
+            # Looked up, since sizes are too irregular for a branch to be predicted.
+            low &= key_masks[2 * size]
+            high = (high & key_masks[2 * size + 1]) | <u64>size << 56
             lows[i] = low
             highs[i] = high
             homes[i] = cell_home(low, high) & w.cell_mask
             ST_PREFETCH(&w.cells[homes[i]])
-        at = end if ends[i] >= 0 else <size_t>(-ends[i])
+        at = end if close >= 0 else <size_t>(-close)
     reserve(w, at - start)
     at = start
     for i in range(count):
@@ -335,10 +345,12 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
     cdef const ScanTables* tables = encoder.scanner.tables()
     cdef size_t count = BATCH, start
     cdef bint committed
-    while count == BATCH:
+    cdef Marks marks
+    marks_begin(&marks, s.start)
+    while count > BATCH - 64:           # fewer: all that can be decided was
         start = s.start
         committed = s.committed
-        count = scan(tables, s, buffer, end, final, ends, BATCH)
+        count = scan(tables, s, &marks, buffer, end, final, ends, BATCH)
         if count == 0:
             break
         if committed:

@@ -40,6 +40,23 @@ static inline uint64_t st_mix(uint64_t a, uint64_t b) {
 #endif
 }
 
+/* The number of the lowest bit that is set (bits != 0), and of all that are. */
+#if defined(_MSC_VER)
+static inline int st_lowest(uint64_t bits) {
+    unsigned long at;
+    _BitScanForward64(&at, bits);
+    return (int)at;
+}
+static inline int st_ones(uint64_t bits) {
+    bits -= bits >> 1 & 0x5555555555555555ull;
+    bits = (bits & 0x3333333333333333ull) + (bits >> 2 & 0x3333333333333333ull);
+    return (int)(((bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Full) * 0x0101010101010101ull >> 56);
+}
+#else
+static inline int st_lowest(uint64_t bits) { return __builtin_ctzll(bits); }
+static inline int st_ones(uint64_t bits) { return __builtin_popcountll(bits); }
+#endif
+
 /* Zeroed memory for a table that is read at random: in huge pages where the system has them, which
    saves a page fault for every 4 KiB now and most TLB misses later. Freed by st_free_table. */
 #if defined(__linux__)

@@ -2,7 +2,7 @@
 
 cimport cython
 
-from streamtok._core.types cimport i64, u8, u16, u32
+from streamtok._core.types cimport i64, u8, u16, u32, u64
 
 cdef struct Scan:           # where a walk stands; positions are relative to the caller's buffer
     size_t start            # of the open piece
@@ -10,6 +10,31 @@ cdef struct Scan:           # where a walk stands; positions are relative to the
     size_t position         # of the next byte to look at
     u32 state               # 1 at the start of a piece
     bint committed          # `start` is not where the piece began: its tokens up to there are out
+
+cdef extern from "windows.h" nogil:
+    enum:
+        ST_MARGIN           # bytes before a marked stretch that must be true text
+    ctypedef struct st_windows:
+        u8 classes[128]
+        u8 lefts[256]
+        u8 rights[256]
+        u8 decisions[256]
+        u8 trigger
+        u8 reach
+    ctypedef void st_mark_function(const st_windows* w, const u8* p, size_t blocks, u64* begins,
+                                   u64* open)
+    st_mark_function* st_mark_tier(int number, const char** name)
+
+cdef enum:
+    MARKED_BLOCKS = 32      # blocks of 64 bytes that are marked at a time
+    MARKED_FROM = 128       # bytes from which marking is worth its start
+
+cdef struct Marks:          # what the windows say about buffer[base : base + 64 * blocks]
+    size_t first            # where the text begins that the windows may look at
+    size_t base
+    size_t blocks
+    u64[MARKED_BLOCKS] begins
+    u64[MARKED_BLOCKS] open
 
 cdef enum:                  # one step: next state << STEP_BITS | flags
     ENDS = 1                # the piece ends before this character; `next` is already inside the next
@@ -26,18 +51,27 @@ cdef struct ScanTables:
     u32 columns             # number of classes
     u32 surrogate           # class of a byte that is no UTF-8 (a lone surrogate to Python)
     const u8* settled       # [n_states] whether the piece surely goes up to here at least
+    st_windows* windows     # NULL: there are none
+    st_mark_function* mark
 
 cdef inline void scan_begin(Scan* s, size_t start) noexcept nogil:
     s.start = s.accept = s.position = start
     s.state = 1
     s.committed = False
 
-cdef size_t scan(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
+cdef inline void marks_begin(Marks* m, size_t first) noexcept nogil:
+    m.first = m.base = first
+    m.blocks = 0
+
+cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
                  i64* ends, size_t room) noexcept nogil
+cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
+                 bint final, i64* ends, size_t room) noexcept nogil
 
 @cython.final
 cdef class Scanner:
     cdef ScanTables c
+    cdef st_windows windows
     cdef object _owners
     cdef readonly u32 n_states
     cdef const ScanTables* tables(self) noexcept nogil

@@ -13,6 +13,3 @@ class Scanner:
 def make_steps(
     accepts: npt.NDArray[np.bool_], transitions: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint32]: ...
-def settled_states(
-    accepts: npt.NDArray[Any], transitions: npt.NDArray[Any]
-) -> npt.NDArray[np.uint8]: ...

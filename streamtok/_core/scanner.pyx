@@ -15,11 +15,17 @@ cimport cython
 
 import numpy as np
 
-from streamtok._core.types cimport i32, i64, u8, u16, u32
+from libc.string cimport memcpy
+
+from streamtok._core.types cimport i32, i64, st_lowest, st_ones, u8, u16, u32, u64
 from streamtok._core.utf8 cimport INCOMPLETE, decode_one
 
 
-cdef size_t scan(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
+cdef enum:
+    DENSE = 12              # open positions of 64 from which the walk takes the whole block
+
+
+cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
                  i64* ends, size_t room) noexcept nogil:
     """Put the ends of up to `room` closed pieces of buffer[s.start:end] into `ends`.
 
@@ -111,6 +117,78 @@ cdef size_t scan(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     return count
 
 
+cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
+                 bint final, i64* ends, size_t room) noexcept nogil:
+    """As `walk`, but by the window tables where they decide. room >= 64.
+
+    `marks` belongs to this buffer and these bytes; `marks_begin` prepares it.
+    """
+    cdef size_t count = 0, start, base, block, dense
+    cdef u64 begins, open = 0, after
+    if t.windows == NULL or end - s.start < MARKED_FROM:
+        return walk(t, s, buffer, end, final, ends, room)
+    while True:
+        # The walk goes on where it stands up to the end of a piece, with which marks can go on.
+        if s.position != s.start or s.committed or s.start < marks.first + ST_MARGIN:
+            if walk(t, s, buffer, end, final, ends + count, 1) == 0:
+                return count
+            count += 1
+            scan_begin(s, s.start)
+            if count > room - 64:
+                return count
+            continue
+        start = s.start
+        if start + 1 - marks.base >= marks.blocks << 6:
+            if end - start < MARKED_FROM:
+                return count + walk(t, s, buffer, end, final, ends + count, room - count)
+            marks.base = start + 1
+            marks.blocks = (end - start - 2) >> 6
+            if marks.blocks > MARKED_BLOCKS:
+                marks.blocks = MARKED_BLOCKS
+            t.mark(t.windows, buffer + marks.base, marks.blocks, marks.begins, marks.open)
+        base = marks.base
+        block = (start + 1 - base) >> 6
+        after = <u64>-1 << ((start + 1 - base) & 63)
+        base += block << 6
+        while block < marks.blocks and count <= room - 64:
+            begins = marks.begins[block] & after
+            open = marks.open[block] & after
+            if open:
+                begins &= (open & (~open + 1)) - 1      # those before the first that is open
+            while begins:
+                start = base + st_lowest(begins)
+                ends[count] = <i64>start
+                count += 1
+                begins &= begins - 1
+            if open:
+                break
+            after = <u64>-1
+            base += 64
+            block += 1
+        scan_begin(s, start)
+        if count > room - 64:
+            return count
+        if block == marks.blocks:
+            # The piece may be longer than what was marked: marks of what follows would not tell.
+            if walk(t, s, buffer, end, final, ends + count, 1) == 0:
+                return count
+            count += 1
+            scan_begin(s, s.start)
+            continue
+        dense = st_ones(open)
+        if dense < DENSE:
+            dense = 1
+        else:
+            dense = room - count if room - count < dense else dense
+        dense = walk(t, s, buffer, end, final, ends + count, dense)
+        count += dense
+        if dense == 0:
+            return count
+        if count > room - 64:
+            return count
+        scan_begin(s, s.start)
+
+
 @cython.final
 cdef class Scanner:
     """Immutable; made from a `pattern.Pattern`."""
@@ -130,7 +208,7 @@ cdef class Scanner:
         ascii_steps = (ascii_steps >> STEP_BITS << (7 + STEP_BITS)) | (ascii_steps & 7)
         ascii_steps = np.ascontiguousarray(ascii_steps)
         final = np.ascontiguousarray(accepts[:, classes], dtype=np.uint8)
-        settled = np.ascontiguousarray(settled_states(accepts, transitions))
+        settled = np.ascontiguousarray(pattern.settled)
         self._owners = (steps, ascii_steps, final, pages, blocks, settled)
         cdef const u32[:, ::1] steps_view = steps
         cdef const u32[:, ::1] ascii_view = ascii_steps
@@ -145,10 +223,56 @@ cdef class Scanner:
         t.blocks = &blocks_view[0, 0]
         t.settled = &settled_view[0]
         t.columns = classes
+        t.windows = NULL
+        if pattern.windows is not None:
+            self.use_tier(0)
+            t.windows = &self.windows
+            fill_windows(&self.windows, pattern.windows)
         t.surrogate = blocks[pages[0xDC80 >> 7]][0xDC80 & 127]
+
+    def use_tier(self, int number):
+        """str: the name of the way to mark windows that is used from now on; 0 is the fastest.
+
+        None if this processor has no such tier, and nothing changes. All give the same pieces: this
+        is for tests.
+        """
+        cdef const char* name = NULL
+        cdef st_mark_function* mark = st_mark_tier(number, &name)
+        if mark == NULL:
+            return None
+        self.c.mark = mark
+        return name.decode()
+
+    def marks(self, const u8[::1] text, size_t start, size_t blocks):
+        """(uint64 [blocks], uint64 [blocks]): where pieces begin in text[start:], and what is open.
+
+        For tests. Raises ValueError where the pattern has no windows or the text is too short.
+        """
+        if self.c.windows == NULL:
+            raise ValueError("the pattern has no windows")
+        if start < ST_MARGIN or start + 64 * blocks >= <size_t>text.shape[0] or blocks == 0:
+            raise ValueError("the text is too short for its windows")
+        begins, open = np.empty(blocks, np.uint64), np.empty(blocks, np.uint64)
+        cdef u64[::1] begins_view = begins
+        cdef u64[::1] open_view = open
+        self.c.mark(self.c.windows, &text[start], blocks, &begins_view[0], &open_view[0])
+        return begins, open
 
     cdef const ScanTables* tables(self) noexcept nogil:
         return &self.c
+
+
+cdef object fill_windows(st_windows* w, windows):
+    cdef const u8[::1] classes = windows.classes
+    cdef const u8[::1] lefts = windows.lefts.ravel()
+    cdef const u8[::1] rights = windows.rights.ravel()
+    cdef const u8[::1] decisions = windows.decisions.ravel()
+    memcpy(w.classes, &classes[0], 128)
+    memcpy(w.lefts, &lefts[0], 256)
+    memcpy(w.rights, &rights[0], 256)
+    memcpy(w.decisions, &decisions[0], 256)
+    w.trigger = windows.trigger
+    w.reach = windows.reach
 
 
 def make_steps(accepts, transitions):
@@ -168,21 +292,3 @@ def make_steps(accepts, transitions):
     steps |= np.where(accepting & ~ends, ACCEPTS, 0).astype(np.uint32)
     steps |= np.where(stuck, STUCK, 0).astype(np.uint32)
     return np.ascontiguousarray(steps)
-
-
-def settled_states(accepts, transitions):
-    """uint8 [n_states]: 1 where, whatever follows, the piece ends here or later.
-
-    The tables may leave an acceptance out where a later one is certain, so what was accepted last
-    can lie far behind the bytes that surely belong to the piece. A state is settled if at the end
-    of input it accepts, and before every class it accepts or goes on to a settled state: the
-    largest set of states for which that holds, since every text has an end.
-    """
-    accepting = np.asarray(accepts, dtype=bool)
-    settled = accepting[:, -1].copy()
-    settled[0] = False
-    while True:
-        fewer = settled & (accepting[:, :-1] | settled[transitions]).all(axis=1)
-        if (fewer == settled).all():
-            return settled.astype(np.uint8)
-        settled = fewer

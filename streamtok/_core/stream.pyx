@@ -41,7 +41,7 @@ from streamtok._core.encoder cimport (
     reserve,
 )
 from streamtok._core.frontier cimport WINDOW, stable_tokens
-from streamtok._core.scanner cimport Scan, ScanTables, scan, scan_begin
+from streamtok._core.scanner cimport Scan, ScanTables, scan_begin, walk
 from streamtok._core.special cimport ALLOWED, DISALLOWED, PARTIAL, Found, SpecialMatcher
 from streamtok._core.text cimport Text, explain, text_close, text_open
 from streamtok._core.types cimport NONE, i32, i64, st_enter, st_leave, u8, u16, u32, u64
@@ -381,7 +381,7 @@ cdef int advance(Tail tail, Work* w, size_t end, bint final) except -1 nogil:
     cdef size_t start = m.scan.start, count
     if m.has_other:
         # m.scan.accept == start stands for the acceptance at the fork.
-        count = scan(tail.encoder.scanner.tables(), &m.scan, tail.bytes, end, final, closed, 1)
+        count = walk(tail.encoder.scanner.tables(), &m.scan, tail.bytes, end, final, closed, 1)
         if count == 0 and m.scan.accept == start:
             return 0
         m.has_other = False
@@ -442,7 +442,7 @@ cdef int commit_both(Tail tail, Work* w) except -1 nogil:
         return 0
     m.fork_at = 2 * (m.scan.position - m.scan.start)
     trial = m.other
-    if scan(tables, &trial, tail.bytes, m.scan.position, False, closed, 1):
+    if walk(tables, &trial, tail.bytes, m.scan.position, False, closed, 1):
         return 0            # pieces end under one hypothesis and not under the other: wait
     m.other = trial
     sure = trial.position if tables.settled[trial.state] else trial.accept

@@ -13,6 +13,8 @@ cdef extern from "native.h" nogil:
     u64 st_load64(const u8* p) noexcept
     u64 st_load_part(const u8* p, size_t n) noexcept
     u64 st_mix(u64 a, u64 b) noexcept
+    int st_lowest(u64 bits) noexcept
+    int st_ones(u64 bits) noexcept
     void ST_PREFETCH(const void* p) noexcept
     void* st_new_table(size_t size) noexcept
     void st_free_table(void* memory) noexcept
