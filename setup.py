@@ -10,6 +10,7 @@ CORE = [
     "text",
     "vocab",
     "merge",
+    "pairs",
     "frontier",
     "scanner",
     "special",

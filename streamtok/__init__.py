@@ -9,6 +9,7 @@ from .errors import (
     StreamInUseError,
     StreamtokError,
     UnsupportedPatternError,
+    UnsupportedStreamError,
     VocabularyError,
 )
 from .pattern import Pattern
@@ -33,6 +34,7 @@ __all__ = [
     "StreamInUseError",
     "StreamtokError",
     "UnsupportedPatternError",
+    "UnsupportedStreamError",
     "Vocabulary",
     "VocabularyError",
     "encoding_for_model",

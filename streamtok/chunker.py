@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ._core.stream import Tail
 from ._core.text import check_policy
 from .errors import StateError, UnsupportedPatternError
+from .rules import SpaceTail, allowed_specials
 
 if TYPE_CHECKING:
     from .encoding import AllowedSpecial, DisallowedSpecial, Encoding, IdArray, Text
@@ -65,9 +66,10 @@ class StreamEncoder:
             disallowed_special = frozenset(disallowed_special)
         self._encoding = encoding
         self._settings = (allowed_special, disallowed_special, errors)
-        self._tail = Tail(
-            encoding._encoder, encoding._matcher(allowed_special, disallowed_special), errors
-        )
+        matcher = encoding._matcher(allowed_special, disallowed_special)
+        self._tail: Tail | SpaceTail = Tail(encoding._encoder, matcher, errors)
+        if encoding._rules.normalizer is not None:
+            self._tail = encoding._rules.stream(self._tail, allowed_specials(encoding, matcher))
         self._half = ""
         self.max_pending = max_pending
 
@@ -234,7 +236,7 @@ class StreamDecoder:
     'hello world'
     """
 
-    __slots__ = ("_codec", "_encoding", "_errors", "_skip", "bytes_out", "tokens_in")
+    __slots__ = ("_codec", "_encoding", "_errors", "_is_begun", "_skip", "bytes_out", "tokens_in")
 
     def __init__(
         self, encoding: Encoding, *, errors: str = "replace", skip_special_tokens: bool = False
@@ -245,6 +247,7 @@ class StreamDecoder:
         self._codec = codecs.getincrementaldecoder("utf-8")(errors)
         self._errors = errors
         self._skip = skip_special_tokens
+        self._is_begun = False  # whether there was any text: a format may drop its first space
         self.tokens_in = 0
         self.bytes_out = 0
 
@@ -254,7 +257,7 @@ class StreamDecoder:
         Raises KeyError at an unknown id and UnicodeDecodeError under "strict", with the offset in
         the stream; the stream is then as before the call.
         """
-        data = self._bytes(ids)
+        data, is_begun = self._bytes(ids)
         before = self._codec.getstate()
         try:
             text = self._codec.decode(data, final)
@@ -264,7 +267,7 @@ class StreamDecoder:
             raise UnicodeDecodeError(
                 "utf-8", error.object, error.start + shift, error.end + shift, error.reason
             ) from None
-        self._advance(ids, data, final)
+        self._advance(ids, data, is_begun, final)
         return text
 
     def decode_bytes(self, ids: Sequence[int] | IdArray, final: bool = False) -> bytes:
@@ -275,8 +278,8 @@ class StreamDecoder:
                 f"{len(waiting)} bytes of an unfinished character wait to be decoded as text: "
                 "use flush() or reset() before decode_bytes()"
             )
-        data = self._bytes(ids)
-        self._advance(ids, data, final)
+        data, is_begun = self._bytes(ids)
+        self._advance(ids, data, is_begun, final)
         return data
 
     def flush(self) -> str:
@@ -298,6 +301,7 @@ class StreamDecoder:
         twin = StreamDecoder(self._encoding, errors=self._errors, skip_special_tokens=self._skip)
         twin._codec.setstate(self._codec.getstate())
         twin.tokens_in, twin.bytes_out = self.tokens_in, self.bytes_out
+        twin._is_begun = self._is_begun
         return twin
 
     __copy__ = copy
@@ -306,11 +310,13 @@ class StreamDecoder:
         """Begin a new stream; an unfinished character is forgotten."""
         self._codec.reset()
         self.tokens_in = self.bytes_out = 0
+        self._is_begun = False
 
     def getstate(self) -> bytes:
         """bytes: all that is needed to continue elsewhere after `tokens_in` ids."""
         waiting = self._codec.getstate()[0]
-        counters = self.tokens_in.to_bytes(8, "little") + self.bytes_out.to_bytes(8, "little")
+        bytes_out = self.bytes_out | self._is_begun << 63
+        counters = self.tokens_in.to_bytes(8, "little") + bytes_out.to_bytes(8, "little")
         return _seal(bytes.fromhex(self._encoding.digest) + counters + waiting)
 
     def setstate(self, state: bytes) -> None:
@@ -321,7 +327,8 @@ class StreamDecoder:
         if not 48 <= len(body) <= 51:
             raise StateError("the saved state is not that of a StreamDecoder")
         self.tokens_in = int.from_bytes(body[32:40], "little")
-        self.bytes_out = int.from_bytes(body[40:48], "little")
+        bytes_out = int.from_bytes(body[40:48], "little")
+        self.bytes_out, self._is_begun = bytes_out & (1 << 63) - 1, bool(bytes_out >> 63)
         self._codec.setstate((body[48:], 0))
 
     def __getstate__(self) -> object:
@@ -332,18 +339,24 @@ class StreamDecoder:
         self.__init__(encoding, errors=errors, skip_special_tokens=skip)  # type: ignore[misc]
         self.setstate(state)
 
-    def _bytes(self, ids: Sequence[int] | IdArray) -> bytes:
+    def _bytes(self, ids: Sequence[int] | IdArray) -> tuple[bytes, bool]:
         try:
-            return self._encoding._decoder.decode(ids, self._skip)
+            data = self._encoding._decoder.decode(ids, self._skip)
+            if self._is_begun or not data:
+                return data, self._is_begun
+            return self._encoding._without_first_space(data), True
         except KeyError as error:
             where = self.tokens_in + getattr(error, "position", 0)
             error.args = (f"{error.args[0]}: token {where} of the stream",)
             raise
 
-    def _advance(self, ids: Sequence[int] | IdArray, data: bytes, final: bool) -> None:
+    def _advance(
+        self, ids: Sequence[int] | IdArray, data: bytes, is_begun: bool, final: bool
+    ) -> None:
         if final:
             self.reset()
         else:
+            self._is_begun = is_begun
             self.tokens_in += len(ids)
             self.bytes_out += len(data)
 

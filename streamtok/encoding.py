@@ -33,6 +33,7 @@ from ._core.vocab import TokenTable
 from .chunker import StreamDecoder, StreamEncoder
 from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
+from .rules import NO_RULES, TextRules
 from .special_order import in_order_of_preference
 from .vocabulary import Vocabulary
 
@@ -63,12 +64,15 @@ class Encoding:
         self,
         name: str,
         *,
-        pat_str: str,
+        pat_str: str | Pattern,
         mergeable_ranks: Mapping[bytes, int] | Vocabulary,
         special_tokens: Mapping[str, int],
         explicit_n_vocab: int | None = None,
+        rules: TextRules = NO_RULES,
     ):
-        """Args as in tiktoken; mergeable_ranks may also be a `Vocabulary`.
+        """Args as in tiktoken; mergeable_ranks may also be a `Vocabulary`, pat_str a `Pattern`.
+
+        rules: what a format does to text beyond tiktoken, see `rules.py`.
 
         Raises VocabularyError for a table that cannot be used (not all 256 bytes, a rank twice, an
         empty token or one beyond 65 535 bytes), PatternError for a pattern that is no regular
@@ -78,14 +82,24 @@ class Encoding:
         if not isinstance(mergeable_ranks, Vocabulary):
             mergeable_ranks = Vocabulary.from_ranks(mergeable_ranks)
         self.name = name
-        self._pat_str = pat_str
+        self._pat_str = pat_str.source if isinstance(pat_str, Pattern) else pat_str
         self._vocabulary = mergeable_ranks
         self._special_tokens = _checked_specials(special_tokens)
+        self._rules = rules
+        self._added_tokens = _checked_specials(dict(rules.added_tokens))
+        if both := self._special_tokens.keys() & self._added_tokens.keys():
+            raise ValueError(f"{min(both)!r} is a special token and an added one")
         self._table = TokenTable(
-            mergeable_ranks.tokens, mergeable_ranks.offsets, mergeable_ranks.ids
+            mergeable_ranks.tokens,
+            mergeable_ranks.offsets,
+            mergeable_ranks.ids,
+            mergeable_ranks.lefts,
+            mergeable_ranks.byte_ids,
         )
+        self._others = dict(mergeable_ranks.others)  # ids that only decode
+        self._others |= {token: text.encode() for text, token in self._added_tokens.items()}
         self.max_token_value: int = max(
-            self._table.max_id, max(self._special_tokens.values(), default=0)
+            self._table.max_id, *self._special_tokens.values(), *self._others, 0
         )
         if explicit_n_vocab:
             given = len(mergeable_ranks) + len(self._special_tokens)
@@ -96,15 +110,18 @@ class Encoding:
                 )
         self._special_ids = set(self._special_tokens.values())
         self._decoder = Decoder(
-            self._table, {token: text.encode() for text, token in self._special_tokens.items()}
+            self._table,
+            {token: text.encode() for text, token in self._special_tokens.items()},
+            self._others,
         )
         self._pattern: Pattern | None = None
         self._unsupported: UnsupportedPatternError | None = None
         try:
-            self._pattern = Pattern.compile(pat_str)
+            is_ready = isinstance(pat_str, Pattern)
+            self._pattern = pat_str if is_ready else Pattern.compile(self._pat_str)
         except UnsupportedPatternError as error:
             self._unsupported = error
-            _check_fallback(pat_str)  # a pattern that does not compile at all raises here
+            _check_fallback(self._pat_str)  # a pattern that does not compile at all raises here
         self._encoder = Encoder(self._table, Scanner(self._pattern) if self._pattern else None)
         self._matchers: dict[tuple[frozenset[str], frozenset[str]], SpecialMatcher] = {}
         self._ordinary = self._matcher(_NO_SPECIAL, ())
@@ -214,6 +231,8 @@ class Encoding:
         """
         from .unstable import encode_with_unstable
 
+        if self._rules != NO_RULES:
+            raise ValueError(f"encode_with_unstable is tiktoken's and does not know {self._rules}")
         matcher = self._matcher(allowed_special, disallowed_special)
         # Refuses what is disallowed, and text that is no text.
         self._run(text, matcher, "strict", "count", repair=False)
@@ -230,7 +249,7 @@ class Encoding:
         text_or_bytes = bytes(text_or_bytes)
         found = self._table.find(text_or_bytes)
         if found is None:
-            found = self._special_tokens.get(text_or_bytes.decode("utf-8", "replace"))
+            found = self._other_ids.get(text_or_bytes)
         if found is None:
             raise KeyError(text_or_bytes)
         return found
@@ -294,11 +313,11 @@ class Encoding:
         Raises KeyError at an id that is not in the vocabulary, OverflowError at one that is no
         uint32; the message has its position.
         """
-        return self._decoder.decode(tokens)
+        return self._without_first_space(self._decoder.decode(tokens))
 
     def decode(self, tokens: Sequence[int] | IdArray, errors: str = "replace") -> str:
         """str: `decode_bytes` as text; errors: any of Python's error handlers."""
-        return self._decoder.decode(tokens).decode("utf-8", errors)
+        return self.decode_bytes(tokens).decode("utf-8", errors)
 
     def decode_single_token_bytes(self, token: int) -> bytes:
         """bytes: one token. Raises KeyError if there is none of this id."""
@@ -315,10 +334,12 @@ class Encoding:
         UnicodeDecodeError where the tokens are no UTF-8.
         """
         parts = self.decode_tokens_bytes(tokens)
+        if parts:
+            parts[0] = self._without_first_space(parts[0])
         characters = 0
         offsets = []
         for part in parts:
-            offsets.append(max(0, characters - (0x80 <= part[0] < 0xC0)))
+            offsets.append(max(0, characters - (0x80 <= (part or b" ")[0] < 0xC0)))
             characters += sum(not 0x80 <= byte < 0xC0 for byte in part)
         return b"".join(parts).decode("utf-8"), offsets
 
@@ -338,7 +359,7 @@ class Encoding:
 
     def token_byte_values(self) -> list[bytes]:
         """list[bytes]: all tokens but the special ones, in the order of their bytes."""
-        return sorted(self._vocabulary.to_ranks())
+        return sorted(self._vocabulary.to_list())
 
     @property
     def eot_token(self) -> int:
@@ -373,6 +394,8 @@ class Encoding:
 
         h = hashlib.sha256(self._vocabulary.digest.encode())
         h.update(repr((self._pat_str, sorted(self._special_tokens.items()))).encode())
+        if self._rules != NO_RULES:
+            h.update(repr(self._rules).encode())
         return h.hexdigest()
 
     # Private, with the names that users of tiktoken know
@@ -394,6 +417,20 @@ class Encoding:
     ) -> list[int] | IdArray | int:
         if errors != "strict":
             check_policy(errors)
+        if self._rules.normalizer is not None:
+            return self._run_normalized(text, matcher, errors, into, repair)
+        return self._run_plain(text, matcher, errors, into, repair)
+
+    def _run_normalized(
+        self, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool
+    ) -> list[int] | IdArray | int:
+        from .rules import run_normalized
+
+        return run_normalized(self, text, matcher, errors, into, repair)
+
+    def _run_plain(
+        self, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool
+    ) -> list[int] | IdArray | int:
         try:
             if self._pattern is None:
                 from .fallback import encode_whole
@@ -406,15 +443,28 @@ class Encoding:
                 raise
             # tiktoken's rule: surrogate pairs become their character, lone ones U+FFFD.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            return self._run(text, matcher, errors, into)
+            return self._run_plain(text, matcher, errors, into, repair)
         if type(result) is tuple:
             raise_disallowed_special(*result)
         return cast("list[int] | IdArray | int", result)
 
+    def _without_first_space(self, data: bytes) -> bytes:
+        return data.removeprefix(b" ") if self._rules.space_first else data
+
+    @functools.cached_property
+    def _other_ids(self) -> dict[bytes, int]:
+        """Ids of what is in no piece: special and added tokens, and what only decodes."""
+        ids = {token: id for id, token in self._others.items()}
+        return ids | {text.encode(): token for text, token in self._special_tokens.items()}
+
     @functools.cached_property
     def _preferred_specials(self) -> list[tuple[str, int]]:
-        order = in_order_of_preference(self._special_tokens)
-        return [(text, self._special_tokens[text]) for text in order]
+        known = {**self._special_tokens, **self._added_tokens}
+        if self._rules.longest_first:
+            order = sorted(known, key=lambda text: -len(text.encode()))
+        else:
+            order = in_order_of_preference(known)
+        return [(text, known[text]) for text in order]
 
     def _resolve_allowed(self, allowed: AllowedSpecial) -> AbstractSet[str]:
         return self.special_tokens_set if isinstance(allowed, str) else allowed
@@ -427,6 +477,9 @@ class Encoding:
             refused = frozenset(self.special_tokens_set - chosen)
         else:
             refused = frozenset(disallowed)
+        if self._added_tokens:
+            chosen |= self._added_tokens.keys()
+            refused -= self._added_tokens.keys()
         key = chosen, refused
         if key not in self._matchers:
             if len(self._matchers) >= 128:
@@ -444,22 +497,29 @@ class Encoding:
 
         if registry.ENCODINGS.get(self.name) is self:  # by reference: nothing else to carry
             return registry.get_encoding, (self.name,)
+        pattern = self._pattern
         return _rebuilt, (
             self.name,
-            self._pat_str,
-            self._mergeable_ranks,
+            pattern if pattern is not None and pattern.is_composed else self._pat_str,
+            self._vocabulary,
             self._special_tokens,
+            self._rules,
         )
 
 
 def _rebuilt(
-    name: str, pat_str: str, mergeable_ranks: dict[bytes, int], special_tokens: dict[str, int]
+    name: str,
+    pat_str: str | Pattern,
+    mergeable_ranks: Vocabulary,
+    special_tokens: dict[str, int],
+    rules: TextRules,
 ) -> Encoding:
     return Encoding(
         name,
         pat_str=pat_str,
         mergeable_ranks=mergeable_ranks,
         special_tokens=special_tokens,
+        rules=rules,
     )
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "StreamInUseError",
     "StreamtokError",
     "UnsupportedPatternError",
+    "UnsupportedStreamError",
     "VocabularyError",
 ]
 
@@ -43,6 +44,10 @@ class UnsupportedPatternError(PatternError):
         super().__init__(message)
         self.construct = construct
         self.position = position
+
+
+class UnsupportedStreamError(StreamtokError, ValueError):
+    """An encoding does something to whole texts that streams cannot do, and the text names it."""
 
 
 class PendingLimitExceeded(StreamtokError, RuntimeError):

@@ -66,6 +66,7 @@ class Pattern:
     """
 
     source: str
+    is_composed = False  # whether `source` is more than one regular expression, see `splits.py`
     transitions: Uint16  # (n_states, n_classes): the next state, 0 when nothing can follow
     accepts: Uint8  # (n_states, n_classes + 1): 1 if the piece may end before a class, or at end
     class_pages: Uint16  # (0x110000 / 128,): the block of code point >> 7

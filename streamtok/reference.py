@@ -17,7 +17,7 @@ so: `\\Z`, and an i inside `(?i:...)`, which it also takes for the Turkish ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -27,17 +27,21 @@ from .unicode_classes import as_in_reference
 
 __all__ = [
     "bpe",
+    "bpe_by_merges",
     "compile_pattern",
     "decode_bytes",
     "encode",
     "encode_ordinary",
     "encode_piece",
+    "sentencepiece",
     "split",
+    "split_in_turn",
     "stable_prefix",
     "to_text",
 ]
 
 Ranks = Mapping[bytes, int]
+Merges = Sequence[tuple[bytes, bytes]]
 
 
 def split(pattern: str, text: str) -> list[str]:
@@ -49,6 +53,29 @@ def split(pattern: str, text: str) -> list[str]:
     # Looks at a text of the same length, in which no character is newer than tiktoken's Unicode.
     spans = [match.span() for match in compile_pattern(pattern).finditer(as_in_reference(text))]
     return [text[start:end] for start, end in spans if start < end]
+
+
+def split_in_turn(patterns: Iterable[str], text: str) -> list[str]:
+    """The pieces of `text` where one pattern after the other cuts the pieces of the one before.
+
+    What no piece can hold is a piece, too: nothing is left out. So do Hugging Face's sequences of
+    isolating splits.
+    """
+    pieces = [text] if text else []
+    for pattern in patterns:
+        cut: list[str] = []
+        for piece in pieces:
+            done = 0
+            for match in compile_pattern(pattern).finditer(as_in_reference(piece)):
+                if match.start() > done:
+                    cut.append(piece[done : match.start()])
+                if match.end() > match.start():
+                    cut.append(piece[match.start() : match.end()])
+                done = match.end()
+            if done < len(piece):
+                cut.append(piece[done:])
+        pieces = cut
+    return pieces
 
 
 @lru_cache(maxsize=64)
@@ -86,6 +113,57 @@ def bpe(ranks: Ranks, piece: bytes) -> list[int]:
 def encode_piece(ranks: Ranks, piece: bytes) -> list[int]:
     """The ids of `piece`: its own if it has one, even one that no merge leads to."""
     return [ranks[piece]] if piece in ranks else bpe(ranks, piece)
+
+
+def bpe_by_merges(
+    ids: Mapping[bytes, int], merges: Merges, piece: bytes, whole_pieces: bool = False
+) -> list[int]:
+    """The ids of `piece` where a list says which pairs merge, the first first.
+
+    Ids say nothing about order here, and two tokens that are a third one together merge only if
+    they are listed; of a pair that is listed twice the later place counts. whole_pieces: whether a
+    piece that is a token is that token.
+
+    >>> ids = {b"a": 7, b"b": 3, b"c": 5, b"ab": 0, b"bc": 1, b"abc": 2}
+    >>> bpe_by_merges(ids, [(b"b", b"c"), (b"a", b"b")], b"abc")
+    [7, 1]
+    """
+    if whole_pieces and piece in ids:
+        return [ids[piece]]
+    places = {pair: place for place, pair in enumerate(merges)}
+    parts = [bytes([byte]) for byte in piece]
+    while True:
+        pairs = list(pairwise(parts))
+        known = [pair for pair in pairs if pair in places]
+        if not known:
+            return [ids[part] for part in parts]
+        at = pairs.index(min(known, key=places.__getitem__))
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+
+
+def sentencepiece(
+    scores: Mapping[str, float], ids: Mapping[str, int], byte_ids: Sequence[int], text: str
+) -> list[int]:
+    """The ids of a text as SentencePiece's BPE gives them; spaces are U+2581, and all is one piece.
+
+    Characters, not bytes, are merged: the two neighbours that are the piece of the highest score.
+    What is left and is no piece is a character (or several bytes of one) that becomes its bytes.
+    """
+    parts = list(text)
+    while True:
+        pairs = [left + right for left, right in pairwise(parts)]
+        known = [pair for pair in pairs if pair in scores]
+        if not known:
+            break
+        at = pairs.index(max(known, key=scores.__getitem__))
+        parts[at : at + 2] = [pairs[at]]
+    result: list[int] = []
+    for part in parts:
+        if part in ids:
+            result.append(ids[part])
+        else:
+            result += [byte_ids[byte] for byte in part.encode("utf-8", "surrogateescape")]
+    return result
 
 
 def to_text(data: str | bytes, errors: str = "strict") -> str:

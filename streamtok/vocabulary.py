@@ -17,6 +17,7 @@ import operator
 import os
 import struct
 import zlib
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,31 +49,64 @@ MAX_TOKEN_BYTES = 2**16 - 1
 MAX_TOTAL_BYTES = 2**32 - 1  # offsets are 32 bits wide
 
 
+NO_ID = 2**32 - 1  # of a token that leaves as the ids of its bytes
+
+
 class Vocabulary:
     """The tokens of an encoding, immutable: their bytes and their ids (which are their ranks).
+
+    That is all there is to a rank table, where any two neighbours merge that are a token together.
+    A vocabulary of another kind (`merge_lists.py`) says more: tokens stand in the order of the
+    merges that make them, whatever their ids; `lefts` says which two parts each is made of;
+    `byte_ids` are for tokens that have no id themselves; `others` are ids that decode, but that no
+    text is encoded to.
 
     >>> vocabulary = Vocabulary.from_ranks({bytes([b]): b for b in range(256)} | {b"ab": 256})
     >>> len(vocabulary), vocabulary.to_ranks()[b"ab"]
     (257, 256)
     """
 
-    __slots__ = ("__weakref__", "_digest", "ids", "offsets", "tokens")
+    __slots__ = (
+        "__weakref__", "_digest", "byte_ids", "ids", "lefts", "offsets", "others", "tokens"
+    )  # fmt: skip
 
     tokens: bytes  # all tokens end to end, in order of rank
     offsets: NDArray[np.uint32]  # [n + 1]: token i is tokens[offsets[i]:offsets[i + 1]]
-    ids: NDArray[np.uint32]  # [n]: the id of token i, strictly increasing
+    ids: NDArray[np.uint32]  # [n]: the id of token i, strictly increasing in a rank table
+    lefts: NDArray[np.uint32] | None  # [n]: bytes of the left of the two parts, 0: not merged
+    byte_ids: NDArray[np.uint32] | None  # [256]
+    others: Mapping[int, bytes]  # id -> its bytes
     _digest: str
 
-    def __init__(self, tokens: bytes, offsets: NDArray[np.uint32], ids: NDArray[np.uint32]) -> None:
-        """Take the three arrays after checking all that memory safety depends on.
+    def __init__(
+        self,
+        tokens: bytes,
+        offsets: NDArray[np.uint32],
+        ids: NDArray[np.uint32],
+        *,
+        lefts: NDArray[np.uint32] | None = None,
+        byte_ids: NDArray[np.uint32] | None = None,
+        others: Mapping[int, bytes] = MappingProxyType({}),
+    ) -> None:
+        """Take the arrays after checking all that memory safety depends on.
 
-        That no two tokens are the same is not checked here; `from_ranks` and `load_tiktoken` are
-        the ways in for tables that are not known to be sound.
+        That no two tokens are the same is not checked here; `from_ranks`, `load_tiktoken` and
+        `merge_lists.from_merges` are the ways in for tables that are not known to be sound.
         """
         offsets, ids = _frozen(offsets), _frozen(ids)
-        _check_arrays(tokens, offsets, ids)
-        for name, value in (("tokens", tokens), ("offsets", offsets), ("ids", ids)):
-            object.__setattr__(self, name, value)
+        lefts = None if lefts is None else _frozen(lefts)
+        byte_ids = None if byte_ids is None else _frozen(byte_ids)
+        _check_arrays(tokens, offsets, ids, lefts is None and byte_ids is None)
+        if lefts is not None and len(lefts) != len(ids):
+            raise VocabularyError(f"{len(lefts)} left parts do not fit {len(ids)} tokens")
+        if byte_ids is not None and len(byte_ids) != 256:
+            raise VocabularyError(f"there are ids for {len(byte_ids)} bytes, not for 256")
+        object.__setattr__(self, "tokens", tokens)
+        object.__setattr__(self, "offsets", offsets)
+        object.__setattr__(self, "ids", ids)
+        object.__setattr__(self, "lefts", lefts)
+        object.__setattr__(self, "byte_ids", byte_ids)
+        object.__setattr__(self, "others", MappingProxyType(dict(others)))
 
     @classmethod
     def from_ranks(cls, mergeable_ranks: Mapping[bytes, int]) -> Vocabulary:
@@ -101,11 +135,24 @@ class Vocabulary:
             np.fromiter((rank for rank, _ in rows), np.uint32, len(rows)),
         )
 
+    @property
+    def is_rank_table(self) -> bool:
+        """Whether tokens and ids say it all, so that `to_ranks` can give it."""
+        return self.lefts is None and self.byte_ids is None and not self.others
+
+    def to_list(self) -> list[bytes]:
+        """Give the tokens, in order."""
+        bounds = self.offsets.tolist()
+        return [self.tokens[begin:end] for begin, end in itertools.pairwise(bounds)]
+
     def to_ranks(self) -> dict[bytes, int]:
-        """Give the table as a dictionary from token to rank, in order of rank."""
-        tokens, bounds = self.tokens, self.offsets.tolist()
-        slices = (tokens[begin:end] for begin, end in itertools.pairwise(bounds))
-        return dict(zip(slices, self.ids.tolist(), strict=True))
+        """Give the table as a dictionary from token to rank, in order of rank.
+
+        Raises `VocabularyError` where ranks cannot say what this vocabulary does.
+        """
+        if not self.is_rank_table:
+            raise VocabularyError(f"{self!r} has merges of its own: ranks cannot express it")
+        return dict(zip(self.to_list(), self.ids.tolist(), strict=True))
 
     @property
     def digest(self) -> str:
@@ -120,6 +167,12 @@ class Vocabulary:
             sha.update(self.ids.astype("<u4").tobytes())
             sha.update(self.offsets.astype("<u4").tobytes())
             sha.update(self.tokens)
+            if not self.is_rank_table:
+                for name, array in (("lefts", self.lefts), ("byte ids", self.byte_ids)):
+                    if array is not None:
+                        sha.update(f"{name} {len(array)}\n".encode())
+                        sha.update(array.astype("<u4").tobytes())
+                sha.update(repr(sorted(self.others.items())).encode())
             object.__setattr__(self, "_digest", sha.hexdigest())
             return self._digest
 
@@ -129,11 +182,13 @@ class Vocabulary:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented
-        return (
-            self.tokens == other.tokens
-            and np.array_equal(self.offsets, other.offsets)
-            and np.array_equal(self.ids, other.ids)
-        )
+        if self.is_rank_table and other.is_rank_table:
+            return (
+                self.tokens == other.tokens
+                and np.array_equal(self.offsets, other.offsets)
+                and np.array_equal(self.ids, other.ids)
+            )
+        return self.digest == other.digest
 
     def __hash__(self) -> int:
         return hash((len(self), self.tokens))
@@ -142,13 +197,22 @@ class Vocabulary:
         return f"<Vocabulary of {len(self)} tokens, {len(self.tokens)} bytes>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Vocabulary, (self.tokens, self.offsets, self.ids)
+        if self.is_rank_table:
+            return Vocabulary, (self.tokens, self.offsets, self.ids)
+        return _rebuilt, (
+            (self.tokens, self.offsets, self.ids),
+            {"lefts": self.lefts, "byte_ids": self.byte_ids, "others": dict(self.others)},
+        )
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Vocabulary is immutable: cannot set {name!r}")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a Vocabulary is immutable: cannot delete {name!r}")
+
+
+def _rebuilt(args: tuple[Any, ...], more: dict[str, Any]) -> Vocabulary:
+    return Vocabulary(*args, **more)
 
 
 def _frozen(array: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -182,7 +246,9 @@ def _check_rows(rows: list[tuple[int, bytes]]) -> None:
             )
 
 
-def _check_arrays(tokens: bytes, offsets: NDArray[np.uint32], ids: NDArray[np.uint32]) -> None:
+def _check_arrays(
+    tokens: bytes, offsets: NDArray[np.uint32], ids: NDArray[np.uint32], is_plain: bool
+) -> None:
     """Refuse arrays that do not fit together, impossible token lengths and missing bytes."""
     if not isinstance(tokens, bytes):
         raise TypeError(f"expected the tokens as bytes, got {type(tokens).__name__}")
@@ -194,7 +260,13 @@ def _check_arrays(tokens: bytes, offsets: NDArray[np.uint32], ids: NDArray[np.ui
         raise VocabularyError(
             f"the token of rank {ids[bad]} has {lengths[bad]} bytes: not in 1 … {MAX_TOKEN_BYTES}"
         )
-    if len(ids) and (int(ids[-1]) > MAX_ID or not (ids[1:] > ids[:-1]).all()):
+    if not is_plain:
+        real = ids[ids != NO_ID]
+        if len(np.unique(real)) != len(real):
+            raise VocabularyError("an id is given to two tokens")
+        if len(real) and int(real.max()) >= 16 * len(ids) + (1 << 16):
+            raise VocabularyError(f"ids up to {real.max()} are too sparse for {len(ids)} tokens")
+    elif len(ids) and (int(ids[-1]) > MAX_ID or not (ids[1:] > ids[:-1]).all()):
         raise VocabularyError(f"the ids do not increase strictly up to at most {MAX_ID}")
     singles = np.frombuffer(tokens, np.uint8)[offsets[:-1][lengths == 1]]
     missing = np.flatnonzero(np.bincount(singles, minlength=256) == 0)

@@ -13,7 +13,12 @@ class UnknownId(KeyError):
 
 @final
 class Decoder:
-    def __new__(cls, table: TokenTable, specials: dict[int, bytes]) -> Decoder: ...
+    def __new__(
+        cls,
+        table: TokenTable,
+        specials: dict[int, bytes],
+        others: dict[int, bytes] | None = None,
+    ) -> Decoder: ...
     def token_bytes(self, id: int) -> bytes: ...
     def decode(
         self, ids: Iterable[int] | npt.NDArray[Any], skip_special: bool = False

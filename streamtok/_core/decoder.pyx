@@ -14,25 +14,41 @@ from streamtok._core.vocab cimport TokenTable, Tokens
 
 @cython.final
 cdef class Decoder:
-    """Immutable: token bytes by id, special tokens included."""
+    """Immutable: token bytes by id, special tokens and `others`, which no text becomes, included.
+
+    An id that is both a token's and a special token's is taken for the special token's.
+    """
 
     cdef TokenTable table
     cdef dict specials          # id -> bytes
+    cdef dict others            # id -> bytes
     cdef u32* rank_of           # [max_id + 1] token of the id or NONE; NULL: ids are ranks, or sparse
 
-    def __cinit__(self, TokenTable table not None, dict specials not None):
+    def __cinit__(self, TokenTable table not None, dict specials not None, dict others=None):
         cdef const Tokens* t = table.tokens()
         cdef u32 i
+        cdef bint is_shared = any(id <= table.max_id for id in specials)
         self.table = table
         self.specials = specials
-        if not table.is_dense and table.max_id < 16 * t.n + (1 << 16):
+        self.others = others or {}
+        if is_shared or not table.is_dense:
+            if table.max_id >= 16 * t.n + (1 << 16):
+                if table.is_rising:
+                    return
+                raise ValueError(
+                    f"ids up to {table.max_id} for {t.n} tokens, in another order than the merges"
+                )
             self.rank_of = <u32*>malloc((<size_t>table.max_id + 1) * sizeof(u32))
             if self.rank_of == NULL:
                 raise MemoryError("no memory for the decoder")
             for i in range(table.max_id + 1):
                 self.rank_of[i] = NONE
             for i in range(t.n):
-                self.rank_of[t.ids[i]] = i
+                if t.ids[i] != NONE:
+                    self.rank_of[t.ids[i]] = i
+            for id in specials:
+                if id <= table.max_id:
+                    self.rank_of[id] = NONE
 
     def __dealloc__(self):
         free(self.rank_of)
@@ -44,7 +60,7 @@ cdef class Decoder:
             return NONE
         if self.rank_of != NULL:
             return self.rank_of[id]
-        if self.table.max_id + 1 == t.n:
+        if self.table.is_dense:
             return <u32>id
         while low < high:
             middle = (low + high) // 2
@@ -62,6 +78,8 @@ cdef class Decoder:
             return t.blob[t.offsets[token]:t.offsets[token + 1]]
         if id in self.specials:
             return self.specials[id]
+        if id in self.others:
+            return self.others[id]
         raise KeyError(str(id))
 
     def decode(self, ids, bint skip_special=False):
@@ -114,9 +132,13 @@ cdef class Decoder:
             if ids[i] > 0xFFFFFFFF:
                 raise OverflowError(f"id {<i64>ids[i]} is no uint32 (position {i})")
             found = self.specials.get(ids[i])
+            if found is not None and skip_special:
+                found = b""
+            elif found is None:
+                found = self.others.get(ids[i])
             if found is None:
                 raise UnknownId(ids[i], i)
-            part = b"" if skip_special else found
+            part = found
             parts.append(part)
             total += len(part)
         result = PyBytes_FromStringAndSize(NULL, total)

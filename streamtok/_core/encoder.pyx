@@ -139,7 +139,7 @@ cdef void seed_cells(const Tokens* t, Work* w) noexcept nogil:
     w.cells_used = w.long_used = w.arena_used = 0
     for token in range(t.n):
         size = t.offsets[token + 1] - t.offsets[token]
-        if size <= SHORT_PIECE:
+        if size <= SHORT_PIECE and t.ids[token] != NONE:
             p = t.blob + t.offsets[token]
             low = st_load_part(p, size if size < 8 else 8)
             high = (st_load_part(p + 8, size - 8) if size > 8 else 0) | (<u64>size << 56)
@@ -148,6 +148,8 @@ cdef void seed_cells(const Tokens* t, Work* w) noexcept nogil:
 
 cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
     cdef size_t i
+    if t.byte_ids != NULL:
+        return emit_bytes(t, w, tokens, count)
     reserve(w, count)
     for i in range(count):
         w.out[w.count + i] = t.ids[tokens[i]]
@@ -155,10 +157,28 @@ cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except 
     return 0
 
 
+cdef int emit_bytes(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
+    """`emit` where tokens without an id leave as the ids of their bytes."""
+    cdef size_t i, size
+    cdef const u8* p
+    for i in range(count):
+        size = t.offsets[tokens[i] + 1] - t.offsets[tokens[i]]
+        p = t.blob + t.offsets[tokens[i]]
+        reserve(w, size)
+        if t.ids[tokens[i]] != NONE:
+            w.out[w.count] = t.ids[tokens[i]]
+            w.count += 1
+            continue
+        for size in range(size):
+            w.out[w.count] = t.byte_ids[p[size]]
+            w.count += 1
+    return 0
+
+
 cdef size_t commit_window(Encoder encoder, Work* w, const u8* p, size_t n) except? 0 nogil:
     """Emit the tokens of p[:n] that are final whatever follows; the bytes that they cover."""
     cdef const Tokens* t = encoder.table.tokens()
-    cdef size_t stable
+    cdef size_t stable, before = w.count
     cdef Py_ssize_t count
     if n == WINDOW and w.window_stable and memcmp(p, w.window, WINDOW) == 0:
         reserve(w, w.window_count)
@@ -172,8 +192,8 @@ cdef size_t commit_window(Encoder encoder, Work* w, const u8* p, size_t n) excep
     emit(t, w, w.merger.result, count)
     if n == WINDOW and stable:
         memcpy(w.window, p, WINDOW)
-        memcpy(w.window_ids, w.out + w.count - count, count * sizeof(u32))
-        w.window_count = count
+        w.window_count = w.count - before
+        memcpy(w.window_ids, w.out + before, w.window_count * sizeof(u32))
         w.window_stable = stable
     return stable
 
@@ -226,9 +246,7 @@ cdef int encode_long(Encoder encoder, Work* w, const u8* p, size_t n) except -1 
             at = (at + 1) & (LONG_CELLS - 1)
     token = find_token(t, p, n)
     if token != NONE:
-        reserve(w, 1)
-        w.out[w.count] = t.ids[token]
-        w.count += 1
+        emit(t, w, &token, 1)
     else:
         encode_rest(encoder, w, p, n)
     if n <= LONG_PIECE:
@@ -252,9 +270,10 @@ cdef int encode_new(Encoder encoder, Work* w, const u8* p, size_t n, u64 low,
                     u64 high) except -1 nogil:
     """Merge a short piece that the cache does not know (so it is no token), and remember it."""
     cdef const Tokens* t = encoder.table.tokens()
-    cdef Py_ssize_t count = merge(t, &w.merger, p, n)
+    cdef size_t count = merge(t, &w.merger, p, n), before = w.count
     cdef u32[2] where
     emit(t, w, w.merger.result, count)
+    count = w.count - before            # of ids, which may be more than tokens
     if w.cells_used >= w.cells_limit or w.arena_used + SHORT_PIECE > ARENA:
         seed_cells(t, w)
     if count <= CELL_IDS:

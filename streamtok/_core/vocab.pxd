@@ -2,7 +2,7 @@
 
 cimport cython
 
-from streamtok._core.types cimport NONE, i64, u8, u32, u64
+from streamtok._core.types cimport NONE, u8, u32, u64
 
 cdef enum:
     TOKEN_BITS = 21
@@ -11,7 +11,8 @@ cdef enum:
 cdef struct Tokens:
     const u8* blob          # bytes of all tokens, end to end, in order of rank
     const u32* offsets      # [n + 1] token i is blob[offsets[i]:offsets[i + 1]]
-    const u32* ids          # [n] public id of token i
+    const u32* ids          # [n] public id of token i; NONE: it leaves as its bytes
+    const u32* byte_ids     # [256] ids of the bytes of such tokens; NULL: there are none
     u32 n
     u32 longest             # bytes of the longest token
     u32 longest_unreachable # bytes of the longest token that its own merges do not build; 0: none
@@ -61,14 +62,18 @@ cdef inline u32 find_pair(const Tokens* t, u32 left, u32 right) noexcept nogil:
 
 
 cdef u32 find_token(const Tokens* t, const u8* p, size_t n) noexcept nogil
+cdef void insert_pair(Tokens* t, u32 left, u32 right, u32 token) noexcept nogil
+cdef u64 table_size(u64 entries) noexcept nogil
 cdef bint is_proper_prefix(const Tokens* t, const u8* p, size_t n) noexcept nogil
 
 
 @cython.final
 cdef class TokenTable:
     cdef Tokens c
-    cdef object _blob, _offsets, _ids          # owners of the memory that `c` points to
+    cdef object _blob, _offsets, _ids, _byte_ids    # owners of the memory that `c` points to
     cdef list _ints                            # ready-made int objects, by id; None until needed
     cdef readonly u32 max_id
+    cdef readonly bint is_dense                # the ids are 0 .. n - 1, in order
+    cdef readonly bint is_rising               # the ids are in order
     cdef const Tokens* tokens(self) noexcept nogil
     cdef object ints(self)

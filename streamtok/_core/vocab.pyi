@@ -8,14 +8,19 @@ sort_lock: Any
 @final
 class TokenTable:
     max_id: int
+    is_dense: bool
+    is_rising: bool
     def __new__(
-        cls, blob: bytes, offsets: npt.NDArray[np.uint32], ids: npt.NDArray[np.uint32]
+        cls,
+        blob: bytes,
+        offsets: npt.NDArray[np.uint32],
+        ids: npt.NDArray[np.uint32],
+        lefts: npt.NDArray[np.uint32] | None = None,
+        byte_ids: npt.NDArray[np.uint32] | None = None,
     ) -> TokenTable: ...
     def prepare_prefixes(self) -> None: ...
     def find(self, token: bytes) -> int | None: ...
-    def rank_of(self, id: int) -> int: ...
-    @property
-    def is_dense(self) -> bool: ...
+    def lefts(self) -> npt.NDArray[np.uint32]: ...
     @property
     def longest(self) -> int: ...
     @property

@@ -10,17 +10,24 @@ run passes through the state [u, v]. It is deterministic and ends there: t has e
 can ever merge into it, the last one of its own run (or none: then t is unreachable and never part
 of any merge). The table therefore holds at most n pairs, found by encoding every token by itself in
 order of length, instead of one for each of the several ways to cut each token in two.
+
+None of this asks where the order comes from. A vocabulary with a list of merges (only listed pairs
+merge, in the order of the list) gives its tokens the numbers of the merges that make them, and says
+in `lefts` where each is cut (`pairs.pyx` finds that out). Ids need not rise with the numbers, and a
+token may have no id at all: it then leaves as its bytes, one id each from `byte_ids`.
 """
 
 cimport cython
 
 from libc.stdlib cimport calloc, free, malloc, qsort
-from libc.string cimport memcmp, memset
+from libc.string cimport memcmp, memcpy, memset
 
 import threading
 
+import numpy as np
+
 from streamtok._core.merge cimport Merger, merge, merger_free
-from streamtok._core.types cimport NONE, i64, u8, u32, u64
+from streamtok._core.types cimport NONE, u8, u32, u64
 
 cdef const Tokens* sorting = NULL       # qsort has no context argument; guarded by sort_lock
 sort_lock = threading.Lock()
@@ -101,13 +108,19 @@ cdef u64 table_size(u64 entries) noexcept nogil:
 cdef class TokenTable:
     """Built from the token bytes end to end, uint32 offsets [n + 1] and uint32 ids [n].
 
+    lefts: uint32 [n], bytes of the left part of the merge that makes each token, 0 where none does;
+    None: found by merging, any two neighbours that are a token together may merge. byte_ids: uint32
+    [256], what a token without an id (0xFFFFFFFF) leaves as, or None.
+
     The caller (`vocabulary.Vocabulary`) has checked them: at least all 256 single bytes, no empty
-    token, no token twice, ids rising. Costs about 25 ms for 100 000 tokens.
+    token, no token twice, no id twice. Costs about 25 ms for 100 000 tokens.
     """
 
-    def __cinit__(self, bytes blob, const u32[::1] offsets, const u32[::1] ids):
+    def __cinit__(self, bytes blob, const u32[::1] offsets, const u32[::1] ids,
+                  const u32[::1] lefts=None, const u32[::1] byte_ids=None):
         cdef Tokens* t = &self.c
-        self._blob, self._offsets, self._ids = blob, offsets, ids
+        cdef size_t i
+        self._blob, self._offsets, self._ids, self._byte_ids = blob, offsets, ids, byte_ids
         t.n = <u32>ids.shape[0]
         if ids.shape[0] < 256 or offsets.shape[0] != ids.shape[0] + 1:
             raise ValueError("a token table needs the 256 single bytes and one more offset than ids")
@@ -118,7 +131,19 @@ cdef class TokenTable:
         t.blob = <const u8*><const char*>blob
         t.offsets = &offsets[0]
         t.ids = &ids[0]
-        self.max_id = ids[t.n - 1]
+        if byte_ids is not None:
+            if byte_ids.shape[0] != 256:
+                raise ValueError(f"there are ids for {byte_ids.shape[0]} bytes, not for 256")
+            t.byte_ids = &byte_ids[0]
+        self.max_id = 0
+        self.is_dense = self.is_rising = True
+        for i in range(t.n):
+            self.is_dense = self.is_dense and ids[i] == i
+            self.is_rising = self.is_rising and (i == 0 or ids[i - 1] < ids[i])
+            if ids[i] == NONE and byte_ids is None:
+                raise ValueError(f"token {i} has no id, and there are none for its bytes")
+            if ids[i] != NONE and ids[i] > self.max_id:
+                self.max_id = ids[i]
         t.slot_mask = table_size(t.n) - 1
         t.pair_mask = table_size(t.n) - 1
         t.slots = <u64*>malloc((t.slot_mask + 1) * sizeof(u64))
@@ -134,7 +159,14 @@ cdef class TokenTable:
             raise MemoryError("no memory for the token table")
         with nogil:
             index_tokens(t)
-            index_pairs(t)
+        if lefts is None:
+            with nogil:
+                index_pairs(t)
+        else:
+            if <u32>lefts.shape[0] != t.n:
+                raise ValueError(f"{lefts.shape[0]} left parts do not fit {t.n} tokens")
+            with nogil:
+                take_pairs(t, &lefts[0])
 
     def __dealloc__(self):
         free(self.c.slots)
@@ -191,26 +223,14 @@ cdef class TokenTable:
     def find(self, bytes token):
         """Id of the token that is exactly these bytes, or None."""
         cdef u32 found = find_token(&self.c, <const u8*><const char*>token, len(token))
-        return None if found == NONE else self.c.ids[found]
+        return None if found == NONE or self.c.ids[found] == NONE else self.c.ids[found]
 
-    def rank_of(self, id):
-        """Number of the token with this public id, or -1."""
-        cdef i64 low = 0, high = self.c.n, middle
-        if not isinstance(id, int) or id < 0 or id > self.max_id:
-            return -1
-        cdef u32 wanted = id
-        while low < high:
-            middle = (low + high) // 2
-            if self.c.ids[middle] < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < self.c.n and self.c.ids[low] == wanted else -1
-
-    @property
-    def is_dense(self):
-        """Whether the ids are 0 .. n - 1."""
-        return self.max_id + 1 == self.c.n
+    def lefts(self):
+        """numpy.uint32 [n]: bytes of the left part of each token's last merge; 0 where none is."""
+        result = np.empty(self.c.n, dtype=np.uint32)
+        cdef u32[::1] view = result
+        memcpy(&view[0], self.c.lefts, self.c.n * sizeof(u32))
+        return result
 
     @property
     def longest(self):
@@ -270,10 +290,7 @@ cdef int index_pairs(Tokens* t) except -1 nogil:
     cdef u32 token, size
     cdef Py_ssize_t count
     memset(&m, 0, sizeof(m))
-    memset(t.pairs, 0xFF, (t.pair_mask + 1) * sizeof(u64))
-    memset(t.byte_pairs, 0xFF, 65536 * sizeof(u32))
-    memset(t.lefts, 0, t.n * sizeof(u32))
-    t.longest_unreachable = 0
+    forget_pairs(t)
     try:
         order = <u32*>malloc(t.n * sizeof(u32))
         starts = <size_t*>malloc((<size_t>t.longest + 2) * sizeof(size_t))
@@ -295,17 +312,52 @@ cdef int index_pairs(Tokens* t) except -1 nogil:
                 continue
             count = merge(t, &m, t.blob + t.offsets[token], size)
             if count == 2:
-                insert_pair(t, m.result[0], m.result[1], token)
-                t.lefts[token] = t.offsets[m.result[0] + 1] - t.offsets[m.result[0]]
-                if size == 2:
-                    t.byte_pairs[(<u32>t.blob[t.offsets[token]] << 8)
-                                 | t.blob[t.offsets[token] + 1]] = token
+                add_pair(t, m.result[0], m.result[1], token)
             elif size > t.longest_unreachable:
                 t.longest_unreachable = size
     finally:
         merger_free(&m)
         free(order)
         free(starts)
+    return 0
+
+
+cdef void forget_pairs(Tokens* t) noexcept nogil:
+    memset(t.pairs, 0xFF, (t.pair_mask + 1) * sizeof(u64))
+    memset(t.byte_pairs, 0xFF, 65536 * sizeof(u32))
+    memset(t.lefts, 0, t.n * sizeof(u32))
+    t.longest_unreachable = 0
+
+
+cdef void add_pair(Tokens* t, u32 left, u32 right, u32 token) noexcept nogil:
+    cdef const u8* p = t.blob + t.offsets[token]
+    insert_pair(t, left, right, token)
+    t.lefts[token] = t.offsets[left + 1] - t.offsets[left]
+    if t.offsets[token + 1] - t.offsets[token] == 2:
+        t.byte_pairs[(<u32>p[0] << 8) | p[1]] = token
+
+
+cdef int take_pairs(Tokens* t, const u32* lefts) except -1 nogil:
+    """Fill `pairs`, `byte_pairs` and `lefts` where it is known how each token is made."""
+    cdef u32 token, size, left, right
+    cdef const u8* p
+    forget_pairs(t)
+    for token in range(t.n):
+        p = t.blob + t.offsets[token]
+        size = t.offsets[token + 1] - t.offsets[token]
+        if size == 1:
+            continue
+        if lefts[token] == 0:
+            t.longest_unreachable = max(t.longest_unreachable, size)
+            continue
+        left = right = NONE
+        if lefts[token] < size:
+            left = find_token(t, p, lefts[token])
+            right = find_token(t, p + lefts[token], size - lefts[token])
+        if left == NONE or right == NONE:
+            with gil:
+                raise ValueError(f"token {token} is made of something that is no token")
+        add_pair(t, left, right, token)
     return 0
 
 

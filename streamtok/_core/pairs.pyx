@@ -1,0 +1,121 @@
+"""Which merge of a list makes each token.
+
+In a list of merges a token may be made by several pairs, at different places of the list: Llama 3's
+has "ab" + "c" and "a" + "bc". Only one of them can ever happen (`vocab.pyx` has the argument, and
+it holds for any order on pairs): the last step of the run over the token's bytes alone. Shorter
+tokens come first, each number is that of the merge that makes it, and a run that ends with two
+tokens that the list pairs has found the merge; one that does not end so leads nowhere, and the
+token is never made.
+"""
+
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+import numpy as np
+
+from streamtok._core.merge cimport Merger, merge, merger_free
+from streamtok._core.types cimport NONE, u8, u32, u64
+from streamtok._core.vocab cimport MAX_TOKENS, Tokens, find_pair, insert_pair, table_size
+
+
+cdef int open_pairs(Tokens* t, u64 entries) except -1:
+    """An empty table of pairs in `t`, which `close_pairs` frees."""
+    t.pair_mask = table_size(entries) - 1
+    t.pairs = <u64*>malloc((t.pair_mask + 1) * sizeof(u64))
+    t.filter_shift = 58
+    while <u64>1 << (64 - t.filter_shift) < 8 * entries:
+        t.filter_shift -= 1
+    t.pair_filter = <u64*>calloc(<size_t>1 << (64 - t.filter_shift - 6), sizeof(u64))
+    if t.pairs == NULL or t.pair_filter == NULL:
+        raise MemoryError("no memory for the list of merges")
+    memset(t.pairs, 0xFF, (t.pair_mask + 1) * sizeof(u64))
+    return 0
+
+
+cdef void close_pairs(Tokens* t) noexcept:
+    free(t.pairs)
+    free(t.pair_filter)
+    free(t.byte_pairs)
+
+
+def find_makers(bytes blob, const u32[::1] offsets, const u32[:, ::1] merges):
+    """numpy.uint32 [n]: for each token the row of `merges` that makes it, 0xFFFFFFFF for none.
+
+    blob, offsets: the tokens, as for `TokenTable`, in any order. merges: uint32 [m, 2], the tokens
+    that merge, the first row first; no pair twice, and each pair's bytes are a token's. The caller
+    has checked that, and that each byte is a token.
+    """
+    cdef size_t n = offsets.shape[0] - 1, m = merges.shape[0], i, size, longest = 0
+    cdef Tokens listed, run              # pair of tokens -> row; pair of numbers -> number
+    cdef Merger merger
+    cdef u32* number = NULL              # [n] 256 + row of the merge that makes a token; a byte's value
+    cdef u32* token_of = NULL            # [256 + m] the inverse
+    cdef size_t* starts = NULL
+    cdef u32* order = NULL
+    cdef const u8* p = <const u8*><const char*>blob
+    cdef u32 token, row, a, b
+    cdef Py_ssize_t count
+    if n > MAX_TOKENS or 256 + m > MAX_TOKENS:
+        raise ValueError(f"{n} tokens and {m} merges are more than the {MAX_TOKENS} that fit")
+    makers = np.full(n, 0xFFFFFFFF, dtype=np.uint32)
+    cdef u32[::1] view = makers
+    memset(&listed, 0, sizeof(listed))
+    memset(&run, 0, sizeof(run))
+    memset(&merger, 0, sizeof(merger))
+    try:
+        open_pairs(&listed, m + 1)
+        open_pairs(&run, n)
+        for i in range(n):
+            longest = max(longest, <size_t>(offsets[i + 1] - offsets[i]))
+        run.byte_pairs = <u32*>malloc(65536 * sizeof(u32))
+        number = <u32*>malloc(n * sizeof(u32))
+        token_of = <u32*>malloc((256 + m) * sizeof(u32))
+        order = <u32*>malloc(n * sizeof(u32))
+        starts = <size_t*>calloc(longest + 2, sizeof(size_t))
+        if (run.byte_pairs == NULL or number == NULL or token_of == NULL or order == NULL
+                or starts == NULL):
+            raise MemoryError("no memory for the list of merges")
+        memset(run.byte_pairs, 0xFF, 65536 * sizeof(u32))
+        for i in range(m):
+            insert_pair(&listed, merges[i, 0], merges[i, 1], <u32>i)
+        for i in range(n):
+            starts[offsets[i + 1] - offsets[i] + 1] += 1
+        for i in range(1, longest + 2):
+            starts[i] += starts[i - 1]
+        for i in range(n):
+            size = offsets[i + 1] - offsets[i]
+            order[starts[size]] = <u32>i
+            starts[size] += 1
+        with nogil:
+            for i in range(n):
+                token = order[i]
+                size = offsets[token + 1] - offsets[token]
+                number[token] = NONE
+                if size == 1:
+                    number[token] = p[offsets[token]]
+                    token_of[number[token]] = token
+                    run.byte_token[number[token]] = number[token]
+                    continue
+                count = merge(&run, &merger, p + offsets[token], size)
+                if count != 2:
+                    continue
+                a = merger.result[0]
+                b = merger.result[1]
+                row = find_pair(&listed, token_of[a], token_of[b])
+                if row == NONE:
+                    continue
+                view[token] = row
+                number[token] = 256 + row
+                token_of[256 + row] = token
+                insert_pair(&run, a, b, 256 + row)
+                if size == 2:
+                    run.byte_pairs[(<u32>p[offsets[token]] << 8) | p[offsets[token] + 1]] = 256 + row
+    finally:
+        close_pairs(&listed)
+        close_pairs(&run)
+        merger_free(&merger)
+        free(number)
+        free(token_of)
+        free(order)
+        free(starts)
+    return makers
