@@ -28,11 +28,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .pattern_windows import Windows, derive_windows, windows_from_bytes, windows_to_bytes
-
 __all__ = ["CODE_POINTS_PER_BLOCK", "Pattern", "pack_tables"]
 
 CODE_POINTS_PER_BLOCK = 128
+MAX_WINDOW_CLASSES = 16  # of characters, of left halves and of right halves: one nibble each
 
 _PACKED = Path(__file__).with_name("data") / "patterns.bin"
 _MAGIC = b"streamtok patterns 1\n"
@@ -56,6 +55,33 @@ class Tables(NamedTuple):
     accepts: Uint8
     class_pages: Uint16
     class_blocks: Uint8
+
+
+class Windows(NamedTuple):
+    """Decisions about windows of four ASCII characters.
+
+    `decisions[lefts[a, b], rights[c, d]]` says whether a piece begins before the third of four
+    characters of the classes a, b, c, d. No decision holds where one of the four, or of the `reach`
+    characters before them, is the trigger. See `pattern_windows.py`.
+    """
+
+    classes: Uint8  # (128,): class of an ASCII character
+    lefts: Uint8  # (16, 16): what the first two amount to
+    rights: Uint8  # (16, 16): what the last two amount to
+    decisions: Uint8  # (16, 16): 0: none does, 1: one does, 2: undecided
+    trigger: int  # an ASCII character, or 255: there is none
+    reach: int
+
+    def to_bytes(self) -> bytes:
+        """bytes [898]: all fields in a row."""
+        return b"".join(array.tobytes() for array in self[:4]) + bytes([self.trigger, self.reach])
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Windows:
+        """What `to_bytes` gave."""
+        size = MAX_WINDOW_CLASSES
+        halves = np.frombuffer(data, np.uint8, 3 * size * size, 128).reshape(3, size, size)
+        return cls(np.frombuffer(data, np.uint8, 128), *halves, data[-2], data[-1])
 
 
 class Pattern:
@@ -169,7 +195,11 @@ class Pattern:
     def windows(self) -> Windows | None:
         """What four characters in a row tell about where pieces begin; None if too little."""
         packed = _packed_windows(self.source)
-        return derive_windows(self) if packed is None else windows_from_bytes(packed)
+        if packed is None:
+            from .pattern_windows import derive_windows
+
+            return derive_windows(self)
+        return Windows.from_bytes(packed) if packed else None
 
     @cached_property
     def cut_pairs(self) -> Bools:
@@ -223,13 +253,15 @@ def _fresh_tables(source: str) -> Tables:
 
 def pack_tables(patterns: list[Pattern]) -> bytes:
     """The contents of `data/patterns.bin`: where the tables are, in JSON, and the tables."""
+    from .pattern_windows import derive_windows
+
     index: dict[str, dict[str, Any]] = {}
     body = b""
     for pattern in patterns:
         windows = derive_windows(pattern)
         arrays = [getattr(pattern, name).astype(dtype) for name, dtype in _FIELDS]
         contents = b"".join(array.tobytes() for array in arrays)
-        packed = zlib.compress(contents + (windows_to_bytes(windows) if windows else b""), 9)
+        packed = zlib.compress(contents + (windows.to_bytes() if windows else b""), 9)
         shapes = [array.shape for array in arrays]
         index[pattern.source] = {"at": len(body), "size": len(packed), "shapes": shapes}
         body += packed
@@ -254,7 +286,7 @@ def _packed_tables(source: str) -> Tables | None:
 
 
 def _packed_windows(source: str) -> bytes | None:
-    """What `windows_to_bytes` gave for `source`, b"" for no windows; None: no package data."""
+    """The windows of `source` as bytes, b"" if there are none; None: no package data."""
     packed = _packed(source)
     if packed is None:
         return None

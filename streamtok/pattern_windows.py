@@ -15,7 +15,7 @@ that some state, however rare, leaves open.
 Some states are reached only right after a rare character, the *trigger*: the apostrophe of English
 contractions. Without them, fewer characters need to be told apart and more windows are decided. So
 windows that hold a trigger, or come less than `reach` characters after one, stay undecided, and the
-others need only the states that are left when `reach` characters other than the trigger have passed.
+others need only the states that are left when `reach` other characters have passed.
 
 The idea of such masks is from the hand-written ones of gigatoken and fastokens; deriving them from
 the automaton makes them cover every pattern that compiles and leaves nothing to get wrong by hand.
@@ -23,45 +23,17 @@ the automaton makes them cover every pattern that compiles and leaves nothing to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from .pattern import Pattern
+from .pattern import MAX_WINDOW_CLASSES, Pattern, Windows
 
-__all__ = [
-    "BEGIN",
-    "NO_BEGIN",
-    "UNDECIDED",
-    "Windows",
-    "derive_windows",
-    "windows_from_bytes",
-    "windows_to_bytes",
-]
+__all__ = ["BEGIN", "NO_BEGIN", "UNDECIDED", "derive_windows"]
 
-MAX_WINDOW_CLASSES = 16  # of characters, of left halves and of right halves: one nibble each
 MAX_REACH = 5
 NO_BEGIN, BEGIN, UNDECIDED = 0, 1, 2
 
 Uint8 = npt.NDArray[np.uint8]
-
-
-class Windows(NamedTuple):
-    """Decisions about windows of four ASCII characters.
-
-    `decisions[lefts[a, b], rights[c, d]]` says whether a piece begins before the third of four
-    characters of the classes a, b, c, d. No decision holds where one of the four, or of the `reach`
-    characters before them, is the trigger.
-    """
-
-    classes: Uint8  # (128,): class of an ASCII character
-    lefts: Uint8  # (16, 16): what the first two amount to
-    rights: Uint8  # (16, 16): what the last two amount to
-    decisions: Uint8  # (16, 16): NO_BEGIN, BEGIN or UNDECIDED
-    trigger: int  # an ASCII character, or 255: there is none
-    reach: int
 
 
 def derive_windows(pattern: Pattern) -> Windows | None:
@@ -128,6 +100,7 @@ def _states_without(pattern: Pattern, others: list[int]) -> tuple[list[int], int
 
     Those that a piece can be in that began within these characters are among them.
     """
+
     def closure(found: set[int]) -> set[int]:
         queue = list(found)
         for state in queue:
@@ -213,18 +186,3 @@ def _factored(decided: Uint8, classes: Uint8, trigger: int, reach: int) -> Windo
     decisions = np.full((size, size), UNDECIDED, np.uint8)
     decisions[: table.shape[0], : table.shape[1]] = table
     return Windows(classes, halves[0], halves[1], decisions, trigger, reach)
-
-
-def windows_to_bytes(windows: Windows) -> bytes:
-    """bytes [898]: all fields in a row."""
-    arrays = [array.tobytes() for array in windows[:4]]
-    return b"".join(arrays) + bytes([windows.trigger, windows.reach])
-
-
-def windows_from_bytes(data: bytes) -> Windows | None:
-    """What `windows_to_bytes` was given; None for b""."""
-    if not data:
-        return None
-    size = MAX_WINDOW_CLASSES
-    halves = np.frombuffer(data, np.uint8, 3 * size * size, 128).reshape(3, size, size)
-    return Windows(np.frombuffer(data, np.uint8, 128), *halves, data[-2], data[-1])

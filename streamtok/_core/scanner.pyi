@@ -1,4 +1,4 @@
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
