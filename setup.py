@@ -2,6 +2,7 @@
 
 import os
 import sys
+from glob import glob
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
@@ -45,7 +46,7 @@ setup(
             Extension(
                 f"streamtok._core.{name}",
                 [f"streamtok/_core/{name}.pyx"],
-                depends=["streamtok/_core/native.h", "streamtok/_core/types.pxd"],
+                depends=sorted(glob("streamtok/_core/*.h") + glob("streamtok/_core/*.pxd")),
                 extra_compile_args=compile_args,
                 extra_link_args=link_args,
             )

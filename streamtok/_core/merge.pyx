@@ -14,7 +14,25 @@ Does not look whole pieces up and knows no pieces: that is `encoder.pyx`.
 from libc.stdlib cimport free, malloc
 
 from streamtok._core.types cimport NONE, u8, u32, u64
-from streamtok._core.vocab cimport Tokens, find_pair
+from streamtok._core.vocab cimport Tokens, find_pair, st_pairs
+
+
+cdef extern from "merge_lanes.h" nogil:
+    enum:
+        ST_MERGE_LANES
+    ctypedef size_t st_merge_function(const st_pairs* pairs, const u32* byte_token,
+                                      const u32* byte_pairs, const u8* p, size_t n,
+                                      u32* out) noexcept
+    st_merge_function* st_merge_tier()
+
+cdef st_merge_function* merge_in_lanes = st_merge_tier()
+
+
+def use_lanes(bint wanted):
+    """bool: whether short pieces are merged in registers from now on. For tests."""
+    global merge_in_lanes
+    merge_in_lanes = st_merge_tier() if wanted else NULL
+    return merge_in_lanes != NULL
 
 
 cdef void merger_free(Merger* m) noexcept nogil:
@@ -185,6 +203,8 @@ cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except 
     if n >= NONE:
         raise MemoryError("a piece of 4 GiB cannot be merged at once")
     grow_result(m, n)
+    if n <= ST_MERGE_LANES and merge_in_lanes != NULL:
+        return <Py_ssize_t>merge_in_lanes(&t.pairs, t.byte_token, t.byte_pairs, p, n, m.result)
     if n <= SCAN_LIMIT:
         return <Py_ssize_t>merge_short(t, m.result, p, n)
     grow_lists(m, n)

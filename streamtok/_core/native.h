@@ -8,8 +8,10 @@
 #if defined(_MSC_VER)
 #include <intrin.h>
 #define ST_PREFETCH(p) _mm_prefetch((const char *)(p), 1)
+#define ST_RARELY(condition) (condition)
 #else
 #define ST_PREFETCH(p) __builtin_prefetch(p)
+#define ST_RARELY(condition) __builtin_expect((condition), 0)
 #endif
 
 static inline uint64_t st_load64(const uint8_t *p) {

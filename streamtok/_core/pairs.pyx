@@ -15,27 +15,14 @@ import numpy as np
 
 from streamtok._core.merge cimport Merger, merge, merger_free
 from streamtok._core.types cimport NONE, u8, u32, u64
-from streamtok._core.vocab cimport MAX_TOKENS, Tokens, find_pair, insert_pair, table_size
-
-
-cdef int open_pairs(Tokens* t, u64 entries) except -1:
-    """An empty table of pairs in `t`, which `close_pairs` frees."""
-    t.pair_mask = table_size(entries) - 1
-    t.pairs = <u64*>malloc((t.pair_mask + 1) * sizeof(u64))
-    t.filter_shift = 58
-    while <u64>1 << (64 - t.filter_shift) < 8 * entries:
-        t.filter_shift -= 1
-    t.pair_filter = <u64*>calloc(<size_t>1 << (64 - t.filter_shift - 6), sizeof(u64))
-    if t.pairs == NULL or t.pair_filter == NULL:
-        raise MemoryError("no memory for the list of merges")
-    memset(t.pairs, 0xFF, (t.pair_mask + 1) * sizeof(u64))
-    return 0
-
-
-cdef void close_pairs(Tokens* t) noexcept:
-    free(t.pairs)
-    free(t.pair_filter)
-    free(t.byte_pairs)
+from streamtok._core.vocab cimport (
+    MAX_TOKENS,
+    Tokens,
+    close_pairs,
+    find_pair,
+    open_pairs,
+    st_pairs_insert,
+)
 
 
 def find_makers(bytes blob, const u32[::1] offsets, const u32[:, ::1] merges):
@@ -63,8 +50,8 @@ def find_makers(bytes blob, const u32[::1] offsets, const u32[:, ::1] merges):
     memset(&run, 0, sizeof(run))
     memset(&merger, 0, sizeof(merger))
     try:
-        open_pairs(&listed, m + 1)
-        open_pairs(&run, n)
+        open_pairs(&listed.pairs, m + 1, m)
+        open_pairs(&run.pairs, m + 1, 256 + m)
         for i in range(n):
             longest = max(longest, <size_t>(offsets[i + 1] - offsets[i]))
         run.byte_pairs = <u32*>malloc(65536 * sizeof(u32))
@@ -77,7 +64,7 @@ def find_makers(bytes blob, const u32[::1] offsets, const u32[:, ::1] merges):
             raise MemoryError("no memory for the list of merges")
         memset(run.byte_pairs, 0xFF, 65536 * sizeof(u32))
         for i in range(m):
-            insert_pair(&listed, merges[i, 0], merges[i, 1], <u32>i)
+            st_pairs_insert(&listed.pairs, merges[i, 0], merges[i, 1], <u32>i)
         for i in range(n):
             starts[offsets[i + 1] - offsets[i] + 1] += 1
         for i in range(1, longest + 2):
@@ -107,12 +94,13 @@ def find_makers(bytes blob, const u32[::1] offsets, const u32[:, ::1] merges):
                 view[token] = row
                 number[token] = 256 + row
                 token_of[256 + row] = token
-                insert_pair(&run, a, b, 256 + row)
+                st_pairs_insert(&run.pairs, a, b, 256 + row)
                 if size == 2:
                     run.byte_pairs[(<u32>p[offsets[token]] << 8) | p[offsets[token] + 1]] = 256 + row
     finally:
-        close_pairs(&listed)
-        close_pairs(&run)
+        close_pairs(&listed.pairs)
+        close_pairs(&run.pairs)
+        free(run.byte_pairs)
         merger_free(&merger)
         free(number)
         free(token_of)

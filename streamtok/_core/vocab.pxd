@@ -4,9 +4,19 @@ cimport cython
 
 from streamtok._core.types cimport NONE, u8, u32, u64
 
+cdef extern from "pairs.h" nogil:
+    enum:
+        ST_BUCKET
+        ST_TOKEN_BITS
+    ctypedef struct st_pairs:
+        u32* slots
+        u64* made_of
+        u64 mask
+    u32 st_pairs_find(const st_pairs* t, u32 left, u32 right) noexcept
+    void st_pairs_insert(st_pairs* t, u32 left, u32 right, u32 token) noexcept
+
 cdef enum:
-    TOKEN_BITS = 21
-    MAX_TOKENS = (1 << 21) - 1
+    MAX_TOKENS = (1 << 21) - 2      # 21 bits and a value to spare
 
 cdef struct Tokens:
     const u8* blob          # bytes of all tokens, end to end, in order of rank
@@ -20,10 +30,7 @@ cdef struct Tokens:
     u32* byte_pairs         # [256 * 256] token made of two bytes, or NONE
     u64* slots              # bytes -> token: fingerprint << 32 | token + 1, 0 = empty
     u64 slot_mask
-    u64* pairs              # left << 42 | right << 21 | merged token; all ones = empty
-    u64 pair_mask
-    u64* pair_filter        # bit set: most pairs do not merge, and 8 bits a token stay in the cache
-    int filter_shift
+    st_pairs pairs          # pair of tokens -> token
     u32* lefts              # [n] bytes of the left part of a token's last merge; 0: bytes, unreachable
     u32* sorted             # [n] tokens in order of their bytes, or NULL until it is asked for
     u64* openings           # bit set of hashed 4-byte openings of tokens, see has_opening
@@ -44,26 +51,12 @@ cdef inline u32 find_pair(const Tokens* t, u32 left, u32 right) noexcept nogil:
 
     The rank of the merge is the token itself: tokens are numbered in order of rank.
     """
-    cdef u64 key = (<u64>left << TOKEN_BITS) | right
-    cdef u64 h = key * <u64>0x9E3779B97F4A7C15
-    cdef u64 at = h >> t.filter_shift
-    cdef u64 slot
-    if not (t.pair_filter[at >> 6] >> (at & 63)) & 1:
-        return NONE
-    at = h >> 32
-    while True:
-        at &= t.pair_mask
-        slot = t.pairs[at]
-        if slot >> TOKEN_BITS == key:
-            return <u32>(slot & MAX_TOKENS)
-        if slot == <u64>-1:
-            return NONE
-        at += 1
+    return st_pairs_find(&t.pairs, left, right)
 
 
 cdef u32 find_token(const Tokens* t, const u8* p, size_t n) noexcept nogil
-cdef void insert_pair(Tokens* t, u32 left, u32 right, u32 token) noexcept nogil
-cdef u64 table_size(u64 entries) noexcept nogil
+cdef int open_pairs(st_pairs* pairs, u64 entries, u64 tokens) except -1
+cdef void close_pairs(st_pairs* pairs) noexcept
 cdef bint is_proper_prefix(const Tokens* t, const u8* p, size_t n) noexcept nogil
 
 

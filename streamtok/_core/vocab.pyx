@@ -19,7 +19,7 @@ token may have no id at all: it then leaves as its bytes, one id each from `byte
 
 cimport cython
 
-from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memcmp, memcpy, memset
 
 import threading
@@ -27,7 +27,7 @@ import threading
 import numpy as np
 
 from streamtok._core.merge cimport Merger, merge, merger_free
-from streamtok._core.types cimport NONE, u8, u32, u64
+from streamtok._core.types cimport NONE, st_free_table, st_new_table, u8, u32, u64
 
 cdef const Tokens* sorting = NULL       # qsort has no context argument; guarded by sort_lock
 sort_lock = threading.Lock()
@@ -104,6 +104,22 @@ cdef u64 table_size(u64 entries) noexcept nogil:
     return size
 
 
+cdef int open_pairs(st_pairs* pairs, u64 entries, u64 tokens) except -1:
+    """An empty table for `entries` pairs that make tokens below `tokens`; `close_pairs` frees it."""
+    pairs.mask = table_size(entries) // ST_BUCKET - 1
+    pairs.slots = <u32*>st_new_table((pairs.mask + 1) * ST_BUCKET * sizeof(u32))
+    pairs.made_of = <u64*>malloc((tokens + 1) * sizeof(u64))
+    if pairs.slots == NULL or pairs.made_of == NULL:
+        raise MemoryError("no memory for the table of merges")
+    memset(pairs.made_of, 0xFF, (tokens + 1) * sizeof(u64))
+    return 0
+
+
+cdef void close_pairs(st_pairs* pairs) noexcept:
+    st_free_table(pairs.slots)
+    free(pairs.made_of)
+
+
 @cython.final
 cdef class TokenTable:
     """Built from the token bytes end to end, uint32 offsets [n + 1] and uint32 ids [n].
@@ -145,17 +161,11 @@ cdef class TokenTable:
             if ids[i] != NONE and ids[i] > self.max_id:
                 self.max_id = ids[i]
         t.slot_mask = table_size(t.n) - 1
-        t.pair_mask = table_size(t.n) - 1
         t.slots = <u64*>malloc((t.slot_mask + 1) * sizeof(u64))
-        t.pairs = <u64*>malloc((t.pair_mask + 1) * sizeof(u64))
-        t.filter_shift = 64
-        while <u64>1 << (64 - t.filter_shift) < 8 * <u64>t.n:
-            t.filter_shift -= 1
-        t.pair_filter = <u64*>calloc(<size_t>1 << (64 - t.filter_shift - 6), sizeof(u64))
+        open_pairs(&t.pairs, t.n, t.n)
         t.byte_pairs = <u32*>malloc(65536 * sizeof(u32))
         t.lefts = <u32*>malloc(t.n * sizeof(u32))
-        if (t.slots == NULL or t.pairs == NULL or t.pair_filter == NULL or t.byte_pairs == NULL
-                or t.lefts == NULL):
+        if t.slots == NULL or t.byte_pairs == NULL or t.lefts == NULL:
             raise MemoryError("no memory for the token table")
         with nogil:
             index_tokens(t)
@@ -170,8 +180,7 @@ cdef class TokenTable:
 
     def __dealloc__(self):
         free(self.c.slots)
-        free(self.c.pairs)
-        free(self.c.pair_filter)
+        close_pairs(&self.c.pairs)
         free(self.c.byte_pairs)
         free(self.c.lefts)
         free(self.c.sorted)
@@ -323,7 +332,6 @@ cdef int index_pairs(Tokens* t) except -1 nogil:
 
 
 cdef void forget_pairs(Tokens* t) noexcept nogil:
-    memset(t.pairs, 0xFF, (t.pair_mask + 1) * sizeof(u64))
     memset(t.byte_pairs, 0xFF, 65536 * sizeof(u32))
     memset(t.lefts, 0, t.n * sizeof(u32))
     t.longest_unreachable = 0
@@ -331,7 +339,7 @@ cdef void forget_pairs(Tokens* t) noexcept nogil:
 
 cdef void add_pair(Tokens* t, u32 left, u32 right, u32 token) noexcept nogil:
     cdef const u8* p = t.blob + t.offsets[token]
-    insert_pair(t, left, right, token)
+    st_pairs_insert(&t.pairs, left, right, token)
     t.lefts[token] = t.offsets[left + 1] - t.offsets[left]
     if t.offsets[token + 1] - t.offsets[token] == 2:
         t.byte_pairs[(<u32>p[0] << 8) | p[1]] = token
@@ -359,14 +367,3 @@ cdef int take_pairs(Tokens* t, const u32* lefts) except -1 nogil:
                 raise ValueError(f"token {token} is made of something that is no token")
         add_pair(t, left, right, token)
     return 0
-
-
-cdef void insert_pair(Tokens* t, u32 left, u32 right, u32 token) noexcept nogil:
-    cdef u64 key = (<u64>left << TOKEN_BITS) | right
-    cdef u64 h = key * <u64>0x9E3779B97F4A7C15
-    cdef u64 bit = h >> t.filter_shift
-    cdef u64 at = (h >> 32) & t.pair_mask
-    t.pair_filter[bit >> 6] |= <u64>1 << (bit & 63)
-    while t.pairs[at] != <u64>-1:
-        at = (at + 1) & t.pair_mask
-    t.pairs[at] = (key << TOKEN_BITS) | token
