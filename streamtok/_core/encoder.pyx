@@ -17,11 +17,11 @@ import numpy as np
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_FromUnsignedLong
 from cpython.ref cimport Py_INCREF
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, labs, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from streamtok._core.frontier cimport WINDOW, stable_tokens
-from streamtok._core.merge cimport Merger, merge, merger_free
+from streamtok._core.merge cimport Merger, merge, merge_keys, merger_free
 from streamtok._core.scanner cimport Marks, Scan, ScanTables, Scanner, marks_begin, scan, scan_begin
 from streamtok._core.special cimport ALLOWED, DISALLOWED, Found, SpecialMatcher
 from streamtok._core.text cimport Text, text_close, text_open
@@ -47,6 +47,12 @@ cdef enum:
     SMALLEST_CACHE = 1 << 15
     LONG_CELLS = 1 << 16
     ARENA = 1 << 20         # uint32s
+    BATCH_ARENA = BATCH * (LONG_PIECE + LONG_PIECE // 4)    # the most that a batch may need
+
+cdef struct Batch:          # of pieces that are looked up together
+    u64[2 * BATCH] keys
+    Cell* cells[BATCH]      # of each piece; NULL: it is long, or none
+    u32[BATCH] missed       # those that the cache does not know
 
 cdef u64 KEY_MASK = 0x0FFFFFFFFFFFFFFF
 cdef u64[32] key_masks      # for each size of a piece, which bits of 16 loaded bytes are its own
@@ -115,16 +121,13 @@ cdef inline u64 cell_home(u64 low, u64 high) noexcept nogil:
     return st_mix(low ^ <u64>0x9E3779B97F4A7C15, high ^ <u64>0xD6E8FEB86659FD93)
 
 
-cdef void store_cell(Work* w, u64 low, u64 high, const u32* ids, size_t filled,
-                     u64 count) noexcept nogil:
-    cdef u64 at = cell_home(low, high) & w.cell_mask
+cdef inline void fill_cell(Work* w, Cell* cell, u64 low, u64 high, const u32* ids, size_t filled,
+                           u64 count) noexcept nogil:
     cdef size_t i
-    while w.cells[at].high != 0:
-        at = (at + 1) & w.cell_mask
-    w.cells[at].low = low
-    w.cells[at].high = high | (count << 60)
+    cell.low = low
+    cell.high = high | (count << 60)
     for i in range(filled):
-        w.cells[at].ids[i] = ids[i]
+        cell.ids[i] = ids[i]
     w.cells_used += 1
 
 
@@ -132,7 +135,7 @@ cdef void seed_cells(const Tokens* t, Work* w) noexcept nogil:
     """Back to the beginning: every token of up to 15 bytes is a piece of one id."""
     cdef u32 token, size
     cdef const u8* p
-    cdef u64 low, high
+    cdef u64 low, high, at
     if w.cells_used:
         memset(w.cells, 0, (w.cell_mask + 1) * sizeof(Cell))
         memset(w.long_cells, 0, LONG_CELLS * sizeof(LongCell))
@@ -143,7 +146,10 @@ cdef void seed_cells(const Tokens* t, Work* w) noexcept nogil:
             p = t.blob + t.offsets[token]
             low = st_load_part(p, size if size < 8 else 8)
             high = (st_load_part(p + 8, size - 8) if size > 8 else 0) | (<u64>size << 56)
-            store_cell(w, low, high, &t.ids[token], 1, 1)
+            at = cell_home(low, high) & w.cell_mask
+            while w.cells[at].high != 0:
+                at = (at + 1) & w.cell_mask
+            fill_cell(w, &w.cells[at], low, high, &t.ids[token], 1, 1)
 
 
 cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
@@ -252,9 +258,6 @@ cdef int encode_long(Encoder encoder, Work* w, const u8* p, size_t n) except -1 
     if n <= LONG_PIECE:
         count = w.count - before
         words = count + (n + 3) // 4
-        if w.arena_used + words > ARENA or w.long_used >= LONG_CELLS // 8 * 5:
-            seed_cells(t, w)
-            return 0
         cell.hash = h
         cell.at = <u32>w.arena_used
         cell.size = <u16>n
@@ -266,46 +269,73 @@ cdef int encode_long(Encoder encoder, Work* w, const u8* p, size_t n) except -1 
     return 0
 
 
-cdef int encode_new(Encoder encoder, Work* w, const u8* p, size_t n, u64 low,
-                    u64 high) except -1 nogil:
-    """Merge a short piece that the cache does not know (so it is no token), and remember it."""
+cdef inline Cell* find_cell(Work* w, Cell* cell, u64 low, u64 high) noexcept nogil:
+    """From its home on, the cell of a piece, or the empty one where it belongs."""
+    while not (cell.low == low and (cell.high & KEY_MASK) == high) and cell.high != 0:
+        cell += 1
+        if cell > w.cells + w.cell_mask:
+            cell = w.cells
+    return cell
+
+
+cdef int learn(Encoder encoder, Work* w, Batch* b, size_t missed) except -1 nogil:
+    """Merge the short pieces that the cache does not know (so they are no tokens); remember them."""
     cdef const Tokens* t = encoder.table.tokens()
-    cdef size_t count = merge(t, &w.merger, p, n), before = w.count
+    cdef u64[2 * BATCH] keys
+    cdef u32[16 * BATCH] tokens
+    cdef u8[BATCH] counts
     cdef u32[2] where
-    emit(t, w, w.merger.result, count)
-    count = w.count - before            # of ids, which may be more than tokens
-    if w.cells_used >= w.cells_limit or w.arena_used + SHORT_PIECE > ARENA:
-        seed_cells(t, w)
-    if count <= CELL_IDS:
-        store_cell(w, low, high, w.out + w.count - count, count, count)
-    else:
-        where[0] = <u32>w.arena_used
-        where[1] = <u32>count
-        memcpy(w.arena + w.arena_used, w.out + w.count - count, count * sizeof(u32))
-        w.arena_used += count
-        store_cell(w, low, high, where, 2, MANY)
+    cdef size_t i, count, before = w.count
+    cdef u64 low, high
+    cdef Cell* cell
+    for i in range(missed):
+        keys[2 * i] = b.keys[2 * b.missed[i]]
+        keys[2 * i + 1] = b.keys[2 * b.missed[i] + 1]
+    merge_keys(t, &w.merger, keys, missed, tokens, counts)
+    for i in range(missed):
+        low = keys[2 * i]
+        high = keys[2 * i + 1]
+        cell = find_cell(w, &w.cells[cell_home(low, high) & w.cell_mask], low, high)
+        b.cells[b.missed[i]] = cell
+        if cell.high != 0:              # it was twice in this batch
+            continue
+        emit(t, w, &tokens[16 * i], counts[i])
+        count = w.count - before        # of ids, which may be more than tokens
+        w.count = before
+        if count <= CELL_IDS:
+            fill_cell(w, cell, low, high, w.out + before, count, count)
+        else:
+            where[0] = <u32>w.arena_used
+            where[1] = <u32>count
+            memcpy(w.arena + w.arena_used, w.out + before, count * sizeof(u32))
+            w.arena_used += count
+            fill_cell(w, cell, low, high, where, 2, MANY)
     return 0
 
 
 cdef int encode_pieces(Encoder encoder, Work* w, const u8* buffer, size_t readable, size_t start,
                        const i64* ends, size_t count) except -1 nogil:
-    """Encode the pieces that end at ends[:count], the first from `start`.
+    """Encode the pieces that end at ends[:count], count <= BATCH, the first from `start`.
 
     buffer[:readable] may be read: more than the pieces, so that keys can be loaded 16 bytes at a
     time.
     """
-    cdef u64[BATCH] lows
-    cdef u64[BATCH] highs
-    cdef u64[BATCH] homes
-    cdef size_t i, at = start, end, size, count_here
+    cdef Batch b
+    cdef size_t i, at = start, end, size, count_here, missed = 0
     cdef u64 low, high
     cdef Cell* cell
+    cdef u32* out
     cdef i64 close
+    if (w.cells_used + BATCH > w.cells_limit or w.long_used + BATCH > LONG_CELLS // 8 * 5
+            or w.arena_used + BATCH_ARENA > ARENA):
+        seed_cells(encoder.table.tokens(), w)
+    # All keys, then all cells, then all ids: so that many wait for memory at a time.
     for i in range(count):
         close = ends[i]
         end = <size_t>close if close >= 0 else at
         size = end - at
-        if size <= SHORT_PIECE:
+        b.cells[i] = NULL
+        if size - 1 < SHORT_PIECE:
             if at + 16 <= readable:
                 low = st_load64(buffer + at)
                 high = st_load64(buffer + at + 8)
@@ -315,42 +345,42 @@ cdef int encode_pieces(Encoder encoder, Work* w, const u8* buffer, size_t readab
             # Looked up, since sizes are too irregular for a branch to be predicted.
             low &= key_masks[2 * size]
             high = (high & key_masks[2 * size + 1]) | <u64>size << 56
-            lows[i] = low
-            highs[i] = high
-            homes[i] = cell_home(low, high) & w.cell_mask
-            ST_PREFETCH(&w.cells[homes[i]])
+            b.keys[2 * i] = low
+            b.keys[2 * i + 1] = high
+            b.cells[i] = &w.cells[cell_home(low, high) & w.cell_mask]
+            ST_PREFETCH(b.cells[i])
         at = end if close >= 0 else <size_t>(-close)
+    for i in range(count):
+        if b.cells[i] != NULL:
+            cell = find_cell(w, b.cells[i], b.keys[2 * i], b.keys[2 * i + 1])
+            b.cells[i] = cell
+            b.missed[missed] = <u32>i
+            missed += cell.high == 0
+    if missed:
+        learn(encoder, w, &b, missed)
     reserve(w, at - start)
     at = start
+    out = w.out + w.count
     for i in range(count):
-        if ends[i] < 0:             # characters that no piece covers
+        cell = b.cells[i]
+        if cell != NULL:
+            count_here = cell.high >> 60
+            if count_here == MANY:
+                count_here = cell.ids[1]
+                memcpy(out, w.arena + cell.ids[0], count_here * sizeof(u32))
+            else:
+                memcpy(out, cell.ids, CELL_IDS * sizeof(u32))
+            out += count_here
+            at += (cell.high >> 56) & 15
+        elif ends[i] < 0:               # characters that no piece covers
             at = <size_t>(-ends[i])
-            continue
-        end = <size_t>ends[i]
-        size = end - at
-        if size <= SHORT_PIECE:
-            low = lows[i]
-            high = highs[i]
-            cell = &w.cells[homes[i]]
-            while True:
-                if cell.low == low and (cell.high & KEY_MASK) == high:
-                    count_here = cell.high >> 60
-                    if count_here == MANY:
-                        count_here = cell.ids[1]
-                        memcpy(w.out + w.count, w.arena + cell.ids[0], count_here * sizeof(u32))
-                    else:
-                        memcpy(w.out + w.count, cell.ids, CELL_IDS * sizeof(u32))
-                    w.count += count_here
-                    break
-                if cell.high == 0:
-                    encode_new(encoder, w, buffer + at, size, low, high)
-                    break
-                cell += 1
-                if cell > w.cells + w.cell_mask:
-                    cell = w.cells
         else:
-            encode_long(encoder, w, buffer + at, size)
-        at = end
+            w.count = out - w.out
+            encode_long(encoder, w, buffer + at, <size_t>ends[i] - at)
+            at = <size_t>ends[i]
+            reserve(w, <size_t>(labs(ends[count - 1]) - ends[i]))
+            out = w.out + w.count
+    w.count = out - w.out
     return 0
 
 

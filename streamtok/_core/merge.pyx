@@ -24,14 +24,20 @@ cdef extern from "merge_lanes.h" nogil:
                                       const u32* byte_pairs, const u8* p, size_t n,
                                       u32* out) noexcept
     st_merge_function* st_merge_tier()
+    ctypedef void st_merge_batch_function(const st_pairs* pairs, const u32* byte_token,
+                                          const u32* byte_pairs, const u64* keys, size_t count,
+                                          u32* out, u8* counts) noexcept
+    st_merge_batch_function* st_merge_batch_tier()
 
 cdef st_merge_function* merge_in_lanes = st_merge_tier()
+cdef st_merge_batch_function* merge_batch = st_merge_batch_tier()
 
 
 def use_lanes(bint wanted):
     """bool: whether short pieces are merged in registers from now on. For tests."""
-    global merge_in_lanes
+    global merge_in_lanes, merge_batch
     merge_in_lanes = st_merge_tier() if wanted else NULL
+    merge_batch = st_merge_batch_tier() if wanted else NULL
     return merge_in_lanes != NULL
 
 
@@ -209,3 +215,22 @@ cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except 
         return <Py_ssize_t>merge_short(t, m.result, p, n)
     grow_lists(m, n)
     return <Py_ssize_t>merge_long(t, m, p, n)
+
+
+cdef int merge_keys(const Tokens* t, Merger* m, const u64* keys, size_t count, u32* tokens,
+                    u8* counts) except -1 nogil:
+    """Encode pieces of 1 to 15 bytes: piece i is keys[2 i] and keys[2 i + 1], size in the top byte.
+
+    Its tokens go to tokens[16 i], their number to counts[i].
+    """
+    cdef size_t i, j
+    cdef u8[16] piece
+    if merge_batch != NULL:
+        merge_batch(&t.pairs, t.byte_token, t.byte_pairs, keys, count, tokens, counts)
+        return 0
+    for i in range(count):
+        for j in range(8):
+            piece[j] = <u8>(keys[2 * i] >> (8 * j))
+            piece[8 + j] = <u8>(keys[2 * i + 1] >> (8 * j))
+        counts[i] = <u8>merge_short(t, &tokens[16 * i], piece, keys[2 * i + 1] >> 56)
+    return 0

@@ -66,6 +66,7 @@ static inline int st_ones(uint64_t bits) { return __builtin_popcountll(bits); }
 #include <sys/mman.h>
 static inline void *st_new_table(size_t size) {
     void *memory = NULL;
+    if (size > (size_t)1 << 20) size = (size + ((size_t)1 << 21) - 1) >> 21 << 21;
     if (posix_memalign(&memory, (size_t)1 << 21, size) != 0) return NULL;
     madvise(memory, size, MADV_HUGEPAGE);
     memset(memory, 0, size);

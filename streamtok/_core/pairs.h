@@ -21,7 +21,7 @@
    made of the pair. */
 typedef struct {
     uint32_t *slots;    /* [ST_BUCKET * buckets]; 0: empty, and so is the rest of its bucket */
-    uint64_t *made_of;  /* [n] left << 21 | right; not set for tokens of no pair */
+    uint64_t *made_of;  /* [n] left << 21 | right; all ones for tokens of no pair */
     uint64_t mask;      /* buckets - 1 */
 } st_pairs;
 
@@ -85,13 +85,14 @@ static inline uint32_t st_pairs_find(const st_pairs *t, uint32_t left, uint32_t 
     uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right, h = st_pair_hash(pair);
     const uint32_t *slots = t->slots + (h & t->mask) * ST_BUCKET;
     unsigned bits = st_bucket_matches(slots, st_pair_print(h));
-    /* Without a match, slot 0 and token 0 are looked at in vain: cheaper than a branch. */
-    unsigned first = (unsigned)st_lowest(bits | 1u << ST_BUCKET) & (ST_BUCKET - 1);
-    uint32_t token = bits ? slots[first] & ((1u << ST_TOKEN_BITS) - 1) : 0;
-    int is_false = (bits != 0) & (t->made_of[token] != pair);
-    int is_full = (bits == 0) & (slots[ST_BUCKET - 1] != 0);
-    if (ST_RARELY(is_false | is_full)) return st_pairs_find_slowly(t, pair);
-    return bits ? token : ST_NONE;
+    /* No branch depends on whether they merge, which cannot be predicted: without a match, slot 0 is
+       looked at in vain, and a mask of ones makes the result ST_NONE. */
+    uint32_t none = (bits == 0) ? ST_NONE : 0;
+    uint32_t slot = slots[(unsigned)st_lowest(bits | 1u << ST_BUCKET) & (ST_BUCKET - 1)];
+    uint32_t token = slot & ((1u << ST_TOKEN_BITS) - 1) & ~none;
+    uint64_t is_false = (t->made_of[token] ^ pair) & ~(uint64_t)(int64_t)(int32_t)none;
+    if (ST_RARELY(is_false | (none & slots[ST_BUCKET - 1]))) return st_pairs_find_slowly(t, pair);
+    return token | none;
 }
 
 #endif

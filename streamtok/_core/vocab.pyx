@@ -107,17 +107,18 @@ cdef u64 table_size(u64 entries) noexcept nogil:
 cdef int open_pairs(st_pairs* pairs, u64 entries, u64 tokens) except -1:
     """An empty table for `entries` pairs that make tokens below `tokens`; `close_pairs` frees it."""
     pairs.mask = table_size(entries) // ST_BUCKET - 1
-    pairs.slots = <u32*>st_new_table((pairs.mask + 1) * ST_BUCKET * sizeof(u32))
-    pairs.made_of = <u64*>malloc((tokens + 1) * sizeof(u64))
-    if pairs.slots == NULL or pairs.made_of == NULL:
+    cdef size_t slots = (pairs.mask + 1) * ST_BUCKET * sizeof(u32)
+    # One block: together they are worth a huge page.
+    pairs.slots = <u32*>st_new_table(slots + (tokens + 1) * sizeof(u64))
+    if pairs.slots == NULL:
         raise MemoryError("no memory for the table of merges")
+    pairs.made_of = <u64*>(<u8*>pairs.slots + slots)
     memset(pairs.made_of, 0xFF, (tokens + 1) * sizeof(u64))
     return 0
 
 
 cdef void close_pairs(st_pairs* pairs) noexcept:
     st_free_table(pairs.slots)
-    free(pairs.made_of)
 
 
 @cython.final
