@@ -5,6 +5,7 @@ cimport cython
 from streamtok._core.merge cimport Merger
 from streamtok._core.scanner cimport Scan, Scanner
 from streamtok._core.special cimport SpecialMatcher
+from streamtok._core.text cimport Room
 from streamtok._core.types cimport i64, u8, u16, u32, u64
 from streamtok._core.vocab cimport TokenTable, Tokens
 
@@ -25,6 +26,9 @@ cdef struct LongCell:       # a piece of more than 15 bytes
     u16 size
     u16 count
 
+cdef enum:
+    SPARE_BLOCKS = 4
+
 cdef struct Work:           # everything mutable that one encoding thread needs
     u32* out                # ids
     size_t count
@@ -39,6 +43,7 @@ cdef struct Work:           # everything mutable that one encoding thread needs
     size_t arena_used
     Merger merger
     Merger scratch
+    Room room               # UTF-8 of a str
     u8* window              # the last full window of a long piece: endless runs repeat it
     u32* window_ids
     size_t window_count
@@ -49,12 +54,30 @@ cdef class Workspace:
     cdef Work c
 
 @cython.final
+cdef class Spares:          # blocks of ids that arrays have given back
+    cdef u32* blocks[SPARE_BLOCKS]
+    cdef size_t sizes[SPARE_BLOCKS]
+    cdef char busy
+    cdef u32* take(self, size_t wanted, size_t* size) noexcept
+    cdef void give(self, u32* block, size_t size) noexcept
+
+@cython.final
+cdef class IdBlock:         # the memory of an array of ids
+    cdef u32* ids
+    cdef size_t size
+    cdef Py_ssize_t[1] shape
+    cdef Py_ssize_t[1] strides
+    cdef Spares spares
+
+@cython.final
 cdef class Encoder:
     cdef readonly TokenTable table
     cdef readonly Scanner scanner
     cdef list _pool
+    cdef Spares _spares
     cdef Workspace take(self)
     cdef void give(self, Workspace workspace)
+    cdef int foresee(self, Work* w, size_t count) except -1
 
 cdef int reserve(Work* w, size_t more) except -1 nogil
 cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable, size_t end,
@@ -65,4 +88,4 @@ cdef size_t commit_window(Encoder encoder, Work* w, const u8* p, size_t n) excep
 cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
                      size_t* retry_at) except -1 nogil
 cdef object ids_to_list(TokenTable table, const u32* ids, size_t count)
-cdef object ids_to_array(const u32* ids, size_t count)
+cdef object ids_to_array(Encoder encoder, Work* w)

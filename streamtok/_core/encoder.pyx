@@ -24,16 +24,19 @@ from streamtok._core.frontier cimport WINDOW, stable_tokens
 from streamtok._core.merge cimport Merger, merge, merge_keys, merger_free
 from streamtok._core.scanner cimport Marks, Scan, ScanTables, Scanner, marks_begin, scan, scan_begin
 from streamtok._core.special cimport ALLOWED, DISALLOWED, Found, SpecialMatcher
-from streamtok._core.text cimport Text, text_close, text_open
+from streamtok._core.text cimport Text, room_trim, text_close, text_open
 from streamtok._core.types cimport (
     NONE,
     SHORT_PIECE,
     ST_PREFETCH,
     i64,
+    st_enter,
     st_free_table,
+    st_leave,
     st_load64,
     st_load_part,
     st_mix,
+    st_new_block,
     st_new_table,
     u8,
     u16,
@@ -47,6 +50,8 @@ cdef enum:
     SMALLEST_CACHE = 1 << 15
     LONG_CELLS = 1 << 16
     ARENA = 1 << 20         # uint32s
+    GIVEN_FROM = 1 << 13    # ids from which an array takes over the memory where they are
+    SPARE_LIMIT = 1 << 22   # ids of the largest block that is kept
     BATCH_ARENA = BATCH * (LONG_PIECE + LONG_PIECE // 4)    # the most that a batch may need
 
 cdef struct Batch:          # of pieces that are looked up together
@@ -98,6 +103,7 @@ cdef class Workspace:
         free(self.c.arena)
         free(self.c.window)
         free(self.c.window_ids)
+        st_free_table(self.c.room.bytes)
         merger_free(&self.c.merger)
         merger_free(&self.c.scratch)
 
@@ -491,13 +497,90 @@ cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
     return result
 
 
-cdef object ids_to_array(const u32* ids, size_t count):
-    array = np.empty(count, dtype=np.uint32)
+cdef object ids_to_array(Encoder encoder, Work* w):
+    """numpy.uint32 of the ids in `w.out`: a copy of few, the memory itself of many."""
     cdef u32[::1] view
-    if count:
-        view = array
-        memcpy(&view[0], ids, count * sizeof(u32))
-    return array
+    cdef IdBlock block
+    if w.count < GIVEN_FROM:
+        array = np.empty(w.count, dtype=np.uint32)
+        if w.count:
+            view = array
+            memcpy(&view[0], w.out, w.count * sizeof(u32))
+        return array
+    block = IdBlock.__new__(IdBlock)
+    block.spares = encoder._spares
+    block.ids = w.out
+    block.size = w.capacity
+    block.shape[0] = w.count
+    w.out = NULL
+    w.capacity = 0
+    if block.size > SPARE_LIMIT and block.size > w.count + w.count // 4:
+        w.out = <u32*>realloc(block.ids, w.count * sizeof(u32))
+        if w.out != NULL:           # else the block stays larger than it need be
+            block.ids = w.out
+            block.size = w.count
+            w.out = NULL
+    return np.frombuffer(block, dtype=np.uint32)
+
+
+@cython.final
+cdef class IdBlock:
+    """The memory of an array of ids, which then needs no copy; a buffer of uint32."""
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        self.strides[0] = sizeof(u32)
+        view.buf = self.ids
+        view.obj = self
+        view.len = self.shape[0] * <Py_ssize_t>sizeof(u32)
+        view.itemsize = sizeof(u32)
+        view.readonly = 0
+        view.ndim = 1
+        view.format = b"I"
+        view.shape = self.shape
+        view.strides = self.strides
+        view.suboffsets = NULL
+        view.internal = NULL
+
+    def __dealloc__(self):
+        if self.spares is not None:
+            self.spares.give(self.ids, self.size)
+
+
+@cython.final
+cdef class Spares:
+    """A few blocks to use again, since fresh memory costs more than the ids that are put there."""
+
+    cdef u32* take(self, size_t wanted, size_t* size) noexcept:
+        """A block of at least `wanted` ids, or NULL."""
+        cdef u32* block = NULL
+        cdef size_t i
+        if st_enter(&self.busy):
+            return NULL
+        for i in range(SPARE_BLOCKS):
+            if self.blocks[i] != NULL and self.sizes[i] >= wanted:
+                block = self.blocks[i]
+                size[0] = self.sizes[i]
+                self.blocks[i] = NULL
+                break
+        st_leave(&self.busy)
+        return block
+
+    cdef void give(self, u32* block, size_t size) noexcept:
+        cdef size_t i
+        if size <= SPARE_LIMIT and not st_enter(&self.busy):
+            for i in range(SPARE_BLOCKS):
+                if self.blocks[i] == NULL:
+                    self.blocks[i] = block
+                    self.sizes[i] = size
+                    block = NULL
+                    break
+            st_leave(&self.busy)
+        free(block)
+
+    def __dealloc__(self):
+        cdef size_t i
+        for i in range(SPARE_BLOCKS):
+            free(self.blocks[i])
 
 
 @cython.final
@@ -508,6 +591,7 @@ cdef class Encoder:
         self.table = table
         self.scanner = scanner
         self._pool = []
+        self._spares = Spares()
 
     cdef Workspace take(self):
         try:
@@ -517,11 +601,26 @@ cdef class Encoder:
 
     cdef void give(self, Workspace workspace):
         workspace.c.count = 0
-        if workspace.c.capacity > 1 << 22:      # do not sit on the memory of one huge text
+        room_trim(&workspace.c.room)
+        if workspace.c.capacity > SPARE_LIMIT:      # do not sit on the memory of one huge text
             free(workspace.c.out)
             workspace.c.out = NULL
             workspace.c.capacity = 0
         self._pool.append(workspace)
+
+    cdef int foresee(self, Work* w, size_t count) except -1:
+        """Room for about as many ids as there will be, so that it need not grow."""
+        if w.capacity >= count or count < GIVEN_FROM:
+            return 0
+        free(w.out)
+        w.capacity = 0
+        w.out = self._spares.take(count, &w.capacity)
+        if w.out == NULL:
+            w.out = <u32*>st_new_block(count * sizeof(u32))
+            if w.out == NULL:
+                raise MemoryError(f"no memory for {count} ids")
+            w.capacity = count
+        return 0
 
     def encode(self, data, SpecialMatcher matcher not None, str errors, str into):
         """The ids of a whole text.
@@ -534,10 +633,12 @@ cdef class Encoder:
         cdef Found refused
         cdef size_t total
         cdef bint count_only = into == "count"
-        text_open(&text, data, errors)
+        workspace = self.take()
         try:
-            workspace = self.take()
+            text_open(&text, &workspace.c.room, data, errors)
             try:
+                if not count_only:
+                    self.foresee(&workspace.c, text.size // 3)
                 if text.size >= RELEASE_FROM:
                     with nogil:
                         encode_whole(self, &workspace.c, matcher, text.data, text.size, count_only,
@@ -551,11 +652,11 @@ cdef class Encoder:
                     return total
                 if into == "list":
                     return ids_to_list(self.table, workspace.c.out, workspace.c.count)
-                return ids_to_array(workspace.c.out, workspace.c.count)
+                return ids_to_array(self, &workspace.c)
             finally:
-                self.give(workspace)
+                text_close(&text)
         finally:
-            text_close(&text)
+            self.give(workspace)
 
     def encode_split(self, const u8[::1] data, const i64[::1] ends, str into):
         """The ids of pieces that the caller found: data[0:ends[0]], data[ends[0]:ends[1]], ….
@@ -578,7 +679,7 @@ cdef class Encoder:
                 return workspace.c.count
             if into == "list":
                 return ids_to_list(self.table, workspace.c.out, workspace.c.count)
-            return ids_to_array(workspace.c.out, workspace.c.count)
+            return ids_to_array(self, &workspace.c)
         finally:
             self.give(workspace)
 

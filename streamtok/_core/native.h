@@ -43,39 +43,47 @@ static inline uint64_t st_mix(uint64_t a, uint64_t b) {
 }
 
 /* The number of the lowest bit that is set (bits != 0), and of all that are. */
-#if defined(_MSC_VER)
 static inline int st_lowest(uint64_t bits) {
+#if defined(_MSC_VER)
     unsigned long at;
     _BitScanForward64(&at, bits);
     return (int)at;
+#else
+    return __builtin_ctzll(bits);
+#endif
 }
 static inline int st_ones(uint64_t bits) {
     bits -= bits >> 1 & 0x5555555555555555ull;
     bits = (bits & 0x3333333333333333ull) + (bits >> 2 & 0x3333333333333333ull);
     return (int)(((bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Full) * 0x0101010101010101ull >> 56);
 }
-#else
-static inline int st_lowest(uint64_t bits) { return __builtin_ctzll(bits); }
-static inline int st_ones(uint64_t bits) { return __builtin_popcountll(bits); }
-#endif
 
-/* Zeroed memory for a table that is read at random: in huge pages where the system has them, which
-   saves a page fault for every 4 KiB now and most TLB misses later. Freed by st_free_table. */
-#if defined(__linux__)
+/* Memory that costs few page faults: from 1 MiB on in huge pages, where the system has them. Freed by
+   st_free_table. Not zeroed. */
 #include <stdlib.h>
+#if defined(__linux__)
 #include <sys/mman.h>
+#endif
+static inline void *st_new_block(size_t size) {
+#if defined(__linux__)
+    const size_t huge = (size_t)1 << 21;
+    if (size > huge / 2) {
+        void *memory = NULL;
+        size = (size + huge - 1) / huge * huge;
+        if (posix_memalign(&memory, huge, size) != 0) return NULL;
+        madvise(memory, size, MADV_HUGEPAGE);
+        return memory;
+    }
+#endif
+    return malloc(size ? size : 1);
+}
+
+/* The same, zeroed, for a table that is read at random: huge pages also save most TLB misses. */
 static inline void *st_new_table(size_t size) {
-    void *memory = NULL;
-    if (size > (size_t)1 << 20) size = (size + ((size_t)1 << 21) - 1) >> 21 << 21;
-    if (posix_memalign(&memory, (size_t)1 << 21, size) != 0) return NULL;
-    madvise(memory, size, MADV_HUGEPAGE);
-    memset(memory, 0, size);
+    void *memory = st_new_block(size);
+    if (memory != NULL) memset(memory, 0, size);
     return memory;
 }
-#else
-#include <stdlib.h>
-static inline void *st_new_table(size_t size) { return calloc(1, size); }
-#endif
 static inline void st_free_table(void *memory) { free(memory); }
 
 /* Sets the flag and says whether it was set before. */

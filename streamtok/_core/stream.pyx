@@ -137,20 +137,22 @@ cdef class Tail:
         try:
             before = self.mark
             is_text = PyUnicode_Check(chunk)
-            # The policy is applied below, where sequences may go on from the chunk before.
-            text_open(&text, chunk, "surrogateescape" if not is_text or
-                      self.errors == "surrogateescape" else "strict")
+            workspace = self.encoder.take()
             try:
-                if is_text and before.size > before.valid and text.size:
-                    raise UnicodeDecodeError(
-                        "utf-8", self.bytes[before.valid:before.size],
-                        before.offset + before.valid, before.offset + before.size,
-                        "a str chunk follows bytes that end inside a character",
-                    )
-                if text.size > SLICE:
-                    saved = self.bytes[:before.size]
-                workspace = self.encoder.take()
+                # The policy is applied below, where sequences may go on from the chunk before.
+                text_open(&text, &workspace.c.room, chunk, "surrogateescape" if not is_text or
+                          self.errors == "surrogateescape" else "strict")
                 try:
+                    if is_text and before.size > before.valid and text.size:
+                        raise UnicodeDecodeError(
+                            "utf-8", self.bytes[before.valid:before.size],
+                            before.offset + before.valid, before.offset + before.size,
+                            "a str chunk follows bytes that end inside a character",
+                        )
+                    if text.size > SLICE:
+                        saved = self.bytes[:before.size]
+                    if into == "array":
+                        self.encoder.foresee(&workspace.c, text.size // 3)
                     refused.kind = PARTIAL
                     if text.size >= RELEASE_FROM:
                         with nogil:
@@ -173,7 +175,7 @@ cdef class Tail:
                     if into == "list":
                         result = ids_to_list(self.encoder.table, workspace.c.out, workspace.c.count)
                     elif into == "array":
-                        result = ids_to_array(workspace.c.out, workspace.c.count)
+                        result = ids_to_array(self.encoder, &workspace.c)
                     else:
                         result = fill(out, workspace.c.out, workspace.c.count)
                     self.mark.bytes_in += text.size
@@ -187,9 +189,9 @@ cdef class Tail:
                     self.restore(&before, saved)
                     raise
                 finally:
-                    self.encoder.give(workspace)
+                    text_close(&text)
             finally:
-                text_close(&text)
+                self.encoder.give(workspace)
         finally:
             st_leave(&self.busy)
 

@@ -10,6 +10,14 @@ from streamtok._core.utf8 cimport INCOMPLETE, valid_bytes
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
+cdef extern from "transcode.h":
+    const char* st_ready_utf8(object text, Py_ssize_t* size)
+    size_t st_transcode_room(object text)
+    size_t st_transcode(object text, u8* out)
+
+cdef enum:
+    ROOM_KEPT = 1 << 23     # bytes: what a `Room` keeps between calls
+
 cdef struct Text:
     const u8* data
     size_t size
@@ -17,6 +25,11 @@ cdef struct Text:
     bint has_view
     void* owner         # a bytes object that holds the data, or NULL
 
-cdef int text_open(Text* text, object data, str errors) except -1
+cdef struct Room:       # memory for the UTF-8 of one str after the other
+    u8* bytes
+    size_t size
+
+cdef int text_open(Text* text, Room* room, object data, str errors) except -1
 cdef void text_close(Text* text) noexcept
+cdef void room_trim(Room* room) noexcept
 cdef str explain(u8 byte, i32 why)

@@ -6,6 +6,8 @@ surrogateescape: bytes that are no UTF-8 are kept as they are.
 
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 
+from streamtok._core.types cimport st_free_table, st_new_block
+
 POLICIES = ("strict", "replace", "surrogateescape")
 
 
@@ -23,12 +25,43 @@ cdef int hold_bytes(Text* text, object data) except -1:
     return 0
 
 
-cdef int text_open(Text* text, object data, str errors) except -1:
-    """Borrow the UTF-8 bytes of `data` until `text_close`.
+cdef int transcode(Text* text, Room* room, object data) except -1:
+    """The UTF-8 of a str in `room`; UnicodeEncodeError for a lone surrogate."""
+    cdef Py_ssize_t size
+    cdef size_t wanted, written
+    text.data = <const u8*>st_ready_utf8(data, &size)
+    if text.data != NULL:
+        text.size = size
+        return 0
+    wanted = st_transcode_room(data)
+    if wanted > room.size:
+        st_free_table(room.bytes)
+        room.size = 0
+        room.bytes = <u8*>st_new_block(wanted)
+        if room.bytes == NULL:
+            raise MemoryError("no memory for the UTF-8 of a str")
+        room.size = wanted
+    written = st_transcode(data, room.bytes)
+    if written == <size_t>-1:
+        data.encode()           # raises
+    text.data = room.bytes
+    text.size = written
+    return 0
+
+
+cdef void room_trim(Room* room) noexcept:
+    """Do not sit on the memory of one huge text."""
+    if room.size > ROOM_KEPT:
+        st_free_table(room.bytes)
+        room.bytes = NULL
+        room.size = 0
+
+
+cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
+    """Borrow the UTF-8 bytes of `data` until `text_close`, or until the next use of `room`.
 
     Raises TypeError, UnicodeEncodeError (lone surrogates in a str), UnicodeDecodeError (strict).
     """
-    cdef Py_ssize_t size
     cdef i32 why
     cdef int length
     cdef size_t valid
@@ -37,12 +70,11 @@ cdef int text_open(Text* text, object data, str errors) except -1:
     if PyUnicode_Check(data):
         if errors == "surrogateescape":
             try:
-                text.data = <const u8*>PyUnicode_AsUTF8AndSize(data, &size)
+                transcode(text, room, data)
             except UnicodeEncodeError:
                 return hold_bytes(text, data.encode("utf-8", "surrogateescape"))
         else:
-            text.data = <const u8*>PyUnicode_AsUTF8AndSize(data, &size)
-        text.size = size
+            transcode(text, room, data)
         return 0
     if not PyObject_CheckBuffer(data):
         raise TypeError(f"text must be str or bytes-like, not {type(data).__name__}")
