@@ -31,13 +31,13 @@ from streamtok._core.types cimport (
     ST_PREFETCH,
     i64,
     st_enter,
-    st_free_table,
+    st_free_block,
     st_leave,
     st_load64,
     st_load_part,
     st_mix,
     st_new_block,
-    st_new_table,
+    st_new_growable,
     u8,
     u16,
     u32,
@@ -83,7 +83,7 @@ cdef class Workspace:
         cdef u64 cells = SMALLEST_CACHE
         while cells < <u64>t.n * 5 // 2:
             cells *= 2
-        w.cells = <Cell*>st_new_table(cells * sizeof(Cell))
+        w.cells = <Cell*>st_new_block(cells * sizeof(Cell), 64)
         w.long_cells = <LongCell*>calloc(LONG_CELLS, sizeof(LongCell))
         w.arena = <u32*>malloc(ARENA * sizeof(u32))
         w.window = <u8*>malloc(WINDOW)
@@ -98,12 +98,12 @@ cdef class Workspace:
 
     def __dealloc__(self):
         free(self.c.out)
-        st_free_table(self.c.cells)
+        st_free_block(self.c.cells)
         free(self.c.long_cells)
         free(self.c.arena)
         free(self.c.window)
         free(self.c.window_ids)
-        st_free_table(self.c.room.bytes)
+        st_free_block(self.c.room.bytes)
         merger_free(&self.c.merger)
         merger_free(&self.c.scratch)
 
@@ -142,8 +142,8 @@ cdef void seed_cells(const Tokens* t, Work* w) noexcept nogil:
     cdef u32 token, size
     cdef const u8* p
     cdef u64 low, high, at
+    memset(w.cells, 0, (w.cell_mask + 1) * sizeof(Cell))
     if w.cells_used:
-        memset(w.cells, 0, (w.cell_mask + 1) * sizeof(Cell))
         memset(w.long_cells, 0, LONG_CELLS * sizeof(LongCell))
     w.cells_used = w.long_used = w.arena_used = 0
     for token in range(t.n):
@@ -616,7 +616,7 @@ cdef class Encoder:
         w.capacity = 0
         w.out = self._spares.take(count, &w.capacity)
         if w.out == NULL:
-            w.out = <u32*>st_new_block(count * sizeof(u32))
+            w.out = <u32*>st_new_growable(count * sizeof(u32))
             if w.out == NULL:
                 raise MemoryError(f"no memory for {count} ids")
             w.capacity = count

@@ -60,8 +60,8 @@ ST_LANES static inline __attribute__((always_inline)) size_t st_merge_in(
         uint64_t next = beyond & (~beyond + 1);
         unsigned after = next ? (unsigned)st_lowest(next) : at;
         unsigned before = earlier ? 63 - (unsigned)__builtin_clzll(earlier) : at;
-        uint32_t right = st_pairs_find(pairs, rank, tokens[after]);
-        uint32_t left = st_pairs_find(pairs, tokens[before], rank);
+        uint32_t right = st_pairs_find_512(pairs, rank, tokens[after]);
+        uint32_t left = st_pairs_find_512(pairs, tokens[before], rank);
         if (!next) right = ST_NONE;
         __m512i rights = _mm512_set1_epi32((int)right), lefts = _mm512_set1_epi32((int)left);
         __m512i none = _mm512_set1_epi32(-1);
@@ -123,8 +123,8 @@ ST_LANES static inline int st_lane_step(st_lane *lane, const st_pairs *pairs) {
     unsigned before = 31 - (unsigned)__builtin_clz(earlier << 1 | 1);
     before = before ? before - 1 : 0;
     lane->alive ^= gone;
-    uint32_t right = st_pairs_find(pairs, rank, lane->tokens[after]);
-    uint32_t left = st_pairs_find(pairs, lane->tokens[before], rank);
+    uint32_t right = st_pairs_find_512(pairs, rank, lane->tokens[after]);
+    uint32_t left = st_pairs_find_512(pairs, lane->tokens[before], rank);
     lane->tokens[at] = rank;
     if (!beyond) right = ST_NONE;
     ranks = _mm512_mask_mov_epi32(ranks, (__mmask16)gone, _mm512_set1_epi32(-1));

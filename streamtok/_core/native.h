@@ -58,33 +58,47 @@ static inline int st_ones(uint64_t bits) {
     return (int)(((bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Full) * 0x0101010101010101ull >> 56);
 }
 
-/* Memory that costs few page faults: from 1 MiB on in huge pages, where the system has them. Freed by
-   st_free_table. Not zeroed. */
+/* Memory at a multiple of `alignment` that costs few page faults: from 1 MiB on in huge pages, where
+   the system has them, which also save most TLB misses. Not zeroed. Freed by st_free_block. */
 #include <stdlib.h>
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
-static inline void *st_new_block(size_t size) {
-#if defined(__linux__)
+static inline void *st_new_block(size_t size, size_t alignment) {
+#if defined(_WIN32)
+    return _aligned_malloc(size ? size : 1, alignment);
+#else
     const size_t huge = (size_t)1 << 21;
-    if (size > huge / 2) {
-        void *memory = NULL;
+    int is_large = size > huge / 2;
+    void *memory = NULL;
+    if (is_large) {
         size = (size + huge - 1) / huge * huge;
-        if (posix_memalign(&memory, huge, size) != 0) return NULL;
-        madvise(memory, size, MADV_HUGEPAGE);
-        return memory;
+        alignment = huge;
     }
+    if (posix_memalign(&memory, alignment, size ? size : 1) != 0) return NULL;
+#if defined(__linux__)
+    if (is_large) madvise(memory, size, MADV_HUGEPAGE);
 #endif
-    return malloc(size ? size : 1);
+    return memory;
+#endif
 }
 
-/* The same, zeroed, for a table that is read at random: huge pages also save most TLB misses. */
-static inline void *st_new_table(size_t size) {
-    void *memory = st_new_block(size);
-    if (memory != NULL) memset(memory, 0, size);
-    return memory;
+/* As st_new_block, for memory that realloc and free take. */
+static inline void *st_new_growable(size_t size) {
+#if defined(_WIN32)
+    return malloc(size ? size : 1);
+#else
+    return st_new_block(size, 16);
+#endif
 }
-static inline void st_free_table(void *memory) { free(memory); }
+
+static inline void st_free_block(void *memory) {
+#if defined(_WIN32)
+    _aligned_free(memory);
+#else
+    free(memory);
+#endif
+}
 
 /* Sets the flag and says whether it was set before. */
 static inline int st_enter(volatile char *flag) {

@@ -1,4 +1,4 @@
-/* Which two neighbouring tokens merge, and short merges by it: the inner loop of new pieces. */
+/* Which two neighbouring tokens merge: the look-up in the inner loop of new pieces. */
 #ifndef STREAMTOK_PAIRS_H
 #define STREAMTOK_PAIRS_H
 
@@ -6,93 +6,57 @@
 
 #include "native.h"
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
-
 #define ST_NONE 0xFFFFFFFFu
 #define ST_TOKEN_BITS 21
-#define ST_BUCKET 8 /* slots, half a cache line */
+#define ST_BUCKET 8 /* slots, a cache line: a look-up waits for memory once */
 
-/* A slot is a token under a fingerprint, 10 bits of its pair's hash and a one: 4 bytes a slot keep
-   the table small enough for the second-level cache. `made_of` tells whether the token is really
-   made of the pair. */
 typedef struct {
-    uint32_t *slots;    /* [ST_BUCKET * buckets]; 0: empty, and so is the rest of its bucket */
-    uint64_t *made_of;  /* [n] left << 21 | right; all ones for tokens of no pair */
-    uint64_t mask;      /* buckets - 1 */
+    uint64_t *slots; /* [ST_BUCKET * buckets] left << 42 | right << 21 | token; all ones: empty, and
+                        so is the rest of its bucket */
+    uint64_t mask;   /* buckets - 1 */
 } st_pairs;
 
-static inline uint64_t st_pair_hash(uint64_t pair) {
+static inline uint64_t *st_pair_bucket(const st_pairs *t, uint64_t pair) {
     uint64_t h = pair * 0x9E3779B97F4A7C15ull;
-    return h ^ h >> 29;
-}
-
-/* The fingerprint in its place above the token; never that of an empty slot. */
-static inline uint32_t st_pair_print(uint64_t hash) {
-    return ((uint32_t)(hash >> 53) | 1) << ST_TOKEN_BITS;
+    return t->slots + ((h ^ h >> 29) >> 13 & t->mask) * ST_BUCKET;
 }
 
 static inline void st_pairs_insert(st_pairs *t, uint32_t left, uint32_t right, uint32_t token) {
-    uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right, h = st_pair_hash(pair);
-    uint64_t bucket = h & t->mask;
-    t->made_of[token] = pair;
-    for (;; bucket = (bucket + 1) & t->mask)
-        for (int k = 0; k < ST_BUCKET; k++)
-            if (t->slots[bucket * ST_BUCKET + k] == 0) {
-                t->slots[bucket * ST_BUCKET + k] = st_pair_print(h) | token;
-                return;
-            }
+    uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right;
+    uint64_t *slot = st_pair_bucket(t, pair), *end = t->slots + (t->mask + 1) * ST_BUCKET;
+    while (*slot != ~(uint64_t)0)
+        if (++slot == end) slot = t->slots;
+    *slot = pair << ST_TOKEN_BITS | token;
 }
 
-/* One bit for each slot of a bucket that has this fingerprint (already shifted up). */
-static inline unsigned st_bucket_matches(const uint32_t *slots, uint32_t print) {
-#if defined(__AVX2__)
-    __m256i v = _mm256_srli_epi32(_mm256_load_si256((const __m256i *)slots), ST_TOKEN_BITS);
-    __m256i same = _mm256_cmpeq_epi32(v, _mm256_set1_epi32((int)(print >> ST_TOKEN_BITS)));
-    return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(same));
-#elif defined(__SSE2__)
-    __m128i wanted = _mm_set1_epi32((int)(print >> ST_TOKEN_BITS));
-    __m128i low = _mm_srli_epi32(_mm_load_si128((const __m128i *)slots), ST_TOKEN_BITS);
-    __m128i high = _mm_srli_epi32(_mm_load_si128((const __m128i *)(slots + 4)), ST_TOKEN_BITS);
-    return (unsigned)_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(low, wanted))) |
-           (unsigned)_mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(high, wanted))) << 4;
-#else
-    unsigned bits = 0;
-    for (int k = 0; k < ST_BUCKET; k++)
-        bits |= (unsigned)((slots[k] ^ print) >> ST_TOKEN_BITS == 0) << k;
-    return bits;
-#endif
-}
-
-/* The rest of a look-up whose first match, if any, was a false one. */
-static inline uint32_t st_pairs_find_slowly(const st_pairs *t, uint64_t pair) {
-    uint64_t h = st_pair_hash(pair), bucket = h & t->mask;
-    for (;; bucket = (bucket + 1) & t->mask)
-        for (int k = 0; k < ST_BUCKET; k++) {
-            uint32_t slot = t->slots[bucket * ST_BUCKET + k];
-            if (slot == 0) return ST_NONE;
-            uint32_t token = slot & ((1u << ST_TOKEN_BITS) - 1);
-            if (t->made_of[token] == pair) return token;
-        }
-}
-
-/* The token that `left` and `right` merge into, or ST_NONE. Its number is the rank of the merge.
-   The branch is nearly never taken, whether they merge or not. */
+/* The token that `left` and `right` merge into, or ST_NONE. Its number is the rank of the merge. */
 static inline uint32_t st_pairs_find(const st_pairs *t, uint32_t left, uint32_t right) {
-    uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right, h = st_pair_hash(pair);
-    const uint32_t *slots = t->slots + (h & t->mask) * ST_BUCKET;
-    unsigned bits = st_bucket_matches(slots, st_pair_print(h));
-    /* No branch depends on whether they merge, which cannot be predicted: without a match, slot 0 is
-       looked at in vain, and a mask of ones makes the result ST_NONE. */
-    uint32_t none = (bits == 0) ? ST_NONE : 0;
-    uint32_t slot = slots[(unsigned)st_lowest(bits | 1u << ST_BUCKET) & (ST_BUCKET - 1)];
-    uint32_t token = slot & ((1u << ST_TOKEN_BITS) - 1) & ~none;
-    uint64_t is_false = (t->made_of[token] ^ pair) & ~(uint64_t)(int64_t)(int32_t)none;
-    if (ST_RARELY(is_false | (none & slots[ST_BUCKET - 1]))) return st_pairs_find_slowly(t, pair);
-    return token | none;
+    uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right;
+    const uint64_t *slot = st_pair_bucket(t, pair), *end = t->slots + (t->mask + 1) * ST_BUCKET;
+    while (*slot >> ST_TOKEN_BITS != pair) {
+        if (*slot == ~(uint64_t)0) return ST_NONE;
+        if (++slot == end) slot = t->slots;
+    }
+    return (uint32_t)*slot & ((1u << ST_TOKEN_BITS) - 1);
 }
+
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
+#include <immintrin.h>
+
+/* The same with one comparison. No branch depends on whether they merge, which cannot be predicted. */
+__attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,bmi,lzcnt"))) static inline uint32_t
+st_pairs_find_512(const st_pairs *t, uint32_t left, uint32_t right) {
+    uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right;
+    const uint64_t *slots = st_pair_bucket(t, pair);
+    __m512i all = _mm512_load_si512(slots);
+    uint32_t bits = _mm512_cmpeq_epi64_mask(_mm512_srli_epi64(all, ST_TOKEN_BITS),
+                                            _mm512_set1_epi64((long long)pair));
+    uint32_t none = bits == 0 ? ST_NONE : 0;
+    uint32_t token = (uint32_t)slots[st_lowest(bits | 1u << ST_BUCKET) & (ST_BUCKET - 1)];
+    if (ST_RARELY((int32_t)none & (slots[ST_BUCKET - 1] != ~(uint64_t)0)))
+        return st_pairs_find(t, left, right);
+    return (token & ((1u << ST_TOKEN_BITS) - 1)) | none;
+}
+#endif
 
 #endif

@@ -50,8 +50,8 @@ def find_makers(bytes blob, const u32[::1] offsets, const u32[:, ::1] merges):
     memset(&run, 0, sizeof(run))
     memset(&merger, 0, sizeof(merger))
     try:
-        open_pairs(&listed.pairs, m + 1, m)
-        open_pairs(&run.pairs, m + 1, 256 + m)
+        open_pairs(&listed.pairs, m + 1)
+        open_pairs(&run.pairs, m + 1)
         for i in range(n):
             longest = max(longest, <size_t>(offsets[i + 1] - offsets[i]))
         run.byte_pairs = <u32*>malloc(65536 * sizeof(u32))

@@ -6,7 +6,7 @@ surrogateescape: bytes that are no UTF-8 are kept as they are.
 
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 
-from streamtok._core.types cimport st_free_table, st_new_block
+from streamtok._core.types cimport st_free_block, st_new_block
 
 POLICIES = ("strict", "replace", "surrogateescape")
 
@@ -35,9 +35,9 @@ cdef int transcode(Text* text, Room* room, object data) except -1:
         return 0
     wanted = st_transcode_room(data)
     if wanted > room.size:
-        st_free_table(room.bytes)
+        st_free_block(room.bytes)
         room.size = 0
-        room.bytes = <u8*>st_new_block(wanted)
+        room.bytes = <u8*>st_new_block(wanted, 64)
         if room.bytes == NULL:
             raise MemoryError("no memory for the UTF-8 of a str")
         room.size = wanted
@@ -52,7 +52,7 @@ cdef int transcode(Text* text, Room* room, object data) except -1:
 cdef void room_trim(Room* room) noexcept:
     """Do not sit on the memory of one huge text."""
     if room.size > ROOM_KEPT:
-        st_free_table(room.bytes)
+        st_free_block(room.bytes)
         room.bytes = NULL
         room.size = 0
 

@@ -9,8 +9,7 @@ cdef extern from "pairs.h" nogil:
         ST_BUCKET
         ST_TOKEN_BITS
     ctypedef struct st_pairs:
-        u32* slots
-        u64* made_of
+        u64* slots
         u64 mask
     u32 st_pairs_find(const st_pairs* t, u32 left, u32 right) noexcept
     void st_pairs_insert(st_pairs* t, u32 left, u32 right, u32 token) noexcept
@@ -55,7 +54,7 @@ cdef inline u32 find_pair(const Tokens* t, u32 left, u32 right) noexcept nogil:
 
 
 cdef u32 find_token(const Tokens* t, const u8* p, size_t n) noexcept nogil
-cdef int open_pairs(st_pairs* pairs, u64 entries, u64 tokens) except -1
+cdef int open_pairs(st_pairs* pairs, u64 entries) except -1
 cdef void close_pairs(st_pairs* pairs) noexcept
 cdef bint is_proper_prefix(const Tokens* t, const u8* p, size_t n) noexcept nogil
 

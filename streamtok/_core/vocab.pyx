@@ -27,7 +27,7 @@ import threading
 import numpy as np
 
 from streamtok._core.merge cimport Merger, merge, merger_free
-from streamtok._core.types cimport NONE, st_free_table, st_new_table, u8, u32, u64
+from streamtok._core.types cimport NONE, st_free_block, st_new_block, u8, u32, u64
 
 cdef const Tokens* sorting = NULL       # qsort has no context argument; guarded by sort_lock
 sort_lock = threading.Lock()
@@ -104,21 +104,19 @@ cdef u64 table_size(u64 entries) noexcept nogil:
     return size
 
 
-cdef int open_pairs(st_pairs* pairs, u64 entries, u64 tokens) except -1:
-    """An empty table for `entries` pairs that make tokens below `tokens`; `close_pairs` frees it."""
+cdef int open_pairs(st_pairs* pairs, u64 entries) except -1:
+    """An empty table for `entries` pairs; `close_pairs` frees it."""
     pairs.mask = table_size(entries) // ST_BUCKET - 1
-    cdef size_t slots = (pairs.mask + 1) * ST_BUCKET * sizeof(u32)
-    # One block: together they are worth a huge page.
-    pairs.slots = <u32*>st_new_table(slots + (tokens + 1) * sizeof(u64))
+    cdef size_t size = (pairs.mask + 1) * ST_BUCKET * sizeof(u64)
+    pairs.slots = <u64*>st_new_block(size, 64)
     if pairs.slots == NULL:
         raise MemoryError("no memory for the table of merges")
-    pairs.made_of = <u64*>(<u8*>pairs.slots + slots)
-    memset(pairs.made_of, 0xFF, (tokens + 1) * sizeof(u64))
+    memset(pairs.slots, 0xFF, size)
     return 0
 
 
 cdef void close_pairs(st_pairs* pairs) noexcept:
-    st_free_table(pairs.slots)
+    st_free_block(pairs.slots)
 
 
 @cython.final
@@ -163,7 +161,7 @@ cdef class TokenTable:
                 self.max_id = ids[i]
         t.slot_mask = table_size(t.n) - 1
         t.slots = <u64*>malloc((t.slot_mask + 1) * sizeof(u64))
-        open_pairs(&t.pairs, t.n, t.n)
+        open_pairs(&t.pairs, t.n)
         t.byte_pairs = <u32*>malloc(65536 * sizeof(u32))
         t.lefts = <u32*>malloc(t.n * sizeof(u32))
         if t.slots == NULL or t.byte_pairs == NULL or t.lefts == NULL:
