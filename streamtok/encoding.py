@@ -19,7 +19,6 @@ from collections.abc import (
     Sequence,
 )
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -30,6 +29,7 @@ from ._core.scanner import Scanner
 from ._core.special import SpecialMatcher
 from ._core.text import check_policy
 from ._core.vocab import TokenTable
+from .batch import encode_batch, map_in_threads
 from .chunker import StreamDecoder, StreamEncoder
 from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
@@ -93,7 +93,7 @@ class Encoding:
             mergeable_ranks.tokens,
             mergeable_ranks.offsets,
             mergeable_ranks.ids,
-            mergeable_ranks.lefts,
+            mergeable_ranks.known_lefts,
             mergeable_ranks.byte_ids,
         )
         self._others = dict(mergeable_ranks.others)  # ids that only decode
@@ -196,8 +196,8 @@ class Encoding:
     def encode_ordinary_batch(
         self, text: Sequence[Text], *, num_threads: int = 8, errors: str = "strict"
     ) -> list[list[int]]:
-        """list[list[int]]: `encode_ordinary` of each text, on several threads."""
-        return self._map(functools.partial(self.encode_ordinary, errors=errors), text, num_threads)
+        """list[list[int]]: `encode_ordinary` of each text, on several threads, spread by size."""
+        return encode_batch(self, text, self._ordinary, errors, num_threads)
 
     def encode_batch(
         self,
@@ -208,14 +208,9 @@ class Encoding:
         disallowed_special: DisallowedSpecial = _ALL,
         errors: str = "strict",
     ) -> list[list[int]]:
-        """list[list[int]]: `encode` of each text, on several threads."""
-        encode = functools.partial(
-            self.encode,
-            allowed_special=allowed_special,
-            disallowed_special=disallowed_special,
-            errors=errors,
-        )
-        return self._map(encode, text, num_threads)
+        """list[list[int]]: `encode` of each text, on several threads, spread by size."""
+        matcher = self._matcher(allowed_special, disallowed_special)
+        return encode_batch(self, text, matcher, errors, num_threads)
 
     def encode_with_unstable(
         self,
@@ -347,13 +342,13 @@ class Encoding:
         self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
     ) -> list[str]:
         """list[str]: `decode` of each row of ids, on several threads."""
-        return self._map(functools.partial(self.decode, errors=errors), batch, num_threads)
+        return map_in_threads(functools.partial(self.decode, errors=errors), batch, num_threads)
 
     def decode_bytes_batch(
         self, batch: Sequence[Sequence[int]], *, num_threads: int = 8
     ) -> list[bytes]:
         """list[bytes]: `decode_bytes` of each row of ids, on several threads."""
-        return self._map(self.decode_bytes, batch, num_threads)
+        return map_in_threads(self.decode_bytes, batch, num_threads)
 
     # The vocabulary
 
@@ -486,11 +481,6 @@ class Encoding:
                 self._matchers.clear()
             self._matchers[key] = SpecialMatcher(self._preferred_specials, *key)
         return self._matchers[key]
-
-    @staticmethod
-    def _map(function: Any, items: Sequence[Any], num_threads: int) -> list[Any]:
-        with ThreadPoolExecutor(num_threads) as pool:
-            return list(pool.map(function, items))
 
     def __reduce__(self) -> tuple[Any, ...]:
         from . import registry

@@ -20,9 +20,9 @@ which is Cython, and patterns that no such automaton can follow, which raise
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -33,7 +33,7 @@ __all__ = ["CODE_POINTS_PER_BLOCK", "Pattern", "pack_tables"]
 CODE_POINTS_PER_BLOCK = 128
 MAX_WINDOW_CLASSES = 16  # of characters, of left halves and of right halves: one nibble each
 
-_PACKED = Path(__file__).with_name("data") / "patterns.bin"
+_PACKED = os.path.join(os.path.dirname(__file__), "data", "patterns.bin")
 _MAGIC = b"streamtok patterns 1\n"
 _FIELDS = (
     ("transitions", np.uint16),
@@ -81,7 +81,9 @@ class Windows(NamedTuple):
         """What `to_bytes` gave."""
         size = MAX_WINDOW_CLASSES
         halves = np.frombuffer(data, np.uint8, 3 * size * size, 128).reshape(3, size, size)
-        return cls(np.frombuffer(data, np.uint8, 128), *halves, data[-2], data[-1])
+        lefts, rights, decisions = halves
+        classes = np.frombuffer(data, np.uint8, 128)
+        return cls(classes, lefts, rights, decisions, data[-2], data[-1])
 
 
 class Pattern:
@@ -306,7 +308,8 @@ def _packed(source: str) -> tuple[dict[str, Any], bytes] | None:
 @lru_cache(maxsize=1)
 def _packed_file() -> tuple[dict[str, Any], bytes]:
     try:
-        data = _PACKED.read_bytes()
+        with open(_PACKED, "rb") as file:
+            data = file.read()
     except FileNotFoundError:  # while the file itself is being made
         return {}, b""
     index, _, body = data.removeprefix(_MAGIC).partition(b"\n")

@@ -2,7 +2,7 @@
 
 `Vocabulary` holds the whole table in three flat arrays that the Cython core reads as they are.
 Two formats, one load/save pair each: OpenAI's `.tiktoken` text (a line per token) and the packed
-form of the package's own data (two deflate streams, loaded without a loop over tokens).
+form of the package's own data (deflate streams, loaded without a loop over tokens).
 
 Not here: names of encodings and downloads (`registry.py`), special tokens and everything that
 encodes (`encoding.py`).
@@ -67,13 +67,15 @@ class Vocabulary:
     """
 
     __slots__ = (
-        "__weakref__", "_digest", "byte_ids", "ids", "lefts", "offsets", "others", "tokens"
+        "__weakref__", "_digest", "byte_ids", "ids", "known_lefts", "lefts", "offsets", "others",
+        "tokens"
     )  # fmt: skip
 
     tokens: bytes  # all tokens end to end, in order of rank
     offsets: NDArray[np.uint32]  # [n + 1]: token i is tokens[offsets[i]:offsets[i + 1]]
     ids: NDArray[np.uint32]  # [n]: the id of token i, strictly increasing in a rank table
     lefts: NDArray[np.uint32] | None  # [n]: bytes of the left of the two parts, 0: not merged
+    known_lefts: NDArray[np.uint32] | None  # `lefts`, or of a rank table what the core would find
     byte_ids: NDArray[np.uint32] | None  # [256]
     others: Mapping[int, bytes]  # id -> its bytes
     _digest: str
@@ -105,6 +107,7 @@ class Vocabulary:
         object.__setattr__(self, "offsets", offsets)
         object.__setattr__(self, "ids", ids)
         object.__setattr__(self, "lefts", lefts)
+        object.__setattr__(self, "known_lefts", lefts)
         object.__setattr__(self, "byte_ids", byte_ids)
         object.__setattr__(self, "others", MappingProxyType(dict(others)))
 
@@ -357,8 +360,8 @@ def save_tiktoken(vocabulary: Vocabulary, path: str | os.PathLike[str]) -> None:
 PACKED_NAMES = ("r50k_base", "cl100k_base", "o200k_base")
 
 _MAGIC = b"stokvoc"
-_VERSION = 1
-_HEADER = struct.Struct("<7sB5I")  # magic, version, CRC, tokens, their bytes, sizes of both streams
+_VERSION = 2
+_HEADER = struct.Struct("<7sB6I")  # magic, version, CRC, tokens, their bytes, sizes of the streams
 _CRC_END = 12
 _MAX_PACKED_LENGTH = 255
 
@@ -367,23 +370,29 @@ def loads_packed(data: bytes, source: str = "<bytes>") -> Vocabulary:
     """Unpack a vocabulary; anything but a sound file raises `VocabularyError` naming `source`."""
     if data[: len(_MAGIC)] != _MAGIC or len(data) < _HEADER.size:
         raise VocabularyError(f"{source} is not a packed vocabulary, or only the beginning of one")
-    _, version, crc, count, total, size_of_lengths, size_of_tokens = _HEADER.unpack_from(data)
+    _, version, crc, count, total, *sizes = _HEADER.unpack_from(data)
     if version != _VERSION:
         raise VocabularyError(f"{source} has version {version} of the packed form, not {_VERSION}")
-    middle = _HEADER.size + size_of_lengths
-    end = middle + size_of_tokens
-    if len(data) != end:
-        raise VocabularyError(f"{source} is damaged: it has {len(data)} bytes instead of {end}")
+    ends = [_HEADER.size + sum(sizes[:i]) for i in range(4)]
+    if len(data) != ends[3]:
+        raise VocabularyError(f"{source} is damaged: it has {len(data)} bytes instead of {ends[3]}")
     view = memoryview(data)
     if zlib.crc32(view[_CRC_END:]) != crc:
         raise VocabularyError(f"{source} is damaged: its checksum is wrong")
     try:
-        packed_lengths = zlib.decompress(view[_HEADER.size : middle], -zlib.MAX_WBITS, count)
-        tokens = zlib.decompress(view[middle:], -zlib.MAX_WBITS, total)
-        if len(packed_lengths) != count or len(tokens) != total:
+        streams = [
+            zlib.decompress(view[ends[i] : ends[i + 1]], -zlib.MAX_WBITS, size)
+            for i, size in enumerate([count, count, total])
+        ]
+        if [len(stream) for stream in streams] != [count, count, total]:
             raise VocabularyError("its streams do not have the sizes that the header says")
-        offsets = _offsets(np.frombuffer(packed_lengths, np.uint8))
-        return Vocabulary(tokens, offsets, np.arange(count, dtype=np.uint32))
+        lengths, lefts = (np.frombuffer(stream, np.uint8) for stream in streams[:2])
+        offsets = _offsets(lengths)
+        vocabulary = Vocabulary(streams[2], offsets, np.arange(count, dtype=np.uint32))
+        if (lefts >= lengths).any():
+            raise VocabularyError("a token is shorter than its left part")
+        object.__setattr__(vocabulary, "known_lefts", _frozen(lefts.astype(np.uint32)))
+        return vocabulary
     except (zlib.error, VocabularyError) as error:
         raise VocabularyError(f"{source} is damaged: {error}") from None
 
@@ -393,13 +402,18 @@ def dumps_packed(vocabulary: Vocabulary) -> bytes:
     lengths = np.diff(vocabulary.offsets)
     if lengths.max() > _MAX_PACKED_LENGTH or vocabulary.ids[-1] != len(vocabulary) - 1:
         raise VocabularyError("only ids without a gap and tokens up to 255 bytes can be packed")
-    packed_lengths = _deflate(lengths.astype(np.uint8).tobytes(), zlib.Z_FILTERED)
-    packed_tokens = _deflate(vocabulary.tokens, zlib.Z_DEFAULT_STRATEGY)
-    sizes = len(vocabulary), len(vocabulary.tokens), len(packed_lengths), len(packed_tokens)
-    streams = packed_lengths + packed_tokens
-    header = _HEADER.pack(_MAGIC, _VERSION, 0, *sizes)
-    crc = zlib.crc32(header[_CRC_END:] + streams)
-    return _HEADER.pack(_MAGIC, _VERSION, crc, *sizes) + streams
+    from ._core.vocab import TokenTable
+
+    lefts = TokenTable(vocabulary.tokens, vocabulary.offsets, vocabulary.ids).lefts()
+    streams = [
+        _deflate(lengths.astype(np.uint8).tobytes(), zlib.Z_FILTERED),
+        _deflate(lefts.astype(np.uint8).tobytes(), zlib.Z_FILTERED),
+        _deflate(vocabulary.tokens, zlib.Z_DEFAULT_STRATEGY),
+    ]
+    sizes = len(vocabulary), len(vocabulary.tokens), *map(len, streams)
+    body = b"".join(streams)
+    crc = zlib.crc32(_HEADER.pack(_MAGIC, _VERSION, 0, *sizes)[_CRC_END:] + body)
+    return _HEADER.pack(_MAGIC, _VERSION, crc, *sizes) + body
 
 
 def _deflate(data: bytes, strategy: int) -> bytes:

@@ -453,7 +453,7 @@ def test_packed_tables_are_up_to_date() -> None:
         assert REAL[name] in sources
     fresh = [Pattern.compile_afresh(source) for source in sources]
     assert all(equal(Pattern.compile(pattern.source), pattern) for pattern in fresh)
-    assert _PACKED.read_bytes() == pack_tables(fresh), "run tools/make_patterns.py"
+    assert Path(_PACKED).read_bytes() == pack_tables(fresh), "run tools/make_patterns.py"
 
 
 def test_patterns_of_the_registry_are_packed() -> None:

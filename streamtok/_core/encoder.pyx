@@ -16,15 +16,15 @@ import numpy as np
 
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_FromUnsignedLong
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdlib cimport calloc, free, labs, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from streamtok._core.frontier cimport WINDOW, stable_tokens
 from streamtok._core.merge cimport Merger, merge, merge_keys, merger_free
 from streamtok._core.scanner cimport Marks, Scan, ScanTables, Scanner, marks_begin, scan, scan_begin
-from streamtok._core.special cimport ALLOWED, DISALLOWED, Found, SpecialMatcher
-from streamtok._core.text cimport Text, room_trim, text_close, text_open
+from streamtok._core.special cimport ALLOWED, DISALLOWED, PARTIAL, Found, SpecialMatcher
+from streamtok._core.text cimport Room, Text, room_trim, text_close, text_open
 from streamtok._core.types cimport (
     NONE,
     SHORT_PIECE,
@@ -50,9 +50,14 @@ cdef enum:
     SMALLEST_CACHE = 1 << 15
     LONG_CELLS = 1 << 16
     ARENA = 1 << 20         # uint32s
+    AHEAD = 24              # ids whose int objects are fetched before they are needed
     GIVEN_FROM = 1 << 13    # ids from which an array takes over the memory where they are
     SPARE_LIMIT = 1 << 22   # ids of the largest block that is kept
     BATCH_ARENA = BATCH * (LONG_PIECE + LONG_PIECE // 4)    # the most that a batch may need
+
+cdef extern from "Python.h":
+    ctypedef struct PyListObject:
+        PyObject** ob_item
 
 cdef struct Batch:          # of pieces that are looked up together
     u64[2 * BATCH] keys
@@ -482,6 +487,7 @@ cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
     cdef list ready = table.ints()
     cdef object result = PyList_New(count)
     cdef object value
+    cdef PyObject** known
     cdef size_t i
     cdef u32 limit = table.max_id
     if ready is None:
@@ -489,11 +495,15 @@ cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
             value = PyLong_FromUnsignedLong(ids[i])
             Py_INCREF(value)
             PyList_SET_ITEM(result, i, value)
-    else:
-        for i in range(count):
-            value = <object>ready[ids[i]] if ids[i] <= limit else PyLong_FromUnsignedLong(ids[i])
-            Py_INCREF(value)
-            PyList_SET_ITEM(result, i, value)
+        return result
+    # Counting references up touches the objects, which are all over a few megabytes.
+    known = (<PyListObject*>ready).ob_item
+    for i in range(count):
+        if i + AHEAD < count and ids[i + AHEAD] <= limit:
+            ST_PREFETCH(known[ids[i + AHEAD]])
+        value = <object>known[ids[i]] if ids[i] <= limit else PyLong_FromUnsignedLong(ids[i])
+        Py_INCREF(value)
+        PyList_SET_ITEM(result, i, value)
     return result
 
 
@@ -656,6 +666,52 @@ cdef class Encoder:
             finally:
                 text_close(&text)
         finally:
+            self.give(workspace)
+
+    def encode_many(self, list texts, SpecialMatcher matcher not None, str errors):
+        """list[list[int]]: the ids of each of many texts, without the GIL but for its lists.
+
+        Raises what `encode` raises; (number, start, text) where a disallowed special stands.
+        """
+        cdef size_t n = len(texts), done = 0, total
+        cdef Text* opened = <Text*>calloc(n + 1, sizeof(Text))
+        cdef Room* rooms = <Room*>calloc(n + 1, sizeof(Room))
+        cdef size_t* ends = <size_t*>malloc((n + 1) * sizeof(size_t))
+        cdef Workspace workspace
+        cdef Found refused
+        cdef size_t i, start = 0
+        cdef list result
+        workspace = self.take()
+        try:
+            if opened == NULL or rooms == NULL or ends == NULL:
+                raise MemoryError(f"no memory for {n} texts")
+            for i in range(n):
+                text_open(&opened[i], &rooms[i], texts[i], errors)
+            refused.kind = PARTIAL
+            with nogil:
+                while done < n:
+                    encode_whole(self, &workspace.c, matcher, opened[done].data, opened[done].size,
+                                 False, &total, &refused)
+                    if refused.kind == DISALLOWED:
+                        break
+                    ends[done] = workspace.c.count
+                    done += 1
+            if refused.kind == DISALLOWED:
+                return (done, refused.start,
+                        opened[done].data[refused.start:refused.end].decode("utf-8"))
+            result = []
+            for i in range(n):
+                result.append(ids_to_list(self.table, workspace.c.out + start, ends[i] - start))
+                start = ends[i]
+            return result
+        finally:
+            if opened != NULL and rooms != NULL:
+                for i in range(n):
+                    text_close(&opened[i])
+                    st_free_block(rooms[i].bytes)
+            free(opened)
+            free(rooms)
+            free(ends)
             self.give(workspace)
 
     def encode_split(self, const u8[::1] data, const i64[::1] ends, str into):

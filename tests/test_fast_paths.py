@@ -1,0 +1,240 @@
+"""What is only there for speed gives what the slow way gives: windows, registers, threads."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok import reference, vocabulary
+from streamtok._core.merge import use_lanes
+from streamtok._core.scanner import Scanner
+from streamtok._core.vocab import TokenTable
+from streamtok.pattern import Pattern, Windows
+from streamtok.pattern_windows import UNDECIDED, derive_windows
+
+from .conftest import LLAMA3_PATTERN, PACKED, corpus, encoding_of, stream_ids, twin_of
+from .nasty import TEXTS
+from .test_laws import PATTERNS
+
+SPLITS = [
+    *(streamtok.get_encoding(name)._pat_str for name in PACKED),
+    LLAMA3_PATTERN,
+    *PATTERNS,
+    r"'s|[^\S\n]+(?!\S)|\n+|\p{L}{1,4}|\d\d?|.",
+    r"(?:'[a-c])+|[a-z']+?|[^a-z']",
+]
+PIECES = [
+    *"aAsSdlv'1 9\n\r\t/.,é日ſ",
+    *("'s", "'ll", "'RE", "  ", "\n\n", "   x", "123", "don't", "://", "\n    ", "x'", "'x"),
+]
+
+
+@pytest.fixture(scope="module", params=range(3))
+def tier(request: pytest.FixtureRequest) -> int:
+    """Every way to mark windows that this processor has; the last is the plain one."""
+    scanner = Scanner(Pattern.compile(SPLITS[0]))
+    if scanner.use_tier(request.param) is None:
+        pytest.skip("this processor has no more tiers")
+    return request.param
+
+
+def text_of(rng: random.Random, size: int) -> str:
+    return "".join(rng.choices(PIECES, k=size))
+
+
+def starts_of(pattern: Pattern, text: str) -> np.ndarray:
+    """bool [bytes]: where pieces begin, by the slow walk."""
+    starts = np.zeros(len(text.encode()) + 1, bool)
+    at = 0
+    for piece in pattern.findall(text):
+        starts[at] = True
+        at += len(piece.encode())
+    return starts
+
+
+@pytest.mark.parametrize("source", SPLITS)
+def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
+    pattern = Pattern.compile(source)
+    if pattern.windows is None:
+        assert not pattern.is_total or source in PATTERNS
+        return
+    scanner = Scanner(pattern)
+    scanner.use_tier(tier)
+    rng = random.Random(source)
+    decided = 0
+    for _ in range(60):
+        text = text_of(rng, 400)
+        data = text.encode()
+        blocks = (len(data) - 9) // 64
+        begins, is_open = (
+            np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
+            for words in scanner.marks(data, 8, blocks)
+        )
+        truth = starts_of(pattern, text)[8 : 8 + 64 * blocks]
+        assert not (begins & is_open).any()
+        assert (begins == truth)[~is_open].all()
+        decided += int((~is_open).sum())
+    assert decided or source not in SPLITS[:4]
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_windows_decide_nearly_all_of_plain_text(name: str) -> None:
+    windows = streamtok.get_encoding(name).pattern.windows
+    assert isinstance(windows, Windows)
+    assert chr(windows.trigger) == "'"
+    used = windows.decisions[: windows.lefts.max() + 1, : windows.rights.max() + 1]
+    assert (used == UNDECIDED).mean() < 0.25
+
+
+@pytest.mark.parametrize("source", SPLITS)
+def test_tiers_agree(source: str) -> None:
+    scanner = Scanner(Pattern.compile(source))
+    if Pattern.compile(source).windows is None:
+        with pytest.raises(ValueError, match="no windows"):
+            scanner.marks(bytes(200), 8, 1)
+        return
+    rng = random.Random(source)
+    data = bytes(rng.choices(range(256), k=4000)) + text_of(rng, 2000).encode()
+    blocks = (len(data) - 9) // 64
+    seen = []
+    for number in range(5):
+        if scanner.use_tier(number) is None:
+            break
+        seen.append([words.tolist() for words in scanner.marks(data, 8, blocks)])
+    assert all(marks == seen[0] for marks in seen)
+
+
+def test_windows_are_packed_as_derived() -> None:
+    for name in PACKED:
+        pattern = streamtok.get_encoding(name).pattern
+        assert pattern.windows.to_bytes() == derive_windows(pattern).to_bytes()
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    source=st.sampled_from(SPLITS),
+    seed=st.integers(0, 2**32),
+    lanes=st.booleans(),
+    errors=st.sampled_from(["replace", "surrogateescape"]),
+)
+def test_long_texts_equal_the_reference(source: str, seed: int, lanes: bool, errors: str) -> None:
+    rng = random.Random(seed)
+    data = bytearray(text_of(rng, 300).encode())
+    for _ in range(rng.choice([0, 0, 1, 5])):
+        data[rng.randrange(len(data))] = rng.randrange(256)
+    singles = [bytes([i]) for i in range(256)]
+    tokens = {text_of(rng, rng.randint(2, 4)).encode() for _ in range(120)}
+    pairs = {token[i : i + 2] for token in tokens for i in range(len(token) - 1)}
+    order = [*singles, *sorted(t for t in pairs | tokens if len(t) > 1)]
+    ranks = {token: rank for rank, token in enumerate(order)}
+    use_lanes(lanes)
+    try:
+        enc = streamtok.Encoding("random", pat_str=source, mergeable_ranks=ranks, special_tokens={})
+        expected = reference.encode(
+            ranks, source, bytes(data), errors=errors, special_tokens={}, allowed_special=()
+        )
+        assert enc.encode(bytes(data), errors=errors) == expected
+        if enc.pattern is not None:
+            cuts = sorted(rng.sample(range(len(data)), 5))
+            chunks = [bytes(data[a:b]) for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
+            assert stream_ids(enc.stream_encoder(errors=errors), chunks) == expected
+    finally:
+        use_lanes(True)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_merging_in_registers_is_merging(name: str) -> None:
+    enc = encoding_of(name)
+    rng = random.Random(name)
+    pieces = [rng.randbytes(rng.randint(1, 70)) for _ in range(500)]
+    pieces += [
+        "".join(rng.choices("etaoinsh日本ё", k=rng.randint(1, 40))).encode() for _ in range(2000)
+    ]
+    fast = [enc._encoder.encode_piece(piece) for piece in pieces]
+    use_lanes(False)
+    try:
+        slow = streamtok.Encoding(
+            "slow", pat_str=enc._pat_str, mergeable_ranks=enc._vocabulary, special_tokens={}
+        )
+        assert fast == [slow._encoder.encode_piece(piece) for piece in pieces]
+    finally:
+        use_lanes(True)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_left_parts_are_those_that_the_core_finds(name: str) -> None:
+    table = vocabulary.load_packed(name)
+    assert table.lefts is None
+    assert table.is_rank_table
+    found = TokenTable(table.tokens, table.offsets, table.ids).lefts()
+    np.testing.assert_array_equal(table.known_lefts, found)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_all_of_the_corpus_equals_tiktoken(name: str) -> None:
+    enc, twin = encoding_of(name), twin_of(name)
+    for text in ["english", "code", "json", "logs", "multilingual"]:
+        whole = corpus(text).decode()
+        expected = twin.encode_to_numpy(whole, disallowed_special=())
+        got = enc.encode_to_numpy(whole, disallowed_special=())
+        assert (got == expected).all(), text
+        assert enc.encode(whole.encode(), disallowed_special=()) == expected.tolist()
+
+
+def test_arrays_own_their_memory() -> None:
+    enc = streamtok.get_encoding("gpt2")
+    text = "one two three " * 20_000
+    first = enc.encode_to_numpy(text)
+    expected = first.copy()
+    second = enc.encode_to_numpy("another text " * 20_000)
+    assert first.dtype == np.uint32
+    assert first.flags.writeable
+    np.testing.assert_array_equal(first, expected)
+    second[:] = 0
+    np.testing.assert_array_equal(enc.encode_to_numpy(text), expected)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)), expected)
+    part = first[5:10]
+    del first, second, enc
+    gc.collect()
+    np.testing.assert_array_equal(part, expected[5:10])
+
+
+@pytest.mark.parametrize(
+    "text", ["ä" * 100_000, "日本" * 90_000, "😀x" * 70_000, "plain " * 50_000]
+)
+def test_text_of_every_width(text: str) -> None:
+    enc, twin = encoding_of("o200k_base"), twin_of("o200k_base")
+    assert enc.encode(text) == twin.encode(text)
+    assert enc.encode(text[:3]) == twin.encode(text[:3])
+    broken = text + "\ud800" + text
+    assert enc.encode(broken) == twin.encode(broken)
+    with pytest.raises(UnicodeEncodeError):
+        enc.encode_to_numpy(broken)
+
+
+def test_batches_are_spread_by_size_and_keep_their_order() -> None:
+    enc = encoding_of("cl100k_base")
+    rng = random.Random(3)
+    words = [text.decode("utf-8", "replace") for text in TEXTS]
+    texts = [" ".join(rng.choices(words, k=rng.choice([0, 3, 900]))) for _ in range(120)]
+    expected = [enc.encode_ordinary(text) for text in texts]
+    for threads in (1, 2, 8):
+        assert enc.encode_ordinary_batch(texts, num_threads=threads) == expected
+        assert enc.encode_batch(texts, num_threads=threads, disallowed_special=()) == [
+            enc.encode(text, disallowed_special=()) for text in texts
+        ]
+    assert enc.encode_batch([]) == []
+    assert enc.encode_batch(["a\ud800b", "c"]) == [enc.encode("a\ud800b"), enc.encode("c")]
+    with pytest.raises(ValueError, match="endoftext"):
+        enc.encode_batch([*texts, "x<|endoftext|>"][-2:], num_threads=2)
+    with pytest.raises(TypeError):
+        enc.encode_batch(["fine", 3])
+    with pytest.raises(ValueError, match="num_threads"):
+        enc.encode_batch(["a"], num_threads=0)
