@@ -208,8 +208,10 @@ def test_idle_timeout(enc: streamtok.Encoding) -> None:
         async with await serve(enc, port=0, idle_timeout=0.2) as server:
             reader, writer = await open_client(server)
             writer.write(b"hello world")
-            answer = await reader.read()
-            assert answer.endswith(b"error: nothing has come for 0.2 seconds\n")
+            assert await reader.read() == (
+                b"15339\n1917\nerror: nothing has come for 0.2 seconds; "
+                b"the ids are those of the first 11 bytes\n"
+            )
             await hang_up(writer)
 
     go(test)
@@ -289,8 +291,11 @@ def test_closing_tells_who_waits_and_finishes_who_has_ended(enc: streamtok.Encod
         assert time.monotonic() - start < 4
         answer = first + await idle_reader.read()
         *ids, last = answer.splitlines()
-        assert [int(one) for one in ids] == enc.stream_encoder().encode(b"hello world, hello")
-        assert last == b"error: the server is shutting down before the text has ended"
+        assert [int(one) for one in ids] == enc.encode("hello world, hello")
+        assert last == (
+            b"error: the server is shutting down before the text has ended; "
+            b"the ids are those of the first 18 bytes"
+        )
         assert ids_of(await busy_answer, "text") == enc.encode(text)
         for writer in (idle, busy):
             await hang_up(writer)
@@ -413,7 +418,9 @@ def test_the_command_on_tcp(enc: streamtok.Encoding, number: signal.Signals) -> 
             client.sendall(b"hello world")
             assert client.recv(4) == (31373).to_bytes(4, "little")
             process.send_signal(number)
-            assert receive(client).startswith(ERROR_MARK + b"the server is shutting down")
+            rest, mark, message = receive(client).partition(ERROR_MARK)
+            assert (ids_of(rest, "u32"), mark) == ([995], ERROR_MARK)
+            assert message.startswith(b"the server is shutting down")
         assert process.wait(20) == 0
         assert process.stderr
         assert process.stderr.read() == b""
