@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .connection import CHUNK_SIZE, Connection
@@ -92,7 +90,6 @@ class Server:
         self._max_lifetime = max_lifetime
         self._connections: set[Connection] = set()
         self._all_gone = asyncio.Event()
-        self._pool = ThreadPoolExecutor(os.cpu_count(), "streamtok")
         self._is_closing = False
         self._server: asyncio.Server | None = None
         self._path: str | None = None
@@ -150,7 +147,6 @@ class Server:
                 for connection in list(self._connections):
                     connection.abort()
                 await self._is_empty_after(_LAST_WORDS)
-        self._pool.shutdown(wait=False)
 
     async def _is_empty_after(self, seconds: float) -> bool:
         if self._connections:
