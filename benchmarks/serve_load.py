@@ -99,36 +99,47 @@ async def drive(
     before = resident(process)
     start = time.perf_counter()
     clients = await asyncio.gather(*(connect(address) for _ in texts))
-    firsts = []
-    for text, (_, writer) in zip(texts, clients, strict=True):
-        firsts.append(text.index(b"\n") + 1)
-        writer.write(text[: firsts[-1]])
-    await asyncio.gather(*(reader.readexactly(4) for reader, _ in clients))
-    connecting = time.perf_counter() - start
-    idle = (resident(process) - before) / len(texts)
-
-    async def talk(i: int) -> None:
-        reader, writer = clients[i]
-        answer = asyncio.ensure_future(reader.read())
-        rng = random.Random(i)
-        at = firsts[i]
-        while at < len(texts[i]):
-            size = rng.choice(SIZES)
-            writer.write(texts[i][at : at + size])
-            at += size
-            await writer.drain()
-            await asyncio.sleep(0)  # the next client's turn
-        writer.write_eof()
-        got = await answer
-        # The first id was read before.
-        if got != expected[i].astype("<u4").tobytes()[4:]:
+    try:
+        for text, (_, writer) in zip(texts, clients, strict=True):
+            writer.write(text[: text.index(b"\n") + 1])
+        firsts = await asyncio.gather(*(reader.readexactly(4) for reader, _ in clients))
+        connecting = time.perf_counter() - start
+        idle = (resident(process) - before) / len(texts)
+        start = time.perf_counter()
+        rests = await asyncio.gather(
+            *(
+                talk(*client, text, i)
+                for i, (client, text) in enumerate(zip(clients, texts, strict=True))
+            )
+        )
+        seconds = time.perf_counter() - start
+    finally:
+        for _, writer in clients:
+            writer.close()
+        for _, writer in clients:
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+    for i, (first, rest) in enumerate(zip(firsts, rests, strict=True)):
+        if first + rest != expected[i].astype("<u4").tobytes():
             raise WrongIds(f"client {i} got other ids than the offline encoding's")
-        writer.close()
-
-    start = time.perf_counter()
-    await asyncio.gather(*(talk(i) for i in range(len(texts))))
-    seconds = time.perf_counter() - start
     return {"connecting": connecting, "seconds": seconds, "idle": idle}
+
+
+async def talk(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text: bytes, seed: int
+) -> bytes:
+    """Send all but the first line in random chunks, half-close, and give all that comes back."""
+    answer = asyncio.ensure_future(reader.read())
+    rng = random.Random(seed)
+    at = text.index(b"\n") + 1
+    while at < len(text):
+        size = rng.choice(SIZES)
+        writer.write(text[at : at + size])
+        at += size
+        await writer.drain()
+        await asyncio.sleep(0)  # the next client's turn
+    writer.write_eof()
+    return await answer
 
 
 async def hold(process: subprocess.Popen[bytes], address: str, count: int) -> float:
@@ -148,6 +159,7 @@ async def hold(process: subprocess.Popen[bytes], address: str, count: int) -> fl
     held = (resident(process) - before) / count
     for _, writer in clients:
         writer.transport.abort()
+    await asyncio.sleep(0)
     return held
 
 
