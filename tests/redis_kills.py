@@ -15,6 +15,7 @@ import itertools
 import os
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -65,7 +66,18 @@ class RedisServer:
     def __init__(self, folder: str):
         self.path = os.path.join(folder, "redis.sock")
         self.url = f"unix://{self.path}"
-        self._options = ["--port", "0", "--unixsocket", self.path, "--dir", folder]
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
+        self._options = [
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--unixsocket",
+            self.path,
+            "--dir",
+            folder,
+        ]
         self._options += ["--save", "", "--appendonly", "yes", "--appendfsync", "everysec"]
         self.start()
 
