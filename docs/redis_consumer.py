@@ -95,10 +95,9 @@ class Consumer:
 
     def finish(self, key: str, delivered: list[bytes]) -> None:
         """Encode up to the last of these entries, and acknowledge them all."""
-        upto = max(delivered, key=number)
-        while self.commit(key, upto):
+        while self.commit(key, delivered[-1]):
             pass
-        # Those that another consumer had encoded, and were delivered to us once more.
+        # Those that were encoded before, and delivered once more: the group may be a new one.
         self.client.xack(key, self.group, *delivered)
 
     def commit(self, key: str, upto: bytes) -> bool:

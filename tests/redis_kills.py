@@ -68,16 +68,8 @@ class RedisServer:
         self.url = f"unix://{self.path}"
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port: int = free.getsockname()[1]
-        self._options = [
-            "--bind",
-            "127.0.0.1",
-            "--port",
-            str(self.port),
-            "--unixsocket",
-            self.path,
-            "--dir",
-            folder,
-        ]
+        self._options = f"--bind 127.0.0.1 --port {self.port} --unixsocket {self.path}".split()
+        self._options += ["--dir", folder]
         self._options += ["--save", "", "--appendonly", "yes", "--appendfsync", "everysec"]
         self.start()
 

@@ -197,6 +197,19 @@ def test_ids_of_ten_are_after_nine(client: redis.Redis) -> None:
     assert example.number(b"9-10") > example.number(b"9-9")
 
 
+def test_a_group_that_begins_again(client: redis.Redis) -> None:
+    """Everything is delivered once more, and acknowledged, and no id comes twice."""
+    entries = some_entries(20)
+    add(client, entries)
+    run_until_done(make_consumer(client, "one"), 20)
+    client.xgroup_destroy(KEY, "ids")
+    again = make_consumer(client, "two")
+    for _ in range(5):
+        again.step(block_ms=10)
+    assert client.xinfo_groups(KEY)[0]["last-delivered-id"] == b"20-1"  # type: ignore[index]
+    check(client, entries)
+
+
 def test_text_that_was_deleted_is_missed(client: redis.Redis) -> None:
     major = int(str(client.info("server")["redis_version"]).split(".")[0])  # type: ignore[index]
     if major < 7:
