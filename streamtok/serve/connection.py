@@ -115,7 +115,7 @@ class Connection(asyncio.BufferedProtocol):
     # Called by the server
 
     def hasten(self) -> None:
-        """The server closes: look at once whether the client is still sending."""
+        """The server closes: look soon, and often, whether the client is still sending."""
         self._set_timer()
 
     def end(self, problem: str, limit: Limit | None = None) -> None:
