@@ -35,3 +35,12 @@ def test_the_client_in_python(tmp_path: Path) -> None:
         assert names["ids_of"](text, path) == streamtok.get_encoding("cl100k_base").encode(text)
         with pytest.raises(ValueError, match="byte 5 is not UTF-8"):
             names["ids_of"](b"hello\xff", path)
+
+
+def test_a_promised_program_that_is_missing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STREAMTOK_NEEDS", "nc no-such-program")
+    with pytest.raises(pytest.fail.Exception, match="no-such-program is not installed"):
+        need("no-such-program")
+    monkeypatch.delenv("STREAMTOK_NEEDS")
+    with pytest.raises(pytest.skip.Exception):
+        need("no-such-program")

@@ -91,4 +91,4 @@ def reserve_descriptors(connections: int | None, default: int) -> int:
             raise OSError(
                 errno.EMFILE, f"the limit of open files cannot be raised to {wanted}: {error}"
             ) from None
-    return wanted - _SPARE_DESCRIPTORS if wanted == hard else connections or default
+    return wanted - _SPARE_DESCRIPTORS
