@@ -80,12 +80,12 @@ class Consumer:
         """Finish entries that were delivered to somebody who never acknowledged them."""
         start = b"0-0"
         while True:
-            start, entries, *deleted = self.client.xautoclaim(
+            start, entries, deleted = self.client.xautoclaim(
                 key, self.group, self.name, self.min_idle_ms, start, self.count
             )
-            if deleted and deleted[0]:  # Redis 7 tells
+            if deleted:
                 last = self.client.hget(f"{{{key}}}:state", "last") or b"0-0"
-                lost = [entry for entry in deleted[0] if number(entry) > number(last)]
+                lost = [entry for entry in deleted if number(entry) > number(last)]
                 if lost:
                     raise LostText(f"{key}: entry {lost[0].decode()} was deleted unencoded")
             if entries:
