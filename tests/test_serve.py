@@ -5,86 +5,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import random
-import re
 import signal
 import socket
 import stat
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import streamtok
-from streamtok.serve import ERROR_MARK, Server, serve
+from streamtok.serve import ERROR_MARK, serve
 
-ROOT = str(Path(streamtok.__file__).parent.parent)
-ENV = {
-    **os.environ,
-    "PYTHONPATH": os.pathsep.join([ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]),
-}
+from .serve_clients import ENV, command, go, hang_up, ids_of, make_text, open_client, receive, talk
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
 
 
 @pytest.fixture(scope="module")
 def enc() -> streamtok.Encoding:
     return streamtok.get_encoding("cl100k_base")
-
-
-def make_text(size: int, seed: int) -> bytes:
-    rng = random.Random(seed)
-    words = ["the", " Quick", " naïve", "日本語", "🙂", " don't", "x" * 30, "12345", "\n\n", "\t"]
-    return "".join(rng.choices(words, k=size)).encode()
-
-
-def ids_of(answer: bytes, format: str) -> list[int]:
-    if format == "text":
-        return [int(line) for line in answer.split()]
-    return [int(one) for one in np.frombuffer(answer, "<u4")]
-
-
-def go(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), 30))
-
-
-async def talk(server: Server, data: bytes, seed: int = 0) -> bytes:
-    """Send the data in random chunks, half-close, and give all that comes back."""
-    reader, writer = await open_client(server)
-    answer = asyncio.ensure_future(reader.read())
-    rng = random.Random(seed)
-    at = 0
-    with contextlib.suppress(ConnectionError):
-        while at < len(data):
-            size = rng.choice([1, 3, 100, 5000, 70_000])
-            writer.write(data[at : at + size])
-            await writer.drain()
-            at += size
-            if rng.random() < 0.2:
-                await asyncio.sleep(0)
-        writer.write_eof()
-    try:
-        return await answer
-    finally:
-        await hang_up(writer)
-
-
-async def open_client(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    address = server.addresses[0]
-    if address.startswith("/"):
-        return await asyncio.open_unix_connection(address)
-    host, _, port = address.rpartition(":")
-    return await asyncio.open_connection(host, int(port))
-
-
-async def hang_up(writer: asyncio.StreamWriter) -> None:
-    writer.close()
-    with contextlib.suppress(ConnectionError):
-        await writer.wait_closed()
 
 
 # Ids
@@ -208,8 +150,10 @@ def test_idle_timeout(enc: streamtok.Encoding) -> None:
         async with await serve(enc, port=0, idle_timeout=0.2) as server:
             reader, writer = await open_client(server)
             writer.write(b"hello world")
-            answer = await reader.read()
-            assert answer.endswith(b"error: nothing has come for 0.2 seconds\n")
+            assert await reader.read() == (
+                b"15339\n1917\nerror: nothing has come for 0.2 seconds; "
+                b"the ids are those of the first 11 bytes\n"
+            )
             await hang_up(writer)
 
     go(test)
@@ -289,8 +233,11 @@ def test_closing_tells_who_waits_and_finishes_who_has_ended(enc: streamtok.Encod
         assert time.monotonic() - start < 4
         answer = first + await idle_reader.read()
         *ids, last = answer.splitlines()
-        assert [int(one) for one in ids] == enc.stream_encoder().encode(b"hello world, hello")
-        assert last == b"error: the server is shutting down before the text has ended"
+        assert [int(one) for one in ids] == enc.encode("hello world, hello")
+        assert last == (
+            b"error: the server is shutting down before the text has ended; "
+            b"the ids are those of the first 18 bytes"
+        )
         assert ids_of(await busy_answer, "text") == enc.encode(text)
         for writer in (idle, busy):
             await hang_up(writer)
@@ -375,32 +322,6 @@ def test_other_files_are_left_alone(enc: streamtok.Encoding, tmp_path: Path) -> 
 # The command
 
 
-@contextlib.contextmanager
-def command(*args: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """`streamtok serve` and the address that it prints."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "streamtok", "serve", *args], stderr=subprocess.PIPE, env=ENV
-    )
-    assert process.stderr
-    try:
-        line = process.stderr.readline().decode()
-        found = re.fullmatch(r"streamtok: listening on (.*)\n", line)
-        assert found, line
-        yield process, found[1]
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        process.stderr.close()
-
-
-def receive(client: socket.socket) -> bytes:
-    data = b""
-    while got := client.recv(1 << 16):
-        data += got
-    return data
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_the_command_on_tcp(enc: streamtok.Encoding, number: signal.Signals) -> None:
     with command("--tcp", "127.0.0.1:0", "-e", "gpt2", "--format", "u32") as (process, address):
@@ -413,7 +334,9 @@ def test_the_command_on_tcp(enc: streamtok.Encoding, number: signal.Signals) -> 
             client.sendall(b"hello world")
             assert client.recv(4) == (31373).to_bytes(4, "little")
             process.send_signal(number)
-            assert receive(client).startswith(ERROR_MARK + b"the server is shutting down")
+            rest, mark, message = receive(client).partition(ERROR_MARK)
+            assert (ids_of(rest, "u32"), mark) == ([995], ERROR_MARK)
+            assert message.startswith(b"the server is shutting down")
         assert process.wait(20) == 0
         assert process.stderr
         assert process.stderr.read() == b""

@@ -1,0 +1,210 @@
+"""Many connections at once to `streamtok serve` on loopback: equal ids, speed, memory.
+
+    python -m benchmarks.serve_load --connections 1000 --markdown
+
+A server is started in a process of its own, on TCP and then on a Unix socket, and all clients
+connect. Each has a text of its own and sends it in chunks of random sizes, the clients taking
+turns, so that every stream is cut at other places and all are open at the same time. All ids
+are compared with the offline encoding of the text; one that is lost, wrong or another client's
+ends the run with an error.
+
+Memory is the resident set of the server: `idle` is what it grew by when all had connected and sent
+one line, `held` when all have sent what the server takes and none reads a single id, both divided
+by the number of connections. What the kernel holds in its socket buffers is not in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+import streamtok
+
+from . import corpus
+
+SIZES = [1, 20, 300, 4000, 20_000, 70_000]
+
+
+class WrongIds(Exception):
+    """A client got other ids than the offline encoding's."""
+
+
+@contextlib.contextmanager
+def server(*options: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A `streamtok serve` that is ready, and its address."""
+    command = [sys.executable, "-m", "streamtok", "serve", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    assert process.stderr
+    try:
+        line = process.stderr.readline().decode()
+        if "listening on " not in line:
+            raise SystemExit(line or "the server did not start")
+        yield process, line.split("listening on ")[1].strip()
+    finally:
+        process.terminate()
+        process.wait()
+        process.stderr.close()
+
+
+def resident(process: subprocess.Popen[bytes], key: str = "VmRSS") -> int:
+    """Bytes of memory of the process; key: VmRSS (now) or VmHWM (the most so far)."""
+    for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+        if line.startswith(key):
+            return int(line.split()[1]) * 1024
+    raise SystemExit("this system does not tell the memory of a process")
+
+
+def raise_descriptor_limit(wanted: int) -> None:
+    """Make room for `wanted` open files. Raises SystemExit if the hard limit is lower."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        raise SystemExit(f"{wanted} open files are needed, and the limit is {hard} (ulimit -Hn)")
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def make_texts(count: int, size: int) -> list[bytes]:
+    """Texts that differ: slices of the five corpora, each with a number in front."""
+    texts = []
+    for i in range(count):
+        data = corpus.load(corpus.NAMES[i % len(corpus.NAMES)])
+        at = random.Random(i).randrange(max(1, len(data) - size))
+        text = data[at : at + size].decode("utf-8", "ignore")
+        texts.append(f"client {i}\n{text}".encode())
+    return texts
+
+
+async def connect(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if address.startswith("/"):
+        return await asyncio.open_unix_connection(address)
+    host, _, port = address.rpartition(":")
+    return await asyncio.open_connection(host, int(port))
+
+
+async def drive(
+    process: subprocess.Popen[bytes], address: str, texts: list[bytes], expected: list[np.ndarray]
+) -> dict[str, float]:
+    """Run all clients at once; seconds and bytes of memory. Raises WrongIds."""
+    before = resident(process)
+    start = time.perf_counter()
+    clients = await asyncio.gather(*(connect(address) for _ in texts))
+    try:
+        for text, (_, writer) in zip(texts, clients, strict=True):
+            writer.write(text[: text.index(b"\n") + 1])
+        firsts = await asyncio.gather(*(reader.readexactly(4) for reader, _ in clients))
+        connecting = time.perf_counter() - start
+        idle = (resident(process) - before) / len(texts)
+        start = time.perf_counter()
+        rests = await asyncio.gather(
+            *(
+                talk(*client, text, i)
+                for i, (client, text) in enumerate(zip(clients, texts, strict=True))
+            )
+        )
+        seconds = time.perf_counter() - start
+    finally:
+        for _, writer in clients:
+            writer.close()
+        for _, writer in clients:
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+    for i, (first, rest) in enumerate(zip(firsts, rests, strict=True)):
+        if first + rest != expected[i].astype("<u4").tobytes():
+            raise WrongIds(f"client {i} got other ids than the offline encoding's")
+    return {"connecting": connecting, "seconds": seconds, "idle": idle}
+
+
+async def talk(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text: bytes, seed: int
+) -> bytes:
+    """Send all but the first line in random chunks, half-close, and give all that comes back."""
+    answer = asyncio.ensure_future(reader.read())
+    rng = random.Random(seed)
+    at = text.index(b"\n") + 1
+    while at < len(text):
+        size = rng.choice(SIZES)
+        writer.write(text[at : at + size])
+        at += size
+        await writer.drain()
+        await asyncio.sleep(0)  # the next client's turn
+    writer.write_eof()
+    return await answer
+
+
+async def hold(process: subprocess.Popen[bytes], address: str, count: int) -> float:
+    """Bytes a connection costs the server when its client sends all it can and never reads."""
+    data = b"1 2 3 4 5 6 7 8 9\n" * 50_000  # about as many ids as bytes
+    before = resident(process)
+    clients = [await connect(address) for _ in range(count)]
+    for _, writer in clients:
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(data)
+    last, still = -1, 0
+    while still < 3:  # until the server takes no more from anyone
+        await asyncio.sleep(0.3)
+        unsent = sum(writer.transport.get_write_buffer_size() for _, writer in clients)
+        still = still + 1 if unsent == last else 0
+        last = unsent
+    held = (resident(process) - before) / count
+    for _, writer in clients:
+        writer.transport.abort()
+    await asyncio.sleep(0)
+    return held
+
+
+def measure(door: list[str], texts: list[bytes], expected: list[np.ndarray]) -> dict[str, float]:
+    limit = str(len(texts) + 8)
+    with server(*door, "--format", "u32", "--max-connections", limit) as (process, address):
+        row = asyncio.run(drive(process, address, texts, expected))
+        row["peak"] = resident(process, "VmHWM")
+    with server(*door, "--format", "u32", "--max-connections", limit) as (process, address):
+        row["held"] = asyncio.run(hold(process, address, len(texts)))
+        row["peak held"] = resident(process, "VmHWM")
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--connections", type=int, default=1000)
+    parser.add_argument("--size", type=int, default=50_000, help="bytes that each client sends")
+    parser.add_argument("--markdown", action="store_true")
+    options = parser.parse_args()
+    raise_descriptor_limit(options.connections + 64)
+    enc = streamtok.get_encoding("cl100k_base")
+    texts = make_texts(options.connections, options.size)
+    expected = [enc.encode_to_numpy(text, disallowed_special=()) for text in texts]
+    total, ids = sum(map(len, texts)), sum(map(len, expected))
+    form = "{:6} {:5} connections in {:.2f} s, {:,} ids equal, {:5.1f} MB/s, idle {:.1f} KiB, held {:.1f} KiB, peak {:.0f} and {:.0f} MiB"  # noqa: E501
+    if options.markdown:
+        print(
+            "| socket | connections | connecting, s | ids, all equal | MB/s "
+            "| idle, KiB each | held, KiB each | peak, MiB | peak held, MiB |"
+        )
+        print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+        form = "| {} | {} | {:.2f} | {:,} | {:.1f} | {:.1f} | {:.1f} | {:.0f} | {:.0f} |"
+    with tempfile.TemporaryDirectory() as folder:
+        doors = {"TCP": ["--tcp", "127.0.0.1:0"], "Unix": ["--unix", f"{folder}/socket"]}
+        for name, door in doors.items():
+            try:
+                row = measure(door, texts, expected)
+            except WrongIds as error:
+                raise SystemExit(f"{name}: {error}") from None
+            fields = [name, len(texts), row["connecting"], ids, total / row["seconds"] / 1e6]
+            fields += [row["idle"] / 1024, row["held"] / 1024]
+            fields += [row["peak"] / 2**20, row["peak held"] / 2**20]
+            print(form.format(*fields), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""`streamtok bench`: naive against incremental streaming, on a file of the user."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from . import options
+from .inputs import input_size
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = options.add_command(
+        subparsers, "bench", run, "compare naive with incremental streaming on your own file"
+    )
+    parser.add_argument("file", metavar="FILE")
+    options.add_encoding(parser)
+    parser.add_argument(
+        "--chunk-sizes", type=options.chunk_sizes_of, default=[256, 4096, 65536], metavar="SIZE,..."
+    )
+    parser.add_argument("--markdown", action="store_true", help="a table for a README")
+
+
+def run(args: argparse.Namespace) -> int:
+    from .. import bench
+
+    options.load_encoding(args)
+    input_size(args.file)
+    return bench.main(args.file, args.encoding, args.chunk_sizes, args.markdown)

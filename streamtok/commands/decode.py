@@ -1,0 +1,57 @@
+"""`streamtok decode`: ids back to bytes."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from .. import sinks
+from . import options
+from .inputs import blocks, input_size
+from .report import Refused, input_name
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = options.add_command(
+        subparsers, "decode", run, "turn ids back into the bytes they stand for"
+    )
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="- : standard input")
+    options.add_encoding(parser)
+    options.add_output(parser)
+    parser.add_argument(
+        "--format",
+        choices=sinks.FORMATS,
+        help="default: what the suffix of the input says, as for encode",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    encoding = options.load_encoding(args)
+    input_size(args.file)
+    try:
+        chosen = sinks.choose_format(args.format, args.file, encoding.max_token_value)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    decoder = encoding.stream_decoder()
+    with sinks.open_output(args.output) as output:
+        rows = sinks.read_ids(blocks(args.file, options.CHUNK_SIZE, args.signals), chosen)
+        while True:
+            try:
+                ids = next(rows, None)
+            except ValueError as error:
+                raise Refused(f"{input_name(args.file)}: {error}") from None
+            if ids is None:
+                return 0
+            try:
+                data = decoder.decode_bytes(ids)
+            except (KeyError, OverflowError) as error:
+                at = getattr(error, "position", None)
+                if at is None:  # no uint32
+                    at = int(np.flatnonzero((ids < 0) | (ids > 0xFFFFFFFF))[0])
+                raise Refused(
+                    f"{input_name(args.file)}: id {ids[at]} is not in {encoding.name} "
+                    f"(after {decoder.tokens_in + at} others)"
+                ) from None
+            output.write(data)

@@ -1,0 +1,167 @@
+"""Arguments that several commands share: their types, their groups, and what they choose."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .. import registry
+from ..chunker import DEFAULT_MAX_PENDING, StreamEncoder
+from ..encoding import Encoding
+from ..errors import StreamtokError
+from .report import Refused
+
+CHUNK_SIZE = 1 << 16  # larger ones are no faster, and a pipe gives no more at once
+_SIZE_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
+
+
+def add_command(
+    subparsers: Any, name: str, function: Callable[[argparse.Namespace], int], text: str
+) -> argparse.ArgumentParser:
+    """ArgumentParser: of the new subcommand; `function` gives its exit code."""
+    made: argparse.ArgumentParser = subparsers.add_parser(
+        name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False
+    )
+    made.set_defaults(command=function)
+    return made
+
+
+# Types
+
+
+def size_of(text: str) -> int:
+    found = re.fullmatch(r"(\d+)\s*(?:([kmg])(?:i?b)?|b)?", text.strip().lower())
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 65536, 64KiB or 1MiB")
+    return int(found[1]) << _SIZE_UNITS[found[2] or ""]
+
+
+def chunk_size_of(text: str) -> int:
+    size = size_of(text)
+    if not 1 <= size <= 1 << 30:
+        raise argparse.ArgumentTypeError(f"a chunk has 1 byte to 1 GiB, not {text}")
+    return size
+
+
+def chunk_sizes_of(text: str) -> list[int]:
+    return [chunk_size_of(part) for part in text.split(",")]
+
+
+def positive_of(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return int(text)
+
+
+def seconds_of(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 <= (value := float(text)) < float("inf"):
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+
+
+def address_of(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+# Groups
+
+
+def add_encoding(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-e", "--encoding", default="cl100k_base", metavar="NAME", help="default: cl100k_base"
+    )
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", default="-", metavar="FILE", help="default and - : standard output"
+    )
+
+
+def add_chunk_size(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--chunk-size",
+        type=chunk_size_of,
+        default=CHUNK_SIZE,
+        metavar="SIZE",
+        help="default: 64KiB",
+    )
+
+
+def add_text_options(
+    parser: argparse.ArgumentParser, max_pending: int = DEFAULT_MAX_PENDING
+) -> None:
+    add_encoding(parser)
+    parser.add_argument(
+        "--allowed-special",
+        default="none",
+        metavar="all|none|NAME,...",
+        help="special tokens whose text becomes their id (default: none)",
+    )
+    parser.add_argument(
+        "--disallowed-special",
+        default="all",
+        metavar="all|none|NAME,...",
+        help="those whose text is an error (default: all that are not allowed)",
+    )
+    parser.add_argument(
+        "--errors",
+        choices=("strict", "replace", "surrogateescape"),
+        default="strict",
+        help="bytes that are not UTF-8: an error, U+FFFD, or kept as they are",
+    )
+    parser.add_argument(
+        "--max-pending",
+        type=size_of,
+        default=max_pending,
+        metavar="SIZE",
+        help=f"bytes that may wait for what comes after (default: {max_pending >> 20}MiB)",
+    )
+
+
+# What they choose
+
+
+def load_encoding(args: argparse.Namespace) -> Encoding:
+    try:
+        return registry.get_encoding(args.encoding)
+    except StreamtokError as error:
+        raise Refused(" ".join(str(error).split())) from None
+    except ValueError as error:
+        raise Refused(str(error)) from None
+
+
+def stream_settings(args: argparse.Namespace, encoding: Encoding) -> dict[str, Any]:
+    return {
+        "allowed_special": _specials(args.allowed_special, encoding),
+        "disallowed_special": _specials(args.disallowed_special, encoding),
+        "errors": args.errors,
+        "max_pending": args.max_pending,
+    }
+
+
+def open_stream(args: argparse.Namespace, encoding: Encoding) -> StreamEncoder:
+    return encoding.stream_encoder(**stream_settings(args, encoding))
+
+
+def _specials(given: str, encoding: Encoding) -> Any:
+    if given == "all":
+        return given
+    if given == "none":
+        return frozenset()
+    names = frozenset(given.split(","))
+    for name in sorted(names - encoding.special_tokens_set):
+        known = sorted(encoding.special_tokens_set)
+        more = f" and {len(known) - 8} more" if len(known) > 8 else ""
+        raise Refused(
+            f"{name!r} is no special token of {encoding.name}: "
+            f"there are {', '.join(known[:8])}{more}"
+        )
+    return names

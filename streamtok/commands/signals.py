@@ -1,0 +1,57 @@
+"""Signals that stop the process only where nothing is half written."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+
+class Signals:
+    """Turns SIGINT, SIGTERM and SIGHUP into `Stopped`, at moments where nothing is half written.
+
+    A second signal is heard at once, for a reader of our output that is stuck. Signals that
+    somebody else handles or ignores (`nohup`) are left alone.
+    """
+
+    class Stopped(BaseException):
+        def __init__(self, number: int):
+            super().__init__(number)
+            self.number = number
+
+    def __init__(self) -> None:
+        self._is_held = False
+        self._waiting: int | None = None
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Signals:
+        if threading.current_thread() is threading.main_thread():
+            for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+                number = getattr(signal, name, None)
+                if number is None:
+                    continue
+                if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                    self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._is_held and self._waiting is None:
+            self._waiting = number
+            return
+        raise self.Stopped(number)
+
+    @contextlib.contextmanager
+    def heard(self) -> Iterator[None]:
+        """Signals stop the process inside this block; from its end on they wait for the next."""
+        self._is_held = False
+        if self._waiting is not None:
+            raise self.Stopped(self._waiting)
+        yield
+        self._is_held = True

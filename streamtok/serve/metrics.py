@@ -1,0 +1,91 @@
+"""The counters of a server as Prometheus metrics, by the official client library."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from .counters import LIMITS
+
+try:
+    from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+    from prometheus_client.registry import Collector
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "metrics need prometheus-client: pip install 'streamtok[metrics]'", name=error.name
+    ) from None
+
+if TYPE_CHECKING:
+    from .counters import Counters
+
+PREFIX = "streamtok_"
+_COUNTERS = [  # name, attribute of Counters, help
+    ("bytes", "bytes", "Bytes of text that were encoded."),
+    ("tokens", "tokens", "Token ids that were given out."),
+    ("connections", "connections", "Connections that were made, refused ones included."),
+    ("connections_refused", "refused", "Connections that got no stream."),
+    ("connections_reset", "resets", "Connections that broke off."),
+    (
+        "special_token_refusals",
+        "special_refusals",
+        "Streams that were ended by a disallowed special token.",
+    ),
+    (
+        "decoding_errors",
+        "decoding_errors",
+        "Streams that were ended by bytes that are not UTF-8.",
+    ),
+]
+
+
+class CountersCollector(Collector):
+    """Reads the counters when it is asked, so that serving pays nothing for being watched."""
+
+    def __init__(self, counters: Counters):
+        self._counters = counters
+
+    def collect(self) -> Iterable[Metric]:
+        counters = self._counters
+        for name, attribute, text in _COUNTERS:
+            yield CounterMetricFamily(PREFIX + name, text, value=getattr(counters, attribute))
+        yield GaugeMetricFamily(
+            PREFIX + "connections_open", "Streams that are open now.", value=counters.open
+        )
+        yield GaugeMetricFamily(
+            PREFIX + "tokens_per_byte",
+            "Tokens for each byte of text since the start, 0 before there was any.",
+            value=counters.tokens / counters.bytes if counters.bytes else 0.0,
+        )
+        limits = CounterMetricFamily(
+            PREFIX + "limits_hit", "Connections that a limit has ended.", labels=["limit"]
+        )
+        for limit in LIMITS:
+            limits.add_metric([limit], counters.limits[limit])
+        yield limits
+
+
+def make_registry(counters: Counters) -> CollectorRegistry:
+    """CollectorRegistry: these counters, and memory, CPU time and descriptors of the process."""
+    registry = CollectorRegistry()
+    registry.register(CountersCollector(counters))
+    ProcessCollector(registry=registry)
+    return registry
+
+
+@contextlib.contextmanager
+def expose(counters: Counters, host: str, port: int) -> Iterator[str]:
+    """Give the URL at which a thread answers Prometheus inside this block.
+
+    port: 0 for any free one. Raises OSError if the address cannot be had.
+    """
+    server, thread = start_http_server(port, host, make_registry(counters))
+    try:
+        name, number = server.server_address[:2]
+        shown = f"[{name!s}]" if ":" in str(name) else str(name)
+        yield f"http://{shown}:{number}/metrics"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,269 @@
+"""`serve` and `Server`: who may connect, and how it all stops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from .connection import CHUNK_SIZE, Connection
+from .counters import Counters
+from .listening import open_unix, remove_unix, reserve_descriptors
+
+if TYPE_CHECKING:
+    from ..chunker import StreamEncoder
+    from ..encoding import AllowedSpecial, DisallowedSpecial, Encoding
+
+    Format: TypeAlias = Literal["text", "u32"]
+
+DEFAULT_PORT = 7654
+DEFAULT_MAX_CONNECTIONS = 1000
+DEFAULT_MAX_PENDING = 1 << 20
+DEFAULT_GRACE = 5.0
+
+_BACKLOG = 1024  # clients that may wait to be accepted; the system may have a lower limit
+_MAX_REFUSING = 64  # clients that are told why they are refused; more are dropped without a word
+_LAST_WORDS = 1.0  # seconds beyond the grace in which messages may still be sent
+
+
+async def serve(
+    encoding: Encoding,
+    *,
+    host: str = "127.0.0.1",
+    port: int = DEFAULT_PORT,
+    path: str | None = None,
+    mode: int = 0o600,
+    format: Format = "text",
+    max_connections: int = DEFAULT_MAX_CONNECTIONS,
+    idle_timeout: float | None = 300.0,
+    max_lifetime: float | None = None,
+    allowed_special: AllowedSpecial = frozenset(),
+    disallowed_special: DisallowedSpecial = "all",
+    errors: str = "strict",
+    max_pending: int = DEFAULT_MAX_PENDING,
+) -> Server:
+    """Server: listening on host and port (0: any free one), or on the Unix socket `path`.
+
+    mode: permissions of the Unix socket; one that a dead server left is replaced. idle_timeout:
+    seconds that a client may neither send nor read; max_lifetime: seconds that a connection may
+    last; 0 or None: for ever. max_pending: bytes that a stream may hold back. Raises OSError if
+    the address cannot be had, UnsupportedPatternError for an encoding that cannot be streamed.
+    """
+
+    def open_stream() -> StreamEncoder:
+        return encoding.stream_encoder(
+            allowed_special=allowed_special,
+            disallowed_special=disallowed_special,
+            errors=errors,
+            max_pending=max_pending,
+        )
+
+    open_stream()  # settings that no connection could use are refused here
+    server = Server(open_stream, format, max_connections, idle_timeout, max_lifetime)
+    if path is None:
+        await server._listen_tcp(host, port)
+    else:
+        await server._listen_unix(path, mode)
+    return server
+
+
+class Server:
+    """Made by `serve`. `async with` closes it. `counters` says what has happened."""
+
+    def __init__(
+        self,
+        open_stream: Callable[[], StreamEncoder],
+        format: Format,
+        max_connections: int,
+        idle_timeout: float | None,
+        max_lifetime: float | None,
+    ):
+        if format not in ("text", "u32"):
+            raise ValueError(f"format is text or u32, not {format!r}")
+        self.counters = Counters()
+        self._open_stream = open_stream
+        self._format = format
+        self._max_connections = max_connections
+        self._idle_timeout = idle_timeout
+        self._max_lifetime = max_lifetime
+        self._connections: set[Connection] = set()
+        self._all_gone = asyncio.Event()
+        self._is_closing = False
+        self._server: asyncio.Server | None = None
+        self._path: str | None = None
+        self._inode: tuple[int, int] | None = None
+        # The selector loops of asyncio ask for the buffer, fill it and hand it over in one go, so
+        # that one serves all connections. Others (Windows, uvloop) may fill it later.
+        loop = asyncio.get_running_loop()
+        is_shared = isinstance(loop, asyncio.SelectorEventLoop)
+        self._buffer = memoryview(bytearray(CHUNK_SIZE)) if is_shared else None
+
+    @property
+    def addresses(self) -> list[str]:
+        """list[str]: HOST:PORT of each socket, or the path."""
+        if self._path is not None:
+            return [self._path]
+        names = [s.getsockname() for s in self._server.sockets] if self._server else []
+        return [f"[{n[0]}]:{n[1]}" if ":" in n[0] else f"{n[0]}:{n[1]}" for n in names]
+
+    @property
+    def port(self) -> int:
+        """int: the TCP port."""
+        if self._server is None or self._path is not None or not self._server.sockets:
+            raise ValueError("the server has no TCP port")
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def __aenter__(self) -> Server:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def serve_forever(self) -> None:
+        """Serve until cancelled."""
+        await asyncio.get_running_loop().create_future()
+
+    async def close(self, grace: float = DEFAULT_GRACE) -> None:
+        """Take no more connections, end those there are, and return when all are closed.
+
+        A stream whose client still sends or reads goes on for at most `grace` seconds; one that
+        waits for its client ends at once. Either gets the ids of all that has come, and an error,
+        since its text may not have ended. Those that do not take their ids are dropped in the end.
+        """
+        self._is_closing = True
+        if self._server is not None:
+            self._server.close()
+        if self._path is not None:
+            remove_unix(self._path, self._inode)
+            self._inode = None
+        for connection in list(self._connections):
+            connection.hasten()
+        if not await self._is_empty_after(grace):
+            for connection in list(self._connections):
+                connection.end(self._closing_text)
+            if not await self._is_empty_after(_LAST_WORDS):
+                for connection in list(self._connections):
+                    connection.abort()
+                await self._is_empty_after(_LAST_WORDS)
+
+    async def _is_empty_after(self, seconds: float) -> bool:
+        if self._connections:
+            self._all_gone.clear()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._all_gone.wait(), seconds)
+        return not self._connections
+
+    # Listening
+
+    async def _listen_tcp(self, host: str, port: int) -> None:
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._connect, host, port, backlog=_BACKLOG)
+
+    async def _listen_unix(self, path: str, mode: int) -> None:
+        sock, self._inode = open_unix(path, mode)
+        self._path = path
+        try:
+            loop = asyncio.get_running_loop()
+            self._server = await loop.create_unix_server(self._connect, sock=sock, backlog=_BACKLOG)
+        except BaseException:
+            sock.close()
+            remove_unix(path, self._inode)
+            raise
+
+    # Called by connections
+
+    def _connect(self) -> Connection:
+        buffer = self._buffer
+        return Connection(self, memoryview(bytearray(CHUNK_SIZE)) if buffer is None else buffer)
+
+    def _admit(self, connection: Connection) -> str | None:
+        """None, or why there is no stream for this connection."""
+        counters = self.counters
+        self._connections.add(connection)
+        counters.connections += 1
+        if self._is_closing:
+            counters.refused += 1
+            return self._closing_text
+        if counters.open >= self._max_connections:
+            counters.refused += 1
+            counters.limits["connections"] += 1
+            return f"there are {self._max_connections} connections already, try later"
+        counters.open += 1
+        return None
+
+    def _forget(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        self.counters.open -= connection.is_stream
+        if not self._connections:
+            self._all_gone.set()
+
+    @property
+    def _is_crowded(self) -> bool:
+        return len(self._connections) - self.counters.open > _MAX_REFUSING
+
+    @property
+    def _closing_text(self) -> str:
+        return "the server is shutting down before the text has ended"
+
+
+def run(
+    encoding: Encoding,
+    *,
+    on_ready: Callable[[str], None] | None = None,
+    max_connections: int | None = None,
+    grace: float = DEFAULT_GRACE,
+    metrics: tuple[str, int] | None = None,
+    **settings: Any,
+) -> int:
+    """int, 0: serve until SIGINT or SIGTERM, then close gracefully; a second one ends the grace.
+
+    on_ready is called with each address; max_connections: None for 1000, or as many as the system
+    allows, whose limit of open files is raised if it can be; grace: seconds, see `Server.close`;
+    metrics: host and port for Prometheus; other settings: as for `serve`, which says what is
+    raised, and besides ModuleNotFoundError if prometheus-client is missing.
+    """
+    settings["max_connections"] = reserve_descriptors(max_connections, DEFAULT_MAX_CONNECTIONS)
+    return asyncio.run(_run(encoding, on_ready, grace, metrics, settings))
+
+
+async def _run(
+    encoding: Encoding,
+    on_ready: Callable[[str], None] | None,
+    grace: float,
+    metrics: tuple[str, int] | None,
+    settings: dict[str, Any],
+) -> int:
+    loop = asyncio.get_running_loop()
+    stop, hurry = asyncio.Event(), asyncio.Event()
+
+    def heard() -> None:
+        (hurry if stop.is_set() else stop).set()
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        # Not on Windows, and not outside the main thread.
+        with contextlib.suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(getattr(signal, name), heard)
+    server = await serve(encoding, **settings)
+    with contextlib.ExitStack() as stack:
+        ready = server.addresses
+        try:
+            if metrics is not None:
+                from .metrics import expose
+
+                url = stack.enter_context(expose(server.counters, *metrics))
+                ready = [*ready, url]
+            for address in ready:
+                if on_ready is not None:
+                    on_ready(address)
+            await stop.wait()
+        finally:
+            closing = asyncio.ensure_future(server.close(grace))
+            hurrying = asyncio.ensure_future(hurry.wait())
+            await asyncio.wait({closing, hurrying}, return_when=asyncio.FIRST_COMPLETED)
+            if not closing.done():
+                await server.close(grace=0.0)
+            await closing
+            hurrying.cancel()
+    return 0
