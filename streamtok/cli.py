@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from .commands import bench, count, decode, encode, list_encodings, serve
-from .commands.report import Refused, complain, describe, forget_stdout, shown
+from .commands.report import Refused, complain, describe, forget_stdout, say, shown
 from .commands.signals import Signals
 from .errors import StreamtokError
 
@@ -41,7 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 128 + getattr(signal, "SIGPIPE", 13)
         except Signals.Stopped as stop:
             output = getattr(args, "output", "-")
-            if output != "-":
+            if hasattr(args, "when_stopped"):
+                say(args.when_stopped)
+            elif output != "-":
                 complain(f"interrupted, {shown(output)} was not written")
             return 128 + stop.number
         except KeyboardInterrupt:

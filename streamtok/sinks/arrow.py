@@ -1,0 +1,158 @@
+"""Parquet and Arrow files of ids, through pyarrow: a row for each document.
+
+Such a file has its directory at the end, so that no process can go on with another one's half. The
+ids and the lengths of the documents go to plain files first, and when all are there, they are
+turned into the table, in blocks. Here: both ways, for `sources/` reads Parquet through the same
+library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import MissingLibraryError
+from .flat import RawSink
+from .outputs import PartFile
+
+if TYPE_CHECKING:
+    from .flat import IdArray
+
+ROW_TOKENS = 1 << 20  # of a longer document, the rest goes to further rows
+_BLOCK_TOKENS = 1 << 20
+_BLOCK_ROWS = 1 << 16
+
+
+def load_pyarrow() -> Any:
+    """The pyarrow module, with memory that goes back at once.
+
+    Raises MissingLibraryError where it is not installed.
+    """
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingLibraryError("Parquet and Arrow", "pyarrow", "arrow") from None
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+    return pyarrow
+
+
+class ArrowSink:
+    """Columns: `document` (int64, its number in the run), `part` (int32), `input_ids` (list of
+    uint32).
+
+    `part` is 0; only of documents over ROW_TOKENS it counts further rows.
+    """
+
+    def __init__(self, files: Sequence[PartFile], chosen: str, state: dict[str, Any], first: int):
+        """first: the number of the first document of this file."""
+        self._pyarrow = load_pyarrow()
+        self._table, self._ids, self._lengths = files
+        self._chosen = chosen
+        self._raw = RawSink(self._ids, 4)
+        self._open: int = state.get("open", 0)
+        self._first: int = state.get("first", first)
+
+    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+        self._raw.write(ids)
+        if len(ends):
+            lengths = np.diff(np.asarray(ends, np.int64), prepend=0)
+            lengths[0] += self._open
+            self._lengths.write(lengths.astype("<i8").tobytes())
+            self._open = len(ids) - int(ends[-1])
+        else:
+            self._open += len(ids)
+
+    def getstate(self) -> dict[str, Any]:
+        return {"open": self._open, "first": self._first}
+
+    def finish(self) -> None:
+        pa = self._pyarrow
+        fields = [("document", pa.int64()), ("part", pa.int32())]
+        schema = pa.schema([*fields, ("input_ids", pa.list_(pa.uint32()))])
+        target = pa.PythonFile(_Writable(self._table), mode="w")
+        if self._chosen == "parquet":
+            from pyarrow.parquet import ParquetWriter
+
+            writer: Any = ParquetWriter(
+                target, schema, compression="zstd", use_dictionary=False, write_statistics=False
+            )
+        else:
+            writer = pa.ipc.new_file(target, schema)
+        with writer:
+            ids = _Reader(self._ids)
+            for documents, parts, lengths in self._groups():
+                offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+                values = ids.take(int(offsets[-1]))
+                columns = [
+                    pa.array(documents),
+                    pa.array(parts),
+                    pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)),
+                ]
+                writer.write_batch(pa.record_batch(columns, schema=schema))
+        target.close()
+
+    def _groups(self) -> Iterator[tuple[IdArray, IdArray, IdArray]]:
+        """(documents, parts, lengths) of rows that fit into memory together."""
+        rows: list[tuple[int, int, int]] = []
+        tokens = 0
+        document = self._first
+        for block in self._lengths.contents():
+            for length in np.frombuffer(block, "<i8").tolist():
+                for part in range(max(1, -(-length // ROW_TOKENS))):
+                    size = min(length - part * ROW_TOKENS, ROW_TOKENS)
+                    if rows and (tokens + size > _BLOCK_TOKENS or len(rows) == _BLOCK_ROWS):
+                        yield _columns(rows)
+                        rows, tokens = [], 0
+                    rows.append((document, part, size))
+                    tokens += size
+                document += 1
+        if rows:
+            yield _columns(rows)
+
+
+def _columns(rows: list[tuple[int, int, int]]) -> tuple[Any, Any, Any]:
+    documents, parts, lengths = zip(*rows, strict=True)
+    return np.array(documents, np.int64), np.array(parts, np.int32), np.array(lengths, np.int64)
+
+
+class _Reader:
+    """The ids of a file, as many at a time as are asked for."""
+
+    def __init__(self, file: PartFile):
+        self._blocks = file.contents()
+        self._rest = b""
+
+    def take(self, count: int) -> IdArray:
+        parts, missing = [self._rest], 4 * count - len(self._rest)
+        while missing > 0:
+            block = next(self._blocks)
+            parts.append(block)
+            missing -= len(block)
+        data = b"".join(parts)
+        self._rest = data[4 * count :]
+        return np.frombuffer(data, "<u4", count)
+
+
+class _Writable:
+    """A PartFile as the file object that pyarrow writes to."""
+
+    closed = False
+
+    def __init__(self, file: PartFile):
+        self._file = file
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data)
+        self._file.write(view)
+        return view.nbytes
+
+    def tell(self) -> int:
+        return self._file.size
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
