@@ -14,7 +14,7 @@ import os
 from typing import Any
 
 from .errors import CheckpointError
-from .sinks.outputs import write_whole
+from .sinks.outputs import remove_left, write_whole
 
 _MAGIC = "streamtok checkpoint 1"
 
@@ -70,6 +70,7 @@ class Checkpoint:
 
     def remove(self) -> None:
         """The run is complete."""
+        remove_left(self.path)
         with contextlib.suppress(FileNotFoundError):
             os.remove(self.path)
 

@@ -79,37 +79,36 @@ class DocumentEncoder:
         self.documents = 0
         self.bytes = 0
 
-    def encode(self, parts: Sequence[Part]) -> tuple[IdArray, list[int]]:
-        """(numpy.uint32 [n], list[int]): ids, and the places in them at which documents end.
+    def encode(self, parts: Sequence[Part]) -> tuple[IdArray, Sequence[int]]:
+        """(numpy.uint32 [n], ends): ids, and the places in them at which documents end.
 
         Raises what StreamEncoder.encode raises; offsets are those in the document.
         """
         found: list[IdArray] = []
-        ends: list[int] = []
-        size = 0
+        last: list[int] = []  # how many of `found` there are at each end
         encode = self._stream.encode_to_numpy
+        is_plain = not (self._has_frame or self._skip_empty)
         for text, is_end in parts:
-            if not self.is_open:
-                if is_end and not text and self._skip_empty:
+            if not (is_plain or self.is_open):
+                if not text and (self._skip_empty or not is_end):
                     continue
-                if not text and not is_end:
-                    continue
-                if self._has_frame:
-                    found.append(self._before)
-                    size += len(self._before)
-            self.is_open = True
-            ids = encode(text, is_end)
-            found.append(ids)
-            size += len(ids)
-            self.bytes += _utf8_length(text)
+                found.append(self._before)
+            found.append(encode(text, is_end))
+            self.bytes += len(text) if type(text) is bytes else _utf8_length(text)
             if is_end:
                 self.is_open = False
                 self.documents += 1
-                if self._has_frame:
+                if not is_plain:
                     found.append(self._after)
-                    size += len(self._after)
-                ends.append(size)
-        return found[0] if len(found) == 1 else _joined(found), ends
+                last.append(len(found))
+            elif text:
+                self.is_open = True
+        if len(found) == 1:
+            return found[0], [len(found[0])] if last else []
+        if not found:
+            return np.empty(0, np.uint32), []
+        places = np.cumsum([len(ids) for ids in found])
+        return np.concatenate(found), places[np.array(last, np.intp) - 1].tolist()
 
     def getstate(self) -> dict[str, Any]:
         """dict: all that is needed to go on, for JSON."""
@@ -119,10 +118,6 @@ class DocumentEncoder:
         """Go on where `getstate` was called. Raises StateError."""
         self._stream.setstate(base64.b64decode(state["stream"]))
         self.is_open = state["open"]
-
-
-def _joined(found: list[IdArray]) -> IdArray:
-    return np.concatenate(found) if found else np.empty(0, np.uint32)
 
 
 def _utf8_length(text: str | bytes) -> int:
@@ -198,12 +193,12 @@ class Run:
         if parts:
             self._sink.write(*self._count(*self._encoder.encode(parts)))
         before, totals = self._before, self.totals
-        totals.inputs = before.inputs + self._feed.done
+        totals.inputs = self._feed.done
         totals.documents = before.documents + self._encoder.documents
         totals.bytes = before.bytes + self._encoder.bytes
         totals.skipped = before.skipped + self._feed.skipped
 
-    def _count(self, ids: IdArray, ends: list[int]) -> tuple[IdArray, list[int]]:
+    def _count(self, ids: IdArray, ends: Sequence[int]) -> tuple[IdArray, Sequence[int]]:
         self.totals.tokens += len(ids)
         return ids, ends
 

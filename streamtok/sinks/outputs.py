@@ -252,9 +252,19 @@ def open_output(path: str) -> Output:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Make or replace a small file at once: its old content or the new one, whatever happens."""
-    with NewFile(path) as file:
+    """Make or replace a small file at once: its old content or the new one, whatever happens.
+
+    A process that dies leaves at most one hidden file, which the next call or `remove_left` takes.
+    """
+    file = PartFile(path, is_resumable=True)
+    try:
         file.write(data)
+        file.sync()
+        file.close()
+        file.publish()
+    except BaseException:
+        file.discard()
+        raise
 
 
 def _random_path(final: str) -> str:

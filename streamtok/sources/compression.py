@@ -29,7 +29,7 @@ _DAMAGE: tuple[type[Exception], ...] = (
     EOFError,
     ValueError,
 )
-_ZSTD_IN = 1 << 11  # a decompressor without a limit for its output is fed this little at a time
+_ZSTD_IN = 1 << 8  # fed to a decompressor without a limit: 4 bytes can become 128 KiB
 
 
 def detect(start: bytes) -> str | None:

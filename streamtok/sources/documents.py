@@ -7,6 +7,7 @@ the position up to which everything has been given out: a new splitter, fed from
 
 from __future__ import annotations
 
+import codecs
 import json
 import zlib
 from typing import Any, TypeAlias
@@ -176,6 +177,8 @@ class JsonLines(Splitter):
 
     def _add(self, parts: list[Part], line: bytes) -> None:
         self.records += 1
+        if self.records == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
         if not line or line.isspace():
             return
         try:
@@ -189,7 +192,7 @@ class JsonLines(Splitter):
 
     def _text_of(self, line: bytes) -> str:
         try:
-            text = line.decode("utf-8-sig" if self.records == 1 else "utf-8")
+            text = line.decode("utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(f"byte {error.start} is not UTF-8") from None
         try:

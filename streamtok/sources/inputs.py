@@ -29,12 +29,13 @@ MakeSplitter = Callable[[str, int, int, int, bool], Splitter]
 
 class Input(Protocol):
     """One input. name: for errors; size: bytes on the disk, if known; read: of those, so far;
-    skipped: broken records so far.
+    is_done: the last group was given out; skipped: broken records so far.
     """
 
     name: str
     size: int | None
     read: int
+    is_done: bool
 
     @property
     def skipped(self) -> int: ...
@@ -56,6 +57,7 @@ class ByteInput:
         self.name = name
         self.size = size
         self.read = 0
+        self.is_done = False
         self._make_splitter = make_splitter
         self._splitter: Splitter | None = None
 
@@ -75,7 +77,9 @@ class ByteInput:
         try:
             for block in blocks:
                 yield splitter.split(block)
-            yield splitter.finish()
+            last = splitter.finish()
+            self.is_done = True
+            yield last
         finally:
             blocks.close()  # type: ignore[attr-defined]  # they are generators
 
@@ -226,6 +230,7 @@ class ParquetInput:
         self.name = name
         self.size = check_file(path)
         self.read = 0
+        self.is_done = False
         self._path = path
         self._column = column
         self._skip_bad = skip_bad
@@ -249,6 +254,7 @@ class ParquetInput:
             for texts in self._texts.texts():
                 self.read = int((self.size or 0) * self._texts.row / max(1, self._texts.rows))
                 yield [(text, True) for text in texts]
+            self.is_done = True
         finally:
             self._texts.close()
 
@@ -270,7 +276,6 @@ class Feed:
         self._at = at
         self._input: Input | None = None
         self._read = self._skipped = 0
-        self.done = 0  # inputs that have ended, in this process
 
     def groups(self, is_open: bool = False) -> Iterator[list[Part]]:
         """Iterator of lists of (text, ends); is_open: the position is inside a document."""
@@ -287,8 +292,7 @@ class Feed:
             self._skipped += one.skipped
             self._input = None
             self._number += 1
-            self.done += 1
-            yield []
+            yield []  # a moment for a checkpoint, for inputs without any group
 
     @property
     def name(self) -> str:
@@ -303,10 +307,16 @@ class Feed:
     def skipped(self) -> int:
         return self._skipped + (self._input.skipped if self._input is not None else 0)
 
+    @property
+    def done(self) -> int:
+        """int: inputs that have ended, those before `first` included."""
+        return self._number + (self._input is not None and self._input.is_done)
+
     def position(self) -> dict[str, Any]:
         """dict: where the next group begins."""
-        at = self._input.position() if self._input is not None else self._at
-        return {"input": self._number, "at": at}
+        if self._input is None or self._input.is_done:
+            return {"input": self.done, "at": self._at}
+        return {"input": self._number, "at": self._input.position()}
 
 
 def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

@@ -6,10 +6,8 @@ For many connections at once there is `streamtok serve`.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import socket
-import stat
 from collections.abc import Callable, Iterator
 
 from .blocks import BLOCK_SIZE, Waiting, read_descriptor
@@ -47,13 +45,21 @@ def connect(
             link = socket.create_connection((address.host, address.port))
         else:
             link = socket.socket(socket.AF_UNIX)
-            link.connect(address.path)
+            try:
+                link.connect(address.path)
+            except BaseException:
+                link.close()
+                raise
     with link:
         yield from read_descriptor(link.fileno(), address.text, size, waiting)
 
 
 class Listener:
-    """A listening socket. A Unix one may be used by its owner only, and is removed at the end."""
+    """A listening socket. A Unix one may be used by its owner only, and is removed at the end.
+
+    Where a file of its name is, it is refused: nobody could tell without connecting whether a
+    process listens there.
+    """
 
     def __init__(self, address: Address, on_ready: Callable[[str], None] | None = None):
         """Raises OSError. on_ready: gets the address, with the port that port 0 became."""
@@ -88,13 +94,6 @@ class Listener:
 
 
 def _bind_path(path: str) -> socket.socket:
-    with contextlib.suppress(FileNotFoundError):
-        if stat.S_ISSOCK(os.stat(path).st_mode):
-            with socket.socket(socket.AF_UNIX) as probe:
-                is_live = probe.connect_ex(path) == 0
-            if is_live:
-                raise OSError(errno.EADDRINUSE, "another process listens there", path)
-            os.unlink(path)  # its process died
     made = socket.socket(socket.AF_UNIX)
     before = os.umask(0o177)
     try:
