@@ -164,16 +164,9 @@ def kill_at_random(
         scenario.prepare(folder)
         while True:
             every = rng.choice(["0", "0", "0.02"])
-            more = [
-                "--resume",
-                "--checkpoint-every",
-                every,
-                "--chunk-size",
-                rng.choice(["1k", "9k"]),
-            ]
-            with spawned(scenario, folder, *more) as process:
+            with spawned(scenario, folder, *RESUME, "--checkpoint-every", every) as process:
                 try:
-                    code = process.wait(rng.uniform(0.1, 2 * seconds))
+                    code = process.wait(rng.uniform(0.2, 0.9) * seconds)
                 except subprocess.TimeoutExpired:
                     process.send_signal(signal.SIGKILL)
                     code = process.wait()
@@ -197,8 +190,11 @@ def compare(found: dict[str, bytes], good: dict[str, bytes], scenario: Scenario)
 _CHANGING = ("write", "fsync", "replace", "ftruncate", "remove")
 
 
-def die_at_step(scenario: Scenario, folder: Path, step: int | None) -> int:
-    """The exit code of a run in a forked child, which dies at its n-th change of files: 137."""
+def die_at_step(scenario: Scenario, folder: Path, step: int | None, resume: bool = True) -> int:
+    """The exit code of a run in a forked child, which dies at its n-th change of files: 137.
+
+    Nothing is synced: it is the process that dies, not the machine.
+    """
     sys.stdout.flush()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: of threads in numpy
@@ -211,7 +207,8 @@ def die_at_step(scenario: Scenario, folder: Path, step: int | None) -> int:
         for fd in (0, 1):
             os.dup2(null, fd)
         _count_changes(step)
-        code = streamtok_main(scenario.command(folder, *RESUME, "--checkpoint-every", "0"))
+        more = [*RESUME, "--checkpoint-every", "0"] if resume else []
+        code = streamtok_main(scenario.command(folder, *more))
     finally:
         os._exit(code)
 
@@ -228,7 +225,7 @@ def _count_changes(last: int | None) -> None:
                         function(args[0], args[1][: len(args[1]) // 2])
                     os._exit(137)
                 left -= 1
-            return function(*args, **settings)
+            return None if name == "fsync" else function(*args, **settings)
 
         return call
 

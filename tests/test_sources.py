@@ -191,7 +191,7 @@ def test_whole_is_one_document_even_when_empty() -> None:
     assert Whole().finish() == [(b"", True)]
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(texts=st.lists(st.text(max_size=20), max_size=8), size=st.integers(1, 200))
 def test_json_lines(texts: list[str], size: int) -> None:
     rows = [json.dumps({"id": 1, "a": {"b": [text]}}) for text in texts]
