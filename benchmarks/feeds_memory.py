@@ -1,8 +1,9 @@
 """Peak memory of every source and sink: `python -m benchmarks.feeds_memory --size 1GB`.
 
 Makes one text and packs it in every way, then runs `streamtok encode` once for each source and once
-for each sink, and prints what the kernel counted as that process's peak (`ru_maxrss`: with the pages
-of libraries, of which pyarrow alone has some 60 MB). `--only` picks rows by a part of their name.
+for each sink, and prints what the kernel counted as that process's peak (`ru_maxrss`), and the most
+that was seen of its private memory (`RssAnon`): the rest are pages of libraries on the disk, which
+all processes share; pyarrow alone has some 40 MB of them. `--only` picks rows by a part of their name.
 
 Everything is made by other processes, for a child's figure begins with the size of its parent.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,8 +28,8 @@ _MAKE = {
     "zst": "import zstandard; copy(zstandard.open(p('zst'), 'wb'))",
     "xz": "copy(lzma.open(p('xz'), 'wb', preset=0))",
     "bz2": "copy(bz2.open(p('bz2'), 'wb', 1))",
-    "jsonl": "rows = ({'text': line} for line in open(p('text'), encoding='utf-8', newline='\\n'))\n"
-    "open(p('jsonl'), 'w').writelines(json.dumps(row) + '\\n' for row in rows)",
+    "jsonl": "lines = open(p('text'), encoding='utf-8', newline='\\n')\n"
+    "open(p('jsonl'), 'w').writelines(json.dumps({'text': line}) + '\\n' for line in lines)",
     "parquet": "import pyarrow as pa, pyarrow.parquet as pq\n"
     "lines = open(p('text'), encoding='utf-8', newline='\\n')\n"
     "schema = pa.schema([('text', pa.string())])\n"
@@ -82,8 +84,8 @@ def make(folder: Path, name: str, size: int) -> None:
         subprocess.run([sys.executable, "-c", code, str(folder), str(size)], check=True)
 
 
-def measure(folder: Path, options: list[str], fed: str = "") -> tuple[float, float]:
-    """(peak MB, seconds) of one run in the folder; fed: how its text comes."""
+def measure(folder: Path, options: list[str], fed: str = "") -> tuple[float, float, float]:
+    """(peak MB, private MB, seconds) of one run in the folder; fed: how its text comes."""
     path = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-m", "streamtok", "encode", "-q", *options]
     source = (folder / "text").open("rb") if fed == "stdin" else subprocess.DEVNULL
@@ -96,20 +98,35 @@ def measure(folder: Path, options: list[str], fed: str = "") -> tuple[float, flo
         code = "import socket, sys, time\ns = socket.socket(socket.AF_UNIX)\n"
         code += "while s.connect_ex('socket'): time.sleep(0.1)\ns.sendfile(open('text', 'rb'))"
         feeder = subprocess.Popen([sys.executable, "-c", code], cwd=folder)
-    if fed == "follow":
-        size = (folder / "text").stat().st_size
-        while position(process.pid, folder / "text") < size:
-            time.sleep(0.2)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGTERM)
-    _, status, usage = os.wait4(process.pid, 0)
+    size = (folder / "text").stat().st_size
+    private, is_ended, status = 0.0, False, 0
+    while True:
+        done, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if done:
+            break
+        private = max(private, anonymous(process.pid))
+        if fed == "follow" and not is_ended and position(process.pid, folder / "text") >= size:
+            time.sleep(1)  # it encodes what it has read last
+            process.send_signal(signal.SIGTERM)
+            is_ended = True
+        time.sleep(0.05)
     seconds = time.perf_counter() - begin
     process.returncode = os.waitstatus_to_exitcode(status)
     if feeder is not None:
         feeder.wait()
     if process.returncode:
         raise SystemExit(f"{' '.join(options)}: exit code {process.returncode}")
-    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6, seconds
+    return usage.ru_maxrss * 1024 / 1e6, private, seconds
+
+
+def anonymous(pid: int) -> float:
+    """MB of memory that is of no file (Linux)."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0.0
+    found = re.search(r"RssAnon:\s+(\d+) kB", status)
+    return int(found[1]) * 1024 / 1e6 if found else 0.0
 
 
 def position(pid: int, path: Path) -> int:
@@ -133,7 +150,7 @@ def main() -> int:
         folder = Path(name)
         make(folder, "text", options.size)
         print(f"{(folder / 'text').stat().st_size:,} bytes of text, cl100k_base\n")
-        print("| source or sink | peak MB | seconds |\n|---|---|---|")
+        print("| source or sink | peak MB | of it private | seconds |\n|---|---|---|---|")
         rows = [(f"from {key}", needs, more, ["-o", "out.bin"])
                 for key, (needs, more) in SOURCES.items()]  # fmt: skip
         rows += [(f"to {key}, a document a line", "text", ["text", "--lines"], more)
@@ -146,8 +163,8 @@ def main() -> int:
             make(folder, needs, options.size)
             fed = {"from standard input": "stdin", "from --listen": "socket"}.get(key, "")
             fed = "follow" if key == "from --follow" else fed
-            peak, seconds = measure(folder, [*more, *out], fed)
-            print(f"| {key} | {peak:.1f} | {seconds:.1f} |", flush=True)
+            peak, private, seconds = measure(folder, [*more, *out], fed)
+            print(f"| {key} | {peak:.1f} | {private:.1f} | {seconds:.1f} |", flush=True)
             for made in folder.glob("out*"):
                 made.unlink()
             if needs != "text":

@@ -9,6 +9,7 @@ output has gone, as for any Unix filter. Here: parsing and exit codes; each comm
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     what a user can cause.
     """
     args = _parser().parse_args(argv)
+    # If pyarrow is needed: the allocator that gives memory back, not the one that keeps it.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with Signals() as signals:
         args.signals = signals
         try:

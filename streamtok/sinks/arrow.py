@@ -21,20 +21,17 @@ if TYPE_CHECKING:
     from .flat import IdArray
 
 ROW_TOKENS = 1 << 20  # of a longer document, the rest goes to further rows
-_BLOCK_TOKENS = 1 << 20
-_BLOCK_ROWS = 1 << 16
+_BLOCK_TOKENS = 1 << 20  # ids and
+_BLOCK_ROWS = 1 << 15  # rows in memory, and in one row group, at most
+_PAGE = 1 << 16
 
 
 def load_pyarrow() -> Any:
-    """The pyarrow module, with memory that goes back at once.
-
-    Raises MissingLibraryError where it is not installed.
-    """
+    """The pyarrow module. Raises MissingLibraryError where it is not installed."""
     try:
         import pyarrow
     except ImportError:
         raise MissingLibraryError("Parquet and Arrow", "pyarrow", "arrow") from None
-    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     return pyarrow
 
 
@@ -76,7 +73,12 @@ class ArrowSink:
             from pyarrow.parquet import ParquetWriter
 
             writer: Any = ParquetWriter(
-                target, schema, compression="zstd", use_dictionary=False, write_statistics=False
+                target,
+                schema,
+                compression="zstd",
+                use_dictionary=False,
+                write_statistics=False,
+                data_page_size=_PAGE,
             )
         else:
             writer = pa.ipc.new_file(target, schema)
@@ -84,37 +86,29 @@ class ArrowSink:
             ids = _Reader(self._ids)
             for documents, parts, lengths in self._groups():
                 offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-                values = ids.take(int(offsets[-1]))
-                columns = [
-                    pa.array(documents),
-                    pa.array(parts),
-                    pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)),
-                ]
-                writer.write_batch(pa.record_batch(columns, schema=schema))
+                values = pa.array(ids.take(int(offsets[-1])))
+                rows = pa.ListArray.from_arrays(pa.array(offsets), values)
+                columns = [pa.array(documents), pa.array(parts), rows]
+                # Not write_batch: that holds a row group of many of them in memory.
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema))
         target.close()
 
-    def _groups(self) -> Iterator[tuple[IdArray, IdArray, IdArray]]:
+    def _groups(self) -> Iterator[tuple[Any, Any, Any]]:
         """(documents, parts, lengths) of rows that fit into memory together."""
-        rows: list[tuple[int, int, int]] = []
-        tokens = 0
         document = self._first
-        for block in self._lengths.contents():
-            for length in np.frombuffer(block, "<i8").tolist():
-                for part in range(max(1, -(-length // ROW_TOKENS))):
-                    size = min(length - part * ROW_TOKENS, ROW_TOKENS)
-                    if rows and (tokens + size > _BLOCK_TOKENS or len(rows) == _BLOCK_ROWS):
-                        yield _columns(rows)
-                        rows, tokens = [], 0
-                    rows.append((document, part, size))
-                    tokens += size
-                document += 1
-        if rows:
-            yield _columns(rows)
-
-
-def _columns(rows: list[tuple[int, int, int]]) -> tuple[Any, Any, Any]:
-    documents, parts, lengths = zip(*rows, strict=True)
-    return np.array(documents, np.int64), np.array(parts, np.int32), np.array(lengths, np.int64)
+        for block in self._lengths.contents(8 * _BLOCK_ROWS):
+            whole = np.frombuffer(block, "<i8")
+            rows = np.maximum(1, -(-whole // ROW_TOKENS))
+            documents = np.repeat(np.arange(document, document + len(whole)), rows)
+            parts = np.arange(len(documents)) - np.repeat(np.cumsum(rows) - rows, rows)
+            lengths = np.minimum(whole[documents - document] - parts * ROW_TOKENS, ROW_TOKENS)
+            document += len(whole)
+            start = 0
+            while start < len(lengths):
+                sizes = np.cumsum(lengths[start:])
+                stop = start + max(1, int(np.searchsorted(sizes, _BLOCK_TOKENS, "right")))
+                yield documents[start:stop], parts[start:stop].astype(np.int32), lengths[start:stop]
+                start = stop
 
 
 class _Reader:
