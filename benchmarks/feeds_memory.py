@@ -3,7 +3,7 @@
 Makes one text and packs it in every way, then runs `streamtok encode` once for each source and once
 for each sink, and prints what the kernel counted as that process's peak (`ru_maxrss`), and the most
 that was seen of its private memory (`RssAnon`): the rest are pages of libraries on the disk, which
-all processes share; pyarrow alone has some 40 MB of them. `--only` picks rows by a part of their name.
+all processes share; pyarrow has some 40 MB of them. `--only` picks rows by a part of their name.
 
 Everything is made by other processes, for a child's figure begins with the size of its parent.
 """

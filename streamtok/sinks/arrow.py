@@ -20,8 +20,8 @@ from .outputs import PartFile
 if TYPE_CHECKING:
     from .flat import IdArray
 
-ROW_TOKENS = 1 << 20  # of a longer document, the rest goes to further rows
-_BLOCK_TOKENS = 1 << 20  # ids and
+ROW_TOKENS = 1 << 18  # of a longer document, the rest goes to further rows
+_BLOCK_TOKENS = 1 << 18  # ids and
 _BLOCK_ROWS = 1 << 15  # rows in memory, and in one row group, at most
 _PAGE = 1 << 16
 
