@@ -129,7 +129,8 @@ def _utf8_length(text: str | bytes) -> int:
 class Run:
     """One run of the pipeline, from where it stands.
 
-    With a checkpoint the sink must be a FileSink. `totals` moves as the run does.
+    With a checkpoint the sink must be a FileSink. `totals` moves as the run does; `has_begun` says
+    whether this process has written anything.
     """
 
     def __init__(
@@ -153,6 +154,7 @@ class Run:
         self._saved = time.monotonic()
         self._before = totals or Totals()
         self.totals = Totals(**asdict(self._before))
+        self.has_begun = False
 
     @property
     def input_name(self) -> str:
@@ -167,19 +169,17 @@ class Run:
         """Run to the end of the inputs; then all files are published.
 
         advance: called with the bytes read from the disk and the totals. stopped: an exception
-        that is an end of the inputs, such as that of a signal.
+        that is raised where the inputs wait, and is an end of them, such as that of a signal.
         """
-        is_open = self._encoder.is_open
-        groups = self._feed.groups(is_open)
+        groups = self._feed.groups(self._encoder.is_open)
         try:
             for parts in groups:
                 self._write(parts)
+                self.has_begun = True
                 advance(self._feed.read, self.totals)
                 self._step()
         except stopped:
-            if self._encoder.is_open:
-                self._write([(b"", True)])
-            self.totals.inputs += 1
+            self._write(self._feed.stop())
         finally:
             groups.close()  # type: ignore[attr-defined]
         self._sink.finish()
@@ -190,17 +190,15 @@ class Run:
             self._checkpoint.remove()
 
     def _write(self, parts: Sequence[Part]) -> None:
-        if parts:
-            self._sink.write(*self._count(*self._encoder.encode(parts)))
         before, totals = self._before, self.totals
+        if parts:
+            ids, ends = self._encoder.encode(parts)
+            self._sink.write(ids, ends)
+            totals.tokens += len(ids)
         totals.inputs = self._feed.done
         totals.documents = before.documents + self._encoder.documents
         totals.bytes = before.bytes + self._encoder.bytes
         totals.skipped = before.skipped + self._feed.skipped
-
-    def _count(self, ids: IdArray, ends: Sequence[int]) -> tuple[IdArray, Sequence[int]]:
-        self.totals.tokens += len(ids)
-        return ids, ends
 
     def _step(self) -> None:
         """Between two groups: publish what is complete, and save if it is time."""
@@ -212,7 +210,10 @@ class Run:
             self._files.publish()
 
     def save(self, is_done: bool = False) -> None:
-        """Make a checkpoint of this moment, between two groups. Costs some fsyncs."""
+        """Make a checkpoint of this moment, between two groups. Costs some fsyncs.
+
+        Raises OSError; the checkpoint before it is there then.
+        """
         if self._checkpoint is None:
             return
         assert self._files is not None

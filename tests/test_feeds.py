@@ -193,6 +193,29 @@ def test_followed_lines_come_as_they_are_written(tmp_path: Path) -> None:
         assert live.process.wait(20) == 0
 
 
+@POSIX
+@pytest.mark.parametrize(
+    ("args", "data", "expected"),
+    [
+        (["--delimiter", r"\n--\n"], b"one\n--\ntwo\n-", ["one", "two\n-"]),
+        (["--jsonl", "t"], b'{"t": "one"}\n{"t": "tw', ["one"]),
+        (["--lines"], b"one\n", ["one"]),
+        ([], b"", []),
+    ],
+)
+def test_what_a_signal_leaves_of_the_last_document(
+    tmp_path: Path, args: list[str], data: bytes, expected: list[str]
+) -> None:
+    log, out = tmp_path / "app.log", tmp_path / "out.jsonl"
+    log.write_bytes(data)
+    with Live(wrapped(FOREGROUND, "encode", "--follow", str(log), *args, "-o", str(out))) as live:
+        time.sleep(1.5)
+        live.process.send_signal(signal.SIGTERM)
+        assert live.process.wait(20) == 0
+    rows = [json.loads(line)["input_ids"] for line in out.read_text().splitlines()]
+    assert rows == CL100K.encode_batch(expected)
+
+
 def send(address: Any, data: bytes) -> None:
     with socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET) as link:
         link.connect(address)

@@ -136,12 +136,13 @@ def _go(
     # A followed file and --connections 0 have no other end than a signal. With --resume it is no
     # end either: the next process goes on.
     is_endless = args.follow or (args.listen is not None and not args.connections)
-    ends = Signals.Stopped if is_endless and not args.resume else ()
+    ends = Signals.Paused if is_endless and not args.resume else ()
     try:
         pipeline.go(progress.advance, ends)
-    except Signals.Stopped:
+    except Signals.Paused:
         if args.resume:
-            pipeline.save()
+            if pipeline.has_begun:
+                pipeline.save()
             args.when_stopped = f"stopped; the same command goes on with {args.output}"
         raise
     except (UnicodeDecodeError, RuntimeError, ValueError) as error:

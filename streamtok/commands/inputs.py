@@ -114,7 +114,13 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
     if args.parquet is not None:
         if path == "-":
             raise Refused("Parquet has its directory at its end: it must be a file")
-        return ParquetInput(path, name, args.parquet, args.skip_bad_lines)
+        return ParquetInput(
+            path,
+            name,
+            args.parquet,
+            skip_bad=args.skip_bad_lines,
+            waiting=args.signals.heard,
+        )
     return FileInput(
         path,
         name,

@@ -44,6 +44,10 @@ class Splitter:
         """list of (text, ends): what the end of the input completes."""
         raise NotImplementedError
 
+    def stop(self) -> list[Part]:
+        """list of (text, ends): `finish`, where not the input ends but the reading."""
+        return self.finish()
+
 
 class Whole(Splitter):
     """One document."""
@@ -174,6 +178,9 @@ class JsonLines(Splitter):
             self._add(parts, data)
         self._consume(data)
         return parts
+
+    def stop(self) -> list[Part]:
+        return []  # half a line is no JSON
 
     def _add(self, parts: list[Part], line: bytes) -> None:
         self.records += 1

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..errors import CheckpointError
 from .blocks import BLOCK_SIZE, Waiting, read_once
+from .compression import detect
 
 _HEAD = 256  # bytes that tell a file from another one with the same inode
 
@@ -40,6 +41,7 @@ class Follower:
         self._offset = 0  # in the open file
         self._read = 0  # bytes of the stream
         self._segments: list[dict[str, Any]] = []  # of files, in order: where each began
+        self._saved: dict[str, Any] | None = None  # the position to go on from
 
     def blocks(self, position: dict[str, Any] | None = None) -> Iterator[bytes]:
         """Iterator[bytes]: what comes, for ever; from a saved position on if there is one.
@@ -47,6 +49,7 @@ class Follower:
         Raises OSError if the file cannot be read (none of this name is waited for) and
         CheckpointError if the file of the position is gone.
         """
+        self._saved = position
         try:
             if position is not None:
                 yield from self._catch_up(position)
@@ -67,7 +70,7 @@ class Follower:
         while len(self._segments) > 1 and self._segments[1]["start"] <= at:
             del self._segments[0]
         if not self._segments:
-            return {"at": at, "file": None}
+            return self._saved or {"at": at, "file": None}
         one = self._segments[0]
         offset = one["offset"] + at - one["start"]
         return {"at": at, "file": [one["device"], one["inode"]], "offset": offset, **one["head"]}
@@ -159,6 +162,10 @@ class Follower:
                     )
             if path == self.path:
                 return
+            if not is_saved and detect(os.pread(self._fd, 10, 0)) is not None:
+                raise CheckpointError(
+                    f"{path} was rotated and compressed since the checkpoint: unpack it first"
+                )
             while block := read_once(self._fd, path, self._size, self._waiting):
                 yield self._took(block)
             self._close()

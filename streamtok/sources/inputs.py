@@ -48,6 +48,9 @@ class Input(Protocol):
     def position(self) -> dict[str, Any]:
         """dict: where the next group begins, for JSON."""
 
+    def stop(self) -> list[Part]:
+        """list of (text, ends): what is left if nothing more is read."""
+
 
 class ByteInput:
     """What the inputs that are bytes have in common."""
@@ -81,6 +84,12 @@ class ByteInput:
             yield last
         finally:
             blocks.close()  # type: ignore[attr-defined]  # they are generators
+
+    def stop(self) -> list[Part]:
+        if self._splitter is None or not self.read:
+            return []
+        self.is_done = True
+        return self._splitter.stop()
 
     @property
     def skipped(self) -> int:
@@ -222,7 +231,15 @@ class SocketInput(ByteInput):
 class ParquetInput:
     """The rows of a Parquet file."""
 
-    def __init__(self, path: str, name: str, column: str, skip_bad: bool = False):
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        column: str,
+        *,
+        skip_bad: bool = False,
+        waiting: Waiting = contextlib.nullcontext,
+    ):
         """Raises OSError, DocumentError and MissingLibraryError, before anything is read."""
         self.name = name
         self.size = check_file(path)
@@ -231,6 +248,7 @@ class ParquetInput:
         self._path = path
         self._column = column
         self._skip_bad = skip_bad
+        self._waiting = waiting
         self._texts = self._open(0)
         self._texts.close()
 
@@ -248,7 +266,7 @@ class ParquetInput:
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
         self._texts = self._open(position["at"] if position else 0)
         try:
-            for texts in self._texts.texts():
+            for texts in self._texts.texts(self._waiting):
                 self.read = int((self.size or 0) * self._texts.row / max(1, self._texts.rows))
                 yield [(text, True) for text in texts]
             self.is_done = True
@@ -257,6 +275,9 @@ class ParquetInput:
 
     def position(self) -> dict[str, Any]:
         return {"at": self._texts.row}
+
+    def stop(self) -> list[Part]:
+        return []
 
 
 class Feed:
@@ -303,6 +324,10 @@ class Feed:
     @property
     def skipped(self) -> int:
         return self._skipped + (self._input.skipped if self._input is not None else 0)
+
+    def stop(self) -> list[Part]:
+        """list of (text, ends): what is left of this input if nothing more is read."""
+        return self._input.stop() if self._input is not None else []
 
     @property
     def done(self) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
 from ..errors import DocumentError
 from ..sinks.arrow import load_pyarrow
+from .blocks import Waiting
 
 _ROWS = 64  # that are in memory at a time; one may be a book
 
@@ -50,7 +52,7 @@ class ParquetTexts:
         schema = self._file.schema
         return [schema.column(i) for i in range(len(schema))]
 
-    def texts(self) -> Iterator[list[str | bytes]]:
+    def texts(self, waiting: Waiting = contextlib.nullcontext) -> Iterator[list[str | bytes]]:
         """Iterator: texts of some rows; `row` and `skipped` are those after them."""
         metadata = self._file.metadata
         group, first = 0, 0
@@ -66,7 +68,11 @@ class ParquetTexts:
             columns=[self._column],
             use_threads=False,
         )
-        for batch in batches:
+        while True:
+            with waiting():
+                batch = next(batches, None)
+            if batch is None:
+                return
             if skip >= batch.num_rows:
                 skip -= batch.num_rows
                 continue
