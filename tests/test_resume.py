@@ -67,9 +67,8 @@ def test_death_in_the_middle_of_a_system_call(
 def test_kill_9_of_a_real_process(name: str) -> None:
     """Standard input comes slowly, and again from its beginning after each kill."""
     scenario = next(one for one in crash.scenarios(9_000) if one.name == name)
-    files, seconds = crash.expected(scenario)
-    rng = random.Random(1)
-    assert crash.kill_at_random(scenario, rng, files, seconds) > 0
+    good = crash.expected(scenario)
+    assert crash.kill_at_random(scenario, random.Random(1), good) > 0
 
 
 @pytest.fixture
