@@ -3,6 +3,11 @@
 from .chunker import StreamDecoder, StreamEncoder
 from .encoding import Encoding
 from .errors import (
+    ArchiveError,
+    CheckpointError,
+    DocumentError,
+    FormatLimitError,
+    MissingLibraryError,
     PatternError,
     PendingLimitExceeded,
     StateError,
@@ -24,7 +29,12 @@ from .vocabulary import Vocabulary
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArchiveError",
+    "CheckpointError",
+    "DocumentError",
     "Encoding",
+    "FormatLimitError",
+    "MissingLibraryError",
     "Pattern",
     "PatternError",
     "PendingLimitExceeded",

@@ -9,13 +9,14 @@ output has gone, as for any Unix filter. Here: parsing and exit codes; each comm
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from .commands import bench, count, decode, encode, list_encodings, serve
-from .commands.report import Refused, complain, describe, forget_stdout, shown
+from .commands.report import Refused, complain, describe, forget_stdout, say, shown
 from .commands.signals import Signals
 from .errors import StreamtokError
 
@@ -29,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     what a user can cause.
     """
     args = _parser().parse_args(argv)
+    # If pyarrow is needed: the allocator that gives memory back, not the one that keeps it.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with Signals() as signals:
         args.signals = signals
         try:
@@ -41,7 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 128 + getattr(signal, "SIGPIPE", 13)
         except Signals.Stopped as stop:
             output = getattr(args, "output", "-")
-            if output != "-":
+            if hasattr(args, "when_stopped"):
+                say(args.when_stopped)
+            elif output != "-":
                 complain(f"interrupted, {shown(output)} was not written")
             return 128 + stop.number
         except KeyboardInterrupt:

@@ -31,6 +31,7 @@ from ._core.text import check_policy
 from ._core.vocab import TokenTable
 from .batch import encode_batch, map_in_threads
 from .chunker import StreamDecoder, StreamEncoder
+from .chunks import SupportsRead, aread_chunks, read_chunks
 from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
 from .rules import NO_RULES, TextRules
@@ -277,24 +278,29 @@ class Encoding:
         """StreamDecoder: takes ids as they come, gives the text that `decode` gives for all."""
         return StreamDecoder(self, errors=errors, skip_special_tokens=skip_special_tokens)
 
-    def iterencode(self, chunks: Iterable[Text], **settings: Any) -> Iterator[list[int]]:
+    def iterencode(
+        self, chunks: Iterable[Text] | SupportsRead, **settings: Any
+    ) -> Iterator[list[int]]:
         """Iterator[list[int]]: the ids that each chunk makes certain, then those of the end.
 
-        settings: as for `stream_encoder`. Empty lists are left out.
+        chunks: an iterable of text, or a file object, which is read in chunks of 64 KiB. settings:
+        as for `stream_encoder`. Empty lists are left out.
         """
         stream = self.stream_encoder(**settings)
-        for chunk in chunks:
+        for chunk in read_chunks(chunks):
             if ids := stream.encode(chunk):
                 yield ids
         if ids := stream.flush():
             yield ids
 
     async def aiterencode(
-        self, chunks: AsyncIterable[Text], **settings: Any
+        self, chunks: AsyncIterable[Text] | Iterable[Text] | SupportsRead, **settings: Any
     ) -> AsyncIterator[list[int]]:
-        """`iterencode` of chunks that come from an asynchronous iterable."""
+        """`iterencode` of chunks that come from an asynchronous iterable, an `asyncio.StreamReader`
+        (or what else has a coroutine `read`), or from anything that `iterencode` takes.
+        """
         stream = self.stream_encoder(**settings)
-        async for chunk in chunks:
+        async for chunk in aread_chunks(chunks):
             if ids := stream.encode(chunk):
                 yield ids
         if ids := stream.flush():

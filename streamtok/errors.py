@@ -10,6 +10,11 @@ in tiktoken and in `codecs`.
 from __future__ import annotations
 
 __all__ = [
+    "ArchiveError",
+    "CheckpointError",
+    "DocumentError",
+    "FormatLimitError",
+    "MissingLibraryError",
     "PatternError",
     "PendingLimitExceeded",
     "StateError",
@@ -70,3 +75,28 @@ class StreamInUseError(StreamtokError, RuntimeError):
 
 class StateError(StreamtokError, ValueError):
     """A saved state does not fit the stream that is to take it."""
+
+
+class CheckpointError(StreamtokError, ValueError):
+    """A run cannot go on where its checkpoint says: something is damaged, gone or has changed."""
+
+
+class MissingLibraryError(StreamtokError, ImportError):
+    """An optional library is not installed. `extra` is the extra of streamtok that brings it."""
+
+    def __init__(self, purpose: str, library: str = "", extra: str = "") -> None:
+        text = f'{purpose} need {library}: pip install "streamtok[{extra}]"' if extra else purpose
+        super().__init__(text)
+        self.extra = extra
+
+
+class ArchiveError(StreamtokError, ValueError):
+    """A compressed input is damaged or ends too early."""
+
+
+class DocumentError(StreamtokError, ValueError):
+    """A record that should hold a text is broken or holds none."""
+
+
+class FormatLimitError(StreamtokError, ValueError):
+    """A file format cannot hold as much as it should."""

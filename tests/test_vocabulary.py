@@ -414,6 +414,11 @@ def test_pack_script_refuses_other_tables(monkeypatch: pytest.MonkeyPatch) -> No
         errors.PendingLimitExceeded("text", offset=10, pending=20, limit=15),
         errors.StreamInUseError("text"),
         errors.StateError("text"),
+        errors.CheckpointError("text"),
+        errors.ArchiveError("text"),
+        errors.DocumentError("text"),
+        errors.FormatLimitError("text"),
+        errors.MissingLibraryError("text"),
     ],
 )
 def test_errors_can_be_pickled(error: errors.StreamtokError) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from ..sources import check_file
 from . import options
-from .inputs import input_size
 
 
 def add_parser(subparsers: Any) -> None:
@@ -25,5 +25,5 @@ def run(args: argparse.Namespace) -> int:
     from .. import bench
 
     options.load_encoding(args)
-    input_size(args.file)
+    check_file(args.file)
     return bench.main(args.file, args.encoding, args.chunk_sizes, args.markdown)

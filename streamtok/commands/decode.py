@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .. import sinks
+from ..sources.blocks import STDIN, check_file, read_descriptor
 from . import options
-from .inputs import blocks, input_size
 from .report import Refused, input_name
 
 
@@ -29,14 +31,15 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     encoding = options.load_encoding(args)
-    input_size(args.file)
+    if args.file != "-":
+        check_file(args.file)
     try:
         chosen = sinks.choose_format(args.format, args.file, encoding.max_token_value)
     except ValueError as error:
         raise Refused(str(error)) from None
     decoder = encoding.stream_decoder()
     with sinks.open_output(args.output) as output:
-        rows = sinks.read_ids(blocks(args.file, options.CHUNK_SIZE, args.signals), chosen)
+        rows = sinks.read_ids(_blocks(args), chosen)
         while True:
             try:
                 ids = next(rows, None)
@@ -55,3 +58,14 @@ def run(args: argparse.Namespace) -> int:
                     f"(after {decoder.tokens_in + at} others)"
                 ) from None
             output.write(data)
+
+
+def _blocks(args: argparse.Namespace) -> Iterator[bytes]:
+    name, heard = input_name(args.file), args.signals.heard
+    if args.file == "-":
+        yield from read_descriptor(STDIN, name, options.CHUNK_SIZE, heard)
+        return
+    with contextlib.ExitStack() as stack:
+        with heard():  # a FIFO opens when its writer comes
+            file = stack.enter_context(open(args.file, "rb", buffering=0))
+        yield from read_descriptor(file.fileno(), name, options.CHUNK_SIZE, heard)

@@ -1,79 +1,241 @@
-"""Bytes of files and of standard input, and their ids."""
+"""The inputs of `encode` and `count`: options, what these open, and what can go wrong there."""
 
 from __future__ import annotations
 
 import argparse
-import errno
-import os
-import select
+import glob
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..chunker import StreamEncoder
+from ..encoding import Encoding
 from ..errors import PendingLimitExceeded, StreamtokError
-from .report import Refused, input_name
-from .signals import Signals
+from ..pipeline import DocumentEncoder
+from ..sources import (
+    Address,
+    Delimited,
+    FileInput,
+    Follower,
+    FollowInput,
+    Input,
+    JsonLines,
+    Listener,
+    ParquetInput,
+    SocketInput,
+    Splitter,
+    Whole,
+    unescape,
+)
+from . import options
+from .report import Refused, input_name, say
 
-if TYPE_CHECKING:
-    from ..sinks import IdArray
 
-STDIN = 0
+def add_source_options(parser: argparse.ArgumentParser) -> None:
+    """Add FILE, and what the files are and how they fall into documents."""
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="- or none: standard input; gzip, zstd, xz and bzip2 are unpacked",
+    )
+    group = parser.add_argument_group("inputs and documents (default: each input is one)")
+    group.add_argument(
+        "--glob",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="further files, in the order of their names; ** is any folder",
+    )
+    kind = group.add_mutually_exclusive_group()
+    kind.add_argument("--lines", action="store_true", help="each line is a document")
+    kind.add_argument(
+        "--delimiter",
+        type=_delimiter,
+        metavar="TEXT",
+        help=r"documents are between these; \n \r \t \0 \\ \xHH",
+    )
+    kind.add_argument(
+        "--jsonl", metavar="FIELD", help="each line is JSON; FIELD has the text, as in a.b or a.0.b"
+    )
+    kind.add_argument("--parquet", metavar="COLUMN", help="each row of this column is a document")
+    group.add_argument(
+        "--skip-bad-lines",
+        action="store_true",
+        help="count lines and rows without a text instead of refusing them",
+    )
+    group.add_argument(
+        "--skip-empty", action="store_true", help="documents without text are left out"
+    )
+    group.add_argument(
+        "--no-unpack", action="store_true", help="compressed files are taken as they are"
+    )
 
 
-def input_size(name: str) -> int | None:
-    """Bytes in a regular file, None for what has no size. Raises OSError if it cannot be read."""
-    if name == "-":
+def add_live_options(parser: argparse.ArgumentParser) -> None:
+    """Add the inputs that may never end."""
+    group = parser.add_argument_group("live inputs").add_mutually_exclusive_group()
+    group.add_argument(
+        "--follow",
+        action="store_true",
+        help="read on as FILE grows, is rotated or cut, until a signal",
+    )
+    group.add_argument(
+        "--listen", type=_address, metavar="ADDRESS", help="HOST:PORT, or a path: a Unix socket"
+    )
+    group.add_argument("--connect", type=_address, metavar="ADDRESS", help="likewise")
+    parser.add_argument(
+        "--connections",
+        type=options.natural_of,
+        default=1,
+        metavar="N",
+        help="of --listen, one after the other; 0: until a signal (default: 1)",
+    )
+
+
+def open_inputs(args: argparse.Namespace) -> list[Input]:
+    """list[Input]: the files of the command. Raises Refused, OSError and StreamtokError."""
+    return [open_input(args, path) for path in input_paths(args)]
+
+
+def input_paths(args: argparse.Namespace) -> list[str]:
+    """list[str]: the files of the command, "-" for standard input. Raises Refused."""
+    names = list(args.files)
+    for pattern in args.glob:
+        found = sorted(glob.glob(pattern, recursive=True))
+        if not found:
+            raise Refused(f"no file is named like {pattern!r}")
+        names += found
+    return names or ["-"]
+
+
+def open_input(args: argparse.Namespace, path: str) -> Input:
+    """Input: of one file. Raises as `open_inputs`."""
+    name = input_name(path)
+    if args.parquet is not None:
+        if path == "-":
+            raise Refused("Parquet has its directory at its end: it must be a file")
+        return ParquetInput(
+            path,
+            name,
+            args.parquet,
+            skip_bad=args.skip_bad_lines,
+            waiting=args.signals.heard,
+        )
+    return FileInput(
+        path,
+        name,
+        _splitter_maker(args),
+        is_packed=not args.no_unpack,
+        block_size=args.chunk_size,
+        waiting=args.signals.heard,
+    )
+
+
+def open_followed(args: argparse.Namespace) -> Input:
+    """Input: the one file of --follow."""
+    if len(args.files) != 1 or args.files[0] == "-" or args.glob or args.parquet is not None:
+        raise Refused("--follow is for one file of text")
+    path = args.files[0]
+    follower = Follower(path, size=args.chunk_size, waiting=args.signals.heard)
+    return FollowInput(path, input_name(path), _splitter_maker(args), follower)
+
+
+def open_sockets(args: argparse.Namespace) -> tuple[Iterator[Input], Listener | None]:
+    """(inputs, listener to close): the connections of --listen or --connect."""
+    if args.files or args.glob or args.parquet is not None:
+        raise Refused("a socket is not for files: leave FILE, --glob and --parquet away")
+    settings: dict[str, Any] = {"block_size": args.chunk_size, "waiting": args.signals.heard}
+    make = _splitter_maker(args)
+    if args.connect is not None:
+        return iter([SocketInput(args.connect, make, **settings)]), None
+    ready = None if args.quiet else lambda where: say(f"listening on {where}")
+    listener = Listener(args.listen, ready)
+
+    def connections() -> Iterator[Input]:
+        number = 0
+        while number < args.connections or not args.connections:
+            yield SocketInput(listener, make, **settings)
+            number += 1
+
+    return connections(), listener
+
+
+def _splitter_maker(args: argparse.Namespace) -> Any:
+    def make(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
+        if args.jsonl is not None:
+            return JsonLines(
+                args.jsonl,
+                name,
+                skip_bad=args.skip_bad_lines,
+                max_line=args.max_pending,
+                consumed=consumed,
+                records=records,
+                crc=crc,
+            )
+        if args.lines or args.delimiter is not None:
+            return Delimited(args.delimiter or b"\n", consumed, records, crc, is_open)
+        return Whole(consumed, records, crc)
+
+    return make
+
+
+def open_encoder(
+    args: argparse.Namespace, encoding: Encoding, stream: StreamEncoder
+) -> DocumentEncoder:
+    """DocumentEncoder: with what each document begins and ends with."""
+    return DocumentEncoder(
+        stream,
+        prepend=special_id(getattr(args, "prepend", None), encoding),
+        append=special_id(getattr(args, "append", None), encoding),
+        skip_empty=args.skip_empty,
+    )
+
+
+def special_id(name: str | None, encoding: Encoding) -> int | None:
+    """int | None: the id of a special token. Raises Refused if there is none of the name."""
+    if name is None:
         return None
-    if os.path.isdir(name):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-    if not os.path.isfile(name):
-        os.stat(name)
-        return None
-    with open(name, "rb") as file:
-        return os.fstat(file.fileno()).st_size
+    options.check_special(name, encoding)
+    return encoding.encode_single_token(name)
 
 
-def blocks(name: str, size: int, signals: Signals) -> Iterator[memoryview]:
-    """What has arrived, as it arrives; each block is overwritten by the next one.
+def refusal(error: Exception, name: str, encoder: DocumentEncoder, is_split: bool) -> Exception:
+    """Exception: what went wrong while a text was encoded, with its place, for the user.
 
-    Ctrl-C is heard while waiting for input only, so that a block is encoded and written whole.
+    is_split: inputs hold several documents, and offsets are in one of them.
     """
-    buffer = memoryview(bytearray(size))
-    with open(STDIN if name == "-" else name, "rb", buffering=0, closefd=name != "-") as file:
-        while True:
-            with signals.heard():
-                try:
-                    n = file.readinto(buffer)
-                    if n is None:  # somebody made the pipe non-blocking
-                        select.select([file], [], [])
-                        continue
-                except OSError as error:
-                    raise OSError(error.errno, error.strerror, input_name(name)) from error
-            if not n:
-                return
-            yield buffer[:n]
-
-
-def ids_of(
-    name: str, stream: StreamEncoder, args: argparse.Namespace
-) -> Iterator[tuple[int, IdArray]]:
-    """(bytes read, ids) for each chunk of one input and for its end."""
-    try:
-        for block in blocks(name, args.chunk_size, args.signals):
-            yield len(block), stream.encode_to_numpy(block)
-        yield 0, stream.encode_to_numpy(b"", final=True)
-    except UnicodeDecodeError as error:
-        raise Refused(
-            f"{input_name(name)}: byte {error.start} is not UTF-8 ({error.reason}); "
+    where = f"{name}: document {encoder.documents + 1}" if is_split else name
+    if isinstance(error, UnicodeDecodeError):
+        return Refused(
+            f"{where}: byte {error.start} is not UTF-8 ({error.reason}); "
             "--errors replace or --errors surrogateescape goes on"
-        ) from None
-    except PendingLimitExceeded as error:
-        raise Refused(f"{input_name(name)}: {error} (--max-pending)") from None
-    except StreamtokError:
-        raise
-    except ValueError as error:  # a disallowed special token; the first line says which and where
-        what = str(error).partition("\n")[0].rstrip(".")
-        raise Refused(
-            f"{input_name(name)}: {what}; --allowed-special gives it its id, "
-            "--disallowed-special none takes it as plain text"
-        ) from None
+        )
+    if isinstance(error, PendingLimitExceeded):
+        return Refused(f"{where}: {error} (--max-pending)")
+    if isinstance(error, StreamtokError):
+        return error
+    # A disallowed special token; the first line says which and where.
+    what = str(error).partition("\n")[0].rstrip(".")
+    return Refused(
+        f"{where}: {what}; --allowed-special gives it its id, "
+        "--disallowed-special none takes it as plain text"
+    )
+
+
+def is_split(args: argparse.Namespace) -> bool:
+    """bool: whether an input holds several documents."""
+    return bool(args.lines or args.delimiter or args.jsonl is not None or args.parquet is not None)
+
+
+def _delimiter(text: str) -> bytes:
+    try:
+        return unescape(text) or b"\n"
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _address(text: str) -> Address:
+    try:
+        return Address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -16,6 +16,7 @@ from .report import Refused
 
 CHUNK_SIZE = 1 << 16  # larger ones are no faster, and a pipe gives no more at once
 _SIZE_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
+_COUNT_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 
 
 def add_command(
@@ -54,6 +55,20 @@ def positive_of(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
     return int(text)
+
+
+def natural_of(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+    return int(text)
+
+
+def count_of(text: str) -> int:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgb]?)", text.strip().lower())
+    count = int(float(found[1]) * _COUNT_UNITS[found[2]]) if found else 0
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number such as 500000, 100M or 1G")
+    return count
 
 
 def seconds_of(text: str) -> float:
@@ -157,11 +172,17 @@ def _specials(given: str, encoding: Encoding) -> Any:
     if given == "none":
         return frozenset()
     names = frozenset(given.split(","))
-    for name in sorted(names - encoding.special_tokens_set):
-        known = sorted(encoding.special_tokens_set)
-        more = f" and {len(known) - 8} more" if len(known) > 8 else ""
-        raise Refused(
-            f"{name!r} is no special token of {encoding.name}: "
-            f"there are {', '.join(known[:8])}{more}"
-        )
+    for name in sorted(names):
+        check_special(name, encoding)
     return names
+
+
+def check_special(name: str, encoding: Encoding) -> None:
+    """Raises Refused if there is no special token of the name."""
+    if name in encoding.special_tokens_set:
+        return
+    known = sorted(encoding.special_tokens_set)
+    more = f" and {len(known) - 8} more" if len(known) > 8 else ""
+    raise Refused(
+        f"{name!r} is no special token of {encoding.name}: there are {', '.join(known[:8])}{more}"
+    )

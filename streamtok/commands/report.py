@@ -7,51 +7,118 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from typing import TextIO
+import time
+from typing import Any, TextIO
+
+from ..pipeline import Totals
 
 
 class Refused(Exception):
     """An expected failure: its text is the one line that the user sees."""
 
 
-@contextlib.contextmanager
-def progress(
-    args: argparse.Namespace, sizes: list[int | None]
-) -> Iterator[Callable[[int, int], None]]:
-    """Give advance(bytes, all tokens), which moves a bar on a terminal and is silent elsewhere."""
-    is_shared = args.output == "-" and is_terminal(sys.stdout)  # ids on the same screen
-    if args.quiet or args.json or is_shared or not is_terminal(sys.stderr):
-        yield lambda size, tokens: None
-        return
-    from tqdm import tqdm
+class Progress:
+    """How far a run is: a bar on a terminal, else a line now and then; and the summary.
 
-    known = [size for size in sizes if size is not None]
-    total = sum(known) if len(known) == len(sizes) else None
-    with tqdm(total=total, unit="B", unit_scale=True, leave=False, file=sys.stderr) as bar:
+    Speeds are of this process; totals are of the run, of which others may have done a part.
+    """
 
-        def advance(size: int, tokens: int) -> None:
-            bar.set_postfix_str(f"{tokens:,} tokens", refresh=False)
-            bar.update(size)
+    def __init__(self, args: argparse.Namespace, sizes: list[int | None], before: Totals):
+        """sizes: bytes of the inputs on the disk; None for those whose size nobody knows."""
+        self._is_json = args.json
+        is_shared = args.output == "-" and is_terminal(sys.stdout)  # ids on the same screen
+        is_silent = args.quiet or is_shared
+        self._has_bar = not (is_silent or args.json) and is_terminal(sys.stderr)
+        self._every = 0.0 if is_silent or self._has_bar else args.log_every
+        known = [size for size in sizes if size is not None]
+        self._total = sum(known) if sizes and len(known) == len(sizes) else None
+        self._before = before
+        self._skipped = 0
+        self._begin = self._said = time.perf_counter()
+        self._bar: Any = None
+        self._shown = 0
 
-        yield advance
+    def __enter__(self) -> Progress:
+        if self._has_bar:
+            from tqdm import tqdm
+
+            self._bar = tqdm(
+                total=self._total,
+                initial=self._skipped,
+                unit="B",
+                unit_scale=True,
+                leave=False,
+                file=sys.stderr,
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def skip(self, size: int) -> None:
+        """Bytes on the disk that an earlier process has read."""
+        self._skipped = self._shown = size
+
+    def advance(self, read: int, totals: Totals) -> None:
+        """Bytes on the disk that this process has read, and the totals."""
+        read += self._skipped
+        if self._bar is not None:
+            rate = self._rate(totals.tokens - self._before.tokens)
+            self._bar.set_postfix_str(f"{totals.tokens:,} tokens, {rate}", refresh=False)
+            self._bar.update(read - self._shown)
+            self._shown = read
+        elif self._every and time.perf_counter() - self._said >= self._every:
+            self._said = time.perf_counter()
+            self._log(read, totals)
+
+    def _rate(self, tokens: int) -> str:
+        seconds = time.perf_counter() - self._begin
+        return f"{tokens / max(seconds, 1e-9) / 1e6:.2f} M/s"
+
+    def _log(self, read: int, totals: Totals) -> None:
+        if self._is_json:
+            say(json.dumps({"progress": _row(totals, self._seconds())}), prefix="")
+            return
+        seconds = self._seconds()
+        speed = (totals.bytes - self._before.bytes) / seconds / 1e6
+        text = f"{totals.bytes:,} bytes, {totals.tokens:,} tokens, {speed:.1f} MB/s"
+        if self._total and read > self._skipped:
+            left = (self._total - read) * seconds / (read - self._skipped)
+            text += f", {read / self._total:.0%}, {left:.0f} s left"
+        say(text)
+
+    def _seconds(self) -> float:
+        return max(time.perf_counter() - self._begin, 1e-9)
+
+    def summary(self, totals: Totals, has_documents: bool) -> None:
+        """Say what was done; has_documents: their number is not that of the inputs."""
+        seconds = self._seconds()
+        if self._is_json:
+            say(json.dumps(_row(totals, seconds)), prefix="")
+            return
+        ratio = f", {totals.bytes / totals.tokens:.2f} bytes per token" if totals.tokens else ""
+        speed = (totals.bytes - self._before.bytes) / seconds / 1e6
+        text = f"{totals.inputs} input{'' if totals.inputs == 1 else 's'}, "
+        if has_documents:
+            text += f"{totals.documents:,} document{'' if totals.documents == 1 else 's'}, "
+        if totals.skipped:
+            text += f"{totals.skipped:,} skipped, "
+        text += f"{totals.bytes:,} bytes, {totals.tokens:,} tokens{ratio}"
+        say(f"{text}, {seconds:.2f} s ({speed:.1f} MB/s)")
 
 
-def report(
-    args: argparse.Namespace, files: int, bytes_in: int, tokens: int, seconds: float
-) -> None:
-    if args.json:
-        row = {"files": files, "bytes": bytes_in, "tokens": tokens, "seconds": round(seconds, 6)}
-        row["bytes_per_token"] = round(bytes_in / tokens, 4) if tokens else 0.0
-        say(json.dumps(row), prefix="")
-        return
-    ratio = f", {bytes_in / tokens:.2f} bytes per token" if tokens else ""
-    speed = f" ({bytes_in / seconds / 1e6:.1f} MB/s)" if seconds else ""
-    plural = "" if files == 1 else "s"
-    say(
-        f"{files} input{plural}, {bytes_in:,} bytes, {tokens:,} tokens{ratio}, "
-        f"{seconds:.2f} s{speed}"
-    )
+def _row(totals: Totals, seconds: float) -> dict[str, float]:
+    ratio = round(totals.bytes / totals.tokens, 4) if totals.tokens else 0.0
+    return {
+        "files": totals.inputs,
+        "documents": totals.documents,
+        "skipped": totals.skipped,
+        "bytes": totals.bytes,
+        "tokens": totals.tokens,
+        "seconds": round(seconds, 6),
+        "bytes_per_token": ratio,
+    }
 
 
 def is_terminal(file: TextIO | None) -> bool:

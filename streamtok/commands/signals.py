@@ -22,8 +22,12 @@ class Signals:
             super().__init__(number)
             self.number = number
 
+    class Paused(Stopped):
+        """Stopped while waiting for input: what came before is written, and can be completed."""
+
     def __init__(self) -> None:
         self._is_held = False
+        self._is_waiting = False  # inside `heard`
         self._waiting: int | None = None
         self._previous: dict[int, Any] = {}
 
@@ -45,13 +49,17 @@ class Signals:
         if self._is_held and self._waiting is None:
             self._waiting = number
             return
-        raise self.Stopped(number)
+        raise self.Paused(number) if self._is_waiting else self.Stopped(number)
 
     @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
         """Signals stop the process inside this block; from its end on they wait for the next."""
         self._is_held = False
         if self._waiting is not None:
-            raise self.Stopped(self._waiting)
-        yield
+            raise self.Paused(self._waiting)
+        self._is_waiting = True
+        try:
+            yield
+        finally:
+            self._is_waiting = False
         self._is_held = True

@@ -1,0 +1,116 @@
+"""A checkpoint: a small file that says how far a run has come, or that there is none.
+
+It is JSON behind a line with its SHA-256, and replaced as a whole, so that it is never half there.
+The settings of the run are in it: a run with other ones does not go on from it. While a run has it,
+no other one can.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from typing import Any
+
+from .errors import CheckpointError
+from .sinks.outputs import remove_left, write_whole
+
+_MAGIC = "streamtok checkpoint 1"
+
+
+class Checkpoint:
+    """The checkpoint at `path`, locked as long as the process lives or until `close`."""
+
+    def __init__(self, path: str, settings: dict[str, Any]):
+        """settings: what the result depends on, for JSON. Raises OSError, and CheckpointError if
+        another process has it.
+        """
+        self.path = path
+        self._settings: dict[str, Any] = json.loads(json.dumps(settings))
+        self._lock = _lock(path)
+
+    def load(self) -> dict[str, Any] | None:
+        """dict | None: the state that was saved last.
+
+        Raises CheckpointError if the file is damaged, or saved by a run with other settings.
+        """
+        try:
+            with open(self.path, "rb") as file:
+                head, _, body = file.read().partition(b"\n")
+        except FileNotFoundError:
+            return None
+        expected = f"{_MAGIC} {hashlib.sha256(body).hexdigest()}"
+        if head != expected.encode():
+            is_ours = head.startswith(_MAGIC.encode())
+            kind = "damaged" if is_ours else "no checkpoint of this version"
+            raise CheckpointError(f"{self.path} is {kind}; without it, the run begins anew")
+        found = json.loads(body)
+        self._compare(found["settings"])
+        state: dict[str, Any] = found["state"]
+        return state
+
+    def _compare(self, saved: dict[str, Any]) -> None:
+        for name in sorted(saved.keys() | self._settings.keys()):
+            before, now = saved.get(name), self._settings.get(name)
+            if before == now:
+                continue
+            if name == "inputs" and before and now:
+                raise CheckpointError(f"{_changed(before, now)} since {self.path} was saved")
+            raise CheckpointError(
+                f"{self.path} is of a run with {name} {before!r}, not {now!r}; without it, the "
+                "run begins anew"
+            )
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Replace what was saved. Raises OSError; the old one is there then."""
+        body = json.dumps({"settings": self._settings, "state": state}).encode()
+        digest = hashlib.sha256(body).hexdigest()
+        write_whole(self.path, f"{_MAGIC} {digest}\n".encode() + body)
+
+    def remove(self) -> None:
+        """The run is complete."""
+        remove_left(self.path)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.path)
+
+    def close(self) -> None:
+        """Let another process have it."""
+        if self._lock is not None:
+            fd, path = self._lock
+            self._lock = None
+            with contextlib.suppress(OSError):
+                os.remove(path)
+            os.close(fd)
+
+
+def _lock(path: str) -> tuple[int, str] | None:
+    try:
+        import fcntl
+    except ImportError:  # not POSIX
+        return None
+    lock = f"{path}.lock"
+    while True:
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The one who had it may have removed the file since we opened it.
+            if os.fstat(fd).st_ino == os.stat(lock).st_ino:
+                return fd, lock
+        except BlockingIOError:
+            os.close(fd)
+            raise CheckpointError(f"another process is working on {path}") from None
+        except FileNotFoundError:
+            pass
+        os.close(fd)
+
+
+def _changed(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
+    if len(before) != len(now):
+        return f"the inputs have changed: there were {len(before)} and are {len(now)}"
+    for old, new in zip(before, now, strict=True):
+        if old != new:
+            if old["name"] != new["name"]:
+                return f"the inputs have changed: {new['name']} was {old['name']}"
+            return f"{new['name']} has changed"
+    raise AssertionError("the same inputs differ")

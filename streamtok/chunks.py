@@ -1,0 +1,51 @@
+"""Chunks of what Python programs read from: iterables, files, stream readers."""
+
+from __future__ import annotations
+
+import inspect
+import select
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Protocol
+
+CHUNK_SIZE = 1 << 16
+
+
+class SupportsRead(Protocol):
+    """A file object, or a stream reader, whose `read` is a coroutine."""
+
+    def read(self, size: int, /) -> Any: ...
+
+
+def read_chunks(source: Any, size: int = CHUNK_SIZE) -> Iterator[Any]:
+    """Iterator: chunks of a file object (what it has, at most `size`), or those of an iterable.
+
+    A file is read in chunks rather than in lines: the ids are the same, and a line may be long.
+    """
+    read = getattr(source, "read1", None) or getattr(source, "read", None)
+    if read is None:
+        yield from source
+        return
+    while True:
+        chunk = read(size)
+        if chunk is None:  # a raw file that does not block, and has nothing yet
+            select.select([source], [], [])
+        elif not len(chunk):
+            return
+        else:
+            yield chunk
+
+
+async def aread_chunks(source: Any, size: int = CHUNK_SIZE) -> AsyncIterator[Any]:
+    """AsyncIterator: chunks of an `asyncio.StreamReader` or another object whose `read` is
+    awaited, those of an asynchronous iterable, or those of anything that `read_chunks` takes.
+    """
+    read = getattr(source, "read", None)
+    if read is not None and inspect.iscoroutinefunction(read):
+        while chunk := await read(size):
+            yield chunk
+    elif hasattr(source, "__aiter__"):
+        async for chunk in source:
+            yield chunk
+    else:
+        for chunk in read_chunks(source, size):
+            yield chunk

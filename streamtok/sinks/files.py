@@ -1,0 +1,183 @@
+"""The files of one run: shards, published one by one, in step with a checkpoint.
+
+Ids are appended to hidden files. `sync` and `getstate` say what is on the disk; once a checkpoint
+holds that state, `publish` gives the complete shards their names. Made again from the state, in
+another process, the object cuts its files to the sizes of that moment and goes on; shards that were
+complete and not yet published are published first. Between any two of these steps the process may
+die.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .flat import Sink
+from .formats import Family
+from .outputs import PartFile, publish_left, remove_left
+
+if TYPE_CHECKING:
+    from .flat import IdArray
+
+
+class Files:
+    """A sink of one file (or family of files), or of shards of `shard_tokens` ids.
+
+    A shard ends with the first document that makes it at least as long; with `is_exact` it has that
+    length to the id, except for the last one, and documents may be cut.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        family: Family,
+        *,
+        shard_tokens: int | None = None,
+        is_exact: bool = False,
+        is_resumable: bool = False,
+        state: dict[str, Any] | None = None,
+    ):
+        """state: what `getstate` gave. Raises OSError and, with a state, CheckpointError."""
+        self._path = path
+        self._family = family
+        self._shard_tokens = shard_tokens
+        self._is_exact = is_exact
+        self._is_resumable = is_resumable
+        self._shard = 0  # how many have begun
+        self._tokens = 0  # in the open one
+        self._documents = 0  # ended in all
+        self._files: list[PartFile] = []
+        self._sink: Sink | None = None
+        self._complete: list[list[PartFile]] = []
+        try:
+            self._open() if state is None else self._restore(state)
+        except BaseException:
+            self.close() if is_resumable else self.discard()
+            raise
+
+    def _names(self, shard: int) -> list[str]:
+        return self._family.names(self._path, None if self._shard_tokens is None else shard)
+
+    def _open(self, opened: dict[str, Any] | None = None) -> None:
+        names = self._names(self._shard)
+        sizes = opened["sizes"] if opened else [None] * len(names)
+        for name, size in zip(names, sizes, strict=True):
+            self._files.append(PartFile(name, is_resumable=self._is_resumable, size=size))
+        state = opened["sink"] if opened else None
+        self._sink = self._family.make(self._files, state, self._documents)
+        self._shard += 1
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        for shard in state["complete"]:
+            names = self._names(shard)
+            kept = len(names) - self._family.scratch
+            for name in names[:kept]:
+                publish_left(name)
+            for name in names[kept:]:
+                remove_left(name)
+        self._shard, self._tokens = state["shard"], state["tokens"]
+        self._documents = state["documents"]
+        if state["open"] is not None:
+            self._shard -= 1
+            self._open(state["open"])
+
+    @property
+    def has_complete(self) -> bool:
+        """bool: whether there are shards to publish."""
+        return bool(self._complete)
+
+    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+        """Take ids and the places in them at which documents end."""
+        if self._shard_tokens is None:
+            assert self._sink is not None
+            self._sink.write(ids, ends)
+            self._documents += len(ends)
+            return
+        places = np.asarray(ends, np.int64)
+        start = 0  # of the ids not written yet
+        while start < len(ids) or len(places):
+            is_next_id = start < len(ids) and not (len(places) and places[0] == start)
+            if self._is_exact and self._tokens == self._shard_tokens and is_next_id:
+                # Not before: of an end in the next call it would matter how ids are cut into calls.
+                self._close()
+            if self._sink is None:
+                self._open()
+            cut = self._cut(start, len(ids), places)
+            inside = int(np.searchsorted(places, cut, "right"))
+            is_full = False
+            if not self._is_exact and inside:
+                first = np.searchsorted(places, start + self._shard_tokens - self._tokens)
+                if is_full := bool(first < inside):
+                    inside = int(first) + 1
+            assert self._sink is not None
+            self._sink.write(ids[start:cut], (places[:inside] - start).tolist())
+            self._tokens += cut - start
+            self._documents += inside
+            start, places = cut, places[inside:]
+            if is_full:
+                self._close()
+
+    def _cut(self, start: int, stop: int, places: Any) -> int:
+        """Where the open shard ends at the latest."""
+        assert self._shard_tokens is not None
+        room = self._shard_tokens - self._tokens
+        if self._is_exact:
+            return min(stop, start + room)
+        first = int(np.searchsorted(places, start + room))
+        return int(places[first]) if first < len(places) else stop
+
+    def finish(self) -> None:
+        """Complete what is open: all is ready to be published."""
+        if self._sink is not None:
+            self._close()
+
+    def _close(self) -> None:
+        assert self._sink is not None
+        self._sink.finish()
+        for file in self._files:
+            file.sync()
+            file.close()
+        self._complete.append(self._files)
+        self._files, self._sink, self._tokens = [], None, 0
+
+    def sync(self) -> None:
+        """Wait until all that was written is on the disk."""
+        for file in self._files:
+            file.sync()
+
+    def getstate(self) -> dict[str, Any]:
+        """dict: what to save after `sync`, for JSON."""
+        opened = None
+        if self._sink is not None:
+            opened = {"sizes": [f.size for f in self._files], "sink": self._sink.getstate()}
+        begun = self._shard - (opened is not None)
+        return {
+            "shard": self._shard,
+            "tokens": self._tokens,
+            "documents": self._documents,
+            "open": opened,
+            "complete": list(range(begun - len(self._complete), begun)),
+        }
+
+    def publish(self) -> None:
+        """Give the complete shards their names, in order."""
+        while self._complete:
+            files = self._complete[0]
+            kept = len(files) - self._family.scratch
+            for file in files[:kept]:
+                file.publish()
+            for file in files[kept:]:
+                file.discard()
+            del self._complete[0]
+
+    def close(self) -> None:
+        """Close the hidden files and leave them to a later process."""
+        for file in self._files:
+            file.close()
+
+    def discard(self) -> None:
+        """Remove all that is not published."""
+        for file in [*self._files, *(file for files in self._complete for file in files)]:
+            file.discard()

@@ -1,0 +1,267 @@
+"""Documents in a stream of bytes: the whole of it, what is between delimiters, or JSON lines.
+
+A splitter takes blocks and gives parts: (text, whether the document ends there). A document of any
+length goes through in parts, in bounded memory; only a JSON line is gathered whole. `consumed` is
+the position up to which everything has been given out: a new splitter, fed from there, goes on.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import zlib
+from typing import Any, TypeAlias
+
+from ..errors import DocumentError
+
+Part: TypeAlias = tuple[str | bytes, bool]
+
+MAX_LINE = 1 << 26  # bytes of a JSON line
+
+
+class Splitter:
+    """The positions of a splitter.
+
+    consumed: bytes given out as parts, or left out for good; crc: their CRC-32; records: lines or
+    documents that have ended; skipped: records left out because they are broken.
+    """
+
+    def __init__(self, consumed: int = 0, records: int = 0, crc: int = 0):
+        self.consumed = consumed
+        self.records = records
+        self.crc = crc
+        self.skipped = 0
+
+    def _consume(self, data: bytes | memoryview) -> None:
+        self.consumed += len(data)
+        self.crc = zlib.crc32(data, self.crc)
+
+    def split(self, block: bytes) -> list[Part]:
+        """list of (text, ends): what the block completes."""
+        raise NotImplementedError
+
+    def finish(self) -> list[Part]:
+        """list of (text, ends): what the end of the input completes."""
+        raise NotImplementedError
+
+    def stop(self) -> list[Part]:
+        """list of (text, ends): `finish`, where not the input ends but the reading."""
+        return self.finish()
+
+
+class Whole(Splitter):
+    """One document."""
+
+    def split(self, block: bytes) -> list[Part]:
+        self._consume(block)
+        return [(block, False)]
+
+    def finish(self) -> list[Part]:
+        self.records += 1
+        return [(b"", True)]
+
+
+class Delimited(Splitter):
+    """What is between delimiters, which belong to no document.
+
+    A delimiter at the very end begins no further document; two in a row have an empty one between
+    them.
+    """
+
+    def __init__(
+        self,
+        delimiter: bytes,
+        consumed: int = 0,
+        records: int = 0,
+        crc: int = 0,
+        is_open: bool = False,
+    ):
+        """is_open: the position is inside a document. Raises ValueError for no delimiter."""
+        super().__init__(consumed, records, crc)
+        if not delimiter:
+            raise ValueError("a delimiter has at least one byte")
+        self._delimiter = delimiter
+        self._rest = b""
+        self._is_open = is_open
+
+    def split(self, block: bytes) -> list[Part]:
+        data = self._rest + block if self._rest else block
+        pieces = data.split(self._delimiter)
+        last = pieces.pop()
+        parts: list[Part] = [(piece, True) for piece in pieces]
+        self.records += len(parts)
+        held = self._held(last)
+        self._rest = last[len(last) - held :]
+        if len(last) > held:
+            parts.append((last[: len(last) - held], False))
+            self._is_open = True
+        elif pieces:
+            self._is_open = False
+        self._consume(memoryview(data)[: len(data) - held])
+        return parts
+
+    def _held(self, data: bytes) -> int:
+        """How many bytes at the end may be the beginning of a delimiter."""
+        for size in range(min(len(self._delimiter) - 1, len(data)), 0, -1):
+            if data.endswith(self._delimiter[:size]):
+                return size
+        return 0
+
+    def finish(self) -> list[Part]:
+        rest, self._rest = self._rest, b""
+        self._consume(rest)
+        if not rest and not self._is_open:
+            return []
+        self.records += 1
+        self._is_open = False
+        return [(rest, True)]
+
+
+class JsonLines(Splitter):
+    """One JSON value a line, with the text in a field of it.
+
+    field: a name, or names and list indices with dots between; a name that has a dot itself is
+    found if it is a field of the outermost object. Lines of blanks are passed over.
+    """
+
+    def __init__(
+        self,
+        field: str,
+        name: str,
+        *,
+        skip_bad: bool = False,
+        max_line: int = MAX_LINE,
+        consumed: int = 0,
+        records: int = 0,
+        crc: int = 0,
+    ):
+        """name: of the input, for errors. skip_bad: count broken lines instead of raising."""
+        super().__init__(consumed, records, crc)
+        self._field = field
+        self._path = field.split(".")
+        self._name = name
+        self._skip_bad = skip_bad
+        self._max_line = max_line
+        self._rest: list[bytes] = []
+        self._size = 0
+
+    def split(self, block: bytes) -> list[Part]:
+        """list of (text, ends): what the block completes. Raises DocumentError with the line."""
+        end = block.rfind(b"\n") + 1
+        if not end:
+            self._hold(block)
+            return []
+        data = b"".join([*self._rest, block[:end]])
+        self._rest, self._size = [], 0
+        parts: list[Part] = []
+        for line in data[:-1].split(b"\n"):
+            self._add(parts, line)
+        self._consume(data)
+        self._hold(block[end:])
+        return parts
+
+    def _hold(self, data: bytes) -> None:
+        if data:
+            self._rest.append(data)
+            self._size += len(data)
+            if self._size > self._max_line:
+                raise DocumentError(
+                    f"{self._name}: line {self.records + 1} has over {self._max_line} bytes "
+                    "(--max-pending)"
+                )
+
+    def finish(self) -> list[Part]:
+        data = b"".join(self._rest)
+        self._rest, self._size = [], 0
+        parts: list[Part] = []
+        if data:
+            self._add(parts, data)
+        self._consume(data)
+        return parts
+
+    def stop(self) -> list[Part]:
+        return []  # half a line is no JSON
+
+    def _add(self, parts: list[Part], line: bytes) -> None:
+        self.records += 1
+        if self.records == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        if not line or line.isspace():
+            return
+        try:
+            parts.append((self._text_of(line), True))
+        except (ValueError, RecursionError) as error:
+            if not self._skip_bad:
+                raise DocumentError(
+                    f"{self._name}: line {self.records}: {error}; --skip-bad-lines goes on"
+                ) from None
+            self.skipped += 1
+
+    def _text_of(self, line: bytes) -> str:
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"byte {error.start} is not UTF-8") from None
+        try:
+            row = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"no JSON: {error.msg} at character {error.pos}") from None
+        except RecursionError:
+            raise ValueError("no JSON that can be read: it is nested too deeply") from None
+        return text_field(row, self._field, self._path)
+
+
+def text_field(row: Any, field: str, path: list[str]) -> str:
+    """str: the text that a parsed record has at `path`. Raises ValueError if it has none."""
+    value = row
+    if isinstance(row, dict) and field in row:
+        value = row[field]
+    else:
+        for name in path:
+            if isinstance(value, dict) and name in value:
+                value = value[name]
+            elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+                value = value[int(name)]
+            else:
+                raise ValueError(f"there is no field {field!r}")
+    if not isinstance(value, str):
+        raise ValueError(f"the field {field!r} holds no text but {_kind(value)}")
+    return value
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "a truth value", dict: "an object", list: "a list"}
+    return names.get(type(value), "a number")
+
+
+def unescape(text: str) -> bytes:
+    r"""bytes: a delimiter as it is typed, with \n \r \t \0 \\ and \xHH for what cannot be.
+
+    Raises ValueError for other escapes.
+
+    >>> unescape(r"\n---\x1e")
+    b'\n---\x1e'
+    """
+    simple = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0", "\\": b"\\"}
+    made = b""
+    parts = iter(text.encode("utf-8", "surrogateescape").decode("latin-1"))
+    for one in parts:
+        if one != "\\":
+            made += one.encode("latin-1")
+            continue
+        kind = next(parts, "")
+        if kind == "x":
+            digits = next(parts, "") + next(parts, "")
+            try:
+                made += bytes.fromhex(digits)
+            except ValueError:
+                digits = "?"
+            if len(digits) != 2:
+                raise ValueError(rf"{text!r}: \x needs two hexadecimal digits")
+        elif kind in simple:
+            made += simple[kind]
+        else:
+            raise ValueError(rf"{text!r}: there is no escape \{kind}; a backslash is \\")
+    return made

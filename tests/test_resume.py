@@ -1,0 +1,275 @@
+"""Runs that die and go on: the files are those of a run that nothing interrupted.
+
+`python -m tests.crash --kills 200` does the same with more and harder deaths.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from . import crash
+from .test_cli import FOREGROUND, POSIX, Live, fails, only_error, run, spawn, wrapped
+
+pytestmark = POSIX
+SCENARIOS = {one.name: one for one in crash.scenarios(6_000)}
+FORKED = [name for name, one in SCENARIOS.items() if one.stdin is None]
+TEXT = crash.make_text(random.Random(7), 200_000).encode()
+
+
+@pytest.fixture(scope="module")
+def good() -> dict[str, dict[str, bytes]]:
+    found = {}
+    for name in FORKED:
+        with tempfile.TemporaryDirectory() as folder:
+            SCENARIOS[name].prepare(Path(folder))
+            assert crash.die_at_step(SCENARIOS[name], Path(folder), None, resume=False) == 0
+            found[name] = crash.results(Path(folder), SCENARIOS[name])
+    return found
+
+
+@pytest.mark.parametrize("name", FORKED)
+def test_death_in_the_middle_of_a_system_call(
+    name: str, good: dict[str, dict[str, bytes]], tmp_path: Path
+) -> None:
+    """At moments all over the run; the one that goes on dies as well, once."""
+    scenario = SCENARIOS[name]
+    rng = random.Random(name)
+    step, deaths, is_over = rng.randrange(4), 0, False
+    while not is_over:
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        scenario.prepare(folder)
+        code = crash.die_at_step(scenario, folder, step)
+        if is_over := code == 0:
+            break
+        assert code == 137
+        deaths += 1
+        if rng.random() < 0.5:
+            code = crash.die_at_step(scenario, folder, rng.randrange(25))
+            assert code in (0, 137)
+        if code:
+            assert crash.die_at_step(scenario, folder, None) == 0
+        crash.compare(crash.results(folder, scenario), good[name], scenario)
+        step = int(step * 1.5) + rng.randrange(1, 6)
+    assert deaths > 5
+
+
+@pytest.mark.parametrize("name", ["exact shards of llm.c", "text, of standard input"])
+def test_kill_9_of_a_real_process(name: str) -> None:
+    """Standard input comes slowly, and again from its beginning after each kill."""
+    scenario = next(one for one in crash.scenarios(9_000) if one.name == name)
+    good = crash.expected(scenario)
+    assert crash.kill_at_random(scenario, random.Random(1), good) > 0
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text"
+    path.write_bytes(TEXT)
+    return path
+
+
+def resumed(path: Path, out: Path, *more: str) -> list[str]:
+    return ["encode", str(path), "-o", str(out), "-q", "--resume", "--chunk-size", "1k", *more]
+
+
+def left(folder: Path) -> set[str]:
+    return {one.name for one in folder.iterdir()} - {"text", "whole.bin", "whole.bin.json"}
+
+
+def whole(text: Path) -> bytes:
+    assert run("encode", str(text), "-q", "-o", str(text.parent / "whole.bin")).returncode == 0
+    return (text.parent / "whole.bin").read_bytes()
+
+
+def interrupt(text: Path, out: Path, *more: str) -> None:
+    """A run that ends in the middle: its file may not grow over 50 KB."""
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))"
+    done = spawn(wrapped(limit, *resumed(text, out, "--checkpoint-every", "0", *more)))
+    assert only_error(done) == f"{out}: File too large"
+    assert (out.parent / f"{out.name}.checkpoint").exists()
+    assert not out.exists()
+
+
+def test_a_full_disk_takes_nothing_away(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    interrupt(text, out)  # still full
+    assert run(*resumed(text, out)).returncode == 0
+    assert out.read_bytes() == whole(text)
+    assert left(tmp_path) == {"out.bin", "out.bin.json"}
+
+
+def test_a_signal_makes_a_checkpoint(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    command = ["encode", "-o", str(out), "--resume", "--lines", "--checkpoint-every", "1000"]
+    with Live(wrapped(FOREGROUND, *command)) as live:
+        live.stdin.write(TEXT[:100_000])
+        end = time.monotonic() + 20
+        while not any(one.stat().st_size for one in tmp_path.glob(".streamtok*")):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        live.process.send_signal(signal.SIGTERM)
+        assert live.process.wait(20) == 128 + signal.SIGTERM
+        said = live.stderr.read().decode()
+    assert said == f"streamtok: stopped; the same command goes on with {out}\n"
+    done = run(*command, stdin=TEXT)
+    assert done.returncode == 0
+    lines = TEXT.count(b"\n") + (not TEXT.endswith(b"\n"))
+    assert f"1 input, {lines:,} documents, ".encode() in done.stderr
+    good = tmp_path / "good.bin"
+    run("encode", "-o", str(good), "--lines", "-q", stdin=TEXT)
+    assert out.read_bytes() == good.read_bytes()
+    assert (tmp_path / "out.bin.json").read_bytes() == (tmp_path / "good.bin.json").read_bytes()
+
+
+@pytest.mark.parametrize("size", [0, 10, 500, -1])
+def test_a_damaged_checkpoint(text: Path, tmp_path: Path, size: int) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    path = tmp_path / "out.bin.checkpoint"
+    data = bytearray(path.read_bytes())
+    if size < 0:
+        data[len(data) // 2] ^= 1
+    path.write_bytes(data[:size] if size >= 0 else data)
+    error = fails(*resumed(text, out))
+    assert error.startswith(f"{path} is ")
+    assert "damaged" in error or "no checkpoint" in error
+    assert "without it, the run begins anew" in error
+    path.unlink()
+    assert run(*resumed(text, out)).returncode == 0
+    assert out.read_bytes() == whole(text)
+    assert left(tmp_path) == {"out.bin", "out.bin.json"}
+
+
+@pytest.mark.parametrize("how", ["gone", "shorter"])
+def test_a_part_that_is_not_there(text: Path, tmp_path: Path, how: str) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    for part in tmp_path.glob(".streamtok*"):
+        if how == "gone":
+            part.unlink()
+        else:
+            os.truncate(part, part.stat().st_size // 2)
+    error = fails(*resumed(text, out))
+    assert f"holds the beginning of {out}" in error
+    assert ("is gone" if how == "gone" else "that were saved") in error
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--format", "npy"], "--format 'u32', not 'npy'"),
+        (["-e", "o200k_base"], "--encoding 'cl100k_base (87d8ba64e6926f4a)', not 'o200k_base"),
+        (["--append", "<|endoftext|>"], "--append None, not '<|endoftext|>'"),
+        (["--lines"], "--lines False, not True"),
+        (["--delimiter", "x"], "--delimiter None, not "),
+        (["--errors", "replace"], "--errors 'strict', not 'replace'"),
+        (["--shard-tokens", "5k"], "--shard-tokens None, not 5000"),
+    ],
+)
+def test_other_settings_are_refused(
+    text: Path, tmp_path: Path, more: list[str], message: str
+) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    error = fails(*resumed(text, out, *more))
+    assert error.startswith(f"{out}.checkpoint is of a run with {message}")
+    assert (
+        run(*resumed(text, out, "--chunk-size", "64k", "--checkpoint-every", "9")).returncode == 0
+    )
+    assert out.read_bytes() == whole(text)
+
+
+def test_other_inputs_are_refused(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    text.write_bytes(TEXT + b"more")
+    assert fails(*resumed(text, out)) == f"{text} has changed since {out}.checkpoint was saved"
+    error = fails("encode", str(text), *resumed(text, out)[1:])
+    assert "there were 1 and are 2" in error
+
+
+def test_standard_input_must_come_again(tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt_stdin = wrapped(
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))",
+        *resumed(Path("-"), out, "--checkpoint-every", "0"),
+    )
+    assert "too large" in only_error(spawn(interrupt_stdin, input=TEXT))
+    for other in (b"X" + TEXT[1:], TEXT[:1000], gzip.compress(TEXT[:5000])):
+        error = fails(*resumed(Path("-"), out), stdin=other)
+        assert "standard input does not begin with the " in error
+    packed = gzip.compress(TEXT)  # the text counts, not how it is packed
+    assert run(*resumed(Path("-"), out), stdin=packed).returncode == 0
+    assert run("decode", str(out)).stdout == TEXT
+
+
+def test_two_processes_do_not_write_one_file(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    with Live(wrapped("", *resumed(Path("-"), out))) as live:
+        end = time.monotonic() + 20
+        while not (tmp_path / "out.bin.checkpoint.lock").exists():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        error = fails(*resumed(Path("-"), out))
+        assert error == f"another process is working on {out}.checkpoint"
+        live.stdin.write(TEXT)
+        live.stdin.close()
+        assert live.process.wait(20) == 0
+    assert run("decode", str(out)).stdout == TEXT
+    assert left(tmp_path) == {"out.bin", "out.bin.json"}
+
+
+def test_a_followed_log_goes_on_after_rotation(tmp_path: Path) -> None:
+    log, out = tmp_path / "app.log", tmp_path / "out.jsonl"
+    command = ["encode", "--follow", str(log), "--lines", "-o", str(out), "--resume", "-q"]
+    command += ["--checkpoint-every", "0", "--shard-tokens", "60"]
+
+    def follow(shards: int) -> None:
+        with Live(wrapped(FOREGROUND, *command)) as live:
+            end = time.monotonic() + 20
+            while len(list(tmp_path.glob("out_*.jsonl"))) < shards:
+                assert time.monotonic() < end, live.process.poll()
+                time.sleep(0.01)
+            live.process.send_signal(signal.SIGKILL)
+            live.process.wait(20)
+
+    with log.open("w") as file:
+        file.writelines(f"line {i} of the first log\n" for i in range(50))
+    follow(2)
+    with log.open("a") as file:
+        file.write("the last line, ")
+    log.rename(tmp_path / "app.log.1")
+    log.write_text("which goes on here\n" + "and one more\n" * 60)
+    follow(7)
+    lines = b"".join(one.read_bytes() for one in sorted(tmp_path.glob("out_*"))).splitlines()
+    rows = [json.loads(line) for line in lines]
+    documents = [run("decode", "--format", "text", stdin=str(r["input_ids"]).encode()).stdout
+                 for r in rows]  # fmt: skip
+    expected = [f"line {i} of the first log".encode() for i in range(50)]
+    expected += [b"the last line, which goes on here"] + [b"and one more"] * 60
+    assert documents == expected[: len(documents)]
+    assert len(documents) > 60
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["-o", "-"], "--resume is for a file"),
+        (["-o", "x", "--listen", "127.0.0.1:0"], "--resume is not for a socket"),
+        (["-o", "/dev/null"], "/dev/null is no file"),
+    ],
+)
+def test_what_cannot_be_resumed(args: list[str], message: str) -> None:
+    assert message in fails("encode", "--resume", *args)
