@@ -1,0 +1,28 @@
+"""Vocabulary files of other programs: one `load_x` / `save_x` pair each, and `load` for any.
+
+Each loader gives an `Encoding` with the ids of the format's own program, whole texts and streams
+alike. What a file asks for and streamtok does not do is a `VocabularyError` that names it, and so
+is damage, with the place. `docs/formats.md` says what is supported.
+"""
+
+from .gpt2 import load_gpt2, save_gpt2
+from .minbpe import load_minbpe, save_minbpe
+from .nanochat import from_rustbpe, load_nanochat, save_nanochat
+from .patterns import PATTERNS
+from .tekken import load_tekken, save_tekken
+from .tiktoken import load_tiktoken, save_tiktoken
+
+__all__ = [
+    "PATTERNS",
+    "from_rustbpe",
+    "load_gpt2",
+    "load_minbpe",
+    "load_nanochat",
+    "load_tekken",
+    "load_tiktoken",
+    "save_gpt2",
+    "save_minbpe",
+    "save_nanochat",
+    "save_tekken",
+    "save_tiktoken",
+]
