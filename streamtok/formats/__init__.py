@@ -6,6 +6,7 @@ is damage, with the place. `docs/formats.md` says what is supported.
 """
 
 from .gpt2 import load_gpt2, save_gpt2
+from .huggingface import load_huggingface, save_huggingface
 from .minbpe import load_minbpe, save_minbpe
 from .nanochat import from_rustbpe, load_nanochat, save_nanochat
 from .patterns import PATTERNS
@@ -16,11 +17,13 @@ __all__ = [
     "PATTERNS",
     "from_rustbpe",
     "load_gpt2",
+    "load_huggingface",
     "load_minbpe",
     "load_nanochat",
     "load_tekken",
     "load_tiktoken",
     "save_gpt2",
+    "save_huggingface",
     "save_minbpe",
     "save_nanochat",
     "save_tekken",
