@@ -478,8 +478,8 @@ class Encoding:
         else:
             refused = frozenset(disallowed)
         if self._added_tokens:
-            chosen |= self._added_tokens.keys()
-            refused -= self._added_tokens.keys()
+            chosen |= frozenset(self._added_tokens)
+            refused -= frozenset(self._added_tokens)
         key = chosen, refused
         if key not in self._matchers:
             if len(self._matchers) >= 128:

@@ -57,7 +57,7 @@ class SplitSequence(Pattern):
 
 def _compose(patterns: tuple[str, ...]) -> Tables:
     parts = [Pattern.compile(pattern) for pattern in patterns]
-    classes, columns = _common_alphabet(parts)
+    (pages, blocks), columns = _common_alphabet(parts)
     result: _Automaton | None = None
     for part, column, source in zip(parts, columns, patterns, strict=True):
         whole = _with_gaps(
@@ -65,31 +65,31 @@ def _compose(patterns: tuple[str, ...]) -> Tables:
         )
         result = whole if result is None else _in_turn(result, whole, patterns)
     assert result is not None
-    blocks: dict[bytes, int] = {}
-    rows = classes.reshape(-1, CODE_POINTS_PER_BLOCK)
-    pages = [blocks.setdefault(row.tobytes(), len(blocks)) for row in rows]
     return Tables(
         transitions=np.ascontiguousarray(result[0]),
         accepts=np.ascontiguousarray(result[1]),
-        class_pages=np.array(pages, np.uint16),
-        class_blocks=np.frombuffer(b"".join(blocks), np.uint8).reshape(-1, CODE_POINTS_PER_BLOCK),
+        class_pages=pages,
+        class_blocks=blocks,
     )
 
 
-def _common_alphabet(parts: list[Pattern]) -> tuple[Uint8, list[npt.NDArray[np.intp]]]:
-    """The class of each code point, and for each pattern its own class of each of them."""
-    joint = np.zeros(0x110000, np.intp)
-    for part in parts:
-        own = part.class_blocks[part.class_pages].reshape(-1).astype(np.intp)
-        joint = np.unique(joint * 256 + own, return_inverse=True)[1].reshape(-1)
-    _, samples = np.unique(joint, return_index=True)
-    if len(samples) > MAX_CLASSES:
-        _refuse("too many character classes", str(len(samples)))
-    columns = []
-    for part in parts:
-        own = part.class_blocks[part.class_pages].reshape(-1)
-        columns.append(own[samples].astype(np.intp))
-    return joint.astype(np.uint8), columns
+def _common_alphabet(
+    parts: list[Pattern],
+) -> tuple[tuple[Uint16, Uint8], list[npt.NDArray[np.intp]]]:
+    """Pages and blocks of classes that all share, and for each pattern its own class of each."""
+    pages, page_of = np.unique(
+        np.stack([part.class_pages for part in parts], axis=1), axis=0, return_inverse=True
+    )
+    # One row of own classes for each character of each different page.
+    own = np.stack(
+        [part.class_blocks[pages[:, i]].reshape(-1) for i, part in enumerate(parts)], axis=1
+    )
+    classes, class_of = np.unique(own, axis=0, return_inverse=True)
+    if len(classes) > MAX_CLASSES:
+        _refuse("too many character classes", str(len(classes)))
+    blocks = class_of.reshape(-1, CODE_POINTS_PER_BLOCK).astype(np.uint8)
+    columns = [classes[:, i].astype(np.intp) for i in range(len(parts))]
+    return (page_of.reshape(-1).astype(np.uint16), blocks), columns
 
 
 def same_pieces(a: Pattern, b: Pattern) -> bool:

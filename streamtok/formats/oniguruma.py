@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from ..errors import UnsupportedPatternError, VocabularyError
+from ..errors import PatternError, VocabularyError
 from ..pattern import Pattern
 from ..splits import same_pieces
 
@@ -41,7 +41,7 @@ def from_oniguruma(pattern: str, place: str) -> str:
             _refuse(place, part, "is an escape that is not known here")
     try:
         Pattern.compile(pattern)
-    except UnsupportedPatternError as error:
+    except PatternError as error:
         raise VocabularyError(f"{place}: the split pattern {pattern!r}: {error}") from error
     return pattern
 
@@ -61,7 +61,7 @@ def to_oniguruma(pattern: str) -> str:
     try:
         from_oniguruma(rewritten, "rewritten for Oniguruma")
         wanted, found = Pattern.compile(pattern), Pattern.compile(rewritten)
-    except UnsupportedPatternError as error:
+    except PatternError as error:
         raise VocabularyError(f"the split pattern {pattern!r} has no tables: {error}") from error
     if not same_pieces(wanted, found):
         raise VocabularyError(
