@@ -95,6 +95,7 @@ class Encoding:
             mergeable_ranks.ids,
             mergeable_ranks.lefts,
             mergeable_ranks.byte_ids,
+            mergeable_ranks.ties,
         )
         self._others = dict(mergeable_ranks.others)  # ids that only decode
         self._others |= {token: text.encode() for text, token in self._added_tokens.items()}

@@ -10,6 +10,7 @@ from .huggingface import load_huggingface, save_huggingface
 from .minbpe import load_minbpe, save_minbpe
 from .nanochat import from_rustbpe, load_nanochat, save_nanochat
 from .patterns import PATTERNS
+from .sentencepiece import load_sentencepiece, save_sentencepiece
 from .tekken import load_tekken, save_tekken
 from .tiktoken import load_tiktoken, save_tiktoken
 
@@ -20,12 +21,14 @@ __all__ = [
     "load_huggingface",
     "load_minbpe",
     "load_nanochat",
+    "load_sentencepiece",
     "load_tekken",
     "load_tiktoken",
     "save_gpt2",
     "save_huggingface",
     "save_minbpe",
     "save_nanochat",
+    "save_sentencepiece",
     "save_tekken",
     "save_tiktoken",
 ]
