@@ -27,6 +27,7 @@ import numpy as np
 
 from . import registry, sinks
 from .chunker import DEFAULT_MAX_PENDING, StreamEncoder
+from .commands import convert
 from .encoding import Encoding
 from .errors import PendingLimitExceeded, StreamtokError
 from .vocabulary import PACKED_NAMES
@@ -277,7 +278,7 @@ def _ids_of(
 
 def _load_encoding(args: argparse.Namespace) -> Encoding:
     try:
-        return registry.get_encoding(args.encoding)
+        return convert.open_encoding(args.encoding)
     except StreamtokError as error:
         raise _Refused(" ".join(str(error).split())) from None
     except ValueError as error:
@@ -554,12 +555,18 @@ def _parser() -> argparse.ArgumentParser:
         "--idle-timeout", type=_seconds, default=300.0, metavar="SECONDS", help="0: none"
     )
     serve.add_argument("-q", "--quiet", action="store_true", help="do not say where it listens")
+
+    convert.add_parser(commands)
     return parser
 
 
 def _add_encoding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-e", "--encoding", default="cl100k_base", metavar="NAME", help="default: cl100k_base"
+        "-e",
+        "--encoding",
+        default="cl100k_base",
+        metavar="NAME",
+        help="a name or a vocabulary file (docs/formats.md); default: cl100k_base",
     )
 
 

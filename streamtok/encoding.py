@@ -12,6 +12,7 @@ import functools
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
+    Callable,
     Collection,
     Iterable,
     Iterator,
@@ -430,7 +431,13 @@ class Encoding:
         return run_normalized(self, text, matcher, errors, into, repair)
 
     def _run_plain(
-        self, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool
+        self,
+        text: Text,
+        matcher: SpecialMatcher,
+        errors: str,
+        into: str,
+        repair: bool,
+        original: Callable[[int], int] = int,
     ) -> list[int] | IdArray | int:
         try:
             if self._pattern is None:
@@ -444,9 +451,9 @@ class Encoding:
                 raise
             # tiktoken's rule: surrogate pairs become their character, lone ones U+FFFD.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            return self._run_plain(text, matcher, errors, into, repair)
+            return self._run_plain(text, matcher, errors, into, repair, original)
         if type(result) is tuple:
-            raise_disallowed_special(*result)
+            raise_disallowed_special(original(result[0]), result[1])
         return cast("list[int] | IdArray | int", result)
 
     def _without_first_space(self, data: bytes) -> bytes:

@@ -100,16 +100,21 @@ def run_normalized(
         return _run_nfc(encoding, text, matcher, errors, into, repair)
     allowed = allowed_specials(encoding, matcher)
     seen = rules.whole(text, allowed)
+
+    def original(offset: int) -> int:
+        return rules.original_offset(text, offset, allowed)
+
     try:
-        return encoding._run_plain(seen, matcher, errors, into, repair)
+        return encoding._run_plain(seen, matcher, errors, into, repair, original)
     except UnicodeDecodeError as error:
-        start, end = (rules.original_offset(text, x, allowed) for x in (error.start, error.end))
-        raise UnicodeDecodeError("utf-8", error.object, start, end, error.reason) from None
+        raise UnicodeDecodeError(
+            "utf-8", error.object, original(error.start), original(error.end), error.reason
+        ) from None
 
 
 def allowed_specials(encoding: Encoding, matcher: SpecialMatcher) -> list[str]:
     """The special tokens that `matcher` allows."""
-    return [text for text in matcher.specials if text in encoding._special_tokens]
+    return [text for text in matcher.allowed if text in encoding._special_tokens]
 
 
 def _run_nfc(

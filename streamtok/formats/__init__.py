@@ -5,6 +5,7 @@ alike. What a file asks for and streamtok does not do is a `VocabularyError` tha
 is damage, with the place. `docs/formats.md` says what is supported.
 """
 
+from .anyfile import load
 from .gpt2 import load_gpt2, save_gpt2
 from .huggingface import load_huggingface, save_huggingface
 from .minbpe import load_minbpe, save_minbpe
@@ -17,6 +18,7 @@ from .tiktoken import load_tiktoken, save_tiktoken
 __all__ = [
     "PATTERNS",
     "from_rustbpe",
+    "load",
     "load_gpt2",
     "load_huggingface",
     "load_minbpe",

@@ -202,6 +202,8 @@ def _sorted(
         raise VocabularyError(f"{source}: only {len(byte_ids)} of the 256 bytes are pieces")
     if len(special) + len(added) + 256 + len(normal) != len(pieces):
         raise VocabularyError(f"{source}: pieces differ only in what stands for a space")
+    if " " not in normal:
+        raise VocabularyError(f"{source}: a model without the piece {MARK!r} is not supported")
     return _vocabulary(normal, byte_ids), special, added
 
 
