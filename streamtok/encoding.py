@@ -119,8 +119,10 @@ class Encoding:
         self._pattern: Pattern | None = None
         self._unsupported: UnsupportedPatternError | None = None
         try:
-            is_ready = isinstance(pat_str, Pattern)
-            self._pattern = pat_str if is_ready else Pattern.compile(self._pat_str)
+            if isinstance(pat_str, Pattern):
+                self._pattern = pat_str
+            else:
+                self._pattern = Pattern.compile(pat_str)
         except UnsupportedPatternError as error:
             self._unsupported = error
             _check_fallback(self._pat_str)  # a pattern that does not compile at all raises here
@@ -421,14 +423,15 @@ class Encoding:
             check_policy(errors)
         if self._rules.normalizer is not None:
             return self._run_normalized(text, matcher, errors, into, repair)
-        return self._run_plain(text, matcher, errors, into, repair)
+        return self._run_plain(text, matcher, errors, into, repair=repair)
 
     def _run_normalized(
         self, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool
     ) -> list[int] | IdArray | int:
         from .rules import run_normalized
 
-        return run_normalized(self, text, matcher, errors, into, repair)
+        found = run_normalized(self, text, matcher, errors, into, repair=repair)
+        return cast("list[int] | IdArray | int", found)
 
     def _run_plain(
         self,
@@ -436,6 +439,7 @@ class Encoding:
         matcher: SpecialMatcher,
         errors: str,
         into: str,
+        *,
         repair: bool,
         original: Callable[[int], int] = int,
     ) -> list[int] | IdArray | int:
@@ -451,7 +455,9 @@ class Encoding:
                 raise
             # tiktoken's rule: surrogate pairs become their character, lone ones U+FFFD.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            return self._run_plain(text, matcher, errors, into, repair, original)
+            return self._run_plain(
+                text, matcher, errors, into, repair=repair, original=original
+            )
         if type(result) is tuple:
             raise_disallowed_special(original(result[0]), result[1])
         return cast("list[int] | IdArray | int", result)

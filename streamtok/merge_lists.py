@@ -62,7 +62,9 @@ def from_merges(
     rows = np.array(pairs, np.uint32).reshape(-1, 2)
     blob = b"".join(tokens)
     makers = find_makers(blob, _offsets(_lengths(tokens)), rows)
-    return _ordered(tokens, ids, makers, pairs, whole_pieces, others or {})
+    return _ordered(
+        tokens, ids, makers, pairs, whole_pieces=whole_pieces, others=others or {}
+    )
 
 
 def _ordered(
@@ -70,6 +72,7 @@ def _ordered(
     ids: Mapping[bytes, int],
     makers: NDArray[np.uint32],
     pairs: Sequence[tuple[int, int]],
+    *,
     whole_pieces: bool,
     others: Mapping[int, bytes],
 ) -> Vocabulary:

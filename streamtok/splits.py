@@ -206,7 +206,7 @@ def _check_restarts(
     accepts: Uint8,
     patterns: tuple[str, ...],
 ) -> None:
-    """Refuse where a piece may end inside one of the first split, and that would not go on alike."""
+    """Refuse where a piece may end inside one of the first split, which would not go on alike."""
     block = _alike(moves_a)
     sure = settled_states(accepts, table) > 0
     n = table.shape[1]

@@ -58,8 +58,8 @@ class Vocabulary:
     That is all there is to a rank table, where any two neighbours merge that are a token together.
     A vocabulary of another kind (`merge_lists.py`) says more: tokens stand in the order of the
     merges that make them, whatever their ids; `lefts` says which two parts each is made of;
-    `byte_ids` are for tokens that have no id themselves; `ties` put several in one place; `others` are ids that decode, but that no
-    text is encoded to.
+    `byte_ids` are for tokens that have no id themselves; `ties` put several in one place; `others`
+    are ids that decode, but that no text is encoded to.
 
     >>> vocabulary = Vocabulary.from_ranks({bytes([b]): b for b in range(256)} | {b"ab": 256})
     >>> len(vocabulary), vocabulary.to_ranks()[b"ab"]

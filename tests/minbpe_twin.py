@@ -6,6 +6,7 @@ merged everywhere at once.
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import regex
@@ -34,7 +35,7 @@ class Twin:
     def encode_piece(self, piece: bytes) -> list[int]:
         ids = list(piece)
         while len(ids) > 1:
-            pairs = list(zip(ids, ids[1:], strict=False))
+            pairs = list(itertools.pairwise(ids))
             pair = min(pairs, key=lambda p: self.merges.get(p, float("inf")))
             if pair not in self.merges:
                 break

@@ -60,10 +60,16 @@ def trained(kind: str, size: int = 900) -> str:
         steps = [pre.Split(Regex(pattern), "isolated") for pattern in DEEPSEEK]
         made.pre_tokenizer = pre.Sequence([*steps, pre.ByteLevel(False, use_regex=False)])
     elif kind == "starcoder":
-        made.pre_tokenizer = pre.Sequence([pre.Digits(individual_digits=True), pre.ByteLevel(False)])
+        made.pre_tokenizer = pre.Sequence(
+            [pre.Digits(individual_digits=True), pre.ByteLevel(False)]
+        )
     elif kind == "digits":
         made.pre_tokenizer = pre.Sequence(
-            [pre.Split(Regex("[ab]+"), "isolated"), pre.Digits(), pre.ByteLevel(False, use_regex=False)]
+            [
+                pre.Split(Regex("[ab]+"), "isolated"),
+                pre.Digits(),
+                pre.ByteLevel(False, use_regex=False),
+            ]
         )
     elif kind == "qwen":
         made.normalizer = normalizers.NFC()
@@ -111,7 +117,9 @@ def test_openais_vocabularies(name, tmp_path):
 
 def llama3(as_strings: bool) -> str:
     """In the manner of Llama 3's: every way to cut a token is a merge, and pieces are looked up."""
-    ranks = {t: r for t, r in streamtok.get_encoding("cl100k_base")._mergeable_ranks.items() if r < 9000}
+    ranks = {
+        t: r for t, r in streamtok.get_encoding("cl100k_base")._mergeable_ranks.items() if r < 9000
+    }
     ranks[b" unreachable by merges"] = 9000
     merges = []
     for token in ranks:
@@ -119,9 +127,7 @@ def llama3(as_strings: bool) -> str:
         ways = [way for way in ways if way[0] in ranks and way[1] in ranks]
         merges += sorted(ways, key=lambda way: (ranks[way[0]], ranks[way[1]]))
     pairs = [[to_text(left), to_text(right)] for left, right in merges]
-    file = json.loads(
-        Tokenizer(models.BPE(ignore_merges=True)).to_str()
-    )
+    file = json.loads(Tokenizer(models.BPE(ignore_merges=True)).to_str())
     file["model"]["vocab"] = {to_text(token): rank for token, rank in ranks.items()}
     file["model"]["merges"] = [" ".join(pair) for pair in pairs] if as_strings else pairs
     made = Tokenizer.from_str(json.dumps(file))
@@ -229,8 +235,8 @@ def test_added_tokens_are_always_found(tmp_path):
     )
     enc = loaded(peer, tmp_path)
     samples = [
-        "<tool>", "a<tool>x b", "<tool", "<tool>xy<tool>", "a   b    c", "日本語 日", "x<|im_start|>",
-        "<|im_start|>user\n  hi<|im_end|>\n<|im_", *PLAIN,
+        "<tool>", "a<tool>x b", "<tool", "<tool>xy<tool>", "a   b    c", "日本語 日",
+        "x<|im_start|>", "<|im_start|>user\n  hi<|im_end|>\n<|im_", *PLAIN,
     ]  # fmt: skip
     assert_same(enc, ids_of(peer), samples, allowed_special="all")
     assert enc.special_tokens_set == {"<|endoftext|>", "<|im_start|>", "<|im_end|>"}
@@ -255,9 +261,7 @@ def test_flags_of_added_tokens_are_refused_by_name(flag, tmp_path):
 
 def test_added_tokens_that_overlap_at_two_times_are_refused(tmp_path):
     for first, second in (("<ab>", "b>c"), ("<ab>", "a"), ("x", "yx"), ("ab", "ba")):
-        peer = with_added(
-            AddedToken(first, normalized=True), AddedToken(second, normalized=False)
-        )
+        peer = with_added(AddedToken(first, normalized=True), AddedToken(second, normalized=False))
         refuses(loaded, peer, tmp_path, match="may begin or end inside an added token")
     peer = with_added(AddedToken("<a>", normalized=True), AddedToken("{a}", normalized=False))
     assert_same(loaded(peer, tmp_path), ids_of(peer), ["<a>{a}", "<{a}>", "{<a>"])
@@ -267,8 +271,8 @@ def test_added_tokens_that_overlap_at_two_times_are_refused(tmp_path):
 
 
 NFC_TEXTS = [
-    "e\u0301", "caf\u00e9 cafe\u0301", "\u1100\u1161\u11a8", "a\u0338<|endoftext|>\u0338b", "\u212b\u2126",
-    ">\u0338", "\u0958", "q\u0323\u0307 q\u0307\u0323", *PLAIN,
+    "e\u0301", "caf\u00e9 cafe\u0301", "\u1100\u1161\u11a8", "a\u0338<|endoftext|>\u0338b",
+    "\u212b\u2126", ">\u0338", "\u0958", "q\u0323\u0307 q\u0307\u0323", *PLAIN,
 ]  # fmt: skip
 
 
@@ -276,9 +280,7 @@ def test_nfc_in_whole_texts(tmp_path):
     peer = Tokenizer.from_str(trained("qwen"))
     enc = loaded(peer, tmp_path)
     samples = [*NFC_TEXTS, *texts()]
-    assert_same(
-        enc, ids_of(peer), samples, allowed_special="all", round_trip=False, stream=False
-    )
+    assert_same(enc, ids_of(peer), samples, allowed_special="all", round_trip=False, stream=False)
     for text in NFC_TEXTS:
         assert enc.encode(text.encode(), allowed_special="all") == ids_of(peer)(text)
         array = enc.encode_to_numpy(text, allowed_special="all")
@@ -318,7 +320,10 @@ def changed(**changes) -> str:
         ),
         ({"pre_tokenizer": None}, "no pre-tokenizer is given"),
         ({"pre_tokenizer": {"type": "Whitespace"}}, "the last pre-tokenizer is 'Whitespace'"),
-        ({"pre_tokenizer__pretokenizers__1": {"type": "Metaspace"}}, "'Metaspace' is not supported"),
+        (
+            {"pre_tokenizer__pretokenizers__1": {"type": "Metaspace"}},
+            "'Metaspace' is not supported",
+        ),
         ({"pre_tokenizer__pretokenizers__1": {"type": "Punctuation"}}, "'Punctuation' is not"),
         ({"pre_tokenizer__pretokenizers__3__add_prefix_space": True}, "add_prefix_space is not"),
         ({"pre_tokenizer__pretokenizers__0": {"type": "ByteLevel"}}, "at the end only"),
@@ -379,9 +384,7 @@ def test_a_missing_byte(tmp_path):
     file = json.loads(changed())
     file["model"]["merges"] = []
     del file["model"]["vocab"]["a"]
-    refuses(
-        formats.load_huggingface, write(tmp_path / "t.json", json.dumps(file)), match="0x61"
-    )
+    refuses(formats.load_huggingface, write(tmp_path / "t.json", json.dumps(file)), match="0x61")
 
 
 def test_what_cannot_be_written(tmp_path):
@@ -444,4 +447,6 @@ def test_pieces_of_every_character():
     points = [rng.randrange(0x20, 0x3000) for _ in range(3000)]
     for point in points:
         text = "a{0}1{0}' {0}.{0}B\n".format(chr(point))
-        assert mine.findall(text) == [piece for piece, _ in theirs.pre_tokenize_str(text)], hex(point)
+        assert mine.findall(text) == [piece for piece, _ in theirs.pre_tokenize_str(text)], hex(
+            point
+        )

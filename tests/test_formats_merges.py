@@ -100,9 +100,7 @@ def test_what_a_pair_cannot_say(tmp_path):
     refuses(formats.save_gpt2, enc, *paths, match="nothing else finds b'abc' of e, id 256")
     assert not list(tmp_path.iterdir())
     merges, ids, _ = shuffled_pair(tmp_path, 0)
-    refuses(
-        formats.load_gpt2, merges, ids, special_tokens=["<x>"], match="'<x>' is not there"
-    )
+    refuses(formats.load_gpt2, merges, ids, special_tokens=["<x>"], match="'<x>' is not there")
     refuses(formats.load, merges.rename(tmp_path / "m.txt"), match="merges without their ids")
 
 
@@ -164,7 +162,10 @@ def test_minbpe(tmp_path, pattern):
         ("minbpe v1\n.\n0\n97 256\n", "line 4: .*: 256 is not made yet"),
         ("minbpe v1\n.\n0\n97 -1\n", "line 4"),
         ("minbpe v1\n.\n0\n97 98\n97 98\n", "line 5: .*ids 256 and 257 are both b'ab'"),
-        ("minbpe v1\n.\n0\n97 97\n" + "".join(f"{i} {i}\n" for i in range(256, 300)), "65536 bytes"),
+        (
+            "minbpe v1\n.\n0\n97 97\n" + "".join(f"{i} {i}\n" for i in range(256, 300)),
+            "65536 bytes",
+        ),
         ("minbpe v1\n.\n0\n97 " + "9" * 5000 + "\n", "line 4"),
     ],
 )

@@ -74,7 +74,7 @@ FORMATS = {
 _SUFFIXES = {".tiktoken": "tiktoken", ".pkl": "nanochat", ".pickle": "nanochat"}
 
 _SAMPLE = (
-    "The quick brown fox, it's 12345 times jumped: naïve café; don't\n\n  def f(x):\n\treturn x + 1\n"
+    "The quick brown fox, it's 12345 times jumped: naïve café; don't\n\n  def f(x):\n\treturn x\n"
     "日本語テキスト 한국어 Привет \U0001f469‍\U0001f4bb e\u0301 a\u200db \u2581x    y\r\n====----"
     "<|endoftext|><s>[INST] aaaaaaaaaaaaaaaaaaaaaaaa 0xFF 3.14159 http://example.com/?q=1&r=2#x\n"
 )
@@ -132,9 +132,9 @@ def check(source: Encoding, copy: Encoding, format: str) -> None:
     some = b"".join(vocabulary[:: max(1, len(vocabulary) // 4000)])
     samples: list[str | bytes] = [_SAMPLE, _SAMPLE * 3, "".join(source._special_tokens), some, b" "]
     for sample in samples:
-        for allowed in (frozenset(), "all"):
+        for is_allowed in (False, True):
             settings: dict[str, Any] = {
-                "allowed_special": allowed,
+                "allowed_special": "all" if is_allowed else frozenset(),
                 "disallowed_special": (),
                 "errors": "surrogateescape" if isinstance(sample, bytes) else "strict",
             }

@@ -67,7 +67,8 @@ def load(
     """Encoding: of a vocabulary file, or of the one in a folder, whichever format it has.
 
     pattern, special_tokens: for `.tiktoken` files, which hold neither (GPT-2's pair: no pattern);
-    for others they must not be given. Raises VocabularyError where the format is not known, naming what was seen.
+    for others they must not be given. Raises VocabularyError where the format is not known, naming
+    what was seen.
     """
     if os.path.isdir(path):
         return _load_folder(path, pattern, special_tokens, name)
@@ -90,7 +91,7 @@ def load(
         return read_sentencepiece(data, source, name or stem(path))
     if format == "json":
         file = Reader(parse_json(data, source), source)
-        keys = file.dict().keys()
+        keys = file.as_dict().keys()
         if {"model", "added_tokens"} <= keys or "pre_tokenizer" in keys:
             return read_huggingface(file, name or stem(path))
         if {"config", "vocab"} <= keys:
@@ -111,7 +112,10 @@ def _load_folder(
     for file in _IN_FOLDERS:
         if os.path.isfile(os.path.join(folder, file)):
             return load(
-                os.path.join(folder, file), pattern=pattern, special_tokens=special_tokens, name=name
+                os.path.join(folder, file),
+                pattern=pattern,
+                special_tokens=special_tokens,
+                name=name,
             )
     for merges, _ in _PAIRS:
         if os.path.isfile(os.path.join(folder, merges)):
@@ -124,7 +128,10 @@ def _load_pair(merges_path: Path, pattern: str | None, name: str | None) -> Enco
     for merges, ids in _PAIRS:
         if file == merges and os.path.isfile(os.path.join(folder, ids)):
             made = load_gpt2(
-                merges_path, os.path.join(folder, ids), pattern=pattern or "gpt2", name=name or "gpt2"
+                merges_path,
+                os.path.join(folder, ids),
+                pattern=pattern or "gpt2",
+                name=name or "gpt2",
             )
             if pattern is None and made._vocabulary != get_encoding("r50k_base")._vocabulary:
                 raise VocabularyError(

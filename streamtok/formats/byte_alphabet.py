@@ -18,7 +18,8 @@ BYTES_OF: dict[str, int] = {character: byte for byte, character in CHARACTERS.it
 
 # The same as tables of str.translate, which is ten times as fast as a loop.
 _TO_LATIN = {ord(character): byte for character, byte in BYTES_OF.items()} | {
-    byte: 0x110000 - 1 for byte in _OTHERS  # what is no character of the alphabet stays no byte
+    byte: 0x110000 - 1
+    for byte in _OTHERS  # what is no character of the alphabet stays no byte
 }
 _FROM_LATIN = {byte: ord(character) for byte, character in CHARACTERS.items()}
 

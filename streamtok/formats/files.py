@@ -84,7 +84,7 @@ def shown(value: object) -> str:
 class Reader:
     """A JSON value and where it stands; what it is not, it says by name.
 
-    >>> Reader({"model": {"type": "BPE"}}, "x.json")["model"]["type"].str()
+    >>> Reader({"model": {"type": "BPE"}}, "x.json")["model"]["type"].as_str()
     'BPE'
     """
 
@@ -94,7 +94,7 @@ class Reader:
 
     def __getitem__(self, key: str) -> Reader:
         """The field `key` of an object, with None where it is missing."""
-        return Reader(self.dict().get(key), f"{self.place}: {key}")
+        return Reader(self.as_dict().get(key), f"{self.place}: {key}")
 
     def fail(self, message: str) -> NoReturn:
         """Raise the VocabularyError that begins with the place."""
@@ -105,15 +105,15 @@ class Reader:
             self.fail(f"expected {what}, got {shown(self.value)}")
         return self.value
 
-    def dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The value, an object."""
         return self._typed(dict, "an object")
 
-    def list(self) -> list[Any]:
+    def as_list(self) -> list[Any]:
         """The value, an array."""
         return self._typed(list, "an array")
 
-    def str(self) -> str:
+    def as_str(self) -> str:
         """The value, a string that is Unicode: no half of a surrogate pair."""
         text = self._typed(str, "a string")
         try:
@@ -122,7 +122,7 @@ class Reader:
             self.fail(f"half of a surrogate pair in {shown(text)}")
         return text
 
-    def int(self) -> int:
+    def as_int(self) -> int:
         """The value, an integer."""
         return self._typed(int, "an integer")
 
@@ -132,11 +132,11 @@ class Reader:
 
     def items(self) -> list[Reader]:
         """The elements of an array, each with its place."""
-        return [Reader(value, f"{self.place}[{i}]") for i, value in enumerate(self.list())]
+        return [Reader(value, f"{self.place}[{i}]") for i, value in enumerate(self.as_list())]
 
     def only(self, *known: str) -> None:
         """Refuse fields of an object that are not among `known` and say something."""
-        for key, value in self.dict().items():
+        for key, value in self.as_dict().items():
             if key not in known and value not in (None, False):
                 self.fail(f"what {shown(key)} asks for ({shown(value)}) is not known")
 

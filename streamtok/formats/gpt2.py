@@ -3,7 +3,7 @@
 
 The order of lines is the order of merges, and ids may be in any other. Pieces are not looked up:
 an entry of the JSON file that no merge makes is never the id of text. Special tokens are entries
-that only the user can tell from others, so they are named; "<|endoftext|>" is one where it is there.
+that only the user can tell from others, so they are named; by default "<|endoftext|>" is one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def load_gpt2(
     """
     source = os.fspath(ids_path)
     entries = Reader(parse_json(read_bytes(ids_path), source), source)
-    ids = {text: Reader(value, f"{source}: {shown(text)}").int() for text, value in entries.dict().items()}
+    ids = {
+        text: Reader(value, f"{source}: {shown(text)}").as_int()
+        for text, value in entries.as_dict().items()
+    }
     if special_tokens is None:
         special_tokens = ["<|endoftext|>"] if "<|endoftext|>" in ids else []
     specials = {}
@@ -64,7 +67,7 @@ def load_gpt2(
 
 
 def read_merges(data: bytes, source: str) -> list[tuple[str, str]]:
-    """The pairs of a file of merges, a line each; a first line "#version…" and blank ones do not count."""
+    """The pairs of a file of merges, a line each, but a first line "#version…" and blank ones."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -156,7 +159,10 @@ def merges_and_ids(
                     f"{format} does not look whole pieces up, but nothing else finds "
                     f"{shown(token)} of {encoding.name}, id {number}"
                 )
-    ids = [(number, to_text(token)) for token, number in zip(tokens, vocabulary.ids.tolist(), strict=True)]
+    ids = [
+        (number, to_text(token))
+        for token, number in zip(tokens, vocabulary.ids.tolist(), strict=True)
+    ]
     specials = set(encoding._special_tokens.values()) | {i for _, i in encoding._rules.added_tokens}
     for number, token in vocabulary.others.items():
         if number not in specials:

@@ -2,8 +2,8 @@
 
 Ids are those of `Tokenizer.encode(text, add_special_tokens=False)`: the post-processor, which puts
 special tokens around a text, is not applied. Added tokens that are special are special tokens here
-(`allowed_special="all"` finds them in text, as Hugging Face always does); those that are not are
-always found. Merges are pairs or strings; `ignore_merges` means that a piece that is a token is that
+(`allowed_special="all"` finds them in text, as Hugging Face always does); others are always found.
+Merges are pairs or strings; `ignore_merges` means that a piece that is a token is that
 token. The NFC normalizer works for whole texts, and a stream says that it cannot.
 
 Refused by name: truncation and padding, other models, normalizers, pre-tokenizers and decoders,
@@ -46,13 +46,21 @@ def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
     if os.path.isdir(path):
         path = os.path.join(path, "tokenizer.json")
     source = os.fspath(path)
-    return read_huggingface(Reader(parse_json(read_bytes(path), source), source), name or stem(path))
+    return read_huggingface(
+        Reader(parse_json(read_bytes(path), source), source), name or stem(path)
+    )
 
 
 def read_huggingface(file: Reader, name: str) -> Encoding:
     """The encoding of a parsed `tokenizer.json`."""
     file.only(
-        "version", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model"
+        "version",
+        "added_tokens",
+        "normalizer",
+        "pre_tokenizer",
+        "post_processor",
+        "decoder",
+        "model",
     )
     normalizer = _normalizer(file["normalizer"])
     _check_post_processor(file["post_processor"])
@@ -80,7 +88,7 @@ def read_huggingface(file: Reader, name: str) -> Encoding:
 def _normalizer(field: Reader) -> str | None:
     if field.value is None:
         return None
-    kind = field["type"].str()
+    kind = field["type"].as_str()
     if kind == "Sequence":
         found = [_normalizer(step) for step in field["normalizers"].items()]
         return "NFC" if "NFC" in found else None
@@ -92,7 +100,7 @@ def _normalizer(field: Reader) -> str | None:
 def _check_post_processor(field: Reader) -> None:
     if field.value is None:
         return
-    kind = field["type"].str()
+    kind = field["type"].as_str()
     if kind == "Sequence":
         for step in field["processors"].items():
             _check_post_processor(step)
@@ -114,13 +122,13 @@ def _model(model: Reader) -> tuple[dict[str, int], list[tuple[str, str]], bool]:
             model.fail(f"{key} {shown(model[key].value)} is not supported")
     vocab = model["vocab"]
     ids = {}
-    for text, number in vocab.dict().items():
+    for text, number in vocab.as_dict().items():
         if type(number) is not int:
             vocab.fail(f"the id of {shown(text)} is {shown(number)}")
         ids[text] = number
     merges = []
     entries = model["merges"]
-    for place, merge in enumerate(entries.list()):
+    for place, merge in enumerate(entries.as_list()):
         pair = merge.split(" ") if isinstance(merge, str) else merge
         if not (
             isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
@@ -141,7 +149,7 @@ def _added_tokens(
     size = 0
     for entry in field.items() if field.value is not None else []:
         entry.only("id", "content", "special", "normalized", "lstrip", "rstrip", "single_word")
-        text, number = entry["content"].str(), entry["id"].int()
+        text, number = entry["content"].as_str(), entry["id"].as_int()
         size += len(text)
         if not text or text in special or text in added:
             entry.fail(f"{shown(text)} is empty or comes a second time")
@@ -178,7 +186,13 @@ def _overlap(first: Iterable[str], second: Iterable[str]) -> str | None:
         return None
     for a, b in ((one, other), (other, one)):
         beginnings = {text[:i] for text in b for i in range(1, len(text) + 1)}
-        inside = {text[i:j] for text in b if len(text) <= 64 for i in range(len(text)) for j in range(i + 1, len(text) + 1)}
+        inside = {
+            text[i:j]
+            for text in b
+            if len(text) <= 64
+            for i in range(len(text))
+            for j in range(i + 1, len(text) + 1)
+        }
         for text in a:
             if text in inside or any(text[i:] in beginnings for i in range(len(text))):
                 return text

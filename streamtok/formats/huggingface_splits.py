@@ -56,7 +56,7 @@ def _flat(field: Reader, depth: int = 0) -> list[Reader]:
 
 
 def _patterns_of(step: Reader, is_last: bool) -> list[str]:
-    kind = step["type"].str()
+    kind = step["type"].as_str()
     if kind == "ByteLevel":
         step.only("type", "add_prefix_space", "trim_offsets", "use_regex")
         if not is_last:
@@ -74,14 +74,14 @@ def _patterns_of(step: Reader, is_last: bool) -> list[str]:
 
 
 def _split_pattern(step: Reader) -> str:
-    given = step["pattern"].dict()
+    given = step["pattern"].as_dict()
     if given.keys() == {"Regex"}:
-        pattern = from_oniguruma(step["pattern"]["Regex"].str(), step.place)
+        pattern = from_oniguruma(step["pattern"]["Regex"].as_str(), step.place)
     elif given.keys() == {"String"} and given["String"]:
-        pattern = quoted(step["pattern"]["String"].str())
+        pattern = quoted(step["pattern"]["String"].as_str())
     else:
         step["pattern"].fail("expected a Regex or a String")
-    behavior, invert = step["behavior"].str(), step["invert"].flag()
+    behavior, invert = step["behavior"].as_str(), step["invert"].flag()
     is_total = Pattern.compile(pattern).is_total
     # A pattern that leaves nothing out gives the same pieces, whether the rest is kept or removed.
     if not (behavior == "Isolated" and not invert) and not (

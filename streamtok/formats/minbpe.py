@@ -36,7 +36,9 @@ def load_minbpe(path: Path, *, name: str | None = None) -> Encoding:
     source = os.fspath(path)
     lines = read_bytes(path).split(b"\n")
     if lines[0].strip() != MAGIC:
-        raise VocabularyError(f"{source}, line 1: expected {MAGIC.decode()!r}, got {shown(lines[0])}")
+        raise VocabularyError(
+            f"{source}, line 1: expected {MAGIC.decode()!r}, got {shown(lines[0])}"
+        )
     if lines[-1] == b"":
         lines.pop()
     if len(lines) < 3:
@@ -72,7 +74,9 @@ def load_minbpe(path: Path, *, name: str | None = None) -> Encoding:
         if len(token) > MAX_TOKEN_BYTES or total > _MAX_TOTAL:
             raise VocabularyError(f"{where}: the token has {len(token)} bytes, all have {total}")
         if token in ids:
-            raise VocabularyError(f"{where}: ids {ids[token]} and {len(tokens)} are both {shown(token)}")
+            raise VocabularyError(
+                f"{where}: ids {ids[token]} and {len(tokens)} are both {shown(token)}"
+            )
         ids[token] = len(tokens)
         tokens.append(token)
         merges.append((tokens[left], tokens[right]))
@@ -96,7 +100,7 @@ def save_minbpe(encoding: Encoding, path: Path) -> None:
     """Write a minbpe model, whole or not at all.
 
     Raises VocabularyError for what the format cannot express: bytes whose ids are not their values
-    (GPT-2's and GPT-4's), ids with holes, tokens that no merge makes, patterns with blanks at an end.
+    (GPT-2's and GPT-4's), ids with holes, tokens that no merge makes, blanks around the pattern.
     """
     plain_rules(encoding, "a minbpe model")
     vocabulary = encoding._vocabulary

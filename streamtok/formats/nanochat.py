@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import VocabularyError
@@ -144,7 +144,7 @@ class _Walk:
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
-        self.handlers = {
+        self.handlers: dict[bytes, Callable[[], object]] = {
             pickle.PROTO: self.protocol,
             pickle.FRAME: lambda: self.take(8),
             pickle.GLOBAL: self.named,
@@ -182,7 +182,9 @@ class _Walk:
                 break
             handler = handlers.get(code)
             if handler is None:
-                self.fail(f"the opcode {_name(code)} has no place in a pickled tiktoken.Encoding", start)
+                self.fail(
+                    f"the opcode {_name(code)} has no place in a pickled tiktoken.Encoding", start
+                )
             handler()
         if len(self.stack) != 1 or self.marks:
             self.fail(f"{len(self.stack)} values at the end instead of one", start)

@@ -53,7 +53,7 @@ def _refuse(place: str, part: re.Match[str], why: str) -> None:
 
 
 def to_oniguruma(pattern: str) -> str:
-    """A pattern that means to Oniguruma what `pattern` means here; VocabularyError if none is found."""
+    """A pattern that means to Oniguruma what `pattern` means here; else VocabularyError."""
     rewritten = "".join(
         part["quantifier"] if part["more"] == "+" else r"\z" if part[0] == "$" else part[0]
         for part in _PARTS.finditer(pattern)

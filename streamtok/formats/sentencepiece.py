@@ -58,8 +58,8 @@ def load_sentencepiece(path: Path, *, name: str | None = None) -> Encoding:
     """Encoding: pieces, special tokens and the space rule of a SentencePiece BPE model.
 
     `encode` gives the ids of `SentencePieceProcessor.encode`, which finds no control symbols in
-    text; here they are special tokens. User-defined symbols are always found. `decode` takes off the
-    space that was put before the text. Raises VocabularyError naming the file and the place.
+    text; here they are special tokens. User-defined symbols are always found. `decode` takes the
+    space that was put before the text off again. Raises VocabularyError naming file and place.
     """
     source = os.fspath(path)
     return read_sentencepiece(read_bytes(path), source, name or stem(path))
@@ -71,24 +71,27 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
     space_first = True
     has_trainer = False
     for number, kind, value, place in fields(data, 0, len(data), source):
+        end = place + len(value) if isinstance(value, bytes) else place
         if number == _PIECES:
             expect(kind, BYTES, "a piece", source, place)
-            pieces.append(_piece(data, place, place + len(value), source, len(pieces)))  # type: ignore[arg-type]
+            pieces.append(_piece(data, place, end, source, len(pieces)))
             if len(pieces) > _MAX_PIECES:
                 raise VocabularyError(f"{source}: more than {_MAX_PIECES} pieces")
         elif number == _TRAINER:
             expect(kind, BYTES, "the trainer's settings", source, place)
-            _check_trainer(data, place, place + len(value), source)  # type: ignore[arg-type]
+            _check_trainer(data, place, end, source)
             has_trainer = True
         elif number == _NORMALIZER:
             expect(kind, BYTES, "the normalizer", source, place)
-            space_first = _check_normalizer(data, place, place + len(value), source)  # type: ignore[arg-type]
+            space_first = _check_normalizer(data, place, end, source)
         elif number == _DENORMALIZER and kind == BYTES:
-            for inner, _, charsmap, _ in fields(data, place, place + len(value), source):  # type: ignore[arg-type]
+            for inner, _, charsmap, _ in fields(data, place, end, source):
                 if inner == _CHARSMAP and charsmap:
                     raise VocabularyError(f"{source}: a denormalizer is not supported")
     if not has_trainer:
-        raise VocabularyError(f"{source}: no SentencePiece model: it does not say of which type it is")
+        raise VocabularyError(
+            f"{source}: no SentencePiece model: it does not say of which type it is"
+        )
     vocabulary, special, added = _sorted(pieces, source)
     return make_encoding(
         source,
@@ -108,9 +111,11 @@ def _piece(data: bytes, start: int, end: int, source: str, number: int) -> tuple
         if key == _PIECE:
             expect(kind, BYTES, f"piece {number}", source, place)
             try:
-                text = value.decode("utf-8")  # type: ignore[union-attr]
+                text = bytes(value).decode("utf-8") if isinstance(value, bytes) else ""
             except UnicodeDecodeError:
-                raise VocabularyError(f"{source}, byte {place}: piece {number} is not UTF-8") from None
+                raise VocabularyError(
+                    f"{source}, byte {place}: piece {number} is not UTF-8"
+                ) from None
         elif key == _SCORE:
             expect(kind, FLOAT, f"the score of piece {number}", source, place)
             score = float(value)
@@ -278,14 +283,18 @@ def save_sentencepiece(encoding: Encoding, path: Path) -> None:
     for text, number in rules.added_tokens:
         rows[number] = text.replace(" ", MARK), 0.0, USER_DEFINED
     if sorted(rows) != list(range(len(rows))):
-        raise VocabularyError(f"a SentencePiece model has no holes, the ids of {encoding.name} have")
+        raise VocabularyError(
+            f"a SentencePiece model has no holes, the ids of {encoding.name} have"
+        )
     specials = encoding._special_tokens
     if "<unk>" not in specials:
         raise VocabularyError(f"a SentencePiece model has an <unk>, {encoding.name} has none")
     trainer = field(_MODEL_TYPE, 2) + field(_VOCAB_SIZE, len(rows)) + field(_FALLBACK, 1)
     for key, text in ((_UNK_ID, "<unk>"), (_BOS_ID, "<s>"), (_EOS_ID, "</s>"), (_PAD_ID, "<pad>")):
         trainer += field(key, specials.get(text, -1))
-    normalizer = field(_NAME, b"identity") + field(_DUMMY, int(rules.space_first)) + field(_EXTRA, 0)
+    normalizer = (
+        field(_NAME, b"identity") + field(_DUMMY, int(rules.space_first)) + field(_EXTRA, 0)
+    )
     parts = [
         field(_PIECES, field(_PIECE, text.encode()) + field(_SCORE, score) + field(_TYPE, type_))
         for _, (text, score, type_) in sorted(rows.items())

@@ -32,7 +32,7 @@ _FIRST_SPECIALS = (
     "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] "
     "[/TOOL_RESULTS] [TOOL_CALLS] [IMG] <pad> [IMG_BREAK] [IMG_END] [PREFIX] [MIDDLE] [SUFFIX] "
     "[SYSTEM_PROMPT] [/SYSTEM_PROMPT] [TOOL_CONTENT]"
-).split()
+)
 _WITHOUT_SPECIALS = ("v1", "v2", "v3", "v7")
 _MAX_SPECIALS = 1 << 20
 
@@ -50,7 +50,7 @@ def read_tekken(file: Reader, name: str) -> Encoding:
     """The encoding of a parsed `tekken.json`."""
     config = file["config"]
     specials = _specials(file)
-    size = config["default_vocab_size"].int() - len(specials)
+    size = config["default_vocab_size"].as_int() - len(specials)
     entries = file["vocab"].items()
     if not 0 <= size <= len(entries):
         config.fail(
@@ -58,8 +58,8 @@ def read_tekken(file: Reader, name: str) -> Encoding:
         )
     ranks: dict[bytes, int] = {}
     for rank, entry in enumerate(entries[:size]):
-        if entry["rank"].int() != rank:
-            entry.fail(f"expected rank {rank}, got {entry['rank'].int()}")
+        if entry["rank"].as_int() != rank:
+            entry.fail(f"expected rank {rank}, got {entry['rank'].as_int()}")
         field = entry["token_bytes"]
         token = _base64(field)
         if token in ranks:
@@ -72,14 +72,14 @@ def read_tekken(file: Reader, name: str) -> Encoding:
     return make_encoding(
         file.place,
         name,
-        pat_str=config["pattern"].str(),
+        pat_str=config["pattern"].as_str(),
         mergeable_ranks=vocabulary,
         special_tokens=check_specials(specials, file.place),
     )
 
 
 def _base64(field: Reader) -> bytes:
-    text = field.str()
+    text = field.as_str()
     try:
         token = binascii.a2b_base64(text, strict_mode=True) if text else b""
     except (ValueError, TypeError):
@@ -89,26 +89,24 @@ def _base64(field: Reader) -> bytes:
 
 def _specials(file: Reader) -> dict[str, int]:
     config = file["config"]
-    count = config["default_num_special_tokens"].int()
+    count = config["default_num_special_tokens"].as_int()
     if not 0 <= count <= _MAX_SPECIALS:
         config.fail(f"{count} special tokens")
     listed = file["special_tokens"]
     specials: dict[str, int] = {}
     if listed.value is None:
-        version = config["version"].str()
+        version = config["version"].as_str()
         if version not in _WITHOUT_SPECIALS:
             file.fail(f"a file of version {shown(version)} must name its special tokens")
-        specials = {text: number for number, text in enumerate(_FIRST_SPECIALS)}
+        specials = {text: number for number, text in enumerate(_FIRST_SPECIALS.split())}
     else:
         for entry in listed.items():
-            text = entry["token_str"].str()
+            text = entry["token_str"].as_str()
             if text in specials:
                 entry.fail(f"{shown(text)} comes a second time")
-            specials[text] = entry["rank"].int()
+            specials[text] = entry["rank"].as_int()
     if len(specials) > count or sorted(specials.values()) != list(range(len(specials))):
-        file.fail(
-            f"special_tokens must have the ranks from 0 on, without a hole and below {count}"
-        )
+        file.fail(f"special_tokens must have the ranks from 0 on, without a hole and below {count}")
     for number in range(len(specials), count):
         text = f"<SPECIAL_{number}>"
         if text in specials:
