@@ -23,7 +23,6 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ._core.scanner import settled_states
 from .errors import UnsupportedPatternError
 from .pattern import CODE_POINTS_PER_BLOCK, Pattern, Tables
 from .pattern_dfa import MAX_CLASSES, MAX_STATES, _minimised
@@ -100,10 +99,22 @@ def same_pieces(a: Pattern, b: Pattern) -> bool:
         transitions = part.transitions[:, column]
         accepts = part.accepts[:, [*column, part.n_classes]].copy()
         # An acceptance that another is sure to follow is never the last one.
-        sure = settled_states(accepts, transitions) > 0
+        sure = _surely_ending(transitions, accepts)
         accepts[:, :-1][(transitions > 0) & sure[transitions]] = 0
         tables.append(_minimised(transitions, accepts))
     return all(np.array_equal(x, y) for x, y in zip(*tables, strict=True))
+
+
+def _surely_ending(transitions: Uint16, accepts: Uint8) -> npt.NDArray[np.bool_]:
+    """The states from which an acceptance follows, whatever the text is, and it has an end."""
+    accepting = accepts.astype(bool)
+    sure = accepting[:, -1].copy()
+    sure[0] = False
+    while True:
+        fewer = sure & (accepting[:, :-1] | sure[transitions]).all(axis=1)
+        if (fewer == sure).all():
+            return sure
+        sure = fewer
 
 
 def _refuse(construct: str, where: str) -> NoReturn:
@@ -120,7 +131,7 @@ def _with_gaps(transitions: Uint16, accepts: Uint8, source: str) -> _Automaton:
     accepting = accepts.astype(bool)
     if accepting[1].any():
         _refuse("empty match", source)
-    sure = settled_states(accepts, transitions) > 0
+    sure = _surely_ending(transitions, accepts)
     firsts = sorted({0, *transitions[1].tolist()})  # states after one character
     is_gap = {}
     for state in firsts:
@@ -208,7 +219,7 @@ def _check_restarts(
 ) -> None:
     """Refuse where a piece may end inside one of the first split, which would not go on alike."""
     block = _alike(moves_a)
-    sure = settled_states(accepts, table) > 0
+    sure = _surely_ending(table, accepts)
     n = table.shape[1]
     for number, (a, _) in enumerate(pairs[1:], 1):
         for c in range(n):
