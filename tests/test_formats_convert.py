@@ -135,6 +135,13 @@ def test_what_cannot_be_converted(tmp_path, monkeypatch, capsys, args, message):
     assert not os.listdir(tmp_path)
 
 
+def test_bench_compares_named_encodings_only(tmp_path, capsys):
+    text = write(tmp_path / "text", PLAIN[0])
+    code, out, err = run("bench", "-e", SP_MODEL, text, capsys=capsys)
+    assert (code, out) == (1, "")
+    assert "only encodings that have a name are compared" in err
+
+
 def test_the_check_finds_a_difference(tmp_path, monkeypatch):
     """A writer that swaps two ids is caught, and nothing is written over what was there."""
     path = write(tmp_path / "tokenizer.json", "what was there")

@@ -267,6 +267,23 @@ def test_added_tokens_that_overlap_at_two_times_are_refused(tmp_path):
     assert_same(loaded(peer, tmp_path), ids_of(peer), ["<a>{a}", "<{a}>", "{<a>"])
 
 
+def test_hostile_added_tokens(tmp_path):
+    file = json.loads(trained("gpt2"))
+    entry = file["added_tokens"][0] | {"special": False, "normalized": True}
+    for contents, message in (
+        (["x" * 3_000_000], "tokens of more than"),
+        ([f"<{i}>" + "y" * 100 for i in range(40_000)], "tokens of more than"),
+        (["x" * 300, "zz>"], "may begin or end inside"),
+    ):
+        new = [
+            entry | {"id": len(file["model"]["vocab"]) + i, "content": text}
+            for i, text in enumerate(contents)
+        ]
+        new[-1]["normalized"] = False
+        data = json.dumps(file | {"added_tokens": new})
+        refuses(formats.load_huggingface, write(tmp_path / "t.json", data), match=message)
+
+
 # NFC
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import reprlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Reader", "check_specials", "parse_json", "read_bytes", "stem"]
 
 MAX_FILE_BYTES = 1 << 29
+MAX_SPECIAL_BYTES = 1 << 21  # of all special and added tokens: a tree of them is held in memory
 _T = TypeVar("_T")
 
 
@@ -77,7 +79,7 @@ def parse_json(data: bytes, source: str) -> Any:
 
 def shown(value: object) -> str:
     """`value` for a message, cut where it is long."""
-    text = repr(value[:60]) if isinstance(value, (str, bytes)) else repr(value)
+    text = repr(value[:60]) if isinstance(value, (str, bytes)) else reprlib.repr(value)
     return text if len(text) <= 80 else text[:77] + "…"
 
 
@@ -161,6 +163,13 @@ def make_encoding(source: str, name: str, **parts: Any) -> Encoding:
     """`Encoding(name, …)`; what is wrong with the parts is the file's fault and names it."""
     from ..encoding import Encoding
 
+    added = parts["rules"].added_tokens if "rules" in parts else ()
+    texts = [*parts["special_tokens"], *dict(added)]
+    if sum(map(len, texts)) > MAX_SPECIAL_BYTES:
+        raise VocabularyError(
+            f"{source}: {len(texts)} special and added tokens of more than "
+            f"{MAX_SPECIAL_BYTES >> 20} MiB"
+        )
     try:
         return Encoding(name, **parts)
     except PatternError as error:

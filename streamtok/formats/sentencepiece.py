@@ -43,6 +43,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 _MODELS = {1: "unigram", 2: "BPE", 3: "word", 4: "char"}
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 _MAX_PIECES = 1 << 20
+_MAX_BYTES = 1 << 26
 _WHOLE_TEXT = r"[\s\S]+"
 _CUT_BEFORE_SPACES = r" *[^ ]+| +"
 
@@ -75,8 +76,10 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
         if number == _PIECES:
             expect(kind, BYTES, "a piece", source, place)
             pieces.append(_piece(data, place, end, source, len(pieces)))
-            if len(pieces) > _MAX_PIECES:
-                raise VocabularyError(f"{source}: more than {_MAX_PIECES} pieces")
+            if len(pieces) > _MAX_PIECES or place > _MAX_BYTES:
+                raise VocabularyError(
+                    f"{source}: more than {_MAX_PIECES} pieces, or {_MAX_BYTES >> 20} MiB of them"
+                )
         elif number == _TRAINER:
             expect(kind, BYTES, "the trainer's settings", source, place)
             _check_trainer(data, place, end, source)

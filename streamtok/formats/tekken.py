@@ -34,7 +34,7 @@ _FIRST_SPECIALS = (
     "[SYSTEM_PROMPT] [/SYSTEM_PROMPT] [TOOL_CONTENT]"
 )
 _WITHOUT_SPECIALS = ("v1", "v2", "v3", "v7")
-_MAX_SPECIALS = 1 << 20
+_MAX_SPECIALS = 1 << 16
 
 
 def load_tekken(path: Path, *, name: str | None = None) -> Encoding:
