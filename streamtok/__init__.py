@@ -12,6 +12,7 @@ from .errors import (
     UnsupportedStreamError,
     VocabularyError,
 )
+from .formats import load
 from .pattern import Pattern
 from .registry import (
     encoding_for_model,
@@ -41,4 +42,5 @@ __all__ = [
     "encoding_name_for_model",
     "get_encoding",
     "list_encoding_names",
+    "load",
 ]

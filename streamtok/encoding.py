@@ -36,7 +36,7 @@ from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
 from .rules import NO_RULES, TextRules
 from .special_order import in_order_of_preference
-from .vocabulary import Vocabulary
+from .vocabulary import NO_ID, Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -362,8 +362,10 @@ class Encoding:
     # The vocabulary
 
     def token_byte_values(self) -> list[bytes]:
-        """list[bytes]: all tokens but the special ones, in the order of their bytes."""
-        return sorted(self._vocabulary.to_list())
+        """list[bytes]: all tokens that text can become but special ones, in order of bytes."""
+        vocabulary = self._vocabulary
+        tokens = zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True)
+        return sorted(token for token, id in tokens if id != NO_ID)
 
     @property
     def eot_token(self) -> int:

@@ -55,6 +55,8 @@ def test_mistrals_own_models(file, tmp_path):
         if "\u2581" not in text:
             assert enc.decode(ids) == text
     assert enc.n_vocab == peer.vocab_size()
+    assert b" the" in enc.token_byte_values()
+    assert b"\xe6\x97" not in enc.token_byte_values()
     for number in range(peer.vocab_size()):
         if not peer.is_control(number) and not peer.is_unknown(number) and not peer.is_byte(number):
             piece = peer.id_to_piece(number).replace("\u2581", " ").encode()

@@ -162,7 +162,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         note = f"; not in the file: {lost}" if lost else ""
         print(
-            f"streamtok: {args.output}: {format}, {len(source._vocabulary)} tokens, "
+            f"streamtok: {args.output}: {format}, {len(source.token_byte_values())} tokens, "
             f"{len(source._special_tokens)} special; a sample encodes alike{note}",
             file=sys.stderr,
         )
