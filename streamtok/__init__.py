@@ -17,6 +17,7 @@ from .errors import (
     UnsupportedStreamError,
     VocabularyError,
 )
+from .formats import load
 from .pattern import Pattern
 from .registry import (
     encoding_for_model,
@@ -51,4 +52,5 @@ __all__ = [
     "encoding_name_for_model",
     "get_encoding",
     "list_encoding_names",
+    "load",
 ]

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from .encoding import Encoding
-from .registry import get_encoding
+from .errors import VocabularyError
+from .registry import get_encoding, list_encoding_names
 
 __all__ = ["DEFAULT_CHUNK_SIZES", "Row", "main", "measure"]
 
@@ -238,6 +239,8 @@ def main(
     markdown: bool = False,
 ) -> int:
     """Print the table for the file at `path` ("-": standard input); give the exit code."""
+    if encoding_name not in list_encoding_names():
+        raise VocabularyError(f"only encodings that have a name are compared, not {encoding_name}")
     encoding = get_encoding(encoding_name)
     with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
         data = file.read(_MAX_BYTES)

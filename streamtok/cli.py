@@ -15,12 +15,12 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from .commands import bench, count, decode, encode, list_encodings, serve
+from .commands import bench, convert, count, decode, encode, list_encodings, serve
 from .commands.report import Refused, complain, describe, forget_stdout, say, shown
 from .commands.signals import Signals
 from .errors import StreamtokError
 
-_COMMANDS = (encode, decode, count, list_encodings, bench, serve)  # the order in --help
+_COMMANDS = (encode, decode, count, list_encodings, bench, serve, convert)  # the order in --help
 
 
 def main(argv: Sequence[str] | None = None) -> int:

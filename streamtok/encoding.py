@@ -12,6 +12,7 @@ import functools
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
+    Callable,
     Collection,
     Iterable,
     Iterator,
@@ -36,7 +37,7 @@ from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
 from .rules import NO_RULES, TextRules
 from .special_order import in_order_of_preference
-from .vocabulary import Vocabulary
+from .vocabulary import NO_ID, Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -96,6 +97,7 @@ class Encoding:
             mergeable_ranks.ids,
             mergeable_ranks.known_lefts,
             mergeable_ranks.byte_ids,
+            mergeable_ranks.ties,
         )
         self._others = dict(mergeable_ranks.others)  # ids that only decode
         self._others |= {token: text.encode() for text, token in self._added_tokens.items()}
@@ -118,8 +120,10 @@ class Encoding:
         self._pattern: Pattern | None = None
         self._unsupported: UnsupportedPatternError | None = None
         try:
-            is_ready = isinstance(pat_str, Pattern)
-            self._pattern = pat_str if is_ready else Pattern.compile(self._pat_str)
+            if isinstance(pat_str, Pattern):
+                self._pattern = pat_str
+            else:
+                self._pattern = Pattern.compile(pat_str)
         except UnsupportedPatternError as error:
             self._unsupported = error
             _check_fallback(self._pat_str)  # a pattern that does not compile at all raises here
@@ -359,8 +363,10 @@ class Encoding:
     # The vocabulary
 
     def token_byte_values(self) -> list[bytes]:
-        """list[bytes]: all tokens but the special ones, in the order of their bytes."""
-        return sorted(self._vocabulary.to_list())
+        """list[bytes]: all tokens that text can become but special ones, in order of bytes."""
+        vocabulary = self._vocabulary
+        tokens = zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True)
+        return sorted(token for token, id in tokens if id != NO_ID)
 
     @property
     def eot_token(self) -> int:
@@ -420,17 +426,25 @@ class Encoding:
             check_policy(errors)
         if self._rules.normalizer is not None:
             return self._run_normalized(text, matcher, errors, into, repair)
-        return self._run_plain(text, matcher, errors, into, repair)
+        return self._run_plain(text, matcher, errors, into, repair=repair)
 
     def _run_normalized(
         self, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool
     ) -> list[int] | IdArray | int:
         from .rules import run_normalized
 
-        return run_normalized(self, text, matcher, errors, into, repair)
+        found = run_normalized(self, text, matcher, errors, into, repair=repair)
+        return cast("list[int] | IdArray | int", found)
 
     def _run_plain(
-        self, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool
+        self,
+        text: Text,
+        matcher: SpecialMatcher,
+        errors: str,
+        into: str,
+        *,
+        repair: bool,
+        original: Callable[[int], int] = int,
     ) -> list[int] | IdArray | int:
         try:
             if self._pattern is None:
@@ -444,9 +458,11 @@ class Encoding:
                 raise
             # tiktoken's rule: surrogate pairs become their character, lone ones U+FFFD.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            return self._run_plain(text, matcher, errors, into, repair)
+            return self._run_plain(
+                text, matcher, errors, into, repair=repair, original=original
+            )
         if type(result) is tuple:
-            raise_disallowed_special(*result)
+            raise_disallowed_special(original(result[0]), result[1])
         return cast("list[int] | IdArray | int", result)
 
     def _without_first_space(self, data: bytes) -> bytes:
@@ -479,8 +495,8 @@ class Encoding:
         else:
             refused = frozenset(disallowed)
         if self._added_tokens:
-            chosen |= self._added_tokens.keys()
-            refused -= self._added_tokens.keys()
+            chosen |= frozenset(self._added_tokens)
+            refused -= frozenset(self._added_tokens)
         key = chosen, refused
         if key not in self._matchers:
             if len(self._matchers) >= 128:

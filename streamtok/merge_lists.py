@@ -62,7 +62,9 @@ def from_merges(
     rows = np.array(pairs, np.uint32).reshape(-1, 2)
     blob = b"".join(tokens)
     makers = find_makers(blob, _offsets(_lengths(tokens)), rows)
-    return _ordered(tokens, ids, makers, pairs, whole_pieces, others or {})
+    return _ordered(
+        tokens, ids, makers, pairs, whole_pieces=whole_pieces, others=others or {}
+    )
 
 
 def _ordered(
@@ -70,6 +72,7 @@ def _ordered(
     ids: Mapping[bytes, int],
     makers: NDArray[np.uint32],
     pairs: Sequence[tuple[int, int]],
+    *,
     whole_pieces: bool,
     others: Mapping[int, bytes],
 ) -> Vocabulary:
@@ -125,17 +128,20 @@ def to_merges(vocabulary: Vocabulary) -> list[tuple[bytes, bytes]]:
 
     One pair for each token that merges make; others in the list could never happen.
     """
-    lefts = vocabulary.lefts
-    if lefts is None:
-        table = TokenTable(
-            vocabulary.tokens, vocabulary.offsets, vocabulary.ids, None, vocabulary.byte_ids
-        )
-        lefts = table.lefts()
+    lefts = lefts_of(vocabulary)
     return [
         (token[:left], token[left:])
         for token, left in zip(vocabulary.to_list(), lefts.tolist(), strict=True)
         if left
     ]
+
+
+def lefts_of(vocabulary: Vocabulary) -> NDArray[np.uint32]:
+    """For each token the bytes of the left of the two that merge into it, 0 where none do."""
+    if vocabulary.lefts is not None:
+        return vocabulary.lefts
+    v = vocabulary
+    return TokenTable(v.tokens, v.offsets, v.ids, None, v.byte_ids, v.ties).lefts()
 
 
 def without_lost_tokens(vocabulary: Vocabulary) -> Vocabulary:
@@ -144,12 +150,7 @@ def without_lost_tokens(vocabulary: Vocabulary) -> Vocabulary:
     The same merges happen, since such tokens take part in none. It is how a table is used in which
     pieces are not looked up.
     """
-    lefts = vocabulary.lefts
-    if lefts is None:
-        table = TokenTable(
-            vocabulary.tokens, vocabulary.offsets, vocabulary.ids, None, vocabulary.byte_ids
-        )
-        lefts = table.lefts()
+    lefts = lefts_of(vocabulary)
     lengths = np.diff(vocabulary.offsets)
     is_kept = (lefts > 0) | (lengths == 1)
     if is_kept.all():
@@ -164,6 +165,7 @@ def without_lost_tokens(vocabulary: Vocabulary) -> Vocabulary:
         vocabulary.ids[is_kept],
         lefts=None if vocabulary.lefts is None else vocabulary.lefts[is_kept],
         byte_ids=vocabulary.byte_ids,
+        ties=None if vocabulary.ties is None else vocabulary.ties[is_kept],
         others=others,
     )
 

@@ -92,35 +92,39 @@ NOTHING = SpecialMatcher([], frozenset(), ())
 
 
 def run_normalized(
-    encoding: Encoding, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool
+    encoding: Encoding, text: Text, matcher: SpecialMatcher, errors: str, into: str, *, repair: bool
 ) -> Any:
     """The ids of a whole text, for an encoding with a normalizer; as `Encoding._run`."""
     rules = encoding._rules
     if rules.normalizer == "NFC":
-        return _run_nfc(encoding, text, matcher, errors, into, repair)
+        return _run_nfc(encoding, text, matcher, errors, into, repair=repair)
     allowed = allowed_specials(encoding, matcher)
     seen = rules.whole(text, allowed)
+
+    def original(offset: int) -> int:
+        return rules.original_offset(text, offset, allowed)
+
     try:
-        return encoding._run_plain(seen, matcher, errors, into, repair)
+        return encoding._run_plain(
+            seen, matcher, errors, into, repair=repair, original=original
+        )
     except UnicodeDecodeError as error:
-        start, end = (rules.original_offset(text, x, allowed) for x in (error.start, error.end))
-        raise UnicodeDecodeError("utf-8", error.object, start, end, error.reason) from None
+        raise UnicodeDecodeError(
+            "utf-8", error.object, original(error.start), original(error.end), error.reason
+        ) from None
 
 
 def allowed_specials(encoding: Encoding, matcher: SpecialMatcher) -> list[str]:
     """The special tokens that `matcher` allows."""
-    return [text for text in matcher.specials if text in encoding._special_tokens]
+    return [text for text in matcher.allowed if text in encoding._special_tokens]
 
 
 def _run_nfc(
-    encoding: Encoding, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool
+    encoding: Encoding, text: Text, matcher: SpecialMatcher, errors: str, into: str, *, repair: bool
 ) -> Any:
-    if not isinstance(text, str):
-        whole = bytes(text).decode("utf-8", errors)
-    else:
-        whole = text
+    whole = text if isinstance(text, str) else bytes(text).decode("utf-8", errors)
     if unicodedata.is_normalized("NFC", whole):  # and so is every part of it
-        return encoding._run_plain(text, matcher, errors, into, repair)
+        return encoding._run_plain(text, matcher, errors, into, repair=repair)
     policy = "surrogateescape" if errors == "surrogateescape" else "strict"
     try:
         data = whole.encode("utf-8", policy)
@@ -139,7 +143,8 @@ def _run_nfc(
             ids.append(np.array([token], dtype=np.uint32))
             continue
         part = unicodedata.normalize("NFC", data[start:end].decode("utf-8", policy))
-        ids.append(encoding._run_plain(part, NOTHING, errors, "array", False))
+        found = encoding._run_plain(part, NOTHING, errors, "array", repair=False)
+        ids.append(np.asarray(found))
     joined = np.concatenate(ids) if ids else np.empty(0, dtype=np.uint32)
     if into == "count":
         return len(joined)

@@ -58,8 +58,8 @@ class Vocabulary:
     That is all there is to a rank table, where any two neighbours merge that are a token together.
     A vocabulary of another kind (`merge_lists.py`) says more: tokens stand in the order of the
     merges that make them, whatever their ids; `lefts` says which two parts each is made of;
-    `byte_ids` are for tokens that have no id themselves; `others` are ids that decode, but that no
-    text is encoded to.
+    `byte_ids` are for tokens that have no id themselves; `ties` put several in one place; `others`
+    are ids that decode, but that no text is encoded to.
 
     >>> vocabulary = Vocabulary.from_ranks({bytes([b]): b for b in range(256)} | {b"ab": 256})
     >>> len(vocabulary), vocabulary.to_ranks()[b"ab"]
@@ -68,7 +68,7 @@ class Vocabulary:
 
     __slots__ = (
         "__weakref__", "_digest", "byte_ids", "ids", "known_lefts", "lefts", "offsets", "others",
-        "tokens"
+        "ties", "tokens",
     )  # fmt: skip
 
     tokens: bytes  # all tokens end to end, in order of rank
@@ -77,6 +77,7 @@ class Vocabulary:
     lefts: NDArray[np.uint32] | None  # [n]: bytes of the left of the two parts, 0: not merged
     known_lefts: NDArray[np.uint32] | None  # `lefts`, or of a rank table what the core would find
     byte_ids: NDArray[np.uint32] | None  # [256]
+    ties: NDArray[np.uint32] | None  # [n]: rising; of equal ones the leftmost merges first
     others: Mapping[int, bytes]  # id -> its bytes
     _digest: str
 
@@ -88,6 +89,7 @@ class Vocabulary:
         *,
         lefts: NDArray[np.uint32] | None = None,
         byte_ids: NDArray[np.uint32] | None = None,
+        ties: NDArray[np.uint32] | None = None,
         others: Mapping[int, bytes] = MappingProxyType({}),
     ) -> None:
         """Take the arrays after checking all that memory safety depends on.
@@ -98,9 +100,12 @@ class Vocabulary:
         offsets, ids = _frozen(offsets), _frozen(ids)
         lefts = None if lefts is None else _frozen(lefts)
         byte_ids = None if byte_ids is None else _frozen(byte_ids)
+        ties = None if ties is None else _frozen(ties)
         _check_arrays(tokens, offsets, ids, lefts is None and byte_ids is None)
         if lefts is not None and len(lefts) != len(ids):
             raise VocabularyError(f"{len(lefts)} left parts do not fit {len(ids)} tokens")
+        if ties is not None and (len(ties) != len(ids) or (ties[1:] < ties[:-1]).any()):
+            raise VocabularyError("ties must rise, one number for each token")
         if byte_ids is not None and len(byte_ids) != 256:
             raise VocabularyError(f"there are ids for {len(byte_ids)} bytes, not for 256")
         object.__setattr__(self, "tokens", tokens)
@@ -109,6 +114,7 @@ class Vocabulary:
         object.__setattr__(self, "lefts", lefts)
         object.__setattr__(self, "known_lefts", lefts)
         object.__setattr__(self, "byte_ids", byte_ids)
+        object.__setattr__(self, "ties", ties)
         object.__setattr__(self, "others", MappingProxyType(dict(others)))
 
     @classmethod
@@ -141,7 +147,8 @@ class Vocabulary:
     @property
     def is_rank_table(self) -> bool:
         """Whether tokens and ids say it all, so that `to_ranks` can give it."""
-        return self.lefts is None and self.byte_ids is None and not self.others
+        more = self.lefts, self.byte_ids, self.ties
+        return not self.others and all(array is None for array in more)
 
     def to_list(self) -> list[bytes]:
         """Give the tokens, in order."""
@@ -171,7 +178,11 @@ class Vocabulary:
             sha.update(self.offsets.astype("<u4").tobytes())
             sha.update(self.tokens)
             if not self.is_rank_table:
-                for name, array in (("lefts", self.lefts), ("byte ids", self.byte_ids)):
+                for name, array in (
+                    ("lefts", self.lefts),
+                    ("byte ids", self.byte_ids),
+                    ("ties", self.ties),
+                ):
                     if array is not None:
                         sha.update(f"{name} {len(array)}\n".encode())
                         sha.update(array.astype("<u4").tobytes())
@@ -204,7 +215,12 @@ class Vocabulary:
             return Vocabulary, (self.tokens, self.offsets, self.ids)
         return _rebuilt, (
             (self.tokens, self.offsets, self.ids),
-            {"lefts": self.lefts, "byte_ids": self.byte_ids, "others": dict(self.others)},
+            {
+                "lefts": self.lefts,
+                "byte_ids": self.byte_ids,
+                "ties": self.ties,
+                "others": dict(self.others),
+            },
         )
 
     def __setattr__(self, name: str, value: object) -> None:

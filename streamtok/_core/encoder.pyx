@@ -176,7 +176,7 @@ cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except 
 
 cdef int emit_bytes(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
     """`emit` where tokens without an id leave as the ids of their bytes."""
-    cdef size_t i, size
+    cdef size_t i, j, size
     cdef const u8* p
     for i in range(count):
         size = t.offsets[tokens[i] + 1] - t.offsets[tokens[i]]
@@ -186,9 +186,9 @@ cdef int emit_bytes(const Tokens* t, Work* w, const u32* tokens, size_t count) e
             w.out[w.count] = t.ids[tokens[i]]
             w.count += 1
             continue
-        for size in range(size):
-            w.out[w.count] = t.byte_ids[p[size]]
-            w.count += 1
+        for j in range(size):
+            w.out[w.count + j] = t.byte_ids[p[j]]
+        w.count += size
     return 0
 
 

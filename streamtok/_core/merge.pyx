@@ -12,6 +12,7 @@ Does not look whole pieces up and knows no pieces: that is `encoder.pyx`.
 """
 
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from streamtok._core.types cimport NONE, u8, u32, u64
 from streamtok._core.vocab cimport Tokens, find_pair, st_pairs
@@ -202,6 +203,62 @@ cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexce
     return count
 
 
+cdef inline void consider_tied(const Tokens* t, Merger* m, size_t* size, u32 left) noexcept nogil:
+    cdef Node* node = &m.nodes[left]
+    cdef Candidate item
+    cdef u32 token = find_pair(t, node.token, m.nodes[node.next].token)
+    if token != NONE:
+        item.key = (<u64>t.ties[token] << 32) | left
+        item.left_version = node.version
+        item.right_version = m.nodes[node.next].version
+        push(m.heap, size, item)
+
+
+cdef size_t merge_tied(const Tokens* t, Merger* m, const u8* p, size_t n) noexcept nogil:
+    """`merge_long` where several tokens share a place in the order: the leftmost comes first.
+
+    What the pair becomes is not in its key, so it is looked up again.
+    """
+    cdef Node* nodes = m.nodes
+    cdef Candidate top
+    cdef size_t size = 0, count = 0, i
+    cdef u32 at, right
+    for i in range(n):
+        nodes[i].previous = <u32>i - 1
+        nodes[i].next = <u32>(i + 1)
+        nodes[i].token = t.byte_token[p[i]]
+        nodes[i].version = 0
+    nodes[n - 1].next = NONE
+    for i in range(n - 1):
+        consider_tied(t, m, &size, <u32>i)
+    while size > 0:
+        top = m.heap[0]
+        size -= 1
+        if size > 0:
+            m.heap[0] = m.heap[size]
+            sift_down(m.heap, size, 0)
+        at = <u32>top.key
+        right = nodes[at].next
+        if (nodes[at].version != top.left_version or right == NONE
+                or nodes[right].version != top.right_version):
+            continue
+        nodes[at].token = find_pair(t, nodes[at].token, nodes[right].token)
+        nodes[at].version += 1
+        nodes[right].version += 1
+        nodes[at].next = nodes[right].next
+        if nodes[at].next != NONE:
+            nodes[nodes[at].next].previous = at
+            consider_tied(t, m, &size, at)
+        if nodes[at].previous != NONE:
+            consider_tied(t, m, &size, nodes[at].previous)
+    at = 0
+    while at != NONE:
+        m.result[count] = nodes[at].token
+        count += 1
+        at = nodes[at].next
+    return count
+
+
 cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except -1 nogil:
     """Encode p[:n], n < 2**32 - 1, into m.result; returns the number of tokens."""
     if n == 0:
@@ -209,6 +266,9 @@ cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except 
     if n >= NONE:
         raise MemoryError("a piece of 4 GiB cannot be merged at once")
     grow_result(m, n)
+    if t.ties != NULL:
+        grow_lists(m, n)
+        return <Py_ssize_t>merge_tied(t, m, p, n)
     if n <= ST_MERGE_LANES and merge_in_lanes != NULL:
         return <Py_ssize_t>merge_in_lanes(&t.pairs, t.byte_token, t.byte_pairs, p, n, m.result)
     if n <= SCAN_LIMIT:
@@ -225,12 +285,13 @@ cdef int merge_keys(const Tokens* t, Merger* m, const u64* keys, size_t count, u
     """
     cdef size_t i, j
     cdef u8[16] piece
-    if merge_batch != NULL:
+    if merge_batch != NULL and t.ties == NULL:
         merge_batch(&t.pairs, t.byte_token, t.byte_pairs, keys, count, tokens, counts)
         return 0
     for i in range(count):
         for j in range(8):
             piece[j] = <u8>(keys[2 * i] >> (8 * j))
             piece[8 + j] = <u8>(keys[2 * i + 1] >> (8 * j))
-        counts[i] = <u8>merge_short(t, &tokens[16 * i], piece, keys[2 * i + 1] >> 56)
+        counts[i] = <u8>merge(t, m, piece, keys[2 * i + 1] >> 56)
+        memcpy(&tokens[16 * i], m.result, counts[i] * sizeof(u32))
     return 0

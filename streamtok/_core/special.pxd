@@ -26,6 +26,7 @@ cdef struct TrieNode:
 @cython.final
 cdef class SpecialMatcher:
     cdef readonly tuple specials        # the strings that may match, in order of preference
+    cdef readonly object allowed
     cdef list _nodes
     cdef TrieNode* nodes
     cdef u8* is_allowed

@@ -5,6 +5,7 @@ from typing import Any, final
 @final
 class SpecialMatcher:
     specials: tuple[str, ...]
+    allowed: frozenset[str]
     is_empty: bool
     def __new__(
         cls,

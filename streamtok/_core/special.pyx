@@ -27,6 +27,7 @@ cdef class SpecialMatcher:
         # allowed one hides it.
         wanted = list(specials) if any(text in allowed for text, _ in specials) else []
         self.specials = tuple(text for text, _ in wanted)
+        self.allowed = frozenset(allowed)
         self.both = bool(wanted) and bool(disallowed)
         self.is_empty = not wanted and not disallowed
         self.ids = <u32*>malloc((len(wanted) + 1) * sizeof(u32))

@@ -21,6 +21,7 @@ cdef struct Tokens:
     const u8* blob          # bytes of all tokens, end to end, in order of rank
     const u32* offsets      # [n + 1] token i is blob[offsets[i]:offsets[i + 1]]
     const u32* ids          # [n] public id of token i; NONE: it leaves as its bytes
+    const u32* ties         # [n] order of the merges into a token, ties to the left; NULL: its number
     const u32* byte_ids     # [256] ids of the bytes of such tokens; NULL: there are none
     u32 n
     u32 longest             # bytes of the longest token
@@ -62,7 +63,7 @@ cdef bint is_proper_prefix(const Tokens* t, const u8* p, size_t n) noexcept nogi
 @cython.final
 cdef class TokenTable:
     cdef Tokens c
-    cdef object _blob, _offsets, _ids, _byte_ids    # owners of the memory that `c` points to
+    cdef object _blob, _offsets, _ids, _byte_ids, _ties    # owners of the memory that `c` points to
     cdef list _ints                            # ready-made int objects, by id; None until needed
     cdef readonly u32 max_id
     cdef readonly bint is_dense                # the ids are 0 .. n - 1, in order

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .. import registry
 from ..chunker import DEFAULT_MAX_PENDING, StreamEncoder
 from ..encoding import Encoding
 from ..errors import StreamtokError
@@ -90,7 +89,11 @@ def address_of(text: str) -> tuple[str, int]:
 
 def add_encoding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-e", "--encoding", default="cl100k_base", metavar="NAME", help="default: cl100k_base"
+        "-e",
+        "--encoding",
+        default="cl100k_base",
+        metavar="NAME",
+        help="a name or a vocabulary file (docs/formats.md); default: cl100k_base",
     )
 
 
@@ -145,8 +148,10 @@ def add_text_options(
 
 
 def load_encoding(args: argparse.Namespace) -> Encoding:
+    from .convert import open_encoding
+
     try:
-        return registry.get_encoding(args.encoding)
+        return open_encoding(args.encoding)
     except StreamtokError as error:
         raise Refused(" ".join(str(error).split())) from None
     except ValueError as error:

@@ -1,0 +1,299 @@
+"""nanochat's `tokenizer.pkl`: a pickled `tiktoken.Encoding`, read without unpickling.
+
+To unpickle a file is to run it. Here its opcodes are walked over one by one, and all that can come
+of them is what such a file holds: one `tiktoken.core.Encoding`, made by `__new__` without
+arguments, and a dictionary of its name, pattern, ranks and special tokens. Any other global, any
+call, any opcode that such a file has no use for is an error that names it and its place; nothing is
+imported. Memory is bounded by the size of the file. (Format: CPython's `Lib/pickletools.py`.)
+
+rustbpe, which trains these vocabularies, gives its tokens as a list: `from_rustbpe` takes that.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ..errors import VocabularyError
+from ..vocabulary import Vocabulary, write_atomically
+from .files import check_specials, make_encoding, read_bytes, shown
+from .tiktoken import rank_table
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+    from .files import Path
+
+__all__ = ["from_rustbpe", "load_nanochat", "save_nanochat"]
+
+_FIELDS = {"name": str, "pat_str": str, "mergeable_ranks": dict, "special_tokens": dict}
+_PROTOCOLS = range(3, 6)  # before 3, bytes were written as calls
+
+
+def load_nanochat(path: Path, *, name: str | None = None) -> Encoding:
+    """Encoding: what the pickled `tiktoken.Encoding` is, without running the file.
+
+    path: the `tokenizer.pkl`, or the folder that it is in. Raises VocabularyError naming the file,
+    the place and the opcode for a pickle of anything else.
+    """
+    if os.path.isdir(path):
+        path = os.path.join(path, "tokenizer.pkl")
+    source = os.fspath(path)
+    state = read_pickled(read_bytes(path), source)
+    for field, kind in _FIELDS.items():
+        if not isinstance(state.get(field), kind):
+            raise VocabularyError(f"{source}: the field {field!r} is no {kind.__name__}")
+    if extra := state.keys() - _FIELDS.keys():
+        raise VocabularyError(f"{source}: a tiktoken.Encoding has no field {shown(min(extra))}")
+    specials = state["special_tokens"]
+    for text, token in specials.items():
+        if not isinstance(text, str) or not isinstance(token, int):
+            raise VocabularyError(f"{source}: {shown(text)} is no special token")
+    try:
+        vocabulary = Vocabulary.from_ranks(state["mergeable_ranks"])
+    except (TypeError, VocabularyError) as error:
+        raise VocabularyError(f"{source}: mergeable_ranks: {error}") from None
+    return make_encoding(
+        source,
+        name or state["name"],
+        pat_str=state["pat_str"],
+        mergeable_ranks=vocabulary,
+        special_tokens=check_specials(specials, source),
+    )
+
+
+def from_rustbpe(
+    ranks: Iterable[tuple[Iterable[int], int]],
+    pattern: str,
+    *,
+    special_tokens: Iterable[str] = (),
+    name: str = "rustbpe",
+) -> Encoding:
+    """Encoding: of `get_mergeable_ranks()` and `get_pattern()` of a `rustbpe.Tokenizer`.
+
+    special_tokens: get the ids that follow, in order, as in nanochat.
+    """
+    table = {bytes(token): rank for token, rank in ranks}
+    first = max(table.values(), default=-1) + 1
+    return make_encoding(
+        "rustbpe",
+        name,
+        pat_str=pattern,
+        mergeable_ranks=Vocabulary.from_ranks(table),
+        special_tokens={text: first + i for i, text in enumerate(special_tokens)},
+    )
+
+
+def save_nanochat(encoding: Encoding, path: Path) -> None:
+    """Write a pickle that `pickle.load` makes a `tiktoken.Encoding` of; whole or not at all.
+
+    path: the file, or a folder that gets a `tokenizer.pkl`. Raises VocabularyError for what a
+    `tiktoken.Encoding` cannot be.
+    """
+    if os.path.isdir(path):
+        path = os.path.join(path, "tokenizer.pkl")
+    state = {
+        "name": encoding.name,
+        "pat_str": encoding._pat_str,
+        "mergeable_ranks": rank_table(encoding, "a tiktoken.Encoding").to_ranks(),
+        "special_tokens": encoding._special_tokens,
+    }
+    # An object without arguments, and its state: what pickle writes for it, without tiktoken.
+    head = pickle.PROTO + b"\x03" + pickle.GLOBAL + b"tiktoken.core\nEncoding\n"
+    body = pickle.dumps(state, protocol=3).removeprefix(pickle.PROTO + b"\x03")[:-1]
+    made = head + pickle.EMPTY_TUPLE + pickle.NEWOBJ + body + pickle.BUILD + pickle.STOP
+    write_atomically(path, made)
+
+
+class _Class:
+    """Stands for the one class that may be named."""
+
+
+class _Object:
+    """Stands for the one object that may be made."""
+
+    state: Any = None
+
+
+_ENCODING = _Class()
+
+
+def read_pickled(data: bytes, source: str) -> dict[str, Any]:
+    """The state of the `tiktoken.core.Encoding` that `data` pickles."""
+    found = _Walk(data, source).run()
+    if not isinstance(found, _Object):
+        raise VocabularyError(f"{source}: a pickled {type(found).__name__}, no tiktoken.Encoding")
+    if isinstance(found.state, str):
+        raise VocabularyError(
+            f"{source}: only the name {found.state!r} of one of tiktoken's own encodings: "
+            "use streamtok.get_encoding"
+        )
+    if not isinstance(found.state, dict):
+        raise VocabularyError(f"{source}: a tiktoken.Encoding without its state")
+    return found.state
+
+
+class _Walk:
+    """A stack machine for the few opcodes that such a file has."""
+
+    def __init__(self, data: bytes, source: str) -> None:
+        self.data = data
+        self.source = source
+        self.at = 0
+        self.stack: list[Any] = []
+        self.marks: list[int] = []
+        self.memo: dict[int, Any] = {}
+        self.handlers: dict[bytes, Callable[[], object]] = {
+            pickle.PROTO: self.protocol,
+            pickle.FRAME: lambda: self.take(8),
+            pickle.GLOBAL: self.named,
+            pickle.STACK_GLOBAL: self.stack_global,
+            pickle.EMPTY_TUPLE: lambda: self.push(()),
+            pickle.EMPTY_DICT: lambda: self.push({}),
+            pickle.NEWOBJ: self.new_object,
+            pickle.BUILD: self.build,
+            pickle.MARK: lambda: self.marks.append(len(self.stack)),
+            pickle.SETITEM: lambda: self.set_items(len(self.stack) - 2),
+            pickle.SETITEMS: lambda: self.set_items(self.last_mark()),
+            pickle.SHORT_BINBYTES: lambda: self.push(self.take(self.number(1))),
+            pickle.BINBYTES: lambda: self.push(self.take(self.number(4))),
+            pickle.BINBYTES8: lambda: self.push(self.take(self.number(8))),
+            pickle.SHORT_BINUNICODE: lambda: self.push(self.text(1)),
+            pickle.BINUNICODE: lambda: self.push(self.text(4)),
+            pickle.BINUNICODE8: lambda: self.push(self.text(8)),
+            pickle.BININT1: lambda: self.push(self.number(1)),
+            pickle.BININT2: lambda: self.push(self.number(2)),
+            pickle.BININT: lambda: self.push(int.from_bytes(self.take(4), "little", signed=True)),
+            pickle.LONG1: self.long1,
+            pickle.MEMOIZE: lambda: self.remember(len(self.memo)),
+            pickle.BINPUT: lambda: self.remember(self.number(1)),
+            pickle.LONG_BINPUT: lambda: self.remember(self.number(4)),
+            pickle.BINGET: lambda: self.recall(self.number(1)),
+            pickle.LONG_BINGET: lambda: self.recall(self.number(4)),
+        }
+
+    def run(self) -> Any:
+        handlers = self.handlers
+        while True:
+            start = self.at
+            code = self.take(1)
+            if code == pickle.STOP:
+                break
+            handler = handlers.get(code)
+            if handler is None:
+                self.fail(
+                    f"the opcode {_name(code)} has no place in a pickled tiktoken.Encoding", start
+                )
+            handler()
+        if len(self.stack) != 1 or self.marks:
+            self.fail(f"{len(self.stack)} values at the end instead of one", start)
+        return self.stack[0]
+
+    def fail(self, message: str, at: int | None = None) -> NoReturn:
+        place = self.at if at is None else at
+        raise VocabularyError(f"{self.source}, byte {place}: {message}")
+
+    def take(self, size: int) -> bytes:
+        end = self.at + size
+        if end > len(self.data):
+            self.fail(f"{size} bytes expected, the file ends after {len(self.data) - self.at}")
+        part = self.data[self.at : end]
+        self.at = end
+        return part
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "little")
+
+    def text(self, size: int) -> str:
+        start = self.at
+        try:
+            return self.take(self.number(size)).decode("utf-8")
+        except UnicodeDecodeError:
+            self.fail("a string is not UTF-8", start)
+
+    def push(self, value: Any) -> None:
+        self.stack.append(value)
+
+    def pop(self) -> Any:
+        if len(self.stack) <= (self.marks[-1] if self.marks else 0):
+            self.fail("a value is missing")
+        return self.stack.pop()
+
+    def protocol(self) -> None:
+        version = self.number(1)
+        if version not in _PROTOCOLS or self.at != 2:
+            self.fail(f"protocol {version} at this place; 3 to 5 at the start are known")
+
+    def named(self) -> None:
+        start = self.at
+        lines = []
+        for _ in range(2):
+            end = self.data.find(b"\n", self.at, self.at + 256)
+            if end < 0:
+                self.fail("the name of a global does not end", start)
+            lines.append(self.data[self.at : end].decode("ascii", "backslashreplace"))
+            self.at = end + 1
+        self.admit(lines[0], lines[1], start)
+
+    def stack_global(self) -> None:
+        name, module = self.pop(), self.pop()
+        self.admit(module, name, self.at - 1)
+
+    def admit(self, module: Any, name: Any, at: int) -> None:
+        if (module, name) != ("tiktoken.core", "Encoding"):
+            self.fail(f"it names {shown(module)}.{shown(name)}; nothing is imported", at)
+        self.push(_ENCODING)
+
+    def new_object(self) -> None:
+        args, made = self.pop(), self.pop()
+        if made is not _ENCODING or args != () or type(args) is not tuple:
+            self.fail("an object that is no tiktoken.Encoding", self.at - 1)
+        self.push(_Object())
+
+    def build(self) -> None:
+        state, target = self.pop(), self.pop()
+        if not isinstance(target, _Object) or target.state is not None:
+            self.fail("a state for something that has none", self.at - 1)
+        target.state = state
+        self.push(target)
+
+    def last_mark(self) -> int:
+        if not self.marks:
+            self.fail("a mark is missing", self.at - 1)
+        return self.marks.pop()
+
+    def set_items(self, start: int) -> None:
+        items = self.stack[max(start, 0) :]
+        if start < 1 or len(items) % 2 or (self.marks and start < self.marks[-1] + 1):
+            self.fail("keys and values do not pair up", self.at - 1)
+        del self.stack[start:]
+        target = self.stack[-1]
+        if type(target) is not dict:
+            self.fail("items for something that is no dictionary", self.at - 1)
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            if not isinstance(key, (str, bytes)):
+                self.fail(f"a key is {shown(key)}", self.at - 1)
+            if key in target:
+                self.fail(f"the key {shown(key)} comes a second time", self.at - 1)
+            target[key] = value
+
+    def long1(self) -> None:
+        self.push(int.from_bytes(self.take(self.number(1)), "little", signed=True))
+
+    def remember(self, place: int) -> None:
+        if not self.stack:
+            self.fail("nothing to remember", self.at - 1)
+        self.memo[place] = self.stack[-1]
+
+    def recall(self, place: int) -> None:
+        if place not in self.memo:
+            self.fail(f"nothing was remembered as {place}", self.at - 1)
+        self.push(self.memo[place])
+
+
+def _name(code: bytes) -> str:
+    import pickletools
+
+    known = {entry.code: entry.name for entry in pickletools.opcodes}
+    return known.get(code.decode("latin-1"), repr(code))

@@ -1,0 +1,162 @@
+"""Mistral's `tekken.json`: a rank table with its pattern, and special tokens below it.
+
+The ids of the first `default_num_special_tokens` are special, and a token's id is its rank plus
+their number. Of the tokens in the file only as many count as `default_vocab_size` leaves room for.
+Special tokens are named in the file; where there are fewer than the number of ids, the rest is
+called "<SPECIAL_n>", and files before version v8 that name none have Mistral's first twenty. What
+the file says about images, audio and model settings has nothing to do with text and is not kept.
+(github.com/mistralai/mistral-common, Apache-2.0)
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import VocabularyError
+from ..vocabulary import Vocabulary, write_atomically
+from .files import Reader, check_specials, make_encoding, parse_json, read_bytes, shown, stem
+from .tiktoken import rank_table
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+    from .files import Path
+
+__all__ = ["load_tekken", "save_tekken"]
+
+_FIRST_SPECIALS = (
+    "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] "
+    "[/TOOL_RESULTS] [TOOL_CALLS] [IMG] <pad> [IMG_BREAK] [IMG_END] [PREFIX] [MIDDLE] [SUFFIX] "
+    "[SYSTEM_PROMPT] [/SYSTEM_PROMPT] [TOOL_CONTENT]"
+)
+_WITHOUT_SPECIALS = ("v1", "v2", "v3", "v7")
+_MAX_SPECIALS = 1 << 16
+
+
+def load_tekken(path: Path, *, name: str | None = None) -> Encoding:
+    """Encoding: ranks, pattern and special tokens of a `tekken.json`.
+
+    Raises VocabularyError naming the file and the place.
+    """
+    source = os.fspath(path)
+    return read_tekken(Reader(parse_json(read_bytes(path), source), source), name or stem(path))
+
+
+def read_tekken(file: Reader, name: str) -> Encoding:
+    """The encoding of a parsed `tekken.json`."""
+    config = file["config"]
+    specials = _specials(file)
+    size = config["default_vocab_size"].as_int() - len(specials)
+    entries = file["vocab"].items()
+    if not 0 <= size <= len(entries):
+        config.fail(
+            f"default_vocab_size leaves room for {size} tokens, but the file has {len(entries)}"
+        )
+    ranks: dict[bytes, int] = {}
+    for rank, entry in enumerate(entries[:size]):
+        if entry["rank"].as_int() != rank:
+            entry.fail(f"expected rank {rank}, got {entry['rank'].as_int()}")
+        field = entry["token_bytes"]
+        token = _base64(field)
+        if token in ranks:
+            entry.fail(f"{shown(token)} comes a second time, first with rank {ranks[token]}")
+        ranks[token] = rank
+    try:
+        vocabulary = Vocabulary.from_ranks({t: rank + len(specials) for t, rank in ranks.items()})
+    except VocabularyError as error:
+        raise VocabularyError(f"{file.place}: {error}") from None
+    return make_encoding(
+        file.place,
+        name,
+        pat_str=config["pattern"].as_str(),
+        mergeable_ranks=vocabulary,
+        special_tokens=check_specials(specials, file.place),
+    )
+
+
+def _base64(field: Reader) -> bytes:
+    text = field.as_str()
+    try:
+        token = binascii.a2b_base64(text, strict_mode=True) if text else b""
+    except (ValueError, TypeError):
+        field.fail(f"expected a token in base64, got {shown(text)}")
+    return token
+
+
+def _specials(file: Reader) -> dict[str, int]:
+    config = file["config"]
+    count = config["default_num_special_tokens"].as_int()
+    if not 0 <= count <= _MAX_SPECIALS:
+        config.fail(f"{count} special tokens")
+    listed = file["special_tokens"]
+    specials: dict[str, int] = {}
+    if listed.value is None:
+        version = config["version"].as_str()
+        if version not in _WITHOUT_SPECIALS:
+            file.fail(f"a file of version {shown(version)} must name its special tokens")
+        specials = {text: number for number, text in enumerate(_FIRST_SPECIALS.split())}
+    else:
+        for entry in listed.items():
+            text = entry["token_str"].as_str()
+            if text in specials:
+                entry.fail(f"{shown(text)} comes a second time")
+            specials[text] = entry["rank"].as_int()
+    if len(specials) > count or sorted(specials.values()) != list(range(len(specials))):
+        file.fail(f"special_tokens must have the ranks from 0 on, without a hole and below {count}")
+    for number in range(len(specials), count):
+        text = f"<SPECIAL_{number}>"
+        if text in specials:
+            file.fail(f"{text} is the name of a special token that has none")
+        specials[text] = number
+    return specials
+
+
+def save_tekken(encoding: Encoding, path: Path, *, version: str = "v13") -> None:
+    """Write a `tekken.json`, whole or not at all.
+
+    version: of the tokenizer, as Mistral counts; mistral-common looks it up. Raises VocabularyError
+    for what the format cannot express: ids that are not special tokens from 0 on and ranks above.
+    """
+    vocabulary = rank_table(encoding, "a tekken.json")
+    specials = sorted(encoding._special_tokens.items(), key=lambda item: item[1])
+    first = len(specials)
+    if [number for _, number in specials] != list(range(first)) or not np.array_equal(
+        vocabulary.ids, np.arange(first, first + len(vocabulary))
+    ):
+        raise VocabularyError(
+            "in a tekken.json the special tokens have the first ids and all others follow, "
+            f"without a hole, but {encoding.name} has {first} special tokens, and its others "
+            f"have ids from {vocabulary.ids[0]} to {vocabulary.ids[-1]}"
+        )
+    value: dict[str, Any] = {
+        "config": {
+            "pattern": encoding._pat_str,
+            "num_vocab_tokens": len(vocabulary),
+            "default_vocab_size": first + len(vocabulary),
+            "default_num_special_tokens": first,
+            "version": version,
+        },
+        "vocab": [
+            {
+                "rank": rank,
+                "token_bytes": binascii.b2a_base64(token, newline=False).decode(),
+                "token_str": _text_of(token),
+            }
+            for rank, token in enumerate(vocabulary.to_list())
+        ],
+        "special_tokens": [
+            {"rank": number, "token_str": text, "is_control": True} for text, number in specials
+        ],
+    }
+    write_atomically(path, json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n")
+
+
+def _text_of(token: bytes) -> str | None:
+    try:
+        return token.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
