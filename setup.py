@@ -16,6 +16,9 @@ CORE = [
     "encoder",
     "stream",
     "decoder",
+    "pieces",
+    "counter",
+    "pairs",
 ]
 
 DIRECTIVES = {

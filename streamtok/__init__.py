@@ -3,6 +3,7 @@
 from .chunker import StreamDecoder, StreamEncoder
 from .encoding import Encoding
 from .errors import (
+    MemoryLimitExceeded,
     PatternError,
     PendingLimitExceeded,
     StateError,
@@ -18,12 +19,14 @@ from .registry import (
     get_encoding,
     list_encoding_names,
 )
+from .trainer import Trainer
 from .vocabulary import Vocabulary
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Encoding",
+    "MemoryLimitExceeded",
     "Pattern",
     "PatternError",
     "PendingLimitExceeded",
@@ -32,6 +35,7 @@ __all__ = [
     "StreamEncoder",
     "StreamInUseError",
     "StreamtokError",
+    "Trainer",
     "UnsupportedPatternError",
     "Vocabulary",
     "VocabularyError",
