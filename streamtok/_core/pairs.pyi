@@ -16,6 +16,7 @@ class MergeLoop:
         most: int,
         min_frequency: int,
         by_place: bool,
+        fall: int = 4096,
     ) -> MergeLoop: ...
     def run(self, effort: int) -> bool: ...
     def merges(

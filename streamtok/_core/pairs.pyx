@@ -1,7 +1,7 @@
 """The merge loop of training: which pair of neighbours is the most frequent, again and again.
 
 **The rows.** All pieces stand one after the other in one array, a slot for each byte and one between
-two pieces. A token occupies the slots of its bytes; its id is written into the first and the last of
+two pieces. A token occupies the slots of its parts; its id is written into the first and the last of
 them, so that both neighbours of a token are found from its ends without a linked list. A slot
 also has how often its piece was seen.
 
@@ -16,9 +16,10 @@ up during one merge; and no count ever grows afterwards. Hence:
   the table; only the bucket in turn is made a heap, ordered by count and tie. A record whose count
   has fallen since it was put there is noticed when it comes up, and put where it belongs;
 - a pair rarer than the `floor` cannot be chosen before the greatest count has sunk below that. Such pairs
-  are not even recorded. When there is nothing left above, the floor is lowered, the rows that
-  became a single token are left out, and the pairs are counted anew. Most of all different pairs
-  are rare, and most rare pairs vanish before their turn would come.
+  are not even recorded. When there is nothing left above, the floor is lowered, the rows are
+  written anew with a slot for each token, without those that became a single one, and the pairs
+  are counted anew. Most of all different pairs are rare, and most rare pairs vanish before their
+  turn would come.
 
 Related: rustbpe and Hugging Face keep a lazily refreshed heap of all pairs with a set of pieces each.
 
@@ -30,7 +31,7 @@ cimport cython
 import numpy as np
 
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memmove, memset
+from libc.string cimport memset
 
 from streamtok._core.types cimport (
     NONE,
@@ -50,8 +51,7 @@ cdef enum:
     EXACT = 1024            # counts below have a bucket of their own
     LEVELS = EXACT + 64 * 16
     AHEAD = 12              # places between a prefetch and its use
-    SKETCH_BITS = 17
-    FALL = 8                # how much lower the next floor is
+    SKETCH_BITS = 18
     LONGEST = 0x50000000    # slots; there are fewer than three times as many places
 
 cdef struct Slot:
@@ -92,7 +92,7 @@ cdef class MergeLoop:
     cdef size_t rows_capacity
     cdef u64* weights
     cdef size_t n_weights
-    cdef u32* lengths           # [n_tokens + room] bytes of a token
+    cdef u32* lengths           # [n_tokens + room] slots of a token
     cdef Side* left             # [n_tokens + room] by the token on the left of a merge
     cdef Side* right
     cdef u32* left_seen
@@ -104,7 +104,8 @@ cdef class MergeLoop:
     cdef Pair* table
     cdef u64 mask
     cdef u64 used
-    cdef u32* sketch            # see lower_floor
+    cdef Side* of_bytes         # [1 << 16] pairs of bytes, until the first floor is chosen
+    cdef u32* sketch            # [1 << SKETCH_BITS] while a floor is chosen
     cdef u32* places
     cdef size_t places_size
     cdef size_t places_capacity
@@ -117,19 +118,24 @@ cdef class MergeLoop:
     cdef size_t heap_capacity
     cdef u64 floor
     cdef u64 lowest
+    cdef u64 fall
     cdef bint by_place
     cdef bint finished
     cdef readonly u32 n_merges
     cdef readonly u32 most      # merges that will be made at the most
 
     def __cinit__(self, const u8[::1] data, const u32[::1] sizes, const u64[::1] counts,
-                  const u32[::1] byte_ids, u32 most, u64 min_frequency, bint by_place):
+                  const u32[::1] byte_ids, u32 most, u64 min_frequency, bint by_place,
+                  u64 fall=4096):
         """data: pieces in a row, of the sizes and counts given; byte_ids: uint32 [256], the ids
         0 … 255 of the bytes; min_frequency: rarer pairs are not merged; by_place: a tie goes to the
-        pair that comes first, not to the smallest ids."""
+        pair that comes first, not to the smallest ids; fall: by what factor the floor falls, which
+        changes nothing but speed and memory."""
         cdef size_t n = sizes.shape[0], i, total = 0, slots = 1, many = 0
         if <size_t>counts.shape[0] != n or byte_ids.shape[0] != 256:
             raise ValueError("as many counts as sizes and 256 ids are needed")
+        if fall < 2:
+            raise ValueError(f"the floor has to fall by a factor of 2 or more, not {fall}")
         if most > 0x7FFFFFFF:
             raise ValueError(f"{most} merges are too many")
         for i in range(256):
@@ -148,13 +154,15 @@ cdef class MergeLoop:
                 f"({<size_t>LONGEST}): leave out rare ones"
             )
         self.most = most
+        self.fall = fall
         self.by_place = by_place
         self.lowest = min_frequency if min_frequency else 1
         self.rows_capacity = slots
         self.rows = <Slot*>st_new_table(slots * sizeof(Slot))
         self.weights = <u64*>malloc((many + 1) * sizeof(u64))
+        self.of_bytes = <Side*>calloc(1 << 16, sizeof(Side))
         reserve_tokens(self, 4096 if most > 4096 else most + 1)
-        if self.rows == NULL or self.weights == NULL:
+        if self.rows == NULL or self.weights == NULL or self.of_bytes == NULL:
             raise MemoryError(f"no memory for {slots} bytes of pieces")
         with nogil:
             fill_rows(self, &data[0] if total else NULL, &sizes[0] if n else NULL,
@@ -176,6 +184,7 @@ cdef class MergeLoop:
         free(self.counts)
         free(self.places)
         free(self.sketch)
+        free(self.of_bytes)
         free(self.events)
         free(self.heap)
 
@@ -210,7 +219,7 @@ cdef class MergeLoop:
 cdef void fill_rows(MergeLoop m, const u8* data, const u32* sizes, const u64* counts, size_t n,
                     const u32* byte_ids) noexcept nogil:
     cdef size_t i, j, at = 1
-    cdef u32 weight
+    cdef u32 weight, pair
     cdef Slot* rows = m.rows
     rows[0].token = EDGE
     for i in range(n):
@@ -220,10 +229,15 @@ cdef void fill_rows(MergeLoop m, const u8* data, const u32* sizes, const u64* co
                 weight = <u32>MANY | <u32>m.n_weights
                 m.weights[m.n_weights] = counts[i]
                 m.n_weights += 1
+            pair = 0
             for j in range(sizes[i]):
                 rows[at].token = byte_ids[data[j]]
                 rows[at].weight = weight
+                pair = (pair << 8 | rows[at].token) & 0xFFFF
                 at += 1
+                if j:
+                    m.of_bytes[pair].weight += counts[i]
+                    m.of_bytes[pair].size += 1
             rows[at].token = EDGE
             at += 1
         data += sizes[i]
@@ -618,50 +632,138 @@ cdef inline int reserve_places(MergeLoop m, size_t more) except -1 nogil:
 
 cdef int lower_floor(MergeLoop m) except -1 nogil:
     """Choose the next floor, and record all pairs that are not rarer."""
-    cdef u64 i, key, top = 0, common = 0, slots = 1024, total = 0
-    cdef u32 place = 1, next_place = 1, left, right, bound
-    cdef Pair* record
-    drop_finished_rows(m)
+    if m.floor == 0:
+        return begin_with_bytes(m)
     st_free_table(m.table)
     m.table = NULL
-    # First upper bounds: some pairs share a counter.
-    free(m.sketch)
+    close_gaps(m)
+    m.floor //= m.fall
+    if m.floor < m.lowest or m.floor < m.fall * m.lowest // 8:
+        m.floor = m.lowest
+    sketch_counts(m)
+    count_pairs(m)
+    sort_into_buckets(m)
+    return 0
+
+
+cdef int begin_with_bytes(MergeLoop m) except -1 nogil:
+    """The first floor, and all pairs of bytes that are not rarer."""
+    cdef u64 i, top = 0, common = 0, slots = 1024
+    cdef u32 left, right
+    cdef size_t total = 0
+    cdef Pair* record
+    for i in range(1 << 16):
+        top = m.of_bytes[i].weight if m.of_bytes[i].weight > top else top
+    m.floor = top // m.fall
+    if m.floor < m.lowest or m.floor < m.fall * m.lowest // 8:
+        m.floor = m.lowest
+    for i in range(1 << 16):
+        common += m.of_bytes[i].weight >= m.floor
+    while common * 2 > slots:
+        slots *= 2
+    new_table(m, slots)
+    for i in range(1 << 16):
+        if m.of_bytes[i].weight < m.floor:
+            m.of_bytes[i].start = NONE
+            continue
+        record = find(m, (i >> 8) << 32 | (i & 0xFF))
+        record.key = (i >> 8) << 32 | (i & 0xFF)
+        record.count = m.of_bytes[i].weight
+        record.size = m.of_bytes[i].size
+        record.start = m.of_bytes[i].start = <u32>total
+        total += record.size
+        m.used += 1
+    reserve_places(m, total)
+    m.places_size = total
+    right = m.rows[0].token
+    for i in range(1, m.rows_size):
+        left = right
+        right = m.rows[i].token
+        if left < 256 and right < 256 and m.of_bytes[left << 8 | right].start != NONE:
+            m.places[m.of_bytes[left << 8 | right].start] = <u32>(i - 1)
+            m.of_bytes[left << 8 | right].start += 1
+    free(m.of_bytes)
+    m.of_bytes = NULL
+    sort_into_buckets(m)
+    return 0
+
+
+cdef void close_gaps(MergeLoop m) noexcept nogil:
+    """Leave out rows that are a single token; from now on a token of the others is one slot."""
+    cdef size_t at = 1, to = 1, begin
+    cdef Slot* rows = m.rows
+    while at < m.rows_size:
+        begin = to
+        while rows[at].token != EDGE:
+            rows[to] = rows[at]
+            at += m.lengths[rows[to].token]
+            to += 1
+        if to - begin == 1:
+            to = begin
+        else:
+            rows[to].token = EDGE
+            to += 1
+        at += 1
+    m.rows_size = to
+    for at in range(256 + m.n_merges):
+        m.lengths[at] = 1
+
+
+cdef int sketch_counts(MergeLoop m) except -1 nogil:
+    """Upper bounds of the counts of all pairs: several share one. None where all are wanted."""
+    cdef u64 i, count
+    cdef u32* bound
+    if m.floor <= 1:
+        return 0
     m.sketch = <u32*>calloc(1 << SKETCH_BITS, sizeof(u32))
     if m.sketch == NULL:
         with gil:
             raise MemoryError
-    while next_pair(m, &place, &next_place, &left, &right):
-        key = in_sketch(<u64>left << 32 | right)
-        i = m.sketch[key] + weight_of(m, m.rows[place].weight)
-        m.sketch[key] = <u32>i if i < NONE else <u32>NONE
-    for i in range(1 << SKETCH_BITS):
-        top = m.sketch[i] if m.sketch[i] > top else top
-    m.floor = m.floor // FALL if 0 < m.floor <= top else top // FALL
-    if m.floor < FALL * m.lowest // 2:
-        m.floor = m.lowest
-    bound = <u32>m.floor if m.floor < NONE else <u32>NONE
-    for i in range(1 << SKETCH_BITS):
-        common += m.sketch[i] >= bound
-    while common * 2 > slots:
-        slots *= 2
+    for i in range(1, m.rows_size):
+        if m.rows[i - 1].token != EDGE and m.rows[i].token != EDGE:
+            bound = m.sketch + in_sketch(key_at(m, i - 1))
+            count = bound[0] + weight_of(m, m.rows[i - 1].weight)
+            bound[0] = <u32>count if count < NONE else <u32>NONE
+    return 0
+
+
+cdef int count_pairs(MergeLoop m) except -1 nogil:
+    """Record the pairs that are not rarer than the floor, and their places."""
+    cdef u64 i, key, slots = 1 << 14
+    cdef u32 bound = <u32>m.floor if m.floor < NONE else <u32>NONE
+    cdef size_t n = 0, total = 0
+    cdef Pair* record
     new_table(m, slots)
-    # Then exact counts of those that may be frequent enough.
-    next_place = 1
-    while next_pair(m, &place, &next_place, &left, &right):
-        key = <u64>left << 32 | right
-        if m.sketch[in_sketch(key)] < bound:
+    i = 1
+    while i < m.rows_size:
+        i += 1
+        if m.rows[i - 2].token == EDGE or m.rows[i - 1].token == EDGE:
             continue
-        if (m.used + 1) * 8 > (m.mask + 1) * 5:
-            widen(m)
+        key = key_at(m, i - 2)
+        if m.sketch != NULL and m.sketch[in_sketch(key)] < bound:
+            continue
+        if n == m.events_capacity:
+            m.events_capacity = n + n // 2 + 4096
+            m.events = <Event*>resized(m.events, m.events_capacity * sizeof(Event))
         record = find(m, key)
         if record.key == EMPTY:
+            if m.used * 2 > m.mask:         # begin anew: events tell records by their slots
+                slots *= 4
+                st_free_table(m.table)
+                m.table = NULL
+                new_table(m, slots)
+                n = 0
+                i = 1
+                continue
             record.key = key
             m.used += 1
-        record.count += weight_of(m, m.rows[place].weight)
+        record.count += weight_of(m, m.rows[i - 2].weight)
         record.size += 1
+        m.events[n].token = <u32>(record - m.table)
+        m.events[n].place = <u32>(i - 2)
+        n += 1
     free(m.sketch)
     m.sketch = NULL
-    # Then their places.
     for i in range(m.mask + 1):
         record = m.table + i
         if record.key != EMPTY and record.count >= m.floor:
@@ -671,65 +773,17 @@ cdef int lower_floor(MergeLoop m) except -1 nogil:
     m.places_size = 0
     reserve_places(m, total)
     m.places_size = total
-    next_place = 1
-    while next_pair(m, &place, &next_place, &left, &right):
-        record = find(m, <u64>left << 32 | right)
-        if record.key != EMPTY and record.count >= m.floor:
-            m.places[record.start + record.size] = place
+    for i in range(n):
+        record = m.table + m.events[i].token
+        if record.count >= m.floor:
+            m.places[record.start + record.size] = m.events[i].place
             record.size += 1
-    sort_into_buckets(m)
     return 0
+
+
+cdef inline u64 key_at(MergeLoop m, size_t at) noexcept nogil:
+    return <u64>m.rows[at].token << 32 | m.rows[at + 1].token
 
 
 cdef inline u64 in_sketch(u64 key) noexcept nogil:
     return hash_pair(key) >> (64 - SKETCH_BITS)
-
-
-cdef inline bint next_pair(MergeLoop m, u32* place, u32* next_place, u32* left,
-                           u32* right) noexcept nogil:
-    """The next two neighbours, from the token at `next_place` on; False at the end of the rows."""
-    cdef u32 at = next_place[0], token
-    while at < m.rows_size:
-        token = m.rows[at].token
-        if token == EDGE:
-            at += 1
-            continue
-        place[0] = at
-        at += m.lengths[token]
-        right[0] = m.rows[at].token
-        if right[0] != EDGE:
-            left[0] = token
-            next_place[0] = at
-            return True
-        at += 1
-    return False
-
-
-cdef void drop_finished_rows(MergeLoop m) noexcept nogil:
-    """Leave out rows that are a single token; the others move together, in order."""
-    cdef size_t at = 1, to = 1, end
-    cdef Slot* rows = m.rows
-    while at < m.rows_size:
-        end = at
-        while rows[end].token != EDGE:
-            end += m.lengths[rows[end].token]
-        if end > at + m.lengths[rows[at].token]:
-            memmove(rows + to, rows + at, (end - at + 1) * sizeof(Slot))
-            to += end - at + 1
-        at = end + 1
-    m.rows_size = to
-
-
-cdef int widen(MergeLoop m) except -1 nogil:
-    """Twice the slots for the same records."""
-    cdef Pair* old = m.table
-    cdef u64 slots = m.mask + 1, i
-    cdef Pair* record
-    new_table(m, 2 * slots)
-    for i in range(slots):
-        if old[i].key != EMPTY:
-            record = find(m, old[i].key)
-            record[0] = old[i]
-            m.used += 1
-    st_free_table(old)
-    return 0
