@@ -1,4 +1,4 @@
-"""The command line: `streamtok encode | decode | count | list | bench | serve`.
+"""The command line: `streamtok encode | decode | count | list | bench | serve | train`.
 
 Standard input to standard output unless files are named. What is expected to go wrong is one line
 on standard error and exit code 1 (2: wrong usage); 130 after Ctrl-C, 141 when the reader of the
@@ -554,6 +554,10 @@ def _parser() -> argparse.ArgumentParser:
         "--idle-timeout", type=_seconds, default=300.0, metavar="SECONDS", help="0: none"
     )
     serve.add_argument("-q", "--quiet", action="store_true", help="do not say where it listens")
+
+    from .commands import train
+
+    train.add_parser(commands)
     return parser
 
 

@@ -1,15 +1,15 @@
 """Training a vocabulary, slow and obvious: the oracle of the fast trainer's tests.
 
-A text is cut into pieces; each piece is a row of ids, at first its bytes. Then, again and again, the
-pair of neighbours that occurs most often is given the next id and replaced everywhere, from left to
-right. Where several pairs occur equally often, trainers differ:
+A text is cut into pieces; each piece is a row of ids, at first its bytes. Then, again and again,
+the pair of neighbours that occurs most often is given the next id and replaced everywhere, from
+left to right. Where several pairs occur equally often, trainers differ:
 
 raw    the pair with the smallest (left id, right id): rustbpe
 hf     the same, but with the bytes in the order of Hugging Face's ByteLevel alphabet
 first  the pair that comes first in the text as it is by now: minbpe's RegexTokenizer
 
-A pair of the same two ids is counted wherever it stands, so that "aaa" has it twice, and is replaced
-once there: all three agree.
+A pair of the same two ids is counted wherever it stands, so that "aaa" has it twice, and is
+replaced once there: all three agree.
 
 The tie rules are those of karpathy/rustbpe `src/lib.rs`, huggingface/tokenizers
 `tokenizers/src/models/bpe/trainer.rs` and karpathy/minbpe `minbpe/regex.py`.

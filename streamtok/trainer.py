@@ -2,7 +2,7 @@
 
 Two steps. Text, in chunks of any size, becomes counted pieces (`_core/counter.pyx`), for which
 memory grows with the number of *different* pieces only; and their pairs of neighbours are merged in
-the order of their counts (`_core/pairs.pyx`). `reference_trainer.py` says what comes out.
+the order of their counts (`merging.py`). `reference_trainer.py` says what comes out.
 
 Counting has state that can be merged, pickled and saved; merging has none that is worth it, so that
 an interrupted `train` can just be called again.
@@ -11,31 +11,31 @@ an interrupted `train` can just be called again.
 from __future__ import annotations
 
 import codecs
-import io
+import contextlib
 import itertools
 import os
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ._core.counter import PieceCounter
-from ._core.pairs import MergeLoop
+from ._core.counter import PieceCounter, text_size
 from ._core.scanner import Scanner
 from ._core.text import check_policy
-from .errors import MemoryLimitExceeded, StateError, VocabularyError
+from .errors import MemoryLimitExceeded, StreamInUseError
+from .merging import Progress, check_merging, merge_pairs, tokens_of
 from .pattern import Pattern
-from .reference_trainer import TIES, byte_level_order
 from .registry import _CL100K_PATTERN, _O200K_PATTERN, _R50K_PATTERN
-from .vocabulary import Vocabulary, write_atomically
+from .trainer_state import load_counts, save_counts
+from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from .encoding import Encoding, Text
 
 __all__ = ["PATTERNS", "Trainer"]
 
-Progress = Callable[[int, int], None]
 Tie = Literal["raw", "hf", "first"]
 
 PATTERNS = {
@@ -54,8 +54,6 @@ PATTERNS = {
 
 _WINDOW = 1 << 25  # bytes that are counted between two looks at the outside world
 _LARGE = 1 << 20  # bytes from which it pays to share a text between threads
-_EFFORT = 1 << 21  # places looked at by the merge loop in about 20 ms
-_STATE = "streamtok piece counts 1"
 
 
 class Trainer:
@@ -105,6 +103,8 @@ class Trainer:
         self.prune_singletons = prune_singletons
         self.pruned_pieces = 0  # different pieces that were forgotten; each had been seen once
         self.pruned_bytes = 0
+        self.notes: dict[str, Any] = {}  # the caller's own, for JSON; `save_counts` keeps them
+        self._lock = threading.RLock()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._counter = self._new_counter()
         self.memory_limit = memory_limit
@@ -125,14 +125,13 @@ class Trainer:
         windows of that size, and an exception leaves those before it counted: `bytes_in` tells how
         far it came. Costs O(len(chunk)).
         """
-        if self.errors == "replace":
-            chunk = self._repaired(chunk, final)
-        size = len(chunk.encode()) if isinstance(chunk, str) else memoryview(chunk).nbytes
-        if isinstance(chunk, str) and not chunk.isascii() and size > _WINDOW:
-            chunk = chunk.encode()
-        for start in range(0, size, _WINDOW) or [0]:
-            stop = min(start + _WINDOW, size)
-            self._count_window(chunk, start, stop, final and stop == size)
+        with self._alone():
+            if self.errors == "replace":
+                chunk = self._repaired(chunk, final)
+            size = text_size(chunk)
+            for start in range(0, size, _WINDOW) or [0]:
+                stop = min(start + _WINDOW, size)
+                self._count_window(chunk, start, stop, final and stop == size)
 
     def end_document(self) -> None:
         """The text ends here: no piece goes on into what comes next."""
@@ -143,30 +142,29 @@ class Trainer:
 
         Raises as `update`; what came before in `texts` may have been counted by then.
         """
-        self.end_document()
-        batch: list[Text] = []
-        size = 0
-        for text in texts:
-            if isinstance(text, str) or isinstance(text, bytes) or not isinstance(text, bytearray):
-                pass
-            if len(text) >= _LARGE:
-                self._count_documents(batch)
-                batch, size = [], 0
-                self.update(text, final=True)
-                continue
-            batch.append(text)
-            size += len(text)
-            if size >= _WINDOW // 2:
-                self._count_documents(batch)
-                batch, size = [], 0
-        self._count_documents(batch)
+        with self._alone():
+            self.end_document()
+            batch: list[Text] = []
+            size = 0
+            for text in texts:
+                if len(text) >= _LARGE:
+                    self._count_documents(batch)
+                    batch, size = [], 0
+                    self.update(text, final=True)
+                    continue
+                batch.append(text)
+                size += len(text)
+                if size >= _WINDOW // 2:
+                    self._count_documents(batch)
+                    batch, size = [], 0
+            self._count_documents(batch)
 
     def update_file(
         self, path: str | os.PathLike[str], *, progress: Progress | None = None
     ) -> None:
         """Count a file as one text, in windows of 32 MiB. progress: gets (bytes done, bytes)."""
-        self.end_document()
-        with open(path, "rb", buffering=0) as file:
+        with self._alone(), open(path, "rb", buffering=0) as file:
+            self.end_document()
             total = os.fstat(file.fileno()).st_size
             buffer = memoryview(bytearray(min(_WINDOW, total + 1) or 1))
             done = 0
@@ -175,7 +173,7 @@ class Trainer:
                 done += size
                 if progress:
                     progress(done, max(done, total))
-        self.end_document()
+            self.end_document()
 
     def merge(self, other: Trainer) -> None:
         """Add what `other` has counted, as if it had come after all that came here.
@@ -190,12 +188,11 @@ class Trainer:
                 f"the other trainer has an open text with {other.pending} bytes that are not "
                 "counted yet: call its end_document()"
             )
-        self.end_document()
-        while not self._counter.absorb(other._counter, self._counter.bytes_in):
-            self._make_room()
-        self._counter.skip(other._counter.bytes_in)
-        self.pruned_pieces += other.pruned_pieces
-        self.pruned_bytes += other.pruned_bytes
+        with self._alone(), other._alone():
+            self.end_document()
+            self._absorb(other._counter, self.bytes_in, other.bytes_in)
+            self.pruned_pieces += other.pruned_pieces
+            self.pruned_bytes += other.pruned_bytes
 
     @property
     def bytes_in(self) -> int:
@@ -247,6 +244,15 @@ class Trainer:
         text = chunk.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return text + self._decoder.decode(b"", final)
 
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        if not self._lock.acquire(blocking=False):
+            raise StreamInUseError("this trainer is being used by another thread")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
     def _count_window(self, chunk: Text, start: int, stop: int, final: bool) -> None:
         counter = self._counter
         cuts: list[int] = []
@@ -273,9 +279,7 @@ class Trainer:
         counter.check_bytes(chunk, cuts[-1], stop, final)
         self._feed(chunk, start, cuts[0], True)
         for worker, (a, b) in zip(workers, itertools.pairwise(cuts), strict=True):
-            while not counter.absorb(worker):
-                self._make_room()
-            counter.skip(b - a)
+            self._absorb(worker, 0, b - a)
         self._feed(chunk, cuts[-1], stop, final)
         return True
 
@@ -284,8 +288,7 @@ class Trainer:
             return
         if self.errors == "replace":
             batch = [self._repaired(text, True) for text in batch]
-        sizes = [len(t.encode()) if isinstance(t, str) else memoryview(t).nbytes for t in batch]
-        starts = np.cumsum([0, *sizes])
+        starts = np.cumsum([0, *map(text_size, batch)])
         total = int(starts[-1])
         n_parts = min(self.num_threads, total // (_LARGE // 4) + 1)
         bounds = np.searchsorted(starts, np.arange(n_parts + 1) * total / n_parts).tolist()
@@ -304,9 +307,7 @@ class Trainer:
                 self._feed(text, 0, None, True)
             return
         for worker, (a, b) in zip(workers, parts, strict=True):
-            while not self._counter.absorb(worker):
-                self._make_room()
-            self._counter.skip(int(starts[b] - starts[a]))
+            self._absorb(worker, 0, int(starts[b] - starts[a]))
 
     def _feed(self, chunk: Text, start: int, stop: int | None, final: bool) -> None:
         counter = self._counter
@@ -314,6 +315,10 @@ class Trainer:
         while not counter.feed(chunk, start, stop, final):
             start += counter.bytes_in - before
             before = counter.bytes_in
+            self._make_room()
+
+    def _absorb(self, other: PieceCounter, shift: int, size: int) -> None:
+        while not self._counter.absorb(other, shift, size):
             self._make_room()
 
     def _make_room(self) -> None:
@@ -351,9 +356,9 @@ class Trainer:
 
         vocab_size: of all of them together; smaller where no pair is left. min_frequency: pairs
         seen less often are not merged. tie: which of the most frequent pairs comes first: "raw",
-        the smallest (left id, right id), as rustbpe; "hf", the same over the order of Hugging Face's
-        ByteLevel alphabet; "first", the one that comes first in the text, as minbpe. progress:
-        gets (merges done, merges wanted). An open text is ended before.
+        the smallest (left id, right id), as rustbpe; "hf", the same over the order of Hugging
+        Face's ByteLevel alphabet; "first", the one that comes first in the text, as minbpe.
+        progress: gets (merges done, merges wanted). An open text is ended before.
 
         Raises ValueError for impossible arguments. Counts stay as they are, also when interrupted.
         """
@@ -365,7 +370,7 @@ class Trainer:
         ):
             raise ValueError("special tokens are different str with at least one character")
         lefts, rights = self._merge(vocab_size - len(specials), min_frequency, tie, progress)
-        tokens = _tokens(lefts, rights)
+        tokens = tokens_of(lefts, rights)
         offsets = np.cumsum([0, *map(len, tokens)], dtype=np.uint32)
         ids = np.arange(len(tokens), dtype=np.uint32)
         return Encoding(
@@ -385,42 +390,29 @@ class Trainer:
     ) -> list[tuple[bytes, bytes]]:
         """list[(bytes, bytes)]: the merges in order; arguments as for `train`."""
         lefts, rights = self._merge(vocab_size, min_frequency, tie, progress)
-        tokens = _tokens(lefts, rights)
+        tokens = tokens_of(lefts, rights)
         return [(tokens[a], tokens[b]) for a, b in zip(lefts, rights, strict=True)]
 
     def _merge(
         self, vocab_size: int, min_frequency: int, tie: str, progress: Progress | None
     ) -> tuple[list[int], list[int]]:
-        if tie not in TIES:
-            raise ValueError(f"tie must be one of {', '.join(TIES)}, not {tie!r}")
-        if vocab_size < 256:
-            raise ValueError(
-                f"vocab_size has room for {vocab_size} tokens that are not special: there are 256 "
-                "bytes"
-            )
-        if min_frequency < 0:
-            raise ValueError(f"min_frequency is a number of times, not {min_frequency}")
+        check_merging(vocab_size, min_frequency, tie)
         self.end_document()
-        order = np.array(byte_level_order() if tie == "hf" else range(256), np.uint32)
         data, sizes, counts, _ = self._pieces(in_order=tie == "first")
-        loop = MergeLoop(
-            data, sizes, counts, order, vocab_size - 256, min_frequency, tie == "first"
+        return merge_pairs(
+            data,
+            sizes,
+            counts,
+            vocab_size,
+            min_frequency=min_frequency,
+            tie=tie,
+            progress=progress,
         )
-        del data, sizes, counts
-        while loop.run(_EFFORT):
-            if progress:
-                progress(loop.n_merges, loop.most)
-        lefts, rights, _ = loop.merges()
-        back = np.argsort(order)
-        for ids in lefts, rights:
-            ids[ids < 256] = back[ids[ids < 256]]
-        if progress:
-            progress(loop.n_merges, loop.n_merges)
-        return lefts.tolist(), rights.tolist()
 
     def _pieces(self, in_order: bool) -> tuple[Any, Any, Any, Any]:
         """Pieces in a row, their sizes, counts and places; in the order of the places if wanted."""
-        data, sizes, counts, firsts = self._counter.table.export()
+        with self._alone():
+            data, sizes, counts, firsts = self._counter.table.export()
         if in_order:
             order = np.argsort(firsts, kind="stable")
             starts = (np.cumsum(sizes, dtype=np.int64) - sizes)[order]
@@ -434,29 +426,7 @@ class Trainer:
 
     def save_counts(self, path: str | os.PathLike[str]) -> None:
         """Write what was counted, whole or not at all; `load_counts` goes on from there."""
-        import json
-
-        bytes_in, pending, unfinished = self._place()
-        data, sizes, counts, firsts = self._pieces(in_order=True)
-        about = {
-            "format": _STATE,
-            "pattern": self.pattern.source,
-            "errors": self.errors,
-            "bytes_in": bytes_in,
-            "pending": pending.hex(),
-            "unfinished": unfinished.hex(),
-            "pruned": [self.pruned_pieces, self.pruned_bytes],
-        }
-        file = io.BytesIO()
-        np.savez(
-            file,
-            about=np.frombuffer(json.dumps(about).encode(), np.uint8),
-            data=data,
-            sizes=sizes.astype("<u4"),
-            counts=counts.astype("<u8"),
-            firsts=firsts.astype("<u8"),
-        )
-        write_atomically(path, file.getvalue())
+        save_counts(self, path)
 
     @classmethod
     def load_counts(cls, path: str | os.PathLike[str], **settings: Any) -> Trainer:
@@ -464,41 +434,23 @@ class Trainer:
 
         Raises StateError for another file or a damaged one. Nothing is unpickled.
         """
-        import json
-        import zipfile
+        return load_counts(cls, path, settings)
 
-        try:
-            with np.load(path, allow_pickle=False) as saved:
-                about = json.loads(saved["about"].tobytes())
-                arrays = [saved[key] for key in ("data", "sizes", "counts", "firsts")]
-            if about["format"] != _STATE:
-                raise ValueError(f"its format is {about['format']!r}")
-            trainer = cls(Pattern.compile(about["pattern"]), errors=about["errors"], **settings)
-            place = about["bytes_in"], *(bytes.fromhex(about[k]) for k in ("pending", "unfinished"))
-            trainer._restore(place, arrays, about["pruned"])
-        except (ValueError, KeyError, TypeError, EOFError, OverflowError) as error:
-            raise StateError(f"{os.fspath(path)} has no saved counts: {error}") from error
-        except zipfile.BadZipFile as error:
-            raise StateError(f"{os.fspath(path)} has no saved counts: {error}") from error
-        return trainer
+    def _state(self) -> Any:
+        with self._alone():
+            place = *self._counter.getstate(), self._decoder.getstate()[0]
+            return place, self._pieces(in_order=True), (self.pruned_pieces, self.pruned_bytes)
 
-    def _place(self) -> tuple[int, bytes, bytes]:
-        return *self._counter.getstate(), self._decoder.getstate()[0]
-
-    def _restore(self, place: Any, arrays: Sequence[Any], pruned: Sequence[int]) -> None:
-        bytes_in, pending, unfinished = place
-        types = np.uint8, np.uint32, np.uint64, np.uint64
-        if [array.ndim for array in arrays] != [1] * 4:
-            raise ValueError("its arrays have other shapes")
-        data = [np.array(a, kind, copy=True) for a, kind in zip(arrays, types, strict=True)]
-        if not self._counter.table.load(*data):
+    def _restore(self, state: Any) -> None:
+        (bytes_in, pending, unfinished), arrays, pruned = state
+        if not self._counter.table.load(*(np.array(array) for array in arrays)):
             raise MemoryLimitExceeded(
                 f"the saved counts need more than memory_limit, {self.memory_limit} bytes",
                 limit=self.memory_limit or 0,
             )
         self._counter.setstate(bytes_in, pending)
         self._decoder.setstate((unfinished, 0))
-        self.pruned_pieces, self.pruned_bytes = pruned
+        self.pruned_pieces, self.pruned_bytes = map(int, pruned)
 
     def __getstate__(self) -> object:
         settings = {
@@ -507,30 +459,16 @@ class Trainer:
             "memory_limit": self.memory_limit,
             "prune_singletons": self.prune_singletons,
         }
-        pruned = self.pruned_pieces, self.pruned_bytes
-        return self.pattern, settings, self._place(), self._pieces(in_order=True), pruned
+        return self.pattern, settings, self.notes, self._state()
 
-    def __setstate__(self, state: Any) -> None:
-        pattern, settings, place, arrays, pruned = state
+    def __setstate__(self, value: Any) -> None:
+        pattern, settings, notes, state = value
         self.__init__(pattern, **settings)  # type: ignore[misc]
-        self._restore(place, arrays, pruned)
+        self.notes = notes
+        self._restore(state)
 
     def __repr__(self) -> str:
         return f"<Trainer: {self.n_pieces} different pieces in {self.bytes_in} bytes>"
-
-
-def _tokens(lefts: list[int], rights: list[int]) -> list[bytes]:
-    """All tokens in the order of their ids.
-
-    No two are equal: the first merge that touches the inside of some bytes touches it wherever they
-    stand, as long as no token reaches across their ends, and so does the next.
-    """
-    tokens = [bytes([byte]) for byte in range(256)]
-    for left, right in zip(lefts, rights, strict=True):
-        tokens.append(tokens[left] + tokens[right])
-    if len(tokens[-1]) > 65535 or max(map(len, tokens)) > 65535:
-        raise VocabularyError("a token would have more than 65535 bytes")
-    return tokens
 
 
 def _available_cores() -> int:

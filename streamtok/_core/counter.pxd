@@ -19,9 +19,8 @@ cdef class PieceCounter:
     cdef size_t unfinished      # of these at the end, bytes of a character that is not complete
     cdef Scan walk              # positions relative to `bytes`
     cdef u64 offset             # place of bytes[0] in all the text
-    cdef char busy
     cdef int count(self, const u8* text, size_t readable, size_t end, Scan* walk, bint final,
                    u64 base) except -1 nogil
-    cdef int take_in(self, const u8* text, size_t size, bint final, size_t* taken) except -1 nogil
+    cdef int take_in(self, const u8* text, size_t size, bint final) except -1 nogil
     cdef int check(self, const u8* text, size_t size, bint final, u64 offset,
                    size_t* unfinished) except -1

@@ -16,10 +16,8 @@ from libc.string cimport memcpy, memmove
 from streamtok._core.pieces cimport BATCH, PieceTable
 from streamtok._core.scanner cimport Scan, Scanner, scan, scan_begin
 from streamtok._core.text cimport Text, explain, text_close, text_open
-from streamtok._core.types cimport i32, i64, st_enter, st_leave, u8, u32, u64
+from streamtok._core.types cimport i32, i64, u8, u32, u64
 from streamtok._core.utf8 cimport INCOMPLETE, INVALID, decode_one, valid_bytes
-
-from streamtok.errors import StreamInUseError
 
 cdef enum:
     SLICE = 1 << 16         # bytes of a chunk that are taken in at a time
@@ -28,7 +26,7 @@ cdef enum:
 
 @cython.final
 cdef class PieceCounter:
-    """Counts the pieces of one text after the other. One call at a time."""
+    """Counts the pieces of one text after the other. One call at a time: the caller sees to that."""
 
     def __cinit__(self, Scanner scanner not None, clean_cut_pairs, str errors, size_t limit):
         """clean_cut_pairs: bool [128, 128], for pairs of ASCII characters; errors: strict or
@@ -75,33 +73,28 @@ cdef class PieceCounter:
         UnicodeDecodeError before anything is taken in.
         """
         cdef Text text
-        cdef size_t end, unfinished = 0, taken = 0
+        cdef size_t end, unfinished = 0
         cdef int full
-        if st_enter(&self.busy):
-            raise StreamInUseError("this trainer is being used by another thread")
+        open_text(&text, chunk, self.errors)
         try:
-            open_text(&text, chunk, self.errors)
-            try:
-                end = text.size if stop is None else stop
-                if not start <= end <= text.size:
-                    raise ValueError(f"no bytes {start}:{end} in {text.size}")
-                if isinstance(chunk, str) and self.unfinished and start == 0 and end:
-                    raise UnicodeDecodeError(
-                        "utf-8", self.bytes[self.size - self.unfinished:self.size],
-                        self.bytes_in - self.unfinished, self.bytes_in,
-                        "a str chunk follows bytes that end inside a character",
-                    )
-                self.check(text.data + start, end - start, final, self.bytes_in, &unfinished)
-                with nogil:
-                    full = self.take_in(text.data + start, end - start, final, &taken)
-                if full and self.errors == "strict":    # not all of it was taken in
-                    unfinished = trailing(self.bytes + self.walk.start, self.pending)
-                self.unfinished = unfinished
-                return full == 0
-            finally:
-                text_close(&text)
+            end = text.size if stop is None else stop
+            if not start <= end <= text.size:
+                raise ValueError(f"no bytes {start}:{end} in {text.size}")
+            if isinstance(chunk, str) and self.unfinished and start == 0 and end:
+                raise UnicodeDecodeError(
+                    "utf-8", self.bytes[self.size - self.unfinished:self.size],
+                    self.bytes_in - self.unfinished, self.bytes_in,
+                    "a str chunk follows bytes that end inside a character",
+                )
+            self.check(text.data + start, end - start, final, self.bytes_in, &unfinished)
+            with nogil:
+                full = self.take_in(text.data + start, end - start, final)
+            if full and self.errors == "strict":    # not all of it was taken in
+                unfinished = trailing(self.bytes + self.walk.start, self.pending)
+            self.unfinished = unfinished
+            return full == 0
         finally:
-            st_leave(&self.busy)
+            text_close(&text)
 
     def check_bytes(self, chunk, size_t start, size_t stop, bint final):
         """Raise what `feed` would raise for these bytes, as if nothing were pending."""
@@ -168,19 +161,22 @@ cdef class PieceCounter:
                 text_close(&texts[i])
             free(texts)
 
-    def absorb(self, PieceCounter other not None, u64 shift=0):
-        """bool: add all that `other` has counted; False, and nothing added: the limit forbids it."""
-        return self.table.absorb(other.table, shift)
+    def absorb(self, PieceCounter other not None, u64 shift, u64 size):
+        """bool: add all that `other` has counted, from `size` bytes that come next in the text.
+
+        shift: by how much its places are too low. False, and nothing added: the limit forbids it.
+        Nothing may be pending.
+        """
+        if self.size:
+            raise ValueError(f"{self.size} bytes are pending")
+        if not self.table.absorb(other.table, shift):
+            return False
+        self.offset += size
+        return True
 
     def set_limit(self, size_t limit):
         """limit: bytes of memory from now on, 0 for none."""
         self.table.limit = limit
-
-    def skip(self, u64 size):
-        """Note that `size` bytes were taken in elsewhere. Nothing may be pending."""
-        if self.size:
-            raise ValueError(f"{self.size} bytes are pending")
-        self.offset += size
 
     def cuts(self, chunk, size_t start, size_t stop, size_t parts):
         """list[int]: up to parts + 1 places in start:stop, in order, where `chunk` may be cut.
@@ -244,7 +240,7 @@ cdef class PieceCounter:
             if n < BATCH:
                 return 0
 
-    cdef int take_in(self, const u8* text, size_t size, bint final, size_t* taken) except -1 nogil:
+    cdef int take_in(self, const u8* text, size_t size, bint final) except -1 nogil:
         """Count text[:size] behind the bytes that are pending, slice by slice."""
         cdef size_t step, gone
         cdef int full
@@ -255,7 +251,6 @@ cdef class PieceCounter:
             self.size += step
             text += step
             size -= step
-            taken[0] += step
             self.table.other_bytes = self.capacity
             full = self.count(self.bytes, self.size + SLACK, self.size, &self.walk,
                               final and size == 0, self.offset)
@@ -311,6 +306,16 @@ cdef class PieceCounter:
             )
         unfinished[0] = size - valid
         return 0
+
+
+def text_size(chunk):
+    """int: bytes of UTF-8 of a str or bytes-like."""
+    cdef Text text
+    text_open(&text, chunk, "surrogateescape")
+    try:
+        return text.size
+    finally:
+        text_close(&text)
 
 
 cdef int open_text(Text* text, object chunk, str errors) except -1:

@@ -97,9 +97,8 @@ cdef class MergeLoop:
     cdef Side* right
     cdef u32* left_seen
     cdef u32* right_seen
-    cdef u32* lefts             # [room] the merges
+    cdef u32* lefts             # the merges
     cdef u32* rights
-    cdef u64* counts
     cdef size_t tokens_capacity
     cdef Pair* table
     cdef u64 mask
@@ -181,7 +180,6 @@ cdef class MergeLoop:
         free(self.right_seen)
         free(self.lefts)
         free(self.rights)
-        free(self.counts)
         free(self.places)
         free(self.sketch)
         free(self.of_bytes)
@@ -196,24 +194,14 @@ cdef class MergeLoop:
         return more
 
     def merges(self):
-        """(uint32 [n], uint32 [n], uint64 [n]): the left and right ids, and counts, so far."""
+        """(uint32 [n], uint32 [n]): the left and right ids so far."""
         cdef u32 n = self.n_merges
         lefts = np.empty(n, np.uint32)
         rights = np.empty(n, np.uint32)
-        counts = np.empty(n, np.uint64)
         if n:
             lefts[:] = <u32[:n]>self.lefts
             rights[:] = <u32[:n]>self.rights
-            counts[:] = <u64[:n]>self.counts
-        return lefts, rights, counts
-
-    @property
-    def nbytes(self):
-        """Bytes of memory held."""
-        return (self.rows_capacity * sizeof(Slot) + (self.mask + 1) * sizeof(Pair)
-                + self.places_capacity * sizeof(u32) + self.events_capacity * sizeof(Event)
-                + self.heap_capacity * sizeof(Entry)
-                + self.tokens_capacity * (2 * sizeof(Side) + 5 * sizeof(u32) + sizeof(u64)))
+        return lefts, rights
 
 
 cdef void fill_rows(MergeLoop m, const u8* data, const u32* sizes, const u64* counts, size_t n,
@@ -262,7 +250,6 @@ cdef int reserve_tokens(MergeLoop m, size_t merges) except -1 nogil:
     m.right_seen = <u32*>resized(m.right_seen, tokens * sizeof(u32))
     m.lefts = <u32*>resized(m.lefts, tokens * sizeof(u32))
     m.rights = <u32*>resized(m.rights, tokens * sizeof(u32))
-    m.counts = <u64*>resized(m.counts, tokens * sizeof(u64))
     memset(m.left + m.tokens_capacity, 0, (tokens - m.tokens_capacity) * sizeof(Side))
     memset(m.right + m.tokens_capacity, 0, (tokens - m.tokens_capacity) * sizeof(Side))
     m.tokens_capacity = tokens
@@ -509,7 +496,6 @@ cdef int merge(MergeLoop m, Pair* record) except -1 nogil:
     m.lengths[new] = size_a + size_b
     m.lefts[m.n_merges] = a
     m.rights[m.n_merges] = b
-    m.counts[m.n_merges] = record.count
     m.n_merges += 1
     record.count = 0
     places = m.places + record.start
