@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import functools
 import itertools
 import os
 import threading
@@ -92,7 +93,7 @@ class Trainer:
         """
         check_policy(errors)
         if not isinstance(pattern, Pattern):
-            pattern = Pattern.compile(PATTERNS.get(pattern, pattern))
+            pattern = _compiled(PATTERNS.get(pattern, pattern))
         if num_threads is None:
             num_threads = _available_cores()
         if not isinstance(num_threads, int) or num_threads < 1:
@@ -397,7 +398,12 @@ class Trainer:
         self, vocab_size: int, min_frequency: int, tie: str, progress: Progress | None
     ) -> tuple[list[int], list[int]]:
         check_merging(vocab_size, min_frequency, tie)
-        self.end_document()
+        with self._alone():
+            limit, self.memory_limit = self.memory_limit, None  # it is for counting
+            try:
+                self.end_document()
+            finally:
+                self.memory_limit = limit
         data, sizes, counts, _ = self._pieces(in_order=tie == "first")
         return merge_pairs(
             data,
@@ -469,6 +475,11 @@ class Trainer:
 
     def __repr__(self) -> str:
         return f"<Trainer: {self.n_pieces} different pieces in {self.bytes_in} bytes>"
+
+
+@functools.lru_cache(maxsize=16)
+def _compiled(source: str) -> Pattern:
+    return Pattern.compile(source)
 
 
 def _available_cores() -> int:

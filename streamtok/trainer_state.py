@@ -52,7 +52,7 @@ def save_counts(trainer: Trainer, path: str | os.PathLike[str]) -> None:
 def load_counts(kind: type[Trainer], path: str | os.PathLike[str], settings: Any) -> Trainer:
     """A trainer in the state that was saved; StateError for a file that has none."""
     try:
-        with np.load(path, allow_pickle=False) as saved:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
             about = json.loads(saved["about"].tobytes())
             arrays = [saved[name] for name in _ARRAYS]
         if about["format"] != _FORMAT:
