@@ -27,9 +27,9 @@ _FORMAT = "streamtok piece counts 1"
 _ARRAYS = {"data": "u1", "sizes": "<u4", "counts": "<u8", "firsts": "<u8"}
 
 
-def save_counts(trainer: Trainer, path: str | os.PathLike[str]) -> None:
-    """Write the counts, the open text and the notes of `trainer`, whole or not at all."""
-    (bytes_in, pending, unfinished), arrays, pruned = trainer._state()
+def save_counts(trainer: Trainer, state: Any, path: str | os.PathLike[str]) -> None:
+    """Write `state` (of its Counting) and the notes of `trainer`, whole or not at all."""
+    (bytes_in, pending, unfinished), arrays, pruned = state
     about = {
         "format": _FORMAT,
         "pattern": trainer.pattern.source,
@@ -63,7 +63,7 @@ def load_counts(kind: type[Trainer], path: str | os.PathLike[str], settings: Any
             raise ValueError("its arrays have other types or shapes")
         trainer = kind(Pattern.compile(about["pattern"]), errors=about["errors"], **settings)
         place = about["bytes_in"], *(bytes.fromhex(about[k]) for k in ("pending", "unfinished"))
-        trainer._restore((place, arrays, about["pruned"]))
+        trainer._counting.setstate((place, arrays, about["pruned"]))
         trainer.notes = dict(about["notes"])
     except (KeyError, TypeError, AttributeError, EOFError, OverflowError, zipfile.BadZipFile) as e:
         raise StateError(f"{os.fspath(path)} has no saved counts: {e}") from e

@@ -1,10 +1,8 @@
-"""Training: the fast trainer against the slow one, against its peers, and at every cut."""
+"""Trainer: counts at every cut, in threads, within a memory limit; its state and its result."""
 
 from __future__ import annotations
 
-import functools
 import itertools
-import json
 import pickle
 import random
 import re
@@ -18,238 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok import Trainer, reference, reference_trainer
+from streamtok import Trainer, reference
 from streamtok._core.counter import PieceCounter
 from streamtok._core.pairs import MergeLoop
 from streamtok._core.pieces import PieceTable
 from streamtok._core.scanner import Scanner
 from streamtok.trainer import PATTERNS
 
-from .conftest import corpus
-
-SPLITS = [*PATTERNS.values(), r"[\s\S]+", r"\w+", r"(?:ab)+|a|[^a]"]
-NAMES = ("english", "code", "multilingual", "logs", "json")
-
-documents = st.lists(
-    st.text(st.sampled_from("aaabbc 1'\né"), max_size=60)
-    | st.tuples(st.sampled_from(["a", "ab", "aab", " ", "\n"]), st.integers(0, 40)).map(
-        lambda t: t[0] * t[1]
-    ),
-    max_size=5,
-)
-
-
-def counted(texts, pattern="cl100k", **settings) -> Trainer:
-    trainer = Trainer(pattern, **settings)
-    trainer.update_documents(texts)
-    return trainer
-
-
-def tokens_of(merges: list[tuple[bytes, bytes]]) -> list[bytes]:
-    return [bytes([i]) for i in range(256)] + [a + b for a, b in merges]
-
-
-# Against the slow trainer
-
-
-@settings(max_examples=500, deadline=None)
-@given(
-    texts=documents,
-    pattern=st.sampled_from(SPLITS),
-    vocab_size=st.integers(256, 300),
-    min_frequency=st.integers(0, 4),
-    tie=st.sampled_from(reference_trainer.TIES),
-)
-def test_merges_equal_the_reference(texts, pattern, vocab_size, min_frequency, tie):
-    expected = reference_trainer.train(
-        texts, vocab_size, pattern, min_frequency=min_frequency, tie=tie
-    )
-    trainer = counted(texts, pattern)
-    assert trainer.merges(vocab_size, min_frequency=min_frequency, tie=tie) == expected
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    pieces=st.dictionaries(
-        st.lists(st.sampled_from(b"aabc"), min_size=1, max_size=12).map(bytes),
-        st.integers(1, 40) | st.sampled_from([2**31 - 1, 2**31, 2**33]),
-        max_size=12,
-    ),
-    fall=st.sampled_from([2, 3, 8, 4096]),
-    min_frequency=st.integers(0, 50),
-    by_place=st.booleans(),
-)
-def test_floors_change_nothing(pieces, fall, min_frequency, by_place):
-    """Floors that fall in small steps, counts beyond 32 bits, and every tie."""
-    rows = [list(piece) for piece in pieces]
-    weights = list(pieces.values())
-    expected = []
-    for new in range(256, 290):
-        counts: Counter = Counter()
-        for ids, weight in zip(rows, weights, strict=True):
-            for pair in itertools.pairwise(ids):
-                counts[pair] += weight
-        most = max(counts.values(), default=0)
-        if most < max(min_frequency, 1):
-            break
-        tied = [pair for pair, count in counts.items() if count == most]
-        expected.append(tied[0] if by_place else min(tied))
-        rows = [reference_trainer.replace_pair(ids, expected[-1], new) for ids in rows]
-    loop = MergeLoop(
-        np.frombuffer(b"".join(pieces), np.uint8),
-        np.array([len(piece) for piece in pieces], np.uint32),
-        np.array(weights, np.uint64),
-        np.arange(256, dtype=np.uint32),
-        34,
-        min_frequency,
-        by_place,
-        fall,
-    )
-    while loop.run(1):
-        pass
-    lefts, rights = loop.merges()
-    assert list(zip(lefts.tolist(), rights.tolist(), strict=True)) == expected
-
-
-@pytest.mark.parametrize("tie", reference_trainer.TIES)
-@pytest.mark.parametrize("fall", [2, 16, 1 << 40])
-def test_floors_change_nothing_on_text(tie, fall):
-    rng = random.Random(7)
-    words = ["".join(rng.choices("etaoin shrdlu", k=rng.randint(2, 9))) for _ in range(900)]
-    text = " ".join(rng.choices(words, [1 / (i + 1) for i in range(900)], k=30_000))
-    data, sizes, counts, _ = counted([text])._pieces(in_order=True)
-    results = []
-    for step in (fall, 4096):
-        order = np.arange(256, dtype=np.uint32)
-        loop = MergeLoop(data, sizes, counts, order, 5000, 1, tie == "first", step)
-        while loop.run(1 << 16):
-            pass
-        results.append([ids.tolist() for ids in loop.merges()])
-    assert results[0] == results[1]
-    assert len(results[0][0]) > 1000
-
-
-def test_overlapping_pairs_and_runs():
-    for n in range(1, 40):
-        text = "a" * n
-        assert counted([text]).merges(300) == reference_trainer.train(
-            [text], 300, PATTERNS["cl100k"]
-        )
-
-
-def test_merges_equal_minbpe():
-    """minbpe is not on PyPI: this is what its RegexTokenizer.train does."""
-
-    def minbpe(text: str, vocab_size: int, pattern: str) -> list[tuple[bytes, bytes]]:
-        ids = [list(piece.encode()) for piece in reference.split(pattern, text)]
-        vocab = {i: bytes([i]) for i in range(256)}
-        merges = []
-        for new in range(256, vocab_size):
-            stats: dict[tuple[int, int], int] = {}
-            for row in ids:
-                for pair in itertools.pairwise(row):
-                    stats[pair] = stats.get(pair, 0) + 1
-            if not stats:  # where minbpe fails
-                break
-            pair = max(stats, key=lambda p: stats[p])
-            ids = [reference_trainer.replace_pair(row, pair, new) for row in ids]
-            merges.append((vocab[pair[0]], vocab[pair[1]]))
-            vocab[new] = vocab[pair[0]] + vocab[pair[1]]
-        return merges
-
-    text = Path(reference.__file__).read_text("utf-8")[:3000]
-    for pattern in ("gpt2", "cl100k"):
-        expected = minbpe(text, 700, PATTERNS[pattern])
-        assert counted([text], pattern).merges(700, tie="first") == expected
-
-
-# Against its peers
-
-
-def rustbpe_tokens(texts, vocab_size: int, pattern: str) -> list[bytes]:
-    import rustbpe
-
-    tokenizer = rustbpe.Tokenizer()
-    tokenizer.train_from_iterator(iter(texts), vocab_size, pattern=pattern)
-    return [bytes(token) for token, _ in tokenizer.get_mergeable_ranks()]
-
-
-def huggingface_merges(texts, vocab_size: int, pattern: str, min_frequency: int = 0):
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(pattern), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        show_progress=False,
-        min_frequency=min_frequency,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    chars = sorted(pre_tokenizers.ByteLevel.alphabet())
-    byte_of = {chars[place]: i for i, place in enumerate(reference_trainer.byte_level_order())}
-    return [
-        tuple(bytes(byte_of[char] for char in part) for part in merge)
-        for merge in json.loads(tokenizer.to_str())["model"]["merges"]
-    ]
-
-
-# The same pieces in the dialect of the peers, which have no `$` at the very end of the text.
-HF_CL100K = (
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
-)
-GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-
-
-@functools.lru_cache
-def some_text() -> list[str]:
-    """Text that is on any machine, or the shared corpus."""
-    folder = Path(streamtok.__file__).parent
-    return [path.read_text("utf-8") for path in sorted(folder.glob("*.py"))]
-
-
-@pytest.mark.parametrize("vocab_size", [256, 300, 2048, 20_000])
-@pytest.mark.parametrize("pattern", [GPT2, PATTERNS["nanochat"], PATTERNS["llama3"]])
-def test_merges_equal_rustbpe(pattern, vocab_size):
-    expected = rustbpe_tokens(some_text(), vocab_size, pattern)
-    assert tokens_of(counted(some_text(), pattern).merges(vocab_size)) == expected
-
-
-@pytest.mark.parametrize("vocab_size", [300, 2048, 20_000])
-@pytest.mark.parametrize("pattern", [GPT2, HF_CL100K])
-@pytest.mark.parametrize("min_frequency", [0, 3])
-def test_merges_equal_hugging_face(pattern, vocab_size, min_frequency):
-    expected = huggingface_merges(some_text(), vocab_size, pattern, min_frequency)
-    trainer = counted(some_text(), pattern)
-    assert trainer.merges(vocab_size, tie="hf", min_frequency=min_frequency) == expected
-
-
-@settings(max_examples=100, deadline=None)
-@given(texts=documents, vocab_size=st.integers(256, 300))
-def test_merges_equal_both_on_random_texts(texts, vocab_size):
-    trainer = counted(texts, GPT2)
-    assert tokens_of(trainer.merges(vocab_size)) == rustbpe_tokens(texts, vocab_size, GPT2)
-    assert trainer.merges(vocab_size, tie="hf") == huggingface_merges(texts, vocab_size, GPT2)
-
-
-@pytest.mark.parametrize("vocab_size", [2048, 32_768])
-def test_merges_equal_rustbpe_on_the_corpus(vocab_size):
-    texts = [corpus(name).decode() for name in NAMES]
-    expected = rustbpe_tokens(texts, vocab_size, PATTERNS["nanochat"])
-    assert tokens_of(counted(texts, "nanochat").merges(vocab_size)) == expected
-
-
-def test_merges_equal_hugging_face_on_the_corpus():
-    texts = [corpus("english").decode()]
-    expected = huggingface_merges(texts, 8000, GPT2)
-    assert counted(texts, GPT2).merges(8000, tie="hf") == expected
-
+from .training import SPLITS, counted, documents, numbers, rustbpe_tokens, some_text
 
 # Counting
 
@@ -319,8 +93,8 @@ def test_windows(monkeypatch):
     """Windows may end inside a character, in bytes and in str."""
     text = large_text(400_000)
     whole = counted([text], num_threads=1).piece_counts()
-    monkeypatch.setattr("streamtok.trainer._WINDOW", 100_001)
-    monkeypatch.setattr("streamtok.trainer._LARGE", 5_000)
+    monkeypatch.setattr("streamtok.counting.WINDOW", 100_001)
+    monkeypatch.setattr("streamtok.counting.LARGE", 5_000)
     for kind in (text, text.encode(), memoryview(text.encode()), bytearray(text.encode())):
         for num_threads in (1, 2):
             trainer = Trainer(num_threads=num_threads)
@@ -383,6 +157,8 @@ def test_merging_trainers_is_counting_on():
     second.update("open")
     with pytest.raises(ValueError, match="4 bytes"):
         first.merge(second)
+    with pytest.raises(ValueError, match="itself"):
+        first.merge(first)
 
 
 # Bytes that are no UTF-8
@@ -443,10 +219,6 @@ def test_errors(data, cuts, errors):
 
 
 # Memory
-
-
-def numbers(n: int) -> bytes:
-    return b"".join(b"piece%dx\n" % i for i in range(n))
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
@@ -725,6 +497,8 @@ def test_arguments():
         Trainer(r"(?<=a)b")
     with pytest.raises(streamtok.PatternError):
         Trainer("(")
+    with pytest.raises(TypeError, match="not one text"):
+        Trainer().update_documents("one text")
     with pytest.raises(TypeError):
         Trainer().update(5)  # type: ignore[arg-type]
 
@@ -735,139 +509,6 @@ def test_a_token_that_is_too_long():
     with pytest.raises(streamtok.VocabularyError, match="more than 65535"):
         trainer.train(300)
     assert trainer.train(270).n_vocab == 270
-
-
-# The command line
-
-
-def run_cli(*args: object) -> int:
-    from streamtok.cli import main
-
-    return main(["train", *map(str, args)])
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> list[Path]:
-    paths = []
-    for i, text in enumerate(some_text()[:6]):
-        paths.append(tmp_path / f"{i}.txt")
-        paths[-1].write_text(text, "utf-8", newline="")
-    return paths
-
-
-def test_command(files, tmp_path, capsys):
-    out = tmp_path / "mine.tiktoken"
-    assert run_cli(*files, "--vocab-size", 700, "-o", out, "--special", "<|end|>") == 0
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "700 tokens in" in said.err
-    assert "'<|end|>' has id 699" in said.err
-    expected = streamtok.Encoding.train_from_iterator(some_text()[:6], 699)
-    assert streamtok.vocabulary.load_tiktoken(out).to_ranks() == expected._mergeable_ranks
-    options = "--pattern", "gpt2", "--tie", "hf", "--min-frequency", 4, "--threads", 1, "-q"
-    assert run_cli(*files, "--vocab-size", 400, "-o", out, *options) == 0
-    trainer = counted(some_text()[:6], "gpt2")
-    tokens = list(streamtok.vocabulary.load_tiktoken(out).to_ranks())
-    assert tokens == tokens_of(trainer.merges(400, tie="hf", min_frequency=4))
-    assert capsys.readouterr().err == ""
-
-
-def test_command_on_standard_input(files):
-    import subprocess
-    import sys
-
-    out = files[0].with_suffix(".tiktoken")
-    command = [sys.executable, "-m", "streamtok", "train", "--vocab-size", "300", "-o", str(out)]
-    with open(files[0], "rb") as text:
-        subprocess.run(command, stdin=text, check=True, capture_output=True)
-    tokens = list(streamtok.vocabulary.load_tiktoken(out).to_ranks())
-    assert tokens == tokens_of(counted(some_text()[:1]).merges(300))
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("many").write_bytes(numbers(60_000))
-
-
-@pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["--vocab-size", 200], "there are 256 bytes"),
-        (["--vocab-size", 256, "--special", "x"], "there are 256 bytes"),
-        (["--vocab-size", 300, "--special", "x", "--special", "x"], "special tokens"),
-        (["--vocab-size", 300, "--pattern", "("], "pattern"),
-        (["--vocab-size", 300, "--pattern", "(?<=a)b"], "look-behind"),
-        (["--vocab-size", 300, "--memory-limit", "1k"], "memory_limit"),
-        (["--vocab-size", 300, "--save-counts", "c", "--errors", "replace"], "--save-counts"),
-    ],
-)
-def test_command_refuses(args, message, capsys):
-    assert run_cli("many", "-o", "out", *args) == 1
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.startswith("streamtok: error: ")
-    assert said.count("\n") == 1
-    assert not Path("out").exists()
-
-
-def test_command_refuses_files(files, tmp_path, capsys):
-    options = "--vocab-size", 300, "-o", tmp_path / "out"
-    assert run_cli(tmp_path / "none", *options) == 1
-    assert run_cli(*files, "--vocab-size", 300, "-o", tmp_path / "none" / "out") == 1
-    assert run_cli(*files, "--vocab-size", 300, "-o", tmp_path) == 1
-    files[2].write_bytes(b"good \xff")
-    assert run_cli(files[2], *options) == 1
-    assert "invalid start byte at byte 5" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-def test_command_goes_on_where_it_stopped(files, tmp_path, capsys, monkeypatch):
-    out, counts = tmp_path / "out", tmp_path / "counts.npz"
-    monkeypatch.setattr("streamtok.commands.train._BLOCK", 1000)
-    update = Trainer.update
-    left = [0]  # calls before Ctrl-C
-
-    def interrupted(self, chunk, final=False):
-        left[0] -= 1
-        if not left[0]:
-            raise KeyboardInterrupt
-        update(self, chunk, final)
-
-    monkeypatch.setattr(Trainer, "update", interrupted)
-    options = "--vocab-size", 700, "-o", out, "--save-counts", counts, "--tie", "first"
-    for calls in (4, 31, 48):
-        left[0] = calls
-        assert run_cli(*files, *options) == 130
-        assert counts.exists()
-        assert not out.exists()
-    assert run_cli(files[0], *options) == 1  # the one that is counted in part must be named
-    assert "counted in part" in capsys.readouterr().err
-    assert run_cli(*files, *options) == 0
-    expected = tokens_of(counted(some_text()[:6]).merges(700, tie="first"))
-    assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
-    assert run_cli(*files, *options) == 0  # nothing is counted twice
-    assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
-    assert run_cli(*files, *options, "--pattern", "gpt2") == 1
-    files[0].write_text("another text", "utf-8")
-    assert run_cli(*files, *options) == 1
-    assert "and has 12 now" in capsys.readouterr().err
-
-
-def test_command_keeps_counts_at_the_memory_limit(tmp_path, capsys):
-    text, out, counts = (tmp_path / name for name in ("text", "out", "counts"))
-    text.write_bytes(numbers(60_000))
-    options = text, "--vocab-size", 300, "-o", out, "--pattern", "gpt2"
-    pruned = *options, "--memory-limit", "1MiB", "--prune"
-    options = *options, "--save-counts", counts
-    assert run_cli(*options, "--memory-limit", "1MiB") == 1
-    assert "memory_limit" in capsys.readouterr().err
-    assert run_cli(*options) == 0
-    expected = tokens_of(counted([numbers(60_000)], "gpt2").merges(300))
-    assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
-    assert run_cli(*pruned) == 0
-    assert "not exact" in capsys.readouterr().err
 
 
 # The documents
