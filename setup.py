@@ -18,6 +18,8 @@ CORE = [
     "decoder",
     "pieces",
     "counter",
+    "pair_queue",
+    "pair_floor",
     "pairs",
 ]
 

@@ -1,9 +1,9 @@
 """How often each piece of a text occurs: chunks, documents, threads, memory.
 
-`Counting` decides what is counted where; the counting itself is `_core/counter.pyx`. Large texts are
-cut where the pattern makes both sides independent of each other, and each thread counts its part
-into a table of its own. A table is added to the others in one step, together with the number of
-bytes that it stands for: whatever interrupts that, `bytes_in` says what is counted.
+`Counting` decides what is counted where; the counting itself is `_core/counter.pyx`. Large texts
+are cut where the pattern makes both sides independent of each other, and each thread counts its
+part into a table of its own. A table is added to the others in one step, together with the number
+of bytes that it stands for: whatever interrupts that, `bytes_in` says what is counted.
 
 Not here: what a user sees of it (`trainer.py`).
 """

@@ -1,8 +1,8 @@
 """Trainer: a vocabulary from a stream of text.
 
-Two steps. Text, in chunks of any size, becomes counted pieces (`counting.py`), for which memory grows
-with the number of *different* pieces only; and their pairs of neighbours are merged in the order of
-their counts (`merging.py`). `reference_trainer.py` says what comes out.
+Two steps. Text, in chunks of any size, becomes counted pieces (`counting.py`), for which memory
+grows with the number of *different* pieces only; and their pairs of neighbours are merged in the
+order of their counts (`merging.py`). `reference_trainer.py` says what comes out.
 
 Counting has state that can be merged, pickled and saved; merging has none that is worth it, so that
 an interrupted `train` can just be called again.

@@ -5,8 +5,6 @@ import numpy.typing as npt
 
 @final
 class MergeLoop:
-    n_merges: int
-    most: int
     def __new__(
         cls,
         data: npt.NDArray[np.uint8],
@@ -18,5 +16,9 @@ class MergeLoop:
         by_place: bool,
         fall: int = 4096,
     ) -> MergeLoop: ...
+    @property
+    def n_merges(self) -> int: ...
+    @property
+    def most(self) -> int: ...
     def run(self, effort: int) -> bool: ...
     def merges(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]: ...
