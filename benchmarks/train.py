@@ -33,7 +33,7 @@ from . import corpus
 SIZES = (2048, 32_768, 100_000)
 # What all can be given: the pattern of GPT-2 as published. gigatoken has no other.
 PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-_TIMEOUT = 300  # seconds for one sample
+_TIMEOUT = 60  # seconds for one sample
 
 Tokens = list[bytes]
 Timed = tuple[float, Callable[[], Tokens]]  # seconds, and how to get at the tokens after the bytes

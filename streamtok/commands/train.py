@@ -172,7 +172,6 @@ def _count(args: argparse.Namespace, trainer: Trainer, names: list[str]) -> None
             for n in _blocks(trainer, name, start):
                 seen += n
                 advance(seen, total or 0)
-            trainer.end_document()
             entry["done"] = True
 
 
