@@ -148,7 +148,7 @@ class Counting:
             ]
             if not all([task.result() for task in tasks]):
                 return False
-        counter.check_bytes(chunk, cuts[-1], stop, final)
+        counter.check_bytes(chunk, cuts[-1], stop, final, base)
         self._feed(chunk, start, cuts[0], True)
         for worker, (a, b) in zip(workers, itertools.pairwise(cuts), strict=True):
             self._absorb(worker, 0, b - a)

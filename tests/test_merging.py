@@ -39,7 +39,9 @@ def test_merges_equal_the_reference(texts, pattern, vocab_size, min_frequency, t
         texts, vocab_size, pattern, min_frequency=min_frequency, tie=tie
     )
     trainer = counted(texts, pattern)
-    assert trainer.merges(vocab_size, min_frequency=min_frequency, tie=tie) == expected
+    merges = trainer.merges(vocab_size, min_frequency=min_frequency, tie=tie)
+    assert merges == expected
+    assert len(set(tokens_of(merges))) == 256 + len(merges)  # never the same token twice
 
 
 @settings(max_examples=300, deadline=None)

@@ -102,6 +102,22 @@ def test_windows(monkeypatch):
             assert trainer.piece_counts() == whole
 
 
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_an_error_leaves_the_windows_before_it(monkeypatch, num_threads):
+    monkeypatch.setattr("streamtok.counting.WINDOW", 10_000)
+    monkeypatch.setattr("streamtok.counting.LARGE", 1_000)
+    good = b"word " * 8000
+    for at in (3, 9_998, 10_001, 24_000, 29_999, 30_000):
+        trainer = Trainer(num_threads=num_threads)
+        trainer.update(b"ab ")
+        with pytest.raises(UnicodeDecodeError) as caught:
+            trainer.update(good[:at] + b"\xff" + good[at:])
+        assert caught.value.start == at + 3
+        assert trainer.bytes_in == 3 + at // 10_000 * 10_000
+        trainer.update(good[trainer.bytes_in - 3 :], final=True)
+        assert trainer.piece_counts() == counted([b"ab " + good]).piece_counts()
+
+
 def test_documents_stand_for_themselves():
     texts = ["ab", "cd ", " ef"]
     assert counted(texts).piece_counts() == {b"ab": 1, b"cd": 1, b" ": 1, b" ef": 1}

@@ -96,8 +96,11 @@ cdef class PieceCounter:
         finally:
             text_close(&text)
 
-    def check_bytes(self, chunk, size_t start, size_t stop, bint final):
-        """Raise what `feed` would raise for these bytes, as if nothing were pending."""
+    def check_bytes(self, chunk, size_t start, size_t stop, bint final, u64 base):
+        """Raise what `feed` would raise for bytes start:stop, as if nothing were pending.
+
+        base: place of chunk[0] in all the text.
+        """
         cdef Text text
         cdef size_t unfinished = 0, before = self.unfinished
         if self.errors != "strict":
@@ -105,7 +108,7 @@ cdef class PieceCounter:
         open_text(&text, chunk, self.errors)
         try:
             self.unfinished = 0
-            self.check(text.data + start, stop - start, final, self.bytes_in + start, &unfinished)
+            self.check(text.data + start, stop - start, final, base + start, &unfinished)
         finally:
             self.unfinished = before
             text_close(&text)
