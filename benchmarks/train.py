@@ -164,7 +164,11 @@ def collect(sizes: list[int], rounds: int, folder: str) -> dict[int, list[dict[s
         for turn in range(rounds):
             shift = turn % len(present)
             order = present[shift:] + present[:shift]
-            turns[size].append({name: run(name, size, folder) for name in order})
+            samples = {name: run(name, size, folder) for name in order}
+            for name in present:
+                if name.startswith("streamtok") and isinstance(samples[name], str):
+                    raise SystemExit(f"{name} at {size}: {samples[name]}")
+            turns[size].append({name: samples[name] for name in present})
             if sys.stderr.isatty():
                 print(f"{size}: turn {turn + 1} of {rounds}", file=sys.stderr)
     return turns

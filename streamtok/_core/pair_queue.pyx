@@ -8,6 +8,7 @@ which is their version: an entry that is no longer true is put again.
 
 from streamtok._core.pair_state cimport (
     LEVELS,
+    MOST_SLOTS,
     NO_PAIR,
     Entry,
     Merging,
@@ -21,8 +22,11 @@ from streamtok._core.types cimport NONE, st_free_table, st_new_table, u32, u64
 
 
 cdef int new_table(Merging* m, u64 slots) except -1 nogil:
-    cdef Pair* table = <Pair*>st_new_table(slots * sizeof(Pair))
+    """An empty table; who calls sees to the old one."""
+    cdef Pair* table = NULL
     cdef u64 i
+    if slots <= MOST_SLOTS:
+        table = <Pair*>st_new_table(slots * sizeof(Pair))
     if table == NULL:
         raise MemoryError(f"no memory for {slots} pairs")
     for i in range(slots):

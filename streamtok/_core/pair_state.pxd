@@ -18,7 +18,8 @@ cdef enum:
     LEVELS = EXACT + 64 * 16
     AHEAD = 12              # places between a prefetch and its use
     SKETCH_BITS = 18
-    LONGEST = 0x50000000    # slots; there are fewer than three times as many places
+    LONGEST = 0x50000000    # slots of rows; there are fewer than three times as many places
+    MOST_SLOTS = 0x80000000 # of the table of pairs
 
 cdef struct Slot:
     u32 token
@@ -46,32 +47,32 @@ cdef struct Event:
     u32 token
     u32 place
 
-cdef struct Merging:         # all that a MergeLoop has
+cdef struct Merging:        # all that a MergeLoop has
     Slot* rows
     size_t rows_size
     size_t rows_capacity
     u64* weights
     size_t n_weights
-    u32* lengths           # [n_tokens + room] slots of a token
-    Side* left             # [n_tokens + room] by the token on the left of a merge
+    u32* lengths            # [n_tokens + room] slots of a token
+    Side* left              # [n_tokens + room] by the token on the left of a merge
     Side* right
     u32* left_seen
     u32* right_seen
-    u32* lefts             # the merges
+    u32* lefts              # the merges
     u32* rights
     size_t tokens_capacity
     Pair* table
     u64 mask
     u64 used
-    Side* of_bytes         # [1 << 16] pairs of bytes, until the first floor is chosen
-    u32* sketch            # [1 << SKETCH_BITS] while a floor is chosen
+    Side* of_bytes          # [1 << 16] pairs of bytes, until the first floor is chosen
+    u32* sketch             # [1 << SKETCH_BITS] while a floor is chosen
     u32* places
     size_t places_size
     size_t places_capacity
     Event* events
     size_t events_capacity
-    u32[LEVELS] buckets    # the first record of each, or NONE
-    u32 level              # of the bucket in turn; all above are empty
+    u32[LEVELS] buckets     # the first record of each, or NONE
+    u32 level               # of the bucket in turn; all above are empty
     Entry* heap
     size_t heap_size
     size_t heap_capacity

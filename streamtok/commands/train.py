@@ -163,12 +163,15 @@ def _count(args: argparse.Namespace, trainer: Trainer, names: list[str]) -> None
         for name, size in zip(names, sizes, strict=True):
             key = os.path.abspath(name)
             start = 0
+            if size is None and args.save_counts is not None:
+                raise StreamtokError(f"--save-counts goes with regular files only, not {name}")
             if size is not None and args.save_counts is not None:
                 start = _place_in(files, key, size)
             if start < 0:
                 seen += size or 0
                 continue
             entry = files[key] = {"size": size, "begin": trainer.bytes_in - start, "done": False}
+            seen += start
             for n in _blocks(trainer, name, start):
                 seen += n
                 advance(seen, total or 0)
@@ -221,8 +224,11 @@ def _file_size(name: str) -> int | None:
         return None
     if os.path.isdir(name):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    if not os.path.isfile(name):  # a FIFO can be opened only once
+        os.stat(name)
+        return None
     with open(name, "rb") as file:
-        return os.fstat(file.fileno()).st_size if os.path.isfile(name) else None
+        return os.fstat(file.fileno()).st_size
 
 
 def _check_output(name: str) -> None:
