@@ -201,13 +201,13 @@ class Counting:
             pieces, size = table.prune()
             self.pruned_pieces += pieces
             self.pruned_bytes += size
-            if pieces * 8 >= before:
+            if pieces and pieces * 8 >= before:
                 return
         raise MemoryLimitExceeded(
             f"counting needs more than memory_limit, {table.limit} bytes: {len(table)} different "
-            f"pieces in the first {self.counter.bytes_in} bytes. They are kept: raise the limit "
-            "and go on from that byte, save or merge the counts elsewhere, or train on what is "
-            "there",
+            f"pieces in the first {self.counter.bytes_in} bytes, {self.counter.pending} of them in "
+            "a piece that has not ended. All is kept: raise the limit and go on from that byte, "
+            "save or merge the counts elsewhere, or train on what is there",
             bytes_in=self.counter.bytes_in,
             limit=table.limit,
         )

@@ -294,6 +294,21 @@ def test_pruning_is_reported(num_threads):
     assert all(count >= 1 for count in counts.values())
 
 
+@pytest.mark.parametrize("prune_singletons", [False, True])
+def test_the_memory_limit_holds_for_an_endless_piece(prune_singletons):
+    settings = {"memory_limit": 2 << 20, "prune_singletons": prune_singletons}
+    trainer = Trainer(r"[a-z]+|[^a-z]", **settings)
+    with pytest.raises(streamtok.MemoryLimitExceeded, match="has not ended"):
+        while True:
+            trainer.update(b"x" * 100_000)
+    assert trainer.nbytes <= trainer.memory_limit
+    size = trainer.bytes_in
+    assert trainer.pending == size > 1_000_000
+    trainer.memory_limit = None
+    trainer.update(b"x" * (2_000_000 - size), final=True)
+    assert trainer.piece_counts() == {b"x" * 2_000_000: 1}
+
+
 def test_pruning_that_does_not_help_raises():
     twice = b"".join(b"piece%dx\npiece%dx\n" % (i, i) for i in range(40_000))
     trainer = Trainer("gpt2", memory_limit=600_000, prune_singletons=True)

@@ -244,11 +244,14 @@ cdef class PieceCounter:
                 return 0
 
     cdef int take_in(self, const u8* text, size_t size, bint final) except -1 nogil:
-        """Count text[:size] behind the bytes that are pending, slice by slice."""
+        """Count text[:size] behind the bytes that are pending, slice by slice; 1: the limit."""
         cdef size_t step, gone
         cdef int full
         while True:
             step = size if size < SLICE else SLICE
+            if (self.table.limit and self.size + step + SLACK > self.capacity
+                    and self.table.memory() + room_for(self.size + step) > self.table.limit):
+                return 1
             grow(self, self.size + step)
             memcpy(self.bytes + self.size, text, step)
             self.size += step
@@ -327,6 +330,10 @@ cdef int open_text(Text* text, object chunk, str errors) except -1:
                      else "surrogateescape")
 
 
+cdef inline size_t room_for(size_t size) noexcept nogil:
+    return size + size // 2 + 4 * SLACK
+
+
 cdef int grow(PieceCounter counter, size_t size) except -1 nogil:
     cdef size_t capacity
     cdef u8* bytes
@@ -335,7 +342,7 @@ cdef int grow(PieceCounter counter, size_t size) except -1 nogil:
     if size > <size_t>0xFFFFFF00:
         with gil:
             raise MemoryError("a piece of 4 GiB")
-    capacity = size + size // 2 + 4 * SLACK
+    capacity = room_for(size)
     bytes = <u8*>realloc(counter.bytes, capacity)
     if bytes == NULL:
         with gil:
