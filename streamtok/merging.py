@@ -9,15 +9,16 @@ import numpy as np
 
 from ._core.pairs import MergeLoop
 from .errors import VocabularyError
-from .reference_trainer import TIES, byte_level_order
 from .vocabulary import MAX_TOKEN_BYTES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Progress", "check_merging", "merge_pairs", "tokens_of"]
+__all__ = ["TIES", "Progress", "check_merging", "merge_pairs", "tokens_of"]
 
 Progress: TypeAlias = Callable[[int, int], None]
+
+TIES = ("raw", "hf", "first")
 
 _EFFORT = 1 << 20  # places that the merge loop looks at in some 10 ms
 
@@ -51,7 +52,11 @@ def merge_pairs(
     rule "first"; progress: gets (merges done, merges wanted) after some 10 ms each. Between two
     calls of it signals are handled, so that Ctrl-C is heard.
     """
-    order = np.array(byte_level_order() if tie == "hf" else range(256), np.uint32)
+    order = np.arange(256, dtype=np.uint32)
+    if tie == "hf":
+        from .reference_trainer import byte_level_order  # imports `regex`, which takes a while
+
+        order = np.array(byte_level_order(), np.uint32)
     loop = MergeLoop(data, sizes, counts, order, vocab_size - 256, min_frequency, tie == "first")
     while loop.run(_EFFORT):
         if progress:

@@ -23,9 +23,7 @@ from itertools import pairwise
 
 from .reference import split
 
-__all__ = ["TIES", "byte_level_order", "replace_pair", "train"]
-
-TIES = ("raw", "hf", "first")
+__all__ = ["byte_level_order", "replace_pair", "train"]
 
 Pair = tuple[int, int]
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from streamtok import reference, reference_trainer
 from streamtok._core.pairs import MergeLoop
+from streamtok.merging import TIES
 from streamtok.trainer import PATTERNS
 
 from .conftest import corpus
@@ -32,7 +33,7 @@ NAMES = ("english", "code", "multilingual", "logs", "json")
     pattern=st.sampled_from(SPLITS),
     vocab_size=st.integers(256, 300),
     min_frequency=st.integers(0, 4),
-    tie=st.sampled_from(reference_trainer.TIES),
+    tie=st.sampled_from(TIES),
 )
 def test_merges_equal_the_reference(texts, pattern, vocab_size, min_frequency, tie):
     expected = reference_trainer.train(
@@ -87,7 +88,7 @@ def test_floors_change_nothing(pieces, fall, min_frequency, by_place):
     assert list(zip(lefts.tolist(), rights.tolist(), strict=True)) == expected
 
 
-@pytest.mark.parametrize("tie", reference_trainer.TIES)
+@pytest.mark.parametrize("tie", TIES)
 @pytest.mark.parametrize("fall", [2, 16, 1 << 40])
 def test_floors_change_nothing_on_text(tie, fall):
     rng = random.Random(7)

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import MemoryLimitExceeded, StreamtokError
-from ..merging import check_merging
-from ..reference_trainer import TIES
+from ..merging import TIES, check_merging
 from ..trainer import PATTERNS, Trainer
 from ..vocabulary import save_tiktoken
 
