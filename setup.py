@@ -11,13 +11,18 @@ CORE = [
     "text",
     "vocab",
     "merge",
-    "pairs",
+    "makers",
     "frontier",
     "scanner",
     "special",
     "encoder",
     "stream",
     "decoder",
+    "pieces",
+    "counter",
+    "pair_queue",
+    "pair_floor",
+    "merge_loop",
 ]
 
 DIRECTIVES = {

@@ -7,6 +7,7 @@ from .errors import (
     CheckpointError,
     DocumentError,
     FormatLimitError,
+    MemoryLimitExceeded,
     MissingLibraryError,
     PatternError,
     PendingLimitExceeded,
@@ -25,6 +26,7 @@ from .registry import (
     get_encoding,
     list_encoding_names,
 )
+from .trainer import Trainer
 from .vocabulary import Vocabulary
 
 __version__ = "0.1.0"
@@ -35,6 +37,7 @@ __all__ = [
     "DocumentError",
     "Encoding",
     "FormatLimitError",
+    "MemoryLimitExceeded",
     "MissingLibraryError",
     "Pattern",
     "PatternError",
@@ -44,6 +47,7 @@ __all__ = [
     "StreamEncoder",
     "StreamInUseError",
     "StreamtokError",
+    "Trainer",
     "UnsupportedPatternError",
     "UnsupportedStreamError",
     "Vocabulary",

@@ -1,4 +1,4 @@
-"""The command line: `streamtok encode | decode | count | list | bench | serve`.
+"""The command line: `streamtok encode | decode | count | list | bench | serve | train | convert`.
 
 Standard input to standard output unless files are named. What is expected to go wrong is one line
 on standard error and exit code 1 (2: wrong usage); 130 after Ctrl-C, 141 when the reader of the
@@ -15,12 +15,13 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from .commands import bench, convert, count, decode, encode, list_encodings, serve
+from .commands import bench, convert, count, decode, encode, list_encodings, serve, train
 from .commands.report import Refused, complain, describe, forget_stdout, say, shown
 from .commands.signals import Signals
 from .errors import StreamtokError
 
-_COMMANDS = (encode, decode, count, list_encodings, bench, serve, convert)  # the order in --help
+# In the order of --help.
+_COMMANDS = (encode, decode, count, list_encodings, bench, serve, train, convert)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -132,6 +132,37 @@ class Encoding:
         self._ordinary = self._matcher(_NO_SPECIAL, ())
         self._default = self._matcher(_NO_SPECIAL, _ALL)
 
+    @classmethod
+    def train_from_iterator(
+        cls,
+        texts: Iterable[Text],
+        vocab_size: int,
+        pattern: str | Pattern = "cl100k",
+        *,
+        special_tokens: Sequence[str] = (),
+        min_frequency: int = 1,
+        tie: Literal["raw", "hf", "first"] = "raw",
+        name: str = "trained",
+        num_threads: int | None = None,
+    ) -> Encoding:
+        """Encoding: trained on texts, each of which stands for itself; see `Trainer`.
+
+        >>> enc = streamtok.Encoding.train_from_iterator(["low lower", "lowest"], 259)
+        >>> enc.encode("low")
+        [257]
+        """
+        from .trainer import Trainer
+
+        trainer = Trainer(pattern, num_threads=num_threads)
+        trainer.update_documents(texts)
+        return trainer.train(
+            vocab_size,
+            special_tokens=special_tokens,
+            min_frequency=min_frequency,
+            tie=tie,
+            name=name,
+        )
+
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"
 

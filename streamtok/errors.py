@@ -14,6 +14,7 @@ __all__ = [
     "CheckpointError",
     "DocumentError",
     "FormatLimitError",
+    "MemoryLimitExceeded",
     "MissingLibraryError",
     "PatternError",
     "PendingLimitExceeded",
@@ -66,6 +67,18 @@ class PendingLimitExceeded(StreamtokError, RuntimeError):
         super().__init__(message)
         self.offset = offset
         self.pending = pending
+        self.limit = limit
+
+
+class MemoryLimitExceeded(StreamtokError, RuntimeError):
+    """A trainer would have to hold more bytes of counts than its `memory_limit` allows.
+
+    What was counted is kept. `bytes_in` is how many bytes that was; `limit` is the limit.
+    """
+
+    def __init__(self, message: str, *, bytes_in: int = 0, limit: int = 0) -> None:
+        super().__init__(message)
+        self.bytes_in = bytes_in
         self.limit = limit
 
 

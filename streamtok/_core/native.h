@@ -83,6 +83,13 @@ static inline void *st_new_block(size_t size, size_t alignment) {
 #endif
 }
 
+/* The same, aligned to a cache line and zeroed. */
+static inline void *st_new_table(size_t size) {
+    void *memory = st_new_block(size, 64);
+    if (memory != NULL) memset(memory, 0, size);
+    return memory;
+}
+
 /* As st_new_block, for memory that realloc and free take. */
 static inline void *st_new_growable(size_t size) {
 #if defined(_WIN32)

@@ -26,11 +26,18 @@ cdef int hold_bytes(Text* text, object data) except -1:
 
 
 cdef int transcode(Text* text, Room* room, object data) except -1:
-    """The UTF-8 of a str in `room`; UnicodeEncodeError for a lone surrogate."""
+    """The UTF-8 of a str in `room`, or, without one, kept with the str.
+
+    UnicodeEncodeError for a lone surrogate.
+    """
     cdef Py_ssize_t size
     cdef size_t wanted, written
     text.data = <const u8*>st_ready_utf8(data, &size)
     if text.data != NULL:
+        text.size = size
+        return 0
+    if room == NULL:
+        text.data = <const u8*>PyUnicode_AsUTF8AndSize(data, &size)
         text.size = size
         return 0
     wanted = st_transcode_room(data)
@@ -58,7 +65,7 @@ cdef void room_trim(Room* room) noexcept:
 
 
 cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
-    """Borrow the UTF-8 bytes of `data` until `text_close`, or until the next use of `room`.
+    """Borrow the UTF-8 bytes of `data` until `text_close`, or until the next use of `room` (or NULL).
 
     Raises TypeError, UnicodeEncodeError (lone surrogates in a str), UnicodeDecodeError (strict).
     """

@@ -13,7 +13,7 @@ order of length, instead of one for each of the several ways to cut each token i
 
 None of this asks where the order comes from. A vocabulary with a list of merges (only listed pairs
 merge, in the order of the list) gives its tokens the numbers of the merges that make them, and says
-in `lefts` where each is cut (`pairs.pyx` finds that out). Ids need not rise with the numbers, and a
+in `lefts` where each is cut (`makers.pyx` finds that out). Ids need not rise with the numbers, and a
 token may have no id at all: it then leaves as its bytes, one id each from `byte_ids`.
 """
 

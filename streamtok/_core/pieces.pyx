@@ -1,0 +1,430 @@
+"""A hash table from pieces to how often they were seen, and where first.
+
+Open addressing over entries of 32 bytes. A piece of up to 15 bytes is its own key, so that one look
+at one cache line finds it; the few longer ones stand in one flat arena and are compared byte by
+byte. Pieces are looked up in batches: first all keys, hashes and prefetches, then the table.
+"""
+
+cimport cython
+
+import numpy as np
+
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcmp, memcpy
+
+from streamtok._core.types cimport (
+    SHORT_PIECE,
+    ST_PREFETCH,
+    i64,
+    st_free_block,
+    st_load64,
+    st_load_part,
+    st_mix,
+    st_new_table,
+    u8,
+    u32,
+    u64,
+)
+
+cdef enum:
+    SMALLEST = 1 << 12      # slots
+    TAG_SHIFT = 56
+    AHEAD = 8               # slots between a prefetch and its use
+    LONG = 0xFF             # tag of a piece in the arena; others have their size
+
+cdef u64 PLACE = (<u64>1 << TAG_SHIFT) - 1
+
+
+@cython.final
+cdef class PieceTable:
+    """Pieces and their counts. Not safe for two threads at a time."""
+
+    def __cinit__(self, size_t limit=0):
+        """limit: bytes of memory, 0 for none."""
+        self.limit = limit
+        self.mask = SMALLEST - 1
+        self.slots = <Piece*>st_new_table(SMALLEST * sizeof(Piece))
+        if self.slots == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        st_free_block(self.slots)
+        free(self.arena)
+
+    def __len__(self):
+        return self.used
+
+    @property
+    def nbytes(self):
+        """Bytes of memory held."""
+        return self.memory()
+
+    cdef size_t memory(self) noexcept nogil:
+        return (self.mask + 1) * sizeof(Piece) + self.arena_capacity
+
+    cdef size_t size_of(self, const Piece* piece) noexcept nogil:
+        cdef u64 tag = piece.high >> TAG_SHIFT
+        cdef u32 size
+        if tag != LONG:
+            return tag
+        memcpy(&size, self.arena + (piece.high & PLACE), sizeof(u32))
+        return size
+
+    cdef const u8* bytes_of(self, const Piece* piece) noexcept nogil:
+        if piece.high >> TAG_SHIFT != LONG:
+            return <const u8*>&piece.low    # little end first, as st_load64 loads them
+        return self.arena + (piece.high & PLACE) + sizeof(u32)
+
+    cdef int reserve(self, size_t pieces, size_t wanted) except -1 nogil:
+        """Room for so many new pieces, and so many bytes of arena. 1: the limit forbids it."""
+        cdef u64 slots = self.mask + 1
+        cdef size_t arena = self.arena_capacity
+        cdef void* memory
+        while (self.used + pieces) * 8 > slots * 5:
+            slots *= 2
+        if self.arena_size + wanted > arena:
+            arena = self.arena_size + self.arena_size // 2 + wanted
+        if slots == self.mask + 1 and arena == self.arena_capacity:
+            return 0
+        if self.limit and peak(self, slots, arena) > self.limit:
+            return 1
+        if arena != self.arena_capacity:
+            memory = realloc(self.arena, arena)
+            if memory == NULL:
+                with gil:
+                    raise MemoryError(f"no memory for {arena} bytes of long pieces")
+            self.arena = <u8*>memory
+            self.arena_capacity = arena
+        if slots != self.mask + 1:
+            rehash(self, slots)
+        return 0
+
+    cdef int add(self, const u8* text, size_t readable, size_t start, const i64* ends,
+                 size_t count, u64 base) except -1 nogil:
+        """Count the pieces of `text` that end at `ends`; there is room (`reserve`) for all of them.
+
+        readable: bytes of `text` that may be loaded; base: place of text[0] in all the text. A
+        negative end is that of a stretch which is no piece.
+        """
+        cdef u64[BATCH] lows
+        cdef u64[BATCH] highs
+        cdef u64[BATCH] hashes
+        cdef size_t[BATCH] starts
+        cdef size_t i, n = 0, size, end
+        cdef u64 low, high
+        cdef Piece* slot
+        for i in range(count):
+            end = <size_t>(ends[i] if ends[i] >= 0 else -ends[i])
+            size = end - start
+            if ends[i] < 0 or size == 0:
+                start = end
+                continue
+            if size <= SHORT_PIECE and start + 16 <= readable:
+                low = st_load64(text + start)
+                high = st_load64(text + start + 8)
+                if size < 8:
+                    low &= (<u64>1 << (8 * size)) - 1
+                    high = 0
+                else:
+                    high &= (<u64>1 << (8 * (size - 8))) - 1
+                high |= <u64>size << TAG_SHIFT
+            else:
+                make_key(text + start, size, &low, &high)
+            lows[n] = low
+            highs[n] = high
+            hashes[n] = hash_key(low, high)
+            starts[n] = start
+            ST_PREFETCH(self.slots + (hashes[n] & self.mask))
+            n += 1
+            start = end
+        for i in range(n):
+            slot = self.slots + (hashes[i] & self.mask)
+            if highs[i] >> TAG_SHIFT == LONG:
+                # For now `high` has the size where the table has a place.
+                slot = find_long(self, slot, lows[i], text + starts[i], highs[i] & PLACE)
+                if slot.count == 0:
+                    highs[i] = keep(self, text + starts[i], highs[i] & PLACE)
+            else:
+                while slot.count and (slot.low != lows[i] or slot.high != highs[i]):
+                    slot += 1
+                    if slot == self.slots + self.mask + 1:
+                        slot = self.slots
+            if slot.count == 0:
+                slot.low = lows[i]
+                slot.high = highs[i]
+                slot.first = base + starts[i]
+                self.used += 1
+            elif slot.first > base + starts[i]:
+                slot.first = base + starts[i]
+            slot.count += 1
+        return 0
+
+    cdef int put(self, const u8* bytes, size_t size, u64 count, u64 first) except -1 nogil:
+        """Count one piece `count` >= 1 times; there is room (`reserve`)."""
+        cdef u64 low, high
+        cdef Piece* slot
+        slot = find(self, bytes, size, &low, &high)
+        if slot.count == 0:
+            if high >> TAG_SHIFT == LONG:
+                high = keep(self, bytes, size)
+            slot.low = low
+            slot.high = high
+            slot.first = first
+            self.used += 1
+        elif slot.first > first:
+            slot.first = first
+        slot.count += count
+        return 0
+
+    def absorb(self, PieceTable other not None, u64 shift=0):
+        """Add all of `other`, as if it had been seen `shift` bytes later. False: the limit forbids.
+
+        Either all of it is added or nothing.
+        """
+        cdef size_t done
+        with nogil:
+            done = absorb_all(self, other, shift)
+        return done != 0
+
+    def prune(self):
+        """(pieces, bytes): drop all that were seen once; how many they were."""
+        cdef u64 pieces = 0, bytes = 0
+        with nogil:
+            drop_singletons(self, &pieces, &bytes)
+        return pieces, bytes
+
+    def export(self):
+        """(bytes, uint32 [n], uint64 [n], uint64 [n]): pieces in a row; sizes, counts, places.
+
+        In no order that means anything.
+        """
+        cdef u64 i, n = self.used, total = 0
+        cdef size_t size, at = 0, row = 0
+        sizes = np.empty(n, np.uint32)
+        counts = np.empty(n, np.uint64)
+        firsts = np.empty(n, np.uint64)
+        cdef u32[::1] sizes_view = sizes
+        cdef u64[::1] counts_view = counts
+        cdef u64[::1] firsts_view = firsts
+        cdef const Piece* piece
+        for i in range(self.mask + 1):
+            if self.slots[i].count:
+                total += self.size_of(self.slots + i)
+        data = np.empty(total, np.uint8)
+        cdef u8[::1] view = data
+        with nogil:
+            for i in range(self.mask + 1):
+                piece = self.slots + i
+                if piece.count == 0:
+                    continue
+                size = self.size_of(piece)
+                memcpy(&view[at], self.bytes_of(piece), size)
+                sizes_view[row] = <u32>size
+                counts_view[row] = piece.count
+                firsts_view[row] = piece.first
+                at += size
+                row += 1
+        return data, sizes, counts, firsts
+
+    def load(self, const u8[::1] data, const u32[::1] sizes, const u64[::1] counts,
+             const u64[::1] firsts):
+        """Add what `export` gave. ValueError if the arrays do not fit together; False: the limit."""
+        cdef size_t i, n = sizes.shape[0], total = 0, at = 0, long_bytes = 0
+        if <size_t>counts.shape[0] != n or <size_t>firsts.shape[0] != n:
+            raise ValueError("as many sizes as counts and places are needed")
+        for i in range(n):
+            total += sizes[i]
+            if sizes[i] > SHORT_PIECE:
+                long_bytes += sizeof(u32) + sizes[i]
+            if sizes[i] == 0 or counts[i] == 0:
+                raise ValueError(f"piece {i} is empty or was never seen")
+        if total != <size_t>data.shape[0]:
+            raise ValueError(f"the sizes sum to {total}, but there are {data.shape[0]} bytes")
+        if n == 0:
+            return True
+        if self.reserve(n, long_bytes):
+            return False
+        with nogil:
+            for i in range(n):
+                self.put(&data[at], sizes[i], counts[i], firsts[i])
+                at += sizes[i]
+        return True
+
+
+cdef size_t peak(PieceTable table, u64 slots, size_t arena) noexcept nogil:
+    """Bytes of memory held while tables of the old and the new size are there."""
+    cdef size_t both = slots * sizeof(Piece) + arena + table.other_bytes
+    return both + (table.memory() - table.arena_capacity if slots != table.mask + 1 else 0)
+
+
+cdef inline u64 hash_key(u64 low, u64 high) noexcept nogil:
+    return st_mix(low ^ <u64>0x9E3779B97F4A7C15, high ^ <u64>0xD6E8FEB86659FD93)
+
+
+cdef inline u64 hash_long(const u8* bytes, size_t size) noexcept nogil:
+    cdef u64 h = size
+    while size >= 8:
+        h = st_mix(h ^ st_load64(bytes), <u64>0xA0761D6478BD642F)
+        bytes += 8
+        size -= 8
+    return st_mix(h ^ st_load_part(bytes, size), <u64>0xE7037ED1A0B428DB)
+
+
+cdef inline void make_key(const u8* bytes, size_t size, u64* low, u64* high) noexcept nogil:
+    """The key of a piece; in that of a long one its size stands for its place in the arena."""
+    if size > SHORT_PIECE:
+        low[0] = hash_long(bytes, size)
+        high[0] = <u64>LONG << TAG_SHIFT | size
+    else:
+        low[0] = st_load_part(bytes, size if size < 8 else 8)
+        high[0] = st_load_part(bytes + 8, size - 8) if size > 8 else 0
+        high[0] |= <u64>size << TAG_SHIFT
+
+
+cdef Piece* find_long(PieceTable table, Piece* slot, u64 low, const u8* bytes,
+                      size_t size) noexcept nogil:
+    """The slot of a long piece, or the empty one where it belongs."""
+    while slot.count:
+        if (slot.low == low and slot.high >> TAG_SHIFT == LONG and table.size_of(slot) == size
+                and memcmp(table.bytes_of(slot), bytes, size) == 0):
+            break
+        slot += 1
+        if slot == table.slots + table.mask + 1:
+            slot = table.slots
+    return slot
+
+
+cdef Piece* find(PieceTable table, const u8* bytes, size_t size, u64* low,
+                 u64* high) noexcept nogil:
+    cdef Piece* slot
+    make_key(bytes, size, low, high)
+    slot = table.slots + (hash_key(low[0], high[0]) & table.mask)
+    if size > SHORT_PIECE:
+        return find_long(table, slot, low[0], bytes, size)
+    while slot.count and (slot.low != low[0] or slot.high != high[0]):
+        slot += 1
+        if slot == table.slots + table.mask + 1:
+            slot = table.slots
+    return slot
+
+
+cdef u64 keep(PieceTable table, const u8* bytes, size_t size) noexcept nogil:
+    """Put a long piece into the arena; the second half of its key."""
+    cdef u64 place = table.arena_size
+    cdef u32 size32 = <u32>size
+    memcpy(table.arena + place, &size32, sizeof(u32))
+    memcpy(table.arena + place + sizeof(u32), bytes, size)
+    table.arena_size += sizeof(u32) + size
+    return <u64>LONG << TAG_SHIFT | place
+
+
+cdef inline u64 home_of(PieceTable table, const Piece* piece) noexcept nogil:
+    """The slot from which a piece of the table is looked for."""
+    cdef u64 high = piece.high
+    if high >> TAG_SHIFT == LONG:       # hashed with its size in the place of its place
+        high = <u64>LONG << TAG_SHIFT | table.size_of(piece)
+    return hash_key(piece.low, high) & table.mask
+
+
+cdef int rehash(PieceTable table, u64 slots) except -1 nogil:
+    """Move to a table of `slots` slots."""
+    cdef Piece* old = table.slots
+    cdef u64 n = table.mask + 1, i, at
+    cdef Piece* fresh = <Piece*>st_new_table(slots * sizeof(Piece))
+    if fresh == NULL:
+        with gil:
+            raise MemoryError(f"no memory for {slots} pieces")
+    table.mask = slots - 1
+    table.slots = fresh
+    for i in range(n):
+        if old[i].count:
+            at = home_of(table, old + i)
+            while fresh[at].count:
+                at = (at + 1) & table.mask
+            fresh[at] = old[i]
+    st_free_block(old)
+    return 0
+
+
+cdef int drop_singletons(PieceTable table, u64* pieces, u64* bytes) except -1 nogil:
+    """Forget what was seen once, in place; how many pieces, and bytes of them."""
+    cdef Piece* slots = table.slots
+    cdef Piece piece
+    cdef u64 i, at, empty = 0
+    while slots[empty].count:       # no piece was ever looked for across this slot
+        empty += 1
+    for i in range(table.mask + 1):
+        if slots[i].count == 1:
+            bytes[0] += table.size_of(slots + i)
+            pieces[0] += 1
+            slots[i].count = 0
+    table.used -= pieces[0]
+    # Close the gaps: put each piece again where it is found, in order from that empty slot on.
+    for i in range(1, table.mask + 1):
+        at = (empty + i) & table.mask
+        if slots[at].count:
+            piece = slots[at]
+            slots[at].count = 0
+            at = home_of(table, &piece)
+            while slots[at].count:
+                at = (at + 1) & table.mask
+            slots[at] = piece
+    if table.arena_size:
+        squeeze(table)
+    return 0
+
+
+cdef int squeeze(PieceTable table) except -1 nogil:
+    """Copy the arena without the pieces that are no longer there."""
+    cdef u8* fresh
+    cdef size_t size = 0, bytes
+    cdef u64 i
+    cdef const u8* source
+    for i in range(table.mask + 1):
+        if table.slots[i].count and table.slots[i].high >> TAG_SHIFT == LONG:
+            size += sizeof(u32) + table.size_of(table.slots + i)
+    fresh = <u8*>realloc(NULL, size + 1)
+    if fresh == NULL:
+        with gil:
+            raise MemoryError(f"no memory for {size} bytes of long pieces")
+    size = 0
+    for i in range(table.mask + 1):
+        if table.slots[i].count and table.slots[i].high >> TAG_SHIFT == LONG:
+            source = table.arena + (table.slots[i].high & PLACE)
+            bytes = sizeof(u32) + table.size_of(table.slots + i)
+            memcpy(fresh + size, source, bytes)
+            table.slots[i].high = <u64>LONG << TAG_SHIFT | size
+            size += bytes
+    free(table.arena)
+    table.arena = fresh
+    table.arena_size = size
+    table.arena_capacity = size + 1
+    return 0
+
+
+cdef int absorb_all(PieceTable table, PieceTable other, u64 shift) except -1 nogil:
+    cdef u64 i, low, high
+    cdef size_t pieces = other.used, bytes = other.arena_size
+    cdef const Piece* piece
+    if table.reserve(pieces, bytes):
+        # Perhaps most of them are here already.
+        pieces = bytes = 0
+        for i in range(other.mask + 1):
+            piece = other.slots + i
+            if piece.count and not find(table, other.bytes_of(piece), other.size_of(piece), &low,
+                                        &high).count:
+                pieces += 1
+                if high >> TAG_SHIFT == LONG:
+                    bytes += sizeof(u32) + other.size_of(piece)
+        if table.reserve(pieces, bytes):
+            return 0
+    for i in range(other.mask + 1):
+        piece = other.slots + i
+        if i + AHEAD <= other.mask and other.slots[i + AHEAD].count:
+            low = other.slots[i + AHEAD].low
+            high = other.slots[i + AHEAD].high
+            ST_PREFETCH(table.slots + (hash_key(low, high) & table.mask))   # wrong for long ones
+        if piece.count:
+            table.put(other.bytes_of(piece), other.size_of(piece), piece.count,
+                      piece.first + shift)
+    return 1

@@ -1,0 +1,352 @@
+"""Trainer: a vocabulary from a stream of text.
+
+Two steps. Text, in chunks of any size, becomes counted pieces (`counting.py`), for which memory
+grows with the number of *different* pieces only; and their pairs of neighbours are merged in the
+order of their counts (`merging.py`). `reference_trainer.py` says what comes out.
+
+Counting has state that can be merged, pickled and saved; merging has none that is worth it, so that
+an interrupted `train` can just be called again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ._core.text import check_policy
+from .counting import WINDOW, Counting
+from .errors import StreamInUseError
+from .merging import Progress, check_merging, merge_pairs, tokens_of
+from .pattern import Pattern
+from .registry import _CL100K_PATTERN, _O200K_PATTERN, _R50K_PATTERN
+from .trainer_state import load_counts, save_counts
+from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .encoding import Encoding, Text
+
+__all__ = ["PATTERNS", "Trainer"]
+
+Tie = Literal["raw", "hf", "first"]
+
+PATTERNS = {
+    "gpt2": _R50K_PATTERN,
+    "cl100k": _CL100K_PATTERN,
+    "o200k": _O200K_PATTERN,
+    "llama3": (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+        r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
+    "nanochat": (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}"
+        r"| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+    ),
+}
+
+
+class Trainer:
+    """Counts the pieces of a stream of text, and merges their most frequent pairs.
+
+    >>> trainer = Trainer("gpt2")
+    >>> trainer.update("low low lo")
+    >>> trainer.update("w", final=True)
+    >>> trainer.train(258).encode("low")
+    [257]
+
+    The law: however a text is cut into chunks, the counts are those of the whole. A chunk is str or
+    bytes-like; bytes may be cut inside a character. One thread at a time: a call during another one
+    raises StreamInUseError (the call itself may use several threads, see `num_threads`).
+    """
+
+    def __init__(
+        self,
+        pattern: str | Pattern = "cl100k",
+        *,
+        errors: str = "strict",
+        num_threads: int | None = None,
+        memory_limit: int | None = None,
+        prune_singletons: bool = False,
+    ):
+        """pattern: a name of `PATTERNS` (gpt2, cl100k, o200k, llama3, nanochat) or a split pattern.
+
+        errors: for bytes that are no UTF-8, "strict" (raises UnicodeDecodeError before anything of
+        the window is counted), "replace" or "surrogateescape" (counts them as they are).
+        num_threads: for counting large texts; default: the cores this process may use.
+        memory_limit: bytes that counting may hold; past it `update` raises MemoryLimitExceeded, and
+        nothing is lost. prune_singletons: instead, forget the pieces seen once until then, which
+        makes later counts of them too low; `pruned_pieces` and `pruned_bytes` tell how many.
+
+        Raises PatternError and UnsupportedPatternError for a pattern without tables.
+        """
+        check_policy(errors)
+        if not isinstance(pattern, Pattern):
+            pattern = _compiled(PATTERNS.get(pattern, pattern))
+        if num_threads is None:
+            num_threads = _available_cores()
+        if not isinstance(num_threads, int) or num_threads < 1:
+            raise ValueError(f"num_threads is at least 1, not {num_threads!r}")
+        self._pattern = pattern
+        self._counting = Counting(pattern, errors, num_threads, prune_singletons)
+        self._lock = threading.RLock()
+        self.memory_limit = memory_limit
+        self.notes: dict[str, Any] = {}  # the caller's own, for JSON; kept with the counts
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[Counting]:
+        if not self._lock.acquire(blocking=False):
+            raise StreamInUseError("this trainer is being used by another thread")
+        try:
+            yield self._counting
+        finally:
+            self._lock.release()
+
+    # Counting
+
+    def update(self, chunk: Text, final: bool = False) -> None:
+        """Count the pieces of the text that goes on with `chunk`; with `final` it ends there.
+
+        Raises UnicodeDecodeError with the place among all bytes taken in; MemoryLimitExceeded;
+        UnicodeEncodeError for lone surrogates in a str. A chunk larger than 32 MiB is counted in
+        windows of that size, and an exception leaves those before it counted: `bytes_in` tells how
+        far it came. Costs O(len(chunk)).
+        """
+        with self._alone() as counting:
+            counting.update(chunk, final)
+
+    def end_document(self) -> None:
+        """The text ends here: no piece goes on into what comes next."""
+        self.update(b"", final=True)
+
+    def update_documents(self, texts: Iterable[Text]) -> None:
+        """Count texts each of which stands for itself; a text that is open is ended before.
+
+        Raises as `update`; what came before in `texts` may have been counted by then.
+        """
+        if isinstance(texts, (str, bytes, bytearray, memoryview)):
+            raise TypeError("texts is an iterable of texts, not one text: use update(text)")
+        with self._alone() as counting:
+            counting.update(b"", True)
+            counting.update_documents(texts)
+
+    def update_file(
+        self, path: str | os.PathLike[str], *, progress: Progress | None = None
+    ) -> None:
+        """Count a file as one text, in windows of 32 MiB. progress: gets (bytes done, bytes)."""
+        with self._alone() as counting, open(path, "rb", buffering=0) as file:
+            counting.update(b"", True)
+            total = os.fstat(file.fileno()).st_size
+            buffer = memoryview(bytearray(min(WINDOW, total + 1)))
+            done = 0
+            while size := file.readinto(buffer):
+                counting.update(buffer[:size], False)
+                done += size
+                if progress:
+                    progress(done, max(done, total))
+            counting.update(b"", True)
+
+    def merge(self, other: Trainer) -> None:
+        """Add what `other` has counted, as if it had come after all that came here.
+
+        Raises ValueError where `other` has another pattern or an open text, MemoryLimitExceeded;
+        nothing is added then.
+        """
+        if other is self:
+            raise ValueError("a trainer cannot be merged with itself")
+        if (other.pattern.source, other.errors) != (self.pattern.source, self.errors):
+            raise ValueError("the other trainer has another pattern, or other errors")
+        if other.pending:
+            raise ValueError(
+                f"the other trainer has an open text with {other.pending} bytes that are not "
+                "counted yet: call its end_document()"
+            )
+        with self._alone() as counting, other._alone() as more:
+            counting.update(b"", True)
+            counting.add(more)
+
+    @property
+    def pattern(self) -> Pattern:
+        """Pattern: what cuts the text into pieces."""
+        return self._pattern
+
+    @property
+    def errors(self) -> str:
+        """str: what happens to bytes that are no UTF-8."""
+        return self._counting.errors
+
+    @property
+    def bytes_in(self) -> int:
+        """int: bytes of UTF-8 taken in (under "replace": after the repair)."""
+        return self._counting.counter.bytes_in
+
+    @property
+    def pending(self) -> int:
+        """int: bytes taken in that are not counted yet: those of the open piece."""
+        return self._counting.counter.pending
+
+    @property
+    def n_pieces(self) -> int:
+        """int: how many different pieces there are."""
+        return len(self._counting.counter.table)
+
+    @property
+    def nbytes(self) -> int:
+        """int: bytes of memory that counting holds."""
+        return self._counting.counter.nbytes
+
+    @property
+    def pruned_pieces(self) -> int:
+        """int: how many different pieces were forgotten; each had been seen once until then."""
+        return self._counting.pruned_pieces
+
+    @property
+    def pruned_bytes(self) -> int:
+        """int: bytes of the pieces that were forgotten."""
+        return self._counting.pruned_bytes
+
+    @property
+    def memory_limit(self) -> int | None:
+        """int | None: bytes that counting may hold. It can be set."""
+        return self._counting.counter.table.limit or None
+
+    @memory_limit.setter
+    def memory_limit(self, limit: int | None) -> None:
+        if limit is not None and (not isinstance(limit, int) or limit < 1):
+            raise ValueError(f"memory_limit is a number of bytes or None, not {limit!r}")
+        self._counting.counter.set_limit(limit or 0)
+
+    def piece_counts(self) -> dict[bytes, int]:
+        """dict[bytes, int]: how often each piece was seen, in the order of the first times."""
+        with self._alone() as counting:
+            data, sizes, counts, _ = counting.pieces(in_order=True)
+        ends = np.cumsum(sizes, dtype=np.int64).tolist()
+        blob = data.tobytes()
+        pieces = (blob[a:b] for a, b in itertools.pairwise([0, *ends]))
+        return dict(zip(pieces, counts.tolist(), strict=True))
+
+    # Merging
+
+    def train(
+        self,
+        vocab_size: int,
+        *,
+        special_tokens: Sequence[str] = (),
+        min_frequency: int = 1,
+        tie: Tie = "raw",
+        name: str = "trained",
+        progress: Progress | None = None,
+    ) -> Encoding:
+        """Encoding: ids 0 … 255 are the bytes, then the merges in order, then the special tokens.
+
+        vocab_size: of all of them together; smaller where no pair is left. min_frequency: pairs
+        seen less often are not merged. tie: which of the most frequent pairs comes first: "raw",
+        the smallest (left id, right id), as rustbpe; "hf", the same over the order of Hugging
+        Face's ByteLevel alphabet; "first", the one that comes first in the text, as minbpe.
+        progress: gets (merges done, merges wanted). An open text is ended before.
+
+        Raises ValueError for impossible arguments, VocabularyError where a token would have more
+        than 65 535 bytes. Counts stay as they are, also when it is interrupted.
+        """
+        from .encoding import Encoding
+
+        specials = list(special_tokens)
+        if len(set(specials)) != len(specials) or not all(
+            isinstance(text, str) and text for text in specials
+        ):
+            raise ValueError("special tokens are different str with at least one character")
+        lefts, rights = self._merge(vocab_size - len(specials), min_frequency, tie, progress)
+        tokens = tokens_of(lefts, rights)
+        offsets = np.cumsum([0, *map(len, tokens)], dtype=np.uint32)
+        ids = np.arange(len(tokens), dtype=np.uint32)
+        return Encoding(
+            name,
+            pat_str=self.pattern.source,
+            mergeable_ranks=Vocabulary(b"".join(tokens), offsets, ids),
+            special_tokens={text: len(tokens) + i for i, text in enumerate(specials)},
+        )
+
+    def merges(
+        self,
+        vocab_size: int,
+        *,
+        min_frequency: int = 1,
+        tie: Tie = "raw",
+        progress: Progress | None = None,
+    ) -> list[tuple[bytes, bytes]]:
+        """list[(bytes, bytes)]: the merges in order; arguments as for `train`."""
+        lefts, rights = self._merge(vocab_size, min_frequency, tie, progress)
+        tokens = tokens_of(lefts, rights)
+        return [(tokens[a], tokens[b]) for a, b in zip(lefts, rights, strict=True)]
+
+    def _merge(
+        self, vocab_size: int, min_frequency: int, tie: str, progress: Progress | None
+    ) -> tuple[list[int], list[int]]:
+        check_merging(vocab_size, min_frequency, tie)
+        with self._alone() as counting:
+            limit, self.memory_limit = self.memory_limit, None  # it is for counting
+            try:
+                counting.update(b"", True)
+            finally:
+                self.memory_limit = limit
+            data, sizes, counts, _ = counting.pieces(in_order=tie == "first")
+        return merge_pairs(
+            data,
+            sizes,
+            counts,
+            vocab_size,
+            min_frequency=min_frequency,
+            tie=tie,
+            progress=progress,
+        )
+
+    # State
+
+    def save_counts(self, path: str | os.PathLike[str]) -> None:
+        """Write what was counted, whole or not at all; `load_counts` goes on from there."""
+        with self._alone() as counting:
+            save_counts(self, counting.getstate(), path)
+
+    @classmethod
+    def load_counts(cls, path: str | os.PathLike[str], **settings: Any) -> Trainer:
+        """Trainer: what `save_counts` wrote. settings: as for Trainer, but pattern and errors.
+
+        Raises StateError for another file or a damaged one. Nothing is unpickled.
+        """
+        return load_counts(cls, path, settings)
+
+    def __getstate__(self) -> object:
+        with self._alone() as counting:
+            settings = {
+                "errors": self.errors,
+                "num_threads": counting.num_threads,
+                "memory_limit": self.memory_limit,
+                "prune_singletons": counting.prune_singletons,
+            }
+            return self.pattern, settings, self.notes, counting.getstate()
+
+    def __setstate__(self, value: Any) -> None:
+        pattern, settings, notes, state = value
+        self.__init__(pattern, **settings)  # type: ignore[misc]
+        self.notes = notes
+        self._counting.setstate(state)
+
+    def __repr__(self) -> str:
+        return f"<Trainer: {self.n_pieces} different pieces in {self.bytes_in} bytes>"
+
+
+@functools.lru_cache(maxsize=16)
+def _compiled(source: str) -> Pattern:
+    return Pattern.compile(source)
+
+
+def _available_cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
