@@ -2,6 +2,7 @@ from typing import final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Buffer
 
 from streamtok.pattern import Pattern
 
@@ -9,6 +10,10 @@ from streamtok.pattern import Pattern
 class Scanner:
     n_states: int
     def __new__(cls, pattern: Pattern) -> Scanner: ...
+    def use_tier(self, number: int) -> str | None: ...
+    def marks(
+        self, text: Buffer, start: int, blocks: int
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]: ...
 
 def make_steps(
     accepts: npt.NDArray[np.bool_], transitions: npt.NDArray[np.uint32]
