@@ -100,7 +100,8 @@ class DatatroveSink:
 
 def metric(count: int) -> str:
     """str: as datatrove has it: three digits, a prefix and "T" for tokens, such as "1.50 MT"."""
-    exponent = int(math.log10(count)) if count else 0
+    rounded = float(f"{count:.2e}")  # first: 999 999 is 1.00 M, not 1000 k
+    exponent = math.floor(math.log10(rounded)) if count else 0
     group = min(exponent // 3, 6)
-    number = f"{count / 1000**group:.{2 - exponent % 3}f}"
+    number = f"{rounded / 1000**group:.{2 - exponent % 3}f}"
     return f"{number} {('', 'k', 'M', 'G', 'T', 'P', 'E')[group]}T"
