@@ -172,8 +172,9 @@ def kill_at_random(scenario: Scenario, rng: random.Random, good: dict[str, bytes
 def _wait_or_kill(
     process: subprocess.Popen[bytes], checkpoint: Path, last: Any, rng: random.Random
 ) -> int:
-    """The exit code; killed a random moment after a random number of checkpoints, if it comes to
-    that, or before the first: the machine may be as slow as it likes."""
+    """The exit code. It is killed a random moment after a random number of checkpoints, not after
+    some seconds, so that a slow machine is no other test; sometimes before the first one.
+    """
     left = rng.choice([0, 1, 1, 2, 5, 10, 20, 40])
     deadline = time.monotonic() + rng.uniform(0, 0.5) if not left else float("inf")
     while (code := process.poll()) is None:

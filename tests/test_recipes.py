@@ -69,7 +69,13 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "bin" / "json.txt").write_text("\n".join(journal) + "\n")
     command(tmp_path, "journalctl", f'exec cat {tmp_path}/bin/"$2".txt')
     if not shutil.which("zstd"):
-        command(tmp_path, "zstd", f'exec {sys.executable} -m zstandard "$@"')
+        unpack = "import shutil, sys, zstandard as z; i = z.open(sys.argv[2], 'rb'); "
+        unpack += "shutil.copyfileobj(i, sys.stdout.buffer)"
+        command(tmp_path, "zstd", f'exec {sys.executable} -c "{unpack}" "$@"')
+    if not shutil.which("logger"):
+        send = "import socket, sys; s = socket.create_connection((sys.argv[3], sys.argv[5])); "
+        send += "s.sendall(f'<13>Jan 1 00:00:00 host {sys.argv[7]}: {sys.argv[8]}'.encode())"
+        command(tmp_path, "logger", f'exec {sys.executable} -c "{send}" "$@"')
     return tmp_path
 
 

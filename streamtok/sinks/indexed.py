@@ -7,7 +7,6 @@ documents there are, they are never all in memory.
 
 from __future__ import annotations
 
-import math
 import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -100,7 +99,10 @@ class DatatroveSink:
 
 def metric(count: int) -> str:
     """str: as datatrove has it: three digits, a prefix and "T" for tokens, such as "1.50 MT"."""
-    exponent = int(math.log10(count)) if count else 0
-    group = min(exponent // 3, 6)
-    number = f"{count / 1000**group:.{2 - exponent % 3}f}"
-    return f"{number} {('', 'k', 'M', 'G', 'T', 'P', 'E')[group]}T"
+    exponent = len(str(count)) - 1
+    while True:
+        group = min(exponent // 3, 6)
+        number = f"{count / 1000**group:.{2 - exponent % 3}f}"
+        if float(number) * 1000**group < 10 ** (exponent + 1):
+            return f"{number} {('', 'k', 'M', 'G', 'T', 'P', 'E')[group]}T"
+        exponent += 1  # rounded up: 999 999 is 1.00 M, not 1000 k
