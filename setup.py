@@ -15,6 +15,8 @@ CORE = [
     "frontier",
     "scanner",
     "special",
+    "cells",
+    "output",
     "encoder",
     "stream",
     "decoder",

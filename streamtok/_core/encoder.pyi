@@ -9,16 +9,6 @@ from streamtok._core.special import SpecialMatcher
 from streamtok._core.vocab import TokenTable
 
 @final
-class Workspace:
-    def __new__(cls, table: TokenTable) -> Workspace: ...
-
-@final
-class Spares: ...
-
-@final
-class IdBlock: ...
-
-@final
 class Encoder:
     table: TokenTable
     scanner: Scanner | None

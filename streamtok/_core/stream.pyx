@@ -27,20 +27,10 @@ from cpython.unicode cimport PyUnicode_Check
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove
 
-from streamtok._core.encoder cimport (
-    Encoder,
-    Work,
-    Workspace,
-    commit_open,
-    commit_window,
-    emit,
-    encode_rest,
-    encode_span,
-    ids_to_array,
-    ids_to_list,
-    reserve,
-)
+from streamtok._core.cells cimport Work, Workspace, commit_window, emit, encode_rest, reserve
+from streamtok._core.encoder cimport Encoder, commit_open, encode_span
 from streamtok._core.frontier cimport WINDOW, stable_tokens
+from streamtok._core.output cimport foresee, ids_to_array, ids_to_list
 from streamtok._core.scanner cimport Scan, ScanTables, scan_begin, walk
 from streamtok._core.special cimport ALLOWED, DISALLOWED, PARTIAL, Found, SpecialMatcher
 from streamtok._core.text cimport Text, explain, text_close, text_open
@@ -152,7 +142,7 @@ cdef class Tail:
                     if text.size > SLICE:
                         saved = self.bytes[:before.size]
                     if into == "array":
-                        self.encoder.foresee(&workspace.c, text.size // 3)
+                        foresee(self.encoder._spares, &workspace.c, text.size // 3)
                     refused.kind = PARTIAL
                     if text.size >= RELEASE_FROM:
                         with nogil:
@@ -175,7 +165,7 @@ cdef class Tail:
                     if into == "list":
                         result = ids_to_list(self.encoder.table, workspace.c.out, workspace.c.count)
                     elif into == "array":
-                        result = ids_to_array(self.encoder, &workspace.c)
+                        result = ids_to_array(self.encoder._spares, &workspace.c)
                     else:
                         result = fill(out, workspace.c.out, workspace.c.count)
                     self.mark.bytes_in += text.size
@@ -390,7 +380,7 @@ cdef int advance(Tail tail, Work* w, size_t end, bint final) except -1 nogil:
         if count and <size_t>closed[0] == start:
             m.scan = m.other
         elif count:
-            encode_rest(tail.encoder, w, tail.bytes + start, <size_t>closed[0] - start)
+            encode_rest(tail.encoder.table, w, tail.bytes + start, <size_t>closed[0] - start)
     return encode_span(tail.encoder, w, tail.bytes, m.size + SLACK, end, final, &m.scan)
 
 
@@ -451,7 +441,7 @@ cdef int commit_both(Tail tail, Work* w) except -1 nogil:
     if not trial.committed and sure < trial.start + t.longest_unreachable + 1:
         return 0
     while sure >= m.scan.start + WINDOW:
-        done = commit_window(tail.encoder, w, tail.bytes + m.scan.start, WINDOW)
+        done = commit_window(tail.encoder.table, w, tail.bytes + m.scan.start, WINDOW)
         if done == 0:
             return 0
         m.scan.start += done

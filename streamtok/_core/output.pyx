@@ -1,0 +1,146 @@
+"""Ids as Python objects: lists without new ints, arrays without a copy."""
+
+cimport cython
+
+import numpy as np
+
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.long cimport PyLong_FromUnsignedLong
+from cpython.ref cimport Py_INCREF, PyObject
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
+
+from streamtok._core.types cimport ST_PREFETCH, st_enter, st_leave, st_new_growable
+
+cdef enum:
+    AHEAD = 24              # ids whose int objects are fetched before they are needed
+    GIVEN_FROM = 1 << 13    # ids from which an array takes over the memory where they are
+
+cdef extern from "Python.h":
+    ctypedef struct PyListObject:
+        PyObject** ob_item
+
+
+cdef int foresee(Spares spares, Work* w, size_t count) except -1:
+    """Room for about as many ids as there will be, so that it need not grow."""
+    if w.capacity >= count or count < GIVEN_FROM:
+        return 0
+    free(w.out)
+    w.capacity = 0
+    w.out = spares.take(count, &w.capacity)
+    if w.out == NULL:
+        w.out = <u32*>st_new_growable(count * sizeof(u32))
+        if w.out == NULL:
+            raise MemoryError(f"no memory for {count} ids")
+        w.capacity = count
+    return 0
+
+
+cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
+    cdef list ready = table.ints()
+    cdef object result = PyList_New(count)
+    cdef object value
+    cdef PyObject** known
+    cdef size_t i
+    cdef u32 limit = table.max_id
+    if ready is None:
+        for i in range(count):
+            value = PyLong_FromUnsignedLong(ids[i])
+            Py_INCREF(value)
+            PyList_SET_ITEM(result, i, value)
+        return result
+    # Counting references up touches the objects, which are all over a few megabytes.
+    known = (<PyListObject*>ready).ob_item
+    for i in range(count):
+        if i + AHEAD < count and ids[i + AHEAD] <= limit:
+            ST_PREFETCH(known[ids[i + AHEAD]])
+        value = <object>known[ids[i]] if ids[i] <= limit else PyLong_FromUnsignedLong(ids[i])
+        Py_INCREF(value)
+        PyList_SET_ITEM(result, i, value)
+    return result
+
+
+cdef object ids_to_array(Spares spares, Work* w):
+    """numpy.uint32 of the ids in `w.out`: a copy of few, the memory itself of many."""
+    cdef u32[::1] view
+    cdef IdBlock block
+    if w.count < GIVEN_FROM:
+        array = np.empty(w.count, dtype=np.uint32)
+        if w.count:
+            view = array
+            memcpy(&view[0], w.out, w.count * sizeof(u32))
+        return array
+    block = IdBlock.__new__(IdBlock)
+    block.spares = spares
+    block.ids = w.out
+    block.size = w.capacity
+    block.shape[0] = w.count
+    w.out = NULL
+    w.capacity = 0
+    if block.size > SPARE_LIMIT and block.size > w.count + w.count // 4:
+        w.out = <u32*>realloc(block.ids, w.count * sizeof(u32))
+        if w.out != NULL:           # else the block stays larger than it need be
+            block.ids = w.out
+            block.size = w.count
+            w.out = NULL
+    return np.frombuffer(block, dtype=np.uint32)
+
+
+@cython.final
+cdef class IdBlock:
+    """The memory of an array of ids, which then needs no copy; a buffer of uint32."""
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        self.strides[0] = sizeof(u32)
+        view.buf = self.ids
+        view.obj = self
+        view.len = self.shape[0] * <Py_ssize_t>sizeof(u32)
+        view.itemsize = sizeof(u32)
+        view.readonly = 0
+        view.ndim = 1
+        view.format = b"I"
+        view.shape = self.shape
+        view.strides = self.strides
+        view.suboffsets = NULL
+        view.internal = NULL
+
+    def __dealloc__(self):
+        if self.spares is not None:
+            self.spares.give(self.ids, self.size)
+
+
+@cython.final
+cdef class Spares:
+    """A few blocks to use again, since fresh memory costs more than the ids that are put there."""
+
+    cdef u32* take(self, size_t wanted, size_t* size) noexcept:
+        """A block of at least `wanted` ids, or NULL."""
+        cdef u32* block = NULL
+        cdef size_t i
+        if st_enter(&self.busy):
+            return NULL
+        for i in range(SPARE_BLOCKS):
+            if self.blocks[i] != NULL and self.sizes[i] >= wanted:
+                block = self.blocks[i]
+                size[0] = self.sizes[i]
+                self.blocks[i] = NULL
+                break
+        st_leave(&self.busy)
+        return block
+
+    cdef void give(self, u32* block, size_t size) noexcept:
+        cdef size_t i
+        if size <= SPARE_LIMIT and not st_enter(&self.busy):
+            for i in range(SPARE_BLOCKS):
+                if self.blocks[i] == NULL:
+                    self.blocks[i] = block
+                    self.sizes[i] = size
+                    block = NULL
+                    break
+            st_leave(&self.busy)
+        free(block)
+
+    def __dealloc__(self):
+        cdef size_t i
+        for i in range(SPARE_BLOCKS):
+            free(self.blocks[i])
