@@ -1,5 +1,10 @@
 """streamtok: exact byte-level BPE of unbounded streams. Public names only."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .chunker import StreamDecoder, StreamEncoder
 from .encoding import Encoding
 from .errors import (
@@ -18,7 +23,6 @@ from .errors import (
     UnsupportedStreamError,
     VocabularyError,
 )
-from .formats import load
 from .pattern import Pattern
 from .registry import (
     encoding_for_model,
@@ -26,8 +30,12 @@ from .registry import (
     get_encoding,
     list_encoding_names,
 )
-from .trainer import Trainer
 from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from . import formats as formats
+    from .formats import load
+    from .trainer import Trainer
 
 __version__ = "0.1.0"
 
@@ -58,3 +66,19 @@ __all__ = [
     "list_encoding_names",
     "load",
 ]
+
+_LATER = {"Trainer": "trainer", "load": "formats"}  # not needed to encode: imported when asked for
+
+
+def __getattr__(name: str) -> Any:
+    if name == "formats":
+        return importlib.import_module(".formats", __name__)
+    if name in _LATER:
+        value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER, "formats"})

@@ -12,7 +12,8 @@ from tokenizers import Tokenizer
 
 import streamtok
 from streamtok import cli, formats
-from streamtok.commands import convert
+from streamtok.commands.convert import NAMES
+from streamtok.formats import conversion
 
 from .oracles import PLAIN, refuses, write
 from .test_formats_huggingface import ids_of, llama3, trained
@@ -32,7 +33,7 @@ def test_every_format_is_recognised(tmp_path):
     gpt2 = streamtok.get_encoding("gpt2")
     for name in ("x.tiktoken", "x.json", "x.pkl", "tokenizer.json"):
         path = tmp_path / name
-        format = "huggingface" if name == "x.json" else convert.format_of(str(path))
+        format = "huggingface" if name == "x.json" else conversion.format_of(str(path))
         convert.convert(gpt2, str(path), format)
         assert formats.load(path).encode(PLAIN[0]) == gpt2.encode(PLAIN[0])
         assert formats.load(path).special_tokens_set == gpt2.special_tokens_set
@@ -155,8 +156,8 @@ def test_the_check_finds_a_difference(tmp_path, monkeypatch):
         vocab["Ġa"], vocab["he"] = vocab["he"], vocab["Ġa"]
         write(type(path)(to), json.dumps(made))
 
-    format = convert.FORMATS["huggingface"]._replace(save=broken)
-    monkeypatch.setitem(convert.FORMATS, "huggingface", format)
+    format = conversion.FORMATS["huggingface"]._replace(save=broken)
+    monkeypatch.setitem(conversion.FORMATS, "huggingface", format)
     gpt2 = streamtok.get_encoding("gpt2")
     refuses(convert.convert, gpt2, str(path), "huggingface", match="to other ids: not written")
     assert path.read_text() == "what was there"
@@ -187,3 +188,7 @@ def test_vocabulary_files_on_the_command_line(tmp_path, capsys):
         assert (code, out) == (1, "")
         assert message in err
         assert err.count("\n") == 1
+
+
+def test_the_command_knows_every_format() -> None:
+    assert list(conversion.FORMATS) == NAMES

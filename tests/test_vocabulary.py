@@ -350,7 +350,7 @@ def test_damaged_package_data_is_named(tmp_path: Path, monkeypatch: pytest.Monke
         (sound[:-1], f"has {len(sound) - 1} bytes instead of {len(sound)}"),
         (flipped, "checksum is wrong"),
         (sound[:20], "only the beginning"),
-        (sound[:7] + b"\x02" + sound[8:], "version 2 of the packed form, not 1"),
+        (sound[:7] + b"\x01" + sound[8:], "version 1 of the packed form, not 2"),
     ]:
         path.write_bytes(damaged)
         with pytest.raises(VocabularyError, match=message) as info:
@@ -362,14 +362,17 @@ def test_packed_sizes_that_lie_are_refused() -> None:
     # A checksum only shows that the file is as it was written, not that it makes sense.
     data = dumps_packed(Vocabulary.from_ranks(SMALL))
     header = vocabulary._HEADER
-    magic, version, _, count, total, lengths, tokens = header.unpack_from(data)
-    for sizes in [
-        (count - 1, total, lengths, tokens),
-        (count, total + 1, lengths, tokens),
-        (count, total, lengths - 1, tokens + 1),
-        (count, total, lengths + tokens, 0),
+    magic, version, _, count, total, lengths, lefts, tokens = header.unpack_from(data)
+    streams = data[header.size :]
+    swapped = streams[lengths : lengths + lefts] + streams[:lengths] + streams[lengths + lefts :]
+    for sizes, body in [
+        ((count - 1, total, lengths, lefts, tokens), streams),
+        ((count, total + 1, lengths, lefts, tokens), streams),
+        ((count, total, lengths - 1, lefts, tokens + 1), streams),
+        ((count, total, lengths, lefts + tokens, 0), streams),
+        ((count, total, lefts, lengths, tokens), swapped),
     ]:
-        body = header.pack(magic, version, 0, *sizes)[12:] + data[header.size :]
+        body = header.pack(magic, version, 0, *sizes)[12:] + body
         forged = magic + bytes([version]) + zlib.crc32(body).to_bytes(4, "little") + body
         with pytest.raises(VocabularyError, match=r"^forged is damaged: "):
             loads_packed(forged, "forged")

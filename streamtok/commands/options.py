@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from .. import registry
 from ..chunker import DEFAULT_MAX_PENDING, StreamEncoder
 from ..encoding import Encoding
 from ..errors import StreamtokError
@@ -148,9 +149,11 @@ def add_text_options(
 
 
 def load_encoding(args: argparse.Namespace) -> Encoding:
-    from .convert import open_encoding
-
     try:
+        if args.encoding in registry.list_encoding_names():
+            return registry.get_encoding(args.encoding)
+        from ..formats.conversion import open_encoding
+
         return open_encoding(args.encoding)
     except StreamtokError as error:
         raise Refused(" ".join(str(error).split())) from None

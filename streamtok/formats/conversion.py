@@ -1,0 +1,144 @@
+"""A vocabulary from one format into another, checked before it is written.
+
+What the target cannot express is an error. Before the file gets its name it is read back, and a
+sample of text is encoded by both.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .. import formats
+from ..errors import VocabularyError
+from ..registry import get_encoding, list_encoding_names
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+
+__all__ = ["FORMATS", "convert", "format_of", "open_encoding"]
+
+
+class Format(NamedTuple):
+    """How a format is written, and how it is read back for the check."""
+
+    files: tuple[str, ...]  # what it is called; several are written into a folder
+    save: Callable[..., None]
+    load: Callable[..., Encoding]
+    lost: str = ""
+
+
+def _load_ranks(source: Encoding, path: str) -> Encoding:
+    return formats.load_tiktoken(
+        path, pattern=source._pat_str, special_tokens=source._special_tokens, name=source.name
+    )
+
+
+def _load_pair(source: Encoding, merges: str, ids: str) -> Encoding:
+    return formats.load_gpt2(
+        merges,
+        ids,
+        pattern=source._pat_str,
+        special_tokens=list(source._special_tokens),
+        name=source.name,
+    )
+
+
+def _plain(load: Callable[..., Encoding]) -> Callable[..., Encoding]:
+    return lambda source, path: load(path, name=source.name)
+
+
+FORMATS = {
+    "tiktoken": Format(
+        ("x.tiktoken",), formats.save_tiktoken, _load_ranks, "the split pattern and special tokens"
+    ),
+    "gpt2": Format(
+        ("vocab.bpe", "encoder.json"), formats.save_gpt2, _load_pair,
+        "the split pattern and which tokens are special",
+    ),
+    "huggingface": Format(
+        ("tokenizer.json",), formats.save_huggingface, _plain(formats.load_huggingface)
+    ),
+    "tekken": Format(("tekken.json",), formats.save_tekken, _plain(formats.load_tekken)),
+    "minbpe": Format(("x.model",), formats.save_minbpe, _plain(formats.load_minbpe)),
+    "nanochat": Format(("tokenizer.pkl",), formats.save_nanochat, _plain(formats.load_nanochat)),
+    "sentencepiece": Format(
+        ("tokenizer.model",), formats.save_sentencepiece, _plain(formats.load_sentencepiece)
+    ),
+}  # fmt: skip
+_SUFFIXES = {".tiktoken": "tiktoken", ".pkl": "nanochat", ".pickle": "nanochat"}
+
+_SAMPLE = (
+    "The quick brown fox, it's 12345 times jumped: naïve café; don't\n\n  def f(x):\n\treturn x\n"
+    "日本語テキスト 한국어 Привет \U0001f469‍\U0001f4bb e\u0301 a\u200db \u2581x    y\r\n====----"
+    "<|endoftext|><s>[INST] aaaaaaaaaaaaaaaaaaaaaaaa 0xFF 3.14159 http://example.com/?q=1&r=2#x\n"
+)
+
+
+def format_of(path: str) -> str:
+    """The format that a name asks for. ValueError where it does not say."""
+    base = os.path.basename(os.path.normpath(path))
+    for name, format in FORMATS.items():
+        if base in format.files and len(format.files) == 1:
+            return name
+    suffix = os.path.splitext(base)[1]
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    raise ValueError(f"the name {base!r} does not say which format is meant")
+
+
+def open_encoding(name: str) -> Encoding:
+    """An encoding by its name, or by the path of a vocabulary file.
+
+    "FILE@PATTERN" gives the split pattern (a name, see `formats.PATTERNS`) of a file that has none.
+    Raises ValueError (an unknown name that is no file either), OSError, VocabularyError.
+    """
+    if name in list_encoding_names() or not (os.path.exists(name) or "@" in name or os.sep in name):
+        return get_encoding(name)
+    path, _, pattern = name.rpartition("@")
+    if path and not os.path.exists(name):
+        return formats.load(path, pattern=pattern)
+    return formats.load(name)
+
+
+def convert(source: Encoding, path: str, format: str) -> None:
+    """Write `source` as `path` (a folder for a format of several files), checked, atomically.
+
+    Raises VocabularyError where the format cannot express it, or where what was written does not
+    encode the sample alike: then nothing has been written.
+    """
+    chosen = FORMATS[format]
+    folder = os.path.dirname(os.path.abspath(path))
+    with tempfile.TemporaryDirectory(prefix=".streamtok-", dir=folder) as scratch:
+        made = [os.path.join(scratch, name) for name in chosen.files]
+        chosen.save(source, *made)
+        check(source, chosen.load(source, *made), format)
+        if len(made) == 1:
+            os.replace(made[0], path)
+            return
+        os.makedirs(path, exist_ok=True)
+        for file in made:
+            os.replace(file, os.path.join(path, os.path.basename(file)))
+
+
+def check(source: Encoding, copy: Encoding, format: str) -> None:
+    """VocabularyError unless both encode the sample, special tokens and all, to the same ids."""
+    vocabulary = source._vocabulary.to_list()
+    some = b"".join(vocabulary[:: max(1, len(vocabulary) // 4000)])
+    samples: list[str | bytes] = [_SAMPLE, _SAMPLE * 3, "".join(source._special_tokens), some, b" "]
+    for sample in samples:
+        for is_allowed in (False, True):
+            settings: dict[str, Any] = {
+                "allowed_special": "all" if is_allowed else frozenset(),
+                "disallowed_special": (),
+                "errors": "surrogateescape" if isinstance(sample, bytes) else "strict",
+            }
+            ids = source.encode(sample, **settings)
+            if copy.encode(sample, **settings) != ids or copy.decode_bytes(
+                ids
+            ) != source.decode_bytes(ids):
+                raise VocabularyError(
+                    f"as {format}, {source.name} would encode the sample to other ids: not written"
+                )
