@@ -34,7 +34,7 @@ def test_every_format_is_recognised(tmp_path):
     for name in ("x.tiktoken", "x.json", "x.pkl", "tokenizer.json"):
         path = tmp_path / name
         format = "huggingface" if name == "x.json" else conversion.format_of(str(path))
-        convert.convert(gpt2, str(path), format)
+        conversion.convert(gpt2, str(path), format)
         assert formats.load(path).encode(PLAIN[0]) == gpt2.encode(PLAIN[0])
         assert formats.load(path).special_tokens_set == gpt2.special_tokens_set
     assert formats.load(tmp_path).name == "tokenizer"
@@ -159,7 +159,7 @@ def test_the_check_finds_a_difference(tmp_path, monkeypatch):
     format = conversion.FORMATS["huggingface"]._replace(save=broken)
     monkeypatch.setitem(conversion.FORMATS, "huggingface", format)
     gpt2 = streamtok.get_encoding("gpt2")
-    refuses(convert.convert, gpt2, str(path), "huggingface", match="to other ids: not written")
+    refuses(conversion.convert, gpt2, str(path), "huggingface", match="to other ids: not written")
     assert path.read_text() == "what was there"
     assert os.listdir(tmp_path) == ["tokenizer.json"]
 
