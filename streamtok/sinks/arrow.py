@@ -20,9 +20,9 @@ from .outputs import PartFile
 if TYPE_CHECKING:
     from .flat import IdArray
 
-ROW_TOKENS = 1 << 18  # of a longer document, the rest goes to further rows
-_BLOCK_TOKENS = 1 << 18  # ids and
-_BLOCK_ROWS = 1 << 15  # rows in memory, and in one row group, at most
+ROW_TOKENS = 1 << 17  # of a longer document, the rest goes to further rows
+_BLOCK_TOKENS = 1 << 17  # ids and
+_BLOCK_ROWS = 1 << 14  # rows in memory, and in one row group, at most
 _PAGE = 1 << 16
 
 
@@ -32,6 +32,9 @@ def load_pyarrow() -> Any:
         import pyarrow
     except ImportError:
         raise MissingLibraryError("Parquet and Arrow", "pyarrow", "arrow") from None
+    # Each of its threads keeps memory of its own; encoding takes longer than what they do.
+    pyarrow.set_cpu_count(1)
+    pyarrow.set_io_thread_count(1)
     return pyarrow
 
 
