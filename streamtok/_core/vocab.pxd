@@ -11,6 +11,8 @@ cdef extern from "pairs.h" nogil:
     ctypedef struct st_pairs:
         u64* slots
         u64 mask
+        u64* filter
+        int filter_shift
     u32 st_pairs_find(const st_pairs* t, u32 left, u32 right) noexcept
     void st_pairs_insert(st_pairs* t, u32 left, u32 right, u32 token) noexcept
 

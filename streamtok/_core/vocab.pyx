@@ -19,7 +19,7 @@ token may have no id at all: it then leaves as its bytes, one id each from `byte
 
 cimport cython
 
-from libc.stdlib cimport free, malloc, qsort
+from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcmp, memcpy, memset
 
 import threading
@@ -108,8 +108,12 @@ cdef int open_pairs(st_pairs* pairs, u64 entries) except -1:
     """An empty table for `entries` pairs; `close_pairs` frees it."""
     pairs.mask = table_size(entries) // ST_BUCKET - 1
     cdef size_t size = (pairs.mask + 1) * ST_BUCKET * sizeof(u64)
+    pairs.filter_shift = 58
+    while <u64>1 << (64 - pairs.filter_shift) < 8 * entries:
+        pairs.filter_shift -= 1
     pairs.slots = <u64*>st_new_block(size, 64)
-    if pairs.slots == NULL:
+    pairs.filter = <u64*>calloc(<size_t>1 << (58 - pairs.filter_shift), sizeof(u64))
+    if pairs.slots == NULL or pairs.filter == NULL:
         raise MemoryError("no memory for the table of merges")
     memset(pairs.slots, 0xFF, size)
     return 0
@@ -117,6 +121,7 @@ cdef int open_pairs(st_pairs* pairs, u64 entries) except -1:
 
 cdef void close_pairs(st_pairs* pairs) noexcept:
     st_free_block(pairs.slots)
+    free(pairs.filter)
 
 
 @cython.final
