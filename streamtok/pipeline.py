@@ -79,6 +79,10 @@ class DocumentEncoder:
         self.documents = 0
         self.bytes = 0
 
+    def release(self) -> None:
+        """Free what encoding has remembered; it can go on, more slowly at first."""
+        self._stream.encoding._encoder.release()
+
     def encode(self, parts: Sequence[Part]) -> tuple[IdArray, Sequence[int]]:
         """(numpy.uint32 [n], ends): ids, and the places in them at which documents end.
 
@@ -182,6 +186,7 @@ class Run:
             self._write(self._feed.stop())
         finally:
             groups.close()  # type: ignore[attr-defined]
+        self._encoder.release()  # a table of Parquet is made only now, and needs memory
         self._sink.finish()
         if self._files is not None:
             self.save(is_done=True)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import streamtok
-from streamtok import Trainer
+from streamtok import Trainer, merging, trainer
+from streamtok.commands import train
 
 from .training import counted, numbers, some_text, tokens_of
 
@@ -145,3 +146,8 @@ def test_command_keeps_counts_at_the_memory_limit(tmp_path, capsys):
     assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
     assert run_cli(*pruned) == 0
     assert "not exact" in capsys.readouterr().err
+
+
+def test_the_command_knows_all_names() -> None:
+    assert tuple(trainer.PATTERNS) == train.PATTERN_NAMES
+    assert merging.TIES == train.TIES

@@ -144,6 +144,10 @@ cdef class Encoder:
             workspace.c.capacity = 0
         self._pool.append(workspace)
 
+    def release(self):
+        """Free the memory between calls, caches and all; the next call makes it anew."""
+        self._pool.clear()
+
     def encode(self, data, SpecialMatcher matcher not None, str errors, str into):
         """The ids of a whole text.
 

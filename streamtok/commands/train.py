@@ -10,12 +10,17 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimitExceeded, StreamtokError
-from ..merging import TIES, check_merging
-from ..trainer import PATTERNS, Trainer
 from ..vocabulary import save_tiktoken
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
+
+# Those of `trainer` and `merging`, which other commands need not import.
+PATTERN_NAMES = ("gpt2", "cl100k", "o200k", "llama3", "nanochat")
+TIES = ("raw", "hf", "first")
 
 _STDIN = 0
 _BLOCK = 1 << 23  # bytes between two looks at the clock
@@ -46,7 +51,8 @@ def add_parser(commands: Any) -> None:
         "--pattern",
         default="cl100k",
         metavar="NAME|REGEX",
-        help=f"the split pattern: {', '.join(PATTERNS)} or a regular expression (default: cl100k)",
+        help=f"the split pattern: {', '.join(PATTERN_NAMES)} or a regular expression "
+        "(default: cl100k)",
     )
     parser.add_argument(
         "--special",
@@ -85,6 +91,8 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """int: the exit code. Raises StreamtokError and OSError with one line for the user."""
+    from ..merging import check_merging
+
     started = time.perf_counter()
     specials: list[str] = args.special
     try:
@@ -125,6 +133,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _open_trainer(args: argparse.Namespace) -> Trainer:
+    from ..trainer import PATTERNS, Trainer
+
     settings = {
         "num_threads": args.threads,
         "memory_limit": args.memory_limit,

@@ -94,6 +94,7 @@ class ArrowSink:
                 columns = [pa.array(documents), pa.array(parts), rows]
                 # Not write_batch: that holds a row group of many of them in memory.
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+                pa.default_memory_pool().release_unused()
         target.close()
 
     def _groups(self) -> Iterator[tuple[Any, Any, Any]]:

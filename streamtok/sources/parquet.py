@@ -10,7 +10,7 @@ from ..errors import DocumentError
 from ..sinks.arrow import load_pyarrow
 from .blocks import Waiting
 
-_ROWS = 64  # that are in memory at a time; one may be a book
+_ROWS = 16  # that are in memory at a time; one may be a book
 
 
 class ParquetTexts:
@@ -24,13 +24,14 @@ class ParquetTexts:
         pa = load_pyarrow()
         from pyarrow.parquet import ParquetFile
 
+        self._pool = pa.default_memory_pool()
         self._path = path
         self._column = column
         self._skip_bad = skip_bad
         self.row = row
         self.skipped = 0
         try:
-            self._file = ParquetFile(path, buffer_size=1 << 18, pre_buffer=False)
+            self._file = ParquetFile(path, buffer_size=1 << 16, pre_buffer=False)
             arrow = self._file.schema_arrow
             self.rows: int = self._file.metadata.num_rows
         except pa.ArrowInvalid as error:
@@ -93,6 +94,8 @@ class ParquetTexts:
                 else:
                     texts.append(text)
             self.row += len(found)
+            del batch, values, found
+            self._pool.release_unused()
             yield texts
 
     def close(self) -> None:
