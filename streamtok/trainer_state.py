@@ -5,9 +5,11 @@ Nothing in it is ever unpickled. Not here: what the arrays mean (`trainer.py`).
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
+import struct
 import zipfile
 import zlib
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,23 @@ __all__ = ["load_counts", "save_counts"]
 
 _FORMAT = "streamtok piece counts 1"
 _ARRAYS = {"data": "u1", "sizes": "<u4", "counts": "<u8", "firsts": "<u8"}
+
+
+# What zipfile, NumPy and json raise for bytes that are not what they should be.
+_DAMAGE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    OverflowError,
+    MemoryError,  # a size that is a lie
+    NotImplementedError,  # a way of compression that there is not
+    RuntimeError,  # encryption
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def save_counts(trainer: Trainer, state: Any, path: str | os.PathLike[str]) -> None:
@@ -52,9 +71,7 @@ def save_counts(trainer: Trainer, state: Any, path: str | os.PathLike[str]) -> N
 def load_counts(kind: type[Trainer], path: str | os.PathLike[str], settings: Any) -> Trainer:
     """A trainer in the state that was saved; StateError for a file that has none."""
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
-            about = json.loads(saved["about"].tobytes())
-            arrays = [saved[name] for name in _ARRAYS]
+        about, arrays = _read(path)
         if about["format"] != _FORMAT:
             raise ValueError(f"its format is {about['format']!r}")
         if [(array.dtype.str.lstrip("|"), array.ndim) for array in arrays] != [
@@ -65,8 +82,18 @@ def load_counts(kind: type[Trainer], path: str | os.PathLike[str], settings: Any
         place = about["bytes_in"], *(bytes.fromhex(about[k]) for k in ("pending", "unfinished"))
         trainer._counting.setstate((place, arrays, about["pruned"]))
         trainer.notes = dict(about["notes"])
-    except (KeyError, TypeError, AttributeError, EOFError, OverflowError, zipfile.BadZipFile) as e:
-        raise StateError(f"{os.fspath(path)} has no saved counts: {e}") from e
-    except (ValueError, zlib.error) as e:
+    except _DAMAGE as e:
         raise StateError(f"{os.fspath(path)} has no saved counts: {e}") from e
     return trainer
+
+
+def _read(path: str | os.PathLike[str]) -> tuple[Any, list[Any]]:
+    """(about, arrays) of a file. Raises OSError, or one of _DAMAGE."""
+    with open(path, "rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as saved:
+                return json.loads(saved["about"].tobytes()), [saved[name] for name in _ARRAYS]
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            raise ValueError("it points to places before its beginning") from error
