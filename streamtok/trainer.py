@@ -25,7 +25,7 @@ from .counting import WINDOW, Counting
 from .errors import StreamInUseError
 from .merging import Progress, check_merging, merge_pairs, tokens_of
 from .pattern import Pattern
-from .registry import _CL100K_PATTERN, _O200K_PATTERN, _R50K_PATTERN
+from .split_patterns import PATTERNS
 from .trainer_state import load_counts, save_counts
 from .vocabulary import Vocabulary
 
@@ -35,20 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["PATTERNS", "Trainer"]
 
 Tie = Literal["raw", "hf", "first"]
-
-PATTERNS = {
-    "gpt2": _R50K_PATTERN,
-    "cl100k": _CL100K_PATTERN,
-    "o200k": _O200K_PATTERN,
-    "llama3": (
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-        r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-    ),
-    "nanochat": (
-        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}"
-        r"| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
-    ),
-}
 
 
 class Trainer:

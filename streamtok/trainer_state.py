@@ -37,9 +37,6 @@ _DAMAGE = (
     AttributeError,
     EOFError,
     OverflowError,
-    MemoryError,  # a size that is a lie
-    NotImplementedError,  # a way of compression that there is not
-    RuntimeError,  # encryption
     struct.error,
     zipfile.BadZipFile,
     zlib.error,
@@ -93,6 +90,9 @@ def _read(path: str | os.PathLike[str]) -> tuple[Any, list[Any]]:
         try:
             with np.load(file, allow_pickle=False) as saved:
                 return json.loads(saved["about"].tobytes()), [saved[name] for name in _ARRAYS]
+        except (MemoryError, RuntimeError) as error:
+            # A size that is a lie; a way of compression that there is not, or encryption.
+            raise ValueError(f"it cannot be read: {error}") from error
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise

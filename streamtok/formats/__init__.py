@@ -5,12 +5,12 @@ alike. What a file asks for and streamtok does not do is a `VocabularyError` tha
 is damage, with the place. `docs/formats.md` says what is supported.
 """
 
+from ..split_patterns import PATTERNS
 from .anyfile import load
 from .gpt2 import load_gpt2, save_gpt2
 from .huggingface import load_huggingface, save_huggingface
 from .minbpe import load_minbpe, save_minbpe
 from .nanochat import from_rustbpe, load_nanochat, save_nanochat
-from .patterns import PATTERNS
 from .sentencepiece import load_sentencepiece, save_sentencepiece
 from .tekken import load_tekken, save_tekken
 from .tiktoken import load_tiktoken, save_tiktoken

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from ..errors import VocabularyError
 from ..registry import get_encoding
+from ..split_patterns import find_pattern
 from ..vocabulary import loads_tiktoken
 from .files import Reader, parse_json, read_bytes, shown, stem
 from .gpt2 import load_gpt2
 from .huggingface import read_huggingface
 from .minbpe import MAGIC, load_minbpe
 from .nanochat import load_nanochat
-from .patterns import find_pattern
 from .sentencepiece import read_sentencepiece
 from .tekken import read_tekken
 from .tiktoken import load_tiktoken

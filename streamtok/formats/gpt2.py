@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import VocabularyError
 from ..merge_lists import from_merges, to_merges
+from ..split_patterns import find_pattern
 from ..vocabulary import Vocabulary, write_atomically
 from .byte_alphabet import to_bytes, to_text
 from .files import Reader, make_encoding, parse_json, read_bytes, shown
-from .patterns import find_pattern
 from .tiktoken import plain_rules
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PatternError, VocabularyError
 from ..pattern import Pattern
+from ..split_patterns import GPT2_PATTERN
 from ..splits import SplitSequence, same_pieces
 from .files import Reader
 from .oniguruma import from_oniguruma, quoted, to_oniguruma
-from .patterns import GPT2_PATTERN
 
 if TYPE_CHECKING:
     from ..encoding import Encoding

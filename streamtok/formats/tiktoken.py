@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import VocabularyError
+from ..split_patterns import find_pattern
 from ..vocabulary import Vocabulary, dumps_tiktoken, loads_tiktoken, write_atomically
 from .files import check_specials, make_encoding, read_bytes, stem
-from .patterns import find_pattern
 
 if TYPE_CHECKING:
     from ..encoding import Encoding

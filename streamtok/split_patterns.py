@@ -1,11 +1,11 @@
-"""Split patterns by name, for files that do not say how text is split."""
+"""Split patterns by name: for training, and for files that do not say how text is split."""
 
 from __future__ import annotations
 
 import re
 
-from .. import registry
-from ..errors import PatternError
+from . import registry
+from .errors import PatternError
 
 __all__ = ["GPT2_PATTERN", "PATTERNS", "find_pattern"]
 
@@ -13,6 +13,8 @@ GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s
 
 PATTERNS = {
     **{name: spec.pat_str for name, spec in registry._SPECS.items()},
+    "cl100k": registry._CL100K_PATTERN,
+    "o200k": registry._O200K_PATTERN,
     "llama3": (
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
         r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
