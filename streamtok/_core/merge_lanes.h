@@ -165,7 +165,7 @@ static inline int st_has_lanes(void) {
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx2") &&
-           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("lzcnt");
+           __builtin_cpu_supports("bmi"); /* and lzcnt, which older compilers cannot ask for */
 #else
     return 0;
 #endif
