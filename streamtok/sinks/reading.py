@@ -86,6 +86,7 @@ def _read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
     if data[:6] != b"\x93NUMPY":
         raise ValueError("the input is no npy file: it does not begin with \\x93NUMPY")
     version = data[6], data[7]
+    read_header: Any  # NumPy has types for these since 2.4
     if version == (1, 0):
         start, read_header = 10, np.lib.format.read_array_header_1_0
     elif version == (2, 0):
