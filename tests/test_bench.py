@@ -82,7 +82,6 @@ def test_offline_is_right_and_allocations_are_seen(rows, encoding):
 
 
 def test_tiktoken_is_measured_too(rows):
-    pytest.importorskip("tiktoken")
     assert rows["tiktoken offline", len(TEXT)].tokens == rows["offline", len(TEXT)].tokens
     assert rows["tiktoken naive", 7].wrong_tokens == rows["naive", 7].wrong_tokens
 

@@ -12,8 +12,8 @@ cdef struct Node:       # doubly linked list over the bytes of the stretch
     u32 token
     u32 version         # a merge bumps it: candidates that carry an older one are stale
 
-cdef struct Candidate:  # a pair that may merge: ordered by rank, then position
-    u64 key             # rank << 32 | position of the left node
+cdef struct Candidate:  # a pair that may merge: ordered by place, then position
+    u64 key             # place in the order (rank) << 32 | position of the left node
     u32 left_version
     u32 right_version
 

@@ -142,13 +142,18 @@ cdef inline void sift_down(Candidate* heap, size_t size, size_t at) noexcept nog
     heap[at] = item
 
 
+cdef inline u64 place_of(const Tokens* t, u32 token) noexcept nogil:
+    """Where the merge into `token` stands in the order; several may share a place: the leftmost."""
+    return t.ties[token] if t.ties != NULL else token
+
+
 cdef inline void consider(const Tokens* t, Merger* m, size_t* size, u32 left) noexcept nogil:
     """Push the pair that starts at node `left`, if it can merge."""
     cdef Node* node = &m.nodes[left]
     cdef Candidate item
-    cdef u32 rank = find_pair(t, node.token, m.nodes[node.next].token)
-    if rank != NONE:
-        item.key = (<u64>rank << 32) | left
+    cdef u32 token = find_pair(t, node.token, m.nodes[node.next].token)
+    if token != NONE:
+        item.key = (place_of(t, token) << 32) | left
         item.left_version = node.version
         item.right_version = m.nodes[node.next].version
         push(m.heap, size, item)
@@ -169,7 +174,7 @@ cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexce
     for i in range(n - 1):
         rank = t.byte_pairs[(<u32>p[i] << 8) | p[i + 1]]
         if rank != NONE:
-            heap[size].key = (<u64>rank << 32) | i
+            heap[size].key = (place_of(t, rank) << 32) | i
             heap[size].left_version = heap[size].right_version = 0
             size += 1
     for i in range(size // 2, 0, -1):
@@ -186,7 +191,10 @@ cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexce
         right = nodes[at].next
         if right == NONE or nodes[right].version != top.right_version:
             continue
-        nodes[at].token = <u32>(top.key >> 32)
+        if t.ties == NULL:
+            nodes[at].token = <u32>(top.key >> 32)
+        else:                                   # its place does not say what the pair becomes
+            nodes[at].token = find_pair(t, nodes[at].token, nodes[right].token)
         nodes[at].version += 1
         nodes[right].version += 1               # the node is gone: whatever names it is stale
         nodes[at].next = nodes[right].next
@@ -203,62 +211,6 @@ cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexce
     return count
 
 
-cdef inline void consider_tied(const Tokens* t, Merger* m, size_t* size, u32 left) noexcept nogil:
-    cdef Node* node = &m.nodes[left]
-    cdef Candidate item
-    cdef u32 token = find_pair(t, node.token, m.nodes[node.next].token)
-    if token != NONE:
-        item.key = (<u64>t.ties[token] << 32) | left
-        item.left_version = node.version
-        item.right_version = m.nodes[node.next].version
-        push(m.heap, size, item)
-
-
-cdef size_t merge_tied(const Tokens* t, Merger* m, const u8* p, size_t n) noexcept nogil:
-    """`merge_long` where several tokens share a place in the order: the leftmost comes first.
-
-    What the pair becomes is not in its key, so it is looked up again.
-    """
-    cdef Node* nodes = m.nodes
-    cdef Candidate top
-    cdef size_t size = 0, count = 0, i
-    cdef u32 at, right
-    for i in range(n):
-        nodes[i].previous = <u32>i - 1
-        nodes[i].next = <u32>(i + 1)
-        nodes[i].token = t.byte_token[p[i]]
-        nodes[i].version = 0
-    nodes[n - 1].next = NONE
-    for i in range(n - 1):
-        consider_tied(t, m, &size, <u32>i)
-    while size > 0:
-        top = m.heap[0]
-        size -= 1
-        if size > 0:
-            m.heap[0] = m.heap[size]
-            sift_down(m.heap, size, 0)
-        at = <u32>top.key
-        right = nodes[at].next
-        if (nodes[at].version != top.left_version or right == NONE
-                or nodes[right].version != top.right_version):
-            continue
-        nodes[at].token = find_pair(t, nodes[at].token, nodes[right].token)
-        nodes[at].version += 1
-        nodes[right].version += 1
-        nodes[at].next = nodes[right].next
-        if nodes[at].next != NONE:
-            nodes[nodes[at].next].previous = at
-            consider_tied(t, m, &size, at)
-        if nodes[at].previous != NONE:
-            consider_tied(t, m, &size, nodes[at].previous)
-    at = 0
-    while at != NONE:
-        m.result[count] = nodes[at].token
-        count += 1
-        at = nodes[at].next
-    return count
-
-
 cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except -1 nogil:
     """Encode p[:n], n < 2**32 - 1, into m.result; returns the number of tokens."""
     if n == 0:
@@ -266,13 +218,11 @@ cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except 
     if n >= NONE:
         raise MemoryError("a piece of 4 GiB cannot be merged at once")
     grow_result(m, n)
-    if t.ties != NULL:
-        grow_lists(m, n)
-        return <Py_ssize_t>merge_tied(t, m, p, n)
-    if n <= ST_MERGE_LANES and merge_in_lanes != NULL:
-        return <Py_ssize_t>merge_in_lanes(&t.pairs, t.byte_token, t.byte_pairs, p, n, m.result)
-    if n <= SCAN_LIMIT:
-        return <Py_ssize_t>merge_short(t, m.result, p, n)
+    if t.ties == NULL:          # else only the heap knows the order
+        if n <= ST_MERGE_LANES and merge_in_lanes != NULL:
+            return <Py_ssize_t>merge_in_lanes(&t.pairs, t.byte_token, t.byte_pairs, p, n, m.result)
+        if n <= SCAN_LIMIT:
+            return <Py_ssize_t>merge_short(t, m.result, p, n)
     grow_lists(m, n)
     return <Py_ssize_t>merge_long(t, m, p, n)
 

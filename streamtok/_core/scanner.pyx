@@ -2,10 +2,12 @@
 
 The tables come from `pattern.Pattern`. One step looks at one character: if the pattern may end a
 piece before it, that place is remembered; then the state changes. When no state is left, the piece
-ends at the place remembered last, and the walk goes on from there; where that place is right here, both
-are one step. ASCII takes one look-up a byte;
-other characters are decoded and classified first. A character that is cut off by the end of the
-buffer is left for later, unless `final`.
+ends at the place remembered last, and the walk goes on from there; where that place is right here,
+both are one step. ASCII takes one look-up a byte; other characters are decoded and classified first. A
+character that is cut off by the end of the buffer is left for later, unless `final`.
+
+`scan` leaves the walk out where windows of four characters decide (`pattern_windows.py`,
+`windows.h`), and walks the pieces that they leave open.
 
 Bytes that are not UTF-8 count as one character each of the surrogates' class, which is what
 `bytes.decode("utf-8", "surrogateescape")` makes of them.
