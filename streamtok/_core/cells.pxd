@@ -11,6 +11,8 @@ cdef enum:
     BATCH = 256             # pieces found, then encoded, at a time
     CELL_IDS = 4            # ids that a cache cell holds
     LONG_PIECE = 256        # longest piece that is remembered
+    MIDDLE_PIECE = 32       # longest piece that is merged together with others
+    PENDING = 512           # pieces that wait to be merged, at the most
     MANY = 15               # count of a cell whose ids are in the arena
 
 cdef struct Cell:           # a short piece and its ids, half a cache line
@@ -24,6 +26,18 @@ cdef struct LongCell:       # a piece of more than 15 bytes
     u16 size
     u16 count
 
+cdef struct Gap:            # where the ids of a piece that waits belong
+    size_t at               # in `out`
+    u64 hash                # of a piece of more than 15 bytes; 0: it is short
+    u32 which               # of the pieces of its kind that wait
+
+cdef struct Waiting:        # new pieces of one kind, each `stride` bytes after the one before
+    size_t count
+    u8[PENDING] sizes
+    u8[PENDING] counts      # of tokens
+    u8* bytes
+    u32* tokens
+
 cdef struct Work:           # everything mutable that one encoding thread needs
     u32* out                # ids
     size_t count
@@ -32,10 +46,18 @@ cdef struct Work:           # everything mutable that one encoding thread needs
     u64 cell_mask
     size_t cells_used
     size_t cells_limit
+    Cell nothing            # an empty cell
     LongCell* long_cells
+    u64 long_mask
     size_t long_used
+    size_t long_limit
     u32* arena              # ids of pieces with more than four, and what belongs to long cells
     size_t arena_used
+    size_t arena_size
+    Gap[PENDING] gaps       # in order
+    size_t gap_count
+    Waiting short_pieces    # 16 bytes apart, as keys of cells
+    Waiting middle_pieces   # of up to MIDDLE_PIECE bytes
     Merger merger
     Merger scratch
     Room room               # UTF-8 of a str
@@ -54,3 +76,5 @@ cdef size_t commit_window(TokenTable table, Work* w, const u8* p, size_t n) exce
 cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil
 cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t readable, size_t start,
                        const i64* ends, size_t count) except -1 nogil
+cdef void forget_gaps(Work* w) noexcept nogil
+cdef int settle(TokenTable table, Work* w) except -1 nogil

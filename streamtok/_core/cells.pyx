@@ -13,10 +13,10 @@ Which pieces there are is found elsewhere (`scanner.pyx`); what holds both toget
 cimport cython
 
 from libc.stdlib cimport calloc, free, labs, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memcpy, memmove, memset
 
 from streamtok._core.frontier cimport WINDOW, stable_tokens
-from streamtok._core.merge cimport merge, merge_keys, merger_free
+from streamtok._core.merge cimport merge, merge_many, merger_free
 from streamtok._core.types cimport (
     NONE,
     SHORT_PIECE,
@@ -31,16 +31,19 @@ from streamtok._core.vocab cimport find_token
 
 cdef enum:
     SMALLEST_CACHE = 1 << 15
-    LONG_CELLS = 1 << 16
-    ARENA = 1 << 20         # uint32s
+    SMALLEST_LONG_CACHE = 1 << 16
+    SMALLEST_ARENA = 1 << 20    # uint32s
     BATCH_ARENA = BATCH * (LONG_PIECE + LONG_PIECE // 4)    # the most that a batch may need
+    PENDING_ARENA = PENDING * (MIDDLE_PIECE + MIDDLE_PIECE // 4)
+    SETTLE_AT = 128             # pieces: more at a time are not merged faster
 
 cdef struct Batch:          # of pieces that are looked up together
     u64[2 * BATCH] keys
-    Cell* cells[BATCH]      # of each piece; NULL: it is long, or none
-    u32[BATCH] missed       # those that the cache does not know
+    Cell* cells[BATCH]      # of each piece; an empty one: it is new, long, or none
+    u32[BATCH + 1] odd      # those whose cell is empty
 
 cdef u64 KEY_MASK = 0x0FFFFFFFFFFFFFFF
+cdef u64 KEY_BYTES = 0x00FFFFFFFFFFFFFF
 cdef u64[32] key_masks      # for each size of a piece, which bits of 16 loaded bytes are its own
 
 
@@ -61,19 +64,32 @@ cdef class Workspace:
     def __cinit__(self, TokenTable table):
         cdef Work* w = &self.c
         cdef const Tokens* t = table.tokens()
-        cdef u64 cells = SMALLEST_CACHE
+        cdef u64 cells = SMALLEST_CACHE, long_cells = SMALLEST_LONG_CACHE
+        cdef size_t many, words
         while cells < <u64>t.n * 5 // 2:
             cells *= 2
+        many = long_tokens(t, &words)
+        while long_cells < many * 5 // 2:
+            long_cells *= 2
         w.cells = <Cell*>st_new_block(cells * sizeof(Cell), 64)
-        w.long_cells = <LongCell*>calloc(LONG_CELLS, sizeof(LongCell))
-        w.arena = <u32*>malloc(ARENA * sizeof(u32))
+        w.long_cells = <LongCell*>calloc(long_cells, sizeof(LongCell))
+        w.arena_size = SMALLEST_ARENA + words
+        w.arena = <u32*>malloc(w.arena_size * sizeof(u32))
         w.window = <u8*>malloc(WINDOW)
         w.window_ids = <u32*>malloc(WINDOW * sizeof(u32))
+        w.short_pieces.bytes = <u8*>calloc(PENDING + 1, 16)
+        w.short_pieces.tokens = <u32*>malloc(PENDING * 16 * sizeof(u32))
+        w.middle_pieces.bytes = <u8*>calloc(PENDING + 1, MIDDLE_PIECE)
+        w.middle_pieces.tokens = <u32*>malloc(PENDING * MIDDLE_PIECE * sizeof(u32))
         if (w.cells == NULL or w.long_cells == NULL or w.arena == NULL or w.window == NULL
-                or w.window_ids == NULL):
+                or w.window_ids == NULL or w.short_pieces.bytes == NULL
+                or w.short_pieces.tokens == NULL or w.middle_pieces.bytes == NULL
+                or w.middle_pieces.tokens == NULL):
             raise MemoryError("no memory for an encoding workspace")
         w.cell_mask = cells - 1
         w.cells_limit = cells * 5 // 8
+        w.long_mask = long_cells - 1
+        w.long_limit = long_cells * 5 // 8
         with nogil:
             seed_cells(t, w)
 
@@ -84,6 +100,10 @@ cdef class Workspace:
         free(self.c.arena)
         free(self.c.window)
         free(self.c.window_ids)
+        free(self.c.short_pieces.bytes)
+        free(self.c.short_pieces.tokens)
+        free(self.c.middle_pieces.bytes)
+        free(self.c.middle_pieces.tokens)
         st_free_block(self.c.room.bytes)
         merger_free(&self.c.merger)
         merger_free(&self.c.scratch)
@@ -118,25 +138,79 @@ cdef inline void fill_cell(Work* w, Cell* cell, u64 low, u64 high, const u32* id
     w.cells_used += 1
 
 
+cdef inline u64 hash_long(const u8* p, size_t n) noexcept nogil:
+    """Hash of more than 15 bytes; never 0."""
+    cdef u64 h = st_mix(st_load64(p) ^ n, st_load64(p + n - 8) ^ <u64>0xD6E8FEB86659FD93)
+    cdef size_t i = 8
+    while i + 8 < n:
+        h = st_mix(h ^ st_load64(p + i), <u64>0x9E3779B97F4A7C15)
+        i += 8
+    return h | 1
+
+
+cdef LongCell* find_long(Work* w, u64 hash, const u8* p, size_t n) noexcept nogil:
+    """The cell of a piece of more than 15 bytes, or the empty one where it belongs."""
+    cdef u64 at = (hash >> 32) & w.long_mask
+    cdef LongCell* cell
+    while True:
+        cell = &w.long_cells[at]
+        if cell.hash == 0 or (cell.hash == hash and cell.size == n
+                              and memcmp(w.arena + cell.at + cell.count, p, n) == 0):
+            return cell
+        at = (at + 1) & w.long_mask
+
+
+cdef void fill_long(Work* w, LongCell* cell, u64 hash, const u8* p, size_t n, const u32* ids,
+                    size_t count) noexcept nogil:
+    cell.hash = hash
+    cell.at = <u32>w.arena_used
+    cell.size = <u16>n
+    cell.count = <u16>count
+    memcpy(w.arena + w.arena_used, ids, count * sizeof(u32))
+    memcpy(w.arena + w.arena_used + count, p, n)
+    w.arena_used += count + (n + 3) // 4
+    w.long_used += 1
+
+
+cdef inline bint is_long_token(const Tokens* t, u32 token) noexcept nogil:
+    cdef u32 size = t.offsets[token + 1] - t.offsets[token]
+    return SHORT_PIECE < size <= LONG_PIECE and t.ids[token] != NONE
+
+
+cdef size_t long_tokens(const Tokens* t, size_t* words) noexcept nogil:
+    """How many tokens are known as long pieces, and the words of the arena that they take."""
+    cdef u32 token
+    cdef size_t many = 0
+    words[0] = 0
+    for token in range(t.n):
+        if is_long_token(t, token):
+            many += 1
+            words[0] += 1 + (t.offsets[token + 1] - t.offsets[token] + 3) // 4
+    return many
+
+
 cdef void seed_cells(const Tokens* t, Work* w) noexcept nogil:
-    """Back to the beginning: every token of up to 15 bytes is a piece of one id."""
+    """Back to the beginning: every token of up to LONG_PIECE bytes is a piece of one id."""
     cdef u32 token, size
     cdef const u8* p
-    cdef u64 low, high, at
+    cdef u64 low, high, at, hash
     memset(w.cells, 0, (w.cell_mask + 1) * sizeof(Cell))
-    if w.cells_used:
-        memset(w.long_cells, 0, LONG_CELLS * sizeof(LongCell))
+    if w.long_used:
+        memset(w.long_cells, 0, (w.long_mask + 1) * sizeof(LongCell))
     w.cells_used = w.long_used = w.arena_used = 0
     for token in range(t.n):
         size = t.offsets[token + 1] - t.offsets[token]
+        p = t.blob + t.offsets[token]
         if size <= SHORT_PIECE and t.ids[token] != NONE:
-            p = t.blob + t.offsets[token]
             low = st_load_part(p, size if size < 8 else 8)
             high = (st_load_part(p + 8, size - 8) if size > 8 else 0) | (<u64>size << 56)
             at = cell_home(low, high) & w.cell_mask
             while w.cells[at].high != 0:
                 at = (at + 1) & w.cell_mask
             fill_cell(w, &w.cells[at], low, high, &t.ids[token], 1, 1)
+        elif is_long_token(t, token):
+            hash = hash_long(p, size)
+            fill_long(w, find_long(w, hash, p, size), hash, p, size, &t.ids[token], 1)
 
 
 cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
@@ -206,53 +280,42 @@ cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1
                 merge(table.tokens(), &w.merger, p, n))
 
 
-cdef inline u64 hash_long(const u8* p, size_t n) noexcept nogil:
-    """Hash of more than 15 bytes; never 0."""
-    cdef u64 h = st_mix(st_load64(p) ^ n, st_load64(p + n - 8) ^ <u64>0xD6E8FEB86659FD93)
-    cdef size_t i = 8
-    while i + 8 < n:
-        h = st_mix(h ^ st_load64(p + i), <u64>0x9E3779B97F4A7C15)
-        i += 8
-    return h | 1
+cdef inline void wait(Work* w, Waiting* pieces, size_t stride, const u8* p, size_t n,
+                      u64 hash) noexcept nogil:
+    """Leave a gap in the ids for this piece, until `settle`. There must be room for it."""
+    cdef Gap* gap = &w.gaps[w.gap_count]
+    gap.at = w.count
+    gap.hash = hash
+    gap.which = <u32>pieces.count
+    memcpy(pieces.bytes + stride * pieces.count, p, n)
+    pieces.sizes[pieces.count] = <u8>n
+    pieces.count += 1
+    w.gap_count += 1
 
 
 cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil:
-    """Encode a piece of more than 15 bytes."""
+    """Encode a piece of more than 15 bytes, or let it wait."""
     cdef const Tokens* t = table.tokens()
     cdef LongCell* cell = NULL
-    cdef u64 h = 0, at
-    cdef size_t before = w.count, count, words
+    cdef u64 hash
+    cdef size_t before = w.count
     cdef u32 token
-    if n <= LONG_PIECE:
-        h = hash_long(p, n)
-        at = (h >> 32) & (LONG_CELLS - 1)
-        while True:
-            cell = &w.long_cells[at]
-            if cell.hash == 0:
-                break
-            if (cell.hash == h and cell.size == n
-                    and memcmp(w.arena + cell.at + cell.count, p, n) == 0):
-                reserve(w, cell.count)
-                memcpy(w.out + w.count, w.arena + cell.at, cell.count * sizeof(u32))
-                w.count += cell.count
-                return 0
-            at = (at + 1) & (LONG_CELLS - 1)
-    token = find_token(t, p, n)
-    if token != NONE:
-        emit(t, w, &token, 1)
+    if n > LONG_PIECE:
+        token = find_token(t, p, n)
+        if token != NONE:
+            return emit(t, w, &token, 1)
+        return encode_rest(table, w, p, n)
+    hash = hash_long(p, n)
+    cell = find_long(w, hash, p, n)
+    if cell.hash != 0:
+        reserve(w, cell.count)
+        memcpy(w.out + w.count, w.arena + cell.at, cell.count * sizeof(u32))
+        w.count += cell.count
+    elif n <= MIDDLE_PIECE:
+        wait(w, &w.middle_pieces, MIDDLE_PIECE, p, n, hash)
     else:
         encode_rest(table, w, p, n)
-    if n <= LONG_PIECE:
-        count = w.count - before
-        words = count + (n + 3) // 4
-        cell.hash = h
-        cell.at = <u32>w.arena_used
-        cell.size = <u16>n
-        cell.count = <u16>count
-        memcpy(w.arena + w.arena_used, w.out + before, count * sizeof(u32))
-        memcpy(w.arena + w.arena_used + count, p, n)
-        w.arena_used += words
-        w.long_used += 1
+        fill_long(w, cell, hash, p, n, w.out + before, w.count - before)
     return 0
 
 
@@ -265,38 +328,95 @@ cdef inline Cell* find_cell(Work* w, Cell* cell, u64 low, u64 high) noexcept nog
     return cell
 
 
-cdef int learn(TokenTable table, Work* w, Batch* b, size_t missed) except -1 nogil:
-    """Merge the short pieces that the cache does not know (so they are no tokens); remember them."""
-    cdef const Tokens* t = table.tokens()
-    cdef u64[2 * BATCH] keys
-    cdef u32[16 * BATCH] tokens
-    cdef u8[BATCH] counts
-    cdef u32[2] where
-    cdef size_t i, count, before = w.count
-    cdef u64 low, high
-    cdef Cell* cell
-    for i in range(missed):
-        keys[2 * i] = b.keys[2 * b.missed[i]]
-        keys[2 * i + 1] = b.keys[2 * b.missed[i] + 1]
-    merge_keys(t, &w.merger, keys, missed, tokens, counts)
-    for i in range(missed):
-        low = keys[2 * i]
-        high = keys[2 * i + 1]
-        cell = find_cell(w, &w.cells[cell_home(low, high) & w.cell_mask], low, high)
-        b.cells[b.missed[i]] = cell
-        if cell.high != 0:              # it was twice in this batch
+cdef size_t to_ids(const Tokens* t, u32* tokens, size_t count) noexcept nogil:
+    """Put ids in the place of the tokens; the number of ids, no more than the tokens have bytes."""
+    cdef u32[MIDDLE_PIECE] copy
+    cdef size_t i, j, size, made = 0
+    if t.byte_ids == NULL:
+        for i in range(count):
+            tokens[i] = t.ids[tokens[i]]
+        return count
+    memcpy(copy, tokens, count * sizeof(u32))
+    for i in range(count):
+        if t.ids[copy[i]] != NONE:
+            tokens[made] = t.ids[copy[i]]
+            made += 1
             continue
-        emit(t, w, &tokens[16 * i], counts[i])
-        count = w.count - before        # of ids, which may be more than tokens
-        w.count = before
-        if count <= CELL_IDS:
-            fill_cell(w, cell, low, high, w.out + before, count, count)
+        size = t.offsets[copy[i] + 1] - t.offsets[copy[i]]
+        for j in range(size):
+            tokens[made + j] = t.byte_ids[t.blob[t.offsets[copy[i]] + j]]
+        made += size
+    return made
+
+
+cdef void learn_short(Work* w, const u8* key, size_t size, const u32* ids, u64 count) noexcept nogil:
+    cdef u64 low = st_load64(key), high = (st_load64(key + 8) & KEY_BYTES) | <u64>size << 56
+    cdef Cell* cell = find_cell(w, &w.cells[cell_home(low, high) & w.cell_mask], low, high)
+    cdef u32[2] where
+    if cell.high != 0:                  # it was twice among those that waited
+        return
+    if count <= CELL_IDS:
+        fill_cell(w, cell, low, high, ids, count, count)
+        return
+    where[0] = <u32>w.arena_used
+    where[1] = <u32>count
+    memcpy(w.arena + w.arena_used, ids, count * sizeof(u32))
+    w.arena_used += count
+    fill_cell(w, cell, low, high, where, 2, MANY)
+
+
+cdef void forget_gaps(Work* w) noexcept nogil:
+    w.gap_count = w.short_pieces.count = w.middle_pieces.count = 0
+
+
+cdef int settle(TokenTable table, Work* w) except -1 nogil:
+    """Merge the pieces that wait, remember them and put their ids into the gaps."""
+    cdef const Tokens* t = table.tokens()
+    cdef Waiting* pieces
+    cdef Gap* gap
+    cdef LongCell* cell
+    cdef size_t i, k, stride, total = 0, to, end
+    cdef const u8* p
+    cdef u32* ids
+    if w.gap_count == 0:
+        return 0
+    if (w.cells_used + PENDING > w.cells_limit or w.long_used + PENDING > w.long_limit
+            or w.arena_used + PENDING_ARENA > w.arena_size):
+        seed_cells(t, w)
+    merge_many(t, &w.merger, w.short_pieces.bytes, 16, w.short_pieces.sizes, w.short_pieces.count,
+               w.short_pieces.tokens, w.short_pieces.counts)
+    merge_many(t, &w.merger, w.middle_pieces.bytes, MIDDLE_PIECE, w.middle_pieces.sizes,
+               w.middle_pieces.count, w.middle_pieces.tokens, w.middle_pieces.counts)
+    for i in range(w.gap_count):
+        gap = &w.gaps[i]
+        k = gap.which
+        stride = 16 if gap.hash == 0 else MIDDLE_PIECE
+        pieces = &w.short_pieces if gap.hash == 0 else &w.middle_pieces
+        ids = pieces.tokens + stride * k
+        pieces.counts[k] = <u8>to_ids(t, ids, pieces.counts[k])
+        total += pieces.counts[k]
+        p = pieces.bytes + stride * k
+        if gap.hash == 0:
+            learn_short(w, p, pieces.sizes[k], ids, pieces.counts[k])
         else:
-            where[0] = <u32>w.arena_used
-            where[1] = <u32>count
-            memcpy(w.arena + w.arena_used, w.out + before, count * sizeof(u32))
-            w.arena_used += count
-            fill_cell(w, cell, low, high, where, 2, MANY)
+            cell = find_long(w, gap.hash, p, pieces.sizes[k])
+            if cell.hash == 0:
+                fill_long(w, cell, gap.hash, p, pieces.sizes[k], ids, pieces.counts[k])
+    reserve(w, total)
+    end = w.count
+    w.count += total
+    to = w.count
+    for i in range(w.gap_count, 0, -1):
+        gap = &w.gaps[i - 1]
+        stride = 16 if gap.hash == 0 else MIDDLE_PIECE
+        pieces = &w.short_pieces if gap.hash == 0 else &w.middle_pieces
+        to -= end - gap.at
+        memmove(w.out + to, w.out + gap.at, (end - gap.at) * sizeof(u32))
+        end = gap.at
+        to -= pieces.counts[gap.which]
+        memcpy(w.out + to, pieces.tokens + stride * gap.which,
+               pieces.counts[gap.which] * sizeof(u32))
+    forget_gaps(w)
     return 0
 
 
@@ -304,53 +424,51 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
                        const i64* ends, size_t count) except -1 nogil:
     """Encode the pieces that end at ends[:count], count <= BATCH, the first from `start`.
 
-    buffer[:readable] may be read: more than the pieces, so that keys can be loaded 16 bytes at a
-    time.
+    New ones wait for `settle`, without which w.out is not complete. buffer[:readable] may be read:
+    more than the pieces, so that keys can be loaded 16 bytes at a time.
     """
     cdef Batch b
-    cdef size_t i, at = start, end, size, count_here, missed = 0
+    cdef size_t i, k, at = start, end, size, count_here, odd = 0, begin = 0, stop
     cdef u64 low, high
     cdef Cell* cell
     cdef u32* out
     cdef i64 close
-    if (w.cells_used + BATCH > w.cells_limit or w.long_used + BATCH > LONG_CELLS // 8 * 5
-            or w.arena_used + BATCH_ARENA > ARENA):
+    if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
+        settle(table, w)
+    if w.long_used + BATCH > w.long_limit or w.arena_used + BATCH_ARENA > w.arena_size:
         seed_cells(table.tokens(), w)
     # All keys, then all cells, then all ids: so that many wait for memory at a time.
     for i in range(count):
         close = ends[i]
         end = <size_t>close if close >= 0 else at
         size = end - at
-        b.cells[i] = NULL
-        if size - 1 < SHORT_PIECE:
-            if at + 16 <= readable:
-                low = st_load64(buffer + at)
-                high = st_load64(buffer + at + 8)
-            else:
-                low = st_load_part(buffer + at, size if size < 8 else 8)
-                high = st_load_part(buffer + at + 8, size - 8) if size > 8 else 0
-            # Looked up, since sizes are too irregular for a branch to be predicted.
-            low &= key_masks[2 * size]
-            high = (high & key_masks[2 * size + 1]) | <u64>size << 56
-            b.keys[2 * i] = low
-            b.keys[2 * i + 1] = high
-            b.cells[i] = &w.cells[cell_home(low, high) & w.cell_mask]
-            ST_PREFETCH(b.cells[i])
+        if at + 16 <= readable:
+            low = st_load64(buffer + at)
+            high = st_load64(buffer + at + 8)
+        else:
+            low = st_load_part(buffer + at, size if size < 8 else 8)
+            high = st_load_part(buffer + at + 8, (size if size < 16 else 16) - 8) if size > 8 else 0
+        # Looked up, since sizes are too irregular for a branch to be predicted.
+        low &= key_masks[2 * (size & 15)]
+        high = (high & key_masks[2 * (size & 15) + 1]) | <u64>(size & 15) << 56
+        b.keys[2 * i] = low
+        b.keys[2 * i + 1] = high
+        cell = &w.cells[cell_home(low, high) & w.cell_mask]
+        b.cells[i] = cell if size - 1 < SHORT_PIECE else &w.nothing
+        ST_PREFETCH(b.cells[i])
         at = end if close >= 0 else <size_t>(-close)
     for i in range(count):
-        if b.cells[i] != NULL:
-            cell = find_cell(w, b.cells[i], b.keys[2 * i], b.keys[2 * i + 1])
-            b.cells[i] = cell
-            b.missed[missed] = <u32>i
-            missed += cell.high == 0
-    if missed:
-        learn(table, w, &b, missed)
+        cell = find_cell(w, b.cells[i], b.keys[2 * i], b.keys[2 * i + 1])
+        b.cells[i] = cell
+        b.odd[odd] = <u32>i
+        odd += cell.high == 0
+    b.odd[odd] = <u32>count
     reserve(w, at - start)
-    at = start
-    out = w.out + w.count
-    for i in range(count):
-        cell = b.cells[i]
-        if cell != NULL:
+    for k in range(odd + 1):
+        stop = b.odd[k]
+        out = w.out + w.count
+        for i in range(begin, stop):
+            cell = b.cells[i]
             count_here = cell.high >> 60
             if count_here == MANY:
                 count_here = cell.ids[1]
@@ -358,14 +476,18 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
             else:
                 memcpy(out, cell.ids, CELL_IDS * sizeof(u32))
             out += count_here
-            at += (cell.high >> 56) & 15
-        elif ends[i] < 0:               # characters that no piece covers
-            at = <size_t>(-ends[i])
+        w.count = out - w.out
+        if k == odd:
+            break
+        begin = stop + 1
+        if ends[stop] < 0:              # characters that no piece covers
+            continue
+        at = <size_t>labs(ends[stop - 1]) if stop else start
+        size = <size_t>ends[stop] - at
+        if size <= SHORT_PIECE:
+            wait(w, &w.short_pieces, 16, <const u8*>&b.keys[2 * stop], 16, 0)
+            w.short_pieces.sizes[w.short_pieces.count - 1] = <u8>size
         else:
-            w.count = out - w.out
-            encode_long(table, w, buffer + at, <size_t>ends[i] - at)
-            at = <size_t>ends[i]
-            reserve(w, <size_t>(labs(ends[count - 1]) - ends[i]))
-            out = w.out + w.count
-    w.count = out - w.out
+            encode_long(table, w, buffer + at, size)
+            reserve(w, <size_t>(labs(ends[count - 1]) - ends[stop]))
     return 0

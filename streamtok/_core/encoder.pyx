@@ -17,7 +17,9 @@ from streamtok._core.cells cimport (
     commit_window,
     encode_pieces,
     encode_rest,
+    forget_gaps,
     reserve,
+    settle,
 )
 from streamtok._core.frontier cimport WINDOW
 from streamtok._core.output cimport SPARE_LIMIT, Spares, foresee, ids_to_array, ids_to_list
@@ -54,7 +56,7 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
             encode_pieces(encoder.table, w, buffer, readable, <size_t>ends[0], ends + 1, count - 1)
         else:
             encode_pieces(encoder.table, w, buffer, readable, start, ends, count)
-    return 0
+    return settle(encoder.table, w)
 
 
 cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
@@ -137,6 +139,7 @@ cdef class Encoder:
 
     cdef void give(self, Workspace workspace):
         workspace.c.count = 0
+        forget_gaps(&workspace.c)       # if a call ended with an error
         room_trim(&workspace.c.room)
         if workspace.c.capacity > SPARE_LIMIT:      # do not sit on the memory of one huge text
             free(workspace.c.out)
@@ -247,6 +250,7 @@ cdef class Encoder:
                     encode_pieces(self.table, &workspace.c, p, data.shape[0], start, &ends[done], step)
                     done += step
                     start = <size_t>(ends[done - 1] if ends[done - 1] >= 0 else -ends[done - 1])
+                settle(self.table, &workspace.c)
             if into == "count":
                 return workspace.c.count
             if into == "list":

@@ -26,5 +26,5 @@ cdef struct Merger:     # scratch of one thread, grown as needed
 
 cdef void merger_free(Merger* m) noexcept nogil
 cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except -1 nogil
-cdef int merge_keys(const Tokens* t, Merger* m, const u64* keys, size_t count, u32* tokens,
-                    u8* counts) except -1 nogil
+cdef int merge_many(const Tokens* t, Merger* m, const u8* pieces, size_t stride, const u8* sizes,
+                    size_t count, u32* tokens, u8* counts) except -1 nogil

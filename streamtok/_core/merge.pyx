@@ -26,8 +26,9 @@ cdef extern from "merge_lanes.h" nogil:
                                       u32* out) noexcept
     st_merge_function* st_merge_tier()
     ctypedef void st_merge_batch_function(const st_pairs* pairs, const u32* byte_token,
-                                          const u32* byte_pairs, const u64* keys, size_t count,
-                                          u32* out, u8* counts) noexcept
+                                          const u32* byte_pairs, const u8* bytes, size_t stride,
+                                          const u8* sizes, size_t count, u32* out,
+                                          u8* counts) noexcept
     st_merge_batch_function* st_merge_batch_tier()
 
 cdef st_merge_function* merge_in_lanes = st_merge_tier()
@@ -227,21 +228,18 @@ cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except 
     return <Py_ssize_t>merge_long(t, m, p, n)
 
 
-cdef int merge_keys(const Tokens* t, Merger* m, const u64* keys, size_t count, u32* tokens,
-                    u8* counts) except -1 nogil:
-    """Encode pieces of 1 to 15 bytes: piece i is keys[2 i] and keys[2 i + 1], size in the top byte.
+cdef int merge_many(const Tokens* t, Merger* m, const u8* pieces, size_t stride, const u8* sizes,
+                    size_t count, u32* tokens, u8* counts) except -1 nogil:
+    """Encode `count` pieces, at most ST_MERGE_BATCH, of up to `stride` <= 32 bytes each.
 
-    Its tokens go to tokens[16 i], their number to counts[i].
+    Piece i is at pieces[stride * i], its tokens go to tokens[stride * i], their number to counts[i].
+    Four bytes after the last piece must be readable.
     """
-    cdef size_t i, j
-    cdef u8[16] piece
+    cdef size_t i
     if merge_batch != NULL and t.ties == NULL:
-        merge_batch(&t.pairs, t.byte_token, t.byte_pairs, keys, count, tokens, counts)
+        merge_batch(&t.pairs, t.byte_token, t.byte_pairs, pieces, stride, sizes, count, tokens, counts)
         return 0
     for i in range(count):
-        for j in range(8):
-            piece[j] = <u8>(keys[2 * i] >> (8 * j))
-            piece[8 + j] = <u8>(keys[2 * i + 1] >> (8 * j))
-        counts[i] = <u8>merge(t, m, piece, keys[2 * i + 1] >> 56)
-        memcpy(&tokens[16 * i], m.result, counts[i] * sizeof(u32))
+        counts[i] = <u8>merge(t, m, pieces + stride * i, sizes[i])
+        memcpy(&tokens[stride * i], m.result, counts[i] * sizeof(u32))
     return 0

@@ -12,11 +12,14 @@
 
 #define ST_MERGE_LANES 64
 
-/* Piece i is the first `sizes` bytes of keys[2 i] and keys[2 i + 1], its size in the top byte of the
-   latter. Its tokens go to out[16 i], their number to counts[i]. */
+#define ST_MERGE_BATCH 512 /* the most pieces of a batch */
+
+/* Piece i, sizes[i] <= stride <= 32 of them, is at bytes + stride * i; three more bytes than all must
+   be readable. Its tokens go to out[stride * i], their number to counts[i]. */
 typedef void st_merge_batch_function(const st_pairs *pairs, const uint32_t *byte_token,
-                                     const uint32_t *byte_pairs, const uint64_t *keys, size_t count,
-                                     uint32_t *out, uint8_t *counts);
+                                     const uint32_t *byte_pairs, const uint8_t *bytes, size_t stride,
+                                     const uint8_t *sizes, size_t count, uint32_t *out,
+                                     uint8_t *counts);
 
 typedef size_t st_merge_function(const st_pairs *pairs, const uint32_t *byte_token,
                                  const uint32_t *byte_pairs, const uint8_t *p, size_t n,
@@ -25,7 +28,7 @@ typedef size_t st_merge_function(const st_pairs *pairs, const uint32_t *byte_tok
 #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
 #include <immintrin.h>
 
-#define ST_LANES __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,bmi,lzcnt")))
+#define ST_LANES __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx2,bmi,lzcnt")))
 
 ST_LANES static inline __attribute__((always_inline)) size_t st_merge_in(
     int registers, const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs,
@@ -84,79 +87,153 @@ ST_LANES static inline size_t st_merge_lanes(const st_pairs *pairs, const uint32
     return st_merge_in(4, pairs, byte_token, byte_pairs, p, n, out);
 }
 
-#define ST_TURNS 8 /* pieces that are merged in turns */
+#define ST_WIDE 16 /* pieces that are merged side by side */
 
+/* Sixteen pieces in columns: row r holds what is at byte r of each. */
 typedef struct {
-    __m512i ranks;
-    uint32_t tokens[16];
-    uint32_t alive;
-    uint32_t piece;
-} st_lane;
+    uint32_t ranks[32][ST_WIDE] __attribute__((aligned(64)));
+    uint32_t tokens[32][ST_WIDE] __attribute__((aligned(64)));
+    uint64_t pairs[2 * ST_WIDE] __attribute__((aligned(64)));
+    uint64_t buckets[2 * ST_WIDE] __attribute__((aligned(64)));
+    uint32_t found[2 * ST_WIDE] __attribute__((aligned(64)));
+} st_columns;
 
-ST_LANES static inline void st_lane_begin(st_lane *lane, const uint32_t *byte_token,
-                                          const uint32_t *byte_pairs, const uint64_t *keys,
-                                          size_t piece) {
-    uint64_t low = keys[2 * piece], high = keys[2 * piece + 1];
-    uint32_t size = (uint32_t)(high >> 56);
-    __m512i bytes = _mm512_cvtepu8_epi32(_mm_set_epi64x((long long)high, (long long)low));
-    __m512i next = _mm512_cvtepu8_epi32(
-        _mm_set_epi64x((long long)(high >> 8), (long long)(low >> 8 | high << 56)));
-    __m512i index = _mm512_or_si512(_mm512_slli_epi32(bytes, 8), next);
-    __mmask16 pairs = (__mmask16)((1u << (size - 1)) - 1);
-    lane->ranks = _mm512_mask_i32gather_epi32(_mm512_set1_epi32(-1), pairs, index, byte_pairs, 4);
-    _mm512_storeu_si512(lane->tokens, _mm512_i32gather_epi32(bytes, byte_token, 4));
-    lane->alive = (1u << size) - 1;
-    lane->piece = (uint32_t)piece;
+/* The two halves of 16 pairs, and of their buckets, appended where `wanted`. */
+ST_LANES static inline __attribute__((always_inline)) size_t st_ask(
+    st_columns *c, const st_pairs *pairs, size_t asked, __mmask16 wanted, __m512i left, __m512i right) {
+    const __m512i factor = _mm512_set1_epi64((long long)0x9E3779B97F4A7C15ull);
+    const __m512i mask = _mm512_set1_epi64((long long)pairs->mask);
+    for (int half = 0; half < 2; half++) {
+        __m512i l = _mm512_cvtepu32_epi64(half ? _mm512_extracti64x4_epi64(left, 1)
+                                               : _mm512_castsi512_si256(left));
+        __m512i r = _mm512_cvtepu32_epi64(half ? _mm512_extracti64x4_epi64(right, 1)
+                                               : _mm512_castsi512_si256(right));
+        __mmask8 take = (__mmask8)(wanted >> (8 * half));
+        __m512i pair = _mm512_or_si512(_mm512_slli_epi64(l, ST_TOKEN_BITS), r);
+        __m512i hash = _mm512_mullo_epi64(pair, factor);
+        hash = _mm512_xor_si512(hash, _mm512_srli_epi64(hash, 29));
+        hash = _mm512_slli_epi64(_mm512_and_si512(_mm512_srli_epi64(hash, 13), mask), 6);
+        _mm512_storeu_si512(c->pairs + asked, _mm512_maskz_compress_epi64(take, pair));
+        _mm512_storeu_si512(c->buckets + asked, _mm512_maskz_compress_epi64(take, hash));
+        asked += (size_t)st_ones(take);
+    }
+    return asked;
 }
 
-/* One merge; 0 if there is none left. */
-ST_LANES static inline int st_lane_step(st_lane *lane, const st_pairs *pairs) {
-    __m512i ranks = lane->ranks;
-    uint32_t rank = _mm512_reduce_min_epu32(ranks);
-    if (rank == ST_NONE) return 0;
-    uint32_t found = _mm512_cmpeq_epi32_mask(ranks, _mm512_set1_epi32((int)rank));
-    uint32_t here = found & (~found + 1), later = lane->alive & ~(here | (here - 1));
-    uint32_t gone = later & (~later + 1), beyond = later ^ gone;
-    uint32_t earlier = lane->alive & (here - 1);
-    unsigned at = (unsigned)st_lowest(here);
-    unsigned after = (unsigned)st_lowest(beyond | here << 16) & 15;
-    unsigned before = 31 - (unsigned)__builtin_clz(earlier << 1 | 1);
-    before = before ? before - 1 : 0;
-    lane->alive ^= gone;
-    uint32_t right = st_pairs_find_512(pairs, rank, lane->tokens[after]);
-    uint32_t left = st_pairs_find_512(pairs, lane->tokens[before], rank);
-    lane->tokens[at] = rank;
-    if (!beyond) right = ST_NONE;
-    ranks = _mm512_mask_mov_epi32(ranks, (__mmask16)gone, _mm512_set1_epi32(-1));
-    ranks = _mm512_mask_mov_epi32(ranks, (__mmask16)here, _mm512_set1_epi32((int)right));
-    lane->ranks = _mm512_mask_mov_epi32(ranks, (__mmask16)(earlier ? 1u << before : 0),
-                                        _mm512_set1_epi32((int)left));
-    return 1;
+ST_LANES static inline void st_merge_columns(const st_pairs *pairs, const uint32_t *byte_token,
+                                             const uint32_t *byte_pairs, const uint8_t *bytes,
+                                             size_t stride, const uint8_t *sizes,
+                                             const uint32_t *which, size_t count, uint32_t *out,
+                                             uint8_t *counts) {
+    const __m512i none = _mm512_set1_epi32(-1), zero = _mm512_setzero_si512();
+    const __m512i one = _mm512_set1_epi32(1), last_bit = _mm512_set1_epi32(31);
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    st_columns c;
+    uint32_t size_of[ST_WIDE] __attribute__((aligned(64))) = {0};
+    uint32_t from[ST_WIDE] __attribute__((aligned(64))) = {0};
+    int rows = 0;
+    for (size_t k = 0; k < count; k++) {
+        size_of[k] = sizes[which[k]];
+        from[k] = (uint32_t)(which[k] * stride);
+        rows = (int)size_of[k] > rows ? (int)size_of[k] : rows;
+    }
+    __m512i size = _mm512_load_si512(size_of), base = _mm512_load_si512(from);
+    __m512i least = none, at = zero;
+    for (int r = 0; r < rows; r++) {
+        __m512i here = _mm512_set1_epi32(r);
+        __m512i two = _mm512_i32gather_epi32(_mm512_add_epi32(base, here), bytes, 1);
+        __m512i first = _mm512_and_si512(two, _mm512_set1_epi32(255));
+        __m512i index = _mm512_or_si512(
+            _mm512_slli_epi32(first, 8),
+            _mm512_and_si512(_mm512_srli_epi32(two, 8), _mm512_set1_epi32(255)));
+        __mmask16 has = _mm512_cmplt_epu32_mask(_mm512_add_epi32(here, one), size);
+        __m512i ranks = _mm512_mask_i32gather_epi32(none, has, index, byte_pairs, 4);
+        _mm512_store_si512(c.ranks[r], ranks);
+        _mm512_store_si512(c.tokens[r], _mm512_i32gather_epi32(first, byte_token, 4));
+        at = _mm512_mask_mov_epi32(at, _mm512_cmplt_epu32_mask(ranks, least), here);
+        least = _mm512_min_epu32(least, ranks);
+    }
+    __m512i alive = _mm512_sub_epi32(_mm512_sllv_epi32(one, size), one);
+    for (;;) {
+        __mmask16 going = _mm512_cmpneq_epu32_mask(least, none);
+        if (!going) break;
+        __m512i here = _mm512_maskz_sllv_epi32(going, one, at);
+        __m512i below = _mm512_sub_epi32(here, one); /* all, where nothing is left to merge */
+        __m512i later = _mm512_andnot_si512(_mm512_or_si512(here, below), alive);
+        __m512i gone = _mm512_and_si512(later, _mm512_sub_epi32(zero, later));
+        __m512i beyond = _mm512_xor_si512(later, gone);
+        __m512i earlier = _mm512_maskz_and_epi32(going, alive, below);
+        alive = _mm512_xor_si512(alive, gone);
+        __mmask16 has_right = _mm512_test_epi32_mask(beyond, beyond);
+        __mmask16 has_left = _mm512_test_epi32_mask(earlier, earlier);
+        __m512i next = _mm512_and_si512(beyond, _mm512_sub_epi32(zero, beyond));
+        __m512i after = _mm512_sub_epi32(last_bit, _mm512_lzcnt_epi32(next));
+        __m512i before = _mm512_sub_epi32(last_bit, _mm512_lzcnt_epi32(earlier));
+        __m512i gone_at = _mm512_sub_epi32(last_bit, _mm512_lzcnt_epi32(gone));
+        __m512i right = _mm512_mask_i32gather_epi32(
+            zero, has_right, _mm512_or_si512(_mm512_slli_epi32(after, 4), lane), c.tokens, 4);
+        __m512i left = _mm512_mask_i32gather_epi32(
+            zero, has_left, _mm512_or_si512(_mm512_slli_epi32(before, 4), lane), c.tokens, 4);
+        size_t rights = st_ask(&c, pairs, 0, has_right, least, right);
+        size_t asked = st_ask(&c, pairs, rights, has_left, left, least);
+        const char *slots = (const char *)pairs->slots;
+        for (size_t k = 0; k < asked; k++) ST_PREFETCH(slots + c.buckets[k]);
+        for (size_t k = 0; k < asked; k++) {
+            const uint64_t *bucket = (const uint64_t *)(slots + c.buckets[k]);
+            __m512i all = _mm512_load_si512(bucket);
+            uint32_t bits = _mm512_cmpeq_epi64_mask(_mm512_srli_epi64(all, ST_TOKEN_BITS),
+                                                    _mm512_set1_epi64((long long)c.pairs[k]));
+            uint32_t nothing = bits == 0 ? ST_NONE : 0;
+            uint32_t token = (uint32_t)bucket[st_lowest(bits | 1u << ST_BUCKET) & (ST_BUCKET - 1)];
+            token = (token & ((1u << ST_TOKEN_BITS) - 1)) | nothing;
+            if (ST_RARELY((int32_t)nothing & (bucket[ST_BUCKET - 1] != ~(uint64_t)0)))
+                token = st_pairs_find(pairs, (uint32_t)(c.pairs[k] >> ST_TOKEN_BITS),
+                                      (uint32_t)c.pairs[k] & ((1u << ST_TOKEN_BITS) - 1));
+            c.found[k] = token;
+        }
+        right = _mm512_mask_expand_epi32(none, has_right, _mm512_loadu_si512(c.found));
+        left = _mm512_mask_expand_epi32(none, has_left, _mm512_loadu_si512(c.found + rights));
+        __m512i merged = least;
+        at = _mm512_mask_mov_epi32(none, going, at);
+        least = none;
+        __m512i at_next = zero;
+        for (int r = 0; r < rows; r++) {
+            __m512i row = _mm512_set1_epi32(r);
+            __m512i ranks = _mm512_load_si512(c.ranks[r]);
+            __mmask16 is_here = _mm512_cmpeq_epi32_mask(at, row);
+            ranks = _mm512_mask_mov_epi32(ranks, _mm512_cmpeq_epi32_mask(gone_at, row), none);
+            ranks = _mm512_mask_mov_epi32(ranks, _mm512_cmpeq_epi32_mask(before, row), left);
+            ranks = _mm512_mask_mov_epi32(ranks, is_here, right);
+            _mm512_store_si512(c.ranks[r], ranks);
+            _mm512_mask_store_epi32(c.tokens[r], is_here, merged);
+            at_next = _mm512_mask_mov_epi32(at_next, _mm512_cmplt_epu32_mask(ranks, least), row);
+            least = _mm512_min_epu32(least, ranks);
+        }
+        at = at_next;
+    }
+    uint32_t alive_of[ST_WIDE] __attribute__((aligned(64)));
+    _mm512_store_si512(alive_of, alive);
+    for (size_t k = 0; k < count; k++) {
+        uint32_t *tokens = out + stride * which[k];
+        size_t n = 0;
+        for (uint32_t left = alive_of[k]; left; left &= left - 1)
+            tokens[n++] = c.tokens[st_lowest(left)][k];
+        counts[which[k]] = (uint8_t)n;
+    }
 }
 
 ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t *byte_token,
-                                           const uint32_t *byte_pairs, const uint64_t *keys,
-                                           size_t count, uint32_t *out, uint8_t *counts) {
-    st_lane lanes[ST_TURNS];
-    size_t active = 0, begun = 0;
-    for (; begun < count && active < ST_TURNS; begun++)
-        st_lane_begin(&lanes[active++], byte_token, byte_pairs, keys, begun);
-    while (active)
-        for (size_t k = 0; k < active;) {
-            st_lane *lane = &lanes[k];
-            if (st_lane_step(lane, pairs)) {
-                k++;
-                continue;
-            }
-            uint32_t *tokens = out + 16 * (size_t)lane->piece;
-            counts[lane->piece] = 0;
-            for (uint32_t alive = lane->alive; alive; alive &= alive - 1)
-                tokens[counts[lane->piece]++] = lane->tokens[st_lowest(alive)];
-            if (begun < count)
-                st_lane_begin(lane, byte_token, byte_pairs, keys, begun++);
-            else
-                *lane = lanes[--active];
-        }
+                                           const uint32_t *byte_pairs, const uint8_t *bytes,
+                                           size_t stride, const uint8_t *sizes, size_t count,
+                                           uint32_t *out, uint8_t *counts) {
+    uint32_t order[ST_MERGE_BATCH], firsts[34] = {0};
+    /* In order of size: those that take as many steps go together. */
+    for (size_t k = 0; k < count; k++) firsts[sizes[k] + 1]++;
+    for (int k = 0; k < 33; k++) firsts[k + 1] += firsts[k];
+    for (size_t k = 0; k < count; k++) order[firsts[sizes[k]]++] = (uint32_t)k;
+    for (size_t k = 0; k < count; k += ST_WIDE)
+        st_merge_columns(pairs, byte_token, byte_pairs, bytes, stride, sizes, order + k,
+                         count - k < ST_WIDE ? count - k : ST_WIDE, out, counts);
 }
 #endif
 
@@ -164,7 +241,7 @@ static inline int st_has_lanes(void) {
 #if defined(ST_LANES)
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx2") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2") &&
            __builtin_cpu_supports("bmi"); /* and lzcnt, which older compilers cannot ask for */
 #else
     return 0;
