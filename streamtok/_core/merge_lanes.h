@@ -87,15 +87,19 @@ ST_LANES static inline size_t st_merge_lanes(const st_pairs *pairs, const uint32
     return st_merge_in(4, pairs, byte_token, byte_pairs, p, n, out);
 }
 
-#define ST_WIDE 16 /* pieces that are merged side by side */
+#define ST_WIDE 16  /* pieces that are merged side by side */
+#define ST_GROUPS 4 /* times as many take turns: each waits for memory while the others compute */
 
 /* Sixteen pieces in columns: row r holds what is at byte r of each. */
 typedef struct {
     uint32_t ranks[32][ST_WIDE] __attribute__((aligned(64)));
     uint32_t tokens[32][ST_WIDE] __attribute__((aligned(64)));
-    uint64_t pairs[2 * ST_WIDE] __attribute__((aligned(64)));
+    uint64_t pairs[2 * ST_WIDE] __attribute__((aligned(64))); /* that were asked for */
     uint64_t buckets[2 * ST_WIDE] __attribute__((aligned(64)));
-    uint32_t found[2 * ST_WIDE] __attribute__((aligned(64)));
+    __m512i least, at, alive, before, gone_at;
+    size_t asked, rights;
+    int rows;
+    __mmask16 going, has_left, has_right;
 } st_columns;
 
 /* The two halves of 16 pairs, and of their buckets, appended where `wanted`. */
@@ -120,120 +124,156 @@ ST_LANES static inline __attribute__((always_inline)) size_t st_ask(
     return asked;
 }
 
-ST_LANES static inline void st_merge_columns(const st_pairs *pairs, const uint32_t *byte_token,
-                                             const uint32_t *byte_pairs, const uint8_t *bytes,
-                                             size_t stride, const uint8_t *sizes,
-                                             const uint32_t *which, size_t count, uint32_t *out,
-                                             uint8_t *counts) {
+/* The next merge of each column: where it is, and the pairs that it makes, asked for. */
+ST_LANES static inline __attribute__((always_inline)) void st_columns_ask(st_columns *c,
+                                                                          const st_pairs *pairs) {
     const __m512i none = _mm512_set1_epi32(-1), zero = _mm512_setzero_si512();
     const __m512i one = _mm512_set1_epi32(1), last_bit = _mm512_set1_epi32(31);
     const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    st_columns c;
+    __m512i least = c->least, alive = c->alive;
+    __mmask16 going = _mm512_cmpneq_epu32_mask(least, none);
+    __m512i here = _mm512_maskz_sllv_epi32(going, one, c->at);
+    __m512i below = _mm512_sub_epi32(here, one); /* all, where nothing is left to merge */
+    __m512i later = _mm512_andnot_si512(_mm512_or_si512(here, below), alive);
+    __m512i gone = _mm512_and_si512(later, _mm512_sub_epi32(zero, later));
+    __m512i beyond = _mm512_xor_si512(later, gone);
+    __m512i earlier = _mm512_maskz_and_epi32(going, alive, below);
+    __mmask16 has_right = _mm512_test_epi32_mask(beyond, beyond);
+    __mmask16 has_left = _mm512_test_epi32_mask(earlier, earlier);
+    __m512i next = _mm512_and_si512(beyond, _mm512_sub_epi32(zero, beyond));
+    __m512i after = _mm512_sub_epi32(last_bit, _mm512_lzcnt_epi32(next));
+    __m512i before = _mm512_sub_epi32(last_bit, _mm512_lzcnt_epi32(earlier));
+    __m512i right = _mm512_mask_i32gather_epi32(
+        zero, has_right, _mm512_or_si512(_mm512_slli_epi32(after, 4), lane), c->tokens, 4);
+    __m512i left = _mm512_mask_i32gather_epi32(
+        zero, has_left, _mm512_or_si512(_mm512_slli_epi32(before, 4), lane), c->tokens, 4);
+    c->alive = _mm512_xor_si512(alive, gone);
+    c->before = before;
+    c->gone_at = _mm512_sub_epi32(last_bit, _mm512_lzcnt_epi32(gone));
+    c->going = going;
+    c->has_left = has_left;
+    c->has_right = has_right;
+    c->rights = st_ask(c, pairs, 0, has_right, least, right);
+    c->asked = st_ask(c, pairs, c->rights, has_left, left, least);
+    const char *slots = (const char *)pairs->slots;
+    for (size_t k = 0; k < c->asked; k++) ST_PREFETCH(slots + c->buckets[k]);
+}
+
+ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pairs,
+                                             const uint32_t *byte_token, const uint32_t *byte_pairs,
+                                             const uint8_t *bytes, size_t stride,
+                                             const uint8_t *sizes, const uint32_t *which,
+                                             size_t count) {
+    const __m512i none = _mm512_set1_epi32(-1), one = _mm512_set1_epi32(1);
+    const __m512i low_byte = _mm512_set1_epi32(255);
     uint32_t size_of[ST_WIDE] __attribute__((aligned(64))) = {0};
     uint32_t from[ST_WIDE] __attribute__((aligned(64))) = {0};
-    int rows = 0;
+    c->rows = 0;
     for (size_t k = 0; k < count; k++) {
         size_of[k] = sizes[which[k]];
         from[k] = (uint32_t)(which[k] * stride);
-        rows = (int)size_of[k] > rows ? (int)size_of[k] : rows;
+        c->rows = (int)size_of[k] > c->rows ? (int)size_of[k] : c->rows;
     }
     __m512i size = _mm512_load_si512(size_of), base = _mm512_load_si512(from);
-    __m512i least = none, at = zero;
-    for (int r = 0; r < rows; r++) {
+    __m512i least = none, at = _mm512_setzero_si512();
+    for (int r = 0; r < c->rows; r++) {
         __m512i here = _mm512_set1_epi32(r);
         __m512i two = _mm512_i32gather_epi32(_mm512_add_epi32(base, here), bytes, 1);
-        __m512i first = _mm512_and_si512(two, _mm512_set1_epi32(255));
-        __m512i index = _mm512_or_si512(
-            _mm512_slli_epi32(first, 8),
-            _mm512_and_si512(_mm512_srli_epi32(two, 8), _mm512_set1_epi32(255)));
+        __m512i first = _mm512_and_si512(two, low_byte);
+        __m512i second = _mm512_and_si512(_mm512_srli_epi32(two, 8), low_byte);
+        __m512i index = _mm512_or_si512(_mm512_slli_epi32(first, 8), second);
         __mmask16 has = _mm512_cmplt_epu32_mask(_mm512_add_epi32(here, one), size);
         __m512i ranks = _mm512_mask_i32gather_epi32(none, has, index, byte_pairs, 4);
-        _mm512_store_si512(c.ranks[r], ranks);
-        _mm512_store_si512(c.tokens[r], _mm512_i32gather_epi32(first, byte_token, 4));
+        _mm512_store_si512(c->ranks[r], ranks);
+        _mm512_store_si512(c->tokens[r], _mm512_i32gather_epi32(first, byte_token, 4));
         at = _mm512_mask_mov_epi32(at, _mm512_cmplt_epu32_mask(ranks, least), here);
         least = _mm512_min_epu32(least, ranks);
     }
-    __m512i alive = _mm512_sub_epi32(_mm512_sllv_epi32(one, size), one);
-    for (;;) {
-        __mmask16 going = _mm512_cmpneq_epu32_mask(least, none);
-        if (!going) break;
-        __m512i here = _mm512_maskz_sllv_epi32(going, one, at);
-        __m512i below = _mm512_sub_epi32(here, one); /* all, where nothing is left to merge */
-        __m512i later = _mm512_andnot_si512(_mm512_or_si512(here, below), alive);
-        __m512i gone = _mm512_and_si512(later, _mm512_sub_epi32(zero, later));
-        __m512i beyond = _mm512_xor_si512(later, gone);
-        __m512i earlier = _mm512_maskz_and_epi32(going, alive, below);
-        alive = _mm512_xor_si512(alive, gone);
-        __mmask16 has_right = _mm512_test_epi32_mask(beyond, beyond);
-        __mmask16 has_left = _mm512_test_epi32_mask(earlier, earlier);
-        __m512i next = _mm512_and_si512(beyond, _mm512_sub_epi32(zero, beyond));
-        __m512i after = _mm512_sub_epi32(last_bit, _mm512_lzcnt_epi32(next));
-        __m512i before = _mm512_sub_epi32(last_bit, _mm512_lzcnt_epi32(earlier));
-        __m512i gone_at = _mm512_sub_epi32(last_bit, _mm512_lzcnt_epi32(gone));
-        __m512i right = _mm512_mask_i32gather_epi32(
-            zero, has_right, _mm512_or_si512(_mm512_slli_epi32(after, 4), lane), c.tokens, 4);
-        __m512i left = _mm512_mask_i32gather_epi32(
-            zero, has_left, _mm512_or_si512(_mm512_slli_epi32(before, 4), lane), c.tokens, 4);
-        size_t rights = st_ask(&c, pairs, 0, has_right, least, right);
-        size_t asked = st_ask(&c, pairs, rights, has_left, left, least);
-        const char *slots = (const char *)pairs->slots;
-        for (size_t k = 0; k < asked; k++) ST_PREFETCH(slots + c.buckets[k]);
-        for (size_t k = 0; k < asked; k++) {
-            const uint64_t *bucket = (const uint64_t *)(slots + c.buckets[k]);
-            __m512i all = _mm512_load_si512(bucket);
-            uint32_t bits = _mm512_cmpeq_epi64_mask(_mm512_srli_epi64(all, ST_TOKEN_BITS),
-                                                    _mm512_set1_epi64((long long)c.pairs[k]));
-            uint32_t nothing = bits == 0 ? ST_NONE : 0;
-            uint32_t token = (uint32_t)bucket[st_lowest(bits | 1u << ST_BUCKET) & (ST_BUCKET - 1)];
-            token = (token & ((1u << ST_TOKEN_BITS) - 1)) | nothing;
-            if (ST_RARELY((int32_t)nothing & (bucket[ST_BUCKET - 1] != ~(uint64_t)0)))
-                token = st_pairs_find(pairs, (uint32_t)(c.pairs[k] >> ST_TOKEN_BITS),
-                                      (uint32_t)c.pairs[k] & ((1u << ST_TOKEN_BITS) - 1));
-            c.found[k] = token;
-        }
-        right = _mm512_mask_expand_epi32(none, has_right, _mm512_loadu_si512(c.found));
-        left = _mm512_mask_expand_epi32(none, has_left, _mm512_loadu_si512(c.found + rights));
-        __m512i merged = least;
-        at = _mm512_mask_mov_epi32(none, going, at);
-        least = none;
-        __m512i at_next = zero;
-        for (int r = 0; r < rows; r++) {
-            __m512i row = _mm512_set1_epi32(r);
-            __m512i ranks = _mm512_load_si512(c.ranks[r]);
-            __mmask16 is_here = _mm512_cmpeq_epi32_mask(at, row);
-            ranks = _mm512_mask_mov_epi32(ranks, _mm512_cmpeq_epi32_mask(gone_at, row), none);
-            ranks = _mm512_mask_mov_epi32(ranks, _mm512_cmpeq_epi32_mask(before, row), left);
-            ranks = _mm512_mask_mov_epi32(ranks, is_here, right);
-            _mm512_store_si512(c.ranks[r], ranks);
-            _mm512_mask_store_epi32(c.tokens[r], is_here, merged);
-            at_next = _mm512_mask_mov_epi32(at_next, _mm512_cmplt_epu32_mask(ranks, least), row);
-            least = _mm512_min_epu32(least, ranks);
-        }
-        at = at_next;
+    c->least = least;
+    c->at = at;
+    c->alive = _mm512_sub_epi32(_mm512_sllv_epi32(one, size), one);
+    st_columns_ask(c, pairs);
+}
+
+/* One merge in each column that has one left, and the question for the next. */
+ST_LANES static inline void st_columns_step(st_columns *c, const st_pairs *pairs) {
+    const __m512i none = _mm512_set1_epi32(-1);
+    uint32_t found[2 * ST_WIDE] __attribute__((aligned(64)));
+    const char *slots = (const char *)pairs->slots;
+    for (size_t k = 0; k < c->asked; k++) {
+        const uint64_t *bucket = (const uint64_t *)(slots + c->buckets[k]);
+        __m512i all = _mm512_load_si512(bucket);
+        uint32_t bits = _mm512_cmpeq_epi64_mask(_mm512_srli_epi64(all, ST_TOKEN_BITS),
+                                                _mm512_set1_epi64((long long)c->pairs[k]));
+        uint32_t nothing = bits == 0 ? ST_NONE : 0;
+        uint32_t token = (uint32_t)bucket[st_lowest(bits | 1u << ST_BUCKET) & (ST_BUCKET - 1)];
+        token = (token & ((1u << ST_TOKEN_BITS) - 1)) | nothing;
+        if (ST_RARELY((int32_t)nothing & (bucket[ST_BUCKET - 1] != ~(uint64_t)0)))
+            token = st_pairs_find(pairs, (uint32_t)(c->pairs[k] >> ST_TOKEN_BITS),
+                                  (uint32_t)c->pairs[k] & ((1u << ST_TOKEN_BITS) - 1));
+        found[k] = token;
     }
-    uint32_t alive_of[ST_WIDE] __attribute__((aligned(64)));
-    _mm512_store_si512(alive_of, alive);
-    for (size_t k = 0; k < count; k++) {
-        uint32_t *tokens = out + stride * which[k];
-        size_t n = 0;
-        for (uint32_t left = alive_of[k]; left; left &= left - 1)
-            tokens[n++] = c.tokens[st_lowest(left)][k];
-        counts[which[k]] = (uint8_t)n;
+    __m512i right = _mm512_mask_expand_epi32(none, c->has_right, _mm512_loadu_si512(found));
+    __m512i left = _mm512_mask_expand_epi32(none, c->has_left, _mm512_loadu_si512(found + c->rights));
+    __m512i merged = c->least, least = none, next = _mm512_setzero_si512();
+    __m512i at = _mm512_mask_mov_epi32(none, c->going, c->at);
+    __m512i before = c->before, gone_at = c->gone_at;
+    for (int r = 0; r < c->rows; r++) {
+        __m512i row = _mm512_set1_epi32(r);
+        __m512i ranks = _mm512_load_si512(c->ranks[r]);
+        __mmask16 is_here = _mm512_cmpeq_epi32_mask(at, row);
+        ranks = _mm512_mask_mov_epi32(ranks, _mm512_cmpeq_epi32_mask(gone_at, row), none);
+        ranks = _mm512_mask_mov_epi32(ranks, _mm512_cmpeq_epi32_mask(before, row), left);
+        ranks = _mm512_mask_mov_epi32(ranks, is_here, right);
+        _mm512_store_si512(c->ranks[r], ranks);
+        _mm512_mask_store_epi32(c->tokens[r], is_here, merged);
+        next = _mm512_mask_mov_epi32(next, _mm512_cmplt_epu32_mask(ranks, least), row);
+        least = _mm512_min_epu32(least, ranks);
     }
+    c->least = least;
+    c->at = next;
+    st_columns_ask(c, pairs);
 }
 
 ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t *byte_token,
                                            const uint32_t *byte_pairs, const uint8_t *bytes,
                                            size_t stride, const uint8_t *sizes, size_t count,
                                            uint32_t *out, uint8_t *counts) {
+    st_columns columns[ST_GROUPS];
     uint32_t order[ST_MERGE_BATCH], firsts[34] = {0};
+    uint32_t alive[ST_WIDE] __attribute__((aligned(64)));
     /* In order of size: those that take as many steps go together. */
     for (size_t k = 0; k < count; k++) firsts[sizes[k] + 1]++;
     for (int k = 0; k < 33; k++) firsts[k + 1] += firsts[k];
     for (size_t k = 0; k < count; k++) order[firsts[sizes[k]]++] = (uint32_t)k;
-    for (size_t k = 0; k < count; k += ST_WIDE)
-        st_merge_columns(pairs, byte_token, byte_pairs, bytes, stride, sizes, order + k,
-                         count - k < ST_WIDE ? count - k : ST_WIDE, out, counts);
+    for (size_t begun = 0; begun < count; begun += ST_GROUPS * ST_WIDE) {
+        size_t wanted = count - begun < ST_GROUPS * ST_WIDE ? count - begun : ST_GROUPS * ST_WIDE;
+        size_t groups = (wanted + ST_WIDE - 1) / ST_WIDE;
+        int going = 0;
+        for (size_t g = 0; g < groups; g++) {
+            size_t rest = wanted - g * ST_WIDE;
+            st_columns_begin(&columns[g], pairs, byte_token, byte_pairs, bytes, stride, sizes,
+                             order + begun + g * ST_WIDE, rest < ST_WIDE ? rest : ST_WIDE);
+            going |= columns[g].going;
+        }
+        while (going) {
+            going = 0;
+            for (size_t g = 0; g < groups; g++)
+                if (columns[g].going) {
+                    st_columns_step(&columns[g], pairs);
+                    going |= columns[g].going;
+                }
+        }
+        for (size_t k = 0; k < wanted; k++) {
+            const st_columns *c = &columns[k / ST_WIDE];
+            uint32_t piece = order[begun + k], *tokens = out + stride * piece;
+            size_t n = 0;
+            if (k % ST_WIDE == 0) _mm512_store_si512(alive, c->alive);
+            for (uint32_t left = alive[k % ST_WIDE]; left; left &= left - 1)
+                tokens[n++] = c->tokens[st_lowest(left)][k % ST_WIDE];
+            counts[piece] = (uint8_t)n;
+        }
+    }
 }
 #endif
 
