@@ -11,7 +11,7 @@ cdef enum:
     BATCH = 256             # pieces found, then encoded, at a time
     CELL_IDS = 4            # ids that a cache cell holds
     LONG_PIECE = 256        # longest piece that is remembered
-    MIDDLE_PIECE = 32       # longest piece that is merged together with others
+    MIDDLE_PIECE = 64       # longest piece that is merged together with others
     PENDING = 512           # pieces that wait to be merged, at the most
     MANY = 15               # count of a cell whose ids are in the arena
 

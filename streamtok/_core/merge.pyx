@@ -230,7 +230,7 @@ cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except 
 
 cdef int merge_many(const Tokens* t, Merger* m, const u8* pieces, size_t stride, const u8* sizes,
                     size_t count, u32* tokens, u8* counts) except -1 nogil:
-    """Encode `count` pieces, at most ST_MERGE_BATCH, of up to `stride` <= 32 bytes each.
+    """Encode `count` pieces, at most ST_MERGE_BATCH, of up to `stride` <= 64 bytes each.
 
     Piece i is at pieces[stride * i], its tokens go to tokens[stride * i], their number to counts[i].
     Four bytes after the last piece must be readable.

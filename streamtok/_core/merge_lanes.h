@@ -14,7 +14,7 @@
 
 #define ST_MERGE_BATCH 512 /* the most pieces of a batch */
 
-/* Piece i, sizes[i] <= stride <= 32 of them, is at bytes + stride * i; three more bytes than all must
+/* Piece i, 1 <= sizes[i] <= stride <= 64 of them, is at bytes + stride * i; three more bytes than all must
    be readable. Its tokens go to out[stride * i], their number to counts[i]. */
 typedef void st_merge_batch_function(const st_pairs *pairs, const uint32_t *byte_token,
                                      const uint32_t *byte_pairs, const uint8_t *bytes, size_t stride,
@@ -92,11 +92,12 @@ ST_LANES static inline size_t st_merge_lanes(const st_pairs *pairs, const uint32
 
 /* Sixteen pieces in columns: row r holds what is at byte r of each. */
 typedef struct {
-    uint32_t ranks[32][ST_WIDE] __attribute__((aligned(64)));
-    uint32_t tokens[32][ST_WIDE] __attribute__((aligned(64)));
+    uint32_t ranks[64][ST_WIDE] __attribute__((aligned(64)));
     uint64_t pairs[2 * ST_WIDE] __attribute__((aligned(64))); /* that were asked for */
+    uint32_t tokens[64][ST_WIDE] __attribute__((aligned(64))); /* not 4 KiB behind the ranks */
     uint64_t buckets[2 * ST_WIDE] __attribute__((aligned(64)));
-    __m512i least, at, alive, before, gone_at;
+    uint64_t alive[ST_WIDE] __attribute__((aligned(64))); /* bit r: a token begins in row r */
+    __m512i least, at, before, gone_at;
     size_t asked, rights;
     int rows;
     __mmask16 going, has_left, has_right;
@@ -124,32 +125,51 @@ ST_LANES static inline __attribute__((always_inline)) size_t st_ask(
     return asked;
 }
 
+/* What is in 8 columns around the merge at `at`, in 64-bit lanes: the row that goes, the one before
+   and the one after; -1: none. Takes the row that goes out of `alive`. */
+ST_LANES static inline __attribute__((always_inline)) void st_around(uint64_t *alive, __mmask8 going,
+                                                                    __m256i at, __m256i *gone_at,
+                                                                    __m256i *before, __m256i *after) {
+    const __m512i zero = _mm512_setzero_si512(), one = _mm512_set1_epi64(1);
+    const __m512i last_bit = _mm512_set1_epi64(63);
+    __m512i all = _mm512_load_si512(alive);
+    __m512i here = _mm512_maskz_sllv_epi64(going, one, _mm512_cvtepu32_epi64(at));
+    __m512i below = _mm512_sub_epi64(here, one); /* all, where nothing is left to merge */
+    __m512i later = _mm512_andnot_si512(_mm512_or_si512(here, below), all);
+    __m512i gone = _mm512_and_si512(later, _mm512_sub_epi64(zero, later));
+    __m512i beyond = _mm512_xor_si512(later, gone);
+    __m512i next = _mm512_and_si512(beyond, _mm512_sub_epi64(zero, beyond));
+    __m512i earlier = _mm512_maskz_and_epi64(going, all, below);
+    _mm512_store_si512(alive, _mm512_xor_si512(all, gone));
+    *gone_at = _mm512_cvtepi64_epi32(_mm512_sub_epi64(last_bit, _mm512_lzcnt_epi64(gone)));
+    *before = _mm512_cvtepi64_epi32(_mm512_sub_epi64(last_bit, _mm512_lzcnt_epi64(earlier)));
+    *after = _mm512_cvtepi64_epi32(_mm512_sub_epi64(last_bit, _mm512_lzcnt_epi64(next)));
+}
+
+ST_LANES static inline __m512i st_both(__m256i low, __m256i high) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
 /* The next merge of each column: where it is, and the pairs that it makes, asked for. */
 ST_LANES static inline __attribute__((always_inline)) void st_columns_ask(st_columns *c,
                                                                           const st_pairs *pairs) {
     const __m512i none = _mm512_set1_epi32(-1), zero = _mm512_setzero_si512();
-    const __m512i one = _mm512_set1_epi32(1), last_bit = _mm512_set1_epi32(31);
     const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __m512i least = c->least, alive = c->alive;
+    __m512i least = c->least;
+    __m256i gone_at[2], before[2], after[2];
     __mmask16 going = _mm512_cmpneq_epu32_mask(least, none);
-    __m512i here = _mm512_maskz_sllv_epi32(going, one, c->at);
-    __m512i below = _mm512_sub_epi32(here, one); /* all, where nothing is left to merge */
-    __m512i later = _mm512_andnot_si512(_mm512_or_si512(here, below), alive);
-    __m512i gone = _mm512_and_si512(later, _mm512_sub_epi32(zero, later));
-    __m512i beyond = _mm512_xor_si512(later, gone);
-    __m512i earlier = _mm512_maskz_and_epi32(going, alive, below);
-    __mmask16 has_right = _mm512_test_epi32_mask(beyond, beyond);
-    __mmask16 has_left = _mm512_test_epi32_mask(earlier, earlier);
-    __m512i next = _mm512_and_si512(beyond, _mm512_sub_epi32(zero, beyond));
-    __m512i after = _mm512_sub_epi32(last_bit, _mm512_lzcnt_epi32(next));
-    __m512i before = _mm512_sub_epi32(last_bit, _mm512_lzcnt_epi32(earlier));
+    st_around(c->alive, (__mmask8)going, _mm512_castsi512_si256(c->at), gone_at, before, after);
+    st_around(c->alive + 8, (__mmask8)(going >> 8), _mm512_extracti64x4_epi64(c->at, 1), gone_at + 1,
+              before + 1, after + 1);
+    __m512i left_at = st_both(before[0], before[1]), right_at = st_both(after[0], after[1]);
+    __mmask16 has_left = _mm512_cmpneq_epi32_mask(left_at, none);
+    __mmask16 has_right = _mm512_cmpneq_epi32_mask(right_at, none);
     __m512i right = _mm512_mask_i32gather_epi32(
-        zero, has_right, _mm512_or_si512(_mm512_slli_epi32(after, 4), lane), c->tokens, 4);
+        zero, has_right, _mm512_or_si512(_mm512_slli_epi32(right_at, 4), lane), c->tokens, 4);
     __m512i left = _mm512_mask_i32gather_epi32(
-        zero, has_left, _mm512_or_si512(_mm512_slli_epi32(before, 4), lane), c->tokens, 4);
-    c->alive = _mm512_xor_si512(alive, gone);
-    c->before = before;
-    c->gone_at = _mm512_sub_epi32(last_bit, _mm512_lzcnt_epi32(gone));
+        zero, has_left, _mm512_or_si512(_mm512_slli_epi32(left_at, 4), lane), c->tokens, 4);
+    c->before = left_at;
+    c->gone_at = st_both(gone_at[0], gone_at[1]);
     c->going = going;
     c->has_left = has_left;
     c->has_right = has_right;
@@ -169,9 +189,11 @@ ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pair
     uint32_t size_of[ST_WIDE] __attribute__((aligned(64))) = {0};
     uint32_t from[ST_WIDE] __attribute__((aligned(64))) = {0};
     c->rows = 0;
+    memset(c->alive, 0, sizeof c->alive);
     for (size_t k = 0; k < count; k++) {
         size_of[k] = sizes[which[k]];
         from[k] = (uint32_t)(which[k] * stride);
+        c->alive[k] = ~(uint64_t)0 >> (64 - size_of[k]);
         c->rows = (int)size_of[k] > c->rows ? (int)size_of[k] : c->rows;
     }
     __m512i size = _mm512_load_si512(size_of), base = _mm512_load_si512(from);
@@ -191,7 +213,6 @@ ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pair
     }
     c->least = least;
     c->at = at;
-    c->alive = _mm512_sub_epi32(_mm512_sllv_epi32(one, size), one);
     st_columns_ask(c, pairs);
 }
 
@@ -240,11 +261,10 @@ ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t
                                            size_t stride, const uint8_t *sizes, size_t count,
                                            uint32_t *out, uint8_t *counts) {
     st_columns columns[ST_GROUPS];
-    uint32_t order[ST_MERGE_BATCH], firsts[34] = {0};
-    uint32_t alive[ST_WIDE] __attribute__((aligned(64)));
+    uint32_t order[ST_MERGE_BATCH], firsts[66] = {0};
     /* In order of size: those that take as many steps go together. */
     for (size_t k = 0; k < count; k++) firsts[sizes[k] + 1]++;
-    for (int k = 0; k < 33; k++) firsts[k + 1] += firsts[k];
+    for (int k = 0; k < 65; k++) firsts[k + 1] += firsts[k];
     for (size_t k = 0; k < count; k++) order[firsts[sizes[k]]++] = (uint32_t)k;
     for (size_t begun = 0; begun < count; begun += ST_GROUPS * ST_WIDE) {
         size_t wanted = count - begun < ST_GROUPS * ST_WIDE ? count - begun : ST_GROUPS * ST_WIDE;
@@ -268,8 +288,7 @@ ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t
             const st_columns *c = &columns[k / ST_WIDE];
             uint32_t piece = order[begun + k], *tokens = out + stride * piece;
             size_t n = 0;
-            if (k % ST_WIDE == 0) _mm512_store_si512(alive, c->alive);
-            for (uint32_t left = alive[k % ST_WIDE]; left; left &= left - 1)
+            for (uint64_t left = c->alive[k % ST_WIDE]; left; left &= left - 1)
                 tokens[n++] = c->tokens[st_lowest(left)][k % ST_WIDE];
             counts[piece] = (uint8_t)n;
         }
