@@ -43,6 +43,7 @@ cdef struct Batch:          # of pieces that are looked up together
     u32[BATCH + 1] odd      # those whose cell is empty
 
 cdef u64 KEY_MASK = 0x0FFFFFFFFFFFFFFF
+cdef size_t cache_limit = 32 << 20     # bytes of each workspace: half for cells, half for long ones
 cdef u64 KEY_BYTES = 0x00FFFFFFFFFFFFFF
 cdef u64[32] key_masks      # for each size of a piece, which bits of 16 loaded bytes are its own
 
@@ -213,6 +214,69 @@ cdef void seed_cells(const Tokens* t, Work* w) noexcept nogil:
             fill_long(w, find_long(w, hash, p, size), hash, p, size, &t.ids[token], 1)
 
 
+cdef bint grow_cells(Work* w) noexcept nogil:
+    """Twice the cells, and all that they hold; False if they may not grow."""
+    cdef u64 i, at, count = w.cell_mask + 1
+    cdef Cell* grown
+    if 2 * count * sizeof(Cell) > cache_limit // 2:
+        return False
+    grown = <Cell*>st_new_block(2 * count * sizeof(Cell), 64)
+    if grown == NULL:
+        return False
+    memset(grown, 0, 2 * count * sizeof(Cell))
+    for i in range(count):
+        if w.cells[i].high != 0:
+            at = cell_home(w.cells[i].low, w.cells[i].high & KEY_MASK) & (2 * count - 1)
+            while grown[at].high != 0:
+                at = (at + 1) & (2 * count - 1)
+            grown[at] = w.cells[i]
+    st_free_block(w.cells)
+    w.cells = grown
+    w.cell_mask = 2 * count - 1
+    w.cells_limit = 2 * count * 5 // 8
+    return True
+
+
+cdef bint grow_long_cells(Work* w) noexcept nogil:
+    """Twice the long cells, and twice the arena."""
+    cdef u64 i, at, count = w.long_mask + 1
+    cdef LongCell* grown
+    cdef u32* arena
+    if 2 * (count * sizeof(LongCell) + w.arena_size * sizeof(u32)) > cache_limit // 2:
+        return False
+    arena = <u32*>realloc(w.arena, 2 * w.arena_size * sizeof(u32))
+    if arena == NULL:
+        return False
+    w.arena = arena
+    w.arena_size *= 2
+    grown = <LongCell*>calloc(2 * count, sizeof(LongCell))
+    if grown == NULL:
+        return False
+    for i in range(count):
+        if w.long_cells[i].hash != 0:
+            at = (w.long_cells[i].hash >> 32) & (2 * count - 1)
+            while grown[at].hash != 0:
+                at = (at + 1) & (2 * count - 1)
+            grown[at] = w.long_cells[i]
+    free(w.long_cells)
+    w.long_cells = grown
+    w.long_mask = 2 * count - 1
+    w.long_limit = 2 * count * 5 // 8
+    return True
+
+
+cdef void make_room(const Tokens* t, Work* w, size_t pieces, size_t words) noexcept nogil:
+    """Room in the cache for so many more pieces of each kind and words of the arena.
+
+    It grows up to its limit; then it is wiped.
+    """
+    if w.cells_used + pieces > w.cells_limit and not grow_cells(w):
+        seed_cells(t, w)
+    if ((w.long_used + pieces > w.long_limit or w.arena_used + words > w.arena_size)
+            and not grow_long_cells(w)):
+        seed_cells(t, w)
+
+
 cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
     cdef size_t i
     if t.byte_ids != NULL:
@@ -380,9 +444,7 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
     cdef u32* ids
     if w.gap_count == 0:
         return 0
-    if (w.cells_used + PENDING > w.cells_limit or w.long_used + PENDING > w.long_limit
-            or w.arena_used + PENDING_ARENA > w.arena_size):
-        seed_cells(t, w)
+    make_room(t, w, PENDING, PENDING_ARENA)
     merge_many(t, &w.merger, w.short_pieces.bytes, 16, w.short_pieces.sizes, w.short_pieces.count,
                w.short_pieces.tokens, w.short_pieces.counts)
     merge_many(t, &w.merger, w.middle_pieces.bytes, MIDDLE_PIECE, w.middle_pieces.sizes,
@@ -435,8 +497,7 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
     cdef i64 close
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
         settle(table, w)
-    if w.long_used + BATCH > w.long_limit or w.arena_used + BATCH_ARENA > w.arena_size:
-        seed_cells(table.tokens(), w)
+    make_room(table.tokens(), w, BATCH, BATCH_ARENA)
     # All keys, then all cells, then all ids: so that many wait for memory at a time.
     for i in range(count):
         close = ends[i]
