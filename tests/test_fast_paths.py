@@ -15,6 +15,7 @@ import streamtok
 from streamtok import reference, vocabulary
 from streamtok._core.merge import use_lanes
 from streamtok._core.scanner import Scanner
+from streamtok._core.text import use_wide_transcode
 from streamtok._core.vocab import TokenTable
 from streamtok.pattern import Pattern, Windows
 from streamtok.pattern_windows import UNDECIDED, derive_windows
@@ -238,3 +239,40 @@ def test_batches_are_spread_by_size_and_keep_their_order() -> None:
         enc.encode_batch(["fine", 3])
     with pytest.raises(ValueError, match="num_threads"):
         enc.encode_batch(["a"], num_threads=0)
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_str_of_every_width_becomes_its_utf8(wide: bool) -> None:
+    enc = streamtok.get_encoding("gpt2")
+    rng = random.Random(1)
+    kinds = [
+        range(0x80),
+        range(0x100),
+        [*range(0xD800), *range(0xE000, 0x10000)],
+        range(0x10000, 0x110000),
+    ]
+    use_wide_transcode(wide)
+    try:
+        for kind in range(4):
+            for size in [*range(40), 100, 1000]:
+                for share in (0.02, 0.5, 1):
+                    text = "".join(
+                        chr(
+                            rng.choice(
+                                kinds[rng.randint(0, kind)] if rng.random() < share else kinds[0]
+                            )
+                        )
+                        for _ in range(size)
+                    )
+                    text = str(text.encode(), "utf-8")  # a new one, without UTF-8 of its own
+                    assert enc.decode_bytes(enc.encode_ordinary(text)) == text.encode()
+        for text in [
+            "\ud800",
+            "a" * 30 + "\udfff",
+            "é" * 15 + "\udc80",
+            "\U0001f600" * 20 + "\udabc" + "a" * 50,
+        ]:
+            with pytest.raises(UnicodeEncodeError):
+                enc.encode_to_numpy(text)
+    finally:
+        use_wide_transcode(True)

@@ -13,6 +13,7 @@ cdef extern from "Python.h":
 cdef extern from "transcode.h":
     const char* st_ready_utf8(object text, Py_ssize_t* size)
     size_t st_transcode_room(object text)
+    int st_use_wide_transcode(int wanted) noexcept
     size_t st_transcode(object text, u8* out)
 
 cdef enum:

@@ -17,6 +17,17 @@ def check_policy(errors):
         raise ValueError(f"errors must be one of {', '.join(POLICIES)}, not {errors!r}")
 
 
+def use_wide_transcode(bint wanted):
+    """bool: whether this processor can transcode 16 characters at a time; used from now on if wanted.
+
+    For tests.
+    """
+    return bool(st_use_wide_transcode(wanted))
+
+
+st_use_wide_transcode(True)
+
+
 cdef int hold_bytes(Text* text, object data) except -1:
     Py_INCREF(data)
     text.owner = <void*>data
