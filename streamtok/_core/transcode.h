@@ -110,6 +110,11 @@ ST_VBMI2 static inline __attribute__((always_inline)) size_t st_transcode_wide(c
             code = _mm512_cvtepu16_epi32(units);
         } else {
             code = _mm512_maskz_loadu_epi32(have, p);
+            if (have == 0xFFFF && _mm512_test_epi32_mask(code, _mm512_set1_epi32(~0x7F)) == 0) {
+                _mm_storeu_si128((__m128i *)out, _mm512_cvtepi32_epi8(code));
+                out += 16;
+                continue;
+            }
         }
         __mmask16 two = _mm512_cmpge_epu32_mask(code, _mm512_set1_epi32(0x80));
         __mmask16 three = _mm512_cmpge_epu32_mask(code, _mm512_set1_epi32(0x800));
