@@ -35,7 +35,7 @@ cdef enum:
     SMALLEST_ARENA = 1 << 20    # uint32s
     BATCH_ARENA = BATCH * (LONG_PIECE + LONG_PIECE // 4)    # the most that a batch may need
     PENDING_ARENA = PENDING * (MIDDLE_PIECE + MIDDLE_PIECE // 4)
-    SETTLE_AT = 128             # pieces: more at a time are not merged faster
+    SETTLE_AT = 256             # pieces: more at a time are not merged faster
 
 cdef struct Batch:          # of pieces that are looked up together
     u64[2 * BATCH] keys
