@@ -44,7 +44,6 @@ cdef struct Batch:          # of pieces that are looked up together
 
 cdef u64 KEY_MASK = 0x0FFFFFFFFFFFFFFF
 cdef size_t cache_limit = 32 << 20     # bytes of each workspace: half for cells, half for long ones
-cdef u64 KEY_BYTES = 0x00FFFFFFFFFFFFFF
 cdef u64[32] key_masks      # for each size of a piece, which bits of 16 loaded bytes are its own
 
 
@@ -392,10 +391,13 @@ cdef inline Cell* find_cell(Work* w, Cell* cell, u64 low, u64 high) noexcept nog
     return cell
 
 
-cdef size_t to_ids(const Tokens* t, u32* tokens, size_t count) noexcept nogil:
+cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
     """Put ids in the place of the tokens; the number of ids, no more than the tokens have bytes."""
+    cdef const Tokens* t = table.tokens()
     cdef u32[MIDDLE_PIECE] copy
     cdef size_t i, j, size, made = 0
+    if table.is_dense:
+        return count
     if t.byte_ids == NULL:
         for i in range(count):
             tokens[i] = t.ids[tokens[i]]
@@ -413,9 +415,9 @@ cdef size_t to_ids(const Tokens* t, u32* tokens, size_t count) noexcept nogil:
     return made
 
 
-cdef void learn_short(Work* w, const u8* key, size_t size, const u32* ids, u64 count) noexcept nogil:
-    cdef u64 low = st_load64(key), high = (st_load64(key + 8) & KEY_BYTES) | <u64>size << 56
-    cdef Cell* cell = find_cell(w, &w.cells[cell_home(low, high) & w.cell_mask], low, high)
+cdef void learn_short(Work* w, u64 home, const u8* key, const u32* ids, u64 count) noexcept nogil:
+    cdef u64 low = st_load64(key), high = st_load64(key + 8)
+    cdef Cell* cell = find_cell(w, &w.cells[home & w.cell_mask], low, high)
     cdef u32[2] where
     if cell.high != 0:                  # it was twice among those that waited
         return
@@ -439,12 +441,21 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
     cdef Waiting* pieces
     cdef Gap* gap
     cdef LongCell* cell
+    cdef u64[PENDING] homes
     cdef size_t i, k, stride, total = 0, to, end
     cdef const u8* p
     cdef u32* ids
     if w.gap_count == 0:
         return 0
     make_room(t, w, PENDING, PENDING_ARENA)
+    for i in range(w.gap_count):            # so that the cells are there when they are filled
+        gap = &w.gaps[i]
+        if gap.hash == 0:
+            p = w.short_pieces.bytes + 16 * gap.which
+            homes[i] = cell_home(st_load64(p), st_load64(p + 8))
+            ST_PREFETCH(&w.cells[homes[i] & w.cell_mask])
+        else:
+            ST_PREFETCH(&w.long_cells[(gap.hash >> 32) & w.long_mask])
     merge_many(t, &w.merger, w.short_pieces.bytes, 16, w.short_pieces.sizes, w.short_pieces.count,
                w.short_pieces.tokens, w.short_pieces.counts)
     merge_many(t, &w.merger, w.middle_pieces.bytes, MIDDLE_PIECE, w.middle_pieces.sizes,
@@ -455,11 +466,11 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
         stride = 16 if gap.hash == 0 else MIDDLE_PIECE
         pieces = &w.short_pieces if gap.hash == 0 else &w.middle_pieces
         ids = pieces.tokens + stride * k
-        pieces.counts[k] = <u8>to_ids(t, ids, pieces.counts[k])
+        pieces.counts[k] = <u8>to_ids(table, ids, pieces.counts[k])
         total += pieces.counts[k]
         p = pieces.bytes + stride * k
         if gap.hash == 0:
-            learn_short(w, p, pieces.sizes[k], ids, pieces.counts[k])
+            learn_short(w, homes[i], p, ids, pieces.counts[k])
         else:
             cell = find_long(w, gap.hash, p, pieces.sizes[k])
             if cell.hash == 0:
