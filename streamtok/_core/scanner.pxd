@@ -41,14 +41,15 @@ cdef enum:                  # one step: next state << STEP_BITS | flags
     ACCEPTS = 2             # the piece may end before this character
     STUCK = 4               # no way on: go back to where the piece could end last
     STEP_BITS = 3
+    ASCII_COLUMNS = 128
 
 cdef struct ScanTables:
-    const u32* ascii        # [n_states * 128] steps, with states multiplied by 128
-    const u32* classes      # [n_states * columns] steps
+    const u32* steps        # [n_states << row_bits] by ASCII byte, then by class; states are offsets
+    u32 row_bits
+    const u8* bmp           # [0x10000] class of the code point
     const u8* final         # [n_states] whether the piece may end at the end of input
     const u16* pages        # [0x110000 >> 7] block of the code points
     const u8* blocks        # [n_blocks * 128] class of the code point
-    u32 columns             # number of classes
     u32 surrogate           # class of a byte that is no UTF-8 (a lone surrogate to Python)
     const u8* settled       # [n_states] whether the piece surely goes up to here at least
     st_windows* windows     # NULL: there are none

@@ -20,7 +20,7 @@ import numpy as np
 from libc.string cimport memcpy
 
 from streamtok._core.types cimport i32, i64, st_lowest, st_ones, u8, u16, u32, u64
-from streamtok._core.utf8 cimport INCOMPLETE, decode_one
+from streamtok._core.utf8 cimport INCOMPLETE, decode_common, decode_one
 
 
 cdef enum:
@@ -37,7 +37,7 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     encoded before; that rest may be empty.
     """
     cdef size_t start = s.start, accept = s.accept, position = s.position, limit
-    cdef u32 state = s.state << 7, step
+    cdef u32 row_bits = t.row_bits, state = s.state << row_bits, step, column
     cdef size_t count = 0
     cdef int size
     cdef i32 code
@@ -49,33 +49,31 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
         step = 0
         while position < limit:
             byte = buffer[position]
+            column = byte
+            size = 1
             if byte >= 0x80:
-                code = decode_one(buffer + position, end - position, &size)
+                code = decode_common(buffer + position, end - position, &size)
                 if code >= 0:
-                    step = t.blocks[(<u32>t.pages[code >> 7] << 7) | (code & 127)]
-                elif code == INCOMPLETE and not final:
-                    break
+                    column = ASCII_COLUMNS + t.bmp[code]
                 else:
-                    size = 1
-                    step = t.surrogate
-                step = t.classes[(state >> 7) * t.columns + step]
-                if step & STUCK:
-                    break
-                ends[count] = <i64>position
-                count += step & ENDS
-                accept = position if step & ACCEPTS else accept
-                state = (step >> STEP_BITS) << 7
-                position += size
-                continue
+                    code = decode_one(buffer + position, end - position, &size)
+                    if code >= 0:
+                        column = t.blocks[(<u32>t.pages[code >> 7] << 7) | (code & 127)]
+                    elif code == INCOMPLETE and not final:
+                        break
+                    else:
+                        size = 1
+                        column = t.surrogate
+                    column += ASCII_COLUMNS
             # No branch depends on where pieces end: they are too irregular to be predicted.
-            step = t.ascii[state + byte]
+            step = t.steps[state + column]
             if step & STUCK:
                 break
             ends[count] = <i64>position
             count += step & ENDS
             accept = position if step & ACCEPTS else accept
             state = step >> STEP_BITS
-            position += 1
+            position += size
         else:
             if position < end:
                 continue
@@ -90,7 +88,7 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
             # The end of the bytes, or of what they hold of a character.
             if not final or (start == end and not committed):
                 break
-            if t.final[state >> 7]:
+            if t.final[state >> row_bits]:
                 accept = position
         elif step & ACCEPTS:
             accept = position
@@ -105,7 +103,7 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
             ends[count] = -<i64>accept
         count += 1
         start = position = accept
-        state = 1 << 7
+        state = 1 << row_bits
     if count:
         start = <size_t>(ends[count - 1] if ends[count - 1] >= 0 else -ends[count - 1])
         committed = False
@@ -114,7 +112,7 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     s.start = start
     s.accept = accept
     s.position = position
-    s.state = state >> 7
+    s.state = state >> row_bits
     s.committed = committed
     return count
 
@@ -198,33 +196,35 @@ cdef class Scanner:
     def __cinit__(self, pattern):
         cdef ScanTables* t = &self.c
         states, classes = pattern.n_states, pattern.n_classes
-        if states > 32767:
-            raise ValueError(f"{states} states do not fit")
+        if states > 32767 or classes > 256:
+            raise ValueError(f"{states} states and {classes} classes do not fit")
         self.n_states = states
         accepts = np.asarray(pattern.accepts, dtype=bool)
         transitions = np.asarray(pattern.transitions, dtype=np.uint32)
         steps = make_steps(accepts, transitions)
         pages = np.ascontiguousarray(pattern.class_pages, dtype=np.uint16)
         blocks = np.ascontiguousarray(pattern.class_blocks, dtype=np.uint8)
-        ascii_steps = steps[:, blocks[pages[0]]]
-        ascii_steps = (ascii_steps >> STEP_BITS << (7 + STEP_BITS)) | (ascii_steps & 7)
-        ascii_steps = np.ascontiguousarray(ascii_steps)
+        t.row_bits = 8 if ASCII_COLUMNS + classes <= 256 else 9
+        rows = np.full((states, 1 << t.row_bits), STUCK, dtype=np.uint32)
+        rows[:, :ASCII_COLUMNS] = steps[:, blocks[pages[0]]]
+        rows[:, ASCII_COLUMNS : ASCII_COLUMNS + classes] = steps[:, :classes]
+        rows = np.ascontiguousarray((rows >> STEP_BITS << (t.row_bits + STEP_BITS)) | (rows & 7))
+        bmp = np.ascontiguousarray(blocks[pages[: 0x10000 >> 7]]).reshape(-1)
         final = np.ascontiguousarray(accepts[:, classes], dtype=np.uint8)
         settled = np.ascontiguousarray(pattern.settled)
-        self._owners = (steps, ascii_steps, final, pages, blocks, settled)
-        cdef const u32[:, ::1] steps_view = steps
-        cdef const u32[:, ::1] ascii_view = ascii_steps
+        self._owners = (rows, bmp, final, pages, blocks, settled)
+        cdef const u32[:, ::1] rows_view = rows
+        cdef const u8[::1] bmp_view = bmp
         cdef const u8[::1] final_view = final
         cdef const u16[::1] pages_view = pages
         cdef const u8[:, ::1] blocks_view = blocks
         cdef const u8[::1] settled_view = settled
-        t.classes = &steps_view[0, 0]
-        t.ascii = &ascii_view[0, 0]
+        t.steps = &rows_view[0, 0]
+        t.bmp = &bmp_view[0]
         t.final = &final_view[0]
         t.pages = &pages_view[0]
         t.blocks = &blocks_view[0, 0]
         t.settled = &settled_view[0]
-        t.columns = classes
         t.windows = NULL
         if pattern.windows is not None:
             self.use_tier(0)

@@ -57,6 +57,28 @@ cdef inline i32 decode_one(const u8* p, size_t n, int* size) noexcept nogil:
     return <i32>(((a & 0x07) << 18) | ((b & 0x3F) << 12) | ((c & 0x3F) << 6) | (d & 0x3F))
 
 
+cdef inline i32 decode_common(const u8* p, size_t n, int* size) noexcept nogil:
+    """`decode_one` for well-formed characters of two or three bytes, with few branches.
+
+    -1 for all others, `size` untouched.
+    """
+    cdef u32 a = p[0], b, c, code
+    if n < 3 or a >= 0xF0:
+        return -1
+    b = p[1] ^ 0x80
+    if a < 0xE0:
+        if a < 0xC2 or b >= 0x40:
+            return -1
+        size[0] = 2
+        return <i32>(((a & 0x1F) << 6) | b)
+    c = p[2] ^ 0x80
+    code = ((a & 0x0F) << 12) | (b << 6) | c
+    if (b | c) >= 0x40 or code < 0x800 or (code & 0xF800) == 0xD800:
+        return -1
+    size[0] = 3
+    return <i32>code
+
+
 cdef inline size_t valid_bytes(const u8* p, size_t n, i32* why, int* size) noexcept nogil:
     """How many bytes of p[:n] are well-formed characters; `why` is 0, INVALID or INCOMPLETE.
 
