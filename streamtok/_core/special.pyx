@@ -62,6 +62,11 @@ cdef class SpecialMatcher:
         free(self.ids)
         free(self.is_allowed)
 
+    @property
+    def reach(self):
+        """Bytes of the longest string that may match."""
+        return self.longest
+
     def split(self, bytes data):
         """list of (start, end, token): segments in order, with token -1, and special tokens.
 

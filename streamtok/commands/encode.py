@@ -8,13 +8,17 @@ import sys
 from typing import Any
 
 from .. import sinks
+from ..batch import usable_cores
 from ..checkpoint import Checkpoint
+from ..documents import DocumentEncoder
 from ..encoding import Encoding
-from ..pipeline import DocumentEncoder, Run, Totals
+from ..pipeline import Run, Totals
 from ..sources import Feed, Input, Listener
 from . import inputs, options
 from .report import Progress, Refused, is_terminal
 from .signals import Signals
+
+MOST_THREADS = 4  # by default: each has memory of its own, and one reads and writes for all
 
 
 def add_parser(subparsers: Any) -> None:
@@ -53,7 +57,14 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--shard-exactly", action="store_true", help="all but the last have N ids: texts are cut"
     )
-    options.add_chunk_size(parser)
+    options.add_chunk_size(parser, 1 << 19)
+    parser.add_argument(
+        "--threads",
+        type=options.positive_of,
+        default=min(usable_cores(), MOST_THREADS),
+        metavar="N",
+        help=f"that encode; the output is the same (default: the cores, at most {MOST_THREADS})",
+    )
     parser.add_argument(
         "--resume",
         action="store_true",
@@ -92,6 +103,7 @@ def run(args: argparse.Namespace) -> int:
         opened = [inputs.open_followed(args)] if args.follow else inputs.open_inputs(args)
         feed_inputs = iter(opened)
     with contextlib.ExitStack() as stack:
+        stack.callback(encoder.release)
         if listener is not None:
             stack.callback(listener.close)
         checkpoint = state = None
