@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TASK = 1 << 18  # characters or bytes of a task, about
 TASK_DOCUMENTS = 1 << 12
+STEP = 32  # documents that are looked at together
 SPREAD_FROM = 1 << 17  # bytes of a part that are worth cutting
 
 
@@ -109,17 +110,26 @@ class DocumentEncoder:
         Raises what StreamEncoder.encode raises. What was added before can still be taken.
         """
         self._name = name
-        for text, is_end in parts:
-            if is_end and not self.is_open and self._cuts is not None:
-                if text or not self._skip_empty:
-                    self._whole.append(text)
-                    self._whole_size += len(text)
-                    if self._whole_size >= TASK or len(self._whole) >= TASK_DOCUMENTS:
-                        self._add_whole()
+        for at in range(0, len(parts), STEP):
+            step = parts[at : at + STEP]
+            if self.is_open or self._cuts is None or not all([is_end for _, is_end in step]):
+                self._add_mixed(step)
                 continue
-            self._add_whole()
-            self._add_part(text, is_end)
+            texts = [text for text, _ in step if text or not self._skip_empty]
+            self._whole += texts
+            self._whole_size += sum(map(len, texts))
+            if self._whole_size >= TASK or len(self._whole) >= TASK_DOCUMENTS:
+                self._add_whole()
         self._add_whole()
+
+    def _add_mixed(self, parts: Sequence[Part]) -> None:
+        for text, is_end in parts:
+            if not is_end or self.is_open or self._cuts is None:
+                self._add_whole()
+                self._add_part(text, is_end)
+            elif text or not self._skip_empty:
+                self._whole.append(text)
+                self._whole_size += len(text)
 
     def take(self) -> Encoded:
         """Encoded: the next ids. `documents` and `bytes` count what has been taken.
