@@ -111,7 +111,7 @@ def encode_large(
 
 
 def run_in_threads(work: Callable[[], None], num_threads: int) -> None:
-    """Call `work` in num_threads threads at the same time, this one among them.
+    """Call `work` in up to num_threads threads at the same time, this one among them.
 
     Raises what it raises in one of them, when all are back.
     """
@@ -123,10 +123,15 @@ def run_in_threads(work: Callable[[], None], num_threads: int) -> None:
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=help_out) for _ in range(num_threads - 1)]
-    for thread in threads:
-        thread.start()
+    threads: list[threading.Thread] = []
     try:
+        for _ in range(num_threads - 1):
+            thread = threading.Thread(target=help_out)
+            try:
+                thread.start()
+            except RuntimeError:  # the system gives no more
+                break
+            threads.append(thread)
         work()
     finally:
         for thread in threads:

@@ -11,7 +11,7 @@ checkpoint says so, then complete files get their names.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -101,7 +101,7 @@ class Run:
         """
         groups = self._feed.groups(self._encoder.is_open)
         try:
-            for parts in groups:
+            while (parts := self._next(groups)) is not None:
                 self._add(parts)
                 if self._feed.may_wait:
                     self._drain()
@@ -120,6 +120,13 @@ class Run:
             self._files.publish()
         if self._checkpoint is not None:
             self._checkpoint.remove()
+
+    def _next(self, groups: Iterator[list[Part]]) -> list[Part] | None:
+        try:
+            return next(groups, None)
+        except Exception:
+            self._drain()  # what came before is fine, or is what went wrong first
+            raise
 
     def _add(self, parts: Sequence[Part]) -> None:
         """Have the parts encoded, and write what is ready by then."""

@@ -71,8 +71,12 @@ class Spread(Generic[Result]):
             self._changed.notify()
         while len(self._helpers) < min(self.num_threads - 1, len(self._tasks) - 1):
             helper = threading.Thread(target=self._help, name="streamtok", daemon=True)
+            try:
+                helper.start()
+            except RuntimeError:  # the system gives no more
+                self.num_threads = len(self._helpers) + 1
+                break
             self._helpers.append(helper)
-            helper.start()
 
     def add_done(self, result: Result, name: str = "") -> None:
         """A task that needs no work."""

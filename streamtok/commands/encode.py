@@ -18,8 +18,6 @@ from . import inputs, options
 from .report import Progress, Refused, is_terminal
 from .signals import Signals
 
-MOST_THREADS = 2  # by default: each has 12 to 20 MB of its own
-
 
 def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
@@ -61,9 +59,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--threads",
         type=options.positive_of,
-        default=min(usable_cores(), MOST_THREADS),
+        default=None,
         metavar="N",
-        help=f"that encode; the output is the same (default: the cores, at most {MOST_THREADS})",
+        help="that encode; the output is the same (default: 2, if there are so many cores, but 1 "
+        "for Parquet and Arrow, to save memory)",
     )
     parser.add_argument(
         "--resume",
@@ -91,9 +90,13 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     encoding = options.load_encoding(args)
     stream = options.open_stream(args, encoding)
-    encoder = inputs.open_encoder(args, encoding, stream)
     about = sinks.About(encoding.name, encoding.digest, encoding.max_token_value)
     chosen = _check_output(args, about)
+    if args.threads is None:
+        # Each has 12 to 20 MB of its own, and pyarrow a lot.
+        is_arrow = args.parquet is not None or chosen in ("parquet", "arrow")
+        args.threads = 1 if is_arrow else min(2, usable_cores())
+    encoder = inputs.open_encoder(args, encoding, stream)
     is_socket = args.listen is not None or args.connect is not None
     listener: Listener | None = None
     opened: list[Input] = []
