@@ -72,7 +72,7 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
     rng = random.Random(seed)
     texts = [make_text(rng, size // 3) for _ in range(3)]
     plain = {f"{i}.txt": text.encode() for i, text in enumerate(texts)}
-    large = {"0.txt": make_text(rng, 40 * size).encode()}
+    large = {"0.txt": make_text(rng, max(900_000, 10 * size)).encode()}
     packed = {
         "0.txt.gz": gzip.compress(texts[0].encode()) + gzip.compress(texts[1].encode()),
         "1.txt": texts[2].encode(),
