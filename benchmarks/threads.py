@@ -52,9 +52,7 @@ def in_memory(enc: streamtok.Encoding, text: str) -> dict[str, Way]:
     return {
         "encode_batch": lambda n: enc.encode_batch(documents, num_threads=n, **settings),
         "encode_ordinary_batch": lambda n: enc.encode_ordinary_batch(documents, num_threads=n),
-        "one text, encode_to_numpy": lambda n: enc.encode_to_numpy(
-            text, num_threads=n, **settings
-        ),
+        "one text, encode_to_numpy": lambda n: enc.encode_to_numpy(text, num_threads=n, **settings),
         "one text of bytes, encode_to_numpy": lambda n: enc.encode_to_numpy(
             data, num_threads=n, **settings
         ),
