@@ -8,6 +8,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CORE = [
+    "ints",
     "text",
     "vocab",
     "merge",
@@ -18,6 +19,10 @@ CORE = [
     "cells",
     "output",
     "encoder",
+    "source",
+    "cuts",
+    "parallel",
+    "batch",
     "stream",
     "decoder",
     "pieces",

@@ -36,7 +36,7 @@ class StreamEncoder:
     [31373, 995]
     """
 
-    __slots__ = ("_encoding", "_half", "_settings", "_tail", "max_pending")
+    __slots__ = ("_encoding", "_half", "_matcher", "_settings", "_tail", "max_pending")
 
     def __init__(
         self,
@@ -67,6 +67,7 @@ class StreamEncoder:
         self._encoding = encoding
         self._settings = (allowed_special, disallowed_special, errors)
         matcher = encoding._matcher(allowed_special, disallowed_special)
+        self._matcher = matcher
         self._tail: Tail | SpaceTail = Tail(encoding._encoder, matcher, errors)
         if encoding._rules.normalizer is not None:
             self._tail = encoding._rules.stream(self._tail, allowed_specials(encoding, matcher))
@@ -157,10 +158,31 @@ class StreamEncoder:
         """int: ids given out since the stream began."""
         return self._tail.tokens_out
 
+    def _twin(self) -> StreamEncoder:
+        """StreamEncoder: a new stream with the same settings."""
+        allowed, disallowed, errors = self._settings
+        return StreamEncoder(
+            self._encoding,
+            allowed_special=allowed,
+            disallowed_special=disallowed,
+            errors=errors,
+            max_pending=self.max_pending,
+        )
+
+    def _begin_at(self, offset: int) -> None:
+        """As `reset`, but what comes next is at byte `offset`: another has encoded what is before.
+
+        That must end where the text may be cut. Not where a format changes text before it is cut.
+        """
+        assert isinstance(self._tail, Tail)
+        self._tail.begin_at(offset)
+        self._half = ""
+
     def copy(self) -> StreamEncoder:
         """StreamEncoder: an independent stream in the same state."""
         twin = StreamEncoder.__new__(StreamEncoder)
         twin._encoding = self._encoding
+        twin._matcher = self._matcher
         twin._settings = self._settings
         twin._tail = self._tail.copy()
         twin._half = self._half

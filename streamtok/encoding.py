@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
 
+from ._core.cuts import Cuts
 from ._core.decoder import Decoder
 from ._core.encoder import Encoder
 from ._core.scanner import Scanner
 from ._core.special import SpecialMatcher
 from ._core.text import check_policy
 from ._core.vocab import TokenTable
-from .batch import encode_batch, map_in_threads
+from .batch import encode_batch, encode_large, map_in_threads
 from .chunker import StreamDecoder, StreamEncoder
 from .chunks import SupportsRead, aread_chunks, read_chunks
 from .errors import PatternError, UnsupportedPatternError
@@ -205,12 +206,19 @@ class Encoding:
         allowed_special: AllowedSpecial = _NO_SPECIAL,
         disallowed_special: DisallowedSpecial = _ALL,
         errors: str = "strict",
+        num_threads: int = 1,
     ) -> IdArray:
         """numpy.uint32 [n]: as `encode`, without a list.
 
-        Lone surrogates in a str raise UnicodeEncodeError, as in tiktoken.
+        Lone surrogates in a str raise UnicodeEncodeError, as in tiktoken. num_threads: a text of a
+        megabyte or more is cut where that changes no id and shared between so many threads, but not
+        more than there are cores.
         """
         matcher = self._matcher(allowed_special, disallowed_special)
+        if num_threads != 1:
+            ids = encode_large(self, text, matcher, errors, "array", num_threads)
+            if ids is not None:
+                return cast("IdArray", ids)
         return cast("IdArray", self._run(text, matcher, errors, "array", repair=False))
 
     def count(
@@ -220,19 +228,29 @@ class Encoding:
         allowed_special: AllowedSpecial = _NO_SPECIAL,
         disallowed_special: DisallowedSpecial = _ALL,
         errors: str = "strict",
+        num_threads: int = 1,
     ) -> int:
         """int: len(encode(text, …)), without making the ids: memory does not grow with the text.
+
+        num_threads: as for `encode_to_numpy`.
 
         >>> enc.count("hello world")
         2
         """
         matcher = self._matcher(allowed_special, disallowed_special)
+        if num_threads != 1:
+            found = encode_large(self, text, matcher, errors, "count", num_threads)
+            if found is not None:
+                return cast(int, found)
         return cast(int, self._run(text, matcher, errors, "count"))
 
     def encode_ordinary_batch(
         self, text: Sequence[Text], *, num_threads: int = 8, errors: str = "strict"
     ) -> list[list[int]]:
-        """list[list[int]]: `encode_ordinary` of each text, on several threads, spread by size."""
+        """list[list[int]]: `encode_ordinary` of each text, on several threads, spread by size.
+
+        num_threads: not more than there are cores are used. A large text is shared between them.
+        """
         return encode_batch(self, text, self._ordinary, errors, num_threads)
 
     def encode_batch(
@@ -244,7 +262,7 @@ class Encoding:
         disallowed_special: DisallowedSpecial = _ALL,
         errors: str = "strict",
     ) -> list[list[int]]:
-        """list[list[int]]: `encode` of each text, on several threads, spread by size."""
+        """list[list[int]]: `encode` of each text; threads as for `encode_ordinary_batch`."""
         matcher = self._matcher(allowed_special, disallowed_special)
         return encode_batch(self, text, matcher, errors, num_threads)
 
@@ -498,6 +516,16 @@ class Encoding:
 
     def _without_first_space(self, data: bytes) -> bytes:
         return data.removeprefix(b" ") if self._rules.space_first else data
+
+    @functools.cached_property
+    def _cuts(self) -> Cuts | None:
+        """Where texts may be cut; None where they must not be: nobody knows the pieces, or the text
+        is changed before it is cut into pieces.
+        """
+        if self._pattern is None or self._rules.normalizer is not None:
+            return None
+        assert self._encoder.scanner is not None
+        return Cuts(self._encoder.scanner, self._pattern.clean_cut_pairs)
 
     @functools.cached_property
     def _other_ids(self) -> dict[bytes, int]:

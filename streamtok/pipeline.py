@@ -1,24 +1,22 @@
 """Source → documents → encoder → sink, and the checkpoints that let another process go on.
 
-A group of parts goes through all stages before the next one is read, so that ids leave as soon as
-they are certain, and between two groups the state of the run is four small things: the position in
-the inputs, the encoder's state, the totals, and the sizes of the output files. `run` saves them now
-and then. The order is what makes a crash harmless: first the ids are on the disk, then the
+Groups of parts are read while others are being encoded, by several threads if there are, and their
+ids are written in order. Before the inputs may have to be waited for, everything leaves that is
+certain. When all is written that was read, the state of the run is four small things: the position
+in the inputs, the encoder's state, the totals, and the sizes of the output files. `run` saves them
+now and then. The order is what makes a crash harmless: first the ids are on the disk, then the
 checkpoint says so, then complete files get their names.
 """
 
 from __future__ import annotations
 
-import base64
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from .checkpoint import Checkpoint
-from .chunker import StreamEncoder
+from .documents import DocumentEncoder
 from .sources import Feed, Part
 
 if TYPE_CHECKING:
@@ -55,81 +53,6 @@ class FileSink(IdSink, Protocol):
     def publish(self) -> None: ...
 
 
-class DocumentEncoder:
-    """Documents in parts to ids: each is a stream of its own.
-
-    prepend, append: ids that each document begins and ends with. skip_empty: documents without
-    text give nothing, not even these.
-    """
-
-    def __init__(
-        self,
-        stream: StreamEncoder,
-        *,
-        prepend: int | None = None,
-        append: int | None = None,
-        skip_empty: bool = False,
-    ):
-        self._stream = stream
-        self._before = np.array([] if prepend is None else [prepend], np.uint32)
-        self._after = np.array([] if append is None else [append], np.uint32)
-        self._has_frame = prepend is not None or append is not None
-        self._skip_empty = skip_empty
-        self.is_open = False  # inside a document, of which some text has come
-        self.documents = 0
-        self.bytes = 0
-
-    def release(self) -> None:
-        """Free what encoding has remembered; it can go on, more slowly at first."""
-        self._stream.encoding._encoder.release()
-
-    def encode(self, parts: Sequence[Part]) -> tuple[IdArray, Sequence[int]]:
-        """(numpy.uint32 [n], ends): ids, and the places in them at which documents end.
-
-        Raises what StreamEncoder.encode raises; offsets are those in the document.
-        """
-        found: list[IdArray] = []
-        last: list[int] = []  # how many of `found` there are at each end
-        encode = self._stream.encode_to_numpy
-        is_plain = not (self._has_frame or self._skip_empty)
-        for text, is_end in parts:
-            if not (is_plain or self.is_open):
-                if not text and (self._skip_empty or not is_end):
-                    continue
-                found.append(self._before)
-            found.append(encode(text, is_end))
-            self.bytes += len(text) if type(text) is bytes else _utf8_length(text)
-            if is_end:
-                self.is_open = False
-                self.documents += 1
-                if not is_plain:
-                    found.append(self._after)
-                last.append(len(found))
-            elif text:
-                self.is_open = True
-        if len(found) == 1:
-            return found[0], [len(found[0])] if last else []
-        if not found:
-            return np.empty(0, np.uint32), []
-        places = np.cumsum([len(ids) for ids in found])
-        return np.concatenate(found), places[np.array(last, np.intp) - 1].tolist()
-
-    def getstate(self) -> dict[str, Any]:
-        """dict: all that is needed to go on, for JSON."""
-        return {"open": self.is_open, "stream": base64.b64encode(self._stream.getstate()).decode()}
-
-    def setstate(self, state: dict[str, Any]) -> None:
-        """Go on where `getstate` was called. Raises StateError."""
-        self._stream.setstate(base64.b64decode(state["stream"]))
-        self.is_open = state["open"]
-
-
-def _utf8_length(text: str | bytes) -> int:
-    if isinstance(text, bytes) or text.isascii():
-        return len(text)
-    return len(text.encode("utf-8", "surrogatepass"))
-
-
 class Run:
     """One run of the pipeline, from where it stands.
 
@@ -162,8 +85,9 @@ class Run:
 
     @property
     def input_name(self) -> str:
-        """str: the input that is read, for errors."""
-        return self._feed.name
+        """str: the input that is read, or that could not be encoded, for errors."""
+        failed = self._encoder.failed_name
+        return self._feed.name if failed is None else failed
 
     def go(
         self,
@@ -177,15 +101,18 @@ class Run:
         """
         groups = self._feed.groups(self._encoder.is_open)
         try:
-            for parts in groups:
-                self._write(parts)
+            while (parts := self._next(groups)) is not None:
+                self._add(parts)
+                if self._feed.may_wait:
+                    self._drain()
                 self.has_begun = True
                 advance(self._feed.read, self.totals)
                 self._step()
         except stopped:
-            self._write(self._feed.stop())
+            self._add(self._feed.stop())
         finally:
             groups.close()  # type: ignore[attr-defined]
+        self._drain()
         self._encoder.release()  # a table of Parquet is made only now, and needs memory
         self._sink.finish()
         if self._files is not None:
@@ -194,12 +121,38 @@ class Run:
         if self._checkpoint is not None:
             self._checkpoint.remove()
 
-    def _write(self, parts: Sequence[Part]) -> None:
-        before, totals = self._before, self.totals
+    def _next(self, groups: Iterator[list[Part]]) -> list[Part] | None:
+        try:
+            return next(groups, None)
+        except Exception:
+            self._drain()  # what came before is fine, or is what went wrong first
+            raise
+
+    def _add(self, parts: Sequence[Part]) -> None:
+        """Have the parts encoded, and write what is ready by then."""
         if parts:
-            ids, ends = self._encoder.encode(parts)
-            self._sink.write(ids, ends)
-            totals.tokens += len(ids)
+            try:
+                self._encoder.add(parts, self._feed.name)
+            except Exception:
+                self._drain()  # what came before is fine, or is what went wrong first
+                raise
+        while self._encoder.is_ahead:
+            self._write()
+        self._count()
+
+    def _drain(self) -> None:
+        """Write all that was read."""
+        while self._encoder.n_tasks:
+            self._write()
+        self._count()
+
+    def _write(self) -> None:
+        found = self._encoder.take()
+        self._sink.write(found.ids, found.ends)
+        self.totals.tokens += len(found.ids)
+
+    def _count(self) -> None:
+        before, totals = self._before, self.totals
         totals.inputs = self._feed.done
         totals.documents = before.documents + self._encoder.documents
         totals.bytes = before.bytes + self._encoder.bytes
@@ -222,6 +175,7 @@ class Run:
         if self._checkpoint is None:
             return
         assert self._files is not None
+        self._drain()
         self._files.sync()
         self._checkpoint.save(
             {

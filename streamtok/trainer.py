@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ._core.text import check_policy
+from .batch import usable_cores
 from .counting import WINDOW, Counting
 from .errors import StreamInUseError
 from .merging import Progress, check_merging, merge_pairs, tokens_of
@@ -75,7 +76,7 @@ class Trainer:
         if not isinstance(pattern, Pattern):
             pattern = _compiled(PATTERNS.get(pattern, pattern))
         if num_threads is None:
-            num_threads = _available_cores()
+            num_threads = usable_cores()
         if not isinstance(num_threads, int) or num_threads < 1:
             raise ValueError(f"num_threads is at least 1, not {num_threads!r}")
         self._pattern = pattern
@@ -329,10 +330,3 @@ class Trainer:
 @functools.lru_cache(maxsize=16)
 def _compiled(source: str) -> Pattern:
     return Pattern.compile(source)
-
-
-def _available_cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1

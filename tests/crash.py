@@ -32,6 +32,7 @@ from streamtok.cli import main as streamtok_main
 
 ROOT = Path(__file__).resolve().parent.parent
 RESUME = ["--resume", "--chunk-size", "1k"]
+LARGE = ["--resume", "--chunk-size", "150k", "--threads", "2"]  # enough to be cut between threads
 WORDS = ["the", "of", "and", "12", "345", "x", "==", "naïve", "日本語", "🎉", "streaming"]
 WORDS += ["\ttokens", "  ", "\r\n"]
 
@@ -55,6 +56,7 @@ class Scenario:
     out: str
     files: dict[str, bytes] = field(default_factory=dict)
     stdin: bytes | None = None
+    resume: list[str] = field(default_factory=lambda: RESUME)
 
     def prepare(self, folder: Path) -> None:
         for name, data in self.files.items():
@@ -70,6 +72,7 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
     rng = random.Random(seed)
     texts = [make_text(rng, size // 3) for _ in range(3)]
     plain = {f"{i}.txt": text.encode() for i, text in enumerate(texts)}
+    large = {"0.txt": make_text(rng, max(900_000, 10 * size)).encode()}
     packed = {
         "0.txt.gz": gzip.compress(texts[0].encode()) + gzip.compress(texts[1].encode()),
         "1.txt": texts[2].encode(),
@@ -93,6 +96,7 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
         Scenario("datatrove, of lines", ["--lines", *shards, *end], "out.ds", plain),
         Scenario("JSONL, of paragraphs", ["--delimiter", r"\n\n", *end], "out.jsonl", packed),
         Scenario("Parquet, of lines", ["--lines", *shards], "out.parquet", plain),
+        Scenario("large blocks on two threads", [], "out.u32", large, resume=LARGE),
         Scenario("text, of standard input", ["--lines"], "out.txt", {}, texts[0].encode()),
     ]
 
@@ -159,7 +163,8 @@ def kill_at_random(scenario: Scenario, rng: random.Random, good: dict[str, bytes
         while True:
             every = rng.choice(["0", "0", "0.01"])
             before = _stamp(checkpoint)
-            with spawned(scenario, folder, *RESUME, "--checkpoint-every", every) as process:
+            more = [*scenario.resume, "--checkpoint-every", every]
+            with spawned(scenario, folder, *more) as process:
                 code = _wait_or_kill(process, checkpoint, before, rng)
             if code == 0:
                 break
@@ -225,7 +230,7 @@ def die_at_step(scenario: Scenario, folder: Path, step: int | None, resume: bool
         for fd in (0, 1):
             os.dup2(null, fd)
         _count_changes(step)
-        more = [*RESUME, "--checkpoint-every", "0"] if resume else []
+        more = [*scenario.resume, "--checkpoint-every", "0"] if resume else []
         code = streamtok_main(scenario.command(folder, *more))
     finally:
         os._exit(code)

@@ -204,6 +204,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "journald through a pipe": check_pipe,
     "syslog through a socket": check_syslog,
     "Going on after a crash": check_resume,
+    "More cores": check_numpy,
     "For scripts: counts and a summary in JSON": check_scripts,
     "In Python: files, iterables, asyncio": lambda folder: None,  # they assert for themselves
 }

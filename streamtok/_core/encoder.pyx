@@ -8,7 +8,7 @@ cimport cython
 
 import numpy as np
 
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free
 
 from streamtok._core.cells cimport (
     BATCH,
@@ -25,8 +25,8 @@ from streamtok._core.frontier cimport WINDOW
 from streamtok._core.output cimport SPARE_LIMIT, Spares, foresee, ids_to_array, ids_to_list
 from streamtok._core.scanner cimport Marks, Scan, ScanTables, Scanner, marks_begin, scan, scan_begin
 from streamtok._core.special cimport ALLOWED, DISALLOWED, PARTIAL, Found, SpecialMatcher
-from streamtok._core.text cimport Room, Text, room_trim, text_close, text_open
-from streamtok._core.types cimport i64, st_free_block, u8, u32
+from streamtok._core.text cimport Text, room_trim, text_close, text_open
+from streamtok._core.types cimport i64, u8, u32
 from streamtok._core.vocab cimport TokenTable, Tokens
 
 cdef enum:
@@ -185,52 +185,6 @@ cdef class Encoder:
             finally:
                 text_close(&text)
         finally:
-            self.give(workspace)
-
-    def encode_many(self, list texts, SpecialMatcher matcher not None, str errors):
-        """list[list[int]]: the ids of each of many texts, without the GIL but for its lists.
-
-        Raises what `encode` raises; (number, start, text) where a disallowed special stands.
-        """
-        cdef size_t n = len(texts), done = 0, total
-        cdef Text* opened = <Text*>calloc(n + 1, sizeof(Text))
-        cdef Room* rooms = <Room*>calloc(n + 1, sizeof(Room))
-        cdef size_t* ends = <size_t*>malloc((n + 1) * sizeof(size_t))
-        cdef Workspace workspace
-        cdef Found refused
-        cdef size_t i, start = 0
-        cdef list result
-        workspace = self.take()
-        try:
-            if opened == NULL or rooms == NULL or ends == NULL:
-                raise MemoryError(f"no memory for {n} texts")
-            for i in range(n):
-                text_open(&opened[i], &rooms[i], texts[i], errors)
-            refused.kind = PARTIAL
-            with nogil:
-                while done < n:
-                    encode_whole(self, &workspace.c, matcher, opened[done].data, opened[done].size,
-                                 False, &total, &refused)
-                    if refused.kind == DISALLOWED:
-                        break
-                    ends[done] = workspace.c.count
-                    done += 1
-            if refused.kind == DISALLOWED:
-                return (done, refused.start,
-                        opened[done].data[refused.start:refused.end].decode("utf-8"))
-            result = []
-            for i in range(n):
-                result.append(ids_to_list(self.table, workspace.c.out + start, ends[i] - start))
-                start = ends[i]
-            return result
-        finally:
-            if opened != NULL and rooms != NULL:
-                for i in range(n):
-                    text_close(&opened[i])
-                    st_free_block(rooms[i].bytes)
-            free(opened)
-            free(rooms)
-            free(ends)
             self.give(workspace)
 
     def encode_split(self, const u8[::1] data, const i64[::1] ends, str into):

@@ -2,6 +2,8 @@
 
 cimport cython
 
+from cpython.ref cimport PyObject
+
 from streamtok._core.cells cimport Work
 from streamtok._core.types cimport u32
 from streamtok._core.vocab cimport TokenTable
@@ -29,5 +31,7 @@ cdef enum:
     SPARE_LIMIT = 1 << 22   # ids of the largest block that is kept
 
 cdef int foresee(Spares spares, Work* w, size_t count) except -1
+cdef int fill_items(PyObject** items, list ready, const u32* ids, size_t count) except -1 nogil
+cdef PyObject** list_items(list values) noexcept
 cdef object ids_to_list(TokenTable table, const u32* ids, size_t count)
 cdef object ids_to_array(Spares spares, Work* w)

@@ -10,14 +10,17 @@ from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
-from streamtok._core.types cimport ST_PREFETCH, st_enter, st_leave, st_new_growable
+from streamtok._core.ints cimport ints_stand
+from streamtok._core.types cimport st_enter, st_leave, st_new_growable
 
 cdef enum:
-    AHEAD = 24              # ids whose int objects are fetched before they are needed
     GIVEN_FROM = 1 << 13    # ids from which an array takes over the memory where they are
 
 cdef extern from "Python.h":
+    ctypedef struct PyVarObject:
+        Py_ssize_t ob_size
     ctypedef struct PyListObject:
+        PyVarObject ob_base
         PyObject** ob_item
 
 
@@ -40,24 +43,43 @@ cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
     cdef list ready = table.ints()
     cdef object result = PyList_New(count)
     cdef object value
-    cdef PyObject** known
     cdef size_t i
-    cdef u32 limit = table.max_id
-    if ready is None:
-        for i in range(count):
-            value = PyLong_FromUnsignedLong(ids[i])
-            Py_INCREF(value)
-            PyList_SET_ITEM(result, i, value)
+    if ready is not None and ints_stand():
+        fill_items((<PyListObject*>result).ob_item, ready, ids, count)
         return result
-    # Counting references up touches the objects, which are all over a few megabytes.
-    known = (<PyListObject*>ready).ob_item
+    if ready is None:
+        ready = []
     for i in range(count):
-        if i + AHEAD < count and ids[i + AHEAD] <= limit:
-            ST_PREFETCH(known[ids[i + AHEAD]])
-        value = <object>known[ids[i]] if ids[i] <= limit else PyLong_FromUnsignedLong(ids[i])
+        value = ready[ids[i]] if ids[i] < <size_t>len(ready) else ids[i]
         Py_INCREF(value)
         PyList_SET_ITEM(result, i, value)
     return result
+
+
+cdef int fill_items(PyObject** items, list ready, const u32* ids, size_t count) except -1 nogil:
+    """Put the int objects of ids[:count] into the empty items of a list. Only if `ints_stand()`.
+
+    ready: what `TokenTable.ints` gave. Needs no GIL, if nobody else knows the list yet.
+    """
+    cdef PyObject** known = (<PyListObject*>ready).ob_item
+    cdef size_t i, limit = (<PyListObject*>ready).ob_base.ob_size
+    for i in range(count):
+        if ids[i] < limit:
+            items[i] = known[ids[i]]
+        else:
+            with gil:
+                items[i] = new_int(ids[i])
+    return 0
+
+
+cdef PyObject** list_items(list values) noexcept:
+    return (<PyListObject*>values).ob_item
+
+
+cdef PyObject* new_int(u32 value) except NULL:
+    cdef object made = PyLong_FromUnsignedLong(value)
+    Py_INCREF(made)
+    return <PyObject*>made
 
 
 cdef object ids_to_array(Spares spares, Work* w):

@@ -35,4 +35,6 @@ cdef class SpecialMatcher:
     cdef int single                     # the one byte that all begin with, or -1
     cdef bint both                      # whether there are allowed and disallowed ones
     cdef readonly bint is_empty
+    cdef size_t longest                 # bytes of the longest string
     cdef Found find(self, const u8* p, size_t start, size_t end, bint final) noexcept nogil
+    cdef bint crosses(self, const u8* p, size_t place, size_t end) noexcept nogil

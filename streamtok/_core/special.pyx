@@ -41,6 +41,8 @@ cdef class SpecialMatcher:
             plant(root, text)["which"] = i
         for text in disallowed:
             plant(root, text)["disallowed"] = True
+        self.longest = max([len(text.encode("utf-8")) for text in (*self.specials, *disallowed)],
+                           default=0)
         flat: list = []
         for i in range(256):
             self.roots[i] = flatten(root[i], i, -1, flat) if i in root else -1
@@ -59,6 +61,11 @@ cdef class SpecialMatcher:
         free(self.nodes)
         free(self.ids)
         free(self.is_allowed)
+
+    @property
+    def reach(self):
+        """Bytes of the longest string that may match."""
+        return self.longest
 
     def split(self, bytes data):
         """list of (start, end, token): segments in order, with token -1, and special tokens.
@@ -104,6 +111,25 @@ cdef class SpecialMatcher:
                 break
             i += 1
         return found
+
+    cdef bint crosses(self, const u8* p, size_t place, size_t end) noexcept nogil:
+        """Whether any of the strings begins before `place` and ends after it, in p[:end]."""
+        cdef size_t first = place - self.longest + 1 if place >= self.longest else 0
+        cdef size_t i, at
+        cdef i32 node
+        for i in range(first, place):
+            node = self.roots[p[i]]
+            at = i + 1
+            while node >= 0:
+                if at > place and (self.nodes[node].is_disallowed or self.nodes[node].which >= 0):
+                    return True
+                if at == end:
+                    break
+                node = self.nodes[node].child
+                while node >= 0 and self.nodes[node].byte != p[at]:
+                    node = self.nodes[node].sibling
+                at += 1
+        return False
 
 
 cdef Found match_at(SpecialMatcher m, const u8* p, size_t start, size_t end,

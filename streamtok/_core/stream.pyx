@@ -94,6 +94,15 @@ cdef class Tail:
         finally:
             st_leave(&self.busy)
 
+    def begin_at(self, u64 offset):
+        """Forget everything but the settings; what comes next is at byte `offset` of the stream."""
+        enter(self)
+        try:
+            self.clear()
+            self.mark.offset = self.mark.bytes_in = offset
+        finally:
+            st_leave(&self.busy)
+
     def copy(self):
         """An independent Tail in the same state."""
         cdef Tail twin = Tail(self.encoder, self.matcher, self.errors)

@@ -26,8 +26,12 @@ import threading
 
 import numpy as np
 
+from streamtok._core.ints cimport known_ints
 from streamtok._core.merge cimport Merger, merge, merger_free
 from streamtok._core.types cimport NONE, st_free_block, st_new_block, u8, u32, u64
+
+cdef enum:
+    SPECIAL_IDS = 1 << 10       # special tokens have the ids that follow, as a rule
 
 cdef const Tokens* sorting = NULL       # qsort has no context argument; guarded by sort_lock
 sort_lock = threading.Lock()
@@ -201,12 +205,12 @@ cdef class TokenTable:
         return &self.c
 
     cdef object ints(self):
-        """int objects 0 .. max_id, made once, so that a list of ids needs no new objects.
+        """int objects 0 .. max_id or more, so that a list of ids needs no new objects.
 
         None where ids are so sparse that the list would waste memory.
         """
         if self._ints is None and self.max_id <= MAX_TOKENS:
-            self._ints = list(range(self.max_id + 1))
+            self._ints = known_ints(self.max_id + 1 + SPECIAL_IDS)
         return self._ints
 
     def prepare_prefixes(self):

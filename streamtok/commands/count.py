@@ -6,8 +6,8 @@ import argparse
 import json
 from typing import Any
 
+from ..documents import DocumentEncoder
 from ..errors import StreamtokError
-from ..pipeline import DocumentEncoder
 from . import inputs, options
 from .report import Refused, complain, describe, shown
 

@@ -8,9 +8,11 @@ import sys
 from typing import Any
 
 from .. import sinks
+from ..batch import usable_cores
 from ..checkpoint import Checkpoint
+from ..documents import DocumentEncoder
 from ..encoding import Encoding
-from ..pipeline import DocumentEncoder, Run, Totals
+from ..pipeline import Run, Totals
 from ..sources import Feed, Input, Listener
 from . import inputs, options
 from .report import Progress, Refused, is_terminal
@@ -53,7 +55,15 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--shard-exactly", action="store_true", help="all but the last have N ids: texts are cut"
     )
-    options.add_chunk_size(parser)
+    options.add_chunk_size(parser, 1 << 19)
+    parser.add_argument(
+        "--threads",
+        type=options.positive_of,
+        default=None,
+        metavar="N",
+        help="that encode; the output is the same (default: 2, if there are so many cores, but 1 "
+        "for Parquet and Arrow, to save memory)",
+    )
     parser.add_argument(
         "--resume",
         action="store_true",
@@ -80,9 +90,13 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     encoding = options.load_encoding(args)
     stream = options.open_stream(args, encoding)
-    encoder = inputs.open_encoder(args, encoding, stream)
     about = sinks.About(encoding.name, encoding.digest, encoding.max_token_value)
     chosen = _check_output(args, about)
+    if args.threads is None:
+        # Each has 12 to 20 MB of its own, and pyarrow a lot.
+        is_arrow = args.parquet is not None or chosen in ("parquet", "arrow")
+        args.threads = 1 if is_arrow else min(2, usable_cores())
+    encoder = inputs.open_encoder(args, encoding, stream)
     is_socket = args.listen is not None or args.connect is not None
     listener: Listener | None = None
     opened: list[Input] = []
@@ -92,6 +106,7 @@ def run(args: argparse.Namespace) -> int:
         opened = [inputs.open_followed(args)] if args.follow else inputs.open_inputs(args)
         feed_inputs = iter(opened)
     with contextlib.ExitStack() as stack:
+        stack.callback(encoder.release)
         if listener is not None:
             stack.callback(listener.close)
         checkpoint = state = None

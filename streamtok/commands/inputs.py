@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..chunker import StreamEncoder
+from ..documents import DocumentEncoder
 from ..encoding import Encoding
 from ..errors import PendingLimitExceeded, StreamtokError
-from ..pipeline import DocumentEncoder
 from ..sources import (
     Address,
     Delimited,
@@ -188,6 +188,7 @@ def open_encoder(
         prepend=special_id(getattr(args, "prepend", None), encoding),
         append=special_id(getattr(args, "append", None), encoding),
         skip_empty=args.skip_empty,
+        num_threads=getattr(args, "threads", 1),
     )
 
 

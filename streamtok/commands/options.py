@@ -104,13 +104,13 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_chunk_size(parser: argparse.ArgumentParser) -> None:
+def add_chunk_size(parser: argparse.ArgumentParser, default: int = CHUNK_SIZE) -> None:
     parser.add_argument(
         "--chunk-size",
         type=chunk_size_of,
-        default=CHUNK_SIZE,
+        default=default,
         metavar="SIZE",
-        help="default: 64KiB",
+        help=f"what is read at a time (default: {default >> 10}KiB)",
     )
 
 

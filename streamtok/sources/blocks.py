@@ -44,6 +44,14 @@ def read_once(fd: int, name: str, size: int, waiting: Waiting) -> bytes:
                 raise OSError(error.errno, error.strerror, name) from error
 
 
+def is_ready(fd: int) -> bool:
+    """bool: whether `read_once` would not wait; False, too, where nobody knows."""
+    try:
+        return bool(select.select([fd], [], [], 0)[0])
+    except (OSError, ValueError):  # not a socket, on Windows
+        return False
+
+
 def check_file(path: str) -> int | None:
     """int | None: bytes of a regular file, None for what has no size.
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from ..errors import CheckpointError
-from .blocks import BLOCK_SIZE, STDIN, Waiting, check_file, read_descriptor
+from .blocks import BLOCK_SIZE, STDIN, Waiting, check_file, is_ready, read_descriptor
 from .compression import detect, unpack
 from .documents import Part, Splitter
 from .follow import Follower
@@ -28,7 +28,8 @@ MakeSplitter = Callable[[str, int, int, int, bool], Splitter]
 
 class Input(Protocol):
     """One input. name: for errors; size: bytes on the disk, if known; read: of those, so far;
-    is_done: the last group was given out; skipped: broken records so far.
+    is_done: the last group was given out; skipped: broken records so far; may_wait: whether its
+    next group may be a while in coming.
     """
 
     name: str
@@ -38,6 +39,8 @@ class Input(Protocol):
 
     @property
     def skipped(self) -> int: ...
+    @property
+    def may_wait(self) -> bool: ...
 
     def fingerprint(self) -> dict[str, Any]:
         """dict: what must not change between a checkpoint and going on, for JSON."""
@@ -65,6 +68,10 @@ class ByteInput:
 
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
         raise NotImplementedError
+
+    @property
+    def may_wait(self) -> bool:
+        return True
 
     def fingerprint(self) -> dict[str, Any]:
         return {"name": self.name}
@@ -123,6 +130,11 @@ class FileInput(ByteInput):
         self._is_packed = is_packed
         self._block_size = block_size
         self._waiting = waiting
+        self._fd: int | None = None
+
+    @property
+    def may_wait(self) -> bool:
+        return self.size is None and (self._fd is None or not is_ready(self._fd))
 
     def fingerprint(self) -> dict[str, Any]:
         if self.size is None:  # of these, the CRC is compared
@@ -140,9 +152,11 @@ class FileInput(ByteInput):
         try:
             yield from self._from(fd, position)
         finally:
+            self._fd = None
             os.close(fd)
 
     def _from(self, fd: int, position: dict[str, Any] | None) -> Iterator[bytes]:
+        self._fd = fd
         at = position["at"] if position else 0
         if position and self.size is not None and not self._is_compressed(fd):
             os.lseek(fd, at, os.SEEK_SET)
@@ -259,6 +273,10 @@ class ParquetInput:
     def skipped(self) -> int:
         return self._texts.skipped
 
+    @property
+    def may_wait(self) -> bool:
+        return False
+
     def fingerprint(self) -> dict[str, Any]:
         status = os.stat(self._path)
         return {"name": self.name, "size": status.st_size, "mtime_ns": status.st_mtime_ns}
@@ -294,10 +312,20 @@ class Feed:
         self._at = at
         self._input: Input | None = None
         self._read = self._skipped = 0
+        self._is_before_wait = False
+
+    @property
+    def may_wait(self) -> bool:
+        """bool: whether the next group may be a while in coming."""
+        return self._is_before_wait or (self._input is not None and self._input.may_wait)
 
     def groups(self, is_open: bool = False) -> Iterator[list[Part]]:
         """Iterator of lists of (text, ends); is_open: the position is inside a document."""
         for one in self._inputs:
+            if one.may_wait:  # before it is opened
+                self._is_before_wait = True
+                yield []
+                self._is_before_wait = False
             at, self._at = self._at, None
             self._input = one
             groups = one.groups(at, is_open)

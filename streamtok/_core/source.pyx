@@ -1,0 +1,105 @@
+"""Text as it lies in Python's objects, to be read without the GIL, in parts if need be.
+
+What `text.pyx` does under the GIL is put off here until a thread has time for it: making UTF-8 of a
+str, and checking that bytes are UTF-8. Nothing is raised: who meets a text that cannot be taken as
+it is leaves it to `Encoder.encode`, which repairs it or says what is wrong.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_Check
+from libc.stdint cimport uint16_t, uint32_t
+
+from streamtok._core.types cimport i32, st_free_block, st_new_block
+from streamtok._core.utf8 cimport valid_bytes
+
+cdef extern from "Python.h":
+    int PyUnicode_KIND(object text)
+    void* PyUnicode_DATA(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
+
+cdef extern from "transcode.h" nogil:
+    const char* st_ready_utf8(object text, Py_ssize_t* size)
+    size_t st_transcode_1(const u8* p, size_t n, u8* out)
+    size_t st_transcode_2(const uint16_t* p, size_t n, u8* out)
+    size_t st_transcode_4(const uint32_t* p, size_t n, u8* out)
+
+
+cdef bint source_open(Source* s, object text, str errors):
+    """Borrow `text` until `source_close`; the caller keeps a reference to it. False: it cannot be."""
+    cdef Py_ssize_t size
+    s.has_view = False
+    s.unit = 0
+    s.is_checked = True
+    if PyUnicode_Check(text):
+        s.data = <const u8*>st_ready_utf8(text, &size)
+        if s.data != NULL:
+            s.size = size
+            return True
+        s.data = <const u8*>PyUnicode_DATA(text)
+        s.size = PyUnicode_GET_LENGTH(text)
+        s.unit = PyUnicode_KIND(text)
+        return True
+    s.is_checked = errors == "surrogateescape"
+    if PyBytes_CheckExact(text):
+        s.data = <const u8*>PyBytes_AS_STRING(text)
+        s.size = PyBytes_GET_SIZE(text)
+        return True
+    if not PyObject_CheckBuffer(text):
+        return False
+    try:
+        PyObject_GetBuffer(text, &s.view, PyBUF_SIMPLE)
+    except Exception:       # it is raised again by who takes the text after us
+        return False
+    s.has_view = True
+    s.data = <const u8*>s.view.buf
+    s.size = s.view.len
+    return True
+
+
+cdef void source_close(Source* s) noexcept:
+    if s.has_view:
+        PyBuffer_Release(&s.view)
+        s.has_view = False
+
+
+cdef size_t transcode_units(const Source* s, size_t start, size_t stop, u8* out) noexcept nogil:
+    """The UTF-8 of code units start:stop in `out`, which has room for 4 bytes each and 16 more.
+
+    The bytes written, or (size_t)-1 at a lone surrogate.
+    """
+    if s.unit == 1:
+        return st_transcode_1(s.data + start, stop - start, out)
+    if s.unit == 2:
+        return st_transcode_2(<const uint16_t*>s.data + start, stop - start, out)
+    return st_transcode_4(<const uint32_t*>s.data + start, stop - start, out)
+
+
+cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t stop,
+                           size_t* size) noexcept nogil:
+    """The UTF-8 of start:stop, borrowed, or made in `room`; `size` are its bytes.
+
+    NULL: it is no well-formed UTF-8, has a lone surrogate, or there is no memory.
+    """
+    cdef i32 why = 0
+    cdef int length = 0
+    cdef size_t wanted
+    size[0] = stop - start
+    if s.unit == 0:
+        if not s.is_checked:
+            valid_bytes(s.data + start, stop - start, &why, &length)
+        if why:
+            return NULL
+        return s.data + start
+    wanted = (stop - start) * (2 if s.unit == 1 else 3 if s.unit == 2 else 4) + 16
+    if wanted > room.size:
+        st_free_block(room.bytes)
+        room.size = 0
+        room.bytes = <u8*>st_new_block(wanted, 64)
+        if room.bytes == NULL:
+            return NULL
+        room.size = wanted
+    size[0] = transcode_units(s, start, stop, room.bytes)
+    if size[0] == <size_t>-1:
+        return NULL
+    return room.bytes

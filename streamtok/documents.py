@@ -1,0 +1,271 @@
+"""Documents in parts to ids, each document a stream of its own, on one thread or several.
+
+What may be encoded by itself becomes a task: documents that are there as a whole, and of a long one
+what is between two clean cuts (`_core/cuts.pyx`). Before the first cut and after the last the
+document's stream goes on in between, so that its state after a group of parts is what a stream
+that had seen everything would go on from. Where a task meets anything that needs repair or is an
+error, it gives up, and a stream takes the text and says what it has to say.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ._core.batch import encode_documents
+from .chunker import StreamEncoder
+from .spread import Spread
+
+if TYPE_CHECKING:
+    from .encoding import IdArray
+    from .sources import Part
+
+TASK = 1 << 18  # characters or bytes of a task, about
+TASK_DOCUMENTS = 1 << 12
+STEP = 32  # documents that are looked at together
+SPREAD_FROM = 1 << 17  # bytes of a part that are worth cutting
+
+
+class Encoded(NamedTuple):
+    """ids: numpy.uint32 [n]; ends: the places in them at which documents end; bytes: of text."""
+
+    ids: IdArray
+    ends: Sequence[int]
+    bytes: int
+
+
+class DocumentEncoder:
+    """Documents in parts to ids.
+
+    prepend, append: ids that each document begins and ends with. skip_empty: documents without
+    text give nothing, not even these. num_threads: that encode, the caller's among them.
+    """
+
+    def __init__(
+        self,
+        stream: StreamEncoder,
+        *,
+        prepend: int | None = None,
+        append: int | None = None,
+        skip_empty: bool = False,
+        num_threads: int = 1,
+    ):
+        self._stream = stream
+        self._before = np.array([] if prepend is None else [prepend], np.uint32)
+        self._after = np.array([] if append is None else [append], np.uint32)
+        self._has_frame = prepend is not None or append is not None
+        self._skip_empty = skip_empty
+        self._spread: Spread[Encoded | _Odd] = Spread(num_threads)
+        encoding = stream.encoding
+        self._encoder = encoding._encoder
+        self._cuts = encoding._cuts
+        self._matcher = stream._matcher
+        self._name = ""
+        self._whole: list[str | bytes] = []
+        self._whole_size = 0
+        self.is_open = False  # inside a document, of which some text has been added
+        self.documents = 0  # that have been taken
+        self.bytes = 0
+        self.failed_name: str | None = None
+
+    def release(self) -> None:
+        """Free what encoding has remembered, and end all threads; it can go on, more slowly."""
+        self._spread.close()
+        self._encoder.release()
+
+    def encode(self, parts: Sequence[Part]) -> tuple[IdArray, Sequence[int]]:
+        """(numpy.uint32 [n], ends): ids, and the places in them at which documents end.
+
+        Raises what StreamEncoder.encode raises; offsets are those in the document.
+        """
+        self.add(parts)
+        found: list[IdArray] = []
+        ends: list[int] = []
+        size = 0
+        while self.n_tasks:
+            one = self.take()
+            found.append(one.ids)
+            ends += [size + end for end in one.ends]
+            size += len(one.ids)
+        if len(found) == 1:
+            return found[0], ends
+        return np.concatenate(found) if found else np.empty(0, np.uint32), ends
+
+    @property
+    def n_tasks(self) -> int:
+        """int: how many results can be taken."""
+        return len(self._spread)
+
+    @property
+    def is_ahead(self) -> bool:
+        """bool: whether there is work for all threads, so that results should be taken."""
+        return len(self._spread) > 2 * self._spread.num_threads
+
+    def add(self, parts: Sequence[Part], name: str = "") -> None:
+        """Begin to encode the parts; their ids come from `take`. name: for `failed_name`.
+
+        Raises what StreamEncoder.encode raises. What was added before can still be taken.
+        """
+        self._name = name
+        for at in range(0, len(parts), STEP):
+            step = parts[at : at + STEP]
+            if self.is_open or self._cuts is None or not all([is_end for _, is_end in step]):
+                self._add_mixed(step)
+                continue
+            texts = [text for text, _ in step if text or not self._skip_empty]
+            self._whole += texts
+            self._whole_size += sum(map(len, texts))
+            if self._whole_size >= TASK or len(self._whole) >= TASK_DOCUMENTS:
+                self._add_whole()
+        self._add_whole()
+
+    def _add_mixed(self, parts: Sequence[Part]) -> None:
+        for text, is_end in parts:
+            if not is_end or self.is_open or self._cuts is None:
+                self._add_whole()
+                self._add_part(text, is_end)
+            elif text or not self._skip_empty:
+                self._whole.append(text)
+                self._whole_size += len(text)
+
+    def take(self) -> Encoded:
+        """Encoded: the next ids. `documents` and `bytes` count what has been taken.
+
+        Raises what StreamEncoder.encode raises; then `failed_name` says where.
+        """
+        name = self._spread.name
+        try:
+            found = self._spread.take()
+            if isinstance(found, _Odd):
+                found = found.encode(self)
+        except Exception:
+            self.failed_name = name
+            raise
+        self.documents += len(found.ends)
+        self.bytes += found.bytes
+        return found
+
+    def _add_whole(self) -> None:
+        """Documents that are there as a whole."""
+        texts, self._whole, self._whole_size = self._whole, [], 0
+        if not texts:
+            return
+        framed = [int(ids[0]) if len(ids) else -1 for ids in (self._before, self._after)]
+
+        def work() -> Encoded | _Odd:
+            errors = self._stream.errors
+            found = encode_documents(self._encoder, self._matcher, texts, errors, *framed)
+            return _OddDocuments(texts) if found is None else Encoded(*found)
+
+        self._spread.add(work, self._name)
+
+    def _add_part(self, text: str | bytes, is_end: bool) -> None:
+        """A part of a document that is open, or that it opens."""
+        if not self.is_open and not text and (self._skip_empty or not is_end):
+            return
+        if not self.is_open and self._has_frame:
+            self._add_ids(self._before)
+        if isinstance(text, bytes) and len(text) >= SPREAD_FROM:
+            text = self._add_middle(text, is_end)
+        ids = self._stream.encode_to_numpy(text, is_end)
+        if is_end and len(self._after):
+            ids = np.concatenate([ids, self._after])
+        self.is_open = not is_end
+        self._spread.add_done(
+            Encoded(ids, [len(ids)] if is_end else [], _utf8_length(text)), self._name
+        )
+
+    def _add_middle(self, text: bytes, is_end: bool) -> bytes:
+        """bytes: what is left of `text` for the stream, behind the last cut."""
+        cuts, matcher, size = self._cuts, self._matcher, len(text)
+        if cuts is None:
+            return text
+        # A special token may reach into the text, or beyond it.
+        first = cuts.find(text, matcher, matcher.reach, size)
+        stop = size if is_end else max(0, size - matcher.reach)
+        last = cuts.find(text, matcher, first + 1, stop, True) if 0 <= first < stop else -1
+        if last < 0:
+            return text
+        begin = self._stream.bytes_in
+        ids = self._stream.encode_to_numpy(text[:first], True)
+        self._spread.add_done(Encoded(ids, [], first), self._name)
+        view = memoryview(text)
+        at = first
+        while at < last:
+            end = cuts.find(text, matcher, at + TASK, last) if last - at > TASK + TASK // 2 else -1
+            end = last if end < 0 else end
+            self._add_stretch(view[at:end], begin + at)
+            at = end
+        self._stream._begin_at(begin + last)
+        return text[last:]
+
+    def _add_stretch(self, view: memoryview, offset: int) -> None:
+        def work() -> Encoded | _Odd:
+            try:
+                ids = self._encoder.encode(view, self._matcher, self._stream.errors, "array")
+            except UnicodeError:
+                ids = None
+            if isinstance(ids, np.ndarray):
+                return Encoded(ids, [], len(view))
+            return _OddStretch(bytes(view), offset)
+
+        self._spread.add(work, self._name)
+
+    def _add_ids(self, ids: IdArray) -> None:
+        self._spread.add_done(Encoded(ids, [], 0), self._name)
+
+    def getstate(self) -> dict[str, Any]:
+        """dict: all that is needed to go on, for JSON, when everything has been taken."""
+        return {"open": self.is_open, "stream": base64.b64encode(self._stream.getstate()).decode()}
+
+    def setstate(self, state: dict[str, Any]) -> None:
+        """Go on where `getstate` was called. Raises StateError."""
+        self._stream.setstate(base64.b64decode(state["stream"]))
+        self.is_open = state["open"]
+
+
+class _Odd:
+    """Text that a stream must see to, in its turn."""
+
+    def encode(self, owner: DocumentEncoder) -> Encoded:
+        raise NotImplementedError
+
+
+class _OddDocuments(_Odd):
+    def __init__(self, texts: Sequence[str | bytes]):
+        self.texts = texts
+
+    def encode(self, owner: DocumentEncoder) -> Encoded:
+        stream = owner._stream._twin()
+        found: list[IdArray] = []
+        ends: list[int] = []
+        size = total = 0
+        before = owner.documents
+        for text in self.texts:
+            found += [owner._before, stream.encode_to_numpy(text, True), owner._after]
+            size += sum(len(ids) for ids in found[-3:])
+            ends.append(size)
+            total += _utf8_length(text)
+            owner.documents += 1  # so that an error can say which
+        owner.documents = before
+        return Encoded(np.concatenate(found), ends, total)
+
+
+class _OddStretch(_Odd):
+    def __init__(self, text: bytes, offset: int):
+        self.text = text
+        self.offset = offset
+
+    def encode(self, owner: DocumentEncoder) -> Encoded:
+        stream = owner._stream._twin()
+        stream._begin_at(self.offset)
+        return Encoded(stream.encode_to_numpy(self.text, True), [], len(self.text))
+
+
+def _utf8_length(text: str | bytes) -> int:
+    if isinstance(text, bytes) or text.isascii():
+        return len(text)
+    return len(text.encode("utf-8", "surrogatepass"))
