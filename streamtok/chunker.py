@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, cast
 from ._core.stream import Tail
 from ._core.text import check_policy
 from .errors import StateError, UnsupportedPatternError
-from .rules import SpaceTail, allowed_specials
+from .rules import allowed_specials
 
 if TYPE_CHECKING:
     from .encoding import AllowedSpecial, DisallowedSpecial, Encoding, IdArray, Text
+    from .space_tail import SpaceTail
 
 DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"

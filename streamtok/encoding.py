@@ -31,8 +31,6 @@ from ._core.special import SpecialMatcher
 from ._core.text import check_policy
 from ._core.vocab import TokenTable
 from .batch import encode_batch, map_in_threads
-from .chunker import StreamDecoder, StreamEncoder
-from .chunks import SupportsRead, aread_chunks, read_chunks
 from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
 from .rules import NO_RULES, TextRules
@@ -41,6 +39,9 @@ from .vocabulary import NO_ID, Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from .chunker import StreamDecoder, StreamEncoder
+    from .chunks import SupportsRead
 
     IdArray: TypeAlias = npt.NDArray[np.uint32]
 
@@ -95,9 +96,10 @@ class Encoding:
             mergeable_ranks.tokens,
             mergeable_ranks.offsets,
             mergeable_ranks.ids,
-            mergeable_ranks.known_lefts,
+            mergeable_ranks.lefts,
             mergeable_ranks.byte_ids,
             mergeable_ranks.ties,
+            mergeable_ranks.known_parts,
         )
         self._others = dict(mergeable_ranks.others)  # ids that only decode
         self._others |= {token: text.encode() for text, token in self._added_tokens.items()}
@@ -299,6 +301,8 @@ class Encoding:
 
         Raises UnsupportedPatternError where the split pattern cannot be streamed.
         """
+        from .chunker import StreamEncoder
+
         return StreamEncoder(
             self,
             allowed_special=allowed_special,
@@ -311,6 +315,8 @@ class Encoding:
         self, *, errors: str = "replace", skip_special_tokens: bool = False
     ) -> StreamDecoder:
         """StreamDecoder: takes ids as they come, gives the text that `decode` gives for all."""
+        from .chunker import StreamDecoder
+
         return StreamDecoder(self, errors=errors, skip_special_tokens=skip_special_tokens)
 
     def iterencode(
@@ -321,6 +327,8 @@ class Encoding:
         chunks: an iterable of text, or a file object, which is read in chunks of 64 KiB. settings:
         as for `stream_encoder`. Empty lists are left out.
         """
+        from .chunks import read_chunks
+
         stream = self.stream_encoder(**settings)
         for chunk in read_chunks(chunks):
             if ids := stream.encode(chunk):
@@ -334,6 +342,8 @@ class Encoding:
         """`iterencode` of chunks that come from an asynchronous iterable, an `asyncio.StreamReader`
         (or what else has a coroutine `read`), or from anything that `iterencode` takes.
         """
+        from .chunks import aread_chunks
+
         stream = self.stream_encoder(**settings)
         async for chunk in aread_chunks(chunks):
             if ids := stream.encode(chunk):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import threading
+from _thread import RLock  # importing `threading` takes longer than this whole file
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import VocabularyError
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 ENCODINGS: dict[str, Encoding] = {}  # those made so far in this process
-_lock = threading.RLock()
+_lock = RLock()
 
 
 def get_encoding(encoding_name: str) -> Encoding:

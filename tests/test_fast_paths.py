@@ -169,12 +169,54 @@ def test_merging_in_registers_is_merging(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PACKED)
-def test_packed_left_parts_are_those_that_the_core_finds(name: str) -> None:
+def test_packed_parts_are_those_that_the_core_finds(name: str) -> None:
     table = vocabulary.load_packed(name)
     assert table.lefts is None
     assert table.is_rank_table
-    found = TokenTable(table.tokens, table.offsets, table.ids).lefts()
-    np.testing.assert_array_equal(table.known_lefts, found)
+    arrays = table.tokens, table.offsets, table.ids
+    found = TokenTable(*arrays)
+    known = TokenTable(*arrays, parts=table.known_parts)
+    np.testing.assert_array_equal(known.lefts(), found.lefts())
+    assert known.longest_unreachable == found.longest_unreachable
+    assert known.longest == found.longest
+    lefts, rights = table.known_parts
+    made = lefts != vocabulary.NO_ID
+    assert made.sum() == len(table) - 256
+    tokens = table.to_list()
+    pairs = zip(lefts.tolist(), rights.tolist(), strict=True)
+    assert all(
+        token == (tokens[left] + tokens[right] if is_made else token)
+        for token, (left, right), is_made in zip(tokens, pairs, made, strict=True)
+    )
+
+
+def test_parts_that_make_no_sense_are_refused() -> None:
+    table = vocabulary.load_packed("r50k_base")
+    arrays = table.tokens, table.offsets, table.ids
+    lefts, rights = table.known_parts
+    for at, left, right in [(300, 300, 300), (400, len(table), 0), (500, 3, 2**32 - 2)]:
+        wrong = lefts.copy(), rights.copy()
+        wrong[0][at], wrong[1][at] = left, right
+        with pytest.raises(ValueError, match=f"token {at} is made of something that is no token"):
+            TokenTable(*arrays, parts=wrong)
+    with pytest.raises(ValueError, match="do not fit"):
+        TokenTable(*arrays, parts=(lefts[1:], rights))
+
+
+def test_tokens_are_put_in_the_order_of_their_bytes() -> None:
+    rng = random.Random(11)
+    tokens = {bytes([i]) for i in range(256)}
+    tokens |= {rng.randbytes(rng.randint(2, 12)) for _ in range(500)}
+    tokens |= {bytes(rng.choices(b"\0a\xff", k=rng.randint(1, 30))) for _ in range(2000)}
+    tokens |= {b"the same start " + bytes(rng.choices(b"\0b", k=n)) for n in range(60)}
+    tokens |= {bytes(n) for n in range(1, 40)}
+    shuffled = sorted(tokens)
+    rng.shuffle(shuffled)
+    ranks = {token: rank for rank, token in enumerate(shuffled)}
+    table = vocabulary.Vocabulary.from_ranks(ranks)
+    made = TokenTable(table.tokens, table.offsets, table.ids)
+    assert made.sorted() == [ranks[token] for token in sorted(tokens)]
+    assert made.sorted() == made.sorted()
 
 
 @pytest.mark.parametrize("name", PACKED)

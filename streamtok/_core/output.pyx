@@ -37,7 +37,7 @@ cdef int foresee(Spares spares, Work* w, size_t count) except -1:
 
 
 cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
-    cdef list ready = table.ints()
+    cdef list ready = table.ints(count)
     cdef object result = PyList_New(count)
     cdef object value
     cdef PyObject** known
