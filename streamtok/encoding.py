@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
 
+from ._core.calls import ALL, NO_SPECIAL, QuickCalls
 from ._core.decoder import Decoder
 from ._core.encoder import Encoder
 from ._core.scanner import Scanner
@@ -49,11 +50,8 @@ Text: TypeAlias = "str | bytes | bytearray | memoryview"
 AllowedSpecial: TypeAlias = "Literal['all'] | AbstractSet[str]"
 DisallowedSpecial: TypeAlias = "Literal['all'] | Collection[str]"
 
-_ALL: Literal["all"] = "all"
-_NO_SPECIAL: frozenset[str] = frozenset()
 
-
-class Encoding:
+class Encoding(QuickCalls):
     """A vocabulary, a split pattern and special tokens.
 
     Immutable and safe to use from any number of threads.
@@ -131,8 +129,10 @@ class Encoding:
             _check_fallback(self._pat_str)  # a pattern that does not compile at all raises here
         self._encoder = Encoder(self._table, Scanner(self._pattern) if self._pattern else None)
         self._matchers: dict[tuple[frozenset[str], frozenset[str]], SpecialMatcher] = {}
-        self._ordinary = self._matcher(_NO_SPECIAL, ())
-        self._default = self._matcher(_NO_SPECIAL, _ALL)
+        self._ordinary = self._matcher(NO_SPECIAL, ())
+        self._default = self._matcher(NO_SPECIAL, ALL)
+        if self._pattern is not None and rules.normalizer is None:
+            self._set_quick(self._encoder, self._ordinary, self._default)
 
     @classmethod
     def train_from_iterator(
@@ -168,44 +168,14 @@ class Encoding:
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"
 
-    # Encoding
-
-    def encode_ordinary(self, text: Text, *, errors: str = "strict") -> list[int]:
-        """list[int]: the ids of `text`; special tokens in it are plain text.
-
-        >>> enc.encode_ordinary("hello world")
-        [31373, 995]
-        """
-        return cast("list[int]", self._run(text, self._ordinary, errors, "list"))
-
-    def encode(
-        self,
-        text: Text,
-        *,
-        allowed_special: AllowedSpecial = _NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = _ALL,
-        errors: str = "strict",
-    ) -> list[int]:
-        """list[int]: the ids of `text`.
-
-        allowed_special: special tokens (or "all") whose text becomes their id. disallowed_special:
-        texts (or "all": every special token not allowed) that raise ValueError where they occur;
-        () lets them pass as plain text. errors: for bytes that are no UTF-8, "strict" (raises
-        UnicodeDecodeError), "replace" or "surrogateescape" (keeps them). Lone surrogates in a str
-        become U+FFFD, as in tiktoken.
-
-        >>> enc.encode("<|endoftext|>", allowed_special="all")
-        [50256]
-        """
-        matcher = self._matcher(allowed_special, disallowed_special)
-        return cast("list[int]", self._run(text, matcher, errors, "list"))
+    # Encoding. `encode` and `encode_ordinary` are in `_core/calls.pyx`.
 
     def encode_to_numpy(
         self,
         text: Text,
         *,
-        allowed_special: AllowedSpecial = _NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = _ALL,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
     ) -> IdArray:
         """numpy.uint32 [n]: as `encode`, without a list.
@@ -219,8 +189,8 @@ class Encoding:
         self,
         text: Text,
         *,
-        allowed_special: AllowedSpecial = _NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = _ALL,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
     ) -> int:
         """int: len(encode(text, …)), without making the ids: memory does not grow with the text.
@@ -242,8 +212,8 @@ class Encoding:
         text: Sequence[Text],
         *,
         num_threads: int = 8,
-        allowed_special: AllowedSpecial = _NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = _ALL,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
     ) -> list[list[int]]:
         """list[list[int]]: `encode` of each text, on several threads, spread by size."""
@@ -254,8 +224,8 @@ class Encoding:
         self,
         text: Text,
         *,
-        allowed_special: AllowedSpecial = _NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = _ALL,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = ALL,
     ) -> tuple[list[int], list[list[int]]]:
         """(stable, completions): the ids before the last piece, and ways in which it may go on.
 
@@ -292,8 +262,8 @@ class Encoding:
     def stream_encoder(
         self,
         *,
-        allowed_special: AllowedSpecial = _NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = _ALL,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
         max_pending: int | None = None,
     ) -> StreamEncoder:
@@ -460,6 +430,17 @@ class Encoding:
     def _encode_bytes(self, text: bytes) -> list[int]:
         return self.encode_ordinary(text, errors="surrogateescape")
 
+    def _encode(
+        self,
+        text: Text,
+        allowed_special: AllowedSpecial,
+        disallowed_special: DisallowedSpecial,
+        errors: str,
+    ) -> list[int]:
+        """`encode` of texts, and with settings, of any kind."""
+        matcher = self._matcher(allowed_special, disallowed_special)
+        return cast("list[int]", self._run(text, matcher, errors, "list"))
+
     def _run(
         self, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool = True
     ) -> list[int] | IdArray | int:
@@ -499,9 +480,7 @@ class Encoding:
                 raise
             # tiktoken's rule: surrogate pairs become their character, lone ones U+FFFD.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            return self._run_plain(
-                text, matcher, errors, into, repair=repair, original=original
-            )
+            return self._run_plain(text, matcher, errors, into, repair=repair, original=original)
         if type(result) is tuple:
             raise_disallowed_special(original(result[0]), result[1])
         return cast("list[int] | IdArray | int", result)
@@ -528,7 +507,7 @@ class Encoding:
         return self.special_tokens_set if isinstance(allowed, str) else allowed
 
     def _matcher(self, allowed: AllowedSpecial, disallowed: DisallowedSpecial) -> SpecialMatcher:
-        if disallowed is _ALL and allowed is _NO_SPECIAL and hasattr(self, "_default"):
+        if disallowed is ALL and allowed is NO_SPECIAL and hasattr(self, "_default"):
             return self._default
         chosen = frozenset(self._resolve_allowed(allowed)) & self.special_tokens_set
         if isinstance(disallowed, str) and disallowed == "all":

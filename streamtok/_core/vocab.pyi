@@ -6,6 +6,7 @@ import numpy.typing as npt
 def spell(
     lefts: npt.NDArray[np.uint32], rights: npt.NDArray[np.uint32], spelled: bytes | memoryview
 ) -> tuple[bytes, npt.NDArray[np.uint32]]: ...
+
 @final
 class TokenTable:
     max_id: int
