@@ -36,7 +36,7 @@ def encode_batch(
     """
 
     def encode_one(text: Text) -> list[int]:
-        ids: list[int] = encoding._run(text, matcher, errors, "list")  # type: ignore[assignment]
+        ids: list[int] = encoding._run(text, matcher, errors, "list")
         return ids
 
     def encode_run(run: list[Text]) -> list[list[int]]:

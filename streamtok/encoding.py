@@ -20,7 +20,7 @@ from collections.abc import (
     Sequence,
 )
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from ._core.vocab import TokenTable
 from .batch import encode_batch, map_in_threads
 from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
-from .rules import NO_RULES, TextRules
+from .rules import NO_RULES, TextRules, run_normalized
 from .special_order import in_order_of_preference
 from .vocabulary import NO_ID, Vocabulary
 
@@ -129,9 +129,10 @@ class Encoding(QuickCalls):
             _check_fallback(self._pat_str)  # a pattern that does not compile at all raises here
         self._encoder = Encoder(self._table, Scanner(self._pattern) if self._pattern else None)
         self._matchers: dict[tuple[frozenset[str], frozenset[str]], SpecialMatcher] = {}
-        self._ordinary = self._matcher(NO_SPECIAL, ())
-        self._default = self._matcher(NO_SPECIAL, ALL)
-        if self._pattern is not None and rules.normalizer is None:
+        self._ordinary = self._matcher_for(NO_SPECIAL, ())
+        self._default = self._matcher_for(NO_SPECIAL, ALL)
+        self._is_plain = self._pattern is not None and rules.normalizer is None
+        if self._is_plain:
             self._set_quick(self._encoder, self._ordinary, self._default)
 
     @classmethod
@@ -183,7 +184,8 @@ class Encoding(QuickCalls):
         Lone surrogates in a str raise UnicodeEncodeError, as in tiktoken.
         """
         matcher = self._matcher(allowed_special, disallowed_special)
-        return cast("IdArray", self._run(text, matcher, errors, "array", repair=False))
+        ids: IdArray = self._run(text, matcher, errors, "array", repair=False)
+        return ids
 
     def count(
         self,
@@ -199,7 +201,8 @@ class Encoding(QuickCalls):
         2
         """
         matcher = self._matcher(allowed_special, disallowed_special)
-        return cast(int, self._run(text, matcher, errors, "count"))
+        n: int = self._run(text, matcher, errors, "count")
+        return n
 
     def encode_ordinary_batch(
         self, text: Sequence[Text], *, num_threads: int = 8, errors: str = "strict"
@@ -439,24 +442,27 @@ class Encoding(QuickCalls):
     ) -> list[int]:
         """`encode` of texts, and with settings, of any kind."""
         matcher = self._matcher(allowed_special, disallowed_special)
-        return cast("list[int]", self._run(text, matcher, errors, "list"))
+        ids: list[int] = self._run(text, matcher, errors, "list")
+        return ids
 
     def _run(
         self, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool = True
-    ) -> list[int] | IdArray | int:
+    ) -> Any:
+        """list[int], numpy.uint32 [n] or int, as `into` says: "list", "array" or "count"."""
         if errors != "strict":
             check_policy(errors)
+        if self._is_plain:
+            # What is nearly always so, with no more calls than it takes. Else once more, below.
+            try:
+                result = self._encoder.encode(text, matcher, errors, into)
+                if type(result) is not tuple:
+                    return result
+            except UnicodeEncodeError:
+                if not repair:
+                    raise
         if self._rules.normalizer is not None:
-            return self._run_normalized(text, matcher, errors, into, repair)
+            return run_normalized(self, text, matcher, errors, into, repair=repair)
         return self._run_plain(text, matcher, errors, into, repair=repair)
-
-    def _run_normalized(
-        self, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool
-    ) -> list[int] | IdArray | int:
-        from .rules import run_normalized
-
-        found = run_normalized(self, text, matcher, errors, into, repair=repair)
-        return cast("list[int] | IdArray | int", found)
 
     def _run_plain(
         self,
@@ -467,7 +473,7 @@ class Encoding(QuickCalls):
         *,
         repair: bool,
         original: Callable[[int], int] = int,
-    ) -> list[int] | IdArray | int:
+    ) -> Any:
         try:
             if self._pattern is None:
                 from .fallback import encode_whole
@@ -483,7 +489,7 @@ class Encoding(QuickCalls):
             return self._run_plain(text, matcher, errors, into, repair=repair, original=original)
         if type(result) is tuple:
             raise_disallowed_special(original(result[0]), result[1])
-        return cast("list[int] | IdArray | int", result)
+        return result
 
     def _without_first_space(self, data: bytes) -> bytes:
         return data.removeprefix(b" ") if self._rules.space_first else data
@@ -507,8 +513,13 @@ class Encoding(QuickCalls):
         return self.special_tokens_set if isinstance(allowed, str) else allowed
 
     def _matcher(self, allowed: AllowedSpecial, disallowed: DisallowedSpecial) -> SpecialMatcher:
-        if disallowed is ALL and allowed is NO_SPECIAL and hasattr(self, "_default"):
+        if disallowed is ALL and allowed is NO_SPECIAL:
             return self._default
+        return self._matcher_for(allowed, disallowed)
+
+    def _matcher_for(
+        self, allowed: AllowedSpecial, disallowed: DisallowedSpecial
+    ) -> SpecialMatcher:
         chosen = frozenset(self._resolve_allowed(allowed)) & self.special_tokens_set
         if isinstance(disallowed, str) and disallowed == "all":
             refused = frozenset(self.special_tokens_set - chosen)

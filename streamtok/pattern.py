@@ -261,12 +261,14 @@ def pack_tables(patterns: list[Pattern]) -> bytes:
 
     index = body = b""
     for pattern in patterns:
+        if "\n" in pattern.source:
+            raise ValueError(f"a packed pattern is one line, not {pattern.source!r}")
         windows = derive_windows(pattern)
         arrays = [getattr(pattern, name).astype(dtype) for name, dtype in _FIELDS]
         contents = b"".join(array.tobytes() for array in arrays)
         packed = zlib.compress(contents + (windows.to_bytes() if windows else b""), 9)
         numbers = len(body), len(packed), *pattern.transitions.shape, len(pattern.class_blocks)
-        index += b"%d %d %d %d %d " % numbers + pattern.source.encode("unicode_escape") + b"\n"
+        index += b"%d %d %d %d %d " % numbers + pattern.source.encode() + b"\n"
         body += packed
     return _MAGIC + index + b"\n" + body
 
@@ -316,7 +318,7 @@ def _packed_file() -> tuple[dict[str, tuple[int, ...]], bytes]:
         return {}, b""
     lines, _, body = data.removeprefix(_MAGIC).partition(b"\n\n")
     index = {}
-    for line in lines.splitlines():
+    for line in lines.split(b"\n"):
         *numbers, source = line.split(b" ", 5)
-        index[source.decode("unicode_escape")] = tuple(map(int, numbers))
+        index[source.decode()] = tuple(map(int, numbers))
     return index, body

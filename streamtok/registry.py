@@ -148,10 +148,9 @@ _HARMONY_NAMED = {
     "<|call|>": 200012,
 }
 # Every other id from 200000 on is reserved; 200018 is so beside being <|endofprompt|>.
+_HARMONY_RESERVED = sorted({*range(200000, 201088)} - {*_HARMONY_NAMED.values()})
 _HARMONY_SPECIAL = (
-    _O200K_SPECIAL
-    | _HARMONY_NAMED
-    | {f"<|reserved_{i}|>": i for i in range(200000, 201088) if i not in _HARMONY_NAMED.values()}
+    _O200K_SPECIAL | _HARMONY_NAMED | {f"<|reserved_{i}|>": i for i in _HARMONY_RESERVED}
 )
 
 _SPECS = {
