@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .chunker import StreamDecoder, StreamEncoder
 from .encoding import Encoding
 from .errors import (
     ArchiveError,
@@ -34,6 +33,7 @@ from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from . import formats as formats
+    from .chunker import StreamDecoder, StreamEncoder
     from .formats import load
     from .trainer import Trainer
 
@@ -67,7 +67,12 @@ __all__ = [
     "load",
 ]
 
-_LATER = {"Trainer": "trainer", "load": "formats"}  # not needed to encode: imported when asked for
+_LATER = {  # not needed to encode: imported when asked for
+    "StreamDecoder": "chunker",
+    "StreamEncoder": "chunker",
+    "Trainer": "trainer",
+    "load": "formats",
+}
 
 
 def __getattr__(name: str) -> Any:

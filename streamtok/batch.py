@@ -74,7 +74,7 @@ def encode_batch(
 
 
 def _encode_one(encoding: Encoding, text: Text, matcher: SpecialMatcher, errors: str) -> list[int]:
-    ids: list[int] = encoding._run(text, matcher, errors, "list")  # type: ignore[assignment]
+    ids: list[int] = encoding._run(text, matcher, errors, "list")
     return ids
 
 

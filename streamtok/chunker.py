@@ -13,18 +13,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ._core.stream import Tail
+from ._core.stream_calls import QuickStream
 from ._core.text import check_policy
 from .errors import StateError, UnsupportedPatternError
-from .rules import SpaceTail, allowed_specials
+from .rules import allowed_specials
 
 if TYPE_CHECKING:
     from .encoding import AllowedSpecial, DisallowedSpecial, Encoding, IdArray, Text
+    from .space_tail import SpaceTail
 
 DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"
 
 
-class StreamEncoder:
+class StreamEncoder(QuickStream):
     """Encodes one stream of text, chunk by chunk.
 
     A chunk is str or bytes-like; bytes may be cut anywhere, also inside a character. What `encode`
@@ -36,7 +38,7 @@ class StreamEncoder:
     [31373, 995]
     """
 
-    __slots__ = ("_encoding", "_half", "_matcher", "_settings", "_tail", "max_pending")
+    __slots__ = ("_encoding", "_matcher", "_settings", "_tail")  # and those of `_core/stream_calls.pyx`
 
     def __init__(
         self,
@@ -68,20 +70,14 @@ class StreamEncoder:
         self._settings = (allowed_special, disallowed_special, errors)
         matcher = encoding._matcher(allowed_special, disallowed_special)
         self._matcher = matcher
-        self._tail: Tail | SpaceTail = Tail(encoding._encoder, matcher, errors)
+        tail = Tail(encoding._encoder, matcher, errors)
+        self._tail: Tail | SpaceTail = tail
         if encoding._rules.normalizer is not None:
-            self._tail = encoding._rules.stream(self._tail, allowed_specials(encoding, matcher))
+            self._tail = encoding._rules.stream(tail, allowed_specials(encoding, matcher))
+        else:
+            self._set_quick(tail)
         self._half = ""
         self.max_pending = max_pending
-
-    def encode(self, chunk: Text, final: bool = False) -> list[int]:
-        """list[int]: the ids that `chunk` makes certain; with `final`, all that are left.
-
-        Raises ValueError at a disallowed special token and UnicodeDecodeError at bytes that are no
-        UTF-8, both with the offset in the stream; UnicodeDecodeError for a str after bytes that
-        end inside a character; PendingLimitExceeded. Costs O(len(chunk)).
-        """
-        return cast("list[int]", self._feed(chunk, final, "list", None))
 
     def encode_to_numpy(self, chunk: Text, final: bool = False) -> IdArray:
         """numpy.uint32 [n]: as `encode`."""
@@ -185,6 +181,8 @@ class StreamEncoder:
         twin._matcher = self._matcher
         twin._settings = self._settings
         twin._tail = self._tail.copy()
+        if isinstance(twin._tail, Tail):
+            twin._set_quick(twin._tail)
         twin._half = self._half
         twin.max_pending = self.max_pending
         return twin

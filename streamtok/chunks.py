@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import select
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Protocol
 
@@ -28,6 +27,8 @@ def read_chunks(source: Any, size: int = CHUNK_SIZE) -> Iterator[Any]:
     while True:
         chunk = read(size)
         if chunk is None:  # a raw file that does not block, and has nothing yet
+            import select
+
             select.select([source], [], [])
         elif not len(chunk):
             return

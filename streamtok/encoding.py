@@ -20,10 +20,11 @@ from collections.abc import (
     Sequence,
 )
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
+from ._core.calls import ALL, NO_SPECIAL, QuickCalls
 from ._core.cuts import Cuts
 from ._core.decoder import Decoder
 from ._core.encoder import Encoder
@@ -32,16 +33,17 @@ from ._core.special import SpecialMatcher
 from ._core.text import check_policy
 from ._core.vocab import TokenTable
 from .batch import encode_batch, encode_large, map_in_threads
-from .chunker import StreamDecoder, StreamEncoder
-from .chunks import SupportsRead, aread_chunks, read_chunks
 from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
-from .rules import NO_RULES, TextRules
+from .rules import NO_RULES, TextRules, run_normalized
 from .special_order import in_order_of_preference
 from .vocabulary import NO_ID, Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from .chunker import StreamDecoder, StreamEncoder
+    from .chunks import SupportsRead
 
     IdArray: TypeAlias = npt.NDArray[np.uint32]
 
@@ -49,11 +51,8 @@ Text: TypeAlias = "str | bytes | bytearray | memoryview"
 AllowedSpecial: TypeAlias = "Literal['all'] | AbstractSet[str]"
 DisallowedSpecial: TypeAlias = "Literal['all'] | Collection[str]"
 
-_ALL: Literal["all"] = "all"
-_NO_SPECIAL: frozenset[str] = frozenset()
 
-
-class Encoding:
+class Encoding(QuickCalls):
     """A vocabulary, a split pattern and special tokens.
 
     Immutable and safe to use from any number of threads.
@@ -96,9 +95,10 @@ class Encoding:
             mergeable_ranks.tokens,
             mergeable_ranks.offsets,
             mergeable_ranks.ids,
-            mergeable_ranks.known_lefts,
+            mergeable_ranks.lefts,
             mergeable_ranks.byte_ids,
             mergeable_ranks.ties,
+            mergeable_ranks.known_parts,
         )
         self._others = dict(mergeable_ranks.others)  # ids that only decode
         self._others |= {token: text.encode() for text, token in self._added_tokens.items()}
@@ -130,8 +130,11 @@ class Encoding:
             _check_fallback(self._pat_str)  # a pattern that does not compile at all raises here
         self._encoder = Encoder(self._table, Scanner(self._pattern) if self._pattern else None)
         self._matchers: dict[tuple[frozenset[str], frozenset[str]], SpecialMatcher] = {}
-        self._ordinary = self._matcher(_NO_SPECIAL, ())
-        self._default = self._matcher(_NO_SPECIAL, _ALL)
+        self._ordinary = self._matcher_for(NO_SPECIAL, ())
+        self._default = self._matcher_for(NO_SPECIAL, ALL)
+        self._is_plain = self._pattern is not None and rules.normalizer is None
+        if self._is_plain:
+            self._set_quick(self._encoder, self._ordinary, self._default)
 
     @classmethod
     def train_from_iterator(
@@ -167,44 +170,14 @@ class Encoding:
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"
 
-    # Encoding
-
-    def encode_ordinary(self, text: Text, *, errors: str = "strict") -> list[int]:
-        """list[int]: the ids of `text`; special tokens in it are plain text.
-
-        >>> enc.encode_ordinary("hello world")
-        [31373, 995]
-        """
-        return cast("list[int]", self._run(text, self._ordinary, errors, "list"))
-
-    def encode(
-        self,
-        text: Text,
-        *,
-        allowed_special: AllowedSpecial = _NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = _ALL,
-        errors: str = "strict",
-    ) -> list[int]:
-        """list[int]: the ids of `text`.
-
-        allowed_special: special tokens (or "all") whose text becomes their id. disallowed_special:
-        texts (or "all": every special token not allowed) that raise ValueError where they occur;
-        () lets them pass as plain text. errors: for bytes that are no UTF-8, "strict" (raises
-        UnicodeDecodeError), "replace" or "surrogateescape" (keeps them). Lone surrogates in a str
-        become U+FFFD, as in tiktoken.
-
-        >>> enc.encode("<|endoftext|>", allowed_special="all")
-        [50256]
-        """
-        matcher = self._matcher(allowed_special, disallowed_special)
-        return cast("list[int]", self._run(text, matcher, errors, "list"))
+    # Encoding. `encode` and `encode_ordinary` are in `_core/calls.pyx`.
 
     def encode_to_numpy(
         self,
         text: Text,
         *,
-        allowed_special: AllowedSpecial = _NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = _ALL,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
         num_threads: int = 1,
     ) -> IdArray:
@@ -216,17 +189,18 @@ class Encoding:
         """
         matcher = self._matcher(allowed_special, disallowed_special)
         if num_threads != 1:
-            ids = encode_large(self, text, matcher, errors, "array", num_threads)
+            ids: IdArray | None = encode_large(self, text, matcher, errors, "array", num_threads)
             if ids is not None:
-                return cast("IdArray", ids)
-        return cast("IdArray", self._run(text, matcher, errors, "array", repair=False))
+                return ids
+        ids = self._run(text, matcher, errors, "array", repair=False)
+        return ids
 
     def count(
         self,
         text: Text,
         *,
-        allowed_special: AllowedSpecial = _NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = _ALL,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
         num_threads: int = 1,
     ) -> int:
@@ -239,10 +213,11 @@ class Encoding:
         """
         matcher = self._matcher(allowed_special, disallowed_special)
         if num_threads != 1:
-            found = encode_large(self, text, matcher, errors, "count", num_threads)
+            found: int | None = encode_large(self, text, matcher, errors, "count", num_threads)
             if found is not None:
-                return cast(int, found)
-        return cast(int, self._run(text, matcher, errors, "count"))
+                return found
+        n: int = self._run(text, matcher, errors, "count")
+        return n
 
     def encode_ordinary_batch(
         self, text: Sequence[Text], *, num_threads: int = 8, errors: str = "strict"
@@ -258,8 +233,8 @@ class Encoding:
         text: Sequence[Text],
         *,
         num_threads: int = 8,
-        allowed_special: AllowedSpecial = _NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = _ALL,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
     ) -> list[list[int]]:
         """list[list[int]]: `encode` of each text; threads as for `encode_ordinary_batch`."""
@@ -270,8 +245,8 @@ class Encoding:
         self,
         text: Text,
         *,
-        allowed_special: AllowedSpecial = _NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = _ALL,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = ALL,
     ) -> tuple[list[int], list[list[int]]]:
         """(stable, completions): the ids before the last piece, and ways in which it may go on.
 
@@ -308,8 +283,8 @@ class Encoding:
     def stream_encoder(
         self,
         *,
-        allowed_special: AllowedSpecial = _NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = _ALL,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
         max_pending: int | None = None,
     ) -> StreamEncoder:
@@ -317,6 +292,8 @@ class Encoding:
 
         Raises UnsupportedPatternError where the split pattern cannot be streamed.
         """
+        from .chunker import StreamEncoder
+
         return StreamEncoder(
             self,
             allowed_special=allowed_special,
@@ -329,6 +306,8 @@ class Encoding:
         self, *, errors: str = "replace", skip_special_tokens: bool = False
     ) -> StreamDecoder:
         """StreamDecoder: takes ids as they come, gives the text that `decode` gives for all."""
+        from .chunker import StreamDecoder
+
         return StreamDecoder(self, errors=errors, skip_special_tokens=skip_special_tokens)
 
     def iterencode(
@@ -339,6 +318,8 @@ class Encoding:
         chunks: an iterable of text, or a file object, which is read in chunks of 64 KiB. settings:
         as for `stream_encoder`. Empty lists are left out.
         """
+        from .chunks import read_chunks
+
         stream = self.stream_encoder(**settings)
         for chunk in read_chunks(chunks):
             if ids := stream.encode(chunk):
@@ -352,6 +333,8 @@ class Encoding:
         """`iterencode` of chunks that come from an asynchronous iterable, an `asyncio.StreamReader`
         (or what else has a coroutine `read`), or from anything that `iterencode` takes.
         """
+        from .chunks import aread_chunks
+
         stream = self.stream_encoder(**settings)
         async for chunk in aread_chunks(chunks):
             if ids := stream.encode(chunk):
@@ -468,22 +451,36 @@ class Encoding:
     def _encode_bytes(self, text: bytes) -> list[int]:
         return self.encode_ordinary(text, errors="surrogateescape")
 
+    def _encode(
+        self,
+        text: Text,
+        allowed_special: AllowedSpecial,
+        disallowed_special: DisallowedSpecial,
+        errors: str,
+    ) -> list[int]:
+        """`encode` of texts, and with settings, of any kind."""
+        matcher = self._matcher(allowed_special, disallowed_special)
+        ids: list[int] = self._run(text, matcher, errors, "list")
+        return ids
+
     def _run(
         self, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool = True
-    ) -> list[int] | IdArray | int:
+    ) -> Any:
+        """list[int], numpy.uint32 [n] or int, as `into` says: "list", "array" or "count"."""
         if errors != "strict":
             check_policy(errors)
+        if self._is_plain:
+            # What is nearly always so, with no more calls than it takes. Else once more, below.
+            try:
+                result = self._encoder.encode(text, matcher, errors, into)
+                if type(result) is not tuple:
+                    return result
+            except UnicodeEncodeError:
+                if not repair:
+                    raise
         if self._rules.normalizer is not None:
-            return self._run_normalized(text, matcher, errors, into, repair)
+            return run_normalized(self, text, matcher, errors, into, repair=repair)
         return self._run_plain(text, matcher, errors, into, repair=repair)
-
-    def _run_normalized(
-        self, text: Text, matcher: SpecialMatcher, errors: str, into: str, repair: bool
-    ) -> list[int] | IdArray | int:
-        from .rules import run_normalized
-
-        found = run_normalized(self, text, matcher, errors, into, repair=repair)
-        return cast("list[int] | IdArray | int", found)
 
     def _run_plain(
         self,
@@ -494,7 +491,7 @@ class Encoding:
         *,
         repair: bool,
         original: Callable[[int], int] = int,
-    ) -> list[int] | IdArray | int:
+    ) -> Any:
         try:
             if self._pattern is None:
                 from .fallback import encode_whole
@@ -507,12 +504,10 @@ class Encoding:
                 raise
             # tiktoken's rule: surrogate pairs become their character, lone ones U+FFFD.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            return self._run_plain(
-                text, matcher, errors, into, repair=repair, original=original
-            )
+            return self._run_plain(text, matcher, errors, into, repair=repair, original=original)
         if type(result) is tuple:
             raise_disallowed_special(original(result[0]), result[1])
-        return cast("list[int] | IdArray | int", result)
+        return result
 
     def _without_first_space(self, data: bytes) -> bytes:
         return data.removeprefix(b" ") if self._rules.space_first else data
@@ -546,8 +541,13 @@ class Encoding:
         return self.special_tokens_set if isinstance(allowed, str) else allowed
 
     def _matcher(self, allowed: AllowedSpecial, disallowed: DisallowedSpecial) -> SpecialMatcher:
-        if disallowed is _ALL and allowed is _NO_SPECIAL and hasattr(self, "_default"):
+        if disallowed is ALL and allowed is NO_SPECIAL:
             return self._default
+        return self._matcher_for(allowed, disallowed)
+
+    def _matcher_for(
+        self, allowed: AllowedSpecial, disallowed: DisallowedSpecial
+    ) -> SpecialMatcher:
         chosen = frozenset(self._resolve_allowed(allowed)) & self.special_tokens_set
         if isinstance(disallowed, str) and disallowed == "all":
             refused = frozenset(self.special_tokens_set - chosen)

@@ -19,14 +19,19 @@ which is Cython, and patterns that no such automaton can follow, which raise
 
 from __future__ import annotations
 
-import json
 import os
 import zlib
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Uint8 = npt.NDArray[np.uint8]
+    Uint16 = npt.NDArray[np.uint16]
+    Bools = npt.NDArray[np.bool_]
 
 __all__ = ["CODE_POINTS_PER_BLOCK", "Pattern", "pack_tables"]
 
@@ -34,7 +39,7 @@ CODE_POINTS_PER_BLOCK = 128
 MAX_WINDOW_CLASSES = 16  # of characters, of left halves and of right halves: one nibble each
 
 _PACKED = os.path.join(os.path.dirname(__file__), "data", "patterns.bin")
-_MAGIC = b"streamtok patterns 1\n"
+_MAGIC = b"streamtok patterns 2\n"
 _FIELDS = (
     ("transitions", np.uint16),
     ("accepts", np.uint8),
@@ -42,9 +47,6 @@ _FIELDS = (
     ("class_blocks", np.uint8),
 )
 
-Uint8 = npt.NDArray[np.uint8]
-Uint16 = npt.NDArray[np.uint16]
-Bools = npt.NDArray[np.bool_]
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
@@ -254,63 +256,69 @@ def _fresh_tables(source: str) -> Tables:
 
 
 def pack_tables(patterns: list[Pattern]) -> bytes:
-    """The contents of `data/patterns.bin`: where the tables are, in JSON, and the tables."""
+    """The contents of `data/patterns.bin`: a line for each pattern, an empty one, the tables."""
     from .pattern_windows import derive_windows
 
-    index: dict[str, dict[str, Any]] = {}
-    body = b""
+    index = body = b""
     for pattern in patterns:
+        if "\n" in pattern.source:
+            raise ValueError(f"a packed pattern is one line, not {pattern.source!r}")
         windows = derive_windows(pattern)
         arrays = [getattr(pattern, name).astype(dtype) for name, dtype in _FIELDS]
         contents = b"".join(array.tobytes() for array in arrays)
         packed = zlib.compress(contents + (windows.to_bytes() if windows else b""), 9)
-        shapes = [array.shape for array in arrays]
-        index[pattern.source] = {"at": len(body), "size": len(packed), "shapes": shapes}
+        numbers = len(body), len(packed), *pattern.transitions.shape, len(pattern.class_blocks)
+        index += b"%d %d %d %d %d " % numbers + pattern.source.encode() + b"\n"
         body += packed
-    return _MAGIC + json.dumps(index).encode() + b"\n" + body
+    return _MAGIC + index + b"\n" + body
 
 
 def _packed_tables(source: str) -> Tables | None:
     """The tables of `source` from the package data, None if they are not there."""
     packed = _packed(source)
-    if packed is None:
-        return None
-    entry, data = packed
-    arrays = []
-    offset = 0
-    for (_, dtype), shape in zip(_FIELDS, entry["shapes"], strict=True):
-        little = np.dtype(dtype).newbyteorder("<")
-        count = int(np.prod(shape))
-        array = np.frombuffer(data, little, count, offset).reshape(shape)
-        arrays.append(array.astype(dtype))
-        offset += array.nbytes
-    return Tables(*arrays)
+    return packed[0] if packed else None
 
 
 def _packed_windows(source: str) -> bytes | None:
     """The windows of `source` as bytes, b"" if there are none; None: no package data."""
     packed = _packed(source)
-    if packed is None:
-        return None
-    entry, data = packed
-    sizes = zip(_FIELDS, entry["shapes"], strict=True)
-    return data[sum(int(np.prod(shape)) * np.dtype(field[1]).itemsize for field, shape in sizes) :]
-
-
-def _packed(source: str) -> tuple[dict[str, Any], bytes] | None:
-    index, body = _packed_file()
-    entry = index.get(source)
-    if entry is None:
-        return None
-    return entry, zlib.decompress(body[entry["at"] : entry["at"] + entry["size"]])
+    return packed[1] if packed else None
 
 
 @lru_cache(maxsize=1)
-def _packed_file() -> tuple[dict[str, Any], bytes]:
+def _packed(source: str) -> tuple[Tables, bytes] | None:
+    index, body = _packed_file()
+    if source not in index:
+        return None
+    at, size, states, classes, n_blocks = index[source]
+    data = zlib.decompress(body[at : at + size])
+    shapes = (
+        (states, classes),
+        (states, classes + 1),
+        (0x110000 // CODE_POINTS_PER_BLOCK,),
+        (n_blocks, CODE_POINTS_PER_BLOCK),
+    )
+    arrays = []
+    offset = 0
+    for (_, dtype), shape in zip(_FIELDS, shapes, strict=True):
+        little = np.dtype(dtype).newbyteorder("<")
+        array = np.ndarray(shape, little, data, offset)
+        arrays.append(array.astype(dtype))
+        offset += array.nbytes
+    return Tables(*arrays), data[offset:]
+
+
+@lru_cache(maxsize=1)
+def _packed_file() -> tuple[dict[str, tuple[int, ...]], bytes]:
+    """(source → place and size of its tables; states, classes and blocks), the tables."""
     try:
         with open(_PACKED, "rb") as file:
             data = file.read()
     except FileNotFoundError:  # while the file itself is being made
         return {}, b""
-    index, _, body = data.removeprefix(_MAGIC).partition(b"\n")
-    return json.loads(index), body
+    lines, _, body = data.removeprefix(_MAGIC).partition(b"\n\n")
+    index = {}
+    for line in lines.split(b"\n"):
+        *numbers, source = line.split(b" ", 5)
+        index[source.decode()] = tuple(map(int, numbers))
+    return index, body

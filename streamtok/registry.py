@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import threading
+from _thread import RLock  # importing `threading` takes longer than this whole file
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import VocabularyError
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 ENCODINGS: dict[str, Encoding] = {}  # those made so far in this process
-_lock = threading.RLock()
+_lock = RLock()
 
 
 def get_encoding(encoding_name: str) -> Encoding:
@@ -148,10 +148,9 @@ _HARMONY_NAMED = {
     "<|call|>": 200012,
 }
 # Every other id from 200000 on is reserved; 200018 is so beside being <|endofprompt|>.
+_HARMONY_RESERVED = sorted({*range(200000, 201088)} - {*_HARMONY_NAMED.values()})
 _HARMONY_SPECIAL = (
-    _O200K_SPECIAL
-    | _HARMONY_NAMED
-    | {f"<|reserved_{i}|>": i for i in range(200000, 201088) if i not in _HARMONY_NAMED.values()}
+    _O200K_SPECIAL | _HARMONY_NAMED | {f"<|reserved_{i}|>": i for i in _HARMONY_RESERVED}
 )
 
 _SPECS = {

@@ -2,7 +2,7 @@
 
 `Vocabulary` holds the whole table in three flat arrays that the Cython core reads as they are.
 Two formats, one load/save pair each: OpenAI's `.tiktoken` text (a line per token) and the packed
-form of the package's own data (deflate streams, loaded without a loop over tokens).
+form of the package's own data (which two tokens make each token; nothing to unpack).
 
 Not here: names of encodings and downloads (`registry.py`), special tokens and everything that
 encodes (`encoding.py`).
@@ -16,12 +16,12 @@ import itertools
 import operator
 import os
 import struct
-import zlib
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._core.vocab import TokenTable, spell
 from .errors import VocabularyError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Vocabulary:
     """
 
     __slots__ = (
-        "__weakref__", "_digest", "byte_ids", "ids", "known_lefts", "lefts", "offsets", "others",
+        "__weakref__", "_digest", "byte_ids", "ids", "known_parts", "lefts", "offsets", "others",
         "ties", "tokens",
     )  # fmt: skip
 
@@ -75,7 +75,7 @@ class Vocabulary:
     offsets: NDArray[np.uint32]  # [n + 1]: token i is tokens[offsets[i]:offsets[i + 1]]
     ids: NDArray[np.uint32]  # [n]: the id of token i, strictly increasing in a rank table
     lefts: NDArray[np.uint32] | None  # [n]: bytes of the left of the two parts, 0: not merged
-    known_lefts: NDArray[np.uint32] | None  # `lefts`, or of a rank table what the core would find
+    known_parts: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None  # see `TokenTable`
     byte_ids: NDArray[np.uint32] | None  # [256]
     ties: NDArray[np.uint32] | None  # [n]: rising; of equal ones the leftmost merges first
     others: Mapping[int, bytes]  # id -> its bytes
@@ -112,7 +112,7 @@ class Vocabulary:
         object.__setattr__(self, "offsets", offsets)
         object.__setattr__(self, "ids", ids)
         object.__setattr__(self, "lefts", lefts)
-        object.__setattr__(self, "known_lefts", lefts)
+        object.__setattr__(self, "known_parts", None)
         object.__setattr__(self, "byte_ids", byte_ids)
         object.__setattr__(self, "ties", ties)
         object.__setattr__(self, "others", MappingProxyType(dict(others)))
@@ -235,9 +235,11 @@ def _rebuilt(args: tuple[Any, ...], more: dict[str, Any]) -> Vocabulary:
 
 
 def _frozen(array: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Copy a flat uint32 array into one that cannot be written to."""
+    """Copy a flat uint32 array into one that cannot be written to, unless it is one already."""
     if array.dtype != np.uint32 or array.ndim != 1:
         raise TypeError(f"expected a flat uint32 array, got {array.dtype} of shape {array.shape}")
+    if array.flags.owndata and not array.flags.writeable:
+        return array
     copy = np.array(array, np.uint32)
     copy.flags.writeable = False
     return copy
@@ -273,11 +275,12 @@ def _check_arrays(
         raise TypeError(f"expected the tokens as bytes, got {type(tokens).__name__}")
     if len(offsets) != len(ids) + 1 or offsets[0] != 0 or offsets[-1] != len(tokens):
         raise VocabularyError("the offsets do not span the tokens")
-    lengths = np.diff(offsets.astype(np.int64))
+    lengths = offsets[1:] - offsets[:-1]  # unsigned: a negative one is far too large
     if len(ids) and (lengths.min() < 1 or lengths.max() > MAX_TOKEN_BYTES):
         bad = int(np.flatnonzero((lengths < 1) | (lengths > MAX_TOKEN_BYTES))[0])
+        size = int(offsets[bad + 1]) - int(offsets[bad])
         raise VocabularyError(
-            f"the token of rank {ids[bad]} has {lengths[bad]} bytes: not in 1 … {MAX_TOKEN_BYTES}"
+            f"the token of rank {ids[bad]} has {size} bytes: not in 1 … {MAX_TOKEN_BYTES}"
         )
     if not is_plain:
         real = ids[ids != NO_ID]
@@ -355,86 +358,75 @@ def save_tiktoken(vocabulary: Vocabulary, path: str | os.PathLike[str]) -> None:
     write_atomically(path, dumps_tiktoken(vocabulary))
 
 
-# The packed form: a header, then the lengths of the tokens (one byte each) and the tokens end to
-# end, both in order of rank, each a raw deflate stream. Ids are 0 … n - 1. The CRC is over all
-# that follows it, so no flipped bit goes unseen.
+# The packed form: a header, then, in order of rank, the number of the token that is the left part
+# of each token, then those of the right parts, as little-endian uint32, then bytes. A token that is
+# not made of two before it has 2**32 - 1 for its left part and its length for the right one, and
+# its bytes are spelled out at the end. Ids are 0 … n - 1. The CRC is over all that follows it, so
+# no flipped bit goes unseen.
 #
-# Deflate is chosen for speed (medians on one x86-64 core, CPython 3.11; `load_packed` takes 1 ms
-# more than the unpacking, for the checks and the offsets):
+# That is all that the core wants to know: nothing is unpacked, and no part is looked up. Version 2
+# held the tokens themselves, in deflate streams, and the lengths of the left parts. All three
+# files, and the time that making a `Vocabulary` and its `TokenTable` takes:
 #
-#                                                  all three    cl100k_base     o200k_base
-#   lzma (raw, 9e), lengths and tokens as here      1.37 MB        19 ms           35 ms
-#   lzma (raw, 9e), tokens grouped by length        1.29 MB        18 + 4 ms       32 + 6 ms
-#   deflate 9, tokens grouped by length             1.49 MB         3 + 4 ms        6 + 6 ms
-#   deflate 9, a length byte before each token      1.71 MB         3 ms + a loop   7 ms + a loop
-#   deflate 9, lengths and tokens as here           1.60 MB         3.4 ms          6.3 ms
-#
-# (+ is what NumPy takes to bring the groups back into order.) Front coding needs the tokens sorted;
-# the permutation that restores their order has 17 bits a token, 0.75 MB in all, which nothing
-# compresses. Z_FILTERED makes the lengths 11 % smaller, but the tokens 4 % larger.
+#                all three    cl100k_base
+#   version 2     1.74 MB       17.7 ms
+#   version 3     2.80 MB        5.2 ms
 
 PACKED_NAMES = ("r50k_base", "cl100k_base", "o200k_base")
 
 _MAGIC = b"stokvoc"
-_VERSION = 2
-_HEADER = struct.Struct("<7sB6I")  # magic, version, CRC, tokens, their bytes, sizes of the streams
+_VERSION = 3
+_HEADER = struct.Struct("<7sB4I")  # magic, version, CRC, tokens, bytes spelled out, ALL_MERGE
 _CRC_END = 12
-_MAX_PACKED_LENGTH = 255
+_ALL_MERGE = 1  # flag: what is spelled out and longer than a byte is made by no merge
 
 
 def loads_packed(data: bytes, source: str = "<bytes>") -> Vocabulary:
     """Unpack a vocabulary; anything but a sound file raises `VocabularyError` naming `source`."""
     if data[: len(_MAGIC)] != _MAGIC or len(data) < _HEADER.size:
         raise VocabularyError(f"{source} is not a packed vocabulary, or only the beginning of one")
-    _, version, crc, count, total, *sizes = _HEADER.unpack_from(data)
+    _, version, crc, count, n_spelled, flags = _HEADER.unpack_from(data)
     if version != _VERSION:
         raise VocabularyError(f"{source} has version {version} of the packed form, not {_VERSION}")
-    ends = [_HEADER.size + sum(sizes[:i]) for i in range(4)]
-    if len(data) != ends[3]:
-        raise VocabularyError(f"{source} is damaged: it has {len(data)} bytes instead of {ends[3]}")
+    size = _HEADER.size + 8 * count + n_spelled
+    if len(data) != size:
+        raise VocabularyError(f"{source} is damaged: it has {len(data)} bytes instead of {size}")
     view = memoryview(data)
-    if zlib.crc32(view[_CRC_END:]) != crc:
+    if binascii.crc32(view[_CRC_END:]) != crc:
         raise VocabularyError(f"{source} is damaged: its checksum is wrong")
     try:
-        streams = [
-            zlib.decompress(view[ends[i] : ends[i + 1]], -zlib.MAX_WBITS, size)
-            for i, size in enumerate([count, count, total])
-        ]
-        if [len(stream) for stream in streams] != [count, count, total]:
-            raise VocabularyError("its streams do not have the sizes that the header says")
-        lengths, lefts = (np.frombuffer(stream, np.uint8) for stream in streams[:2])
-        offsets = _offsets(lengths)
-        vocabulary = Vocabulary(streams[2], offsets, np.arange(count, dtype=np.uint32))
-        if (lefts >= lengths).any():
-            raise VocabularyError("a token is shorter than its left part")
-        object.__setattr__(vocabulary, "known_lefts", _frozen(lefts.astype(np.uint32)))
-        return vocabulary
-    except (zlib.error, VocabularyError) as error:
+        parts = np.frombuffer(data, "<u4", 2 * count, _HEADER.size).astype(np.uint32, copy=False)
+        lefts, rights = parts[:count], parts[count:]
+        tokens, offsets = spell(lefts, rights, view[size - n_spelled :])
+        ids = np.arange(count, dtype=np.uint32)
+        offsets.flags.writeable = ids.flags.writeable = False
+        vocabulary = Vocabulary(tokens, offsets, ids)
+    except (ValueError, VocabularyError) as error:
         raise VocabularyError(f"{source} is damaged: {error}") from None
+    if flags == _ALL_MERGE:
+        object.__setattr__(vocabulary, "known_parts", (lefts, rights))
+    return vocabulary
 
 
 def dumps_packed(vocabulary: Vocabulary) -> bytes:
-    """Pack a vocabulary, which must have the ids 0 … n - 1 and tokens of at most 255 bytes."""
-    lengths = np.diff(vocabulary.offsets)
-    if lengths.max() > _MAX_PACKED_LENGTH or vocabulary.ids[-1] != len(vocabulary) - 1:
-        raise VocabularyError("only ids without a gap and tokens up to 255 bytes can be packed")
-    from ._core.vocab import TokenTable
-
-    lefts = TokenTable(vocabulary.tokens, vocabulary.offsets, vocabulary.ids).lefts()
-    streams = [
-        _deflate(lengths.astype(np.uint8).tobytes(), zlib.Z_FILTERED),
-        _deflate(lefts.astype(np.uint8).tobytes(), zlib.Z_FILTERED),
-        _deflate(vocabulary.tokens, zlib.Z_DEFAULT_STRATEGY),
-    ]
-    sizes = len(vocabulary), len(vocabulary.tokens), *map(len, streams)
-    body = b"".join(streams)
-    crc = zlib.crc32(_HEADER.pack(_MAGIC, _VERSION, 0, *sizes)[_CRC_END:] + body)
-    return _HEADER.pack(_MAGIC, _VERSION, crc, *sizes) + body
-
-
-def _deflate(data: bytes, strategy: int) -> bytes:
-    stream = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS, 9, strategy)
-    return stream.compress(data) + stream.flush()
+    """Pack a vocabulary, which must be a rank table with the ids 0 … n - 1."""
+    if not vocabulary.is_rank_table or vocabulary.ids[-1] != len(vocabulary) - 1:
+        raise VocabularyError("only rank tables whose ids have no gap can be packed")
+    lefts = TokenTable(vocabulary.tokens, vocabulary.offsets, vocabulary.ids).lefts().tolist()
+    numbers = vocabulary.to_ranks()
+    parts, spelled, all_merge = [], [], True
+    for i, (token, left) in enumerate(zip(numbers, lefts, strict=True)):
+        pair = (numbers[token[:left]], numbers[token[left:]]) if left else (NO_ID, len(token))
+        if left and max(pair) >= i:
+            all_merge = False
+            pair = (NO_ID, len(token))
+        if pair[0] == NO_ID:
+            spelled.append(token)
+        parts.append(pair)
+    body = np.array(parts, "<u4").T.tobytes() + b"".join(spelled)
+    fields = len(parts), len(b"".join(spelled)), _ALL_MERGE if all_merge else 0
+    crc = binascii.crc32(_HEADER.pack(_MAGIC, _VERSION, 0, *fields)[_CRC_END:] + body)
+    return _HEADER.pack(_MAGIC, _VERSION, crc, *fields) + body
 
 
 def packed_path(name: str) -> str:

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamtok import errors, vocabulary
+from streamtok._core.vocab import TokenTable
 from streamtok.errors import VocabularyError
 from streamtok.vocabulary import (
     PACKED_NAMES,
@@ -317,7 +318,7 @@ def test_packed_data_rebuilds_the_published_file(name: str) -> None:
 
 def test_package_holds_the_packed_names_and_is_small() -> None:
     assert set(PACKED_NAMES) == set(PUBLISHED)
-    assert sum(os.path.getsize(vocabulary.packed_path(name)) for name in PACKED_NAMES) < 1_800_000
+    assert sum(os.path.getsize(vocabulary.packed_path(name)) for name in PACKED_NAMES) < 3_000_000
     with pytest.raises(VocabularyError, match=r"no packed vocabulary '\.\./x': there are r50k"):
         load_packed("../x")
 
@@ -350,7 +351,7 @@ def test_damaged_package_data_is_named(tmp_path: Path, monkeypatch: pytest.Monke
         (sound[:-1], f"has {len(sound) - 1} bytes instead of {len(sound)}"),
         (flipped, "checksum is wrong"),
         (sound[:20], "only the beginning"),
-        (sound[:7] + b"\x01" + sound[8:], "version 1 of the packed form, not 2"),
+        (sound[:7] + b"\x01" + sound[8:], "version 1 of the packed form, not 3"),
     ]:
         path.write_bytes(damaged)
         with pytest.raises(VocabularyError, match=message) as info:
@@ -362,26 +363,59 @@ def test_packed_sizes_that_lie_are_refused() -> None:
     # A checksum only shows that the file is as it was written, not that it makes sense.
     data = dumps_packed(Vocabulary.from_ranks(SMALL))
     header = vocabulary._HEADER
-    magic, version, _, count, total, lengths, lefts, tokens = header.unpack_from(data)
-    streams = data[header.size :]
-    swapped = streams[lengths : lengths + lefts] + streams[:lengths] + streams[lengths + lefts :]
-    for sizes, body in [
-        ((count - 1, total, lengths, lefts, tokens), streams),
-        ((count, total + 1, lengths, lefts, tokens), streams),
-        ((count, total, lengths - 1, lefts, tokens + 1), streams),
-        ((count, total, lengths, lefts + tokens, 0), streams),
-        ((count, total, lefts, lengths, tokens), swapped),
+    magic, version, _, count, spelled, flags = header.unpack_from(data)
+    parts = np.frombuffer(data, "<u4", 2 * count, header.size)
+    assert spelled == 256
+    for at, value in [
+        (256, 256),  # ab: made of itself
+        (256, 257),
+        (256, 2**32 - 2),
+        (256, vocabulary.NO_ID),  # spelled out, though its bytes are not there
+        (0, 255),
+        (count, 0),  # the length of what is spelled out first
+        (count, 2),
+        (count, 2**31),
+        (count + 257, 257),
+        (255, 7),  # no byte 255 then
     ]:
-        body = header.pack(magic, version, 0, *sizes)[12:] + body
-        forged = magic + bytes([version]) + zlib.crc32(body).to_bytes(4, "little") + body
+        wrong = parts.copy()
+        wrong[at] = value
+        tail = wrong.tobytes() + data[-spelled:]
+        body = header.pack(magic, version, 0, count, spelled, flags)[12:] + tail
+        forged = header.pack(magic, version, zlib.crc32(body), count, spelled, flags) + tail
+        with pytest.raises(VocabularyError, match=r"^forged is damaged: "):
+            loads_packed(forged, "forged")
+    for sizes in [(count - 1, spelled), (count, spelled - 1), (0, 0), (2**32 - 1, spelled)]:
+        body = header.pack(magic, version, 0, *sizes, flags)[12:] + data[header.size :]
+        forged = header.pack(magic, version, zlib.crc32(body), *sizes, flags) + data[header.size :]
         with pytest.raises(VocabularyError, match=r"^forged is damaged: "):
             loads_packed(forged, "forged")
 
 
+def test_tokens_that_no_earlier_ones_make_are_spelled_out() -> None:
+    # xyz is made of xy and z, which merge in this order, but xy comes later; xyzx is never made.
+    ranks = {**BYTES, b"xyz": 256, b"xy": 257, b"q" * 300: 258, b"ab": 259}
+    table = Vocabulary.from_ranks(ranks)
+    again = loads_packed(dumps_packed(table))
+    assert again == table
+    assert again.known_parts is None  # the core has to find out about xyz
+    del ranks[b"xyz"], ranks[b"xy"]
+    ranks = {token: i for i, token in enumerate(ranks)}
+    again = loads_packed(dumps_packed(Vocabulary.from_ranks(ranks)))
+    assert again.known_parts is not None
+    for made in (Vocabulary.from_ranks(ranks), again):
+        arrays = made.tokens, made.offsets, made.ids
+        assert TokenTable(*arrays, parts=made.known_parts).longest_unreachable == 300
+
+
 def test_what_cannot_be_packed_is_refused(tmp_path: Path) -> None:
-    for ranks in ({**BYTES, b"ab": 257}, {**BYTES, b"x" * 256: 256}):
-        with pytest.raises(VocabularyError, match="can be packed"):
-            save_packed(Vocabulary.from_ranks(ranks), tmp_path / "x.vocab")
+    with pytest.raises(VocabularyError, match="can be packed"):
+        save_packed(Vocabulary.from_ranks({**BYTES, b"ab": 257}), tmp_path / "x.vocab")
+    table = Vocabulary.from_ranks(SMALL)
+    lefts = TokenTable(table.tokens, table.offsets, table.ids).lefts()
+    listed = Vocabulary(table.tokens, table.offsets, table.ids, lefts=lefts)
+    with pytest.raises(VocabularyError, match="can be packed"):
+        save_packed(listed, tmp_path / "x.vocab")
     assert os.listdir(tmp_path) == []
 
 

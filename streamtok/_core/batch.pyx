@@ -103,7 +103,7 @@ cdef class Batch:
         cdef Run* runs = <Run*>calloc(2, sizeof(Run))
         cdef Run* filled = runs             # whose ids are there and go into lists
         cdef Run* opened = runs + 1         # whose texts are encoded
-        cdef list ready = self.encoder.table.ints() if ints_stand() else None
+        cdef list ready = self.encoder.table.ints(self.size) if ints_stand() else None
         cdef bint is_more = True
         cdef list made = []                 # the lists of `filled`
         try:

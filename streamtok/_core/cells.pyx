@@ -33,6 +33,7 @@ cdef enum:
     SMALLEST_CACHE = 1 << 15
     SMALLEST_LONG_CACHE = 1 << 16
     SMALLEST_ARENA = 1 << 20    # uint32s
+    SEEDED = 32                 # tokens put into cells at a time
     BATCH_ARENA = BATCH * (LONG_PIECE + LONG_PIECE // 4)    # the most that a batch may need
     PENDING_ARENA = PENDING * (MIDDLE_PIECE + MIDDLE_PIECE // 4)
     SETTLE_AT = 256             # pieces: more at a time are not merged faster
@@ -191,26 +192,51 @@ cdef size_t long_tokens(const Tokens* t, size_t* words) noexcept nogil:
 
 cdef void seed_cells(const Tokens* t, Work* w) noexcept nogil:
     """Back to the beginning: every token of up to LONG_PIECE bytes is a piece of one id."""
-    cdef u32 token, size
+    cdef u32 token, first, end = 0, place, size, readable = t.offsets[t.n]
     cdef const u8* p
-    cdef u64 low, high, at, hash
+    cdef u64 low, high, hash
+    cdef Cell* cell
+    cdef Cell* last = w.cells + w.cell_mask
+    cdef u64[2 * SEEDED] keys
+    cdef Cell* cells[SEEDED]
     memset(w.cells, 0, (w.cell_mask + 1) * sizeof(Cell))
     if w.long_used:
         memset(w.long_cells, 0, (w.long_mask + 1) * sizeof(LongCell))
     w.cells_used = w.long_used = w.arena_used = 0
-    for token in range(t.n):
-        size = t.offsets[token + 1] - t.offsets[token]
-        p = t.blob + t.offsets[token]
-        if size <= SHORT_PIECE and t.ids[token] != NONE:
-            low = st_load_part(p, size if size < 8 else 8)
-            high = (st_load_part(p + 8, size - 8) if size > 8 else 0) | (<u64>size << 56)
-            at = cell_home(low, high) & w.cell_mask
-            while w.cells[at].high != 0:
-                at = (at + 1) & w.cell_mask
-            fill_cell(w, &w.cells[at], low, high, &t.ids[token], 1, 1)
-        elif is_long_token(t, token):
-            hash = hash_long(p, size)
-            fill_long(w, find_long(w, hash, p, size), hash, p, size, &t.ids[token], 1)
+    # All keys, then all cells: so that many wait for memory at a time.
+    while end < t.n:
+        first = end
+        end = first + SEEDED if t.n - first > SEEDED else t.n
+        for token in range(first, end):
+            place = t.offsets[token]
+            size = t.offsets[token + 1] - place
+            cells[token - first] = NULL
+            p = t.blob + place
+            if size > SHORT_PIECE or t.ids[token] == NONE:
+                if is_long_token(t, token):
+                    hash = hash_long(p, size)
+                    fill_long(w, find_long(w, hash, p, size), hash, p, size, &t.ids[token], 1)
+                continue
+            if readable - place >= 16:
+                low = st_load64(p) & key_masks[2 * size]
+                high = st_load64(p + 8) & key_masks[2 * size + 1]
+            else:
+                low = st_load_part(p, size if size < 8 else 8)
+                high = st_load_part(p + 8, size - 8) if size > 8 else 0
+            high |= <u64>size << 56
+            keys[2 * (token - first)] = low
+            keys[2 * (token - first) + 1] = high
+            cell = &w.cells[cell_home(low, high) & w.cell_mask]
+            ST_PREFETCH(cell)
+            cells[token - first] = cell
+        for token in range(first, end):
+            cell = cells[token - first]
+            if cell == NULL:
+                continue
+            while cell.high != 0:
+                cell = cell + 1 if cell != last else w.cells
+            fill_cell(w, cell, keys[2 * (token - first)], keys[2 * (token - first) + 1],
+                      &t.ids[token], 1, 1)
 
 
 cdef bint grow_cells(Work* w) noexcept nogil:

@@ -26,7 +26,7 @@ cdef class Cuts:
     def __cinit__(self, Scanner scanner not None, clean_cut_pairs):
         pairs = np.ascontiguousarray(clean_cut_pairs, dtype=np.uint8)
         cdef const u8[:, ::1] view = pairs
-        if view.shape[0] != view.shape[1] or <u32>view.shape[0] != scanner.tables().columns:
+        if view.shape[0] != view.shape[1] or <u32>view.shape[0] != scanner.tables().n_classes:
             raise ValueError(f"not the pairs of this pattern: {pairs.shape}")
         self.scanner = scanner
         self.pairs = &view[0, 0]

@@ -13,7 +13,8 @@ from streamtok._core.vocab cimport TokenTable
 cdef class Encoder:
     cdef readonly TokenTable table
     cdef readonly Scanner scanner
-    cdef list _pool
+    cdef void* _ready           # a Workspace that is owned, or NULL
+    cdef list _pool             # more of them
     cdef Spares _spares
     cdef Workspace take(self)
     cdef void give(self, Workspace workspace)

@@ -8,6 +8,7 @@ cimport cython
 
 import numpy as np
 
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
 from libc.stdlib cimport free
 
 from streamtok._core.cells cimport (
@@ -26,7 +27,7 @@ from streamtok._core.output cimport SPARE_LIMIT, Spares, foresee, ids_to_array, 
 from streamtok._core.scanner cimport Marks, Scan, ScanTables, Scanner, marks_begin, scan, scan_begin
 from streamtok._core.special cimport ALLOWED, DISALLOWED, PARTIAL, Found, SpecialMatcher
 from streamtok._core.text cimport Text, room_trim, text_close, text_open
-from streamtok._core.types cimport i64, u8, u32
+from streamtok._core.types cimport i64, st_swap, u8, u32
 from streamtok._core.vocab cimport TokenTable, Tokens
 
 cdef enum:
@@ -131,7 +132,17 @@ cdef class Encoder:
         self._pool = []
         self._spares = Spares()
 
+    def __dealloc__(self):
+        Py_XDECREF(<PyObject*>self._ready)
+
     cdef Workspace take(self):
+        # A list that grows from nothing to one and back costs more than to encode a word.
+        cdef void* ready = st_swap(&self._ready, NULL)
+        cdef Workspace workspace
+        if ready != NULL:
+            workspace = <Workspace>ready
+            Py_DECREF(workspace)        # it has the reference now
+            return workspace
         try:
             return self._pool.pop()
         except IndexError:
@@ -145,10 +156,15 @@ cdef class Encoder:
             free(workspace.c.out)
             workspace.c.out = NULL
             workspace.c.capacity = 0
-        self._pool.append(workspace)
+        Py_INCREF(workspace)
+        cdef void* other = st_swap(&self._ready, <void*>workspace)
+        if other != NULL:
+            self._pool.append(<Workspace>other)
+            Py_XDECREF(<PyObject*>other)
 
     def release(self):
         """Free the memory between calls, caches and all; the next call makes it anew."""
+        Py_XDECREF(<PyObject*>st_swap(&self._ready, NULL))
         self._pool.clear()
 
     def encode(self, data, SpecialMatcher matcher not None, str errors, str into):

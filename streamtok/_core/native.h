@@ -124,4 +124,17 @@ static inline void st_leave(volatile char *flag) {
 #endif
 }
 
+/* Put a pointer in place of another, which is returned; in one step, if there is no GIL. */
+static inline void *st_swap(void **place, void *value) {
+#if !defined(Py_GIL_DISABLED)
+    void *before = *place;
+    *place = value;
+    return before;
+#elif defined(_MSC_VER)
+    return _InterlockedExchangePointer(place, value);
+#else
+    return __atomic_exchange_n(place, value, __ATOMIC_ACQ_REL);
+#endif
+}
+
 #endif

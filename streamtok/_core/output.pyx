@@ -4,6 +4,7 @@ cimport cython
 
 import numpy as np
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_FromUnsignedLong
 from cpython.ref cimport Py_INCREF, PyObject
@@ -15,6 +16,9 @@ from streamtok._core.types cimport st_enter, st_leave, st_new_growable
 
 cdef enum:
     GIVEN_FROM = 1 << 13    # ids from which an array takes over the memory where they are
+
+cdef object np_empty = np.empty
+cdef object np_uint32 = np.dtype(np.uint32)
 
 cdef extern from "Python.h":
     ctypedef struct PyVarObject:
@@ -40,7 +44,7 @@ cdef int foresee(Spares spares, Work* w, size_t count) except -1:
 
 
 cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
-    cdef list ready = table.ints()
+    cdef list ready = table.ints(count)
     cdef object result = PyList_New(count)
     cdef object value
     cdef size_t i
@@ -84,13 +88,14 @@ cdef PyObject* new_int(u32 value) except NULL:
 
 cdef object ids_to_array(Spares spares, Work* w):
     """numpy.uint32 of the ids in `w.out`: a copy of few, the memory itself of many."""
-    cdef u32[::1] view
+    cdef Py_buffer view
     cdef IdBlock block
     if w.count < GIVEN_FROM:
-        array = np.empty(w.count, dtype=np.uint32)
+        array = np_empty(w.count, np_uint32)
+        PyObject_GetBuffer(array, &view, PyBUF_SIMPLE)
         if w.count:
-            view = array
-            memcpy(&view[0], w.out, w.count * sizeof(u32))
+            memcpy(view.buf, w.out, w.count * sizeof(u32))
+        PyBuffer_Release(&view)
         return array
     block = IdBlock.__new__(IdBlock)
     block.spares = spares
@@ -105,7 +110,7 @@ cdef object ids_to_array(Spares spares, Work* w):
             block.ids = w.out
             block.size = w.count
             w.out = NULL
-    return np.frombuffer(block, dtype=np.uint32)
+    return np.frombuffer(block, dtype=np_uint32)
 
 
 @cython.final

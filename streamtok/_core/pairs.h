@@ -25,6 +25,11 @@ static inline uint64_t *st_pair_bucket(const st_pairs *t, uint64_t hash) {
     return t->slots + ((hash ^ hash >> 29) >> 13 & t->mask) * ST_BUCKET;
 }
 
+/* To be in the cache when it is inserted. */
+static inline void st_pairs_fetch(const st_pairs *t, uint32_t left, uint32_t right) {
+    ST_PREFETCH(st_pair_bucket(t, st_pair_hash((uint64_t)left << ST_TOKEN_BITS | right)));
+}
+
 static inline void st_pairs_insert(st_pairs *t, uint32_t left, uint32_t right, uint32_t token) {
     uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right, hash = st_pair_hash(pair);
     uint64_t *slot = st_pair_bucket(t, hash), *end = t->slots + (t->mask + 1) * ST_BUCKET;

@@ -213,7 +213,7 @@ cdef class LargeText:
 
         False where there is none, or nothing to be gained.
         """
-        cdef list ready = self.encoder.table.ints()
+        cdef list ready = self.encoder.table.ints(self.ids.count)
         if self.failed or self.into != "list" or ready is None or not ints_stand():
             return False
         # Empty items are nothing that anybody may see.
@@ -223,7 +223,7 @@ cdef class LargeText:
 
     def fill(self):
         """Put ids into the list until all are taken."""
-        cdef list ready = self.encoder.table.ints()
+        cdef list ready = self.encoder.table.ints(0)
         cdef PyObject** items = list_items(self._list)
         cdef size_t start, count
         with nogil:

@@ -46,6 +46,7 @@ cdef enum:                  # one step: next state << STEP_BITS | flags
 cdef struct ScanTables:
     const u32* steps        # [n_states << row_bits] by ASCII byte, then by class; states are offsets
     u32 row_bits
+    u32 n_classes
     const u8* bmp           # [0x10000] class of the code point
     const u8* final         # [n_states] whether the piece may end at the end of input
     const u16* pages        # [0x110000 >> 7] block of the code points

@@ -225,6 +225,7 @@ cdef class Scanner:
         t.pages = &pages_view[0]
         t.blocks = &blocks_view[0, 0]
         t.settled = &settled_view[0]
+        t.n_classes = classes
         t.windows = NULL
         if pattern.windows is not None:
             self.use_tier(0)

@@ -8,7 +8,6 @@ it is leaves it to `Encoder.encode`, which repairs it or says what is wrong.
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_Check
-from libc.stdint cimport uint16_t, uint32_t
 
 from streamtok._core.types cimport i32, st_free_block, st_new_block
 from streamtok._core.utf8 cimport valid_bytes
@@ -20,9 +19,9 @@ cdef extern from "Python.h":
 
 cdef extern from "transcode.h" nogil:
     const char* st_ready_utf8(object text, Py_ssize_t* size)
-    size_t st_transcode_1(const u8* p, size_t n, u8* out)
-    size_t st_transcode_2(const uint16_t* p, size_t n, u8* out)
-    size_t st_transcode_4(const uint32_t* p, size_t n, u8* out)
+    enum:
+        ST_SLACK
+    size_t st_transcode_units(const void* p, int unit, size_t n, u8* out)
 
 
 cdef bint source_open(Source* s, object text, str errors):
@@ -64,15 +63,11 @@ cdef void source_close(Source* s) noexcept:
 
 
 cdef size_t transcode_units(const Source* s, size_t start, size_t stop, u8* out) noexcept nogil:
-    """The UTF-8 of code units start:stop in `out`, which has room for 4 bytes each and 16 more.
+    """The UTF-8 of code units start:stop in `out`, which has room for 4 bytes each and ST_SLACK.
 
     The bytes written, or (size_t)-1 at a lone surrogate.
     """
-    if s.unit == 1:
-        return st_transcode_1(s.data + start, stop - start, out)
-    if s.unit == 2:
-        return st_transcode_2(<const uint16_t*>s.data + start, stop - start, out)
-    return st_transcode_4(<const uint32_t*>s.data + start, stop - start, out)
+    return st_transcode_units(s.data + start * s.unit, s.unit, stop - start, out)
 
 
 cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t stop,
@@ -91,7 +86,7 @@ cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t sto
         if why:
             return NULL
         return s.data + start
-    wanted = (stop - start) * (2 if s.unit == 1 else 3 if s.unit == 2 else 4) + 16
+    wanted = (stop - start) * (2 if s.unit == 1 else 3 if s.unit == 2 else 4) + ST_SLACK
     if wanted > room.size:
         st_free_block(room.bytes)
         room.size = 0

@@ -132,6 +132,7 @@ cdef class Tail:
         cdef Found refused
         cdef object result
         cdef u64 offset
+        cdef bint is_text, is_clean
         enter(self)
         try:
             before = self.mark
@@ -148,6 +149,7 @@ cdef class Tail:
                             before.offset + before.valid, before.offset + before.size,
                             "a str chunk follows bytes that end inside a character",
                         )
+                    is_clean = is_text and before.size == before.valid
                     if text.size > SLICE:
                         saved = self.bytes[:before.size]
                     if into == "array":
@@ -155,9 +157,11 @@ cdef class Tail:
                     refused.kind = PARTIAL
                     if text.size >= RELEASE_FROM:
                         with nogil:
-                            take_in(self, &workspace.c, text.data, text.size, final, &refused)
+                            take_in(self, &workspace.c, text.data, text.size, is_clean, final,
+                                    &refused)
                     else:
-                        take_in(self, &workspace.c, text.data, text.size, final, &refused)
+                        take_in(self, &workspace.c, text.data, text.size, is_clean, final,
+                                &refused)
                     if refused.kind == DISALLOWED:
                         offset = self.mark.offset + refused.start
                         result = (offset, self.bytes[refused.start:refused.end].decode("utf-8"))
@@ -294,13 +298,13 @@ cdef inline void shift(Scan* s, size_t gone) noexcept nogil:
     s.position -= gone
 
 
-cdef int take_in(Tail tail, Work* w, const u8* p, size_t n, bint final,
+cdef int take_in(Tail tail, Work* w, const u8* p, size_t n, bint is_clean, bint final,
                  Found* refused) except -1 nogil:
-    """Encode p[:n] behind the tail, slice by slice."""
+    """Encode p[:n] behind the tail, slice by slice. `is_clean`: with the tail, it is UTF-8."""
     cdef size_t step
     while True:
         step = n if n < SLICE else SLICE
-        append(tail, p, step, final and step == n)
+        append(tail, p, step, is_clean, final and step == n)
         p += step
         n -= step
         encode_tail(tail, w, final and n == 0, refused)
@@ -309,7 +313,7 @@ cdef int take_in(Tail tail, Work* w, const u8* p, size_t n, bint final,
         compact(tail)
 
 
-cdef int append(Tail tail, const u8* p, size_t n, bint final) except -1 nogil:
+cdef int append(Tail tail, const u8* p, size_t n, bint is_clean, bint final) except -1 nogil:
     """Put p[:n] behind the tail's bytes, well-formed as the policy wants it."""
     cdef Mark* m = &tail.mark
     cdef i32 why = 0
@@ -318,7 +322,7 @@ cdef int append(Tail tail, const u8* p, size_t n, bint final) except -1 nogil:
     grow(tail, m.size + n)
     memcpy(tail.bytes + m.size, p, n)
     m.size += n
-    if tail.policy == KEEP:
+    if is_clean or tail.policy == KEEP:
         m.valid = m.size
         return 0
     while True:

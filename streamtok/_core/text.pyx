@@ -25,9 +25,6 @@ def use_wide_transcode(bint wanted):
     return bool(st_use_wide_transcode(wanted))
 
 
-st_use_wide_transcode(True)
-
-
 cdef int hold_bytes(Text* text, object data) except -1:
     Py_INCREF(data)
     text.owner = <void*>data

@@ -162,8 +162,8 @@ ST_VBMI2 static inline size_t st_transcode_512(const void *text, int kind, size_
 }
 #endif
 
-/* Whether characters may be transcoded 16 at a time; tests turn it off. */
-static int st_transcode_is_wide = 0;
+/* Whether characters are transcoded 16 at a time; -1: not known yet. Tests turn it off. */
+static int st_transcode_is_wide = -1;
 
 static inline int st_use_wide_transcode(int wanted) {
     int can = 0;
@@ -176,6 +176,19 @@ static inline int st_use_wide_transcode(int wanted) {
     return can;
 }
 
+/* The UTF-8 of `n` code units of 1, 2 or 4 bytes; see ST_DEFINE_TRANSCODE. */
+static inline size_t st_transcode_units(const void *p, int unit, size_t n, uint8_t *out) {
+    if (st_transcode_is_wide < 0) st_use_wide_transcode(1);
+#if defined(ST_WIDE_TRANSCODE)
+    if (st_transcode_is_wide) return st_transcode_512(p, unit, n, out);
+#endif
+    switch (unit) {
+    case 1: return st_transcode_1((const uint8_t *)p, n, out);
+    case 2: return st_transcode_2((const uint16_t *)p, n, out);
+    default: return st_transcode_4((const uint32_t *)p, n, out);
+    }
+}
+
 /* The most that st_transcode writes for this str. */
 static inline size_t st_transcode_room(PyObject *text) {
     size_t kind = PyUnicode_KIND(text);
@@ -183,16 +196,8 @@ static inline size_t st_transcode_room(PyObject *text) {
 }
 
 static inline size_t st_transcode(PyObject *text, uint8_t *out) {
-    size_t n = (size_t)PyUnicode_GET_LENGTH(text);
-#if defined(ST_WIDE_TRANSCODE)
-    if (st_transcode_is_wide)
-        return st_transcode_512(PyUnicode_DATA(text), (int)PyUnicode_KIND(text), n, out);
-#endif
-    switch (PyUnicode_KIND(text)) {
-    case 1: return st_transcode_1(PyUnicode_1BYTE_DATA(text), n, out);
-    case 2: return st_transcode_2(PyUnicode_2BYTE_DATA(text), n, out);
-    default: return st_transcode_4(PyUnicode_4BYTE_DATA(text), n, out);
-    }
+    return st_transcode_units(PyUnicode_DATA(text), (int)PyUnicode_KIND(text),
+                              (size_t)PyUnicode_GET_LENGTH(text), out);
 }
 
 #endif

@@ -22,6 +22,7 @@ cdef extern from "native.h" nogil:
     void st_free_block(void* memory) noexcept
     int st_enter(char* flag) noexcept
     void st_leave(char* flag) noexcept
+    void* st_swap(void** place, void* value) noexcept
 
 cdef enum:
     NONE = 0xFFFFFFFF       # "no token", "no pair", "no node"

@@ -2,7 +2,7 @@
 
 cimport cython
 
-from streamtok._core.types cimport NONE, u8, u32, u64
+from streamtok._core.types cimport NONE, st_load64, st_load_part, st_mix, u8, u32, u64
 
 cdef extern from "pairs.h" nogil:
     enum:
@@ -15,9 +15,18 @@ cdef extern from "pairs.h" nogil:
         int filter_shift
     u32 st_pairs_find(const st_pairs* t, u32 left, u32 right) noexcept
     void st_pairs_insert(st_pairs* t, u32 left, u32 right, u32 token) noexcept
+    void st_pairs_fetch(const st_pairs* t, u32 left, u32 right) noexcept
 
 cdef enum:
     MAX_TOKENS = (1 << 21) - 2      # 21 bits and a value to spare
+
+cdef extern from *:
+    """
+    #define ST_FIRST_MIX 0x9E3779B97F4A7C15ull
+    #define ST_SECOND_MIX 0xD6E8FEB86659FD93ull
+    """
+    u64 FIRST_MIX "ST_FIRST_MIX"
+    u64 SECOND_MIX "ST_SECOND_MIX"
 
 cdef struct Tokens:
     const u8* blob          # bytes of all tokens, end to end, in order of rank
@@ -39,13 +48,17 @@ cdef struct Tokens:
 
 
 cdef inline u64 hash_bytes(const u8* p, size_t n) noexcept nogil:
-    cdef u64 h = 0x9E3779B97F4A7C15
-    cdef size_t i
-    for i in range(n):
-        h = (h ^ p[i]) * <u64>0x100000001B3
-    h ^= h >> 29
-    h *= <u64>0xD6E8FEB86659FD93
-    return h ^ (h >> 32)
+    """Of n >= 1 bytes."""
+    cdef u64 h = n
+    if n < 8:
+        if n < 4:
+            return st_mix(h ^ p[0] ^ <u64>p[n >> 1] << 8 ^ <u64>p[n - 1] << 16, FIRST_MIX)
+        return st_mix(h ^ st_load_part(p, 4) ^ st_load_part(p + n - 4, 4) << 32, FIRST_MIX)
+    while n > 8:
+        h = st_mix(h ^ st_load64(p), SECOND_MIX)
+        p += 8
+        n -= 8
+    return st_mix(h ^ st_load64(p + n - 8), FIRST_MIX)
 
 
 cdef inline u32 find_pair(const Tokens* t, u32 left, u32 right) noexcept nogil:
@@ -67,8 +80,9 @@ cdef class TokenTable:
     cdef Tokens c
     cdef object _blob, _offsets, _ids, _byte_ids, _ties    # owners of the memory that `c` points to
     cdef list _ints                            # ready-made int objects, by id; None until needed
+    cdef size_t _listed                        # ids that were put in lists before that
     cdef readonly u32 max_id
     cdef readonly bint is_dense                # the ids are 0 .. n - 1, in order
     cdef readonly bint is_rising               # the ids are in order
     cdef const Tokens* tokens(self) noexcept nogil
-    cdef object ints(self)
+    cdef object ints(self, size_t count)

@@ -1,9 +1,11 @@
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
-sort_lock: Any
+def spell(
+    lefts: npt.NDArray[np.uint32], rights: npt.NDArray[np.uint32], spelled: bytes | memoryview
+) -> tuple[bytes, npt.NDArray[np.uint32]]: ...
 
 @final
 class TokenTable:
@@ -18,8 +20,10 @@ class TokenTable:
         lefts: npt.NDArray[np.uint32] | None = None,
         byte_ids: npt.NDArray[np.uint32] | None = None,
         ties: npt.NDArray[np.uint32] | None = None,
+        parts: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]] | None = None,
     ) -> TokenTable: ...
     def prepare_prefixes(self) -> None: ...
+    def sorted(self) -> list[int]: ...
     def find(self, token: bytes) -> int | None: ...
     def lefts(self) -> npt.NDArray[np.uint32]: ...
     @property

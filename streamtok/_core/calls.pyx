@@ -1,0 +1,127 @@
+"""The calls that have to be quick: from a small text to the list of its ids in one step.
+
+For a prompt or a log line of 100 bytes, Python functions that pass their arguments on take longer
+than its ids do. So `Encoding.encode` and `encode_ordinary` are here, and look at once whether all is
+as usual: a small text, no settings of its own, no special token in it, well-formed. Then there is
+nothing to ask and nothing to undo. Everything else goes the long way, `Encoding._encode`, which
+does the same for any text and says what is wrong with it.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_CheckExact
+
+from streamtok._core.cells cimport Workspace
+from streamtok._core.encoder cimport Encoder, encode_span
+from streamtok._core.output cimport ids_to_list
+from streamtok._core.scanner cimport Scan, scan_begin
+from streamtok._core.special cimport NOTHING, Found, SpecialMatcher
+from streamtok._core.types cimport i32, u8
+from streamtok._core.utf8 cimport valid_bytes
+
+cdef extern from "transcode.h":
+    const char* st_ready_utf8(object text, Py_ssize_t* size)
+    size_t st_transcode_room(object text)
+    size_t st_transcode(object text, u8* out)
+
+cdef enum:
+    SMALL = 4096            # bytes of the largest text that goes the short way, with the GIL held
+
+ALL = "all"                 # the defaults of the settings; told by identity here, by value elsewhere
+NO_SPECIAL = frozenset()
+cdef object all_special = ALL
+cdef object no_special = NO_SPECIAL
+cdef object strict = "strict"
+cdef object nothing = ()
+
+
+cdef class QuickCalls:
+    """The quick calls of an `Encoding`, which is derived from this."""
+
+    def _set_quick(self, Encoder encoder not None, SpecialMatcher ordinary not None,
+                   SpecialMatcher default not None):
+        """Let small texts go the short way from now on."""
+        self.encoder, self.ordinary, self.default = encoder, ordinary, default
+
+    def encode_ordinary(self, text, *, errors="strict"):
+        """list[int]: the ids of `text`; special tokens in it are plain text.
+
+        >>> enc.encode_ordinary("hello world")
+        [31373, 995]
+        """
+        if errors is strict and self.encoder is not None:
+            ids = encode_small(self.encoder, self.ordinary, text)
+            if ids is not None:
+                return ids
+        return self._encode(text, no_special, nothing, errors)
+
+    def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict"):
+        """list[int]: the ids of `text`.
+
+        allowed_special: special tokens (or "all") whose text becomes their id. disallowed_special:
+        texts (or "all": every special token not allowed) that raise ValueError where they occur;
+        () lets them pass as plain text. errors: for bytes that are no UTF-8, "strict" (raises
+        UnicodeDecodeError), "replace" or "surrogateescape" (keeps them). Lone surrogates in a str
+        become U+FFFD, as in tiktoken.
+
+        >>> enc.encode("<|endoftext|>", allowed_special="all")
+        [50256]
+        """
+        cdef SpecialMatcher matcher
+        if allowed_special is no_special and errors is strict and self.encoder is not None:
+            if disallowed_special is all_special:
+                matcher = self.default
+            elif disallowed_special is nothing:
+                matcher = self.ordinary
+            else:
+                return self._encode(text, allowed_special, disallowed_special, errors)
+            ids = encode_small(self.encoder, matcher, text)
+            if ids is not None:
+                return ids
+        return self._encode(text, allowed_special, disallowed_special, errors)
+
+
+cdef object encode_small(Encoder encoder, SpecialMatcher matcher, object text):
+    """list[int]: the ids of a whole text, or None if anything about it is out of the ordinary."""
+    cdef Workspace workspace
+    cdef Found found
+    cdef Scan s
+    cdef Py_ssize_t size = 0
+    cdef const u8* p
+    cdef i32 why
+    cdef int length
+    cdef size_t written
+    if PyUnicode_CheckExact(text):
+        p = <const u8*>st_ready_utf8(text, &size)
+    elif PyBytes_CheckExact(text):
+        p = <const u8*>PyBytes_AS_STRING(text)
+        size = PyBytes_GET_SIZE(text)
+        if size > SMALL:
+            return None
+        valid_bytes(p, size, &why, &length)
+        if why:
+            return None
+    else:
+        return None
+    if size > SMALL:
+        return None
+    workspace = encoder.take()
+    if p == NULL:
+        # The long way makes the room for texts that are not ASCII.
+        written = <size_t>-1
+        if st_transcode_room(text) <= workspace.c.room.size:
+            written = st_transcode(text, workspace.c.room.bytes)
+        if written > SMALL:         # or there is a lone surrogate
+            encoder.give(workspace)
+            return None
+        p = workspace.c.room.bytes
+        size = written
+    found = matcher.find(p, 0, size, True)
+    if found.kind != NOTHING:
+        encoder.give(workspace)
+        return None
+    # Whatever raises from here on leaves the workspace to the garbage collector.
+    scan_begin(&s, 0)
+    encode_span(encoder, &workspace.c, p, size, size, True, &s)
+    ids = ids_to_list(encoder.table, workspace.c.out, workspace.c.count)
+    encoder.give(workspace)
+    return ids

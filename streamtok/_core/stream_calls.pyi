@@ -1,0 +1,10 @@
+from typing_extensions import Buffer, disjoint_base
+
+from streamtok._core.stream import Tail
+
+@disjoint_base
+class QuickStream:
+    max_pending: int
+    _half: str
+    def _set_quick(self, tail: Tail) -> None: ...
+    def encode(self, chunk: str | Buffer, final: bool = False) -> list[int]: ...

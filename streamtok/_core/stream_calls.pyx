@@ -1,0 +1,32 @@
+"""The call of a stream that has to be quick: `encode` of a log line, see `calls.pyx`."""
+
+from streamtok._core.stream cimport Tail
+
+
+cdef class QuickStream:
+    """The quick call of a `StreamEncoder`, which is derived from this."""
+
+    cdef Tail quick                 # None: nothing goes the short way
+    cdef public object max_pending
+    cdef public str _half           # the first half of a surrogate pair that ended a str chunk
+
+    def _set_quick(self, Tail tail not None):
+        """Let chunks go the short way from now on."""
+        self.quick = tail
+
+    def encode(self, chunk, final=False):
+        """list[int]: the ids that `chunk` makes certain; with `final`, all that are left.
+
+        Raises ValueError at a disallowed special token and UnicodeDecodeError at bytes that are no
+        UTF-8, both with the offset in the stream; UnicodeDecodeError for a str after bytes that
+        end inside a character; PendingLimitExceeded. Costs O(len(chunk)).
+        """
+        # Where this does not give a list, it has not changed anything.
+        if self.quick is not None and not self._half:
+            try:
+                ids = self.quick.feed(chunk, final, "list", None, self.max_pending)
+                if type(ids) is list:
+                    return ids
+            except UnicodeEncodeError:
+                pass
+        return self._feed(chunk, final, "list", None)
