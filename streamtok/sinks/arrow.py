@@ -144,6 +144,7 @@ class _Writable:
     def write(self, data: Any) -> int:
         view = memoryview(data)
         self._file.write(view)
+        self._file.wait()  # the memory is pyarrow's, and not long
         return view.nbytes
 
     def tell(self) -> int:

@@ -6,7 +6,6 @@ them and the size of its file, another process writes on as if nothing had happe
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -80,22 +79,17 @@ class SidecarSink(RawSink):
         self, output: PartFile, sidecar: Writable, about: About, width: int, state: dict[str, Any]
     ):
         super().__init__(output, width)
+        self._ids = output
         self._sidecar = sidecar
         self._about = about
         self._tokens: int = state.get("tokens", 0)
         self._documents: int = state.get("documents", 0)
-        self._sha256 = hashlib.sha256()
-        if output.size:  # hashlib's state cannot be saved
-            for block in output.contents():
-                self._sha256.update(block)
+        output.begin_hash()
 
     def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+        super().write(ids)
         self._documents += len(ends)
-        if len(ids):
-            data = self._bytes(ids)
-            self._output.write(data)
-            self._sha256.update(data)
-            self._tokens += len(ids)
+        self._tokens += len(ids)
 
     def finish(self) -> None:
         row = {
@@ -105,7 +99,7 @@ class SidecarSink(RawSink):
             "byteorder": "little",
             "tokens": self._tokens,
             "documents": self._documents,
-            "sha256": self._sha256.hexdigest(),
+            "sha256": self._ids.digest(),
         }
         self._sidecar.write(json.dumps(row, indent=1).encode() + b"\n")
 
