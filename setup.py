@@ -18,6 +18,7 @@ CORE = [
     "cells",
     "output",
     "encoder",
+    "documents",
     "stream",
     "decoder",
     "pieces",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ._core.documents import encode_documents
 from .checkpoint import Checkpoint
 from .chunker import StreamEncoder
 from .sources import Feed, Part
@@ -71,6 +72,11 @@ class DocumentEncoder:
         skip_empty: bool = False,
     ):
         self._stream = stream
+        encoding = stream.encoding
+        self._encoder = encoding._encoder
+        self._matcher = encoding._matcher(*stream._settings[:2])
+        self._has_batches = encoding._rules.normalizer is None
+        self._frame = [-1 if one is None else one for one in (prepend, append)]
         self._before = np.array([] if prepend is None else [prepend], np.uint32)
         self._after = np.array([] if append is None else [append], np.uint32)
         self._has_frame = prepend is not None or append is not None
@@ -81,13 +87,52 @@ class DocumentEncoder:
 
     def release(self) -> None:
         """Free what encoding has remembered; it can go on, more slowly at first."""
-        self._stream.encoding._encoder.release()
+        self._encoder.release()
 
-    def encode(self, parts: Sequence[Part]) -> tuple[IdArray, Sequence[int]]:
+    def encode(self, parts: Sequence[Part]) -> tuple[IdArray, list[int]]:
         """(numpy.uint32 [n], ends): ids, and the places in them at which documents end.
 
         Raises what StreamEncoder.encode raises; offsets are those in the document.
         """
+        found: list[IdArray] = []
+        ends: list[int] = []
+        size = start = 0  # ids found, parts done
+        while start < len(parts):
+            stop = start
+            if self._has_batches and not self.is_open:
+                while stop < len(parts) and parts[stop][1]:
+                    stop += 1
+            some = self._encode_documents(parts[start:stop]) if stop - start > 1 else None
+            if some is None:
+                stop = max(stop, start + 1)
+                some = self._encode_parts(parts[start:stop])
+            found.append(some[0])
+            ends += [size + end for end in some[1]] if size else some[1]
+            size += len(some[0])
+            start = stop
+        if len(found) == 1:
+            return found[0], ends
+        return np.concatenate(found) if found else np.empty(0, np.uint32), ends
+
+    def _encode_documents(self, parts: Sequence[Part]) -> tuple[IdArray, list[int]] | None:
+        """As `encode`, for whole documents at once; None, and nothing done, if one of them needs
+        a closer look.
+        """
+        texts = [text for text, _ in parts if text or not self._skip_empty]
+        try:
+            some = encode_documents(
+                self._encoder, texts, self._matcher, self._stream.errors, *self._frame
+            )
+        except UnicodeError:
+            return None
+        if some is not None:
+            self.documents += len(texts)
+            for text in texts:
+                self.bytes += len(text) if type(text) is bytes else _utf8_length(text)
+        return some
+
+    def _encode_parts(self, parts: Sequence[Part]) -> tuple[IdArray, list[int]]:
+        """As `encode`, one part after the other."""
         found: list[IdArray] = []
         last: list[int] = []  # how many of `found` there are at each end
         encode = self._stream.encode_to_numpy
@@ -112,7 +157,8 @@ class DocumentEncoder:
         if not found:
             return np.empty(0, np.uint32), []
         places = np.cumsum([len(ids) for ids in found])
-        return np.concatenate(found), places[np.array(last, np.intp) - 1].tolist()
+        ends: list[int] = places[np.array(last, np.intp) - 1].tolist()
+        return np.concatenate(found), ends
 
     def getstate(self) -> dict[str, Any]:
         """dict: all that is needed to go on, for JSON."""

@@ -5,6 +5,7 @@ cimport cython
 from streamtok._core.cells cimport Work, Workspace
 from streamtok._core.output cimport Spares
 from streamtok._core.scanner cimport Scan, Scanner
+from streamtok._core.special cimport Found, SpecialMatcher
 from streamtok._core.types cimport u8
 from streamtok._core.vocab cimport TokenTable
 
@@ -21,3 +22,5 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
                      bint final, Scan* s) except -1 nogil
 cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
                      size_t* retry_at) except -1 nogil
+cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, const u8* p, size_t n,
+                      bint count_only, size_t* total, Found* refused) except -1 nogil
