@@ -6,6 +6,7 @@ them and the size of its file, another process writes on as if nothing had happe
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -201,24 +202,22 @@ class JsonlSink:
         self._before: bytes = state["before"].encode() if state else self._BEGIN
 
     def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+        text, places = format_rows(ids, ends)
+        text = text.replace(b"\n", b",")
         parts: list[bytes] = []
         start = 0
-        for end in ends:
-            self._add(parts, ids[start:end])
-            if self._before == self._BEGIN:
-                parts.append(self._BEGIN)
-            parts.append(self._END)
+        for place in places:
+            if place > start:
+                parts += (self._before, text[start : place - 1], self._END)
+            else:
+                parts += (b"" if self._before == b"," else self._BEGIN, self._END)
             self._before = self._BEGIN
-            start = end
-        self._add(parts, ids[start:])
+            start = place
+        if start < len(text):
+            parts += (self._before, text[start:-1])
+            self._before = b","
         if parts:
             self._output.write(b"".join(parts))
-
-    def _add(self, parts: list[bytes], ids: IdArray) -> None:
-        if len(ids):
-            parts.append(self._before)
-            parts.append(format_text(ids)[:-1].replace(b"\n", b","))
-            self._before = b","
 
     def finish(self) -> None:
         pass
@@ -229,8 +228,15 @@ class JsonlSink:
 
 def format_text(ids: IdArray) -> bytes:
     """bytes: the ids in decimal, a line end after each."""
+    return format_rows(ids, ())[0]
+
+
+def format_rows(ids: IdArray, ends: Sequence[int]) -> tuple[bytes, list[int]]:
+    """(bytes, list[int]): as `format_text`, and the places in it before ids[end] of each end."""
     if len(ids) < _MANY:
-        return "".join([f"{one}\n" for one in ids.tolist()]).encode()
+        lines = [f"{one}\n" for one in ids.tolist()]
+        sizes = [0, *itertools.accumulate(map(len, lines))] if len(ends) else []
+        return "".join(lines).encode(), [sizes[end] for end in ends]
     # A table of digits, one row for an id, in which leading zeros are then left out: 6 times as
     # fast as str() of each.
     width = len(str(ids.max()))
@@ -244,7 +250,12 @@ def format_text(ids: IdArray) -> bytes:
     is_shown = np.ones(digits.shape, np.bool_)
     for place in range(width - 1):
         is_shown[:, place] = ids >= 10 ** (width - 1 - place)
-    return digits[is_shown].tobytes()
+    data = digits[is_shown].tobytes()
+    if not len(ends):
+        return data, []
+    sizes_before = np.concatenate([[0], np.cumsum(np.count_nonzero(is_shown, axis=1))])
+    places: list[int] = sizes_before[np.asarray(ends, np.intp)].tolist()
+    return data, places
 
 
 def fitting_width(max_id: int) -> int:
