@@ -1,10 +1,13 @@
-"""What the command line costs: `python -m benchmarks.cli_cost --size 200MB`.
+"""What the command line costs: `python -m benchmarks.cli_cost --size 300MB`.
 
-Encodes one file again and again, in turns: in memory, in a process that has read it already
-(`encode_to_numpy`, whole and in chunks of 64 KiB), and through `streamtok encode -o` with all that
-a file needs (start of the process, reading, writing, fsync). Reports medians and their ratio to the
-faster of the two in memory, for formats and ways to cut the file into documents. Seconds of the
-processor are steadier than those of the clock where others use the machine, too.
+Encodes one file again and again, in turns, on one thread each: in memory, in a new process that has
+read it already (`encode_to_numpy`, whole and in chunks of 64 KiB), and through `streamtok encode
+-o` with all that a file needs (start of the process, reading, writing, SHA-256, fsync). Each round
+gives a ratio to the faster of its two in memory; reported are medians. The ratio of the clock needs
+two free cores, for writing goes on behind encoding; where others use the machine, too, that of the
+processor's seconds is steadier.
+
+As where the package is installed, its modules are compiled before, and no old output is in the way.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ stream.encode_to_numpy(b"", final=True)
 print(time.perf_counter() - begin, time.process_time() - begin_cpu)
 """
 
+MEMORY = {"in memory, whole": 0, "in memory, 64 KiB": 1 << 16}  # size of the chunks
 WAYS: dict[str, list[str]] = {
     "-o ids.bin": [],
     "-o ids.npy": [],
@@ -43,60 +47,81 @@ WAYS: dict[str, list[str]] = {
 }
 
 
-def in_memory(path: Path, encoding: str, size: int) -> tuple[float, float]:
+def environment(folder: Path) -> dict[str, str]:
+    """dict: ours, with a place for compiled modules."""
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+
+
+def has_threads() -> bool:
+    """bool: whether `streamtok encode` encodes in several threads unless told not to."""
+    command = [sys.executable, "-m", "streamtok", "encode", "--help"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return "--threads" in done.stdout
+
+
+def in_memory(path: Path, encoding: str, size: int, env: dict[str, str]) -> tuple[float, float]:
     """Seconds and processor seconds of one encode of the file, read before; size: of the chunks."""
     command = [sys.executable, "-c", _IN_MEMORY, str(path), encoding, str(size)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
     seconds, cpu = done.stdout.split()
     return float(seconds), float(cpu)
 
 
 def through_cli(
-    path: Path, folder: Path, encoding: str, way: str, options: list[str]
+    path: Path, folder: Path, encoding: str, way: str, options: list[str], env: dict[str, str]
 ) -> tuple[float, float]:
     """Seconds and processor seconds of one process, from its start to its end."""
     name = way.split()[1] if way.startswith("-o") else "ids"
     command = [sys.executable, "-m", "streamtok", "encode", "-q", "-e", encoding, str(path)]
     begin = time.perf_counter()
-    process = subprocess.Popen([*command, "-o", str(folder / name), *options])
+    process = subprocess.Popen([*command, "-o", str(folder / name), *options], env=env)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - begin
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{way}: exit code {process.returncode}")
+    for made in folder.glob("ids*"):
+        made.unlink()
     return seconds, usage.ru_utime + usage.ru_stime
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cli_cost", description=__doc__)
-    parser.add_argument("--size", type=parse_size, default="200MB")
+    parser.add_argument("--size", type=parse_size, default="300MB")
     parser.add_argument("--encoding", default="cl100k_base")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", metavar="PART", help="of the name of a way")
     options = parser.parse_args()
+    ways = {way: more for way, more in WAYS.items() if options.only in way}
+    single = ["--threads", "1"] if has_threads() else []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        env = environment(folder)
         path = folder / "text"
         make(path, options.size)
         (folder / "empty").touch()
+        through_cli(folder / "empty", folder, options.encoding, "nothing", [], env)
         found: dict[str, list[tuple[float, float]]] = {
-            way: [] for way in ["in memory, whole", "in memory, 64 KiB", "nothing", *WAYS]
+            way: [] for way in [*MEMORY, "nothing", *ways]
         }
         for _ in range(options.rounds):
-            found["in memory, whole"].append(in_memory(path, options.encoding, 0))
-            found["in memory, 64 KiB"].append(in_memory(path, options.encoding, 1 << 16))
-            for way, more in {"nothing": [], **WAYS}.items():
+            for way, size in MEMORY.items():
+                found[way].append(in_memory(path, options.encoding, size, env))
+            for way, more in {"nothing": [], **ways}.items():
                 source = folder / "empty" if way == "nothing" else path
-                found[way].append(through_cli(source, folder, options.encoding, way, more))
-        size = path.stat().st_size
-        rows = {
-            way: [statistics.median(x) for x in zip(*f, strict=True)] for way, f in found.items()
-        }
-        best = [min(x) for x in zip(*list(rows.values())[:2], strict=True)]
-        print(f"{size:,} bytes, {options.encoding}, median of {options.rounds} rounds\n")
-        print("| way | s | of in memory | processor s | of in memory |\n|---|---|---|---|---|")
-        for way, (wall, cpu) in rows.items():
-            print(f"| {way} | {wall:.2f} | {wall / best[0]:.2f} ", end="")
-            print(f"| {cpu:.2f} | {cpu / best[1]:.2f} |")
+                more = [*more, *single]
+                found[way].append(through_cli(source, folder, options.encoding, way, more, env))
+        print(f"{path.stat().st_size:,} bytes, {options.encoding}, {options.rounds} rounds\n")
+    print("| way | s | of in memory | processor s | of in memory |\n|---|---|---|---|---|")
+    best = [tuple(map(min, *two)) for two in zip(*(found[way] for way in MEMORY), strict=True)]
+    for way, rows in found.items():
+        row = f"| {way} "
+        for i in (0, 1):
+            ratios = [one[i] / least[i] for one, least in zip(rows, best, strict=True)]
+            row += f"| {statistics.median(one[i] for one in rows):.2f} "
+            row += f"| {statistics.median(ratios):.2f} "
+        print(f"{row}|")
     return 0
 
 

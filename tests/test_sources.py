@@ -290,6 +290,21 @@ def test_parquet_rows_from_anywhere(tmp_path: Path) -> None:
         ParquetTexts(str(tmp_path / "b"), "text")
 
 
+def test_parquet_in_batches_of_about_one_size(tmp_path: Path) -> None:
+    """Long rows one by one, short ones many at a time, also where a dictionary hides their size."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = str(tmp_path / "a.parquet")
+    for texts, most in ((["x" * 100_000] * 50, 1), ([f"{i}" * 50_000 for i in range(50)], 1)):
+        pq.write_table(pa.table({"text": texts}), path)
+        batches = list(ParquetTexts(path, "text").texts())
+        assert [text for batch in batches for text in batch] == texts
+        assert max(map(len, batches)) <= most
+    pq.write_table(pa.table({"text": [f"row {i}" for i in range(5_000)]}), path)
+    assert max(map(len, ParquetTexts(path, "text").texts())) > 500
+
+
 # Followed files
 
 

@@ -25,3 +25,5 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
                      bint final, Scan* s) except -1 nogil
 cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
                      size_t* retry_at) except -1 nogil
+cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, const u8* p, size_t n,
+                      bint count_only, size_t* total, Found* refused) except -1 nogil

@@ -8,6 +8,7 @@ library.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from .flat import IdArray
 
 ROW_TOKENS = 1 << 17  # of a longer document, the rest goes to further rows
-_BLOCK_TOKENS = 1 << 17  # ids and
-_BLOCK_ROWS = 1 << 14  # rows in memory, and in one row group, at most
+# In memory, and in one row group, at most: of each group, 5 KB stay in memory to the end.
+_BLOCK_TOKENS = 1 << 18
+_BLOCK_ROWS = 1 << 15
 _PAGE = 1 << 16
 
 
@@ -73,11 +75,16 @@ class ArrowSink:
         schema = pa.schema([*fields, ("input_ids", pa.list_(pa.uint32()))])
         target = pa.PythonFile(_Writable(self._table), mode="w")
         if self._chosen == "parquet":
-            from pyarrow.parquet import ParquetWriter
+            # What is inside of that of `pyarrow.parquet`, which loads the clients of S3, Google and
+            # Azure, too: 8 MB.
+            from pyarrow._parquet import ParquetWriter
 
             writer: Any = ParquetWriter(
                 target,
                 schema,
+                version="2.6",
+                data_page_version="1.0",
+                writer_engine_version="V2",
                 compression="zstd",
                 use_dictionary=False,
                 write_statistics=False,
@@ -85,7 +92,7 @@ class ArrowSink:
             )
         else:
             writer = pa.ipc.new_file(target, schema)
-        with writer:
+        with contextlib.closing(writer):
             ids = _Reader(self._ids)
             for documents, parts, lengths in self._groups():
                 offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
@@ -94,6 +101,7 @@ class ArrowSink:
                 columns = [pa.array(documents), pa.array(parts), rows]
                 # Not write_batch: that holds a row group of many of them in memory.
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+                del values, rows, columns
                 pa.default_memory_pool().release_unused()
         target.close()
 
@@ -120,17 +128,18 @@ class _Reader:
 
     def __init__(self, file: PartFile):
         self._blocks = file.contents()
-        self._rest = b""
+        self._rest = np.empty(0, np.uint8)
 
     def take(self, count: int) -> IdArray:
-        parts, missing = [self._rest], 4 * count - len(self._rest)
-        while missing > 0:
-            block = next(self._blocks)
-            parts.append(block)
-            missing -= len(block)
-        data = b"".join(parts)
-        self._rest = data[4 * count :]
-        return np.frombuffer(data, "<u4", count)
+        made = np.empty(count, "<u4")
+        target = made.view(np.uint8)
+        while len(target):
+            if not len(self._rest):
+                self._rest = np.frombuffer(next(self._blocks), np.uint8)
+            size = min(len(target), len(self._rest))
+            target[:size] = self._rest[:size]
+            target, self._rest = target[size:], self._rest[size:]
+        return made
 
 
 class _Writable:
@@ -144,6 +153,7 @@ class _Writable:
     def write(self, data: Any) -> int:
         view = memoryview(data)
         self._file.write(view)
+        self._file.wait()  # the memory is pyarrow's, and not long
         return view.nbytes
 
     def tell(self) -> int:

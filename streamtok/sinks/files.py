@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .behind import Behind
 from .flat import Sink
 from .formats import Family
-from .outputs import PartFile, publish_left, remove_left
+from .outputs import PartFile, publish_left, publish_together, remove_left
 
 if TYPE_CHECKING:
     from .flat import IdArray
@@ -50,6 +51,7 @@ class Files:
         self._documents = 0  # ended in all
         self._files: list[PartFile] = []
         self._sink: Sink | None = None
+        self._behind = Behind()
         self._complete: list[list[PartFile]] = []
         try:
             self._open() if state is None else self._restore(state)
@@ -63,8 +65,17 @@ class Files:
     def _open(self, opened: dict[str, Any] | None = None) -> None:
         names = self._names(self._shard)
         sizes = opened["sizes"] if opened else [None] * len(names)
-        for name, size in zip(names, sizes, strict=True):
-            self._files.append(PartFile(name, is_resumable=self._is_resumable, size=size))
+        kept = len(names) - self._family.scratch
+        for i, (name, size) in enumerate(zip(names, sizes, strict=True)):
+            self._files.append(
+                PartFile(
+                    name,
+                    is_resumable=self._is_resumable,
+                    size=size,
+                    behind=self._behind,
+                    is_scratch=i >= kept,
+                )
+            )
         state = opened["sink"] if opened else None
         self._sink = self._family.make(self._files, state, self._documents)
         self._shard += 1
@@ -132,12 +143,15 @@ class Files:
         """Complete what is open: all is ready to be published."""
         if self._sink is not None:
             self._close()
+        self._behind.close()
 
     def _close(self) -> None:
         assert self._sink is not None
         self._sink.finish()
+        self._behind.wait()
         for file in self._files:
-            file.sync()
+            if not file.is_scratch:
+                file.sync()
             file.close()
         self._complete.append(self._files)
         self._files, self._sink, self._tokens = [], None, 0
@@ -166,18 +180,19 @@ class Files:
         while self._complete:
             files = self._complete[0]
             kept = len(files) - self._family.scratch
-            for file in files[:kept]:
-                file.publish()
+            publish_together(files[:kept])
             for file in files[kept:]:
                 file.discard()
             del self._complete[0]
 
     def close(self) -> None:
         """Close the hidden files and leave them to a later process."""
+        self._behind.close()
         for file in self._files:
             file.close()
 
     def discard(self) -> None:
         """Remove all that is not published."""
+        self._behind.close()
         for file in [*self._files, *(file for files in self._complete for file in files)]:
             file.discard()

@@ -6,7 +6,7 @@ them and the size of its file, another process writes on as if nothing had happe
 
 from __future__ import annotations
 
-import hashlib
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -80,22 +80,17 @@ class SidecarSink(RawSink):
         self, output: PartFile, sidecar: Writable, about: About, width: int, state: dict[str, Any]
     ):
         super().__init__(output, width)
+        self._ids = output
         self._sidecar = sidecar
         self._about = about
         self._tokens: int = state.get("tokens", 0)
         self._documents: int = state.get("documents", 0)
-        self._sha256 = hashlib.sha256()
-        if output.size:  # hashlib's state cannot be saved
-            for block in output.contents():
-                self._sha256.update(block)
+        output.begin_hash()
 
     def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+        super().write(ids)
         self._documents += len(ends)
-        if len(ids):
-            data = self._bytes(ids)
-            self._output.write(data)
-            self._sha256.update(data)
-            self._tokens += len(ids)
+        self._tokens += len(ids)
 
     def finish(self) -> None:
         row = {
@@ -105,7 +100,7 @@ class SidecarSink(RawSink):
             "byteorder": "little",
             "tokens": self._tokens,
             "documents": self._documents,
-            "sha256": self._sha256.hexdigest(),
+            "sha256": self._ids.digest(),
         }
         self._sidecar.write(json.dumps(row, indent=1).encode() + b"\n")
 
@@ -207,24 +202,22 @@ class JsonlSink:
         self._before: bytes = state["before"].encode() if state else self._BEGIN
 
     def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+        text, places = format_rows(ids, ends)
+        text = text.replace(b"\n", b",")
         parts: list[bytes] = []
         start = 0
-        for end in ends:
-            self._add(parts, ids[start:end])
-            if self._before == self._BEGIN:
-                parts.append(self._BEGIN)
-            parts.append(self._END)
+        for place in places:
+            if place > start:
+                parts += (self._before, text[start : place - 1], self._END)
+            else:
+                parts += (b"" if self._before == b"," else self._BEGIN, self._END)
             self._before = self._BEGIN
-            start = end
-        self._add(parts, ids[start:])
+            start = place
+        if start < len(text):
+            parts += (self._before, text[start:-1])
+            self._before = b","
         if parts:
             self._output.write(b"".join(parts))
-
-    def _add(self, parts: list[bytes], ids: IdArray) -> None:
-        if len(ids):
-            parts.append(self._before)
-            parts.append(format_text(ids)[:-1].replace(b"\n", b","))
-            self._before = b","
 
     def finish(self) -> None:
         pass
@@ -235,8 +228,15 @@ class JsonlSink:
 
 def format_text(ids: IdArray) -> bytes:
     """bytes: the ids in decimal, a line end after each."""
+    return format_rows(ids, ())[0]
+
+
+def format_rows(ids: IdArray, ends: Sequence[int]) -> tuple[bytes, list[int]]:
+    """(bytes, list[int]): as `format_text`, and the places in it before ids[end] of each end."""
     if len(ids) < _MANY:
-        return "".join([f"{one}\n" for one in ids.tolist()]).encode()
+        lines = [f"{one}\n" for one in ids.tolist()]
+        sizes = [0, *itertools.accumulate(map(len, lines))] if len(ends) else []
+        return "".join(lines).encode(), [sizes[end] for end in ends]
     # A table of digits, one row for an id, in which leading zeros are then left out: 6 times as
     # fast as str() of each.
     width = len(str(ids.max()))
@@ -250,7 +250,12 @@ def format_text(ids: IdArray) -> bytes:
     is_shown = np.ones(digits.shape, np.bool_)
     for place in range(width - 1):
         is_shown[:, place] = ids >= 10 ** (width - 1 - place)
-    return digits[is_shown].tobytes()
+    data = digits[is_shown].tobytes()
+    if not len(ends):
+        return data, []
+    sizes_before = np.concatenate([[0], np.cumsum(np.count_nonzero(is_shown, axis=1))])
+    places: list[int] = sizes_before[np.asarray(ends, np.intp)].tolist()
+    return data, places
 
 
 def fitting_width(max_id: int) -> int:

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
 import io
 import os
 import select
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..errors import CheckpointError
+from .behind import Behind
 
 _STDOUT = 1
 _BLOCK = 1 << 18
+_SYNC_EVERY = 1 << 25  # bytes
 
 
 class Writable(Protocol):
@@ -79,19 +82,33 @@ class PartFile:
     """A file on its way: written under a hidden name, `publish` gives it its own.
 
     `size` is how many bytes it has. The mode of a file that will be replaced is kept, and a
-    symbolic link is followed. Every method raises OSError with the name that the user knows.
+    symbolic link is followed. Every method raises OSError with the name that the user knows. With a
+    thread behind, `write` may raise what an earlier one met; all others wait for the thread first.
     """
 
     is_file = True
 
-    def __init__(self, path: str, *, is_resumable: bool = False, size: int | None = None):
+    def __init__(
+        self,
+        path: str,
+        *,
+        is_resumable: bool = False,
+        size: int | None = None,
+        behind: Behind | None = None,
+        is_scratch: bool = False,
+    ):
         """A new file, or with `size` the one that an earlier process left, cut to that size.
 
         is_resumable: the hidden name follows from `path`, so that another process finds it again.
-        Raises OSError where no file can be made, or the old one may not be written, and
-        CheckpointError if fewer than `size` bytes are there.
+        behind: the thread that writes; its owner closes it before this file. is_scratch: it will
+        not be published. Raises OSError where no file can be made, or the old one may not be
+        written, and CheckpointError if fewer than `size` bytes are there.
         """
         self.name = path
+        self._behind = behind
+        self._hash: Any = None
+        self.is_scratch = is_scratch
+        self._unsynced = 0  # bytes, of what the thread wrote
         self._final = os.path.realpath(path)
         self._part = _part_path(self._final) if is_resumable else _random_path(self._final)
         mode = None
@@ -132,12 +149,47 @@ class PartFile:
         return fd
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write all of it at the end."""
+        """Write all of it at the end. The data may not change any more."""
+        size = memoryview(data).nbytes
+        self.size += size
+        if self._behind is None:
+            self._append(data, size)
+        else:
+            self._behind.do(functools.partial(self._append, data, size), size)
+
+    def _append(self, data: bytes | memoryview, size: int) -> None:
         _write_all(self._fd, data, self.name)
-        self.size += memoryview(data).nbytes
+        if self._hash is not None:
+            self._hash.update(data)
+        self._unsynced += size
+        if self._unsynced >= _SYNC_EVERY and self._behind is not None and not self.is_scratch:
+            # At the end all would wait for it. Here the disk works while others encode.
+            with _named(self.name):
+                os.fsync(self._fd)
+            self._unsynced = 0
+
+    def wait(self) -> None:
+        """Wait until what was written is in the file, if not on the disk."""
+        if self._behind is not None:
+            self._behind.wait()
+
+    def begin_hash(self) -> None:
+        """From here on `digest` is possible. Reads what the file has already."""
+        found = hashlib.sha256()
+        if self.size:  # hashlib's state cannot be saved
+            for block in self.contents():
+                found.update(block)
+        self._hash = found
+
+    def digest(self) -> str:
+        """str: the SHA-256 of all that was written, in hexadecimal."""
+        self.wait()
+        digest: str = self._hash.hexdigest()
+        return digest
 
     def patch(self, offset: int, data: bytes) -> None:
-        """Write over what is at `offset`."""
+        """Write over what is at `offset`; no file with a digest."""
+        self.wait()
         with _named(self.name):
             os.lseek(self._fd, offset, os.SEEK_SET)
             _write_all(self._fd, data, self.name)
@@ -145,12 +197,14 @@ class PartFile:
 
     def contents(self, block_size: int = _BLOCK) -> Iterator[bytes]:
         """Iterator[bytes]: what has been written, in blocks."""
+        self.wait()
         with _named(self.name), open(self._part, "rb", buffering=0) as file:
             while block := file.read(block_size):
                 yield block
 
     def sync(self) -> None:
         """Wait until what was written is on the disk."""
+        self.wait()
         with _named(self.name):
             os.fsync(self._fd)
 
@@ -163,9 +217,7 @@ class PartFile:
 
     def publish(self) -> None:
         """Give the closed file its name. Costs an fsync of the folder."""
-        with _named(self.name):
-            os.replace(self._part, self._final)
-        _sync_folder(os.path.dirname(self._final))
+        publish_together([self])
 
     def discard(self) -> None:
         """Remove the file, published or not begun: then there is nothing to do."""
@@ -175,6 +227,17 @@ class PartFile:
                 os.close(fd)
         with contextlib.suppress(OSError):
             os.remove(self._part)
+
+
+def publish_together(files: Sequence[PartFile]) -> None:
+    """`publish` each, in order, for one fsync of their folder."""
+    folders: dict[str, None] = {}
+    for file in files:
+        with _named(file.name):
+            os.replace(file._part, file._final)
+        folders[os.path.dirname(file._final)] = None
+    for folder in folders:
+        _sync_folder(folder)
 
 
 def publish_left(path: str) -> None:

@@ -22,9 +22,12 @@ MAX_LINE = 1 << 26  # bytes of a JSON line
 class Splitter:
     """The positions of a splitter.
 
-    consumed: bytes given out as parts, or left out for good; crc: their CRC-32; records: lines or
-    documents that have ended; skipped: records left out because they are broken.
+    consumed: bytes given out as parts, or left out for good; crc: their CRC-32, as long as has_crc
+    is set; records: lines or documents that have ended; skipped: records left out because they are
+    broken.
     """
+
+    has_crc = True
 
     def __init__(self, consumed: int = 0, records: int = 0, crc: int = 0):
         self.consumed = consumed
@@ -34,7 +37,8 @@ class Splitter:
 
     def _consume(self, data: bytes | memoryview) -> None:
         self.consumed += len(data)
-        self.crc = zlib.crc32(data, self.crc)
+        if self.has_crc:
+            self.crc = zlib.crc32(data, self.crc)
 
     def split(self, block: bytes) -> list[Part]:
         """list of (text, ends): what the block completes."""

@@ -158,9 +158,12 @@ class FileInput(ByteInput):
     def _from(self, fd: int, position: dict[str, Any] | None) -> Iterator[bytes]:
         self._fd = fd
         at = position["at"] if position else 0
-        if position and self.size is not None and not self._is_compressed(fd):
-            os.lseek(fd, at, os.SEEK_SET)
-            self.read += at
+        if self.size is not None and not self._is_compressed(fd):
+            assert self._splitter is not None
+            self._splitter.has_crc = False  # `fingerprint` says whether the file is the same
+            if at:
+                os.lseek(fd, at, os.SEEK_SET)
+                self.read += at
             yield from self._counted(fd)
             return
         blocks = self._counted(fd)
