@@ -28,7 +28,7 @@ _RETRIES = 3  # a sample during which another program had the core is taken agai
 _TIMEOUT = 180  # seconds for one sample
 _SLOW = 5.0  # MB/s: who is slower has one turn
 _NEARLY = 0.7
-_COMMAND_BYTES = 200_000_000
+_COMMAND_BYTES = 100_000_000
 COMMAND = "streamtok encode FILE -o OUT"
 
 

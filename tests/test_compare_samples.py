@@ -141,3 +141,21 @@ def test_a_sample_that_fails_says_why(tmp_path):
     run = sampling.Run.__new__(sampling.Run)
     run.encoding, run.settings, run.speeds = "no_such_encoding", {"assets": str(tmp_path)}, {}
     assert "no_such_encoding" in run.sample("load", goals.LIST)
+
+
+def test_command_on_one_core_and_on_two(tmp_path):
+    file = tmp_path / "text"
+    file.write_bytes(corpus.load("logs", 50_000))
+    run = sampling.Run.__new__(sampling.Run)
+    run.encoding, run.settings, run.speeds = "r50k_base", {"file": str(file)}, {}
+    got = run.sample("command", ("streamtok", sampling.COMMAND))
+    if isinstance(got, str):
+        assert got == "ValueError: one core here"
+    else:
+        assert set(got) == {"ratio", "mb_s"}
+        assert got["ratio"] > 0
+
+
+def test_pairs():
+    got = worker._of_pairs([[4.0, 2.0], [9.0, 3.0], [1.0, 1.0]], 10_000_000)
+    assert got == {"ratio": 2.0, "mb_s": 10.0}
