@@ -63,6 +63,8 @@ def main() -> int:
     )
     parser.add_argument("--svg", type=Path, default=_PICTURE, metavar="FILE", help="the plot")
     parser.add_argument("--encodings", nargs="+", default=list(peers.ENCODINGS), metavar="NAME")
+    names = [peer.name for peer in peers.installed()]
+    parser.add_argument("--peers", nargs="+", default=names, choices=names, help="only these")
     parser.add_argument("--corpora", nargs="+", default=list(corpus.NAMES), choices=corpus.NAMES)
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     parser.add_argument("--quick", action="store_true", help="1 MB of each text, 2 turns")
@@ -85,6 +87,7 @@ def main() -> int:
             limit=plan["limit"],
             big_bytes=options.size or plan["size"],
             endless_bytes=plan["endless"],
+            peer_names=["streamtok", *options.peers],
             save=lambda data: options.json and options.json.write_text(json.dumps(data)),
         )
     if options.write:

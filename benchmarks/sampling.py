@@ -24,7 +24,8 @@ Who = tuple[str, str]  # peer, mode
 
 KINDS = ("text", "once", "calls", "decode", "hard", "load", "threads", "endless")
 _LONG_KINDS = ("once", "decode", "hard", "threads")  # half as many turns
-_RETRIES = 3  # a sample during which another program had the core is taken again
+_TRIES = 3  # a sample during which another program had the core is taken again
+_MOST_AGAIN = 0.25  # of all samples: on a busy machine it does not help
 _TIMEOUT = 180  # seconds for one sample
 _SLOW = 5.0  # MB/s: who is slower has one turn
 _NEARLY = 0.7
@@ -35,20 +36,27 @@ COMMAND = "streamtok encode FILE -o OUT"
 class Run:
     """Samples of all contenders for one encoding."""
 
-    def __init__(self, encoding: str, folder: Path, settings: dict[str, Any]):
+    def __init__(
+        self, encoding: str, folder: Path, settings: dict[str, Any], chosen: list[type[peers.Peer]]
+    ):
         """settings: what is the same for all tasks (`limit`, `endless`, names of files)."""
         self.encoding, self.settings = encoding, settings | {"assets": str(folder)}
         self.notes: list[str] = []
+        self.taken = self.taken_again = 0
         self.speeds: dict[Who, float] = {}
         self.records: list[dict[str, Any]] = []
-        self.contenders = self._equal_ones()
+        self.contenders = self._equal_ones([p for p in chosen if encoding in p.encodings])
 
     def sample(self, kind: str, who: Who, **task: Any) -> Sample | str:
         """One process; a str says why there is no figure."""
         task |= {"kind": kind, "peer": who[0], "mode": who[1], "encoding": self.encoding}
         task |= self.settings | {"slow": self._is_slow(who)}
         command = [sys.executable, "-m", "benchmarks.worker", json.dumps(task)]
-        for _ in range(1 if kind == "equal" or task["slow"] else _RETRIES):
+        for attempt in range(1 if kind == "equal" or task["slow"] else _TRIES):
+            if attempt and self.taken_again > _MOST_AGAIN * self.taken:
+                break
+            self.taken += not attempt
+            self.taken_again += attempt > 0
             try:
                 done = subprocess.run(
                     command,
@@ -69,17 +77,16 @@ class Run:
                 break
         return result
 
-    def _equal_ones(self) -> list[Who]:
+    def _equal_ones(self, chosen: list[type[peers.Peer]]) -> list[Who]:
         """Those whose ids are the reference's on all texts."""
-        installed = [peer for peer in peers.installed() if self.encoding in peer.encodings]
-        names = [peer.name for peer in installed]
+        names = [peer.name for peer in chosen]
         judge = peers.by_name("tiktoken" if "tiktoken" in names else "streamtok")
         self.judge = judge.name
         expected = self.sample("equal", (judge.name, judge.default()))
         if isinstance(expected, str):
             raise RuntimeError(f"{judge.name}: {expected}")
         equal = []
-        for peer in installed:
+        for peer in chosen:
             differing: dict[str, list[str]] = {}  # texts → modes
             for mode in peer.modes:
                 who = (peer.name, mode)
@@ -218,13 +225,15 @@ def collect(
     limit: int | None,
     big_bytes: int,
     endless_bytes: int,
+    peer_names: list[str] | None = None,
     save: Callable[[dict[str, Any]], object] = lambda data: None,
 ) -> dict[str, Any]:
     """Run everything; the result is what `--json` writes. `save` gets what there is after each
     encoding.
     """
     begin = time.monotonic()
-    versions = ", ".join(f"{peer.name} {peer.version()}" for peer in peers.installed())
+    chosen = [peer for peer in peers.installed() if peer.name in (peer_names or [peer.name])]
+    versions = ", ".join(f"{peer.name} {peer.version()}" for peer in chosen)
     data: dict[str, Any] = {
         "versions": f"{versions}, Python {platform.python_version()}",
         "machine": f"{_processor()} ({platform.system()} {platform.machine()})",
@@ -242,7 +251,7 @@ def collect(
         settings: dict[str, Any] = {"limit": limit, "endless": endless_bytes}
         settings |= _big_files(folder, big_bytes, kinds)
         for encoding in encodings:
-            run = Run(encoding, folder, settings)
+            run = Run(encoding, folder, settings, chosen)
             for kind in kinds:
                 run.take(kind, names, rounds)
             part = {"contenders": run.contenders, "notes": run.notes, "records": run.records}

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import corpus, goals, peers
 from .results import Ratio, Results, Who
+from .sampling import was_interrupted
 from .worker import ENDLESS_BLOCK, ENDLESS_WARM_UP
 
 PHASES = ("cold", "unseen", "warm")
@@ -84,6 +85,14 @@ def _how(data: dict[str, Any]) -> Iterator[str]:
     yield f"{data['versions']}."
     yield f"MB/s of UTF-8 on one core; {texts}{part}; medians of {data['rounds']} samples, each in"
     yield f"a process of its own; {data['seconds'] / 60:.0f} minutes in all."
+    yield f"In {_interrupted(data):.0%} of the samples another program had the core for a part of the time."
+
+
+def _interrupted(data: dict[str, Any]) -> float:
+    """The share of samples during which another program had the core, taken again or not."""
+    records = [record for part in data["encodings"].values() for record in part["records"]]
+    found = [record["got"] for record in records if isinstance(record["got"], dict)]
+    return sum(map(was_interrupted, found)) / max(1, len(found))
 
 
 def _spread(results: Results) -> str:

@@ -232,7 +232,7 @@ def _command(task: Sample) -> Sample:
                 subprocess.run([*command, task["file"], "-o", str(out)], check=True)
                 times.append(time.perf_counter() - begin)
             pairs.append(times)
-        if not filecmp.cmp(*outs, shallow=False):
+        if not filecmp.cmp(outs[0], outs[1], shallow=False):
             raise ValueError("two cores give other ids than one")
     return _of_pairs(pairs, size)
 

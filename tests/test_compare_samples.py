@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -121,10 +122,11 @@ def test_threads_must_give_the_same_ids(tmp_path, monkeypatch, wrong):
         assert set(worker._threads(peer, peer.mode("encode"), task)) == {"ratio", "mb_s"}
 
 
-def test_collect(monkeypatch):
+def test_collect():
     """All that a run does, with streamtok alone on one small text."""
-    monkeypatch.setattr(peers, "PEERS", (peers.Streamtok,))
-    found = sampling.collect(["r50k_base"], ["logs"], ["text", "load"], 1, 60_000, 10**6, 10**6)
+    found = sampling.collect(
+        ["r50k_base"], ["logs"], ["text", "load"], 1, 60_000, 10**6, 10**6, ["streamtok"]
+    )
     assert found["encodings"]["r50k_base"]["notes"] == []
     data = json.loads(json.dumps(found))
     assert [len(x["records"]) for x in data["encodings"].values()] == [
@@ -140,6 +142,7 @@ def test_collect(monkeypatch):
 def test_a_sample_that_fails_says_why(tmp_path):
     run = sampling.Run.__new__(sampling.Run)
     run.encoding, run.settings, run.speeds = "no_such_encoding", {"assets": str(tmp_path)}, {}
+    run.taken = run.taken_again = 0
     assert "no_such_encoding" in run.sample("load", goals.LIST)
 
 
@@ -148,6 +151,7 @@ def test_command_on_one_core_and_on_two(tmp_path):
     file.write_bytes(corpus.load("logs", 50_000))
     run = sampling.Run.__new__(sampling.Run)
     run.encoding, run.settings, run.speeds = "r50k_base", {"file": str(file)}, {}
+    run.taken = run.taken_again = 0
     got = run.sample("command", ("streamtok", sampling.COMMAND))
     if isinstance(got, str):
         assert got == "ValueError: one core here"
@@ -159,3 +163,25 @@ def test_command_on_one_core_and_on_two(tmp_path):
 def test_pairs():
     got = worker._of_pairs([[4.0, 2.0], [9.0, 3.0], [1.0, 1.0]], 10_000_000)
     assert got == {"ratio": 2.0, "mb_s": 10.0}
+
+
+def test_interrupted_samples_are_taken_again_but_not_all(monkeypatch):
+    monkeypatch.setattr(sampling, "was_interrupted", lambda result: True)
+    ran = []
+
+    def run_process(command, **_):
+        ran.append(json.loads(command[-1]))
+        return subprocess.CompletedProcess(command, 0, "{}", "")
+
+    monkeypatch.setattr(subprocess, "run", run_process)
+    run = sampling.Run.__new__(sampling.Run)
+    run.encoding, run.settings, run.speeds = "r50k_base", {}, {}
+    run.taken = run.taken_again = 0
+    for _ in range(100):
+        assert run.sample("text", goals.NUMPY) == {}
+    assert 120 <= len(ran) <= 130
+    ran.clear()
+    monkeypatch.setattr(sampling, "was_interrupted", lambda result: len(ran) % 2 == 1)
+    run.taken, run.taken_again = 100, 0
+    run.sample("text", goals.NUMPY)
+    assert len(ran) == 2
