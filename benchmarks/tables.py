@@ -85,7 +85,7 @@ def _how(data: dict[str, Any]) -> Iterator[str]:
     yield f"{data['versions']}."
     yield f"MB/s of UTF-8 on one core; {texts}{part}; medians of {data['rounds']} samples, each in"
     yield f"a process of its own; {data['seconds'] / 60:.0f} minutes in all."
-    yield f"In {_interrupted(data):.0%} of the samples another program had the core for a part of the time."
+    yield f"In {_interrupted(data):.0%} of the samples another program had the core now and then."
 
 
 def _interrupted(data: dict[str, Any]) -> float:
