@@ -71,7 +71,7 @@ class Run:
                 return f"> {_TIMEOUT} s"
             if done.returncode:
                 lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-                return lines[-1][:120]
+                return lines[-1][:120].replace("|", "/")  # it will stand in a table
             result: Sample = json.loads(done.stdout.splitlines()[-1])
             if not was_interrupted(result):
                 break
