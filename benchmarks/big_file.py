@@ -93,10 +93,11 @@ def compare_tiktoken(path: Path, out: Path, encoding: str) -> tuple[float, int]:
     import numpy as np
 
     from . import peers
+    from .assets import write_assets
 
-    with tempfile.TemporaryDirectory() as assets:
-        peers.write_assets(Path(assets), [encoding])
-        tiktoken = peers.Tiktoken(encoding, Path(assets)).mode("encode_to_numpy")
+    with tempfile.TemporaryDirectory() as folder:
+        write_assets(Path(folder), [encoding])
+        tiktoken = peers.Tiktoken(encoding, Path(folder)).mode("encode_to_numpy")
     with path.open("rb") as file:
         data = file.read(_SAMPLE_BYTES)
     text = data[: data.rfind(b"\n") + 1].decode()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import corpus, peers
+from benchmarks.assets import write_assets
 
 ENCODING = "cl100k_base"
 TEXT_BYTES = 300_000
@@ -15,7 +16,7 @@ TEXT_BYTES = 300_000
 @pytest.fixture(scope="session")
 def assets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("assets")
-    peers.write_assets(folder, [ENCODING])
+    write_assets(folder, [ENCODING])
     return folder
 
 

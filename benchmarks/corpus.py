@@ -21,6 +21,7 @@ from pathlib import Path
 
 NAMES = ("english", "code", "multilingual", "logs", "json")
 _BLOCK = 1 << 16
+_SMALL_BLOCK = 1 << 13
 _GENERATED_BYTES = 2_000_000
 _FOLDER = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 
@@ -33,12 +34,16 @@ def folder() -> Path | None:
 
 @functools.cache
 def load(name: str, limit: int | None = None) -> bytes:
-    """UTF-8 of one text, at most `limit` bytes of it, cut after a line."""
+    """UTF-8 of one text, or about `limit` bytes of it: whole lines, from everywhere in the text
+    (the languages of the multilingual one stand in a row).
+    """
     found = folder()
     data = (found / f"{name}.txt").read_bytes() if found else _GENERATORS[name]()
     if limit is None or len(data) <= limit:
         return data
-    return data[: data.rfind(b"\n", 0, limit) + 1]
+    blocks = list(_blocks(data, _SMALL_BLOCK))
+    count = max(1, limit * len(blocks) // len(data))
+    return b"".join(blocks[i * len(blocks) // count] for i in range(count))
 
 
 def halves(data: bytes) -> tuple[bytes, bytes]:
@@ -63,17 +68,46 @@ def slices(data: bytes, size: int, count: int, seed: int = 0) -> list[str]:
     return [text[place : place + size] for place in chosen]
 
 
-def hard_pieces(size: int) -> dict[str, str]:
-    """Texts of `size` bytes in very long pieces, most of them in a single one."""
-    rng = random.Random(20)
+def prompts(size: int, count: int, limit: int | None = None) -> list[str]:
+    """`count` strings of about `size` bytes of UTF-8 from all five texts, in random order."""
+    each = count // len(NAMES)
+    found = [
+        text.encode()[:size].decode(errors="ignore")
+        for name in NAMES
+        for text in slices(load(name, limit), size, each)
+    ]
+    random.Random(size).shuffle(found)
+    return found
+
+
+def log_lines(count: int) -> list[str]:
+    """Lines of the logs of about 100 bytes, each with its newline."""
+    lines = load("logs").decode().splitlines(keepends=True)
+    found = [line for line in lines if 90 <= len(line.encode()) <= 110]
+    return random.Random(9).sample(found, min(count, len(found)))
+
+
+def hard_pieces(size: int, seed: int = 20) -> dict[str, str]:
+    """Texts of `size` bytes in very long pieces, most of them in a single one; other pieces, of
+    the same kinds, for another seed up to 39.
+    """
+    rng = random.Random(seed)
     han = "的一是不了人我在有他这中大来上国个到说们为子和你地出道也时年得就那要下以生会自着去之"
     return {
-        "one letter": "a" * size,
+        "one letter": chr(ord("a") + seed % 20) * size,
         "random letters": "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=size)),
         "CJK": "".join(rng.choices(han, k=size // 3)),
         "base64": base64.b64encode(rng.randbytes(size * 3 // 4)).decode(),
-        "blanks": " " * size,
+        "blanks": " " * (size - seed % 20),
     }
+
+
+def endless_words(size: int, seed: int) -> str:
+    """`size` bytes of words of random letters, most of which no other seed gives: each is new to
+    whoever keeps words."""
+    letters = b"abcdefghijklmnopqrstuvwxyz"
+    table = bytes(letters[i % 26] if i < 208 else 32 for i in range(256))
+    return random.Random(seed).randbytes(size).translate(table).decode()
 
 
 # Without the files: five texts of about 2 MB.

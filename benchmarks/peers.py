@@ -1,55 +1,68 @@
 """The contenders: how each installed tokenizer is loaded and called.
 
-Each peer is loaded from streamtok's own packed tables, written by `write_assets` into a temporary
+Each peer is loaded from streamtok's own packed tables, written by `assets.py` into a temporary
 folder in the format that the peer reads, or from the tables it brings along: never from a network.
 A mode is a way to call it that its documentation gives: the default one, and the best one for
 flat ids (an array or bytes without a Python object per token) and for a list.
 
 Adding a peer: one class below, with its modes; whether its ids are equal is found out, not stated.
+What this module imports is loaded before a peer's own import is timed: it takes little.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
-import importlib.util
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 ENCODINGS = ("cl100k_base", "o200k_base", "r50k_base")
-_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # names a cached file
 
-Encode = Callable[[str], Any]  # gives a list[int], a uint32 array or little-endian uint32 bytes
+# From what `prepare` gives (a str, mostly) to a list[int], a uint32 array, a list of such arrays,
+# little-endian uint32 bytes, or only how many ids there are.
+Encode = Callable[[Any], Any]
+Decode = Callable[[list[int]], "str | bytes"]
 
 
 class Peer:
-    """One tokenizer. `modes` are name → whether the ids come flat; the first one is the default."""
+    """One tokenizer. `modes` are name → whether the ids come flat; the first one is the default.
+    `decoders` are the names of its methods that decode a list of ids.
+    """
 
     name: ClassVar[str]
     package: ClassVar[str]
     module: ClassVar[str]
     encodings: ClassVar[tuple[str, ...]] = ENCODINGS
     modes: ClassVar[dict[str, bool]]
+    decoders: ClassVar[tuple[str, ...]] = ("decode",)
+    tokenizer: Any
 
     def __init__(self, encoding: str, assets: Path):
         """Load; imports happen here, so that they are part of the time to load."""
         raise NotImplementedError
+
+    def prepare(self, mode: str, text: str) -> Any:
+        """What a mode takes; making it is not timed."""
+        return text
 
     def mode(self, name: str) -> Encode:
         """The function that encodes a str in this mode."""
         raise NotImplementedError
 
     def call_mode(self, name: str) -> Encode:
-        """The same for short texts."""
+        """The same for short texts, which are str."""
         return self.mode(name)
+
+    def decoder(self, name: str) -> Decode:
+        return getattr(self.tokenizer, name)
 
     @classmethod
     def is_installed(cls) -> bool:
+        import importlib.util
+
         try:
             return importlib.util.find_spec(cls.module) is not None
         except ImportError:
@@ -57,6 +70,8 @@ class Peer:
 
     @classmethod
     def version(cls) -> str:
+        import importlib.metadata
+
         return importlib.metadata.version(cls.package)
 
     @classmethod
@@ -69,14 +84,18 @@ class Streamtok(Peer):
     modes: ClassVar = {
         "encode": False,
         "encode_to_numpy": True,
+        "encode_to_numpy of bytes": True,
         "stream, 64 KiB": True,
         "stream, 4 KiB": True,
+        "count": True,
     }
+    only_for_texts = ("encode_to_numpy of bytes", "stream, 4 KiB", "count")
+    decoders = ("decode", "decode_bytes")
 
     def __init__(self, encoding: str, assets: Path):
         import streamtok
 
-        self.encoding = streamtok.get_encoding(encoding)
+        self.tokenizer = streamtok.get_encoding(encoding)
 
     @classmethod
     def version(cls) -> str:
@@ -84,45 +103,46 @@ class Streamtok(Peer):
 
         return streamtok.__version__
 
+    def prepare(self, mode: str, text: str) -> Any:
+        """Streams get the chunks that a file or socket would give."""
+        if mode.startswith("stream"):
+            data, size = text.encode(), {"64": 65536, "4": 4096}[mode.split()[1]]
+            return [data[start : start + size] for start in range(0, len(data), size)]
+        return text.encode() if mode.endswith("of bytes") else text
+
     def mode(self, name: str) -> Encode:
         if name.startswith("stream"):
-            return self._stream({"64": 65536, "4": 4096}[name.split()[1]])
-        return getattr(self.encoding, name)
+            return self._stream
+        return getattr(self.tokenizer, name.partition(" ")[0])
 
     def call_mode(self, name: str) -> Encode:
         is_stream = name.startswith("stream")  # one stream that takes text after text
-        return self.encoding.stream_encoder().encode if is_stream else self.mode(name)
+        return self.tokenizer.stream_encoder().encode if is_stream else self.mode(name)
 
-    def _stream(self, size: int) -> Encode:
-        def encode(text: str) -> Any:
-            data = memoryview(text.encode())
-            stream = self.encoding.stream_encoder()
-            parts = [
-                stream.encode_to_numpy(data[start : start + size])
-                for start in range(0, len(data), size)
-            ]
-            return np.concatenate([*parts, stream.encode_to_numpy(b"", final=True)])
-
-        return encode
+    def _stream(self, chunks: list[bytes]) -> Any:
+        stream = self.tokenizer.stream_encoder()
+        arrays = [stream.encode_to_numpy(chunk) for chunk in chunks]
+        return [*arrays, stream.encode_to_numpy(b"", final=True)]
 
 
 class Tiktoken(Peer):
     name = package = module = "tiktoken"
     modes: ClassVar = {"encode": False, "encode_to_numpy": True}
+    decoders = ("decode", "decode_bytes")
 
     def __init__(self, encoding: str, assets: Path):
         os.environ["TIKTOKEN_CACHE_DIR"] = str(assets)
         import tiktoken
 
-        self.encoding = tiktoken.get_encoding(encoding)
+        self.tokenizer = tiktoken.get_encoding(encoding)
 
     def mode(self, name: str) -> Encode:
-        return getattr(self.encoding, name)
+        return getattr(self.tokenizer, name)
 
 
 class Gigatoken(Peer):
     name = package = module = "gigatoken"
-    modes: ClassVar = {"encode": True, "as_tiktoken().encode": False, "encode_batch_list": False}
+    modes: ClassVar = {"encode": True, "encode_batch_list": False}
 
     def __init__(self, encoding: str, assets: Path):
         import gigatoken
@@ -132,9 +152,7 @@ class Gigatoken(Peer):
     def mode(self, name: str) -> Encode:
         if name == "encode":
             return self.tokenizer.encode
-        if name == "encode_batch_list":
-            return lambda text: self.tokenizer.encode_batch_list([text], parallel=False)[0]
-        return self.tokenizer.as_tiktoken().encode
+        return lambda text: self.tokenizer.encode_batch_list([text], parallel=False)[0]
 
 
 class Fastokens(Peer):
@@ -162,6 +180,7 @@ class Fastokens(Peer):
 class Splintr(Peer):
     name, package, module = "splintr", "splintr-rs", "splintr"
     modes: ClassVar = {"encode": False, "encode_flat": True}
+    decoders = ("decode", "decode_bytes")
 
     def __init__(self, encoding: str, assets: Path):
         import splintr
@@ -169,7 +188,7 @@ class Splintr(Peer):
         if encoding == "r50k_base":  # not among those it brings along
             data = (assets / f"{encoding}.tiktoken").read_bytes()
             special = {"<|endoftext|>": 50256}
-            self.tokenizer: Any = splintr.Tokenizer.from_bytes(data, splintr.GPT2_PATTERN, special)
+            self.tokenizer = splintr.Tokenizer.from_bytes(data, splintr.GPT2_PATTERN, special)
         else:
             self.tokenizer = splintr.Tokenizer.from_pretrained(encoding)
 
@@ -252,111 +271,20 @@ def by_name(name: str) -> type[Peer]:
     return next(peer for peer in PEERS if peer.name == name)
 
 
+def in_order(names: Container[str]) -> list[str]:
+    """Names of peers as they stand in PEERS."""
+    return [peer.name for peer in PEERS if peer.name in names]
+
+
+def is_flat(who: tuple[str, str]) -> bool:
+    """Whether a (peer, mode) gives ids without a Python object for each."""
+    return by_name(who[0]).modes[who[1]]
+
+
 def as_array(ids: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """uint32 [n], whatever a mode gives."""
+    """uint32 [n], whatever a mode gives (but for a count)."""
     if isinstance(ids, bytes):
         return np.frombuffer(ids, "<u4").astype(np.uint32)
+    if isinstance(ids, list) and ids and isinstance(ids[0], np.ndarray):
+        return np.concatenate(ids)
     return np.asarray(ids, np.uint32)
-
-
-# The files that peers are loaded from.
-
-
-def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
-    """Write the vocabularies as `.tiktoken` files, also under tiktoken's names for cached
-    downloads, and as `tokenizer.json`; and the split patterns."""
-    import streamtok
-    from streamtok.vocabulary import dumps_tiktoken
-
-    patterns = {}
-    for name in encodings:
-        encoding = streamtok.get_encoding(name)
-        data = dumps_tiktoken(encoding._vocabulary)
-        (folder / f"{name}.tiktoken").write_bytes(data)
-        cached = hashlib.sha1(_URL.format(name).encode(), usedforsecurity=False).hexdigest()
-        (folder / cached).write_bytes(data)
-        patterns[name] = _plain_pattern(encoding._pat_str)
-        if Tokenizers.is_installed():
-            text = _tokenizer_json(encoding, patterns[name])
-            (folder / f"{name}.json").write_text(text, "utf-8")
-    (folder / "patterns.json").write_text(json.dumps(patterns))
-
-
-def _plain_pattern(pattern: str) -> str:
-    """The pattern without what other engines read otherwise: `$` and possessive quantifiers.
-
-    The latter only save a backtracking engine work: nothing they would give back could match on.
-    """
-    rewrites = (("++", "+"), ("?+", "?"), ("*+", "*"), ("{1,3}+", "{1,3}"), ("$", r"\z"))
-    for possessive, plain in rewrites:
-        pattern = pattern.replace(possessive, plain)
-    return pattern
-
-
-def _tokenizer_json(encoding: Any, pattern: str) -> str:
-    """A Hugging Face `tokenizer.json`: every pair of tokens that makes a token is a merge."""
-    symbols = _byte_symbols()
-    ranks = encoding._mergeable_ranks
-    spelled = {token: "".join(map(symbols.__getitem__, token)) for token in ranks}
-    merges = []
-    for token in ranks:  # in order of rank
-        pairs = [(token[:cut], token[cut:]) for cut in range(1, len(token))]
-        found = [pair for pair in pairs if pair[0] in ranks and pair[1] in ranks]
-        found.sort(key=lambda pair: (ranks[pair[0]], ranks[pair[1]]))
-        merges += [[spelled[left], spelled[right]] for left, right in found]
-    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    specials = encoding._special_tokens.items()
-    return json.dumps(
-        {
-            "version": "1.0",
-            "truncation": None,
-            "padding": None,
-            "added_tokens": [
-                {"id": i, "content": text, "special": True, **plain} for text, i in specials
-            ],
-            "normalizer": None,
-            "pre_tokenizer": {
-                "type": "Sequence",
-                "pretokenizers": [
-                    {
-                        "type": "Split",
-                        "pattern": {"Regex": pattern},
-                        "behavior": "Isolated",
-                        "invert": False,
-                    },
-                    {
-                        "type": "ByteLevel",
-                        "add_prefix_space": False,
-                        "trim_offsets": True,
-                        "use_regex": False,
-                    },
-                ],
-            },
-            "post_processor": None,
-            "decoder": {
-                "type": "ByteLevel",
-                "add_prefix_space": True,
-                "trim_offsets": True,
-                "use_regex": True,
-            },
-            "model": {
-                "type": "BPE",
-                "dropout": None,
-                "unk_token": None,
-                "continuing_subword_prefix": None,
-                "end_of_word_suffix": None,
-                "fuse_unk": False,
-                "byte_fallback": False,
-                "ignore_merges": True,
-                "vocab": {spelled[token]: rank for token, rank in ranks.items()},
-                "merges": merges,
-            },
-        }
-    )
-
-
-def _byte_symbols() -> list[str]:
-    """The printable character that stands for each byte, as in GPT-2's vocabulary."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = iter(range(0x100, 0x200))
-    return [chr(byte if byte in printable else next(others)) for byte in range(256)]

@@ -13,7 +13,7 @@ import streamtok
 from streamtok import bench
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # last: an installed streamtok goes first
-from benchmarks import big_file, compare, corpus, peers
+from benchmarks import assets, big_file, corpus, peers
 
 TEXT = ("Streaming tokenizers, 12345 words… naïve café: 東京 и Москва 🎉\n" * 40).encode()
 
@@ -145,36 +145,53 @@ def test_slices_do_not_overlap():
 
 
 def test_tokenizer_json_has_every_merge(encoding):
-    merges = json.loads(peers._tokenizer_json(encoding, "x"))["model"]["merges"]
+    merges = json.loads(assets._tokenizer_json(encoding, "x"))["model"]["merges"]
     assert len(merges) >= len(encoding._vocabulary) - 256
     assert merges[0] == ["Ġ", "Ġ"]
 
 
-def test_results():
-    def sample(speed):
-        phase = {"mb_s": speed, "s": 1.0, "tokens": 1_000_000}
-        return {"cold": phase, "unseen": phase, "warm": phase, "peak_bytes": 0}
+def test_part_of_a_corpus_is_from_all_of_it():
+    data, part = corpus.load("logs"), corpus.load("logs", 200_000)
+    assert 100_000 < len(part) <= 220_000
+    lines = data.splitlines()
+    places = [lines.index(line) / len(lines) for line in part.splitlines()[::100]]
+    assert min(places) < 0.1
+    assert max(places) > 0.9
+    assert set(part.splitlines()) <= set(lines)
 
-    records = [
-        {"kind": "text", "text": "code", "peer": peer, "mode": mode, "got": sample(speed)}
-        for peer, mode, speeds in [
-            ("streamtok", "encode", (100, 300, 200)),
-            ("tiktoken", "encode", (10, 20, 10)),
-        ]
-        for speed in speeds
-    ]
-    results = compare.Results(records)
-    own, other = ("streamtok", "encode"), ("tiktoken", "encode")
-    assert results.median("text", "code", own, "unseen", "mb_s") == 200
-    assert results.ratio("code", own, other, "unseen") == 15  # of 10, 15 and 20
-    lines = list(compare._speed_table(results, [own, other], ["code"], flat=False))
-    assert any("**streamtok ÷ tiktoken** | 15.00 / **15.00** / 15.00" in line for line in lines)
+
+def test_prompts_and_log_lines():
+    prompts = corpus.prompts(200, 50, 300_000)
+    assert len(prompts) == 50
+    assert all(150 < len(text.encode()) <= 200 for text in prompts)
+    lines = corpus.log_lines(20)
+    assert len(set(lines)) == 20
+    assert all(90 <= len(line.encode()) <= 110 and line.endswith("\n") for line in lines)
+
+
+def test_hard_and_endless_texts_differ():
+    first, second = (corpus.hard_pieces(3000, seed) for seed in (20, 21))
+    assert [name for name in first if first[name] == second[name]] == []
+    words = [set(corpus.endless_words(10_000, seed).split()) for seed in (0, 1)]
+    assert len(words[0] & words[1]) < 0.3 * len(words[0])
 
 
 def test_as_array():
     for ids in ([1, 2], np.array([1, 2]), b"\1\0\0\0\2\0\0\0"):
         assert peers.as_array(ids).tolist() == [1, 2]
         assert peers.as_array(ids).dtype == np.uint32
+    parts = [np.array([1], np.uint32), np.array([], np.uint32), np.array([2], np.uint32)]
+    assert peers.as_array(parts).tolist() == [1, 2]
+
+
+def test_modes_of_streamtok(encoding, tmp_path):
+    peer = peers.Streamtok("cl100k_base", tmp_path)
+    text = TEXT.decode() * 50
+    for name in peer.modes:
+        found = peer.mode(name)(peer.prepare(name, text))
+        found = found if name == "count" else peers.as_array(found).tolist()
+        assert found == (encoding.count(text) if name == "count" else encoding.encode(text))
+    assert len(peer.prepare("stream, 4 KiB", text)) == -(-len(text.encode()) // 4096)
 
 
 @pytest.mark.parametrize(("text", "size"), [("1GB", 10**9), ("1.5 mb", 1_500_000), ("7", 7)])

@@ -1,0 +1,112 @@
+"""The files that peers are loaded from: streamtok's packed tables in the formats that they read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from .peers import Tokenizers
+
+_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # names a cached file
+
+
+def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
+    """Write the vocabularies as `.tiktoken` files, also under tiktoken's names for cached
+    downloads, and as `tokenizer.json`; and the split patterns."""
+    import streamtok
+    from streamtok.vocabulary import dumps_tiktoken
+
+    patterns = {}
+    for name in encodings:
+        encoding = streamtok.get_encoding(name)
+        data = dumps_tiktoken(encoding._vocabulary)
+        (folder / f"{name}.tiktoken").write_bytes(data)
+        cached = hashlib.sha1(_URL.format(name).encode(), usedforsecurity=False).hexdigest()
+        (folder / cached).write_bytes(data)
+        patterns[name] = _plain_pattern(encoding._pat_str)
+        if Tokenizers.is_installed():
+            text = _tokenizer_json(encoding, patterns[name])
+            (folder / f"{name}.json").write_text(text, "utf-8")
+    (folder / "patterns.json").write_text(json.dumps(patterns))
+
+
+def _plain_pattern(pattern: str) -> str:
+    """The pattern without what other engines read otherwise: `$` and possessive quantifiers.
+
+    The latter only save a backtracking engine work: nothing they would give back could match on.
+    """
+    rewrites = (("++", "+"), ("?+", "?"), ("*+", "*"), ("{1,3}+", "{1,3}"), ("$", r"\z"))
+    for possessive, plain in rewrites:
+        pattern = pattern.replace(possessive, plain)
+    return pattern
+
+
+def _tokenizer_json(encoding: Any, pattern: str) -> str:
+    """A Hugging Face `tokenizer.json`: every pair of tokens that makes a token is a merge."""
+    symbols = _byte_symbols()
+    ranks = encoding._mergeable_ranks
+    spelled = {token: "".join(map(symbols.__getitem__, token)) for token in ranks}
+    merges = []
+    for token in ranks:  # in order of rank
+        pairs = [(token[:cut], token[cut:]) for cut in range(1, len(token))]
+        found = [pair for pair in pairs if pair[0] in ranks and pair[1] in ranks]
+        found.sort(key=lambda pair: (ranks[pair[0]], ranks[pair[1]]))
+        merges += [[spelled[left], spelled[right]] for left, right in found]
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    specials = encoding._special_tokens.items()
+    return json.dumps(
+        {
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [
+                {"id": i, "content": text, "special": True, **plain} for text, i in specials
+            ],
+            "normalizer": None,
+            "pre_tokenizer": {
+                "type": "Sequence",
+                "pretokenizers": [
+                    {
+                        "type": "Split",
+                        "pattern": {"Regex": pattern},
+                        "behavior": "Isolated",
+                        "invert": False,
+                    },
+                    {
+                        "type": "ByteLevel",
+                        "add_prefix_space": False,
+                        "trim_offsets": True,
+                        "use_regex": False,
+                    },
+                ],
+            },
+            "post_processor": None,
+            "decoder": {
+                "type": "ByteLevel",
+                "add_prefix_space": True,
+                "trim_offsets": True,
+                "use_regex": True,
+            },
+            "model": {
+                "type": "BPE",
+                "dropout": None,
+                "unk_token": None,
+                "continuing_subword_prefix": None,
+                "end_of_word_suffix": None,
+                "fuse_unk": False,
+                "byte_fallback": False,
+                "ignore_merges": True,
+                "vocab": {spelled[token]: rank for token, rank in ranks.items()},
+                "merges": merges,
+            },
+        }
+    )
+
+
+def _byte_symbols() -> list[str]:
+    """The printable character that stands for each byte, as in GPT-2's vocabulary."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = iter(range(0x100, 0x200))
+    return [chr(byte if byte in printable else next(others)) for byte in range(256)]

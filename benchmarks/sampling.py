@@ -1,0 +1,289 @@
+"""Asks for samples: who takes part in what, in which order, how often, and what is taken again.
+
+Each sample is a process (`worker.py`), and the contenders take turns. The records are what
+`compare.py --json` writes and what the tables are made from.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from . import assets, corpus, peers
+from .worker import THREADED, Sample
+
+Who = tuple[str, str]  # peer, mode
+
+KINDS = ("text", "once", "calls", "decode", "hard", "load", "threads", "endless")
+_LONG_KINDS = ("once", "decode", "hard", "threads")  # half as many turns
+_TRIES = 3  # a sample during which another program had the core is taken again
+_MOST_AGAIN = 0.25  # of all samples: on a busy machine it does not help
+_TIMEOUT = 180  # seconds for one sample
+_SLOW = 5.0  # MB/s: who is slower has one turn
+_NEARLY = 0.7
+_COMMAND_BYTES = 100_000_000
+COMMAND = "streamtok encode FILE -o OUT"
+
+
+class Run:
+    """Samples of all contenders for one encoding."""
+
+    def __init__(
+        self, encoding: str, folder: Path, settings: dict[str, Any], chosen: list[type[peers.Peer]]
+    ):
+        """settings: what is the same for all tasks (`limit`, `endless`, names of files)."""
+        self.encoding, self.settings = encoding, settings | {"assets": str(folder)}
+        self.notes: list[str] = []
+        self.taken = self.taken_again = 0
+        self.speeds: dict[Who, float] = {}
+        self.records: list[dict[str, Any]] = []
+        self.contenders = self._equal_ones([p for p in chosen if encoding in p.encodings])
+
+    def sample(self, kind: str, who: Who, **task: Any) -> Sample | str:
+        """One process; a str says why there is no figure."""
+        task |= {"kind": kind, "peer": who[0], "mode": who[1], "encoding": self.encoding}
+        task |= self.settings | {"slow": self._is_slow(who)}
+        command = [sys.executable, "-m", "benchmarks.worker", json.dumps(task)]
+        for attempt in range(1 if kind == "equal" or task["slow"] else _TRIES):
+            if attempt and self.taken_again > _MOST_AGAIN * self.taken:
+                break
+            self.taken += not attempt
+            self.taken_again += attempt > 0
+            try:
+                done = subprocess.run(
+                    command,
+                    check=False,
+                    cwd=Path(__file__).resolve().parents[1],
+                    env=os.environ | {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
+                    capture_output=True,
+                    text=True,
+                    timeout=_TIMEOUT,
+                )
+            except subprocess.TimeoutExpired:
+                return f"> {_TIMEOUT} s"
+            if done.returncode:
+                lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+                return lines[-1][:120].replace("|", "/")  # it will stand in a table
+            result: Sample = json.loads(done.stdout.splitlines()[-1])
+            if not was_interrupted(result):
+                break
+        return result
+
+    def _equal_ones(self, chosen: list[type[peers.Peer]]) -> list[Who]:
+        """Those whose ids are the reference's on all texts."""
+        names = [peer.name for peer in chosen]
+        judge = peers.by_name("tiktoken" if "tiktoken" in names else "streamtok")
+        self.judge = judge.name
+        expected = self.sample("equal", (judge.name, judge.default()))
+        if isinstance(expected, str):
+            raise RuntimeError(f"{judge.name}: {expected}")
+        equal = []
+        for peer in chosen:
+            differing: dict[str, list[str]] = {}  # texts → modes
+            for mode in peer.modes:
+                who = (peer.name, mode)
+                result = self.sample("equal", who)
+                _progress(f"{self.encoding} equal: {peer.name} {mode}")
+                if isinstance(result, str):
+                    self.notes.append(f"{peer.name} `{mode}`: {result}")
+                    continue
+                wrong = ", ".join(different(result["texts"], expected["texts"]))
+                if wrong:
+                    differing.setdefault(wrong, []).append(f"`{mode}`")
+                else:
+                    equal.append(who)
+                    self.speeds[who] = result["mb_s"]
+            self.notes += [
+                f"{peer.name} {', '.join(modes)}: not timed, not the ids of {judge.name} on {texts}"
+                for texts, modes in differing.items()
+            ]
+        if not any(peer == "streamtok" for peer, _ in equal):
+            raise RuntimeError(f"streamtok's ids are wrong: {self.notes}")
+        return equal
+
+    def take(self, kind: str, names: list[str], rounds: int) -> None:
+        """Records of one kind from all who take part in it; each turn begins with another one."""
+        texts = {"text": names, "hard": list(corpus.hard_pieces(16))}.get(kind, [""])
+        tasks = [(kind, who) for who in self.entrants(kind)]
+        if kind == "threads":
+            tasks.append(("command", ("streamtok", COMMAND)))
+        if kind in _LONG_KINDS:
+            rounds = max(1, rounds // 2)
+        elif kind == "endless":  # memory has no noise
+            rounds = 1
+        for turn in range(rounds):
+            for text in texts:
+                shift = turn * len(tasks) // rounds
+                for what, who in tasks[shift:] + tasks[:shift]:
+                    if turn and self._is_slow(who):
+                        continue
+                    _progress(f"{self.encoding} {kind} {text} turn {turn}: {' '.join(who)}")
+                    got = self.sample(what, who, corpus=text, swap=turn % 2 == 1)
+                    record = {"kind": kind, "text": text, "peer": who[0], "mode": who[1]}
+                    self.records.append(record | {"turn": turn, "got": got})
+        if kind == "text":
+            self.check()
+
+    def check(self) -> None:
+        """Take away samples of texts whose ids are not the judge's: all that is timed is equal."""
+        texts = [r for r in self.records if r["kind"] == "text" and isinstance(r["got"], dict)]
+        expected = {
+            key: digest
+            for record in texts
+            if record["peer"] == self.judge
+            for key, digest in _digests(record).items()
+        }
+        for record in texts:
+            for key, digest in _digests(record).items():
+                if digest != expected.get(key, digest):
+                    record["got"] = f"other ids than {self.judge}"
+
+    def _is_slow(self, who: Who) -> bool:
+        return self.speeds.get(who, _SLOW) < _SLOW
+
+    def entrants(self, kind: str) -> list[Who]:
+        own = peers.Streamtok
+        flat = [who for who in self.contenders if peers.is_flat(who)]
+        known = {peer for peer, _ in self.contenders}
+        if kind == "text":
+            return self.contenders
+        short = [who for who in self.contenders if who[1] not in own.only_for_texts]
+        if kind == "calls":
+            return short
+        if kind == "hard":
+            return [w for w in short if w[0] == own.name or w[1] == peers.by_name(w[0]).default()]
+        if kind == "load":
+            return [(peer, peers.by_name(peer).default()) for peer in peers.in_order(known)]
+        if kind == "decode":
+            order = peers.in_order(known)
+            return [(peer, name) for peer in order for name in peers.by_name(peer).decoders]
+        if kind == "threads":
+            return [(own.name, way) for way in THREADED]
+        if kind == "endless":
+            best = self.fast_peers()
+            return [who for who in flat if who in short and (who[0] == own.name or who in best)]
+        best = self.fast_peers()  # once: with a big text, only those who may win
+        return [who for who in flat if who == (own.name, "encode_to_numpy") or who in best]
+
+    def fast_peers(self) -> list[Who]:
+        """Modes of peers with flat ids that are nearly the fastest on a text, if only once."""
+        flat = [who for who in self.contenders if peers.is_flat(who) and who[0] != "streamtok"]
+        best: dict[str, dict[Who, float]] = {"": {who: self.speeds[who] for who in flat}}
+        for record in self.records:
+            who = record["peer"], record["mode"]
+            if record["kind"] == "text" and who in flat and not isinstance(record["got"], str):
+                speeds = best.setdefault(record["text"], {})
+                speeds[who] = max(speeds.get(who, 0), record["got"]["unseen"]["mb_s"])
+        if len(best) > 1:
+            del best[""]
+        return [
+            who
+            for who in flat
+            if any(x.get(who, 0) >= _NEARLY * max(x.values()) for x in best.values())
+        ]
+
+
+def different(texts: dict[str, Sample], expected: dict[str, Sample]) -> list[str]:
+    """Names of the texts with other ids; for a mode that only counts, with another number."""
+    return [
+        name
+        for name, timed in texts.items()
+        if timed["tokens"] != expected[name]["tokens"]
+        or timed["digest"] not in (None, expected[name]["digest"])
+    ]
+
+
+def _digests(record: dict[str, Any]) -> dict[tuple[str, bool], str]:
+    """(text, which half of it) → digest of the ids, but for who only counts."""
+    found = {}
+    for i, phase in enumerate(("cold", "unseen")):
+        digest = record["got"][phase]["digest"]
+        if digest is not None:
+            found[record["text"], (record["turn"] + i) % 2 == 1] = digest
+    return found
+
+
+def was_interrupted(result: Sample) -> bool:
+    """Whether another program had the core in a part of the sample that was timed."""
+    timed = [x for x in result.values() if isinstance(x, dict) and "cpu_s" in x]
+    return any(x["s"] > 1.15 * x["cpu_s"] + 2e-4 for x in timed)
+
+
+def collect(
+    encodings: list[str],
+    names: list[str],
+    kinds: list[str],
+    rounds: int,
+    limit: int | None,
+    big_bytes: int,
+    endless_bytes: int,
+    peer_names: list[str] | None = None,
+    save: Callable[[dict[str, Any]], object] = lambda data: None,
+) -> dict[str, Any]:
+    """Run everything; the result is what `--json` writes. `save` gets what there is after each
+    encoding.
+    """
+    begin = time.monotonic()
+    chosen = [peer for peer in peers.installed() if peer.name in (peer_names or [peer.name])]
+    versions = ", ".join(f"{peer.name} {peer.version()}" for peer in chosen)
+    data: dict[str, Any] = {
+        "versions": f"{versions}, Python {platform.python_version()}",
+        "machine": f"{_processor()} ({platform.system()} {platform.machine()})",
+        "cores": os.cpu_count(),
+        "corpus": "files" if corpus.folder() else "generated",
+        "corpora": names,
+        "rounds": rounds,
+        "limit": limit,
+        "big_bytes": big_bytes,
+        "encodings": {},
+    }
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        assets.write_assets(folder, encodings)
+        settings: dict[str, Any] = {"limit": limit, "endless": endless_bytes}
+        settings |= _big_files(folder, big_bytes, kinds)
+        for encoding in encodings:
+            run = Run(encoding, folder, settings, chosen)
+            for kind in kinds:
+                run.take(kind, names, rounds)
+            part = {"contenders": run.contenders, "notes": run.notes, "records": run.records}
+            data["encodings"][encoding] = part
+            data["seconds"] = round(time.monotonic() - begin)
+            save(data)
+    _progress("")
+    return data
+
+
+def _big_files(folder: Path, size: int, kinds: list[str]) -> dict[str, str]:
+    """`big` for one reading, and a shorter one for the command line."""
+    if not {"once", "threads"} & set(kinds):
+        return {}
+    big, part = folder / "big", folder / "part"
+    size = size if "once" in kinds else min(size, _COMMAND_BYTES)
+    command = [sys.executable, "-m", "benchmarks.big_file", "--size", str(size), "--make", str(big)]
+    subprocess.run(command, check=True, cwd=Path(__file__).resolve().parents[1])
+    with big.open("rb") as file:
+        data = file.read(_COMMAND_BYTES)
+    part.write_bytes(data[: data.rfind(b"\n") + 1])
+    return {"big": str(big), "file": str(part)}
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((x.partition(": ")[2] for x in lines if x.startswith("model name")), "unknown")
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text[:100]}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,308 @@
+"""The samples as Markdown: a summary for the README, and all figures."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import corpus, goals, peers
+from .results import Ratio, Results, Who
+from .sampling import was_interrupted
+from .worker import ENDLESS_BLOCK, ENDLESS_WARM_UP
+
+PHASES = ("cold", "unseen", "warm")
+BEGIN, END = "<!-- benchmarks.compare{} begin -->", "<!-- benchmarks.compare{} end -->"
+
+
+def summary(data: dict[str, Any], picture: str) -> Iterator[str]:
+    """The README's part: the plot, the speeds with the first encoding, and the goals.
+
+    picture: where the plot is, seen from the README.
+    """
+    found = results_of(data)
+    first = next(iter(found))
+    yield from _how(data)
+    yield ""
+    yield f"![Speed on text not seen before, {first}, in MB/s]({picture})"
+    for name, results in found.items():
+        if name == first and "text" in results.kinds():
+            yield f"\n{name}, MB/s, cold / **unseen** / warm{_spread(results)}:\n"
+            yield from _speed_table(results, data["corpora"], None)
+    yield "\nWhat streamtok is to reach, and how far it is; a figure that is enough is bold:\n"
+    yield from goals.table(found)
+
+
+def details(data: dict[str, Any]) -> Iterator[str]:
+    """All figures of all encodings."""
+    yield from _how(data)
+    for name, results in results_of(data).items():
+        yield f"\n### {name}"
+        kinds = results.kinds()
+        if "text" in kinds:
+            spread = _spread(results)
+            for flat, title in ((True, "Flat ids"), (False, "A list of ids")):
+                yield f"\n{title}, MB/s, cold / **unseen** / warm{spread}:\n"
+                yield from _speed_table(results, data["corpora"], flat)
+        for kind, table in _TABLES.items():
+            if kind in kinds:
+                yield ""
+                yield from table(results)
+        notes = data["encodings"][name]["notes"]
+        yield from ["", *(f"- {note}" for note in notes)] if notes else []
+
+
+def written_into(text: str, parts: dict[str, str]) -> str:
+    """`text` with each part in the place of what stands between its two markers.
+
+    ValueError if it has no marker, or one without the other.
+    """
+    is_there = False
+    for name, part in parts.items():
+        begin, end = BEGIN.format(name), END.format(name)
+        if begin not in text and end not in text:
+            continue
+        head, _, rest = text.partition(begin)
+        _, _, tail = rest.partition(end)
+        if text.count(begin) != 1 or text.count(end) != 1 or end not in rest:
+            raise ValueError(f"{begin} and {end} must stand in it once each, in this order")
+        text = f"{head}{begin}\n{part}\n{end}{tail}"
+        is_there = True
+    if not is_there:
+        raise ValueError(f"there is no {BEGIN.format('')} in it")
+    return text
+
+
+def results_of(data: dict[str, Any]) -> dict[str, Results]:
+    return {name: Results(part["records"]) for name, part in data["encodings"].items()}
+
+
+def _how(data: dict[str, Any]) -> Iterator[str]:
+    limit, texts = data["limit"], "the texts of `../shared/corpus`"
+    texts = texts if data["corpus"] == "files" else "texts made from the standard library"
+    part = f", {limit / 1e6:g} MB of each" if limit else ""
+    yield f"`python -m benchmarks.compare` on {data['machine']}, {data['cores']} cores, with"
+    yield f"{data['versions']}."
+    yield f"MB/s of UTF-8 on one core; {texts}{part}; medians of {data['rounds']} samples, each in"
+    yield f"a process of its own; {data['seconds'] / 60:.0f} minutes in all."
+    yield f"In {_interrupted(data):.0%} of the samples another program had the core now and then."
+
+
+def _interrupted(data: dict[str, Any]) -> float:
+    """The share of samples during which another program had the core, taken again or not."""
+    records = [record for part in data["encodings"].values() for record in part["records"]]
+    found = [record["got"] for record in records if isinstance(record["got"], dict)]
+    return sum(map(was_interrupted, found)) / max(1, len(found))
+
+
+def _spread(results: Results) -> str:
+    spread = results.spread()
+    return "" if spread is None else f" (samples spread by ±{spread:.0%})"
+
+
+def title(who: Who) -> str:
+    return f"{who[0]} `{who[1]}`"
+
+
+def _speed_table(results: Results, names: list[str], flat: bool | None) -> Iterator[str]:
+    """flat: only those with this kind of result, and all about them; None: a short table."""
+    names = [name for name in names if name in results.texts("text")]
+    more = "" if flat is None else " M tokens/s | peak MB |"
+    yield f"| | {' | '.join(names)} |{more}"
+    yield f"|---|{'---|' * len(names)}{'--:|--:|' if more else ''}"
+    chosen = [who for who in results.who("text") if flat is None or peers.is_flat(who) == flat]
+    if flat is None:
+        chosen = [who for who in chosen if who not in (goals.BYTES, goals.COUNT)]
+    chosen.sort(key=lambda who: [peer.name for peer in peers.PEERS].index(who[0]))
+    for who in chosen:
+        cells = [_speeds(results, name, who) for name in names]
+        if more:
+            cells += _tokens_and_peak(results, names, who)
+        yield f"| {title(who)} | {' | '.join(cells)} |"
+    end = " | |" if more else ""
+    for text, own, group in _comparisons(results, flat):
+        if own in chosen and group:
+            yield _ratio_line(text, results, own, group, names, more != "") + end
+
+
+def _speeds(results: Results, name: str, who: Who) -> str:
+    speeds = [results.median("text", name, who, phase, "mb_s") for phase in PHASES]
+    if None in speeds:
+        return str(results.figures("text", name, who, "cold", "mb_s"))
+    cold, unseen, warm = (f"{speed:.0f}" for speed in speeds if speed is not None)
+    return f"{cold} / **{unseen}** / {warm}"
+
+
+def _tokens_and_peak(results: Results, names: list[str], who: Who) -> list[str]:
+    rates = [
+        tokens / seconds / 1e6
+        for name in names
+        if (tokens := results.median("text", name, who, "unseen", "tokens"))
+        and (seconds := results.median("text", name, who, "unseen", "s"))
+    ]
+    peaks = [results.median("text", name, who, "peak_bytes") or 0 for name in names]
+    rate = statistics.geometric_mean(rates) if rates else 0.0
+    return [f"{rate:.1f}", f"{max(peaks) / 1e6:.0f}"]
+
+
+def _comparisons(results: Results, flat: bool | None) -> Iterator[tuple[str, Who, list[Who]]]:
+    for own, is_flat in ((goals.NUMPY, True), (goals.LIST, False)):
+        if flat is None or flat == is_flat:
+            group = goals.others(results, "text", flat=is_flat)
+            of = " (flat)" if is_flat else " (list)"
+            of = of if flat is None else ""
+            tiktoken = [who for who in group if who[0] == "tiktoken"]
+            yield f"**`{own[1]}` ÷ tiktoken**", own, tiktoken
+            yield f"**`{own[1]}` ÷ the best peer{of}**", own, group
+    if flat:
+        for own in (goals.STREAM, goals.SMALL_STREAM):
+            yield f"`{own[1]}` ÷ `{goals.BYTES[1]}`", own, [goals.BYTES]
+        yield f"`{goals.COUNT[1]}` ÷ `{goals.NUMPY[1]}`", goals.COUNT, [goals.NUMPY]
+
+
+def _ratio_line(
+    text: str, results: Results, own: Who, group: list[Who], names: list[str], mean: bool
+) -> str:
+    """The least ratio over a group, per text and phase; then the geometric mean unseen."""
+    cells, means = [], []
+    for name in names:
+        least = [results.against("text", name, own, group, phase, "mb_s") for phase in PHASES]
+        cold, unseen, warm = (_value(ratio) for ratio in least)
+        cells.append(f"{cold} / **{unseen}** / {warm}")
+        means += [ratio.value for ratio in least[1:2] if ratio]
+    line = f"| {text} | {' | '.join(cells)} |"
+    if mean and means:
+        line += f" mean **{statistics.geometric_mean(means):.2f}**"
+    return line
+
+
+def _value(ratio: Ratio | None) -> str:
+    return "–" if ratio is None else f"{ratio.value:.2f}"
+
+
+# The other kinds of samples.
+
+
+def _once(results: Results) -> Iterator[str]:
+    yield "A big file read once in blocks of 1 MiB:\n"
+    yield "| | MB/s | MB read | streamtok ÷ it |"
+    yield "|---|--:|--:|--:|"
+    for who in results.who("once"):
+        speed = results.median("once", "", who, "once", "mb_s")
+        size = results.median("once", "", who, "once", "bytes")
+        if speed is None or size is None:
+            yield f"| {title(who)} | {results.figures('once', '', who, 'once', 'mb_s')} | | |"
+            continue
+        ratio = results.quotient("once", "", goals.NUMPY, who, "once", "mb_s")
+        own = "" if who == goals.NUMPY or ratio is None else f"{ratio:.2f}"
+        yield f"| {title(who)} | {speed:.0f} | {size / 1e6:.0f} | {own} |"
+
+
+def _calls(results: Results) -> Iterator[str]:
+    names: list[str] = []
+    for who in results.who("calls"):
+        for got in results.by[("calls", "", *who)].values():
+            names = names or ([] if isinstance(got, str) else list(got["us"]))
+    yield "µs per call, strings not seen before (English, prompts from all five texts, logs):\n"
+    yield f"| | {' | '.join(names)} |"
+    yield f"|---|{'--:|' * len(names)}"
+    for who in results.who("calls"):
+        figures = [results.median("calls", "", who, "us", name) for name in names]
+        cells = [f"{figure:.2f}" for figure in figures if figure is not None]
+        if len(cells) == len(names):
+            stream = who[1].startswith("stream")
+            yield f"| {'streamtok, one stream' if stream else title(who)} | {' | '.join(cells)} |"
+
+
+def _decode(results: Results) -> Iterator[str]:
+    names = corpus.NAMES
+    yield "MB/s of text decoded from a list of ids:\n"
+    yield f"| | {' | '.join(names)} |"
+    yield f"|---|{'--:|' * len(names)}"
+    for who in results.who("decode"):
+        cells = []
+        for name in names:
+            speed = results.median("decode", "", who, "mb_s", name)
+            cells.append("–" if speed is None else f"{speed:.0f}")
+        reason = results.figures("decode", "", who, "mb_s", names[0])
+        reason = f": {reason}" if isinstance(reason, str) else ""
+        yield f"| {title(who)}{reason} | {' | '.join(cells)} |"
+
+
+def _hard(results: Results) -> Iterator[str]:
+    names = results.texts("hard")
+    yield "MB/s on 1 MB of hard pieces, the first call / another piece after it:\n"
+    yield f"| | {' | '.join(names)} |"
+    yield f"|---|{'--:|' * len(names)}"
+    for who in results.who("hard"):
+        cells = []
+        for name in names:
+            speeds = [results.median("hard", name, who, x, "mb_s") for x in ("first", "later")]
+            if speeds[0] is None:
+                cells.append(str(results.figures("hard", name, who, "first", "mb_s")))
+            elif not _hard_digests(results, name, who) <= _hard_digests(results, name, goals.LIST):
+                cells.append("other ids")
+            else:
+                cells.append(" / ".join("–" if x is None else f"{x:.1f}" for x in speeds))
+        yield f"| {title(who)} | {' | '.join(cells)} |"
+
+
+def _hard_digests(results: Results, name: str, who: Who) -> set[str]:
+    gots = results.by.get(("hard", name, *who), {}).values()
+    both = [got.get(x) for got in gots if isinstance(got, dict) for x in ("first", "later")]
+    return {timed["digest"] for timed in both if timed}
+
+
+def _load(results: Results) -> Iterator[str]:
+    yield "Import, load and first call in a new process that has imported numpy:\n"
+    yield "| | ms | of them import | MB |"
+    yield "|---|--:|--:|--:|"
+    for who in results.who("load"):
+        seconds = results.median("load", "", who, "load_s")
+        imported = results.median("load", "", who, "import_s")
+        size = results.median("load", "", who, "load_bytes")
+        if seconds is not None and imported is not None and size is not None:
+            times = f"{seconds * 1e3:.0f} | {imported * 1e3:.0f}"
+            yield f"| {who[0]} | {times} | {size / 1e6:.0f} |"
+
+
+def _threads(results: Results) -> Iterator[str]:
+    yield "Two threads on two cores:\n"
+    yield "| | MB/s | ÷ one thread |"
+    yield "|---|--:|--:|"
+    for who in results.who("threads"):
+        speed = results.median("threads", "", who, "mb_s")
+        ratio = results.median("threads", "", who, "ratio")
+        if speed is None or ratio is None:
+            why = results.figures("threads", "", who, "ratio")
+            yield f"| `{who[1]}` | {why} | |"
+        else:
+            yield f"| `{who[1]}` | {speed:.0f} | {ratio:.2f} |"
+
+
+def _endless(results: Results) -> Iterator[str]:
+    first = ENDLESS_BLOCK * ENDLESS_WARM_UP / 1e6
+    yield "Words of random letters, none of which come again; memory counts from"
+    yield f"{first:.0f} MB on:\n"
+    yield "| | MB read | MB/s | growth, MB |"
+    yield "|---|--:|--:|--:|"
+    for who in results.who("endless"):
+        figures = [
+            results.median("endless", "", who, name) for name in ("bytes", "mb_s", "growth_bytes")
+        ]
+        fed, speed, growth = figures
+        if fed is None or speed is None or growth is None:
+            yield f"| {title(who)} | {results.figures('endless', '', who, 'bytes')} | | |"
+        else:
+            yield f"| {title(who)} | {fed / 1e6:.0f} | {speed:.0f} | {growth / 1e6:.1f} |"
+
+
+_TABLES: dict[str, Callable[[Results], Iterator[str]]] = {
+    "once": _once,
+    "calls": _calls,
+    "decode": _decode,
+    "hard": _hard,
+    "load": _load,
+    "threads": _threads,
+    "endless": _endless,
+}

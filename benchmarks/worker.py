@@ -1,0 +1,343 @@
+"""One sample, in a process of its own: `python -m benchmarks.worker TASK`; both are JSON.
+
+A task names a peer, a mode, an encoding and a kind of sample; `sampling.py` makes them. Nothing is
+imported here that a peer might import, but for what NumPy brings along: importing and loading are
+timed, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import peers
+
+Sample = dict[str, Any]
+
+CALL_SIZES = (11, 100, 1000)  # characters
+PROMPT_SIZES = (20, 200, 2000)  # bytes
+_CALL_BYTES = 100_000  # of strings of one size
+_EQUAL_BYTES = 400_000  # of each text
+HARD_BYTES, HARD_SECONDS = 1_000_000, 0.4
+_DECODED_BYTES = 200_000  # of each text
+ONCE_SECONDS, ONCE_BLOCK = 30, 1 << 20
+ENDLESS_SECONDS, ENDLESS_BLOCK, ENDLESS_WARM_UP = 10, 1 << 20, 20
+_THREAD_BYTES, _THREAD_PAIRS = 2_000_000, 7  # of each text; timings with one and two threads
+_DOCUMENT = 4000  # bytes, of a batch
+_COMMAND_PAIRS = 3
+
+
+def main() -> int:
+    task = json.loads(sys.argv[1])
+    if task["kind"] not in ("threads", "command"):
+        _pin()
+    if task["kind"] == "command":
+        print(json.dumps(_command(task)))
+        return 0
+    before, begin = _rss(), time.perf_counter()
+    kind = peers.by_name(task["peer"])
+    __import__(kind.module)
+    imported = time.perf_counter() - begin
+    peer = kind(task["encoding"], Path(task["assets"]))
+    mode = kind.default() if task["kind"] in ("decode", "threads") else task["mode"]
+    is_call = task["kind"] == "calls"
+    encode = peer.call_mode(mode) if is_call else peer.mode(mode)
+    encode("Hello, world!" if is_call else peer.prepare(mode, "Hello, world!"))
+    loaded = {"import_s": imported, "load_s": time.perf_counter() - begin}
+    loaded["load_bytes"] = _rss() - before
+    print(json.dumps(loaded | _KINDS[task["kind"]](peer, encode, task)))
+    return 0
+
+
+def _pin() -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def _equal(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+    """Digest and number of the ids of each text; MB of them in a processor second."""
+    from . import corpus
+
+    limit = min(task["limit"] or _EQUAL_BYTES, _EQUAL_BYTES)
+    texts = {name: corpus.load(name, limit).decode() for name in corpus.NAMES}
+    done = {name: _timed(encode, peer.prepare(task["mode"], text)) for name, text in texts.items()}
+    size = sum(len(text.encode()) for text in texts.values())
+    return {"texts": done, "mb_s": size / sum(x["cpu_s"] for x in done.values()) / 1e6}
+
+
+def _text(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+    """Cold: the first text. Unseen: another text of the same kind. Warm: that one again."""
+    from . import corpus
+
+    parts = corpus.halves(corpus.load(task["corpus"], task["limit"]))
+    if task["swap"]:
+        parts = parts[::-1]
+    first, second = (peer.prepare(task["mode"], part.decode()) for part in parts)
+    before = _rss(reset_peak=True)
+    cold = _timed(encode, first)
+    unseen = _timed(encode, second)
+    peak = max(0, _peak_rss() - before)
+    times = [_timed(encode, second) for _ in range(1 if task["slow"] else 3)]
+    phases = {"cold": cold, "unseen": unseen, "warm": sorted(times, key=_seconds)[len(times) // 2]}
+    for name, phase in phases.items():
+        phase["mb_s"] = len(parts[name != "cold"]) / phase["s"] / 1e6
+    return phases | {"peak_bytes": peak}
+
+
+def _calls(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+    """µs for a call on each size, over strings not seen before, after a warm-up on others."""
+    from . import corpus
+
+    english, result = corpus.load("english"), {}
+    strings = {f"{n} letters": corpus.slices(english, n, _CALL_BYTES // n) for n in CALL_SIZES}
+    for size in PROMPT_SIZES:
+        count = 200 if task["slow"] else max(200, _CALL_BYTES // size)
+        strings[f"prompt of {size}"] = corpus.prompts(size, count, task["limit"])
+    strings["log line"] = corpus.log_lines(_CALL_BYTES // 100)
+    cpu, begin = time.process_time(), time.perf_counter()
+    for name, texts in strings.items():
+        half = len(texts) // 2
+        for text in texts[:half]:
+            encode(text)
+        start = time.perf_counter()
+        for text in texts[half:]:
+            encode(text)
+        result[name] = (time.perf_counter() - start) / (len(texts) - half) * 1e6
+    spent = {"s": time.perf_counter() - begin, "cpu_s": time.process_time() - cpu}
+    return {"us": result, "all": spent}
+
+
+def _decode(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+    """MB/s of each text, decoded from a list of ids: the median of five."""
+    from . import corpus
+
+    decode, speeds = peer.decoder(task["mode"]), {}
+    for name in corpus.NAMES:
+        data = corpus.load(name, _DECODED_BYTES)
+        ids = peers.as_array(encode(data.decode())).tolist()
+        times = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            found = decode(ids)
+            times.append(time.perf_counter() - begin)
+            if (found.encode() if isinstance(found, str) else bytes(found)) != data:
+                raise ValueError(f"another text: {name}")
+            del found
+        speeds[name] = len(data) / sorted(times)[2] / 1e6
+    return {"mb_s": speeds}
+
+
+def _hard(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+    """The first call on such a piece, and another piece of the same kind after it, if that does
+    not take long.
+    """
+    from . import corpus
+
+    found: Sample = {}
+    for name, seed in (("first", 20), ("later", 21)):
+        text = corpus.hard_pieces(HARD_BYTES, seed)[task["corpus"]]
+        timed = _timed(encode, peer.prepare(task["mode"], text))
+        found[name] = timed | {"mb_s": len(text.encode()) / timed["s"] / 1e6}
+        if timed["cpu_s"] > HARD_SECONDS:
+            break
+    return found
+
+
+def _once(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+    """A big file read once, in blocks of whole lines."""
+    import hashlib
+
+    digest, size, tokens = hashlib.sha256(), 0, 0
+    wall = cpu = 0.0
+    with Path(task["big"]).open("rb") as file:
+        while wall < ONCE_SECONDS and (lines := file.readlines(ONCE_BLOCK)):
+            data = b"".join(lines)
+            given = peer.prepare(task["mode"], data.decode())
+            begin_cpu, begin = time.process_time(), time.perf_counter()
+            ids = encode(given)
+            wall += time.perf_counter() - begin
+            cpu += time.process_time() - begin_cpu
+            array = peers.as_array(ids)
+            digest.update(array.tobytes())
+            size += len(data)
+            tokens += len(array)
+    found = {"s": wall, "cpu_s": cpu, "bytes": size, "tokens": tokens, "mb_s": size / wall / 1e6}
+    return {"once": found | {"digest": digest.hexdigest()}}
+
+
+def _threads(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+    """Seconds with one thread and with two, in turns, on text that both have seen."""
+    from . import corpus
+
+    if _cores() < 2:
+        raise ValueError("one core here")
+    size = min(task["limit"] or _THREAD_BYTES, _THREAD_BYTES)
+    text = b"".join(corpus.load(name, size) for name in corpus.NAMES).decode()
+    documents = [text[start : start + _DOCUMENT] for start in range(0, len(text), _DOCUMENT)]
+    run = THREADED[task["mode"]]
+    tokenizer = peer.tokenizer
+    one, two = run(tokenizer, documents, text, 1), run(tokenizer, documents, text, 2)
+    if not _same(one, two):
+        raise ValueError("two threads give other ids than one")
+    del one, two
+    pairs = []
+    for _ in range(_THREAD_PAIRS):
+        times = []
+        for count in (1, 2):
+            begin = time.perf_counter()
+            run(tokenizer, documents, text, count)
+            times.append(time.perf_counter() - begin)
+        pairs.append(times)
+    return _of_pairs(pairs, len(text.encode()))
+
+
+# What is done by one thread and by two: (encoding, documents, all of them in one text, threads).
+THREADED: dict[str, Callable[[Any, list[str], str, int], Any]] = {
+    "encode_batch": lambda e, docs, text, n: e.encode_batch(docs, num_threads=n),
+    "encode_ordinary_batch": lambda e, docs, text, n: e.encode_ordinary_batch(docs, num_threads=n),
+    "encode_to_numpy of one text": lambda e, docs, text, n: e.encode_to_numpy(text, num_threads=n),
+}
+
+
+def _same(one: Any, two: Any) -> bool:
+    return bool(np.array_equal(one, two)) if isinstance(one, np.ndarray) else bool(one == two)
+
+
+def _command(task: Sample) -> Sample:
+    """`streamtok encode FILE -o OUT` where it may use one core, and where it may use two."""
+    import filecmp
+    import subprocess
+    import tempfile
+
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    if len(cores) < 2:
+        raise ValueError("one core here")
+    pairs, size = [], Path(task["file"]).stat().st_size
+    command = [sys.executable, "-m", "streamtok", "encode", "-q", "-e", task["encoding"]]
+    with tempfile.TemporaryDirectory() as folder:
+        outs = [Path(folder) / f"{count}.u32" for count in (1, 2)]
+        for _ in range(_COMMAND_PAIRS):
+            times = []
+            for count, out in enumerate(outs, 1):
+                os.sched_setaffinity(0, cores[-count:])
+                begin = time.perf_counter()
+                subprocess.run([*command, task["file"], "-o", str(out)], check=True)
+                times.append(time.perf_counter() - begin)
+            pairs.append(times)
+        if not filecmp.cmp(outs[0], outs[1], shallow=False):
+            raise ValueError("two cores give other ids than one")
+    return _of_pairs(pairs, size)
+
+
+def _of_pairs(pairs: list[list[float]], size: int) -> Sample:
+    """Seconds with one and with two, for `size` bytes: the median ratio, the best MB/s of two."""
+    ratios = sorted(one / two for one, two in pairs)
+    return {"ratio": ratios[len(ratios) // 2], "mb_s": size / min(x[1] for x in pairs) / 1e6}
+
+
+def _load(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+    return {"knobs": _cache_knobs(peer.tokenizer)} if peer.name == "streamtok" else {}
+
+
+def _cache_knobs(encoding: Any) -> list[str]:
+    """Public names with which a user bounds what is remembered."""
+    import inspect
+
+    import streamtok
+
+    names = [*inspect.signature(type(encoding)).parameters, *dir(encoding)]
+    names += [*inspect.signature(streamtok.get_encoding).parameters, *dir(streamtok)]
+    return sorted({name for name in names if "cache" in name and not name.startswith("_")})
+
+
+def _endless(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+    """By how much resident memory rises while words come that were never seen."""
+    from . import corpus
+
+    is_stream = task["mode"].startswith("stream")
+    stream = peer.tokenizer.stream_encoder().encode_to_numpy if is_stream else None
+    size, fed, spent, level, highest = task["endless"], 0, 0.0, 0, 0
+    while fed < size and spent < ENDLESS_SECONDS:
+        text = corpus.endless_words(ENDLESS_BLOCK, fed)
+        begin = time.perf_counter()
+        if stream:
+            for chunk in peer.prepare(task["mode"], text):
+                stream(chunk)
+        else:
+            encode(peer.prepare(task["mode"], text))
+        spent += time.perf_counter() - begin
+        fed += len(text)
+        if fed >= ENDLESS_WARM_UP * ENDLESS_BLOCK:
+            level = level or _rss()
+            highest = max(highest, _rss())
+    if not level:
+        raise ValueError(f"{fed / 1e6:.0f} MB in {ENDLESS_SECONDS} s: too slow to tell")
+    return {"growth_bytes": highest - level, "bytes": fed, "mb_s": fed / spent / 1e6}
+
+
+_KINDS: dict[str, Callable[[peers.Peer, peers.Encode, Sample], Sample]] = {
+    "equal": _equal,
+    "text": _text,
+    "calls": _calls,
+    "decode": _decode,
+    "hard": _hard,
+    "once": _once,
+    "threads": _threads,
+    "load": _load,
+    "endless": _endless,
+}
+
+
+def _timed(encode: peers.Encode, given: Any) -> Sample:
+    cpu, begin = time.process_time(), time.perf_counter()
+    ids = encode(given)
+    wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
+    if isinstance(ids, int):  # it only counts
+        return {"s": wall, "cpu_s": cpu, "tokens": ids, "digest": None}
+    array = peers.as_array(ids)
+    return {"s": wall, "cpu_s": cpu, "tokens": len(array), "digest": _digest(array)}
+
+
+def _seconds(timed: Sample) -> float:
+    return float(timed["s"])
+
+
+def _digest(array: np.ndarray[Any, np.dtype[np.uint32]]) -> str:
+    import hashlib
+
+    return hashlib.sha256(array.tobytes()).hexdigest()
+
+
+def _cores() -> int:
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+
+
+def _rss(reset_peak: bool = False) -> int:
+    """Bytes resident now (0 where the system does not say)."""
+    with contextlib.suppress(OSError):
+        if reset_peak:
+            Path("/proc/self/clear_refs").write_text("5")
+        pages = Path("/proc/self/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _peak_rss() -> int:
+    """The most bytes resident since the last reset."""
+    with contextlib.suppress(OSError):
+        status = Path("/proc/self/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
