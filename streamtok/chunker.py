@@ -38,7 +38,8 @@ class StreamEncoder(QuickStream):
     [31373, 995]
     """
 
-    __slots__ = ("_encoding", "_matcher", "_settings", "_tail")  # and those of `_core/stream_calls.pyx`
+    # And those of `_core/stream_calls.pyx`.
+    __slots__ = ("_encoding", "_matcher", "_settings", "_tail")
 
     def __init__(
         self,

@@ -64,19 +64,22 @@ class Windows(NamedTuple):
 
     `decisions[lefts[a, b], rights[c, d]]` says whether a piece begins before the third of four
     characters of the classes a, b, c, d. No decision holds where one of the four, or of the `reach`
-    characters before them, is the trigger. See `pattern_windows.py`.
+    characters before them, is a follower right after the trigger. Characters of the class `counted`
+    that follow each other are pieces of `run` each. See `pattern_windows.py`.
     """
 
-    classes: Uint8  # (128,): class of an ASCII character
+    classes: Uint8  # (128,): class of an ASCII character; above 127: it is a follower, too
     lefts: Uint8  # (16, 16): what the first two amount to
     rights: Uint8  # (16, 16): what the last two amount to
     decisions: Uint8  # (16, 16): 0: none does, 1: one does, 2: undecided
     trigger: int  # an ASCII character, or 255: there is none
     reach: int
+    counted: int  # a class, or 255: there is none
+    run: int
 
     def to_bytes(self) -> bytes:
-        """bytes [898]: all fields in a row."""
-        return b"".join(array.tobytes() for array in self[:4]) + bytes([self.trigger, self.reach])
+        """bytes [900]: all fields in a row."""
+        return b"".join(array.tobytes() for array in self[:4]) + bytes(self[4:])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Windows:
@@ -85,7 +88,7 @@ class Windows(NamedTuple):
         halves = np.frombuffer(data, np.uint8, 3 * size * size, 128).reshape(3, size, size)
         lefts, rights, decisions = halves
         classes = np.frombuffer(data, np.uint8, 128)
-        return cls(classes, lefts, rights, decisions, data[-2], data[-1])
+        return cls(classes, lefts, rights, decisions, *data[-4:])
 
 
 class Pattern:

@@ -12,10 +12,15 @@ places where the next one may. If for every q a boundary at i follows, or for ev
 window is decided. That all states are tried makes it sound for every text; what it costs is windows
 that some state, however rare, leaves open.
 
-Some states are reached only right after a rare character, the *trigger*: the apostrophe of English
-contractions. Without them, fewer characters need to be told apart and more windows are decided. So
-windows that hold a trigger, or come less than `reach` characters after one, stay undecided, and the
-others need only the states that are left when `reach` other characters have passed.
+Some states are reached only after a rare pair of characters: the *trigger*, which is the
+apostrophe of English contractions, and one of its *followers*, s, t, d and so on. Without that
+pair, followers are letters like all others, fewer characters need to be told apart and more windows
+are decided. So windows that hold such a pair, or come less than `reach` characters after one, stay
+undecided, and the others need only the states that are left when `reach` characters without it have
+passed.
+
+What no window can tell is how many digits have passed where a pattern takes them in threes. Where
+such a run begins is decided, and from there on it is a matter of counting.
 
 The idea of such masks is from the hand-written ones of gigatoken and fastokens; deriving them from
 the automaton makes them cover every pattern that compiles and leaves nothing to get wrong by hand.
@@ -31,9 +36,13 @@ from .pattern import MAX_WINDOW_CLASSES, Pattern, Windows
 __all__ = ["BEGIN", "NO_BEGIN", "UNDECIDED", "derive_windows"]
 
 MAX_REACH = 5
+MAX_COUNT = 8
+FOLLOWER = 128  # added to the class
 NO_BEGIN, BEGIN, UNDECIDED = 0, 1, 2
+NONE = 255
 
 Uint8 = npt.NDArray[np.uint8]
+States = npt.NDArray[np.bool_]  # (2, n_states): where the last character was the trigger: row 1
 
 
 def derive_windows(pattern: Pattern) -> Windows | None:
@@ -59,9 +68,8 @@ def _rate(windows: Windows) -> float:
     """The share of undecided windows in a text of independent characters, frequent ones as here."""
     frequency = np.ones(128)
     frequency[[ord(" "), *range(ord("a"), ord("z") + 1)]] = 20
-    if windows.trigger != 255:
-        frequency[windows.trigger] = 0
-    weights = np.bincount(windows.classes, frequency, MAX_WINDOW_CLASSES) / frequency.sum()
+    classes = windows.classes % FOLLOWER
+    weights = np.bincount(classes, frequency, MAX_WINDOW_CLASSES) / frequency.sum()
     pairs = np.multiply.outer(weights, weights)
     left = np.bincount(windows.lefts.ravel(), pairs.ravel(), MAX_WINDOW_CLASSES)
     right = np.bincount(windows.rights.ravel(), pairs.ravel(), MAX_WINDOW_CLASSES)
@@ -71,55 +79,100 @@ def _rate(windows: Windows) -> float:
 def _with_trigger(
     pattern: Pattern, ascii_classes: npt.NDArray[np.int64], trigger: int | None
 ) -> Windows | None:
-    banned = -1 if trigger is None else int(ascii_classes[trigger])
-    others = [c for c in range(pattern.n_classes) if c != banned]
-    states, reach = _states_without(pattern, others)
+    trigger_class = -1 if trigger is None else int(ascii_classes[trigger])
+    followers = {} if trigger is None else _followers(pattern, ascii_classes, trigger_class)
+    states, reach = _states_without(pattern, trigger_class, set(followers))
     if reach > MAX_REACH:
         return None
     columns: dict[bytes, int] = {}  # characters that no remaining state tells apart are one
     classes = np.zeros(128, np.uint8)
     members: list[int] = []
-    for point, number in enumerate(ascii_classes):
-        if number == banned:
-            continue
-        column = np.concatenate(
-            [pattern.transitions[states, number], pattern.accepts[states, number]]
-        )
-        if column.tobytes() not in columns:
-            columns[column.tobytes()] = len(columns)
-            members.append(int(number))
-        classes[point] = columns[column.tobytes()]
+    for point, number in enumerate(ascii_classes.tolist()):
+        # Right after the trigger, a follower may be taken for what it otherwise is.
+        as_any = followers.get(number, number)
+        column = _outcomes(pattern, states[0], number) + _outcomes(pattern, states[1], as_any)
+        if column not in columns:
+            columns[column] = len(columns)
+            members.append(as_any)
+        classes[point] = columns[column] + (FOLLOWER if number in followers else 0)
     if len(members) > MAX_WINDOW_CLASSES:
         return None
-    decided = _decisions(pattern, states, members)
-    return _factored(decided, classes, 255 if trigger is None else trigger, reach)
+    decided = _decisions(pattern, np.flatnonzero(states.any(axis=0)).tolist(), members)
+    counted, run = _counted(pattern, members, classes % FOLLOWER)
+    return _factored(decided, classes, NONE if trigger is None else trigger, reach, counted, run)
 
 
-def _states_without(pattern: Pattern, others: list[int]) -> tuple[list[int], int]:
-    """The states possible after enough characters of the classes `others`, and how many these are.
+def _outcomes(pattern: Pattern, states: npt.NDArray[np.bool_], number: int) -> bytes:
+    """What a character of the class `number` does in these states."""
+    next_states: bytes = pattern.transitions[states, number].tobytes()
+    accepts: bytes = pattern.accepts[states, number].tobytes()
+    return next_states + accepts
+
+
+def _followers(
+    pattern: Pattern, ascii_classes: npt.NDArray[np.int64], trigger_class: int
+) -> dict[int, int]:
+    """dict[int, int]: classes that only matter after the trigger, each to the class it is like."""
+    states, _ = _states_without(pattern, trigger_class, set(range(pattern.n_classes)))
+    numbers, sizes = np.unique(ascii_classes, return_counts=True)
+    alike: dict[bytes, int] = {}
+    followers: dict[int, int] = {}
+    for number in numbers[np.argsort(-sizes, kind="stable")].tolist():
+        if number == trigger_class:
+            continue
+        base = alike.setdefault(_outcomes(pattern, states[0], number), number)
+        if base != number:
+            followers[number] = base
+    return followers
+
+
+def _states_without(
+    pattern: Pattern, trigger_class: int, followers: set[int]
+) -> tuple[States, int]:
+    """The states possible after enough characters, no such pair among them; and how many these are.
 
     Those that a piece can be in that began within these characters are among them.
     """
+    every = np.arange(pattern.n_classes) != trigger_class
+    others = every & ~np.isin(np.arange(pattern.n_classes), list(followers))
 
-    def closure(found: set[int]) -> set[int]:
-        queue = list(found)
-        for state in queue:
-            new = set(pattern.transitions[state, others].tolist()) - found - {0}
-            found |= new
-            queue += new
+    def following(states: States) -> States:
+        found = np.zeros_like(states)
+        for rows, columns in zip(states, (every, others), strict=True):
+            found[0, pattern.transitions[rows][:, columns]] = True
+            if trigger_class >= 0 and trigger_class not in (followers if columns is others else ()):
+                found[1, pattern.transitions[rows, trigger_class]] = True
+        found[:, 0] = False
         return found
 
-    begun = closure({1})
-    states = set(range(1, pattern.n_states))
+    begun = np.zeros((2, pattern.n_states), bool)
+    begun[:, 1] = True
+    while (following(begun) & ~begun).any():
+        begun |= following(begun)
+    states = np.ones_like(begun)
+    states[:, 0] = False
     reach = 0
     while reach <= MAX_REACH:
-        following = set(pattern.transitions[np.ix_(sorted(states), others)].ravel().tolist()) - {0}
-        fewer = following | begun
-        if fewer == states:
+        fewer = following(states) | begun
+        if (fewer == states).all():
             break
         states = fewer
         reach += 1
-    return sorted(states), reach
+    return states, reach
+
+
+def _counted(pattern: Pattern, members: list[int], classes: Uint8) -> tuple[int, int]:
+    """The class of which so many characters in a row are a piece, and how many; or NONE and 0."""
+    best = (0, NONE, 0)
+    for number, member in enumerate(members):
+        state, count = int(pattern.transitions[1, member]), 1
+        while count <= MAX_COUNT and pattern.settled[state] and pattern.transitions[state, member]:
+            state = int(pattern.transitions[state, member])
+            count += 1
+        is_piece = pattern.settled[state] and pattern.accepts[state, member]
+        if 1 < count <= MAX_COUNT and is_piece and pattern.transitions[state, member] == 0:
+            best = max(best, (int((classes == number).sum()), number, count))
+    return best[1], best[2]
 
 
 def _decisions(pattern: Pattern, states: list[int], members: list[int]) -> Uint8:
@@ -172,7 +225,9 @@ def _decisions(pattern: Pattern, states: list[int], members: list[int]) -> Uint8
     return decided
 
 
-def _factored(decided: Uint8, classes: Uint8, trigger: int, reach: int) -> Windows | None:
+def _factored(
+    decided: Uint8, classes: Uint8, trigger: int, reach: int, counted: int, run: int
+) -> Windows | None:
     """The same decisions by way of the two halves, or None if these are too many."""
     k = decided.shape[0]
     by_left, lefts = np.unique(decided.reshape(k * k, k * k), axis=0, return_inverse=True)
@@ -185,4 +240,4 @@ def _factored(decided: Uint8, classes: Uint8, trigger: int, reach: int) -> Windo
     halves[1, :k, :k] = rights.reshape(k, k)
     decisions = np.full((size, size), UNDECIDED, np.uint8)
     decisions[: table.shape[0], : table.shape[1]] = table
-    return Windows(classes, halves[0], halves[1], decisions, trigger, reach)
+    return Windows(classes, halves[0], halves[1], decisions, trigger, reach, counted, run)

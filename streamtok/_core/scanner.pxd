@@ -21,6 +21,8 @@ cdef extern from "windows.h" nogil:
         u8 decisions[256]
         u8 trigger
         u8 reach
+        u8 counted
+        u8 count
     ctypedef void st_mark_function(const st_windows* w, const u8* p, size_t blocks, u64* begins,
                                    u64* open)
     st_mark_function* st_mark_tier(int number, const char** name)

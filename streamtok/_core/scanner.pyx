@@ -276,6 +276,8 @@ cdef object fill_windows(st_windows* w, windows):
     memcpy(w.decisions, &decisions[0], 256)
     w.trigger = windows.trigger
     w.reach = windows.reach
+    w.counted = windows.counted
+    w.count = windows.run
 
 
 def make_steps(accepts, transitions):

@@ -10,12 +10,14 @@
 #define ST_MARGIN 8 /* bytes before the first position that must be readable, and true text */
 
 typedef struct {
-    uint8_t classes[128];
+    uint8_t classes[128];   /* the highest bit: a follower */
     uint8_t lefts[256];     /* by class << 4 | next class */
     uint8_t rights[256];
     uint8_t decisions[256]; /* by left << 4 | right: bit 0 begins, bit 1 undecided */
-    uint8_t trigger;        /* 255: none */
+    uint8_t trigger;        /* a character; 255: none */
     uint8_t reach;
+    uint8_t counted;        /* a class; 255: none */
+    uint8_t count;
 } st_windows;
 
 /* For each i < 64 * blocks: bit i of `begins` if a piece begins at p[i], of `open` if that cannot
@@ -23,44 +25,103 @@ typedef struct {
 typedef void st_mark_function(const st_windows *w, const uint8_t *p, size_t blocks,
                               uint64_t *begins, uint64_t *open);
 
-/* What comes up to `reach` + 2 positions after a trigger; `before` are those of the block before. */
+/* What the windows of 64 positions say, before what they cannot see is added. */
+typedef struct {
+    uint64_t begins, open;
+    uint64_t high;    /* bytes that are not ASCII */
+    uint64_t found;   /* triggers before a follower, or before what is not ASCII */
+    uint64_t counted; /* characters of the counted class */
+} st_seen;
+
+typedef struct {      /* of the block before */
+    uint64_t found, counted, starts, known;
+} st_carry;
+
+static inline uint64_t st_shifted(uint64_t bits, uint64_t before, unsigned k) {
+    return bits << k | before >> (64 - k);
+}
+
+/* What comes up to `reach` + 3 positions after a trigger, itself among them. */
 static inline uint64_t st_after_trigger(uint64_t found, uint64_t before, unsigned reach) {
     uint64_t after = found;
-    for (unsigned k = 1; k <= reach + 2; k++) after |= found << k | before >> (64 - k);
+    for (unsigned k = 1; k <= reach + 3; k++) after |= st_shifted(found, before, k);
     return after;
 }
 
-static inline uint64_t st_triggers_before(const st_windows *w, const uint8_t *p) {
-    uint64_t before = 0;
-    for (int k = 1; k <= ST_MARGIN; k++) before |= (uint64_t)(p[-k] == w->trigger) << (64 - k);
-    return before;
+static inline st_carry st_carry_before(const st_windows *w, const uint8_t *p) {
+    st_carry carry = {0, 0, 0, 0};
+    for (int k = 1; k <= ST_MARGIN; k++) {
+        uint8_t here = p[-k], next = p[1 - k];
+        int is_pair = here == w->trigger && (next >= 0x80 || w->classes[next] >= 0x80);
+        carry.found |= (uint64_t)(is_pair || here >= 0x80) << (64 - k);
+        carry.counted |= (uint64_t)(here < 0x80 && (w->classes[here] & 15) == w->counted) << (64 - k);
+    }
+    return carry;
+}
+
+/* Opens what comes after a trigger, and closes runs of the counted class whose beginning is certain. */
+static inline void st_finish(const st_windows *w, const st_seen *seen, st_carry *carry,
+                             uint64_t *begins, uint64_t *open) {
+    uint64_t begin = seen->begins, unsure = seen->open | seen->high, found = seen->found;
+    if (found | carry->found) {
+        /* A character counts once, however many bytes it has. */
+        uint64_t after = st_after_trigger(found, carry->found, w->reach), more;
+        while ((more = after & seen->high & ~found) != 0) {
+            found |= more;
+            after = st_after_trigger(found, carry->found, w->reach);
+        }
+        unsure |= after;
+    }
+    carry->found = found;
+    begin &= ~unsure;
+    if (seen->counted) {
+        uint64_t all = seen->counted, before = carry->counted, row = all;
+        uint64_t starts = all & ~st_shifted(all, before, 1) & begin, known;
+        for (unsigned k = 1; k < w->count; k++) row &= st_shifted(all, before, k);
+        starts |= carry->starts >> (64 - w->count) & row;
+        for (unsigned k = w->count; k < 64; k *= 2) {
+            starts |= starts << k & row;
+            row &= row << k;
+        }
+        known = starts;
+        for (unsigned k = 1; k < w->count; k++) known |= st_shifted(known, carry->known, 1) & all;
+        begin = (begin & ~known) | starts;
+        unsure &= ~known;
+        carry->starts = starts;
+        carry->known = known;
+    } else {
+        carry->starts = carry->known = 0;
+    }
+    carry->counted = seen->counted;
+    *begins = begin;
+    *open = unsure;
 }
 
 static inline void st_mark_plain(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins,
                           uint64_t *open) {
-    uint64_t before = st_triggers_before(w, p);
-    uint8_t a = w->classes[p[-2] & 127], b = w->classes[p[-1] & 127], c = w->classes[p[0] & 127];
+    st_carry carry = st_carry_before(w, p);
+    uint8_t a = w->classes[p[-2] & 127] & 15, b = w->classes[p[-1] & 127] & 15;
+    uint8_t c = w->classes[p[0] & 127] & 15;
     uint32_t left_pair = w->lefts[a << 4 | b], next_left = w->lefts[b << 4 | c];
     uint32_t high = (p[-2] >> 7) << 2 | (p[-1] >> 7) << 1 | p[0] >> 7; /* of the last four */
     for (size_t block = 0; block < blocks; block++, p += 64) {
-        uint64_t begin = 0, unsure = 0, found = 0;
+        st_seen seen = {0, 0, 0, 0, 0};
         for (int i = 0; i < 64; i++) {
-            uint8_t d = w->classes[p[i + 1] & 127];
+            uint8_t raw = w->classes[p[i + 1] & 127], d = raw & 15;
             uint32_t pair = (uint32_t)c << 4 | d;
             uint64_t decision = w->decisions[left_pair << 4 | w->rights[pair]];
+            int is_follower = p[i + 1] >= 0x80 || raw >= 0x80;
             high = (high << 1 | p[i + 1] >> 7) & 15;
-            begin |= (decision & 1) << i;
-            unsure |= (uint64_t)((decision >> 1) | (high != 0)) << i;
-            found |= (uint64_t)(p[i] == w->trigger) << i;
+            seen.begins |= (decision & 1) << i;
+            seen.open |= (uint64_t)((decision >> 1) | (high != 0)) << i;
+            seen.high |= (uint64_t)(p[i] >> 7) << i;
+            seen.found |= (uint64_t)(p[i] == w->trigger && is_follower) << i;
+            seen.counted |= (uint64_t)(p[i] < 0x80 && c == w->counted) << i;
             left_pair = next_left;
             next_left = w->lefts[pair];
             c = d;
         }
-        unsure |= st_after_trigger(found, before, w->reach);
-        unsure |= found >> 1 | (uint64_t)(p[64] == w->trigger) << 63;
-        before = found;
-        begins[block] = begin & ~unsure;
-        open[block] = unsure;
+        st_finish(w, &seen, &carry, begins + block, open + block);
     }
 }
 
@@ -87,28 +148,33 @@ ST_AVX512 static inline void st_mark_avx512(const st_windows *w, const uint8_t *
     }
     const __m512i classes_low = _mm512_loadu_si512(w->classes);
     const __m512i classes_high = _mm512_loadu_si512(w->classes + 64);
-    const __m512i trigger = _mm512_set1_epi8((char)w->trigger);
-    uint64_t before = st_triggers_before(w, p);
+    const __m512i trigger = _mm512_set1_epi8((char)w->trigger), nibble = _mm512_set1_epi8(15);
+    const __m512i counted = _mm512_set1_epi8((char)w->counted);
+    st_carry carry = st_carry_before(w, p);
     for (size_t block = 0; block < blocks; block++, p += 64) {
         __m512i a = _mm512_loadu_si512(p - 2), b = _mm512_loadu_si512(p - 1);
         __m512i c = _mm512_loadu_si512(p), d = _mm512_loadu_si512(p + 1);
-        uint64_t unsure = _mm512_movepi8_mask(
-            _mm512_or_si512(_mm512_or_si512(a, b), _mm512_or_si512(c, d)));
-        uint64_t found = _mm512_cmpeq_epi8_mask(c, trigger);
-        unsure |= _mm512_cmpeq_epi8_mask(d, trigger);
-        if (found | before) unsure |= st_after_trigger(found, before, w->reach);
-        before = found;
+        st_seen seen;
+        uint64_t next_high = _mm512_movepi8_mask(d);
+        seen.open = _mm512_movepi8_mask(_mm512_or_si512(_mm512_or_si512(a, b), _mm512_or_si512(c, d)));
+        seen.high = _mm512_movepi8_mask(c);
+        seen.found = _mm512_cmpeq_epi8_mask(c, trigger);
         a = _mm512_permutex2var_epi8(classes_low, a, classes_high);
         b = _mm512_permutex2var_epi8(classes_low, b, classes_high);
-        c = _mm512_permutex2var_epi8(classes_low, c, classes_high);
+        c = _mm512_and_si512(_mm512_permutex2var_epi8(classes_low, c, classes_high), nibble);
         d = _mm512_permutex2var_epi8(classes_low, d, classes_high);
-        __m512i left = st_look_up_512(lefts, _mm512_or_si512(_mm512_slli_epi16(a, 4), b));
+        seen.found &= _mm512_movepi8_mask(d) | next_high;
+        seen.counted = _mm512_cmpeq_epi8_mask(c, counted) & ~seen.high;
+        b = _mm512_and_si512(b, nibble);
+        d = _mm512_and_si512(d, nibble);
+        a = _mm512_slli_epi16(_mm512_and_si512(a, nibble), 4);
+        __m512i left = st_look_up_512(lefts, _mm512_or_si512(a, b));
         __m512i right = st_look_up_512(rights, _mm512_or_si512(_mm512_slli_epi16(c, 4), d));
         __m512i decision =
             st_look_up_512(decisions, _mm512_or_si512(_mm512_slli_epi16(left, 4), right));
-        unsure |= _mm512_test_epi8_mask(decision, _mm512_set1_epi8(2));
-        begins[block] = _mm512_test_epi8_mask(decision, _mm512_set1_epi8(1)) & ~unsure;
-        open[block] = unsure;
+        seen.open |= _mm512_test_epi8_mask(decision, _mm512_set1_epi8(2));
+        seen.begins = _mm512_test_epi8_mask(decision, _mm512_set1_epi8(1));
+        st_finish(w, &seen, &carry, begins + block, open + block);
     }
 }
 
@@ -132,46 +198,52 @@ ST_AVX2 static inline __m256i st_look_up_256(const uint8_t *table, int rows, __m
 }
 
 ST_AVX2 static inline void st_mark_half(const st_windows *w, int rows, int left_rows,
-                                        const uint8_t *p, uint32_t *begin, uint32_t *unsure,
-                                        uint32_t *found) {
+                                        const uint8_t *p, int shift, st_seen *seen) {
+    const __m256i nibble = _mm256_set1_epi8(15);
     __m256i a = _mm256_loadu_si256((const __m256i *)(p - 2));
     __m256i b = _mm256_loadu_si256((const __m256i *)(p - 1));
     __m256i c = _mm256_loadu_si256((const __m256i *)p);
     __m256i d = _mm256_loadu_si256((const __m256i *)(p + 1));
     __m256i any = _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d));
-    __m256i trigger = _mm256_set1_epi8((char)w->trigger);
-    *found = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(c, trigger));
-    *unsure = (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(any, _mm256_cmpeq_epi8(d, trigger)));
-    a = st_look_up_256(w->classes, 8, a);
-    b = st_look_up_256(w->classes, 8, b);
-    c = st_look_up_256(w->classes, 8, c);
+    __m256i is_trigger = _mm256_cmpeq_epi8(c, _mm256_set1_epi8((char)w->trigger));
+    __m256i next = d;
+    uint32_t high = (uint32_t)_mm256_movemask_epi8(c);
+    a = _mm256_and_si256(st_look_up_256(w->classes, 8, a), nibble);
+    b = _mm256_and_si256(st_look_up_256(w->classes, 8, b), nibble);
+    c = _mm256_and_si256(st_look_up_256(w->classes, 8, c), nibble);
     d = st_look_up_256(w->classes, 8, d);
+    __m256i found = _mm256_and_si256(is_trigger, _mm256_or_si256(d, next));
+    __m256i counted = _mm256_cmpeq_epi8(c, _mm256_set1_epi8((char)w->counted));
+    d = _mm256_and_si256(d, nibble);
     __m256i left =
         st_look_up_256(w->lefts, rows, _mm256_or_si256(_mm256_slli_epi16(a, 4), b));
     __m256i right =
         st_look_up_256(w->rights, rows, _mm256_or_si256(_mm256_slli_epi16(c, 4), d));
     __m256i decision = st_look_up_256(w->decisions, left_rows,
                                       _mm256_or_si256(_mm256_slli_epi16(left, 4), right));
-    *begin = (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(decision, 7));
-    *unsure |= (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(decision, 6));
+    __m256i unsure = _mm256_or_si256(any, _mm256_slli_epi16(decision, 6));
+    seen->high |= (uint64_t)high << shift;
+    seen->found |= (uint64_t)(uint32_t)_mm256_movemask_epi8(found) << shift;
+    seen->counted |= (uint64_t)((uint32_t)_mm256_movemask_epi8(counted) & ~high) << shift;
+    seen->open |= (uint64_t)(uint32_t)_mm256_movemask_epi8(unsure) << shift;
+    seen->begins |=
+        (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(decision, 7)) << shift;
 }
 
 ST_AVX2 static inline void st_mark_avx2(const st_windows *w, const uint8_t *p, size_t blocks,
                                  uint64_t *begins, uint64_t *open) {
-    uint64_t before = st_triggers_before(w, p);
+    st_carry carry = st_carry_before(w, p);
     int rows = 0, left_rows = 0;
-    for (int k = 0; k < 128; k++) rows = w->classes[k] >= rows ? w->classes[k] + 1 : rows;
+    for (int k = 0; k < 128; k++) {
+        int number = w->classes[k] & 15;
+        rows = number >= rows ? number + 1 : rows;
+    }
     for (int k = 0; k < 256; k++) left_rows = w->lefts[k] >= left_rows ? w->lefts[k] + 1 : left_rows;
     for (size_t block = 0; block < blocks; block++, p += 64) {
-        uint32_t begin[2], unsure[2], found[2];
-        st_mark_half(w, rows, left_rows, p, begin, unsure, found);
-        st_mark_half(w, rows, left_rows, p + 32, begin + 1, unsure + 1, found + 1);
-        uint64_t triggers = (uint64_t)found[1] << 32 | found[0];
-        uint64_t undecided = (uint64_t)unsure[1] << 32 | unsure[0];
-        undecided |= st_after_trigger(triggers, before, w->reach);
-        before = triggers;
-        begins[block] = ((uint64_t)begin[1] << 32 | begin[0]) & ~undecided;
-        open[block] = undecided;
+        st_seen seen = {0, 0, 0, 0, 0};
+        st_mark_half(w, rows, left_rows, p, 0, &seen);
+        st_mark_half(w, rows, left_rows, p + 32, 32, &seen);
+        st_finish(w, &seen, &carry, begins + block, open + block);
     }
 }
 #endif
@@ -200,31 +272,33 @@ static inline uint64_t st_top_bits_neon(uint8x16_t v) {
 
 static inline void st_mark_neon(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins,
                          uint64_t *open) {
-    uint64_t before = st_triggers_before(w, p);
-    const uint8x16_t trigger = vdupq_n_u8(w->trigger);
+    st_carry carry = st_carry_before(w, p);
+    const uint8x16_t trigger = vdupq_n_u8(w->trigger), nibble = vdupq_n_u8(15);
+    const uint8x16_t counted = vdupq_n_u8(w->counted);
     for (size_t block = 0; block < blocks; block++, p += 64) {
-        uint64_t begin = 0, unsure = 0, found = 0;
+        st_seen seen = {0, 0, 0, 0, 0};
         for (int k = 0; k < 64; k += 16) {
             uint8x16_t a = vld1q_u8(p + k - 2), b = vld1q_u8(p + k - 1);
-            uint8x16_t c = vld1q_u8(p + k), d = vld1q_u8(p + k + 1);
+            uint8x16_t c = vld1q_u8(p + k), d = vld1q_u8(p + k + 1), next = d;
             uint8x16_t any = vorrq_u8(vorrq_u8(a, b), vorrq_u8(c, d));
-            any = vorrq_u8(any, vceqq_u8(d, trigger));
-            found |= st_top_bits_neon(vceqq_u8(c, trigger)) << k;
-            a = st_look_up_neon(w->classes, 2, a);
-            b = st_look_up_neon(w->classes, 2, b);
-            c = st_look_up_neon(w->classes, 2, c);
+            uint8x16_t is_trigger = vceqq_u8(c, trigger);
+            uint64_t high = st_top_bits_neon(c);
+            a = vandq_u8(st_look_up_neon(w->classes, 2, a), nibble);
+            b = vandq_u8(st_look_up_neon(w->classes, 2, b), nibble);
+            c = vandq_u8(st_look_up_neon(w->classes, 2, c), nibble);
             d = st_look_up_neon(w->classes, 2, d);
+            seen.high |= high << k;
+            seen.found |= st_top_bits_neon(vandq_u8(is_trigger, vorrq_u8(d, next))) << k;
+            seen.counted |= (st_top_bits_neon(vceqq_u8(c, counted)) & ~high) << k;
+            d = vandq_u8(d, nibble);
             uint8x16_t left = st_look_up_neon(w->lefts, 4, vorrq_u8(vshlq_n_u8(a, 4), b));
             uint8x16_t right = st_look_up_neon(w->rights, 4, vorrq_u8(vshlq_n_u8(c, 4), d));
             uint8x16_t decision =
                 st_look_up_neon(w->decisions, 4, vorrq_u8(vshlq_n_u8(left, 4), right));
-            begin |= st_top_bits_neon(vshlq_n_u8(decision, 7)) << k;
-            unsure |= st_top_bits_neon(vorrq_u8(any, vshlq_n_u8(decision, 6))) << k;
+            seen.begins |= st_top_bits_neon(vshlq_n_u8(decision, 7)) << k;
+            seen.open |= st_top_bits_neon(vorrq_u8(any, vshlq_n_u8(decision, 6))) << k;
         }
-        unsure |= st_after_trigger(found, before, w->reach);
-        before = found;
-        begins[block] = begin & ~unsure;
-        open[block] = unsure;
+        st_finish(w, &seen, &carry, begins + block, open + block);
     }
 }
 #endif
