@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok import reference, vocabulary
+from streamtok._core.cells import use_wide_keys
 from streamtok._core.merge import use_lanes
 from streamtok._core.scanner import Scanner
 from streamtok._core.text import use_wide_transcode
@@ -144,6 +145,7 @@ def test_long_texts_equal_the_reference(source: str, seed: int, lanes: bool, err
     order = [*singles, *sorted(t for t in pairs | tokens if len(t) > 1)]
     ranks = {token: rank for rank, token in enumerate(order)}
     use_lanes(lanes)
+    use_wide_keys(lanes)
     try:
         enc = streamtok.Encoding("random", pat_str=source, mergeable_ranks=ranks, special_tokens={})
         expected = reference.encode(
@@ -156,6 +158,7 @@ def test_long_texts_equal_the_reference(source: str, seed: int, lanes: bool, err
             assert stream_ids(enc.stream_encoder(errors=errors), chunks) == expected
     finally:
         use_lanes(True)
+        use_wide_keys(True)
 
 
 @pytest.mark.parametrize("name", PACKED)

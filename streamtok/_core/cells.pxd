@@ -44,6 +44,7 @@ cdef struct Work:           # everything mutable that one encoding thread needs
     size_t capacity
     Cell* cells
     u64 cell_mask
+    int cell_shift          # of a hash that gives the number of a cell
     size_t cells_used
     size_t cells_limit
     Cell nothing            # an empty cell

@@ -29,6 +29,23 @@ from streamtok._core.types cimport (
 )
 from streamtok._core.vocab cimport find_token
 
+cdef extern from "keys.h" nogil:
+    u64 st_cell_hash(u64 low, u64 high) noexcept
+    ctypedef size_t st_keys_function(const u8* buffer, size_t start, const i64* ends, size_t count,
+                                     u64* keys, void** cells, void* table, int shift,
+                                     void* nothing) noexcept
+    st_keys_function* st_keys_tier()
+
+cdef st_keys_function* wide_keys = st_keys_tier()
+
+
+def use_wide_keys(bint wanted):
+    """bool: whether keys are made eight at a time from now on. For tests."""
+    global wide_keys
+    wide_keys = st_keys_tier() if wanted else NULL
+    return wide_keys != NULL
+
+
 cdef enum:
     SMALLEST_CACHE = 1 << 15
     SMALLEST_LONG_CACHE = 1 << 16
@@ -40,8 +57,7 @@ cdef enum:
 
 cdef struct Batch:          # of pieces that are looked up together
     u64[2 * BATCH] keys
-    Cell* cells[BATCH]      # of each piece; an empty one: it is new, long, or none
-    u32[BATCH + 1] odd      # those whose cell is empty
+    Cell* cells[BATCH]      # where each belongs; an empty one: it is long, or none
 
 cdef u64 KEY_MASK = 0x0FFFFFFFFFFFFFFF
 cdef size_t cache_limit = 32 << 20     # bytes of each workspace: half for cells, half for long ones
@@ -88,6 +104,9 @@ cdef class Workspace:
                 or w.middle_pieces.tokens == NULL):
             raise MemoryError("no memory for an encoding workspace")
         w.cell_mask = cells - 1
+        w.cell_shift = 64
+        while cells >> (64 - w.cell_shift) > 1:
+            w.cell_shift -= 1
         w.cells_limit = cells * 5 // 8
         w.long_mask = long_cells - 1
         w.long_limit = long_cells * 5 // 8
@@ -125,8 +144,8 @@ cdef int reserve(Work* w, size_t more) except -1 nogil:
     return 0
 
 
-cdef inline u64 cell_home(u64 low, u64 high) noexcept nogil:
-    return st_mix(low ^ <u64>0x9E3779B97F4A7C15, high ^ <u64>0xD6E8FEB86659FD93)
+cdef inline Cell* home_of(Work* w, u64 low, u64 high) noexcept nogil:
+    return &w.cells[st_cell_hash(low, high) >> w.cell_shift]
 
 
 cdef inline void fill_cell(Work* w, Cell* cell, u64 low, u64 high, const u32* ids, size_t filled,
@@ -226,7 +245,7 @@ cdef void seed_cells(const Tokens* t, Work* w) noexcept nogil:
             high |= <u64>size << 56
             keys[2 * (token - first)] = low
             keys[2 * (token - first) + 1] = high
-            cell = &w.cells[cell_home(low, high) & w.cell_mask]
+            cell = home_of(w, low, high)
             ST_PREFETCH(cell)
             cells[token - first] = cell
         for token in range(first, end):
@@ -251,13 +270,14 @@ cdef bint grow_cells(Work* w) noexcept nogil:
     memset(grown, 0, 2 * count * sizeof(Cell))
     for i in range(count):
         if w.cells[i].high != 0:
-            at = cell_home(w.cells[i].low, w.cells[i].high & KEY_MASK) & (2 * count - 1)
+            at = st_cell_hash(w.cells[i].low, w.cells[i].high & KEY_MASK) >> (w.cell_shift - 1)
             while grown[at].high != 0:
                 at = (at + 1) & (2 * count - 1)
             grown[at] = w.cells[i]
     st_free_block(w.cells)
     w.cells = grown
     w.cell_mask = 2 * count - 1
+    w.cell_shift -= 1
     w.cells_limit = 2 * count * 5 // 8
     return True
 
@@ -441,9 +461,10 @@ cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
     return made
 
 
-cdef void learn_short(Work* w, u64 home, const u8* key, const u32* ids, u64 count) noexcept nogil:
+cdef void learn_short(Work* w, Cell* home, const u8* key, const u32* ids,
+                      u64 count) noexcept nogil:
     cdef u64 low = st_load64(key), high = st_load64(key + 8)
-    cdef Cell* cell = find_cell(w, &w.cells[home & w.cell_mask], low, high)
+    cdef Cell* cell = find_cell(w, home, low, high)
     cdef u32[2] where
     if cell.high != 0:                  # it was twice among those that waited
         return
@@ -467,7 +488,7 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
     cdef Waiting* pieces
     cdef Gap* gap
     cdef LongCell* cell
-    cdef u64[PENDING] homes
+    cdef Cell* homes[PENDING]
     cdef size_t i, k, stride, total = 0, to, end
     cdef const u8* p
     cdef u32* ids
@@ -478,8 +499,8 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
         gap = &w.gaps[i]
         if gap.hash == 0:
             p = w.short_pieces.bytes + 16 * gap.which
-            homes[i] = cell_home(st_load64(p), st_load64(p + 8))
-            ST_PREFETCH(&w.cells[homes[i] & w.cell_mask])
+            homes[i] = home_of(w, st_load64(p), st_load64(p + 8))
+            ST_PREFETCH(homes[i])
         else:
             ST_PREFETCH(&w.long_cells[(gap.hash >> 32) & w.long_mask])
     merge_many(t, &w.merger, w.short_pieces.bytes, 16, w.short_pieces.sizes, w.short_pieces.count,
@@ -527,7 +548,7 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
     more than the pieces, so that keys can be loaded 16 bytes at a time.
     """
     cdef Batch b
-    cdef size_t i, k, at = start, end, size, count_here, odd = 0, begin = 0, stop
+    cdef size_t i = 0, at = start, end, size, part, count_here
     cdef u64 low, high
     cdef Cell* cell
     cdef u32* out
@@ -535,57 +556,72 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
         settle(table, w)
     make_room(table.tokens(), w, BATCH, BATCH_ARENA)
-    # All keys, then all cells, then all ids: so that many wait for memory at a time.
-    for i in range(count):
+    # All keys, then all cells: so that many wait for memory at a time.
+    if wide_keys != NULL:
+        i = count
+        while i >= 8 and <size_t>labs(ends[i - 2]) + 16 > readable:
+            i -= 1
+        if i >= 8:
+            i = wide_keys(buffer, start, ends, i, b.keys, <void**>b.cells, w.cells, w.cell_shift,
+                          &w.nothing)
+            at = <size_t>ends[i - 1] if i else start
+        else:
+            i = 0
+    while i < count:
         close = ends[i]
         end = <size_t>close if close >= 0 else at
         size = end - at
+        part = size if size < SHORT_PIECE else SHORT_PIECE
         if at + 16 <= readable:
             low = st_load64(buffer + at)
             high = st_load64(buffer + at + 8)
         else:
-            low = st_load_part(buffer + at, size if size < 8 else 8)
-            high = st_load_part(buffer + at + 8, (size if size < 16 else 16) - 8) if size > 8 else 0
+            low = st_load_part(buffer + at, part if part < 8 else 8)
+            high = st_load_part(buffer + at + 8, part - 8) if part > 8 else 0
         # Looked up, since sizes are too irregular for a branch to be predicted.
-        low &= key_masks[2 * (size & 15)]
-        high = (high & key_masks[2 * (size & 15) + 1]) | <u64>(size & 15) << 56
+        low &= key_masks[2 * part]
+        high = (high & key_masks[2 * part + 1]) | <u64>part << 56
         b.keys[2 * i] = low
         b.keys[2 * i + 1] = high
-        cell = &w.cells[cell_home(low, high) & w.cell_mask]
-        b.cells[i] = cell if size - 1 < SHORT_PIECE else &w.nothing
+        b.cells[i] = home_of(w, low, high) if size - 1 < SHORT_PIECE else &w.nothing
         ST_PREFETCH(b.cells[i])
         at = end if close >= 0 else <size_t>(-close)
-    for i in range(count):
-        cell = find_cell(w, b.cells[i], b.keys[2 * i], b.keys[2 * i + 1])
-        b.cells[i] = cell
-        b.odd[odd] = <u32>i
-        odd += cell.high == 0
-    b.odd[odd] = <u32>count
+        i += 1
     reserve(w, at - start)
-    for k in range(odd + 1):
-        stop = b.odd[k]
-        out = w.out + w.count
-        for i in range(begin, stop):
-            cell = b.cells[i]
-            count_here = cell.high >> 60
-            if count_here == MANY:
-                count_here = cell.ids[1]
-                memcpy(out, w.arena + cell.ids[0], count_here * sizeof(u32))
-            else:
-                memcpy(out, cell.ids, CELL_IDS * sizeof(u32))
-            out += count_here
-        w.count = out - w.out
-        if k == odd:
-            break
-        begin = stop + 1
-        if ends[stop] < 0:              # characters that no piece covers
-            continue
-        at = <size_t>labs(ends[stop - 1]) if stop else start
-        size = <size_t>ends[stop] - at
-        if size <= SHORT_PIECE:
-            wait(w, &w.short_pieces, 16, <const u8*>&b.keys[2 * stop], 16, 0)
-            w.short_pieces.sizes[w.short_pieces.count - 1] = <u8>size
+    out = w.out + w.count
+    for i in range(count):
+        cell = b.cells[i]
+        low = b.keys[2 * i]
+        high = b.keys[2 * i + 1]
+        if cell.low != low or (cell.high & KEY_MASK) != high:
+            cell = find_cell(w, cell, low, high)
+            if cell.high == 0:
+                w.count = out - w.out
+                at = <size_t>labs(ends[i - 1]) if i else start
+                encode_odd(table, w, buffer, at, ends[i], &b.keys[2 * i])
+                reserve(w, <size_t>(labs(ends[count - 1]) - labs(ends[i])))
+                out = w.out + w.count
+                continue
+        count_here = cell.high >> 60
+        if count_here == MANY:
+            count_here = cell.ids[1]
+            memcpy(out, w.arena + cell.ids[0], count_here * sizeof(u32))
         else:
-            encode_long(table, w, buffer + at, size)
-            reserve(w, <size_t>(labs(ends[count - 1]) - ends[stop]))
+            memcpy(out, cell.ids, CELL_IDS * sizeof(u32))
+        out += count_here
+    w.count = out - w.out
+    return 0
+
+
+cdef int encode_odd(TokenTable table, Work* w, const u8* buffer, size_t start, i64 end,
+                    const u64* key) except -1 nogil:
+    """Encode a piece that has no cell, or let it wait: it is new, long or none at all."""
+    cdef size_t size
+    if end < 0:                     # characters that no piece covers
+        return 0
+    size = <size_t>end - start
+    if size > SHORT_PIECE:
+        return encode_long(table, w, buffer + start, size)
+    wait(w, &w.short_pieces, 16, <const u8*>key, 16, 0)
+    w.short_pieces.sizes[w.short_pieces.count - 1] = <u8>size
     return 0

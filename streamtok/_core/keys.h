@@ -1,0 +1,83 @@
+/* The keys of short pieces and the cells where they belong, eight pieces at a time. */
+#ifndef STREAMTOK_KEYS_H
+#define STREAMTOK_KEYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "native.h"
+
+#define ST_CELL_LOW 0x9E3779B97F4A7C15ull
+#define ST_CELL_HIGH 0xD6E8FEB86659FD93ull
+#define ST_CELL_BYTES 32
+
+/* The number of a cell are the topmost bits: all bytes of the key reach these. */
+static inline uint64_t st_cell_hash(uint64_t low, uint64_t high) {
+    return low * ST_CELL_LOW + high * ST_CELL_HIGH;
+}
+
+/* Piece i goes from ends[i - 1] (the first: start) to ends[i]. Its key goes to keys[2 i], the address of
+   the cell where it belongs in `table`, of hash >> shift, to cells[i]; `nothing` if it is empty or has
+   more than 15 bytes. Reads 16 bytes from where each begins. Returns how many pieces were done: it
+   stops before a negative end, and does no less than eight. */
+typedef size_t st_keys_function(const uint8_t *buffer, size_t start, const int64_t *ends, size_t count,
+                                uint64_t *keys, void **cells, void *table, int shift, void *nothing);
+
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
+#define ST_WIDE_KEYS 1
+#include <immintrin.h>
+
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static inline size_t st_keys_512(
+    const uint8_t *buffer, size_t start, const int64_t *ends, size_t count, uint64_t *keys,
+    void **cells, void *table, int shift, void *nothing) {
+    const __m512i one = _mm512_set1_epi64(1), most = _mm512_set1_epi64(15);
+    const __m512i factor_low = _mm512_set1_epi64((long long)ST_CELL_LOW);
+    const __m512i factor_high = _mm512_set1_epi64((long long)ST_CELL_HIGH);
+    const __m512i first_half = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+    const __m512i last_half = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+    const __m512i no_cell = _mm512_set1_epi64((long long)(uintptr_t)nothing);
+    const __m512i base = _mm512_set1_epi64((long long)(uintptr_t)table);
+    const __m128i down = _mm_cvtsi32_si128(shift);
+    __m512i before = _mm512_set1_epi64((long long)start);
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        __m512i end = _mm512_loadu_si512(ends + i);
+        if (_mm512_movepi64_mask(end)) break;
+        __m512i begin = _mm512_alignr_epi64(end, before, 7);
+        before = end;
+        __m512i size = _mm512_sub_epi64(end, begin);
+        __mmask8 is_short = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(size, one), most);
+        size = _mm512_min_epu64(size, most);
+        __m512i bits = _mm512_slli_epi64(size, 3);
+        __m512i low = _mm512_i64gather_epi64(begin, buffer, 1);
+        __m512i high = _mm512_i64gather_epi64(begin, buffer + 8, 1);
+        __m512i low_mask = _mm512_sub_epi64(_mm512_sllv_epi64(one, bits), one);
+        __m512i high_mask = _mm512_sub_epi64(
+            _mm512_sllv_epi64(one, _mm512_subs_epu16(bits, _mm512_set1_epi64(64))), one);
+        low = _mm512_and_si512(low, low_mask);
+        high = _mm512_or_si512(_mm512_and_si512(high, high_mask), _mm512_slli_epi64(size, 56));
+        __m512i hash = _mm512_add_epi64(_mm512_mullo_epi64(low, factor_low),
+                                        _mm512_mullo_epi64(high, factor_high));
+        __m512i cell = _mm512_slli_epi64(_mm512_srl_epi64(hash, down), 5);
+        cell = _mm512_mask_add_epi64(no_cell, is_short, cell, base);
+        _mm512_storeu_si512(cells + i, cell);
+        _mm512_storeu_si512(keys + 2 * i, _mm512_permutex2var_epi64(low, first_half, high));
+        _mm512_storeu_si512(keys + 2 * i + 8, _mm512_permutex2var_epi64(low, last_half, high));
+        for (int k = 0; k < 8; k++) ST_PREFETCH(cells[i + (size_t)k]);
+    }
+    return i;
+}
+#endif
+
+/* NULL where the processor has none. */
+static inline st_keys_function *st_keys_tier(void) {
+#if defined(ST_WIDE_KEYS)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq"))
+        return st_keys_512;
+#endif
+    return NULL;
+}
+
+#endif
