@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ._core.cells import cache_limit, set_cache_limit
 from .encoding import Encoding
 from .errors import (
     ArchiveError,
@@ -60,11 +61,13 @@ __all__ = [
     "UnsupportedStreamError",
     "Vocabulary",
     "VocabularyError",
+    "cache_limit",
     "encoding_for_model",
     "encoding_name_for_model",
     "get_encoding",
     "list_encoding_names",
     "load",
+    "set_cache_limit",
 ]
 
 _LATER = {  # not needed to encode: imported when asked for

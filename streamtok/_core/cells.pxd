@@ -71,6 +71,7 @@ cdef struct Work:           # everything mutable that one encoding thread needs
 cdef class Workspace:
     cdef Work c
 
+cdef size_t cached_bytes(const Work* w) noexcept nogil
 cdef int reserve(Work* w, size_t more) except -1 nogil
 cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil
 cdef size_t commit_window(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil

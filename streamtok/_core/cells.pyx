@@ -60,8 +60,27 @@ cdef struct Batch:          # of pieces that are looked up together
     Cell* cells[BATCH]      # where each belongs; an empty one: it is long, or none
 
 cdef u64 KEY_MASK = 0x0FFFFFFFFFFFFFFF
-cdef size_t cache_limit = 32 << 20     # bytes of each workspace: half for cells, half for long ones
+cdef size_t most_cached = 32 << 20  # bytes of each workspace: half for cells, half for long ones
 cdef u64[32] key_masks      # for each size of a piece, which bits of 16 loaded bytes are its own
+
+
+def cache_limit():
+    """int: bytes that a thread may spend on remembering pieces, see `set_cache_limit`."""
+    return most_cached
+
+
+def set_cache_limit(size):
+    """Bound the memory for remembered pieces, of each thread that encodes with one encoding.
+
+    size: bytes, 32 MiB at first. What is remembered begins small, with the tokens of the vocabulary
+    (13 MiB for cl100k_base), doubles while it is below the limit, and is wiped back to the tokens
+    when it is full, so that memory stays flat however much new text comes. Applies to what grows
+    from now on; nothing shrinks. Ids are the same whatever the limit. Raises ValueError if negative.
+    """
+    global most_cached
+    if size < 0:
+        raise ValueError(f"the limit must not be negative: {size}")
+    most_cached = size
 
 
 cdef void fill_key_masks() noexcept nogil:
@@ -127,6 +146,12 @@ cdef class Workspace:
         st_free_block(self.c.room.bytes)
         merger_free(&self.c.merger)
         merger_free(&self.c.scratch)
+
+
+cdef size_t cached_bytes(const Work* w) noexcept nogil:
+    """The memory for remembered pieces."""
+    return ((w.cell_mask + 1) * sizeof(Cell) + (w.long_mask + 1) * sizeof(LongCell)
+            + w.arena_size * sizeof(u32))
 
 
 cdef int reserve(Work* w, size_t more) except -1 nogil:
@@ -262,7 +287,7 @@ cdef bint grow_cells(Work* w) noexcept nogil:
     """Twice the cells, and all that they hold; False if they may not grow."""
     cdef u64 i, at, count = w.cell_mask + 1
     cdef Cell* grown
-    if 2 * count * sizeof(Cell) > cache_limit // 2:
+    if 2 * count * sizeof(Cell) > most_cached // 2:
         return False
     grown = <Cell*>st_new_block(2 * count * sizeof(Cell), 64)
     if grown == NULL:
@@ -287,7 +312,7 @@ cdef bint grow_long_cells(Work* w) noexcept nogil:
     cdef u64 i, at, count = w.long_mask + 1
     cdef LongCell* grown
     cdef u32* arena
-    if 2 * (count * sizeof(LongCell) + w.arena_size * sizeof(u32)) > cache_limit // 2:
+    if 2 * (count * sizeof(LongCell) + w.arena_size * sizeof(u32)) > most_cached // 2:
         return False
     arena = <u32*>realloc(w.arena, 2 * w.arena_size * sizeof(u32))
     if arena == NULL:

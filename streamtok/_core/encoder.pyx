@@ -15,6 +15,7 @@ from streamtok._core.cells cimport (
     BATCH,
     Work,
     Workspace,
+    cached_bytes,
     commit_window,
     encode_pieces,
     encode_rest,
@@ -166,6 +167,15 @@ cdef class Encoder:
         """Free the memory between calls, caches and all; the next call makes it anew."""
         Py_XDECREF(<PyObject*>st_swap(&self._ready, NULL))
         self._pool.clear()
+
+    def cache_bytes(self):
+        """int: what the workspaces that are not in use remember pieces in."""
+        cdef Workspace workspace = self.take()
+        cdef size_t total = cached_bytes(&workspace.c)
+        for other in self._pool:
+            total += cached_bytes(&(<Workspace>other).c)
+        self.give(workspace)
+        return total
 
     def encode(self, data, SpecialMatcher matcher not None, str errors, str into):
         """The ids of a whole text.

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from .. import sinks
+from .._core.cells import set_cache_limit
 from ..batch import usable_cores
 from ..checkpoint import Checkpoint
 from ..documents import DocumentEncoder
@@ -17,6 +18,8 @@ from ..sources import Feed, Input, Listener
 from . import inputs, options
 from .report import Progress, Refused, is_terminal
 from .signals import Signals
+
+CACHE_BYTES = 32 << 20  # of all threads: what `encode` needs in all stays below 100 MB
 
 
 def add_parser(subparsers: Any) -> None:
@@ -96,6 +99,7 @@ def run(args: argparse.Namespace) -> int:
         # Each has 12 to 20 MB of its own, and pyarrow a lot.
         is_arrow = args.parquet is not None or chosen in ("parquet", "arrow")
         args.threads = 1 if is_arrow else min(2, usable_cores())
+    set_cache_limit(CACHE_BYTES // args.threads)
     encoder = inputs.open_encoder(args, encoding, stream)
     is_socket = args.listen is not None or args.connect is not None
     listener: Listener | None = None
