@@ -26,6 +26,9 @@ cdef extern from "windows.h" nogil:
     ctypedef void st_mark_function(const st_windows* w, const u8* p, size_t blocks, u64* begins,
                                    u64* open)
     st_mark_function* st_mark_tier(int number, const char** name)
+    ctypedef size_t st_place_function(u64 bits, size_t base, i64* ends) noexcept
+    st_place_function* st_place_tier()
+    size_t st_place_plain(u64 bits, size_t base, i64* ends) noexcept
 
 cdef enum:
     MARKED_BLOCKS = 32      # blocks of 64 bytes that are marked at a time
@@ -57,6 +60,7 @@ cdef struct ScanTables:
     const u8* settled       # [n_states] whether the piece surely goes up to here at least
     st_windows* windows     # NULL: there are none
     st_mark_function* mark
+    st_place_function* place
 
 cdef inline void scan_begin(Scan* s, size_t start) noexcept nogil:
     s.start = s.accept = s.position = start

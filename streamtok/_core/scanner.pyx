@@ -19,7 +19,7 @@ import numpy as np
 
 from libc.string cimport memcpy
 
-from streamtok._core.types cimport i32, i64, st_lowest, st_ones, u8, u16, u32, u64
+from streamtok._core.types cimport i32, i64, st_ones, u8, u16, u32, u64
 from streamtok._core.utf8 cimport INCOMPLETE, decode_common, decode_one
 
 
@@ -155,11 +155,9 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
             open = marks.open[block] & after
             if open:
                 begins &= (open & (~open + 1)) - 1      # those before the first that is open
-            while begins:
-                start = base + st_lowest(begins)
-                ends[count] = <i64>start
-                count += 1
-                begins &= begins - 1
+            if begins:
+                count += t.place(begins, base, ends + count)
+                start = <size_t>ends[count - 1]
             if open:
                 break
             after = <u64>-1
@@ -244,6 +242,7 @@ cdef class Scanner:
         if mark == NULL:
             return None
         self.c.mark = mark
+        self.c.place = st_place_tier() if number == 0 else st_place_plain
         return name.decode()
 
     def marks(self, const u8[::1] text, size_t start, size_t blocks):
