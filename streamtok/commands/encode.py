@@ -58,7 +58,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--shard-exactly", action="store_true", help="all but the last have N ids: texts are cut"
     )
-    options.add_chunk_size(parser, 1 << 19)
+    options.add_chunk_size(parser, 1 << 18)
     parser.add_argument(
         "--threads",
         type=options.positive_of,
