@@ -20,7 +20,6 @@ import numpy as np
 
 from streamtok._core.types cimport (
     NONE,
-    ST_PREFETCH,
     i64,
     st_free_block,
     st_new_block,
@@ -34,13 +33,16 @@ from streamtok._core.vocab cimport TokenTable, Tokens
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object row)
     Py_ssize_t PySequence_Fast_GET_SIZE(object row)
-    object PyUnicode_DecodeUTF8(const char* p, Py_ssize_t size, const char* errors)
+
+cdef extern from "utf8_to_str.h":
+    object st_utf8_to_str(const char* p, size_t size, const char* errors)
 
 cdef extern from "read_ids.h" nogil:
     bint ST_LISTS_HOLD_STILL
     ctypedef int (*st_reader)(const char* p, size_t n, u32* ids) noexcept
     st_reader st_reader_for(const char* format, Py_ssize_t size) noexcept
-    bint st_read_ints(PyObject** items, size_t n, u32* ids) noexcept
+    bint st_read_ints(PyObject** items, size_t n, size_t have, u32* ids, const void* table,
+                      size_t width) noexcept
 
 cdef enum:
     NEAR = 15               # bytes of the longest token that is in its entry
@@ -192,7 +194,7 @@ cdef class Decoder:
                 return None
             if errors == NULL:
                 return PyBytes_FromStringAndSize(<const char*>room.bytes, room.used)
-            return PyUnicode_DecodeUTF8(<const char*>room.bytes, room.used, errors)
+            return st_utf8_to_str(<const char*>room.bytes, room.used, errors)
         finally:
             if not room.is_lent:
                 free(room.bytes)
@@ -321,7 +323,8 @@ cdef bint unpack_ids(Decoder decoder, st_reader reader, size_t stride, const cha
     while begin < n:
         count = min(n - begin, <size_t>BLOCK)
         if reader == NULL:
-            if not st_read_ints(<PyObject**>p + begin, count, ids):
+            if not st_read_ints(<PyObject**>p + begin, count, n - begin, ids, decoder.entries,
+                                sizeof(Entry)):
                 return False
         elif not reader(p + begin * stride, count, ids):
             return False
