@@ -217,10 +217,15 @@ def test_whole_vocabularies(name: str) -> None:
     assert enc.decode(ids) == enc.decode(np.array(ids)) == slow.decode("utf-8", "replace")
     for id in ids[:5000]:
         assert enc.decode_bytes([id]) == enc.decode_single_token_bytes(id)
-    for text in ("english", "multilingual", "code"):
-        data = corpus(text)
-        enc_ids = enc.encode(data.decode(), disallowed_special=())
-        assert enc.decode(enc_ids) == data.decode()
+
+
+@pytest.mark.parametrize("name", PACKED)
+@pytest.mark.parametrize("source", ["english", "multilingual", "code"])
+def test_whole_texts(name: str, source: str) -> None:
+    enc, data = encoding_of(name), corpus(source)
+    ids = enc.encode(data.decode(), disallowed_special=())
+    assert enc.decode(ids) == enc.decode(iter(ids)) == data.decode()
+    assert enc.decode_bytes(ids) == enc.decode_bytes(np.array(ids)) == data
 
 
 def check_text(data: bytes) -> None:
