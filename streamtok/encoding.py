@@ -118,6 +118,7 @@ class Encoding(QuickCalls):
             {token: text.encode() for text, token in self._special_tokens.items()},
             self._others,
         )
+        self._set_decoder(self._decoder, rules.space_first)
         self._pattern: Pattern | None = None
         self._unsupported: UnsupportedPatternError | None = None
         try:
@@ -342,19 +343,7 @@ class Encoding(QuickCalls):
         if ids := stream.flush():
             yield ids
 
-    # Decoding
-
-    def decode_bytes(self, tokens: Sequence[int] | IdArray) -> bytes:
-        """bytes: the tokens in a row; any iterable of int or integer array.
-
-        Raises KeyError at an id that is not in the vocabulary, OverflowError at one that is no
-        uint32; the message has its position.
-        """
-        return self._without_first_space(self._decoder.decode(tokens))
-
-    def decode(self, tokens: Sequence[int] | IdArray, errors: str = "replace") -> str:
-        """str: `decode_bytes` as text; errors: any of Python's error handlers."""
-        return self.decode_bytes(tokens).decode("utf-8", errors)
+    # Decoding. `decode` and `decode_bytes` are in `_core/calls.pyx`.
 
     def decode_single_token_bytes(self, token: int) -> bytes:
         """bytes: one token. Raises KeyError if there is none of this id."""

@@ -11,6 +11,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SI
 from cpython.unicode cimport PyUnicode_CheckExact
 
 from streamtok._core.cells cimport Workspace
+from streamtok._core.decoder cimport Decoder
 from streamtok._core.encoder cimport Encoder, encode_span
 from streamtok._core.output cimport ids_to_list
 from streamtok._core.scanner cimport Scan, scan_begin
@@ -31,11 +32,16 @@ NO_SPECIAL = frozenset()
 cdef object all_special = ALL
 cdef object no_special = NO_SPECIAL
 cdef object strict = "strict"
+cdef object replace = "replace"
 cdef object nothing = ()
+cdef str NOT_READY = "this Encoding was not made by its own __init__"
 
 
 cdef class QuickCalls:
     """The quick calls of an `Encoding`, which is derived from this."""
+
+    def _set_decoder(self, Decoder decoder not None, bint drops_space):
+        self.decoder, self.drops_space = decoder, drops_space
 
     def _set_quick(self, Encoder encoder not None, SpecialMatcher ordinary not None,
                    SpecialMatcher default not None):
@@ -78,6 +84,31 @@ cdef class QuickCalls:
             if ids is not None:
                 return ids
         return self._encode(text, allowed_special, disallowed_special, errors)
+
+    def decode_bytes(self, tokens):
+        """bytes: the tokens in a row; any iterable of int or integer array.
+
+        Raises KeyError at an id that is not in the vocabulary, OverflowError at one that is no
+        uint32; the message has its position.
+        """
+        if self.decoder is None:
+            raise ValueError(NOT_READY)
+        data = self.decoder.unpack(tokens, False, NULL)
+        if data is None:
+            data = self.decoder.decode_slowly(tokens, False)
+        return data.removeprefix(b" ") if self.drops_space else data
+
+    def decode(self, tokens, errors="replace"):
+        """str: `decode_bytes` as text; errors: any of Python's error handlers.
+
+        >>> enc.decode([31373, 995])
+        'hello world'
+        """
+        if errors is replace and not self.drops_space and self.decoder is not None:
+            text = self.decoder.unpack(tokens, False, b"replace")
+            if text is not None:
+                return text
+        return self.decode_bytes(tokens).decode("utf-8", errors)
 
 
 cdef object encode_small(Encoder encoder, SpecialMatcher matcher, object text):

@@ -1,15 +1,69 @@
-"""Ids to bytes."""
+"""Ids to bytes.
+
+Ids are looked up in a table that has the bytes of each token themselves, if they are not more than
+15: one line of the cache for an id, and a copy of 16 bytes whatever their number. Everything out of the
+ordinary (ids that are no int or in no table, iterators, arrays of other kinds) is done once more the
+slow way, which asks about each id, and says what is wrong with it.
+"""
 
 cimport cython
 
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdlib cimport free, malloc
+from cpython.list cimport PyList_CheckExact
+from cpython.ref cimport PyObject
+from cpython.tuple cimport PyTuple_CheckExact
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
 import numpy as np
 
-from streamtok._core.types cimport NONE, i64, u8, u32, u64
+from streamtok._core.types cimport (
+    NONE,
+    i64,
+    st_free_block,
+    st_new_block,
+    st_swap,
+    u8,
+    u32,
+    u64,
+)
 from streamtok._core.vocab cimport TokenTable, Tokens
+
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object row)
+    Py_ssize_t PySequence_Fast_GET_SIZE(object row)
+
+cdef extern from "utf8_to_str.h":
+    object st_utf8_to_str(const char* p, size_t size, const char* errors)
+
+cdef extern from "read_ids.h" nogil:
+    bint ST_LISTS_HOLD_STILL
+    ctypedef int (*st_reader)(const char* p, size_t n, u32* ids) noexcept
+    st_reader st_reader_for(const char* format, Py_ssize_t size) noexcept
+    bint st_read_ints(PyObject** items, size_t n, size_t have, u32* ids, const void* table,
+                      size_t width) noexcept
+
+cdef enum:
+    NEAR = 15               # bytes of the longest token that is in its entry
+    FAR = 16                # sizes of an entry that has a `Far` instead,
+    FAR_SPECIAL = 17        # also of each special token, for it may be left out,
+    UNKNOWN = 18            # or nothing
+    BLOCK = 512             # ids at a time
+    SMALL = 4096            # bytes for which no memory is asked for
+    ALONE_FROM = 1 << 16    # ids of an array for which others get the GIL
+
+cdef struct Far:
+    const u8* bytes
+    u32 size
+
+cdef struct Room:           # for bytes, with 16 to write beyond the end of the last token
+    u8* bytes
+    size_t used
+    size_t size
+    bint is_lent            # not to be freed
+
+cdef object np_ndarray = np.ndarray
 
 
 @cython.final
@@ -19,18 +73,19 @@ cdef class Decoder:
     An id that is both a token's and a special token's is taken for the special token's.
     """
 
-    cdef TokenTable table
-    cdef dict specials          # id -> bytes
-    cdef dict others            # id -> bytes
-    cdef u32* rank_of           # [max_id + 1] token of the id or NONE; NULL: ids are ranks, or sparse
-
     def __cinit__(self, TokenTable table not None, dict specials not None, dict others=None):
         cdef const Tokens* t = table.tokens()
         cdef u32 i
         cdef bint is_shared = any(id <= table.max_id for id in specials)
+        cdef u64 most = 2 * <u64>t.n + (1 << 16)
         self.table = table
         self.specials = specials
         self.others = others or {}
+        self.kept = []
+        if table.max_id < most:
+            self.n_entries = 1 + max(
+                id for id in (table.max_id, *specials, *self.others) if id < most
+            )
         if is_shared or not table.is_dense:
             if table.max_id >= 16 * t.n + (1 << 16):
                 if table.is_rising:
@@ -52,6 +107,7 @@ cdef class Decoder:
 
     def __dealloc__(self):
         free(self.rank_of)
+        st_free_block(self.entries)
 
     cdef u32 find(self, u64 id) noexcept:
         cdef const Tokens* t = self.table.tokens()
@@ -88,6 +144,93 @@ cdef class Decoder:
         ids: iterable of int, or an integer array. Raises UnknownId (a KeyError) at the first id
         that is in neither table, OverflowError at one that is no uint32.
         """
+        found = self.unpack(ids, skip_special, NULL)
+        return self.decode_slowly(ids, skip_special) if found is None else found
+
+    cdef object unpack(self, object ids, bint skip_special, const char* errors):
+        """bytes, or str if `errors` is not NULL; None if anything about the ids is unusual.
+
+        Runs no code but this, so that nobody changes a list, and reads each id but once, since
+        nothing keeps others from writing to an array.
+        """
+        cdef u8 small[SMALL]
+        cdef Room room
+        cdef Py_buffer view
+        cdef st_reader reader
+        cdef Py_ssize_t n
+        cdef bint done
+        if self.entries == NULL and (self.n_entries == 0 or not self.make_entries()):
+            return None
+        room.bytes, room.used, room.size, room.is_lent = small, 0, SMALL, True
+        if PyList_CheckExact(ids) or PyTuple_CheckExact(ids):
+            if not ST_LISTS_HOLD_STILL:
+                ids = tuple(ids)
+            n = PySequence_Fast_GET_SIZE(ids)
+            done = unpack_ids(self, NULL, 0, <const char*>PySequence_Fast_ITEMS(ids), n, skip_special,
+                              &room)
+        elif type(ids) is np_ndarray:
+            try:
+                PyObject_GetBuffer(ids, &view, PyBUF_ND | PyBUF_FORMAT)
+            except (BufferError, ValueError):
+                return None
+            reader = st_reader_for(view.format, view.itemsize)
+            done = False
+            if reader != NULL and view.ndim == 1:
+                n = view.shape[0]
+                if n >= ALONE_FROM:
+                    with nogil:
+                        done = unpack_ids(self, reader, view.itemsize, <const char*>view.buf, n,
+                                          skip_special, &room)
+                else:
+                    done = unpack_ids(self, reader, view.itemsize, <const char*>view.buf, n,
+                                      skip_special, &room)
+            PyBuffer_Release(&view)
+        else:
+            return None
+        try:
+            if room.bytes == NULL:
+                raise MemoryError(f"no memory to decode {n} ids")
+            if not done:
+                return None
+            if errors == NULL:
+                return PyBytes_FromStringAndSize(<const char*>room.bytes, room.used)
+            return st_utf8_to_str(<const char*>room.bytes, room.used, errors)
+        finally:
+            if not room.is_lent:
+                free(room.bytes)
+
+    cdef int make_entries(self) except -1:
+        """Make them, if nobody did meanwhile; 1."""
+        cdef const Tokens* t = self.table.tokens()
+        cdef size_t i
+        cdef Entry* entries
+        cdef bytes part
+        with cython.critical_section(self):
+            if self.entries != NULL:
+                return 1
+            entries = <Entry*>st_new_block(self.n_entries * sizeof(Entry), 64)
+            if entries == NULL:
+                raise MemoryError("no memory for the decoder")
+            for i in range(self.n_entries):
+                entries[i].size = UNKNOWN
+            for id, part in self.others.items():
+                if id < self.n_entries:
+                    self.kept.append(part)
+                    set_entry(&entries[<size_t>id], <const u8*>PyBytes_AS_STRING(part), len(part),
+                              FAR)
+            for i in range(t.n):
+                if t.ids[i] != NONE:
+                    set_entry(&entries[t.ids[i]], t.blob + t.offsets[i],
+                              t.offsets[i + 1] - t.offsets[i], FAR)
+            for id, part in self.specials.items():
+                if id < self.n_entries:
+                    self.kept.append(part)
+                    set_entry(&entries[<size_t>id], <const u8*>PyBytes_AS_STRING(part), len(part),
+                              FAR_SPECIAL)
+            st_swap(<void**>&self.entries, entries)
+        return 1
+
+    cdef bytes decode_slowly(self, object ids, bint skip_special):
         cdef const i64[::1] view
         cdef const u64[::1] wide
         cdef u64* raw
@@ -101,9 +244,9 @@ cdef class Decoder:
             if ids.dtype.kind not in "iu":
                 raise TypeError(f"ids must be integers, not {ids.dtype}")
             if ids.dtype == np.uint64:
-                wide = np.ascontiguousarray(ids)
+                wide = np.array(ids, order="C")
                 return self.join(&wide[0], wide.shape[0], skip_special)
-            view = np.ascontiguousarray(ids, dtype=np.int64)
+            view = np.array(ids, dtype=np.int64, order="C")     # ours: nobody writes to it
             return self.join(<const u64*>&view[0], view.shape[0], skip_special)
         ids = tuple(ids)            # a list could change its length under our hands
         n = len(ids)
@@ -155,6 +298,89 @@ cdef class Decoder:
                 memcpy(p, <const u8*>PyBytes_AS_STRING(part), size)
             p += size
         return result
+
+
+cdef void set_entry(Entry* entry, const u8* p, size_t size, u8 far) noexcept nogil:
+    cdef Far place
+    if size <= NEAR and far != FAR_SPECIAL:
+        memcpy(entry.bytes, p, size)
+        entry.size = <u8>size
+        return
+    place.bytes, place.size = p, <u32>size
+    memcpy(entry.bytes, &place, sizeof(const u8*) + sizeof(u32))
+    entry.size = far
+
+
+cdef bint unpack_ids(Decoder decoder, st_reader reader, size_t stride, const char* p, size_t n,
+                     bint skip_special, Room* room) noexcept nogil:
+    """Put the bytes of n ids into the room: read from p on, or if `reader` is NULL from objects, which
+    needs the GIL. False if one is unknown, or there is no memory (room.bytes is NULL then).
+    """
+    cdef u32 ids[BLOCK]
+    cdef size_t begin = 0, count
+    if n > BLOCK and not ensure(room, 4 * n):
+        return False
+    while begin < n:
+        count = min(n - begin, <size_t>BLOCK)
+        if reader == NULL:
+            if not st_read_ints(<PyObject**>p + begin, count, n - begin, ids, decoder.entries,
+                                sizeof(Entry)):
+                return False
+        elif not reader(p + begin * stride, count, ids):
+            return False
+        if not unpack_block(decoder.entries, decoder.n_entries, ids, count, skip_special, room):
+            return False
+        begin += count
+    return True
+
+
+cdef bint unpack_block(const Entry* entries, u32 n_entries, const u32* ids, size_t count,
+                       bint skip_special, Room* room) noexcept nogil:
+    cdef const Entry* entry
+    cdef Far place
+    cdef u8* out
+    cdef size_t i
+    if not ensure(room, (NEAR + 1) * count):
+        return False
+    out = room.bytes + room.used
+    for i in range(count):
+        if ids[i] >= n_entries:
+            return False
+        entry = &entries[ids[i]]
+        if entry.size <= NEAR:
+            memcpy(out, entry, sizeof(Entry))
+            out += entry.size
+            continue
+        if entry.size == UNKNOWN:
+            return False
+        if entry.size == FAR_SPECIAL and skip_special:
+            continue
+        memcpy(&place, entry.bytes, sizeof(const u8*) + sizeof(u32))
+        room.used = out - room.bytes
+        if not ensure(room, place.size + (NEAR + 1) * (count - i)):
+            return False
+        out = room.bytes + room.used
+        memcpy(out, place.bytes, place.size)
+        out += place.size
+    room.used = out - room.bytes
+    return True
+
+
+cdef bint ensure(Room* room, size_t more) noexcept nogil:
+    """Room for so many bytes more. If there is no memory, room.bytes is NULL, and nothing is held."""
+    cdef u8* larger
+    cdef size_t size = room.used + more
+    if size <= room.size:
+        return True
+    size = max(size, room.size + room.size // 2)
+    larger = <u8*>(malloc(size) if room.is_lent else realloc(room.bytes, size))
+    if larger == NULL:
+        if not room.is_lent:
+            free(room.bytes)
+    elif room.is_lent:
+        memcpy(larger, room.bytes, room.used)
+    room.bytes, room.size, room.is_lent = larger, size, False
+    return larger != NULL
 
 
 cdef u64 checked_id(value, i) except? 0xFFFFFFFFFFFFFFFF:
