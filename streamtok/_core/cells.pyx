@@ -4,8 +4,8 @@ A piece that is a token is that token, as in tiktoken, whether or not its merges
 Pieces of up to 15 bytes go through a hash table that holds the piece as a 16-byte key and up to
 four ids in 32 bytes; it begins with all tokens of that length and learns what is merged. Longer ones
 are remembered by a hash and their bytes. When either is full, both are wiped back to the tokens, so
-memory is bounded. Pieces beyond a window are encoded window by window with the certificate of
-`frontier.pyx`, so time is linear.
+memory is bounded. Pieces beyond those that are remembered are merged in stretches (`stretches.pyx`),
+those that are still open window by window with the certificate of `frontier.pyx`.
 
 Which pieces there are is found elsewhere (`scanner.pyx`); what holds both together is `encoder.pyx`.
 """
@@ -356,7 +356,7 @@ cdef size_t commit_window(TokenTable table, Work* w, const u8* p, size_t n) exce
 
 
 cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil:
-    """Encode p[:n] by the merge loop alone, in linear time."""
+    """Encode p[:n], all there is, by the merge loop alone."""
     cdef const Tokens* t = table.tokens()
     cdef size_t before = w.count, i
     cdef Growing into
