@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
+from benchmarks.corpus import hard_pieces
 from streamtok import reference, vocabulary
 from streamtok._core.merge import use_lanes
 from streamtok._core.scanner import Scanner
@@ -25,8 +26,6 @@ from streamtok._core.vocab import TokenTable
 from streamtok.pattern import Pattern, Windows
 from streamtok.pattern_windows import UNDECIDED, derive_windows
 from streamtok.rules import TextRules
-
-from benchmarks.corpus import hard_pieces
 
 from .conftest import LLAMA3_PATTERN, PACKED, corpus, encoding_of, stream_ids, twin_of
 from .nasty import TEXTS
@@ -194,18 +193,20 @@ def long_piece(rng: random.Random, letters: str, size: int) -> str:
 def test_long_pieces_joined_of_stretches_equal_tiktoken(seed: int) -> None:
     rng = random.Random(seed)
     letters = "abc"[: rng.randint(1, 3)]
-    tokens = {letters[0] * 2**k for k in range(1, rng.choice([2, 6, 11]))}
+    tokens = {letters[0] * 2**k for k in range(1, rng.choice([2, 6, 9]))}
     while len(tokens) < 100 and len(letters) > 1:
         tokens.add("".join(rng.choices(letters, k=rng.choice([2, 2, 3, 4, 7]))))
         if len(tokens) > 20 and rng.random() < 0.3:  # long ones: what is cut by few tokens
             tokens.add("".join(rng.choices(sorted(tokens), k=rng.randint(2, 6))))
-    order = sorted(tokens, key=len) if rng.random() < 0.5 else rng.sample(sorted(tokens), len(tokens))
+    order = (
+        sorted(tokens, key=len) if rng.random() < 0.5 else rng.sample(sorted(tokens), len(tokens))
+    )
     ranks = {bytes([i]): i for i in range(256)}
     ranks |= {token.encode(): 256 + i for i, token in enumerate(order)}
     pattern, specials = r"\w+", {}
     twin = tiktoken.Encoding("t", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
     enc = streamtok.Encoding("s", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
-    pieces = [long_piece(rng, letters, size) for size in (65, 70, 130, 250, 300, 500, 1100, 60_000)]
+    pieces = [long_piece(rng, letters, size) for size in (65, 70, 130, 250, 300, 500, 1100, 30_000)]
     expected = [twin.encode_ordinary(piece) for piece in pieces]
     try:
         for lanes in (True, False):
@@ -388,6 +389,8 @@ def test_str_of_every_width_becomes_its_utf8(wide: bool) -> None:
                 enc.encode_to_numpy(text)
     finally:
         use_wide_transcode(True)
+
+
 class Text(str):
     """A str of another class."""
 
