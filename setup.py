@@ -13,6 +13,7 @@ CORE = [
     "vocab",
     "merge",
     "makers",
+    "stretches",
     "frontier",
     "scanner",
     "special",

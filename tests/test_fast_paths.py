@@ -16,10 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
+from benchmarks.corpus import hard_pieces
 from streamtok import reference, vocabulary
 from streamtok._core.cells import use_wide_keys
 from streamtok._core.merge import use_lanes
 from streamtok._core.scanner import Scanner
+from streamtok._core.stretches import use_side_by_side
 from streamtok._core.text import use_wide_transcode
 from streamtok._core.vocab import TokenTable
 from streamtok.pattern import Pattern, Windows
@@ -180,6 +182,70 @@ def test_merging_in_registers_is_merging(name: str) -> None:
         use_lanes(True)
 
 
+def long_piece(rng: random.Random, letters: str, size: int) -> str:
+    """Letters at random, runs of one, and a few of them again and again."""
+    parts, made = [], 0
+    while made < size:
+        count = rng.choice([1, 20, 100, 1000, 3000])
+        unit = "".join(rng.choices(letters, k=rng.choice([1, 2, 3, 5, 47, 64, 65])))
+        is_random = rng.random() < 0.5
+        part = "".join(rng.choices(letters, k=count)) if is_random else unit * (count // len(unit))
+        parts.append(part)
+        made += len(part)
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_long_pieces_joined_of_stretches_equal_tiktoken(seed: int) -> None:
+    rng = random.Random(seed)
+    letters = "abc"[: rng.randint(1, 3)]
+    tokens = {letters[0] * 2**k for k in range(1, rng.choice([2, 6, 9]))}
+    while len(tokens) < 100 and len(letters) > 1:
+        tokens.add("".join(rng.choices(letters, k=rng.choice([2, 2, 3, 4, 7]))))
+        if len(tokens) > 20 and rng.random() < 0.3:  # long ones: what is cut by few tokens
+            tokens.add("".join(rng.choices(sorted(tokens), k=rng.randint(2, 6))))
+    order = (
+        sorted(tokens, key=len) if rng.random() < 0.5 else rng.sample(sorted(tokens), len(tokens))
+    )
+    ranks = {bytes([i]): i for i in range(256)}
+    ranks |= {token.encode(): 256 + i for i, token in enumerate(order)}
+    pattern, specials = r"\w+", {}
+    twin = tiktoken.Encoding("t", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
+    enc = streamtok.Encoding("s", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
+    pieces = [long_piece(rng, letters, size) for size in (65, 70, 130, 250, 300, 500, 1100, 30_000)]
+    expected = [twin.encode_ordinary(piece) for piece in pieces]
+    try:
+        for lanes in (True, False):
+            use_lanes(lanes)
+            use_side_by_side(lanes)
+            for piece, ids in zip(pieces, expected, strict=True):
+                assert enc.encode_ordinary(piece) == ids
+                assert enc._encoder.encode_piece(piece.encode()) == ids
+                cuts = sorted(rng.choices(range(len(piece)), k=4))
+                chunks = [piece[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
+                assert stream_ids(enc.stream_encoder(), chunks) == ids
+    finally:
+        use_lanes(True)
+        use_side_by_side(True)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_long_pieces_of_every_kind_equal_tiktoken(name: str) -> None:
+    enc, twin = encoding_of(name), twin_of(name)
+    rng = random.Random(name)
+    pieces = list(hard_pieces(20_000).values())
+    pieces += ["=-" * 10_000, "".join(rng.choice("=-#*") * rng.randint(1, 200) for _ in range(200))]
+    pieces += ["".join(map(chr, rng.choices(range(0x4E00, 0x9FA0), k=7000)))]
+    for piece in pieces:
+        expected = twin.encode_ordinary(piece)
+        assert enc.encode_ordinary(piece) == expected
+        use_side_by_side(False)
+        try:
+            assert enc.encode_ordinary(piece) == expected
+        finally:
+            use_side_by_side(True)
+
+
 @pytest.mark.parametrize("name", PACKED)
 def test_packed_parts_are_those_that_the_core_finds(name: str) -> None:
     table = vocabulary.load_packed(name)
@@ -329,6 +395,8 @@ def test_str_of_every_width_becomes_its_utf8(wide: bool) -> None:
                 enc.encode_to_numpy(text)
     finally:
         use_wide_transcode(True)
+
+
 class Text(str):
     """A str of another class."""
 

@@ -4,8 +4,8 @@ A piece that is a token is that token, as in tiktoken, whether or not its merges
 Pieces of up to 15 bytes go through a hash table that holds the piece as a 16-byte key and up to
 four ids in 32 bytes; it begins with all tokens of that length and learns what is merged. Longer ones
 are remembered by a hash and their bytes. When either is full, both are wiped back to the tokens, so
-memory is bounded. Pieces beyond a window are encoded window by window with the certificate of
-`frontier.pyx`, so time is linear.
+memory is bounded. Pieces beyond those that are remembered are merged in stretches (`stretches.pyx`),
+those that are still open window by window with the certificate of `frontier.pyx`.
 
 Which pieces there are is found elsewhere (`scanner.pyx`); what holds both together is `encoder.pyx`.
 """
@@ -16,7 +16,8 @@ from libc.stdlib cimport calloc, free, labs, malloc, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
 from streamtok._core.frontier cimport WINDOW, stable_tokens
-from streamtok._core.merge cimport merge, merge_many, merger_free
+from streamtok._core.merge cimport merge_many, merger_free
+from streamtok._core.stretches cimport Growing, merge_stretches
 from streamtok._core.types cimport (
     NONE,
     SHORT_PIECE,
@@ -400,18 +401,33 @@ cdef size_t commit_window(TokenTable table, Work* w, const u8* p, size_t n) exce
 
 
 cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil:
-    """Encode p[:n] by the merge loop alone, in linear time."""
-    cdef size_t window = WINDOW, done
-    while n > 2 * window:
-        done = commit_window(table, w, p, window)
-        if done:
-            p += done
-            n -= done
-            window = WINDOW
-        else:
-            window *= 2
-    return emit(table.tokens(), w, w.merger.result,
-                merge(table.tokens(), &w.merger, p, n))
+    """Encode p[:n], all there is, by the merge loop alone."""
+    cdef const Tokens* t = table.tokens()
+    cdef size_t before = w.count, i
+    cdef Growing into
+    if t.byte_ids != NULL:      # there may be more ids than tokens
+        into.items = w.scratch.result
+        into.capacity = w.scratch.result_capacity
+        into.count = 0
+        try:
+            merge_stretches(t, &w.merger, p, n, &into)
+        finally:
+            w.scratch.result = into.items
+            w.scratch.result_capacity = into.capacity
+        return emit_bytes(t, w, into.items, into.count)
+    into.items = w.out
+    into.capacity = w.capacity
+    into.count = before
+    try:
+        merge_stretches(t, &w.merger, p, n, &into)
+    finally:
+        w.out = into.items
+        w.capacity = into.capacity
+    w.count = into.count
+    if not table.is_dense:
+        for i in range(before, w.count):
+            w.out[i] = t.ids[w.out[i]]
+    return reserve(w, 0)
 
 
 cdef inline void wait(Work* w, Waiting* pieces, size_t stride, const u8* p, size_t n,

@@ -19,6 +19,7 @@ eager emission at the common root of the live encodings is in "mtc-inc-bpe" (arX
 """
 
 from streamtok._core.merge cimport Merger, merge
+from streamtok._core.stretches cimport Growing, merge_stretches
 from streamtok._core.types cimport u8, u32
 from streamtok._core.vocab cimport Tokens, is_proper_prefix
 
@@ -34,11 +35,21 @@ cdef Py_ssize_t stable_tokens(const Tokens* t, Merger* m, Merger* scratch, const
     p begins at a boundary that every continuation shares. `stable_bytes` is what those tokens
     cover. The caller has prepared the table for prefix queries.
     """
-    cdef Py_ssize_t count = merge(t, m, p, n), kept, tokens, i
+    cdef Py_ssize_t count, kept, tokens
     cdef size_t cut, first, back = FIRST_STEP_BACK, reach, width
     cdef size_t start
     cdef u32 last
     cdef bint agreed
+    cdef Growing into
+    into.items = m.result
+    into.capacity = m.result_capacity
+    into.count = 0
+    try:
+        merge_stretches(t, scratch, p, n, &into)
+    finally:
+        m.result = into.items
+        m.result_capacity = into.capacity
+    count = <Py_ssize_t>into.count
     stable_bytes[0] = 0
     reach = t.longest - 1 if t.longest - 1 < n else n
     while back < n:

@@ -1,0 +1,73 @@
+/* Many overlapping stretches of one long piece, merged side by side in the columns of merge_lanes.h. */
+#ifndef STREAMTOK_MERGE_STRETCHES_H
+#define STREAMTOK_MERGE_STRETCHES_H
+
+#include "merge_lanes.h"
+
+#define ST_STRETCH 64  /* bytes */
+#define ST_STRIDE 48   /* from one stretch to the next; the rest is where two of them may agree */
+#define ST_STRETCHES 64 /* the most at a time */
+
+/* Stretch k is p[ST_STRIDE * k:][:ST_STRETCH]. Its tokens go to tokens[ST_STRETCH * k], and bit i of
+   begins[k] says whether one begins at its byte i. Three bytes after the last must be readable. */
+typedef void st_merge_stretches_function(const st_pairs *pairs, const uint32_t *byte_token,
+                                         const uint32_t *byte_pairs, const uint8_t *p, size_t count,
+                                         uint32_t *tokens, uint64_t *begins);
+
+#if defined(ST_LANES)
+ST_LANES static inline void st_merge_stretches(const st_pairs *pairs, const uint32_t *byte_token,
+                                               const uint32_t *byte_pairs, const uint8_t *p,
+                                               size_t count, uint32_t *tokens, uint64_t *begins) {
+    st_columns columns[ST_GROUPS];
+    uint8_t sizes[ST_STRETCHES];
+    uint32_t which[ST_STRETCHES];
+    size_t groups = (count + ST_WIDE - 1) / ST_WIDE;
+    int going = 0;
+    for (size_t k = 0; k < count; k++) {
+        sizes[k] = ST_STRETCH;
+        which[k] = (uint32_t)k;
+    }
+    for (size_t g = 0; g < groups; g++) {
+        size_t rest = count - g * ST_WIDE;
+        st_columns_begin(&columns[g], pairs, byte_token, byte_pairs, p, ST_STRIDE, sizes,
+                         which + g * ST_WIDE, rest < ST_WIDE ? rest : ST_WIDE);
+        going |= columns[g].going;
+    }
+    while (going) {
+        going = 0;
+        for (size_t g = 0; g < groups; g++)
+            if (columns[g].going) {
+                st_columns_step(&columns[g], pairs);
+                going |= columns[g].going;
+            }
+    }
+    for (size_t k = 0; k < count; k++) {
+        const st_columns *c = &columns[k / ST_WIDE];
+        uint32_t *out = tokens + ST_STRETCH * k;
+        uint64_t left = begins[k] = c->alive[k % ST_WIDE];
+        for (; left; left &= left - 1) *out++ = c->tokens[st_lowest(left)][k % ST_WIDE];
+    }
+}
+#endif
+
+/* The way to merge stretches side by side; NULL where the processor has none. */
+static inline st_merge_stretches_function *st_merge_stretches_tier(void) {
+#if defined(ST_LANES)
+    if (st_has_lanes()) return st_merge_stretches;
+#endif
+    return NULL;
+}
+
+/* Where two ways to cut the same bytes have the same token: the position after it, or 0. Both are
+   bit sets of where tokens begin, and of the end of one of them. */
+static inline unsigned st_agree(uint64_t one, uint64_t other) {
+    uint64_t both = one & other, either = one | other;
+    for (uint64_t left = both; left; left &= left - 1) {
+        uint64_t later = either & ~(left ^ (left - 1));
+        uint64_t next = later & (~later + 1);
+        if (next & both) return (unsigned)st_lowest(next);
+    }
+    return 0;
+}
+
+#endif
