@@ -17,6 +17,7 @@ CORE = [
     "frontier",
     "scanner",
     "special",
+    "known",
     "cells",
     "output",
     "encoder",

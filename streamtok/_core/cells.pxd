@@ -1,30 +1,17 @@
-"""Pieces to ids, and what is remembered of them."""
+"""Pieces to ids."""
 
 cimport cython
 
+from streamtok._core.known cimport Known
 from streamtok._core.merge cimport Merger
 from streamtok._core.text cimport Room
-from streamtok._core.types cimport i64, u8, u16, u32, u64
+from streamtok._core.types cimport i64, u8, u32, u64
 from streamtok._core.vocab cimport TokenTable, Tokens
 
 cdef enum:
     BATCH = 256             # pieces found, then encoded, at a time
-    CELL_IDS = 4            # ids that a cache cell holds
-    LONG_PIECE = 256        # longest piece that is remembered
     MIDDLE_PIECE = 64       # longest piece that is merged together with others
     PENDING = 512           # pieces that wait to be merged, at the most
-    MANY = 15               # count of a cell whose ids are in the arena
-
-cdef struct Cell:           # a short piece and its ids, half a cache line
-    u64 low                 # bytes 0 .. 7
-    u64 high                # bytes 8 .. 14; above them 4 bits of length and 4 bits of count
-    u32[CELL_IDS] ids
-
-cdef struct LongCell:       # a piece of more than 15 bytes
-    u64 hash                # 0: empty
-    u32 at                  # of the ids in the arena; the piece's bytes follow them
-    u16 size
-    u16 count
 
 cdef struct Gap:            # where the ids of a piece that waits belong
     size_t at               # in `out`
@@ -42,19 +29,7 @@ cdef struct Work:           # everything mutable that one encoding thread needs
     u32* out                # ids
     size_t count
     size_t capacity
-    Cell* cells
-    u64 cell_mask
-    int cell_shift          # of a hash that gives the number of a cell
-    size_t cells_used
-    size_t cells_limit
-    Cell nothing            # an empty cell
-    LongCell* long_cells
-    u64 long_mask
-    size_t long_used
-    size_t long_limit
-    u32* arena              # ids of pieces with more than four, and what belongs to long cells
-    size_t arena_used
-    size_t arena_size
+    Known known             # what is remembered
     Gap[PENDING] gaps       # in order
     size_t gap_count
     Waiting short_pieces    # 16 bytes apart, as keys of cells
@@ -71,7 +46,6 @@ cdef struct Work:           # everything mutable that one encoding thread needs
 cdef class Workspace:
     cdef Work c
 
-cdef size_t cached_bytes(const Work* w) noexcept nogil
 cdef int reserve(Work* w, size_t more) except -1 nogil
 cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil
 cdef size_t commit_window(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil

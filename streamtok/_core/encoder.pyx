@@ -15,7 +15,6 @@ from streamtok._core.cells cimport (
     BATCH,
     Work,
     Workspace,
-    cached_bytes,
     commit_window,
     encode_pieces,
     encode_rest,
@@ -24,6 +23,7 @@ from streamtok._core.cells cimport (
     settle,
 )
 from streamtok._core.frontier cimport WINDOW
+from streamtok._core.known cimport cached_bytes
 from streamtok._core.output cimport SPARE_LIMIT, Spares, foresee, ids_to_array, ids_to_list
 from streamtok._core.scanner cimport Marks, Scan, ScanTables, Scanner, marks_begin, scan, scan_begin
 from streamtok._core.special cimport ALLOWED, DISALLOWED, PARTIAL, Found, SpecialMatcher
@@ -171,9 +171,9 @@ cdef class Encoder:
     def cache_bytes(self):
         """int: what the workspaces that are not in use remember pieces in."""
         cdef Workspace workspace = self.take()
-        cdef size_t total = cached_bytes(&workspace.c)
+        cdef size_t total = cached_bytes(&workspace.c.known)
         for other in self._pool:
-            total += cached_bytes(&(<Workspace>other).c)
+            total += cached_bytes(&(<Workspace>other).c.known)
         self.give(workspace)
         return total
 

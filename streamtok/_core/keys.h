@@ -11,6 +11,17 @@
 #define ST_CELL_HIGH 0xD6E8FEB86659FD93ull
 #define ST_CELL_BYTES 32
 
+#define ST_KEY_MASK 0x0FFFFFFFFFFFFFFFull /* of the upper half: all but the count */
+
+/* For each size of a piece, which bits of 16 loaded bytes are its own. */
+#define ST_LOW(size) ((size) < 8 ? ((uint64_t)1 << 8 * ((size) & 7)) - 1 : ~(uint64_t)0)
+#define ST_HIGH(size) ((size) > 8 ? ((uint64_t)1 << 8 * ((size) & 7)) - 1 : 0)
+#define ST_MASKS(size) ST_LOW(size), ST_HIGH(size)
+static const uint64_t st_key_masks[32] = {
+    ST_MASKS(0), ST_MASKS(1), ST_MASKS(2),  ST_MASKS(3),  ST_MASKS(4),  ST_MASKS(5),
+    ST_MASKS(6), ST_MASKS(7), ST_MASKS(8),  ST_MASKS(9),  ST_MASKS(10), ST_MASKS(11),
+    ST_MASKS(12), ST_MASKS(13), ST_MASKS(14), ST_MASKS(15)};
+
 /* The number of a cell are the topmost bits: all bytes of the key reach these. */
 static inline uint64_t st_cell_hash(uint64_t low, uint64_t high) {
     return low * ST_CELL_LOW + high * ST_CELL_HIGH;

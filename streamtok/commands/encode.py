@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from .. import sinks
-from .._core.cells import set_cache_limit
+from .._core.known import set_cache_limit
 from ..batch import usable_cores
 from ..checkpoint import Checkpoint
 from ..documents import DocumentEncoder

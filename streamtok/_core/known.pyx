@@ -1,0 +1,266 @@
+"""What is remembered of pieces: a piece and its ids, of all tokens at first, then of what was merged.
+
+Pieces of up to 15 bytes are in a hash table of cells that hold the piece as a 16-byte key and up to
+four ids in 32 bytes. Longer ones are found by a hash and compared byte by byte. Both begin small,
+grow to a limit, and are wiped back to the tokens when they are full, so memory is bounded.
+"""
+
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from streamtok._core.types cimport (
+    NONE,
+    SHORT_PIECE,
+    ST_PREFETCH,
+    st_free_block,
+    st_load64,
+    st_load_part,
+    st_new_block,
+)
+
+cdef enum:
+    SMALLEST_CACHE = 1 << 15
+    SMALLEST_LONG_CACHE = 1 << 16
+    SMALLEST_ARENA = 1 << 20    # uint32s
+    SEEDED = 32                 # tokens put into cells at a time
+
+cdef size_t most_cached = 32 << 20  # bytes of each thread: half for cells, half for long ones
+
+
+def cache_limit():
+    """int: bytes that a thread may spend on remembering pieces, see `set_cache_limit`."""
+    return most_cached
+
+
+def set_cache_limit(size):
+    """Bound the memory for remembered pieces, of each thread that encodes with one encoding.
+
+    size: bytes, 32 MiB at first. What is remembered begins small, with the tokens of the vocabulary
+    (13 MiB for cl100k_base), doubles while it is below the limit, and is wiped back to the tokens
+    when it is full, so that memory stays flat however much new text comes. Applies to what grows
+    from now on; nothing shrinks. Ids are the same whatever the limit. Raises ValueError if negative.
+    """
+    global most_cached
+    if size < 0:
+        raise ValueError(f"the limit must not be negative: {size}")
+    most_cached = size
+
+
+cdef int known_open(Known* known, const Tokens* t) except -1:
+    """Memory for `known`, which must be all zero, and the tokens in it."""
+    cdef u64 cells = SMALLEST_CACHE, long_cells = SMALLEST_LONG_CACHE
+    cdef size_t many, words
+    while cells < <u64>t.n * 5 // 2:
+        cells *= 2
+    many = long_tokens(t, &words)
+    while long_cells < many * 5 // 2:
+        long_cells *= 2
+    known.cells = <Cell*>st_new_block(cells * sizeof(Cell), 64)
+    known.long_cells = <LongCell*>calloc(long_cells, sizeof(LongCell))
+    known.arena_size = SMALLEST_ARENA + words
+    known.arena = <u32*>malloc(known.arena_size * sizeof(u32))
+    if known.cells == NULL or known.long_cells == NULL or known.arena == NULL:
+        raise MemoryError("no memory to remember pieces")
+    known.cell_mask = cells - 1
+    known.cell_shift = 64
+    while cells >> (64 - known.cell_shift) > 1:
+        known.cell_shift -= 1
+    known.cells_limit = cells * 5 // 8
+    known.long_mask = long_cells - 1
+    known.long_limit = long_cells * 5 // 8
+    with nogil:
+        seed_cells(t, known)
+    return 0
+
+
+cdef void known_close(Known* known) noexcept:
+    st_free_block(known.cells)
+    free(known.long_cells)
+    free(known.arena)
+
+
+cdef size_t cached_bytes(const Known* known) noexcept nogil:
+    """The memory for remembered pieces."""
+    return ((known.cell_mask + 1) * sizeof(Cell) + (known.long_mask + 1) * sizeof(LongCell)
+            + known.arena_size * sizeof(u32))
+
+
+cdef inline void fill_cell(Known* known, Cell* cell, u64 low, u64 high, const u32* ids, size_t filled,
+                           u64 count) noexcept nogil:
+    cdef size_t i
+    cell.low = low
+    cell.high = high | (count << 60)
+    for i in range(filled):
+        cell.ids[i] = ids[i]
+    known.cells_used += 1
+
+
+cdef LongCell* find_long(Known* known, u64 hash, const u8* p, size_t n) noexcept nogil:
+    """The cell of a piece of more than 15 bytes, or the empty one where it belongs."""
+    cdef u64 at = (hash >> 32) & known.long_mask
+    cdef LongCell* cell
+    while True:
+        cell = &known.long_cells[at]
+        if cell.hash == 0 or (cell.hash == hash and cell.size == n
+                              and memcmp(known.arena + cell.at + cell.count, p, n) == 0):
+            return cell
+        at = (at + 1) & known.long_mask
+
+
+cdef void fill_long(Known* known, LongCell* cell, u64 hash, const u8* p, size_t n, const u32* ids,
+                    size_t count) noexcept nogil:
+    cell.hash = hash
+    cell.at = <u32>known.arena_used
+    cell.size = <u16>n
+    cell.count = <u16>count
+    memcpy(known.arena + known.arena_used, ids, count * sizeof(u32))
+    memcpy(known.arena + known.arena_used + count, p, n)
+    known.arena_used += count + (n + 3) // 4
+    known.long_used += 1
+
+
+cdef inline bint is_long_token(const Tokens* t, u32 token) noexcept nogil:
+    cdef u32 size = t.offsets[token + 1] - t.offsets[token]
+    return SHORT_PIECE < size <= LONG_PIECE and t.ids[token] != NONE
+
+
+cdef size_t long_tokens(const Tokens* t, size_t* words) noexcept nogil:
+    """How many tokens are known as long pieces, and the words of the arena that they take."""
+    cdef u32 token
+    cdef size_t many = 0
+    words[0] = 0
+    for token in range(t.n):
+        if is_long_token(t, token):
+            many += 1
+            words[0] += 1 + (t.offsets[token + 1] - t.offsets[token] + 3) // 4
+    return many
+
+
+cdef void seed_cells(const Tokens* t, Known* known) noexcept nogil:
+    """Back to the beginning: every token of up to LONG_PIECE bytes is a piece of one id."""
+    cdef u32 token, first, end = 0, place, size, readable = t.offsets[t.n]
+    cdef const u8* p
+    cdef u64 low, high, hash
+    cdef Cell* cell
+    cdef Cell* last = known.cells + known.cell_mask
+    cdef u64[2 * SEEDED] keys
+    cdef Cell* cells[SEEDED]
+    memset(known.cells, 0, (known.cell_mask + 1) * sizeof(Cell))
+    if known.long_used:
+        memset(known.long_cells, 0, (known.long_mask + 1) * sizeof(LongCell))
+    known.cells_used = known.long_used = known.arena_used = 0
+    # All keys, then all cells: so that many wait for memory at a time.
+    while end < t.n:
+        first = end
+        end = first + SEEDED if t.n - first > SEEDED else t.n
+        for token in range(first, end):
+            place = t.offsets[token]
+            size = t.offsets[token + 1] - place
+            cells[token - first] = NULL
+            p = t.blob + place
+            if size > SHORT_PIECE or t.ids[token] == NONE:
+                if is_long_token(t, token):
+                    hash = hash_long(p, size)
+                    fill_long(known, find_long(known, hash, p, size), hash, p, size, &t.ids[token], 1)
+                continue
+            if readable - place >= 16:
+                low = st_load64(p) & st_key_masks[2 * size]
+                high = st_load64(p + 8) & st_key_masks[2 * size + 1]
+            else:
+                low = st_load_part(p, size if size < 8 else 8)
+                high = st_load_part(p + 8, size - 8) if size > 8 else 0
+            high |= <u64>size << 56
+            keys[2 * (token - first)] = low
+            keys[2 * (token - first) + 1] = high
+            cell = home_of(known, low, high)
+            ST_PREFETCH(cell)
+            cells[token - first] = cell
+        for token in range(first, end):
+            cell = cells[token - first]
+            if cell == NULL:
+                continue
+            while cell.high != 0:
+                cell = cell + 1 if cell != last else known.cells
+            fill_cell(known, cell, keys[2 * (token - first)], keys[2 * (token - first) + 1],
+                      &t.ids[token], 1, 1)
+
+
+cdef bint grow_cells(Known* known) noexcept nogil:
+    """Twice the cells, and all that they hold; False if they may not grow."""
+    cdef u64 i, at, count = known.cell_mask + 1
+    cdef Cell* grown
+    if 2 * count * sizeof(Cell) > most_cached // 2:
+        return False
+    grown = <Cell*>st_new_block(2 * count * sizeof(Cell), 64)
+    if grown == NULL:
+        return False
+    memset(grown, 0, 2 * count * sizeof(Cell))
+    for i in range(count):
+        if known.cells[i].high != 0:
+            at = st_cell_hash(known.cells[i].low, known.cells[i].high & ST_KEY_MASK) >> (known.cell_shift - 1)
+            while grown[at].high != 0:
+                at = (at + 1) & (2 * count - 1)
+            grown[at] = known.cells[i]
+    st_free_block(known.cells)
+    known.cells = grown
+    known.cell_mask = 2 * count - 1
+    known.cell_shift -= 1
+    known.cells_limit = 2 * count * 5 // 8
+    return True
+
+
+cdef bint grow_long_cells(Known* known) noexcept nogil:
+    """Twice the long cells, and twice the arena."""
+    cdef u64 i, at, count = known.long_mask + 1
+    cdef LongCell* grown
+    cdef u32* arena
+    if 2 * (count * sizeof(LongCell) + known.arena_size * sizeof(u32)) > most_cached // 2:
+        return False
+    arena = <u32*>realloc(known.arena, 2 * known.arena_size * sizeof(u32))
+    if arena == NULL:
+        return False
+    known.arena = arena
+    known.arena_size *= 2
+    grown = <LongCell*>calloc(2 * count, sizeof(LongCell))
+    if grown == NULL:
+        return False
+    for i in range(count):
+        if known.long_cells[i].hash != 0:
+            at = (known.long_cells[i].hash >> 32) & (2 * count - 1)
+            while grown[at].hash != 0:
+                at = (at + 1) & (2 * count - 1)
+            grown[at] = known.long_cells[i]
+    free(known.long_cells)
+    known.long_cells = grown
+    known.long_mask = 2 * count - 1
+    known.long_limit = 2 * count * 5 // 8
+    return True
+
+
+cdef void make_room(const Tokens* t, Known* known, size_t pieces, size_t words) noexcept nogil:
+    """Room in the cache for so many more pieces of each kind and words of the arena.
+
+    It grows up to its limit; then it is wiped.
+    """
+    if known.cells_used + pieces > known.cells_limit and not grow_cells(known):
+        seed_cells(t, known)
+    if ((known.long_used + pieces > known.long_limit or known.arena_used + words > known.arena_size)
+            and not grow_long_cells(known)):
+        seed_cells(t, known)
+
+
+cdef void learn_short(Known* known, Cell* home, const u8* key, const u32* ids,
+                      u64 count) noexcept nogil:
+    cdef u64 low = st_load64(key), high = st_load64(key + 8)
+    cdef Cell* cell = find_cell(known, home, low, high)
+    cdef u32[2] where
+    if cell.high != 0:                  # it was twice among those that waited
+        return
+    if count <= CELL_IDS:
+        fill_cell(known, cell, low, high, ids, count, count)
+        return
+    where[0] = <u32>known.arena_used
+    where[1] = <u32>count
+    memcpy(known.arena + known.arena_used, ids, count * sizeof(u32))
+    known.arena_used += count
+    fill_cell(known, cell, low, high, where, 2, MANY)
