@@ -19,7 +19,7 @@ from . import inputs, options
 from .report import Progress, Refused, is_terminal
 from .signals import Signals
 
-CACHE_BYTES = 32 << 20  # of all threads: what `encode` needs in all stays below 100 MB
+CACHE_BYTES = 16 << 20  # of each thread: what `encode` needs in all stays below 100 MB
 
 
 def add_parser(subparsers: Any) -> None:
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         # Each has 12 to 20 MB of its own, and pyarrow a lot.
         is_arrow = args.parquet is not None or chosen in ("parquet", "arrow")
         args.threads = 1 if is_arrow else min(2, usable_cores())
-    set_cache_limit(CACHE_BYTES // args.threads)
+    set_cache_limit(CACHE_BYTES)
     encoder = inputs.open_encoder(args, encoding, stream)
     is_socket = args.listen is not None or args.connect is not None
     listener: Listener | None = None
