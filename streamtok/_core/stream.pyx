@@ -109,7 +109,8 @@ cdef class Tail:
         enter(self)
         try:
             grow(twin, self.mark.size)
-            memcpy(twin.bytes, self.bytes, self.mark.size)
+            if self.mark.size:
+                memcpy(twin.bytes, self.bytes, self.mark.size)
             twin.mark = self.mark
         finally:
             st_leave(&self.busy)
