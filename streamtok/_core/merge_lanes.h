@@ -256,6 +256,29 @@ ST_LANES static inline void st_columns_step(st_columns *c, const st_pairs *pairs
     st_columns_ask(c, pairs);
 }
 
+/* Merges `count` pieces, those numbered in `which`, 16 to each of `columns`, which take turns. */
+ST_LANES static inline void st_columns_run(st_columns *columns, const st_pairs *pairs,
+                                           const uint32_t *byte_token, const uint32_t *byte_pairs,
+                                           const uint8_t *bytes, size_t stride, const uint8_t *sizes,
+                                           const uint32_t *which, size_t count) {
+    size_t groups = (count + ST_WIDE - 1) / ST_WIDE;
+    int going = 0;
+    for (size_t g = 0; g < groups; g++) {
+        size_t rest = count - g * ST_WIDE;
+        st_columns_begin(&columns[g], pairs, byte_token, byte_pairs, bytes, stride, sizes,
+                         which + g * ST_WIDE, rest < ST_WIDE ? rest : ST_WIDE);
+        going |= columns[g].going;
+    }
+    while (going) {
+        going = 0;
+        for (size_t g = 0; g < groups; g++)
+            if (columns[g].going) {
+                st_columns_step(&columns[g], pairs);
+                going |= columns[g].going;
+            }
+    }
+}
+
 ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t *byte_token,
                                            const uint32_t *byte_pairs, const uint8_t *bytes,
                                            size_t stride, const uint8_t *sizes, size_t count,
@@ -268,22 +291,8 @@ ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t
     for (size_t k = 0; k < count; k++) order[firsts[sizes[k]]++] = (uint32_t)k;
     for (size_t begun = 0; begun < count; begun += ST_GROUPS * ST_WIDE) {
         size_t wanted = count - begun < ST_GROUPS * ST_WIDE ? count - begun : ST_GROUPS * ST_WIDE;
-        size_t groups = (wanted + ST_WIDE - 1) / ST_WIDE;
-        int going = 0;
-        for (size_t g = 0; g < groups; g++) {
-            size_t rest = wanted - g * ST_WIDE;
-            st_columns_begin(&columns[g], pairs, byte_token, byte_pairs, bytes, stride, sizes,
-                             order + begun + g * ST_WIDE, rest < ST_WIDE ? rest : ST_WIDE);
-            going |= columns[g].going;
-        }
-        while (going) {
-            going = 0;
-            for (size_t g = 0; g < groups; g++)
-                if (columns[g].going) {
-                    st_columns_step(&columns[g], pairs);
-                    going |= columns[g].going;
-                }
-        }
+        st_columns_run(columns, pairs, byte_token, byte_pairs, bytes, stride, sizes, order + begun,
+                       wanted);
         for (size_t k = 0; k < wanted; k++) {
             const st_columns *c = &columns[k / ST_WIDE];
             uint32_t piece = order[begun + k], *tokens = out + stride * piece;

@@ -21,26 +21,11 @@ ST_LANES static inline void st_merge_stretches(const st_pairs *pairs, const uint
     st_columns columns[ST_GROUPS];
     uint8_t sizes[ST_STRETCHES];
     uint32_t which[ST_STRETCHES];
-    size_t groups = (count + ST_WIDE - 1) / ST_WIDE;
-    int going = 0;
     for (size_t k = 0; k < count; k++) {
         sizes[k] = ST_STRETCH;
         which[k] = (uint32_t)k;
     }
-    for (size_t g = 0; g < groups; g++) {
-        size_t rest = count - g * ST_WIDE;
-        st_columns_begin(&columns[g], pairs, byte_token, byte_pairs, p, ST_STRIDE, sizes,
-                         which + g * ST_WIDE, rest < ST_WIDE ? rest : ST_WIDE);
-        going |= columns[g].going;
-    }
-    while (going) {
-        going = 0;
-        for (size_t g = 0; g < groups; g++)
-            if (columns[g].going) {
-                st_columns_step(&columns[g], pairs);
-                going |= columns[g].going;
-            }
-    }
+    st_columns_run(columns, pairs, byte_token, byte_pairs, p, ST_STRIDE, sizes, which, count);
     for (size_t k = 0; k < count; k++) {
         const st_columns *c = &columns[k / ST_WIDE];
         uint32_t *out = tokens + ST_STRETCH * k;
