@@ -10,6 +10,7 @@ error, it gives up, and a stream takes the text and says what it has to say.
 from __future__ import annotations
 
 import base64
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -227,11 +228,11 @@ class DocumentEncoder:
         self.is_open = state["open"]
 
 
-class _Odd:
+class _Odd(ABC):
     """Text that a stream must see to, in its turn."""
 
-    def encode(self, owner: DocumentEncoder) -> Encoded:
-        raise NotImplementedError
+    @abstractmethod
+    def encode(self, owner: DocumentEncoder) -> Encoded: ...
 
 
 class _OddDocuments(_Odd):

@@ -178,8 +178,6 @@ def failing(after: int, error: BaseException) -> Callable[..., int]:
 def test_a_failing_write_names_the_file_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, number: int
 ) -> None:
-    if chosen == "parquet":
-        pytest.importorskip("pyarrow")
     path = tmp_path / "a.x"
     monkeypatch.setattr(os, "write", failing(50_000, OSError(number, os.strerror(number))))
     files = Files(str(path), Family(chosen, ABOUT, chosen == "u32"))
