@@ -528,33 +528,3 @@ def test_quick_stream_equals_the_long_way(errors: str) -> None:
             assert quick.getstate() == slow.getstate()
             if rng.random() < 0.2:
                 quick = pickle.loads(pickle.dumps(quick)) if rng.random() < 0.5 else quick.copy()
-
-
-@pytest.mark.parametrize("name", PACKED)
-def test_the_cache_is_bounded_and_changes_no_id(name: str) -> None:
-    table = encoding_of(name)
-    enc = streamtok.Encoding(
-        name, pat_str=table._pat_str, mergeable_ranks=table._vocabulary, special_tokens={}
-    )
-    rng = random.Random(name)
-    sizes = [*range(3, 12)] * 3 + [20, 30, 60, 200]
-    words = ["".join(rng.choices("abcdefghijklm", k=rng.choice(sizes))) for _ in range(180_000)]
-    text = " ".join(words)
-    before = streamtok.cache_limit()
-    try:
-        streamtok.set_cache_limit(0)
-        enc.encode_to_numpy("a")
-        least = enc._encoder.cache_bytes()
-        wiped = enc.encode_to_numpy(text)
-        assert enc._encoder.cache_bytes() == least
-        streamtok.set_cache_limit(3 * least)
-        grown = enc.encode_to_numpy(text)
-        assert least < enc._encoder.cache_bytes() <= 3 * least
-        np.testing.assert_array_equal(enc.encode_to_numpy(text), grown)
-        assert enc._encoder.cache_bytes() <= 3 * least
-    finally:
-        streamtok.set_cache_limit(before)
-    np.testing.assert_array_equal(wiped, grown)
-    assert enc.decode(wiped) == text
-    with pytest.raises(ValueError, match="negative"):
-        streamtok.set_cache_limit(-1)

@@ -1,8 +1,9 @@
 """Pieces to ids: known ones, new ones, long ones.
 
 A piece that is a token is that token, as in tiktoken, whether or not its merges would build it: all
-tokens are among what is remembered (`known.pyx`). New pieces leave gaps in the ids and wait for
-others, to be merged side by side. Pieces beyond those that are remembered are merged in stretches
+tokens are at first among what is remembered (`known.pyx`), and those that merges do not build are
+looked for when they come back. New pieces leave gaps in the ids and wait for others, to be merged
+side by side. Pieces beyond those that are remembered are merged in stretches
 (`stretches.pyx`), those that are still open window by window with the certificate of `frontier.pyx`.
 
 Which pieces there are is found elsewhere (`scanner.pyx`); what holds both together is `encoder.pyx`.
@@ -21,11 +22,14 @@ from streamtok._core.known cimport (
     ST_KEY_MASK,
     Cell,
     LongCell,
+    ask,
+    ask_long,
     fill_long,
     find_cell,
     find_long,
     hash_long,
     home_of,
+    ids_of_long,
     known_close,
     known_open,
     learn_short,
@@ -215,12 +219,20 @@ cdef inline void wait(Work* w, Waiting* pieces, size_t stride, const u8* p, size
     w.gap_count += 1
 
 
+cdef inline u32 unreachable_token(const Tokens* t, const u8* p, size_t n) noexcept nogil:
+    """The token that is exactly p[:n] if its merges may not build it and nobody remembers it."""
+    if n > t.longest_unreachable:
+        return NONE
+    cdef u32 token = find_token(t, p, n)
+    return NONE if token == NONE or t.ids[token] == NONE else token
+
+
 cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil:
     """Encode a piece of more than 15 bytes, or let it wait."""
     cdef const Tokens* t = table.tokens()
     cdef LongCell* cell = NULL
     cdef u64 hash
-    cdef size_t before = w.count
+    cdef size_t before = w.count, count
     cdef u32 token
     if n > LONG_PIECE:
         token = find_token(t, p, n)
@@ -230,14 +242,19 @@ cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n) except -1
     hash = hash_long(p, n)
     cell = find_long(&w.known, hash, p, n)
     if cell.hash != 0:
-        reserve(w, cell.count)
-        memcpy(w.out + w.count, w.known.arena + cell.at, cell.count * sizeof(u32))
-        w.count += cell.count
+        count = ask_long(cell)
+        reserve(w, count)
+        memcpy(w.out + w.count, ids_of_long(&w.known, cell), count * sizeof(u32))
+        w.count += count
     elif n <= MIDDLE_PIECE:
         wait(w, &w.middle_pieces, MIDDLE_PIECE, p, n, hash)
     else:
-        encode_rest(table, w, p, n)
-        fill_long(&w.known, cell, hash, p, n, w.out + before, w.count - before)
+        token = unreachable_token(t, p, n)
+        if token != NONE:
+            emit(t, w, &token, 1)
+        else:
+            encode_rest(table, w, p, n)
+        fill_long(&w.known, cell, hash, p, n, w.out + before, w.count - before, True)
     return 0
 
 
@@ -279,6 +296,7 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
     cdef size_t i, k, stride, total = 0, to, end
     cdef const u8* p
     cdef u32* ids
+    cdef u32 token
     if w.gap_count == 0:
         return 0
     make_room(t, &w.known, PENDING, PENDING_ARENA)
@@ -300,15 +318,20 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
         stride = 16 if gap.hash == 0 else MIDDLE_PIECE
         pieces = &w.short_pieces if gap.hash == 0 else &w.middle_pieces
         ids = pieces.tokens + stride * k
+        p = pieces.bytes + stride * k
+        token = unreachable_token(t, p, pieces.sizes[k])
+        if token != NONE:
+            ids[0] = token
+            pieces.counts[k] = 1
         pieces.counts[k] = <u8>to_ids(table, ids, pieces.counts[k])
         total += pieces.counts[k]
-        p = pieces.bytes + stride * k
         if gap.hash == 0:
             learn_short(&w.known, homes[i], p, ids, pieces.counts[k])
         else:
             cell = find_long(&w.known, gap.hash, p, pieces.sizes[k])
             if cell.hash == 0:
-                fill_long(&w.known, cell, gap.hash, p, pieces.sizes[k], ids, pieces.counts[k])
+                fill_long(&w.known, cell, gap.hash, p, pieces.sizes[k], ids, pieces.counts[k],
+                          True)
     reserve(w, total)
     end = w.count
     w.count += total
@@ -390,6 +413,8 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
                 out = w.out + w.count
                 continue
         count_here = cell.high >> 60
+        if count_here > CELL_IDS:       # idle, or too many
+            count_here = ask(cell)
         if count_here == MANY:
             count_here = cell.ids[1]
             memcpy(out, w.known.arena + cell.ids[0], count_here * sizeof(u32))

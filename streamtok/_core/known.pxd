@@ -11,18 +11,20 @@ cdef extern from "keys.h" nogil:
 cdef enum:
     CELL_IDS = 4            # ids that a cell holds
     LONG_PIECE = 256        # longest piece that is remembered
-    MANY = 15               # count of a cell whose ids are in the arena
+    MANY = 7                # count of a cell whose ids are in the arena
+    IDLE = 8                # flag of a count: nobody has asked for the piece since the last sweep
+    IDLE_LONG = 0x8000      # the same of a long cell's
 
 cdef struct Cell:           # a short piece and its ids, half a cache line
     u64 low                 # bytes 0 .. 7
-    u64 high                # bytes 8 .. 14; above them 4 bits of length and 4 bits of count
+    u64 high                # bytes 8 .. 14; above them 4 bits of length and 4 of count and IDLE
     u32[CELL_IDS] ids
 
 cdef struct LongCell:       # a piece of more than 15 bytes
     u64 hash                # 0: empty
-    u32 at                  # of the ids in the arena; the piece's bytes follow them
+    u32 at                  # of the piece's bytes in the arena; the ids follow them
     u16 size
-    u16 count
+    u16 count               # and IDLE_LONG
 
 cdef struct Known:
     Cell* cells
@@ -53,6 +55,22 @@ cdef inline Cell* find_cell(Known* known, Cell* cell, u64 low, u64 high) noexcep
     return cell
 
 
+cdef inline u64 ask(Cell* cell) noexcept nogil:
+    """The count of a cell that has been found, which is not idle then."""
+    cell.high &= ~(<u64>IDLE << 60)
+    return cell.high >> 60
+
+
+cdef inline u32* ids_of_long(const Known* known, const LongCell* cell) noexcept nogil:
+    return known.arena + cell.at + (cell.size + 3) // 4
+
+
+cdef inline size_t ask_long(LongCell* cell) noexcept nogil:
+    """`ask` of a long cell."""
+    cell.count &= <u16>~<u16>IDLE_LONG
+    return cell.count
+
+
 cdef inline u64 hash_long(const u8* p, size_t n) noexcept nogil:
     """Hash of more than 15 bytes; never 0."""
     cdef u64 h = st_mix(st_load64(p) ^ n, st_load64(p + n - 8) ^ <u64>0xD6E8FEB86659FD93)
@@ -71,4 +89,4 @@ cdef void learn_short(Known* known, Cell* home, const u8* key, const u32* ids,
                       u64 count) noexcept nogil
 cdef LongCell* find_long(Known* known, u64 hash, const u8* p, size_t n) noexcept nogil
 cdef void fill_long(Known* known, LongCell* cell, u64 hash, const u8* p, size_t n, const u32* ids,
-                    size_t count) noexcept nogil
+                    size_t count, bint is_idle) noexcept nogil

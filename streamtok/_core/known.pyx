@@ -1,8 +1,10 @@
 """What is remembered of pieces: a piece and its ids, of all tokens at first, then of what was merged.
 
 Pieces of up to 15 bytes are in a hash table of cells that hold the piece as a 16-byte key and up to
-four ids in 32 bytes. Longer ones are found by a hash and compared byte by byte. Both begin small,
-grow to a limit, and are wiped back to the tokens when they are full, so memory is bounded.
+four ids in 32 bytes. Longer ones are found by a hash and compared byte by byte. Both begin small and
+grow to a limit, so memory is bounded. Where they are full, what nobody has asked for since they
+were full before is forgotten, tokens too (the second-chance rule of page replacement, Corbató 1968):
+text that repeats itself goes on at full speed, however much new text comes.
 """
 
 from libc.stdlib cimport calloc, free, malloc, realloc
@@ -24,7 +26,7 @@ cdef enum:
     SMALLEST_ARENA = 1 << 20    # uint32s
     SEEDED = 32                 # tokens put into cells at a time
 
-cdef size_t most_cached = 32 << 20  # bytes of each thread: half for cells, half for long ones
+cdef size_t most_cached = 32 << 20  # bytes of each thread
 
 
 def cache_limit():
@@ -35,10 +37,11 @@ def cache_limit():
 def set_cache_limit(size):
     """Bound the memory for remembered pieces, of each thread that encodes with one encoding.
 
-    size: bytes, 32 MiB at first. What is remembered begins small, with the tokens of the vocabulary
-    (13 MiB for cl100k_base), doubles while it is below the limit, and is wiped back to the tokens
-    when it is full, so that memory stays flat however much new text comes. Applies to what grows
-    from now on; nothing shrinks. Ids are the same whatever the limit. Raises ValueError if negative.
+    size: bytes, 32 MiB at first; a third is for pieces of more than 15 bytes. What is remembered
+    begins small, with the tokens of the vocabulary (13 MiB for cl100k_base), and doubles while it is
+    below the limit. When it is full, pieces that did not come again are forgotten, so that memory
+    stays flat however much new text comes. Applies to what grows from now on; nothing shrinks. Ids
+    are the same whatever the limit. Raises ValueError if negative.
     """
     global most_cached
     if size < 0:
@@ -87,6 +90,7 @@ cdef size_t cached_bytes(const Known* known) noexcept nogil:
 
 cdef inline void fill_cell(Known* known, Cell* cell, u64 low, u64 high, const u32* ids, size_t filled,
                            u64 count) noexcept nogil:
+    """count: of the ids or MANY, and whether the cell is idle."""
     cdef size_t i
     cell.low = low
     cell.high = high | (count << 60)
@@ -102,20 +106,20 @@ cdef LongCell* find_long(Known* known, u64 hash, const u8* p, size_t n) noexcept
     while True:
         cell = &known.long_cells[at]
         if cell.hash == 0 or (cell.hash == hash and cell.size == n
-                              and memcmp(known.arena + cell.at + cell.count, p, n) == 0):
+                              and memcmp(known.arena + cell.at, p, n) == 0):
             return cell
         at = (at + 1) & known.long_mask
 
 
 cdef void fill_long(Known* known, LongCell* cell, u64 hash, const u8* p, size_t n, const u32* ids,
-                    size_t count) noexcept nogil:
+                    size_t count, bint is_idle) noexcept nogil:
     cell.hash = hash
     cell.at = <u32>known.arena_used
     cell.size = <u16>n
-    cell.count = <u16>count
-    memcpy(known.arena + known.arena_used, ids, count * sizeof(u32))
-    memcpy(known.arena + known.arena_used + count, p, n)
-    known.arena_used += count + (n + 3) // 4
+    cell.count = <u16>(count | IDLE_LONG if is_idle else count)
+    memcpy(known.arena + known.arena_used, p, n)
+    memcpy(ids_of_long(known, cell), ids, count * sizeof(u32))
+    known.arena_used += (n + 3) // 4 + count
     known.long_used += 1
 
 
@@ -161,7 +165,8 @@ cdef void seed_cells(const Tokens* t, Known* known) noexcept nogil:
             if size > SHORT_PIECE or t.ids[token] == NONE:
                 if is_long_token(t, token):
                     hash = hash_long(p, size)
-                    fill_long(known, find_long(known, hash, p, size), hash, p, size, &t.ids[token], 1)
+                    fill_long(known, find_long(known, hash, p, size), hash, p, size, &t.ids[token], 1,
+                              False)
                 continue
             if readable - place >= 16:
                 low = st_load64(p) & st_key_masks[2 * size]
@@ -189,7 +194,7 @@ cdef bint grow_cells(Known* known) noexcept nogil:
     """Twice the cells, and all that they hold; False if they may not grow."""
     cdef u64 i, at, count = known.cell_mask + 1
     cdef Cell* grown
-    if 2 * count * sizeof(Cell) > most_cached // 2:
+    if 2 * count * sizeof(Cell) > most_cached - most_cached // 3:
         return False
     grown = <Cell*>st_new_block(2 * count * sizeof(Cell), 64)
     if grown == NULL:
@@ -210,17 +215,11 @@ cdef bint grow_cells(Known* known) noexcept nogil:
 
 
 cdef bint grow_long_cells(Known* known) noexcept nogil:
-    """Twice the long cells, and twice the arena."""
+    """Twice the long cells; False if they may not grow."""
     cdef u64 i, at, count = known.long_mask + 1
     cdef LongCell* grown
-    cdef u32* arena
-    if 2 * (count * sizeof(LongCell) + known.arena_size * sizeof(u32)) > most_cached // 2:
+    if 2 * count * sizeof(LongCell) + known.arena_size * sizeof(u32) > most_cached // 3:
         return False
-    arena = <u32*>realloc(known.arena, 2 * known.arena_size * sizeof(u32))
-    if arena == NULL:
-        return False
-    known.arena = arena
-    known.arena_size *= 2
     grown = <LongCell*>calloc(2 * count, sizeof(LongCell))
     if grown == NULL:
         return False
@@ -237,16 +236,106 @@ cdef bint grow_long_cells(Known* known) noexcept nogil:
     return True
 
 
+cdef bint grow_arena(Known* known) noexcept nogil:
+    cdef u32* arena
+    if (known.long_mask + 1) * sizeof(LongCell) + 2 * known.arena_size * sizeof(u32) > most_cached // 3:
+        return False
+    arena = <u32*>realloc(known.arena, 2 * known.arena_size * sizeof(u32))
+    if arena == NULL:
+        return False
+    known.arena = arena
+    known.arena_size *= 2
+    return True
+
+
+cdef inline u64 share_of(size_t kept, size_t limit) noexcept nogil:
+    """Of 256, how many of what would be kept, so that it takes no more than half."""
+    return 256 if 2 * kept <= limit else 128 * limit // kept
+
+
+cdef void sweep_cells(Known* known) noexcept nogil:
+    """Forget the idle cells; all others are idle from now on."""
+    cdef u64 i, at, n = known.cell_mask + 1, empty = n, share
+    cdef size_t kept = 0
+    cdef Cell cell
+    for i in range(n):
+        if known.cells[i].high == 0:
+            empty = i
+        else:
+            kept += known.cells[i].high >> 60 < IDLE
+    share = share_of(kept, known.cells_limit)
+    known.cells_used = 0
+    # Nothing was put beyond an empty cell, so from there on all may move towards their homes.
+    for i in range(empty + 1, empty + n):
+        cell = known.cells[i & known.cell_mask]
+        known.cells[i & known.cell_mask].high = 0
+        if cell.high == 0 or cell.high >> 60 >= IDLE or (cell.low ^ i) & 255 >= share:
+            continue
+        at = home_of(known, cell.low, cell.high & ST_KEY_MASK) - known.cells
+        while known.cells[at].high != 0:
+            at = (at + 1) & known.cell_mask
+        cell.high |= <u64>IDLE << 60
+        known.cells[at] = cell
+        known.cells_used += 1
+
+
+cdef bint sweep_long_cells(Known* known) noexcept nogil:
+    """`sweep_cells` for long ones, and an arena without what is forgotten; False without memory."""
+    cdef u64 i, at, n = known.long_mask + 1, empty = n, share
+    cdef size_t kept = 0, words = 0, size, used = 0
+    cdef LongCell cell
+    cdef Cell* short_cell
+    cdef u32* arena = <u32*>malloc(known.arena_size * sizeof(u32))
+    if arena == NULL:
+        return False
+    for i in range(known.cell_mask + 1):
+        short_cell = &known.cells[i]
+        if (short_cell.high >> 60 & MANY) == MANY:
+            memcpy(arena + used, known.arena + short_cell.ids[0], short_cell.ids[1] * sizeof(u32))
+            short_cell.ids[0] = <u32>used
+            used += short_cell.ids[1]
+    for i in range(n):
+        cell = known.long_cells[i]
+        if cell.hash == 0:
+            empty = i
+        elif cell.count < IDLE_LONG:
+            kept += 1
+            words += (cell.size + 3) // 4 + cell.count
+    share = min(share_of(kept, known.long_limit), share_of(words, known.arena_size))
+    known.long_used = 0
+    for i in range(empty + 1, empty + n):
+        cell = known.long_cells[i & known.long_mask]
+        known.long_cells[i & known.long_mask].hash = 0
+        if cell.hash == 0 or cell.count >= IDLE_LONG or (cell.hash >> 8 ^ i) & 255 >= share:
+            continue
+        size = (cell.size + 3) // 4 + cell.count
+        memcpy(arena + used, known.arena + cell.at, size * sizeof(u32))
+        cell.at = <u32>used
+        cell.count |= IDLE_LONG
+        used += size
+        at = (cell.hash >> 32) & known.long_mask
+        while known.long_cells[at].hash != 0:
+            at = (at + 1) & known.long_mask
+        known.long_cells[at] = cell
+        known.long_used += 1
+    free(known.arena)
+    known.arena = arena
+    known.arena_used = used
+    return True
+
+
 cdef void make_room(const Tokens* t, Known* known, size_t pieces, size_t words) noexcept nogil:
     """Room in the cache for so many more pieces of each kind and words of the arena.
 
-    It grows up to its limit; then it is wiped.
+    It grows up to its limit; then what is idle is forgotten.
     """
     if known.cells_used + pieces > known.cells_limit and not grow_cells(known):
-        seed_cells(t, known)
-    if ((known.long_used + pieces > known.long_limit or known.arena_used + words > known.arena_size)
-            and not grow_long_cells(known)):
-        seed_cells(t, known)
+        sweep_cells(known)
+    if ((known.long_used + pieces > known.long_limit and not grow_long_cells(known))
+            or (known.arena_used + words > known.arena_size and not grow_arena(known))):
+        # The ids of short pieces may be what fills the arena.
+        if not sweep_long_cells(known) or known.arena_used + words > known.arena_size:
+            seed_cells(t, known)
 
 
 cdef void learn_short(Known* known, Cell* home, const u8* key, const u32* ids,
@@ -257,10 +346,10 @@ cdef void learn_short(Known* known, Cell* home, const u8* key, const u32* ids,
     if cell.high != 0:                  # it was twice among those that waited
         return
     if count <= CELL_IDS:
-        fill_cell(known, cell, low, high, ids, count, count)
+        fill_cell(known, cell, low, high, ids, count, count | IDLE)
         return
     where[0] = <u32>known.arena_used
     where[1] = <u32>count
     memcpy(known.arena + known.arena_used, ids, count * sizeof(u32))
     known.arena_used += count
-    fill_cell(known, cell, low, high, where, 2, MANY)
+    fill_cell(known, cell, low, high, where, 2, MANY | IDLE)
