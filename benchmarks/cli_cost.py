@@ -1,11 +1,12 @@
 """What the command line costs: `python -m benchmarks.cli_cost --size 300MB`.
 
-Encodes one file again and again, in turns, on one thread each: in memory, in a new process that has
-read it already (`encode_to_numpy`, whole and in chunks of 64 KiB), and through `streamtok encode
--o` with all that a file needs (start of the process, reading, writing, SHA-256, fsync). Each round
-gives a ratio to the faster of its two in memory; reported are medians. The ratio of the clock needs
-two free cores, for writing goes on behind encoding; where others use the machine, too, that of the
-processor's seconds is steadier.
+Encodes one file again and again, in turns: in memory, in a new process that has read it already
+(`encode_to_numpy`, whole and in chunks of 64 KiB), and through `streamtok encode -o` as people call
+it, with all that a file needs (start of the process, reading, writing, SHA-256, fsync). Each round
+gives a ratio to the faster of its two in memory; reported are medians. In memory there is one
+thread, the command line takes two; with `--threads 1` it encodes on one, and still writes on
+another. So the ratio of the clock needs two free cores; where others use the machine, too, that of
+the processor's seconds is steadier.
 
 As where the package is installed, its modules are compiled before, and no old output is in the way.
 """
@@ -40,6 +41,7 @@ print(time.perf_counter() - begin, time.process_time() - begin_cpu)
 MEMORY = {"in memory, whole": 0, "in memory, 64 KiB": 1 << 16}  # size of the chunks
 WAYS: dict[str, list[str]] = {
     "-o ids.bin": [],
+    "-o ids.bin --threads 1": ["--threads", "1"],
     "-o ids.npy": [],
     "-o ids.bin --resume": ["--resume"],
     "--format megatron": ["--format", "megatron"],
@@ -51,13 +53,6 @@ def environment(folder: Path) -> dict[str, str]:
     """dict: ours, with a place for compiled modules."""
     kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
-
-
-def has_threads() -> bool:
-    """bool: whether `streamtok encode` encodes in several threads unless told not to."""
-    command = [sys.executable, "-m", "streamtok", "encode", "--help"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return "--threads" in done.stdout
 
 
 def in_memory(path: Path, encoding: str, size: int, env: dict[str, str]) -> tuple[float, float]:
@@ -94,7 +89,6 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="PART", help="of the name of a way")
     options = parser.parse_args()
     ways = {way: more for way, more in WAYS.items() if options.only in way}
-    single = ["--threads", "1"] if has_threads() else []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         env = environment(folder)
@@ -110,7 +104,6 @@ def main() -> int:
                 found[way].append(in_memory(path, options.encoding, size, env))
             for way, more in {"nothing": [], **ways}.items():
                 source = folder / "empty" if way == "nothing" else path
-                more = [*more, *single]
                 found[way].append(through_cli(source, folder, options.encoding, way, more, env))
         print(f"{path.stat().st_size:,} bytes, {options.encoding}, {options.rounds} rounds\n")
     print("| way | s | of in memory | processor s | of in memory |\n|---|---|---|---|---|")
