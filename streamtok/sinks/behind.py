@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-LIMIT = 4 << 20  # bytes that may wait: some tens of blocks
+LIMIT = 1 << 20  # bytes that may wait: some blocks
 
 
 class Behind:

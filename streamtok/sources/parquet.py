@@ -13,7 +13,7 @@ from .blocks import Waiting
 _FEW = 16  # rows that are in memory at a time before their size is known; one may be a book
 _MANY = 1 << 12  # rows at a time
 _BATCH = 1 << 15  # bytes of text that are wanted at a time
-_RELEASE = 1 << 22  # bytes of text after which memory is given back
+_RELEASE = 1 << 20  # bytes of text after which memory is given back
 
 
 class ParquetTexts:
