@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
+from streamtok._core.special import SpecialMatcher, use_wide_search
 
 from .conftest import stream_ids
 
@@ -113,3 +115,30 @@ def test_long_special_tokens():
 def test_bad_special_tokens(bad):
     with pytest.raises(ValueError, match="special token"):
         streamtok.Encoding("x", pat_str=PATTERN, mergeable_ranks=RANKS, special_tokens=bad)
+
+
+@pytest.mark.parametrize("is_wide", [True, False])
+@pytest.mark.parametrize("texts", [("<|a|>",), ("<|a|>", "<|", "<|<|b"), ("<|a|>", "<b>"), ("<",)])
+def test_what_they_begin_with_is_found_at_every_place(
+    is_wide: bool, texts: tuple[str, ...]
+) -> None:
+    rng = random.Random(len(texts))
+    matcher = SpecialMatcher([(text, i) for i, text in enumerate(texts)], frozenset(texts), ())
+    use_wide_search(is_wide)
+    try:
+        for size in [*range(70), 127, 128, 129, 130, 200, 500]:
+            for share in (0.5, 0.05, 0.002):
+                letters = [
+                    rng.choice("<|a>b") if rng.random() < share else "." for _ in range(size)
+                ]
+                text = "".join(letters)
+                at = rng.randint(0, size)
+                text = text[:at] + rng.choice(texts) + text[at:]
+                expected = re.split("(" + "|".join(map(re.escape, texts)) + ")", text)
+                found = matcher.split(text.encode())
+                assert [text[begin:end] for begin, end, _ in found] == expected
+                assert [token for _, _, token in found[1::2]] == [
+                    texts.index(special) for special in expected[1::2]
+                ]
+    finally:
+        use_wide_search(True)

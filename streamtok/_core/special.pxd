@@ -33,6 +33,7 @@ cdef class SpecialMatcher:
     cdef u32* ids
     cdef i32[256] roots
     cdef int single                     # the one byte that all begin with, or -1
+    cdef int second                     # the one that follows it in all of them, or -1
     cdef bint both                      # whether there are allowed and disallowed ones
     cdef readonly bint is_empty
     cdef size_t longest                 # bytes of the longest string

@@ -13,6 +13,18 @@ from libc.string cimport memchr
 
 from streamtok._core.types cimport i32, u8, u32
 
+cdef extern from "find_pair.h" nogil:
+    ctypedef size_t st_find_pair_function(const u8* p, size_t n, u8 first, u8 second) noexcept
+    st_find_pair_function* st_find_pair_tier(bint wanted)
+
+cdef st_find_pair_function* find_pair = st_find_pair_tier(True)
+
+
+def use_wide_search(bint wanted):
+    """None: whether pairs of bytes are looked for in registers from now on. For tests."""
+    global find_pair
+    find_pair = st_find_pair_tier(wanted)
+
 
 @cython.final
 cdef class SpecialMatcher:
@@ -47,6 +59,11 @@ cdef class SpecialMatcher:
         for i in range(256):
             self.roots[i] = flatten(root[i], i, -1, flat) if i in root else -1
         self.single = next(iter(root)) if len(root) == 1 else -1
+        self.second = -1
+        for below in root.values():
+            letters = [key for key in below if isinstance(key, int)]
+            if self.single >= 0 and len(letters) == len(below) == 1:
+                self.second = letters[0]
         self.nodes = <TrieNode*>malloc((len(flat) + 1) * sizeof(TrieNode))
         if self.nodes == NULL:
             raise MemoryError("no memory for the special tokens")
@@ -97,7 +114,11 @@ cdef class SpecialMatcher:
         if self.is_empty:
             return found
         while i < end:
-            if self.single >= 0:
+            if self.second >= 0:
+                i += find_pair(p + i, end - i, <u8>self.single, <u8>self.second)
+                if i == end:
+                    break
+            elif self.single >= 0:
                 hit = <const u8*>memchr(p + i, self.single, end - i)
                 if hit == NULL:
                     break
