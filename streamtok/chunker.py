@@ -80,10 +80,6 @@ class StreamEncoder(QuickStream):
         self._half = ""
         self.max_pending = max_pending
 
-    def encode_to_numpy(self, chunk: Text, final: bool = False) -> IdArray:
-        """numpy.uint32 [n]: as `encode`."""
-        return cast("IdArray", self._feed(chunk, final, "array", None))
-
     def encode_into(self, chunk: Text, out: Any, final: bool = False) -> int:
         """int: as `encode`, but the ids go to the start of `out`; their number.
 

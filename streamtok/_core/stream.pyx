@@ -134,6 +134,7 @@ cdef class Tail:
         cdef object result
         cdef u64 offset
         cdef bint is_text, is_clean
+        cdef bint is_array = into == "array"
         enter(self)
         try:
             before = self.mark
@@ -153,7 +154,7 @@ cdef class Tail:
                     is_clean = is_text and before.size == before.valid
                     if text.size > SLICE:
                         saved = self.bytes[:before.size]
-                    if into == "array":
+                    if is_array:
                         foresee(self.encoder._spares, &workspace.c, text.size // 3)
                     refused.kind = PARTIAL
                     if text.size >= RELEASE_FROM:
@@ -176,10 +177,10 @@ cdef class Tail:
                             offset=self.mark.offset + self.mark.scan.start,
                             pending=self.mark.size - self.mark.scan.start, limit=limit,
                         )
-                    if into == "list":
-                        result = ids_to_list(self.encoder.table, workspace.c.out, workspace.c.count)
-                    elif into == "array":
+                    if is_array:
                         result = ids_to_array(self.encoder._spares, &workspace.c)
+                    elif into == "list":
+                        result = ids_to_list(self.encoder.table, workspace.c.out, workspace.c.count)
                     else:
                         result = fill(out, workspace.c.out, workspace.c.count)
                     self.mark.bytes_in += text.size

@@ -1,10 +1,10 @@
-"""The call of a stream that has to be quick: `encode` of a log line, see `calls.pyx`."""
+"""The calls of a stream that have to be quick: `encode` of a log line, see `calls.pyx`."""
 
 from streamtok._core.stream cimport Tail
 
 
 cdef class QuickStream:
-    """The quick call of a `StreamEncoder`, which is derived from this."""
+    """The quick calls of a `StreamEncoder`, which is derived from this."""
 
     cdef Tail quick                 # None: nothing goes the short way
     cdef public object max_pending
@@ -21,12 +21,20 @@ cdef class QuickStream:
         UTF-8, both with the offset in the stream; UnicodeDecodeError for a str after bytes that
         end inside a character; PendingLimitExceeded. Costs O(len(chunk)).
         """
-        # Where this does not give a list, it has not changed anything.
+        return self.feed_quick(chunk, final, "list")
+
+    def encode_to_numpy(self, chunk, final=False):
+        """numpy.uint32 [n]: as `encode`."""
+        return self.feed_quick(chunk, final, "array")
+
+    cdef object feed_quick(self, object chunk, object final, str into):
+        cdef object ids
+        # Where this gives no ids, it has not changed anything.
         if self.quick is not None and not self._half:
             try:
-                ids = self.quick.feed(chunk, final, "list", None, self.max_pending)
-                if type(ids) is list:
+                ids = self.quick.feed(chunk, final, into, None, self.max_pending)
+                if type(ids) is not tuple:
                     return ids
             except UnicodeEncodeError:
                 pass
-        return self._feed(chunk, final, "list", None)
+        return self._feed(chunk, final, into, None)
