@@ -4,6 +4,7 @@ import os
 import sys
 from glob import glob
 
+import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
@@ -62,6 +63,8 @@ setup(
             Extension(
                 f"streamtok._core.{name}",
                 [f"streamtok/_core/{name}.pyx"],
+                include_dirs=[numpy.get_include()] if name == "output" else [],
+                define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
                 depends=sorted(glob("streamtok/_core/*.h") + glob("streamtok/_core/*.pxd")),
                 extra_compile_args=compile_args,
                 extra_link_args=link_args,

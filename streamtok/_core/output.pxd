@@ -23,8 +23,6 @@ cdef class Spares:          # blocks of ids that arrays have given back
 cdef class IdBlock:         # the memory of an array of ids
     cdef u32* ids
     cdef size_t size
-    cdef Py_ssize_t[1] shape
-    cdef Py_ssize_t[1] strides
     cdef Spares spares
 
 cdef enum:

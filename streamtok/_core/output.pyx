@@ -1,10 +1,8 @@
 """Ids as Python objects: lists without new ints, arrays without a copy."""
 
 cimport cython
+cimport numpy as cnp
 
-import numpy as np
-
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.long cimport PyLong_FromUnsignedLong
 from cpython.ref cimport Py_INCREF, PyObject
@@ -17,8 +15,7 @@ from streamtok._core.types cimport st_enter, st_leave, st_new_growable
 cdef enum:
     GIVEN_FROM = 1 << 13    # ids from which an array takes over the memory where they are
 
-cdef object np_empty = np.empty
-cdef object np_uint32 = np.dtype(np.uint32)
+cnp.import_array()
 
 cdef extern from "Python.h":
     ctypedef struct PyVarObject:
@@ -88,20 +85,18 @@ cdef PyObject* new_int(u32 value) except NULL:
 
 cdef object ids_to_array(Spares spares, Work* w):
     """numpy.uint32 of the ids in `w.out`: a copy of few, the memory itself of many."""
-    cdef Py_buffer view
     cdef IdBlock block
+    cdef cnp.ndarray array
+    cdef cnp.npy_intp count = w.count
     if w.count < GIVEN_FROM:
-        array = np_empty(w.count, np_uint32)
-        PyObject_GetBuffer(array, &view, PyBUF_SIMPLE)
-        if w.count:
-            memcpy(view.buf, w.out, w.count * sizeof(u32))
-        PyBuffer_Release(&view)
+        array = cnp.PyArray_SimpleNew(1, &count, cnp.NPY_UINT32)
+        if count:
+            memcpy(cnp.PyArray_DATA(array), w.out, count * sizeof(u32))
         return array
     block = IdBlock.__new__(IdBlock)
     block.spares = spares
     block.ids = w.out
     block.size = w.capacity
-    block.shape[0] = w.count
     w.out = NULL
     w.capacity = 0
     if block.size > SPARE_LIMIT and block.size > w.count + w.count // 4:
@@ -110,26 +105,14 @@ cdef object ids_to_array(Spares spares, Work* w):
             block.ids = w.out
             block.size = w.count
             w.out = NULL
-    return np.frombuffer(block, dtype=np_uint32)
+    array = cnp.PyArray_SimpleNewFromData(1, &count, cnp.NPY_UINT32, block.ids)
+    cnp.set_array_base(array, block)
+    return array
 
 
 @cython.final
 cdef class IdBlock:
-    """The memory of an array of ids, which then needs no copy; a buffer of uint32."""
-
-    def __getbuffer__(self, Py_buffer* view, int flags):
-        self.strides[0] = sizeof(u32)
-        view.buf = self.ids
-        view.obj = self
-        view.len = self.shape[0] * <Py_ssize_t>sizeof(u32)
-        view.itemsize = sizeof(u32)
-        view.readonly = 0
-        view.ndim = 1
-        view.format = b"I"
-        view.shape = self.shape
-        view.strides = self.strides
-        view.suboffsets = NULL
-        view.internal = NULL
+    """The memory of an array of ids, which then needs no copy."""
 
     def __dealloc__(self):
         if self.spares is not None:
