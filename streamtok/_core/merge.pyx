@@ -33,7 +33,7 @@ cdef extern from "merge_lanes.h" nogil:
 
 cdef enum:
     SMALL_PIECE = 16        # bytes up to which scanning is faster than registers, for one piece
-    FEW_PIECES = 8          # columns of sixteen pieces take as long for one: so few go one by one
+    FEW_PIECES = 4          # columns of sixteen pieces take as long for one: so few go one by one
 
 cdef st_merge_function* merge_in_lanes = st_merge_tier()
 cdef st_merge_batch_function* merge_batch = st_merge_batch_tier()
