@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import gc
-import inspect
 import pickle
 import random
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -26,7 +23,6 @@ from streamtok._core.text import use_wide_transcode
 from streamtok._core.vocab import TokenTable
 from streamtok.pattern import Pattern, Windows
 from streamtok.pattern_windows import UNDECIDED, derive_windows
-from streamtok.rules import TextRules
 
 from .conftest import LLAMA3_PATTERN, PACKED, corpus, encoding_of, stream_ids, twin_of
 from .nasty import TEXTS
@@ -395,139 +391,3 @@ def test_str_of_every_width_becomes_its_utf8(wide: bool) -> None:
                 enc.encode_to_numpy(text)
     finally:
         use_wide_transcode(True)
-
-
-class Text(str):
-    """A str of another class."""
-
-
-CALLS = [
-    *("", "a", "hello world", "x" * 5000, "naïve café", "日本語のテキスト", "😀 ok", "\0"),
-    *("a<b", "<|", "<|endoftext|>", "a <|endoftext|> b", "<|endoftext|", "<|fim_prefix|>é"),
-    *("\ud800", "a\udfffb", "\ud83d\ude00", "é\ud800", "é" * 2040 + "\ud83d"),
-    *("é" * 2047 + "x", "é" * 2047 + "xy", "é" * 2047 + "xyz", "日" * 1366, "a" * 4096, "a" * 4097),
-    *(b"", b"bytes", "é".encode(), b"\xff", b"abc\xe2\x82", b"x" * 4097, b"<|endoftext|>"),
-    *(
-        bytearray(b"bytes"),
-        memoryview(b"view"),
-        Text("hello"),
-        Text("<|endoftext|>"),
-        None,
-        3,
-        ["a"],
-    ),
-]
-SETTINGS = [
-    *({}, {"disallowed_special": ()}, {"allowed_special": "all"}, {"errors": "replace"}),
-    *({"errors": "surrogateescape"}, {"errors": "nonsense"}, {"disallowed_special": {"a"}}),
-    *(
-        {"allowed_special": {"<|endoftext|>"}},
-        {"allowed_special": set()},
-        {"errors": "".join("strict")},
-    ),
-    {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"},
-]
-
-
-def outcome(call: Callable[[], object]) -> object:
-    try:
-        return call()
-    except Exception as error:
-        return type(error), str(error)
-
-
-@pytest.mark.parametrize("name", PACKED)
-def test_quick_calls_equal_the_long_way(name: str) -> None:
-    enc = encoding_of(name)
-    for text in CALLS * 2:  # the second time, there is room for what is not ASCII
-        for some in SETTINGS:
-            full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
-            full |= some
-            slow = outcome(lambda: enc._encode(text, *full.values()))  # noqa: B023
-            assert outcome(lambda: enc.encode(text, **some)) == slow, (text, some)  # noqa: B023
-        slow = outcome(lambda: enc._run(text, enc._ordinary, "strict", "list"))  # noqa: B023
-        assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    st.text(st.characters(codec=None), max_size=60)
-    | st.lists(st.sampled_from([*PIECES, "<|endoftext|>", "<|"]), max_size=40).map("".join)
-    | st.binary(max_size=40)
-)
-def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
-    enc = encoding_of("cl100k_base")
-    slow = outcome(lambda: enc._encode(text, frozenset(), "all", "strict"))
-    assert outcome(lambda: enc.encode(text)) == slow
-    ordinary = outcome(lambda: enc.encode_ordinary(text))
-    assert ordinary == outcome(lambda: enc._encode(text, frozenset(), (), "strict"))
-    if isinstance(ordinary, list) and isinstance(text, bytes):
-        assert ordinary == twin_of("cl100k_base").encode_ordinary(text.decode())
-
-
-def test_quick_calls_keep_their_signature() -> None:
-    for ours, theirs in ((streamtok.Encoding, tiktoken.Encoding),):
-        for name in ("encode", "encode_ordinary"):
-            got = inspect.signature(getattr(ours, name)).parameters
-            for parameter in inspect.signature(getattr(theirs, name)).parameters.values():
-                assert got[parameter.name].kind == parameter.kind
-                if parameter.name.endswith("_special"):
-                    assert got[parameter.name].default == parameter.default
-    enc = encoding_of("gpt2")
-    assert enc.encode(text="a b") == enc.encode_ordinary(text="a b") == enc.encode("a b")
-    for wrong in [enc.encode, lambda: enc.encode("a", set()), lambda: enc.encode("a", x=1)]:
-        with pytest.raises(TypeError):
-            wrong()
-
-
-def test_quick_calls_are_not_for_encodings_with_rules() -> None:
-    rules = TextRules(normalizer="spaces", space_first=True)
-    base = encoding_of("gpt2")
-    enc = streamtok.Encoding(
-        "spaces",
-        pat_str=base._pat_str,
-        mergeable_ranks=base._vocabulary,
-        special_tokens=base._special_tokens,
-        rules=rules,
-    )
-    assert enc.encode("a\u2581b") == base.encode(" a b") == enc.encode_ordinary("a\u2581b")
-    assert stream_ids(enc.stream_encoder(), ["a\u2581", "b"]) == base.encode(" a b")
-    added = streamtok.Encoding(
-        "added",
-        pat_str=base._pat_str,
-        mergeable_ranks=base._vocabulary,
-        special_tokens=base._special_tokens,
-        rules=TextRules(added_tokens=(("b c", 60000),)),
-    )
-    assert added.encode("a b c") == [*base.encode("a "), 60000] == added.encode_ordinary("a b c")
-
-
-def test_quick_calls_of_two_threads_and_of_finalizers() -> None:
-    enc = encoding_of("cl100k_base")
-    texts = [f"line {i}: {'é' * (i % 7)} of words" for i in range(3000)]
-    expected = [enc._encode(text, frozenset(), "all", "strict") for text in texts]
-    enc._encoder.release()
-    with ThreadPoolExecutor(4) as pool:
-        for _ in range(3):
-            runs = [pool.submit(list, map(enc.encode, texts)) for _ in range(4)]
-            assert all(run.result() == expected for run in runs)
-    enc._encoder.release()
-    assert enc.encode(texts[0]) == expected[0]
-
-
-@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
-def test_quick_stream_equals_the_long_way(errors: str) -> None:
-    enc = encoding_of("cl100k_base")
-    rng = random.Random(errors)
-    for _ in range(300):
-        quick, slow = (enc.stream_encoder(errors=errors, max_pending=3000) for _ in range(2))
-        for _ in range(rng.randint(1, 8)):
-            chunk, final = rng.choice(CALLS), rng.random() < 0.2
-            if rng.random() < 0.5:
-                fast = outcome(lambda: quick.encode(chunk, final))  # noqa: B023
-            else:
-                fast = outcome(lambda: quick.encode_to_numpy(chunk, final).tolist())  # noqa: B023
-            assert fast == outcome(lambda: slow._feed(chunk, final, "list", None))  # noqa: B023
-            assert quick.getstate() == slow.getstate()
-            if rng.random() < 0.2:
-                quick = pickle.loads(pickle.dumps(quick)) if rng.random() < 0.5 else quick.copy()

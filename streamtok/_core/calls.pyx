@@ -9,6 +9,7 @@ does the same for any text and says what is wrong with it.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_CheckExact
+from libc.string cimport memcpy
 
 from streamtok._core.cells cimport Workspace
 from streamtok._core.decoder cimport Decoder
@@ -26,6 +27,7 @@ cdef extern from "transcode.h":
 
 cdef enum:
     SMALL = 4096            # bytes of the largest text that goes the short way, with the GIL held
+    PADDED = 128            # bytes of the largest one that is copied to where more may be read
 
 ALL = "all"                 # the defaults of the settings; told by identity here, by value elsewhere
 NO_SPECIAL = frozenset()
@@ -117,7 +119,9 @@ cdef object encode_small(Encoder encoder, SpecialMatcher matcher, object text):
     cdef Found found
     cdef Scan s
     cdef Py_ssize_t size = 0
+    cdef size_t readable
     cdef const u8* p
+    cdef u8[PADDED + 16] padded
     cdef i32 why
     cdef int length
     cdef size_t written
@@ -146,13 +150,21 @@ cdef object encode_small(Encoder encoder, SpecialMatcher matcher, object text):
             return None
         p = workspace.c.room.bytes
         size = written
+        readable = size + 16        # st_transcode_room
+    elif size <= PADDED:
+        # Keys are loaded 16 bytes at a time where so many may be read, which is not the end of a str.
+        memcpy(padded, p, size)
+        p = padded
+        readable = size + 16
+    else:
+        readable = size
     found = matcher.find(p, 0, size, True)
     if found.kind != NOTHING:
         encoder.give(workspace)
         return None
     # Whatever raises from here on leaves the workspace to the garbage collector.
     scan_begin(&s, 0)
-    encode_span(encoder, &workspace.c, p, size, size, True, &s)
+    encode_span(encoder, &workspace.c, p, readable, size, True, &s)
     ids = ids_to_list(encoder.table, workspace.c.out, workspace.c.count)
     encoder.give(workspace)
     return ids

@@ -32,6 +32,7 @@ cdef struct Work:           # everything mutable that one encoding thread needs
     Known known             # what is remembered
     Gap[PENDING] gaps       # in order
     size_t gap_count
+    bint is_alone           # the pieces at hand are too few to wait for company
     Waiting short_pieces    # 16 bytes apart, as keys of cells
     Waiting middle_pieces   # of up to MIDDLE_PIECE bytes
     Merger merger

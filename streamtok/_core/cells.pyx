@@ -36,7 +36,7 @@ from streamtok._core.known cimport (
     make_room,
     st_key_masks,
 )
-from streamtok._core.merge cimport merge_many, merger_free
+from streamtok._core.merge cimport merge_alone, merge_many, merger_free
 from streamtok._core.stretches cimport Growing, merge_stretches
 from streamtok._core.types cimport (
     NONE,
@@ -64,10 +64,19 @@ def use_wide_keys(bint wanted):
     return wide_keys != NULL
 
 
+def use_at_once(bint wanted):
+    """Whether new pieces of small texts are merged at once from now on, and wait for none. For tests."""
+    global company
+    company = COMPANY if wanted else 0
+
+
 cdef enum:
     BATCH_ARENA = BATCH * (LONG_PIECE + LONG_PIECE // 4)    # the most that a batch may need
     PENDING_ARENA = PENDING * (MIDDLE_PIECE + MIDDLE_PIECE // 4)
     SETTLE_AT = 256             # pieces: more at a time are not merged faster
+    COMPANY = 12                # pieces of a batch from which the new ones among them wait for others
+
+cdef size_t company = COMPANY
 
 cdef struct Batch:          # of pieces that are looked up together
     u64[2 * BATCH] keys
@@ -246,7 +255,7 @@ cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n) except -1
         reserve(w, count)
         memcpy(w.out + w.count, ids_of_long(&w.known, cell), count * sizeof(u32))
         w.count += count
-    elif n <= MIDDLE_PIECE:
+    elif n <= MIDDLE_PIECE and not w.is_alone:
         wait(w, &w.middle_pieces, MIDDLE_PIECE, p, n, hash)
     else:
         token = unreachable_token(t, p, n)
@@ -366,6 +375,7 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
         settle(table, w)
     make_room(table.tokens(), &w.known, BATCH, BATCH_ARENA)
+    w.is_alone = count < company
     # All keys, then all cells: so that many wait for memory at a time.
     if wide_keys != NULL:
         i = count
@@ -425,6 +435,20 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
     return 0
 
 
+cdef int encode_now(TokenTable table, Work* w, const u8* key, size_t size) except -1 nogil:
+    """Encode a new piece of up to 15 bytes and remember it. There must be room for its ids."""
+    cdef const Tokens* t = table.tokens()
+    cdef u32* ids = w.out + w.count
+    cdef size_t count = 1
+    ids[0] = unreachable_token(t, key, size)
+    if ids[0] == NONE:
+        count = merge_alone(t, &w.merger, key, size, ids)
+    count = to_ids(table, ids, count)
+    learn_short(&w.known, home_of(&w.known, st_load64(key), st_load64(key + 8)), key, ids, count)
+    w.count += count
+    return 0
+
+
 cdef int encode_odd(TokenTable table, Work* w, const u8* buffer, size_t start, i64 end,
                     const u64* key) except -1 nogil:
     """Encode a piece that has no cell, or let it wait: it is new, long or none at all."""
@@ -434,6 +458,8 @@ cdef int encode_odd(TokenTable table, Work* w, const u8* buffer, size_t start, i
     size = <size_t>end - start
     if size > SHORT_PIECE:
         return encode_long(table, w, buffer + start, size)
+    if w.is_alone:
+        return encode_now(table, w, <const u8*>key, size)
     wait(w, &w.short_pieces, 16, <const u8*>key, 16, 0)
     w.short_pieces.sizes[w.short_pieces.count - 1] = <u8>size
     return 0

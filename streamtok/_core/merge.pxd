@@ -4,7 +4,7 @@ from streamtok._core.types cimport u8, u32, u64
 from streamtok._core.vocab cimport Tokens
 
 cdef enum:
-    SCAN_LIMIT = 40     # stretches up to here are merged by scanning for the lowest rank
+    SCAN_LIMIT = 40     # stretches up to here are merged by scanning for the lowest rank: at most 63
 
 cdef struct Node:       # doubly linked list over the bytes of the stretch
     u32 previous
@@ -26,5 +26,7 @@ cdef struct Merger:     # scratch of one thread, grown as needed
 
 cdef void merger_free(Merger* m) noexcept nogil
 cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except -1 nogil
+cdef Py_ssize_t merge_alone(const Tokens* t, Merger* m, const u8* p, size_t n,
+                            u32* tokens) except -1 nogil
 cdef int merge_many(const Tokens* t, Merger* m, const u8* pieces, size_t stride, const u8* sizes,
                     size_t count, u32* tokens, u8* counts) except -1 nogil

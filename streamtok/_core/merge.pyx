@@ -31,8 +31,13 @@ cdef extern from "merge_lanes.h" nogil:
                                           u8* counts) noexcept
     st_merge_batch_function* st_merge_batch_tier()
 
+cdef enum:
+    SMALL_PIECE = 16        # bytes up to which scanning is faster than registers, for one piece
+    FEW_PIECES = 4          # columns of sixteen pieces take as long for one: so few go one by one
+
 cdef st_merge_function* merge_in_lanes = st_merge_tier()
 cdef st_merge_batch_function* merge_batch = st_merge_batch_tier()
+cdef size_t few_pieces = FEW_PIECES
 
 
 def use_lanes(bint wanted):
@@ -41,6 +46,12 @@ def use_lanes(bint wanted):
     merge_in_lanes = st_merge_tier() if wanted else NULL
     merge_batch = st_merge_batch_tier() if wanted else NULL
     return merge_in_lanes != NULL
+
+
+def use_one_by_one(bint wanted):
+    """Whether a few pieces are merged one by one from now on, where columns are to be had. For tests."""
+    global few_pieces
+    few_pieces = FEW_PIECES if wanted else 0
 
 
 cdef void merger_free(Merger* m) noexcept nogil:
@@ -86,33 +97,45 @@ cdef int grow_lists(Merger* m, size_t n) except -1 nogil:
 
 
 cdef size_t merge_short(const Tokens* t, u32* tokens, const u8* p, size_t n) noexcept nogil:
-    cdef u32[SCAN_LIMIT] ranks      # rank of the pair that starts here: the token it would become
-    cdef size_t i, best
-    cdef u32 rank, lowest
+    """Encode p[:n], 1 <= n <= SCAN_LIMIT, into tokens[:n]; returns the number of tokens."""
+    cdef u64[SCAN_LIMIT] keys       # rank of the pair that starts here << 6 | here: the least is next
+    cdef u8[SCAN_LIMIT] following   # where the next token begins, n after the last one
+    cdef u8[SCAN_LIMIT + 1] before
+    cdef u64 least, nothing = <u64>NONE << 6
+    cdef size_t i, at, gone, after, count = 0
+    cdef u32 merged
     for i in range(n):
         tokens[i] = t.byte_token[p[i]]
+        following[i] = <u8>(i + 1)
+        before[i + 1] = <u8>i
     for i in range(n - 1):
-        ranks[i] = t.byte_pairs[(<u32>p[i] << 8) | p[i + 1]]
-    ranks[n - 1] = NONE
-    while n > 1:
-        lowest = ranks[0]
-        best = 0
-        for i in range(1, n - 1):
-            rank = ranks[i]
-            if rank < lowest:
-                lowest = rank
-                best = i
-        if lowest == NONE:
+        keys[i] = <u64>t.byte_pairs[(<u32>p[i] << 8) | p[i + 1]] << 6 | i
+    while True:
+        # Nothing is moved, and no branch depends on where the least is: that cannot be predicted.
+        least = nothing
+        for i in range(n - 1):
+            least = keys[i] if keys[i] < least else least
+        if least == nothing:
             break
-        tokens[best] = lowest
-        n -= 1
-        for i in range(best + 1, n):
-            tokens[i] = tokens[i + 1]
-            ranks[i] = ranks[i + 1]
-        ranks[best] = find_pair(t, lowest, tokens[best + 1]) if best + 1 < n else <u32>NONE
-        if best > 0:
-            ranks[best - 1] = find_pair(t, tokens[best - 1], lowest)
-    return n
+        at = least & 63
+        merged = <u32>(least >> 6)
+        gone = following[at]
+        after = following[gone]
+        tokens[at] = merged
+        following[at] = <u8>after
+        before[after] = <u8>at
+        keys[gone] = keys[at] = nothing
+        if after < n:
+            keys[at] = <u64>find_pair(t, merged, tokens[after]) << 6 | at
+        if at > 0:
+            gone = before[at]
+            keys[gone] = <u64>find_pair(t, tokens[gone], merged) << 6 | gone
+    at = 0
+    while at < n:
+        tokens[count] = tokens[at]
+        count += 1
+        at = following[at]
+    return count
 
 
 cdef inline void push(Candidate* heap, size_t* size, Candidate item) noexcept nogil:
@@ -228,6 +251,17 @@ cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except 
     return <Py_ssize_t>merge_long(t, m, p, n)
 
 
+cdef Py_ssize_t merge_alone(const Tokens* t, Merger* m, const u8* p, size_t n,
+                            u32* tokens) except -1 nogil:
+    """Encode p[:n], 1 <= n <= 64, into tokens[:n]; returns the number of tokens."""
+    cdef Py_ssize_t count
+    if t.ties == NULL and n <= SMALL_PIECE:
+        return <Py_ssize_t>merge_short(t, tokens, p, n)
+    count = merge(t, m, p, n)
+    memcpy(tokens, m.result, count * sizeof(u32))
+    return count
+
+
 cdef int merge_many(const Tokens* t, Merger* m, const u8* pieces, size_t stride, const u8* sizes,
                     size_t count, u32* tokens, u8* counts) except -1 nogil:
     """Encode `count` pieces, at most ST_MERGE_BATCH, of up to `stride` <= 64 bytes each.
@@ -236,10 +270,9 @@ cdef int merge_many(const Tokens* t, Merger* m, const u8* pieces, size_t stride,
     Four bytes after the last piece must be readable.
     """
     cdef size_t i
-    if merge_batch != NULL and t.ties == NULL:
+    if merge_batch != NULL and t.ties == NULL and count > few_pieces:
         merge_batch(&t.pairs, t.byte_token, t.byte_pairs, pieces, stride, sizes, count, tokens, counts)
         return 0
     for i in range(count):
-        counts[i] = <u8>merge(t, m, pieces + stride * i, sizes[i])
-        memcpy(&tokens[stride * i], m.result, counts[i] * sizeof(u32))
+        counts[i] = <u8>merge_alone(t, m, pieces + stride * i, sizes[i], tokens + stride * i)
     return 0

@@ -10,10 +10,11 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 from streamtok._core.ints cimport ints_stand
-from streamtok._core.types cimport st_enter, st_leave, st_new_growable
+from streamtok._core.types cimport ST_PREFETCH, st_enter, st_leave, st_new_growable
 
 cdef enum:
     GIVEN_FROM = 1 << 13    # ids from which an array takes over the memory where they are
+    FETCHED = 64            # ids of a list whose int objects are fetched ahead
 
 cnp.import_array()
 
@@ -42,11 +43,22 @@ cdef int foresee(Spares spares, Work* w, size_t count) except -1:
 
 cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
     cdef list ready = table.ints(count)
-    cdef object result = PyList_New(count)
-    cdef object value
+    cdef bint standing = ready is not None and ints_stand()
+    cdef object result, value
+    cdef PyObject** items
     cdef size_t i
-    if ready is not None and ints_stand():
-        fill_items((<PyListObject*>result).ob_item, ready, ids, count)
+    # The int objects of a small text are seldom in the cache: where they are, then they themselves,
+    # which whoever gets the list looks at next.
+    if standing and count <= FETCHED:
+        for i in range(count):
+            ST_PREFETCH((<PyListObject*>ready).ob_item + ids[i])
+    result = PyList_New(count)
+    if standing:
+        items = (<PyListObject*>result).ob_item
+        fill_items(items, ready, ids, count)
+        if count <= FETCHED:
+            for i in range(count):
+                ST_PREFETCH(items[i])
         return result
     if ready is None:
         ready = []
