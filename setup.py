@@ -25,6 +25,7 @@ CORE = [
     "cuts",
     "parallel",
     "batch",
+    "delimited",
     "calls",
     "stream",
     "stream_calls",

@@ -29,9 +29,11 @@ from streamtok.errors import ArchiveError, DocumentError
 from streamtok.sources import (
     Address,
     Delimited,
+    Documents,
     Follower,
     JsonLines,
     Listener,
+    Part,
     Splitter,
     Whole,
     unescape,
@@ -132,6 +134,19 @@ def test_a_bomb_is_unpacked_bit_by_bit(kind: str) -> None:
 # Documents
 
 
+def one_by_one(parts: list[Part]) -> list[tuple[str | bytes, bool]]:
+    """The parts, with each of many documents by itself."""
+    found: list[tuple[str | bytes, bool]] = []
+    for part in parts:
+        if isinstance(part, Documents):
+            texts = part.texts()
+            assert part.number == len(texts) > 0
+            found += [(text, True) for text in texts]
+        else:
+            found.append(part)
+    return found
+
+
 def documents_of(splitter: Splitter, blocks: Iterator[bytes]) -> list[bytes | str]:
     """The documents put together again; `consumed` is checked on the way."""
     found: list[bytes | str] = []
@@ -139,13 +154,13 @@ def documents_of(splitter: Splitter, blocks: Iterator[bytes]) -> list[bytes | st
     total = 0
     for block in blocks:
         total += len(block)
-        for text, is_end in splitter.split(block):
+        for text, is_end in one_by_one(splitter.split(block)):
             open_ = text if open_ is None else open_ + text
             if is_end:
                 found.append(open_)
                 open_ = None
         assert splitter.consumed <= total
-    for text, is_end in splitter.finish():
+    for text, is_end in one_by_one(splitter.finish()):
         open_ = text if open_ is None else open_ + text
         assert is_end
         found.append(open_)
@@ -173,10 +188,10 @@ def test_delimited_is_split(data: bytes, delimiter: bytes, size: int) -> None:
 def test_a_new_splitter_goes_on(data: bytes, at: st.DataObject) -> None:
     place = at.draw(st.integers(0, len(data)))
     first = Delimited(b"ab-")
-    parts = first.split(data[:place])
+    parts = one_by_one(first.split(data[:place]))
     is_open = bool(parts and not parts[-1][1])
     second = Delimited(b"ab-", first.consumed, first.records, first.crc, is_open)
-    parts += second.split(data[first.consumed :]) + second.finish()
+    parts += one_by_one(second.split(data[first.consumed :]) + second.finish())
     whole = Delimited(b"ab-")
     expected = documents_of(whole, iter([data]))
     found = b"".join(b"%s%s" % (text, b"|" if end else b"") for text, end in parts)  # type: ignore[str-bytes-safe]

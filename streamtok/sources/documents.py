@@ -1,6 +1,7 @@
 """Documents in a stream of bytes: the whole of it, what is between delimiters, or JSON lines.
 
-A splitter takes blocks and gives parts: (text, whether the document ends there). A document of any
+A splitter takes blocks and gives parts: (text, whether the document ends there), or `Documents`,
+many whole ones in one buffer, so that small ones cost no Python object each. A document of any
 length goes through in parts, in bounded memory; only a JSON line is gathered whole. `consumed` is
 the position up to which everything has been given out: a new splitter, fed from there, goes on.
 """
@@ -10,11 +11,28 @@ from __future__ import annotations
 import codecs
 import json
 import zlib
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from .._core.delimited import find_documents
 from ..errors import DocumentError
 
-Part: TypeAlias = tuple[str | bytes, bool]
+
+class Documents(NamedTuple):
+    """Whole documents, each with the delimiter behind it.
+
+    data: all of them; number: how many they are, delimiters taken from left to right.
+    """
+
+    data: memoryview
+    delimiter: bytes
+    number: int
+
+    def texts(self) -> list[bytes]:
+        """list[bytes]: each document by itself."""
+        return bytes(self.data).split(self.delimiter)[:-1]
+
+
+Part: TypeAlias = tuple[str | bytes, bool] | Documents
 
 MAX_LINE = 1 << 26  # bytes of a JSON line
 
@@ -41,15 +59,15 @@ class Splitter:
             self.crc = zlib.crc32(data, self.crc)
 
     def split(self, block: bytes) -> list[Part]:
-        """list of (text, ends): what the block completes."""
+        """list of parts: what the block completes."""
         raise NotImplementedError
 
     def finish(self) -> list[Part]:
-        """list of (text, ends): what the end of the input completes."""
+        """list of parts: what the end of the input completes."""
         raise NotImplementedError
 
     def stop(self) -> list[Part]:
-        """list of (text, ends): `finish`, where not the input ends but the reading."""
+        """list of parts: `finish`, where not the input ends but the reading."""
         return self.finish()
 
 
@@ -90,18 +108,24 @@ class Delimited(Splitter):
 
     def split(self, block: bytes) -> list[Part]:
         data = self._rest + block if self._rest else block
-        pieces = data.split(self._delimiter)
-        last = pieces.pop()
-        parts: list[Part] = [(piece, True) for piece in pieces]
-        self.records += len(parts)
-        held = self._held(last)
-        self._rest = last[len(last) - held :]
-        if len(last) > held:
-            parts.append((last[: len(last) - held], False))
-            self._is_open = True
-        elif pieces:
+        view = memoryview(data)
+        parts: list[Part] = []
+        begin = 0
+        if self._is_open and (end := data.find(self._delimiter)) >= 0:
+            parts.append((data[:end], True))
+            begin = end + len(self._delimiter)
+        count, stop = find_documents(data, self._delimiter, begin, len(data))
+        if count:
+            parts.append(Documents(view[begin:stop], self._delimiter, count))
+        if stop:
+            self.records += count + (begin > 0)
             self._is_open = False
-        self._consume(memoryview(data)[: len(data) - held])
+        kept = len(data) - self._held(data[stop:])
+        self._rest = data[kept:]
+        if kept > stop:
+            parts.append((data[stop:kept], False))
+            self._is_open = True
+        self._consume(view[:kept])
         return parts
 
     def _held(self, data: bytes) -> int:
@@ -150,7 +174,7 @@ class JsonLines(Splitter):
         self._size = 0
 
     def split(self, block: bytes) -> list[Part]:
-        """list of (text, ends): what the block completes. Raises DocumentError with the line."""
+        """list of parts: what the block completes. Raises DocumentError with the line."""
         end = block.rfind(b"\n") + 1
         if not end:
             self._hold(block)
