@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from ..errors import CheckpointError
 from .blocks import BLOCK_SIZE, STDIN, Waiting, check_file, is_ready, read_descriptor
 from .compression import detect, unpack
-from .documents import Part, Splitter, together
+from .documents import Part, Splitter
 from .follow import Follower
 from .parquet import ParquetTexts
 from .sockets import Address, Listener, connect
@@ -289,7 +289,7 @@ class ParquetInput:
         try:
             for texts in self._texts.texts(self._waiting):
                 self.read = int((self.size or 0) * self._texts.row / max(1, self._texts.rows))
-                yield together(texts)
+                yield [(text, True) for text in texts]
             self.is_done = True
         finally:
             self._texts.close()
