@@ -1,10 +1,11 @@
 """Documents in parts to ids, each document a stream of its own, on one thread or several.
 
-What may be encoded by itself becomes a task: documents that are there as a whole, and of a long one
-what is between two clean cuts (`_core/cuts.pyx`). Before the first cut and after the last the
-document's stream goes on in between, so that its state after a group of parts is what a stream
-that had seen everything would go on from. Where a task meets anything that needs repair or is an
-error, it gives up, and a stream takes the text and says what it has to say.
+What may be encoded by itself becomes a task: documents that are there as a whole, in a list or many
+in one buffer (`_core/delimited.pyx`), and of a long one what is between two clean cuts
+(`_core/cuts.pyx`). Before the first cut and after the last the stream of the document goes on in
+between, so that its state after a group of parts is what a stream that had seen everything would
+go on from. Where a task meets anything that needs repair or is an error, it gives up, and a stream
+takes the text and says what it has to say.
 """
 
 from __future__ import annotations
@@ -171,7 +172,10 @@ class DocumentEncoder:
             found = encode_delimited(self._encoder, self._matcher, data, delimiter, count, *how)
             if found is not None:
                 return Encoded(*found, size)
-            return _OddDocuments([one for one in documents.texts() if one or not self._skip_empty])
+            # One of them is odd, or only what the delimiter cuts in two.
+            return self._encode_list(
+                [one for one in documents.texts() if one or not self._skip_empty]
+            )
 
         self._spread.add(work, self._name)
 
@@ -195,17 +199,15 @@ class DocumentEncoder:
     def _add_whole(self) -> None:
         """Documents that are there as a whole."""
         texts, self._whole, self._whole_size = self._whole, [], 0
-        if not texts:
-            return
+        if texts:
+            self._spread.add(lambda: self._encode_list(texts), self._name)
 
-        def work() -> Encoded | _Odd:
-            errors = self._stream.errors
-            found = encode_documents(self._encoder, self._matcher, texts, errors, *self._frame)
-            if found is None:
-                return _OddDocuments(texts)
-            return Encoded(found[0], np.array(found[1], np.int64), found[2])
-
-        self._spread.add(work, self._name)
+    def _encode_list(self, texts: list[str | bytes]) -> Encoded | _Odd:
+        errors = self._stream.errors
+        found = encode_documents(self._encoder, self._matcher, texts, errors, *self._frame)
+        if found is None:
+            return _OddDocuments(texts)
+        return Encoded(found[0], np.array(found[1], np.int64), found[2])
 
     def _add_part(self, text: str | bytes, is_end: bool) -> None:
         """A part of a document that is open, or that it opens."""

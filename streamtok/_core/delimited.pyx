@@ -90,26 +90,28 @@ def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, 
     b.width = PyBytes_GET_SIZE(delimiter)
     b.skip_empty = skip_empty
     choose_mark(&b, encoder, matcher)
-    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     workspace = encoder.take()
     w = &workspace.c
     try:
-        b.data = <const u8*>view.buf
-        b.size = view.len
-        foresee(encoder._spares, w, b.size // 3 + count)
-        is_odd = errors != "surrogateescape"
-        with nogil:
-            is_odd = is_odd and not is_utf8(&b)
-            is_odd = is_odd or not encode_all(&b, encoder, w, matcher, count)
-            if not is_odd:
-                documents = take_marks(w, b.mark, &ends_view[0])
-                frame(w, documents, &ends_view[0], prepend, append)
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            b.data = <const u8*>view.buf
+            b.size = view.len
+            foresee(encoder._spares, w, b.size // 3 + count)
+            is_odd = errors != "surrogateescape"
+            with nogil:
+                is_odd = is_odd and not is_utf8(&b)
+                is_odd = is_odd or not encode_all(&b, encoder, w, matcher, count)
+                if not is_odd:
+                    documents = take_marks(w, b.mark, &ends_view[0])
+                    frame(w, documents, &ends_view[0], prepend, append)
+        finally:
+            PyBuffer_Release(&view)
         if is_odd:
             return None
         return ids_to_array(encoder._spares, w), ends[:documents]
     finally:
         encoder.give(workspace)
-        PyBuffer_Release(&view)
 
 
 cdef inline const u8* next_delimiter(const u8* p, const u8* stop, const u8* d,

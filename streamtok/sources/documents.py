@@ -17,6 +17,11 @@ from typing import Any, NamedTuple, TypeAlias
 from .._core.delimited import find_documents
 from ..errors import DocumentError
 
+MAX_LINE = 1 << 26  # bytes of a JSON line
+_TOGETHER = 1 << 20  # characters of texts that are joined, at most
+_BLANKS = " \t\r"  # what JSON allows around a value, in a line
+_parse = json.JSONDecoder().raw_decode  # what json.loads does, without looking for blanks
+
 
 class Documents(NamedTuple):
     """Whole documents, each with the delimiter behind it.
@@ -46,12 +51,6 @@ def together(texts: Sequence[str | bytes]) -> list[Part]:
         except (TypeError, UnicodeEncodeError):  # bytes among them, or a lone surrogate
             pass
     return [(text, True) for text in texts]
-
-
-MAX_LINE = 1 << 26  # bytes of a JSON line
-_TOGETHER = 1 << 20  # characters of texts that are joined, at most
-_BLANKS = " \t\r"  # what JSON allows around a value, in a line
-_parse = json.JSONDecoder().raw_decode  # what json.loads does, without looking for blanks
 
 
 class Splitter:
@@ -200,10 +199,12 @@ class JsonLines(Splitter):
         self._rest, self._size = [], 0
         texts: list[str | bytes] = []
         try:
-            self._add_fast(texts, data[:-1].decode())
-        except UnicodeDecodeError:
+            lines = data[:-1].decode()
+        except UnicodeDecodeError:  # this or that line may still be good
             for line in data[:-1].split(b"\n"):
                 self._add(texts, line)
+        else:
+            self._add_fast(texts, lines)
         self._consume(data)
         self._hold(block[end:])
         return together(texts)
