@@ -26,6 +26,7 @@ CORE = [
     "cuts",
     "parallel",
     "batch",
+    "delimited",
     "calls",
     "stream",
     "stream_calls",

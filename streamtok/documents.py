@@ -1,10 +1,11 @@
 """Documents in parts to ids, each document a stream of its own, on one thread or several.
 
-What may be encoded by itself becomes a task: documents that are there as a whole, and of a long one
-what is between two clean cuts (`_core/cuts.pyx`). Before the first cut and after the last the
-document's stream goes on in between, so that its state after a group of parts is what a stream
-that had seen everything would go on from. Where a task meets anything that needs repair or is an
-error, it gives up, and a stream takes the text and says what it has to say.
+What may be encoded by itself becomes a task: documents that are there as a whole, in a list or many
+in one buffer (`_core/delimited.pyx`), and of a long one what is between two clean cuts
+(`_core/cuts.pyx`). Before the first cut and after the last the stream of the document goes on in
+between, so that its state after a group of parts is what a stream that had seen everything would
+go on from. Where a task meets anything that needs repair or is an error, it gives up, and a stream
+takes the text and says what it has to say.
 """
 
 from __future__ import annotations
@@ -17,12 +18,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ._core.batch import encode_documents
+from ._core.delimited import encode_delimited, find_documents
 from .chunker import StreamEncoder
+from .sources import Documents
 from .spread import Spread
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from .encoding import IdArray
     from .sources import Part
+
+    EndArray = npt.NDArray[np.int64]
 
 TASK = 1 << 18  # characters or bytes of a task, about
 TASK_DOCUMENTS = 1 << 12
@@ -30,11 +37,14 @@ STEP = 32  # documents that are looked at together
 SPREAD_FROM = 1 << 17  # bytes of a part that are worth cutting
 
 
+_NO_END: EndArray = np.empty(0, np.int64)
+
+
 class Encoded(NamedTuple):
-    """ids: numpy.uint32 [n]; ends: the places in them at which documents end; bytes: of text."""
+    """ids: numpy.uint32 [n]; ends: numpy.int64, where in them documents end; bytes: of text."""
 
     ids: IdArray
-    ends: Sequence[int]
+    ends: EndArray
     bytes: int
 
 
@@ -57,7 +67,7 @@ class DocumentEncoder:
         self._stream = stream
         self._before = np.array([] if prepend is None else [prepend], np.uint32)
         self._after = np.array([] if append is None else [append], np.uint32)
-        self._has_frame = prepend is not None or append is not None
+        self._frame = (-1 if prepend is None else prepend, -1 if append is None else append)
         self._skip_empty = skip_empty
         self._spread: Spread[Encoded | _Odd] = Spread(num_threads)
         encoding = stream.encoding
@@ -77,23 +87,23 @@ class DocumentEncoder:
         self._spread.close()
         self._encoder.release()
 
-    def encode(self, parts: Sequence[Part]) -> tuple[IdArray, Sequence[int]]:
-        """(numpy.uint32 [n], ends): ids, and the places in them at which documents end.
+    def encode(self, parts: Sequence[Part]) -> tuple[IdArray, EndArray]:
+        """(numpy.uint32 [n], numpy.int64): ids, and the places in them at which documents end.
 
         Raises what StreamEncoder.encode raises; offsets are those in the document.
         """
         self.add(parts)
         found: list[IdArray] = []
-        ends: list[int] = []
+        ends: list[EndArray] = []
         size = 0
         while self.n_tasks:
             one = self.take()
             found.append(one.ids)
-            ends += [size + end for end in one.ends]
+            ends.append(one.ends + size)
             size += len(one.ids)
         if len(found) == 1:
-            return found[0], ends
-        return np.concatenate(found) if found else np.empty(0, np.uint32), ends
+            return found[0], ends[0]
+        return _joined(found), np.concatenate([_NO_END, *ends])
 
     @property
     def n_tasks(self) -> int:
@@ -113,10 +123,10 @@ class DocumentEncoder:
         self._name = name
         for at in range(0, len(parts), STEP):
             step = parts[at : at + STEP]
-            if self.is_open or self._cuts is None or not all([is_end for _, is_end in step]):
+            if self.is_open or self._cuts is None or not all([one[1] is True for one in step]):
                 self._add_mixed(step)
                 continue
-            texts = [text for text, _ in step if text or not self._skip_empty]
+            texts = [text for text, _ in step if text or not self._skip_empty]  # type: ignore[misc]
             self._whole += texts
             self._whole_size += sum(map(len, texts))
             if self._whole_size >= TASK or len(self._whole) >= TASK_DOCUMENTS:
@@ -124,13 +134,50 @@ class DocumentEncoder:
         self._add_whole()
 
     def _add_mixed(self, parts: Sequence[Part]) -> None:
-        for text, is_end in parts:
+        for part in parts:
+            if isinstance(part, Documents):
+                self._add_whole()
+                self._add_documents(part)
+                continue
+            text, is_end = part
             if not is_end or self.is_open or self._cuts is None:
                 self._add_whole()
                 self._add_part(text, is_end)
             elif text or not self._skip_empty:
                 self._whole.append(text)
                 self._whole_size += len(text)
+
+    def _add_documents(self, documents: Documents) -> None:
+        """Documents in one buffer, in tasks of about one size."""
+        if self._cuts is None or self.is_open:
+            for text in documents.texts():
+                self._add_part(text, True)
+            return
+        data, delimiter, count = documents
+        if len(data) <= TASK + TASK // 2:
+            self._add_block(documents)
+            return
+        at = 0
+        while at < len(data):
+            count, stop = find_documents(data, delimiter, at, TASK)
+            self._add_block(Documents(data[at:stop], delimiter, count))
+            at = stop
+
+    def _add_block(self, documents: Documents) -> None:
+        data, delimiter, count = documents
+        size = len(data) - count * len(delimiter)
+
+        def work() -> Encoded | _Odd:
+            how = self._stream.errors, *self._frame, self._skip_empty
+            found = encode_delimited(self._encoder, self._matcher, data, delimiter, count, *how)
+            if found is not None:
+                return Encoded(*found, size)
+            # One of them is odd, or only what the delimiter cuts in two.
+            return self._encode_list(
+                [one for one in documents.texts() if one or not self._skip_empty]
+            )
+
+        self._spread.add(work, self._name)
 
     def take(self) -> Encoded:
         """Encoded: the next ids. `documents` and `bytes` count what has been taken.
@@ -152,22 +199,21 @@ class DocumentEncoder:
     def _add_whole(self) -> None:
         """Documents that are there as a whole."""
         texts, self._whole, self._whole_size = self._whole, [], 0
-        if not texts:
-            return
-        framed = [int(ids[0]) if len(ids) else -1 for ids in (self._before, self._after)]
+        if texts:
+            self._spread.add(lambda: self._encode_list(texts), self._name)
 
-        def work() -> Encoded | _Odd:
-            errors = self._stream.errors
-            found = encode_documents(self._encoder, self._matcher, texts, errors, *framed)
-            return _OddDocuments(texts) if found is None else Encoded(*found)
-
-        self._spread.add(work, self._name)
+    def _encode_list(self, texts: list[str | bytes]) -> Encoded | _Odd:
+        errors = self._stream.errors
+        found = encode_documents(self._encoder, self._matcher, texts, errors, *self._frame)
+        if found is None:
+            return _OddDocuments(texts)
+        return Encoded(found[0], np.array(found[1], np.int64), found[2])
 
     def _add_part(self, text: str | bytes, is_end: bool) -> None:
         """A part of a document that is open, or that it opens."""
         if not self.is_open and not text and (self._skip_empty or not is_end):
             return
-        if not self.is_open and self._has_frame:
+        if not self.is_open and len(self._before):
             self._add_ids(self._before)
         if isinstance(text, bytes) and len(text) >= SPREAD_FROM:
             text = self._add_middle(text, is_end)
@@ -176,7 +222,7 @@ class DocumentEncoder:
             ids = np.concatenate([ids, self._after])
         self.is_open = not is_end
         self._spread.add_done(
-            Encoded(ids, [len(ids)] if is_end else [], _utf8_length(text)), self._name
+            Encoded(ids, _end(ids) if is_end else _NO_END, _utf8_length(text)), self._name
         )
 
     def _add_middle(self, text: bytes, is_end: bool) -> bytes:
@@ -192,7 +238,7 @@ class DocumentEncoder:
             return text
         begin = self._stream.bytes_in
         ids = self._stream.encode_to_numpy(text[:first], True)
-        self._spread.add_done(Encoded(ids, [], first), self._name)
+        self._spread.add_done(Encoded(ids, _NO_END, first), self._name)
         view = memoryview(text)
         at = first
         while at < last:
@@ -210,13 +256,13 @@ class DocumentEncoder:
             except UnicodeError:
                 ids = None
             if isinstance(ids, np.ndarray):
-                return Encoded(ids, [], len(view))
+                return Encoded(ids, _NO_END, len(view))
             return _OddStretch(bytes(view), offset)
 
         self._spread.add(work, self._name)
 
     def _add_ids(self, ids: IdArray) -> None:
-        self._spread.add_done(Encoded(ids, [], 0), self._name)
+        self._spread.add_done(Encoded(ids, _NO_END, 0), self._name)
 
     def getstate(self) -> dict[str, Any]:
         """dict: all that is needed to go on, for JSON, when everything has been taken."""
@@ -252,7 +298,7 @@ class _OddDocuments(_Odd):
             total += _utf8_length(text)
             owner.documents += 1  # so that an error can say which
         owner.documents = before
-        return Encoded(np.concatenate(found), ends, total)
+        return Encoded(_joined(found), np.array(ends, np.int64), total)
 
 
 class _OddStretch(_Odd):
@@ -263,7 +309,15 @@ class _OddStretch(_Odd):
     def encode(self, owner: DocumentEncoder) -> Encoded:
         stream = owner._stream._twin()
         stream._begin_at(self.offset)
-        return Encoded(stream.encode_to_numpy(self.text, True), [], len(self.text))
+        return Encoded(stream.encode_to_numpy(self.text, True), _NO_END, len(self.text))
+
+
+def _end(ids: IdArray) -> EndArray:
+    return np.array([len(ids)], np.int64)
+
+
+def _joined(found: list[IdArray]) -> IdArray:
+    return np.concatenate(found) if found else np.empty(0, np.uint32)
 
 
 def _utf8_length(text: str | bytes) -> int:

@@ -21,6 +21,7 @@ from .sources import Feed, Part
 
 if TYPE_CHECKING:
     from .encoding import IdArray
+    from .sinks.flat import Ends
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Totals:
 class IdSink(Protocol):
     """What takes ids and the places in them at which documents end."""
 
-    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None: ...
+    def write(self, ids: IdArray, ends: Ends = ()) -> None: ...
     def finish(self) -> None: ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import json
 import os
 import stat
 from collections.abc import Iterator
@@ -290,3 +291,27 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
                 received += file.read(1 << 16)
         writer.join()
     assert received == data
+
+
+@pytest.mark.parametrize("shortest", [0, 1])
+def test_many_documents_at_once_as_json_lines(shortest: int) -> None:
+    """However the ids fall into calls, and whether or not some documents have none."""
+    rng = np.random.default_rng(shortest)
+    lengths = rng.integers(shortest, 9, 3_000)
+    ids = rng.integers(0, 10 ** rng.integers(1, 10, lengths.sum()), dtype=np.uint32)
+    ends = np.cumsum(lengths)
+    rows = [ids[end - size : end].tolist() for end, size in zip(ends, lengths, strict=True)]
+    expected = "".join(json.dumps({"input_ids": row}, separators=(",", ":")) + "\n" for row in rows)
+    for most in (3, 700, 5_000, 100_000):
+        memory = Memory()
+        sink = sinks.make_sink(memory, "jsonl", 0xFFFFFFFE)
+        at = done = 0
+        while done < len(ends):
+            stop = min(len(ids), at + int(rng.integers(1, most)))
+            # An end at the place of a cut may come with what is before it, or what is behind.
+            last = int(np.searchsorted(ends, stop, rng.choice(["left", "right"])))
+            last = len(ends) if stop == len(ids) else last
+            sink.write(ids[at:stop], ends[done:last] - at)
+            at, done = stop, last
+        sink.finish()
+        assert bytes(memory.data).decode() == expected

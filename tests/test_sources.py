@@ -29,14 +29,17 @@ from streamtok.errors import ArchiveError, DocumentError
 from streamtok.sources import (
     Address,
     Delimited,
+    Documents,
     Follower,
     JsonLines,
     Listener,
+    Part,
     Splitter,
     Whole,
     unescape,
     unpack,
 )
+from streamtok.sources.documents import together
 from streamtok.sources.parquet import ParquetTexts
 from streamtok.sources.sockets import connect
 
@@ -132,6 +135,19 @@ def test_a_bomb_is_unpacked_bit_by_bit(kind: str) -> None:
 # Documents
 
 
+def one_by_one(parts: list[Part]) -> list[tuple[str | bytes, bool]]:
+    """The parts, with each of many documents by itself."""
+    found: list[tuple[str | bytes, bool]] = []
+    for part in parts:
+        if isinstance(part, Documents):
+            texts = part.texts()
+            assert part.number == len(texts) > 0
+            found += [(text, True) for text in texts]
+        else:
+            found.append(part)
+    return found
+
+
 def documents_of(splitter: Splitter, blocks: Iterator[bytes]) -> list[bytes | str]:
     """The documents put together again; `consumed` is checked on the way."""
     found: list[bytes | str] = []
@@ -139,13 +155,13 @@ def documents_of(splitter: Splitter, blocks: Iterator[bytes]) -> list[bytes | st
     total = 0
     for block in blocks:
         total += len(block)
-        for text, is_end in splitter.split(block):
+        for text, is_end in one_by_one(splitter.split(block)):
             open_ = text if open_ is None else open_ + text
             if is_end:
                 found.append(open_)
                 open_ = None
         assert splitter.consumed <= total
-    for text, is_end in splitter.finish():
+    for text, is_end in one_by_one(splitter.finish()):
         open_ = text if open_ is None else open_ + text
         assert is_end
         found.append(open_)
@@ -173,10 +189,10 @@ def test_delimited_is_split(data: bytes, delimiter: bytes, size: int) -> None:
 def test_a_new_splitter_goes_on(data: bytes, at: st.DataObject) -> None:
     place = at.draw(st.integers(0, len(data)))
     first = Delimited(b"ab-")
-    parts = first.split(data[:place])
+    parts = one_by_one(first.split(data[:place]))
     is_open = bool(parts and not parts[-1][1])
     second = Delimited(b"ab-", first.consumed, first.records, first.crc, is_open)
-    parts += second.split(data[first.consumed :]) + second.finish()
+    parts += one_by_one(second.split(data[first.consumed :]) + second.finish())
     whole = Delimited(b"ab-")
     expected = documents_of(whole, iter([data]))
     found = b"".join(b"%s%s" % (text, b"|" if end else b"") for text, end in parts)  # type: ignore[str-bytes-safe]
@@ -191,16 +207,35 @@ def test_whole_is_one_document_even_when_empty() -> None:
     assert Whole().finish() == [(b"", True)]
 
 
+def as_text(found: list[bytes | str]) -> list[str]:
+    """Documents that were str before they were put together."""
+    return [one.decode() if isinstance(one, bytes) else one for one in found]
+
+
+def test_texts_together() -> None:
+    for texts in (["a", "", "é\U0001f389\n"], ["", ""], ["x" * 1000] * 1000):
+        (part,) = together(texts)
+        assert isinstance(part, Documents)
+        assert [one.decode() for one in part.texts()] == texts
+        assert part.number == len(texts)
+    lone: list[list[Any]] = [
+        [], ["one"], ["a\0b", "c"], ["\0", ""], ["\ud800", "b"], [b"\xff", b""], ["a", b"b"],
+        ["x" * 600_000] * 2,
+    ]  # fmt: skip
+    for texts in lone:
+        assert together(texts) == [(text, True) for text in texts]
+
+
 @settings(max_examples=50, deadline=None)
 @given(texts=st.lists(st.text(max_size=20), max_size=8), size=st.integers(1, 200))
 def test_json_lines(texts: list[str], size: int) -> None:
     rows = [json.dumps({"id": 1, "a": {"b": [text]}}) for text in texts]
     data = "\r\n".join(rows).encode() + b"\n \n\n"
-    assert documents_of(JsonLines("a.b.0", "x"), cut(data, size)) == texts
+    assert as_text(documents_of(JsonLines("a.b.0", "x"), cut(data, size))) == texts
     utf8 = "\n".join(json.dumps({"t.x": text}, ensure_ascii=False) for text in texts)
     data = b"\xef\xbb\xbf" + utf8.encode("utf-8", "replace")
     found = documents_of(JsonLines("t.x", "x"), cut(data, size))
-    assert found == [text.encode("utf-8", "replace").decode() for text in texts]
+    assert as_text(found) == [text.encode("utf-8", "replace").decode() for text in texts]
 
 
 @pytest.mark.parametrize(
@@ -221,8 +256,48 @@ def test_a_bad_line_is_named_or_counted(line: bytes, message: str) -> None:
     with pytest.raises(DocumentError, match=rf"^rows: line 2: .*({message})"):
         documents_of(JsonLines("text", "rows"), iter([data]))
     splitter = JsonLines("text", "rows", skip_bad=True)
-    assert documents_of(splitter, cut(data, 5)) == ["one", "two"]
+    assert as_text(documents_of(splitter, cut(data, 5))) == ["one", "two"]
     assert splitter.skipped == 1
+    assert splitter.records == 3
+
+
+ODD_LINES = [
+    '{"t": "a"}', ' {"t": "b"}', '{"t": "c"} \t\r', '{"t": "d"} x', '{"t": "e"}\x0b',
+    '{"t": "f"}\xa0',
+    '{"t": NaN, "u": "g"}', r'{"t": "\ud800"}', '{"t": "h", "t": "i"}', '{"t.u": "j", "t": "J"}',
+    '{"t": {"u": "k"}}', '{"t": 1}', '{"t": null}', '["l"]', '"t"', "", " ", "\xa0",
+    "\ufeff", "{", "{}", '{"n": 1e999, "t": "o"}',
+    '\ufeff{"t": "m"}', '{"t": "n\x00"}', r'{"t": "n\u0000"}', '{"t": "tab\t"}',
+    '{"t": "p", "n": ' + "9" * 5000 + "}", '{"t": ' * 3000, '{"n": ' * 3000 + "1" + "}" * 3000,
+    '{"t": ["q", "r"]}', '{"t": "\u2028\x85 s"}', '{"t": "\U0001f389"}',
+]  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    lines=st.lists(st.sampled_from(ODD_LINES), max_size=12),
+    field=st.sampled_from(["t", "t.u", "t.1", "u"]),
+    size=st.sampled_from([7, 100, 10_000]),
+)
+def test_json_lines_fast_and_slow(lines: list[str], field: str, size: int) -> None:
+    """What is read without looking twice is what is read line by line, errors and counts too."""
+
+    class Slow(JsonLines):
+        def _add_fast(self, texts: list[str | bytes], lines: str) -> None:
+            for line in lines.split("\n"):
+                self._add(texts, line.encode())
+
+    data = "\n".join(lines).encode()
+    for skip_bad in (False, True):
+        found = []
+        for kind in (JsonLines, Slow):
+            splitter = kind(field, "rows", skip_bad=skip_bad)
+            try:
+                texts: Any = as_text(documents_of(splitter, cut(data, size)))
+            except DocumentError as error:
+                texts = str(error)
+            found.append((texts, splitter.records, splitter.skipped, splitter.consumed))
+        assert found[0] == found[1]
 
 
 def test_a_line_that_does_not_end_is_refused() -> None:

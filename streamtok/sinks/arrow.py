@@ -19,7 +19,7 @@ from .flat import RawSink
 from .outputs import PartFile
 
 if TYPE_CHECKING:
-    from .flat import IdArray
+    from .flat import Ends, IdArray
 
 ROW_TOKENS = 1 << 17  # of a longer document, the rest goes to further rows
 # In memory, and in one row group, at most: of each group, 5 KB stay in memory to the end.
@@ -56,7 +56,7 @@ class ArrowSink:
         self._open: int = state.get("open", 0)
         self._first: int = state.get("first", first)
 
-    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
         self._raw.write(ids)
         if len(ends):
             lengths = np.diff(np.asarray(ends, np.int64), prepend=0)

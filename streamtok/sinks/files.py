@@ -9,7 +9,6 @@ die.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from .formats import Family
 from .outputs import PartFile, publish_left, publish_together, remove_left
 
 if TYPE_CHECKING:
-    from .flat import IdArray
+    from .flat import Ends, IdArray
 
 
 class Files:
@@ -99,7 +98,7 @@ class Files:
         """bool: whether there are shards to publish."""
         return bool(self._complete)
 
-    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
         """Take ids and the places in them at which documents end."""
         if self._shard_tokens is None:
             assert self._sink is not None
@@ -123,7 +122,7 @@ class Files:
                 if is_full := bool(first < inside):
                     inside = int(first) + 1
             assert self._sink is not None
-            self._sink.write(ids[start:cut], (places[:inside] - start).tolist())
+            self._sink.write(ids[start:cut], places[:inside] - start)
             self._tokens += cut - start
             self._documents += inside
             start, places = cut, places[inside:]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     IdArray = npt.NDArray[np.uint32]
+    Ends = Sequence[int] | npt.NDArray[np.int64]
 
 _LLMC = {2: (20240520, 1), 4: (20240801, 7)}  # magic and version of u16 and u32
 _MANY = 256  # ids; for fewer, numpy is slower than str
@@ -47,7 +48,7 @@ class Sink(Protocol):
     before ids[i], len(ids) if after the last.
     """
 
-    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None: ...
+    def write(self, ids: IdArray, ends: Ends = ()) -> None: ...
     def finish(self) -> None: ...
     def getstate(self) -> dict[str, Any]: ...
 
@@ -59,7 +60,7 @@ class RawSink:
         self._output = output
         self._dtype = np.dtype(f"<u{width}")
 
-    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
         if len(ids):
             self._output.write(self._bytes(ids))
 
@@ -87,7 +88,7 @@ class SidecarSink(RawSink):
         self._documents: int = state.get("documents", 0)
         output.begin_hash()
 
-    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
         super().write(ids)
         self._documents += len(ends)
         self._tokens += len(ids)
@@ -130,7 +131,7 @@ class NpySink(RawSink):
             + b"\n"
         )
 
-    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
         super().write(ids)
         self._count += len(ids)
 
@@ -161,7 +162,7 @@ class LlmcSink(RawSink):
         header[2] = self._count
         return header.tobytes()
 
-    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
         if self._count + len(ids) > self.MOST:
             raise FormatLimitError(f"a file of llm.c holds {self.MOST} ids: use --shard-tokens")
         super().write(ids)
@@ -180,7 +181,7 @@ class TextSink:
     def __init__(self, output: Writable):
         self._output = output
 
-    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
         if len(ids):
             self._output.write(format_text(ids))
 
@@ -201,7 +202,7 @@ class JsonlSink:
         # What the next id has in front of it: nothing is written of a document before its first.
         self._before: bytes = state["before"].encode() if state else self._BEGIN
 
-    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
         text, places = format_rows(ids, ends)
         text = text.replace(b"\n", b",")
         parts: list[bytes] = []
@@ -231,7 +232,7 @@ def format_text(ids: IdArray) -> bytes:
     return format_rows(ids, ())[0]
 
 
-def format_rows(ids: IdArray, ends: Sequence[int]) -> tuple[bytes, list[int]]:
+def format_rows(ids: IdArray, ends: Ends) -> tuple[bytes, list[int]]:
     """(bytes, list[int]): as `format_text`, and the places in it before ids[end] of each end."""
     if len(ids) < _MANY:
         lines = [f"{one}\n" for one in ids.tolist()]

@@ -18,7 +18,7 @@ from .flat import About, RawSink
 from .outputs import PartFile
 
 if TYPE_CHECKING:
-    from .flat import IdArray
+    from .flat import Ends, IdArray
 
 _BLOCK = 1 << 18  # bytes, a multiple of 8
 _MOST_IN_MEGATRON = 2**31 - 1  # a length is an int32
@@ -37,7 +37,7 @@ class MegatronSink:
         self._raw = RawSink(self._ids, self._width)
         self._open: int = state.get("open", 0)  # ids of the document that has not ended
 
-    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
         self._raw.write(ids)
         if len(ends):
             lengths = np.diff(np.asarray(ends, np.int64), prepend=0)
@@ -81,7 +81,7 @@ class DatatroveSink:
         self._raw = RawSink(self._ids, about.width)
         self._tokens: int = state.get("tokens", 0)
 
-    def write(self, ids: IdArray, ends: Sequence[int] = ()) -> None:
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
         self._raw.write(ids)
         if len(ends):
             places = np.asarray(ends, np.int64) + self._tokens

@@ -6,7 +6,7 @@ inputs puts them in order. Nothing here knows encodings or files of ids.
 
 from .blocks import BLOCK_SIZE, Waiting, check_file, read_descriptor
 from .compression import unpack
-from .documents import Delimited, JsonLines, Part, Splitter, Whole, unescape
+from .documents import Delimited, Documents, JsonLines, Part, Splitter, Whole, unescape
 from .follow import Follower
 from .inputs import (
     Feed,
@@ -23,6 +23,7 @@ __all__ = [
     "BLOCK_SIZE",
     "Address",
     "Delimited",
+    "Documents",
     "Feed",
     "FileInput",
     "FollowInput",

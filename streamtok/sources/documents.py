@@ -1,6 +1,7 @@
 """Documents in a stream of bytes: the whole of it, what is between delimiters, or JSON lines.
 
-A splitter takes blocks and gives parts: (text, whether the document ends there). A document of any
+A splitter takes blocks and gives parts: (text, whether the document ends there), or `Documents`,
+many whole ones in one buffer, so that small ones cost no Python object each. A document of any
 length goes through in parts, in bounded memory; only a JSON line is gathered whole. `consumed` is
 the position up to which everything has been given out: a new splitter, fed from there, goes on.
 """
@@ -10,13 +11,46 @@ from __future__ import annotations
 import codecs
 import json
 import zlib
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
+from .._core.delimited import find_documents
 from ..errors import DocumentError
 
-Part: TypeAlias = tuple[str | bytes, bool]
-
 MAX_LINE = 1 << 26  # bytes of a JSON line
+_TOGETHER = 1 << 20  # characters of texts that are joined, at most
+_BLANKS = " \t\r"  # what JSON allows around a value, in a line
+_parse = json.JSONDecoder().raw_decode  # what json.loads does, without looking for blanks
+
+
+class Documents(NamedTuple):
+    """Whole documents, each with the delimiter behind it.
+
+    data: all of them; number: how many they are, delimiters taken from left to right.
+    """
+
+    data: memoryview
+    delimiter: bytes
+    number: int
+
+    def texts(self) -> list[bytes]:
+        """list[bytes]: each document by itself."""
+        return bytes(self.data).split(self.delimiter)[:-1]
+
+
+Part: TypeAlias = tuple[str | bytes, bool] | Documents
+
+
+def together(texts: Sequence[str | bytes]) -> list[Part]:
+    """list of parts: the texts, each a document, as `Documents` if they are small and many."""
+    if len(texts) > 1 and sum(map(len, texts)) <= _TOGETHER:
+        try:
+            joined = "\0".join([*texts, ""])  # type: ignore[list-item]
+            if joined.count("\0") == len(texts):
+                return [Documents(memoryview(joined.encode()), b"\0", len(texts))]
+        except (TypeError, UnicodeEncodeError):  # bytes among them, or a lone surrogate
+            pass
+    return [(text, True) for text in texts]
 
 
 class Splitter:
@@ -41,15 +75,15 @@ class Splitter:
             self.crc = zlib.crc32(data, self.crc)
 
     def split(self, block: bytes) -> list[Part]:
-        """list of (text, ends): what the block completes."""
+        """list of parts: what the block completes."""
         raise NotImplementedError
 
     def finish(self) -> list[Part]:
-        """list of (text, ends): what the end of the input completes."""
+        """list of parts: what the end of the input completes."""
         raise NotImplementedError
 
     def stop(self) -> list[Part]:
-        """list of (text, ends): `finish`, where not the input ends but the reading."""
+        """list of parts: `finish`, where not the input ends but the reading."""
         return self.finish()
 
 
@@ -90,18 +124,24 @@ class Delimited(Splitter):
 
     def split(self, block: bytes) -> list[Part]:
         data = self._rest + block if self._rest else block
-        pieces = data.split(self._delimiter)
-        last = pieces.pop()
-        parts: list[Part] = [(piece, True) for piece in pieces]
-        self.records += len(parts)
-        held = self._held(last)
-        self._rest = last[len(last) - held :]
-        if len(last) > held:
-            parts.append((last[: len(last) - held], False))
-            self._is_open = True
-        elif pieces:
+        view = memoryview(data)
+        parts: list[Part] = []
+        begin = 0
+        if self._is_open and (end := data.find(self._delimiter)) >= 0:
+            parts.append((data[:end], True))
+            begin = end + len(self._delimiter)
+        count, stop = find_documents(data, self._delimiter, begin, len(data))
+        if count:
+            parts.append(Documents(view[begin:stop], self._delimiter, count))
+        if stop:
+            self.records += count + (begin > 0)
             self._is_open = False
-        self._consume(memoryview(data)[: len(data) - held])
+        kept = len(data) - self._held(data[stop:])
+        self._rest = data[kept:]
+        if kept > stop:
+            parts.append((data[stop:kept], False))
+            self._is_open = True
+        self._consume(view[:kept])
         return parts
 
     def _held(self, data: bytes) -> int:
@@ -150,19 +190,24 @@ class JsonLines(Splitter):
         self._size = 0
 
     def split(self, block: bytes) -> list[Part]:
-        """list of (text, ends): what the block completes. Raises DocumentError with the line."""
+        """list of parts: what the block completes. Raises DocumentError with the line."""
         end = block.rfind(b"\n") + 1
         if not end:
             self._hold(block)
             return []
         data = b"".join([*self._rest, block[:end]])
         self._rest, self._size = [], 0
-        parts: list[Part] = []
-        for line in data[:-1].split(b"\n"):
-            self._add(parts, line)
+        texts: list[str | bytes] = []
+        try:
+            lines = data[:-1].decode()
+        except UnicodeDecodeError:  # this or that line may still be good
+            for line in data[:-1].split(b"\n"):
+                self._add(texts, line)
+        else:
+            self._add_fast(texts, lines)
         self._consume(data)
         self._hold(block[end:])
-        return parts
+        return together(texts)
 
     def _hold(self, data: bytes) -> None:
         if data:
@@ -177,23 +222,39 @@ class JsonLines(Splitter):
     def finish(self) -> list[Part]:
         data = b"".join(self._rest)
         self._rest, self._size = [], 0
-        parts: list[Part] = []
+        texts: list[str | bytes] = []
         if data:
-            self._add(parts, data)
+            self._add(texts, data)
         self._consume(data)
-        return parts
+        return together(texts)
 
     def stop(self) -> list[Part]:
         return []  # half a line is no JSON
 
-    def _add(self, parts: list[Part], line: bytes) -> None:
+    def _add_fast(self, texts: list[str | bytes], lines: str) -> None:
+        """`_add` each line, with fewer calls where it is an object with a text in the field."""
+        field = self._field
+        for line in lines.split("\n"):
+            if line[:1] == "{":
+                try:
+                    row, end = _parse(line)
+                    text = row[field] if field in row else text_field(row, field, self._path)
+                except (ValueError, RecursionError):
+                    text = None
+                if type(text) is str and (end == len(line) or not line[end:].strip(_BLANKS)):
+                    self.records += 1
+                    texts.append(text)
+                    continue
+            self._add(texts, line.encode())
+
+    def _add(self, texts: list[str | bytes], line: bytes) -> None:
         self.records += 1
         if self.records == 1:
             line = line.removeprefix(codecs.BOM_UTF8)
         if not line or line.isspace():
             return
         try:
-            parts.append((self._text_of(line), True))
+            texts.append(self._text_of(line))
         except (ValueError, RecursionError) as error:
             if not self._skip_bad:
                 raise DocumentError(

@@ -1,6 +1,6 @@
 """The inputs of a run, one after the other, as documents, with a position to go on from.
 
-An input gives groups of parts (text, whether a document ends). Between two groups `position` says,
+An input gives groups of parts (see `documents`). Between two groups `position` says,
 for JSON, where the next one begins; `Feed` made with that position goes on there, in another
 process. Positions count unpacked bytes: of a compressed file, what comes before is unpacked again,
 and its CRC must be what it was, as for standard input, which must come again from its beginning.
@@ -46,13 +46,13 @@ class Input(Protocol):
         """dict: what must not change between a checkpoint and going on, for JSON."""
 
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
-        """Iterator of lists of (text, ends); is_open: the position is inside a document."""
+        """Iterator of lists of parts; is_open: the position is inside a document."""
 
     def position(self) -> dict[str, Any]:
         """dict: where the next group begins, for JSON."""
 
     def stop(self) -> list[Part]:
-        """list of (text, ends): what is left if nothing more is read."""
+        """list of parts: what is left if nothing more is read."""
 
 
 class ByteInput:
@@ -323,7 +323,7 @@ class Feed:
         return self._is_before_wait or (self._input is not None and self._input.may_wait)
 
     def groups(self, is_open: bool = False) -> Iterator[list[Part]]:
-        """Iterator of lists of (text, ends); is_open: the position is inside a document."""
+        """Iterator of lists of parts; is_open: the position is inside a document."""
         for one in self._inputs:
             if one.may_wait:  # before it is opened
                 self._is_before_wait = True
@@ -357,7 +357,7 @@ class Feed:
         return self._skipped + (self._input.skipped if self._input is not None else 0)
 
     def stop(self) -> list[Part]:
-        """list of (text, ends): what is left of this input if nothing more is read."""
+        """list of parts: what is left of this input if nothing more is read."""
         return self._input.stop() if self._input is not None else []
 
     @property
