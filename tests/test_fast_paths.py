@@ -159,6 +159,35 @@ def test_long_texts_equal_the_reference(source: str, seed: int, lanes: bool, err
         use_wide_keys(True)
 
 
+@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize("source", [r"[a-zé日]+|[^a-zé日]", r"[a-zé日]+"])
+def test_long_pieces_among_short_ones_are_found_again(source: str, wide: bool) -> None:
+    """Around 15, 64 and 256 bytes, anywhere in a batch; between some, what no piece covers."""
+    rng = random.Random(f"{source}{wide}")
+    ranks = {bytes([i]): i for i in range(256)}
+    for pair in ("ab", "cd", "abcd", "é", "日"):
+        ranks[pair.encode()] = len(ranks)
+    sizes = [*range(1, 40), *range(60, 70), *range(250, 262), 400]
+    words = ["".join(rng.choices("abcdeé日", k=size)) for size in sizes]
+    use_wide_keys(wide)
+
+    def slow(text: str) -> list[int]:
+        return reference.encode(ranks, source, text, special_tokens={}, allowed_special=())
+
+    try:
+        enc = streamtok.Encoding("long", pat_str=source, mergeable_ranks=ranks, special_tokens={})
+        ids = {word: slow(word) for word in words}
+        gap = slow(" ")
+        for weight in (1, 0.03, 0.0):  # of long words: some batches have many, some few, some none
+            weights = [1 if len(word.encode()) <= 15 else weight for word in words]
+            for _ in range(3):
+                chosen = rng.choices(words, weights, k=700)
+                expected = [number for word in chosen for number in [*ids[word], *gap]]
+                assert enc.encode(" ".join(chosen) + " ") == expected
+    finally:
+        use_wide_keys(True)
+
+
 @pytest.mark.parametrize("name", PACKED)
 def test_merging_in_registers_is_merging(name: str) -> None:
     enc = encoding_of(name)

@@ -45,12 +45,13 @@ from streamtok._core.types cimport (
     st_free_block,
     st_load64,
     st_load_part,
+    st_lowest,
 )
 from streamtok._core.vocab cimport find_token
 
 cdef extern from "keys.h" nogil:
     ctypedef size_t st_keys_function(const u8* buffer, size_t start, const i64* ends, size_t count,
-                                     u64* keys, void** cells, void* table, int shift,
+                                     u64* keys, void** cells, u64* odd, void* table, int shift,
                                      void* nothing) noexcept
     st_keys_function* st_keys_tier()
 
@@ -73,6 +74,7 @@ def use_at_once(bint wanted):
 cdef enum:
     BATCH_ARENA = BATCH * (LONG_PIECE + LONG_PIECE // 4)    # the most that a batch may need
     PENDING_ARENA = PENDING * (MIDDLE_PIECE + MIDDLE_PIECE // 4)
+    ODD = BATCH // 64
     SETTLE_AT = 256             # pieces: more at a time are not merged faster
     COMPANY = 12                # pieces of a batch from which the new ones among them wait for others
 
@@ -81,7 +83,7 @@ cdef size_t company = COMPANY
 cdef struct Batch:          # of pieces that are looked up together
     u64[2 * BATCH] keys
     Cell* cells[BATCH]      # where each belongs; an empty one: it is long, or none
-
+    u64[ODD] odd            # bit i % 64 of i // 64: piece i is one of these
 
 
 
@@ -236,11 +238,10 @@ cdef inline u32 unreachable_token(const Tokens* t, const u8* p, size_t n) noexce
     return NONE if token == NONE or t.ids[token] == NONE else token
 
 
-cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil:
-    """Encode a piece of more than 15 bytes, or let it wait."""
+cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash) except -1 nogil:
+    """Encode a piece of more than 15 bytes, or let it wait. `hash` is its, if it may be remembered."""
     cdef const Tokens* t = table.tokens()
     cdef LongCell* cell = NULL
-    cdef u64 hash
     cdef size_t before = w.count, count
     cdef u32 token
     if n > LONG_PIECE:
@@ -248,7 +249,6 @@ cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n) except -1
         if token != NONE:
             return emit(t, w, &token, 1)
         return encode_rest(table, w, p, n)
-    hash = hash_long(p, n)
     cell = find_long(&w.known, hash, p, n)
     if cell.hash != 0:
         count = ask_long(cell)
@@ -359,6 +359,37 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
     return 0
 
 
+cdef void find_odd(const Work* w, Batch* b, const u8* buffer, size_t start, const i64* ends,
+                   size_t count) noexcept nogil:
+    """Put the hashes of long pieces in the place of their keys, and fetch what is known of them.
+
+    First all their cells, then what these point to: so that many wait for memory at a time.
+    """
+    cdef size_t which[BATCH]
+    cdef size_t i, k, at, size, found = 0
+    cdef u64 hash, bits
+    cdef LongCell* cell
+    for k in range((count + 63) // 64):
+        bits = b.odd[k]
+        while bits:
+            i = 64 * k + <size_t>st_lowest(bits)
+            bits &= bits - 1
+            at = <size_t>labs(ends[i - 1]) if i else start
+            size = <size_t>ends[i] - at
+            if ends[i] < 0 or size - SHORT_PIECE - 1 >= LONG_PIECE - SHORT_PIECE:
+                continue                    # none at all, or longer than what is remembered
+            hash = hash_long(buffer + at, size)
+            b.keys[2 * i] = hash
+            ST_PREFETCH(&w.known.long_cells[(hash >> 32) & w.known.long_mask])
+            which[found] = i
+            found += 1
+    for k in range(found):
+        hash = b.keys[2 * which[k]]
+        cell = &w.known.long_cells[(hash >> 32) & w.known.long_mask]
+        if cell.hash == hash:
+            ST_PREFETCH(w.known.arena + cell.at)
+
+
 cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t readable, size_t start,
                        const i64* ends, size_t count) except -1 nogil:
     """Encode the pieces that end at ends[:count], count <= BATCH, the first from `start`.
@@ -367,7 +398,7 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
     more than the pieces, so that keys can be loaded 16 bytes at a time.
     """
     cdef Batch b
-    cdef size_t i = 0, at = start, end, size, part, count_here
+    cdef size_t i = 0, k, at = start, end, size, part, count_here
     cdef u64 low, high
     cdef Cell* cell
     cdef u32* out
@@ -382,11 +413,13 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
         while i >= 8 and <size_t>labs(ends[i - 2]) + 16 > readable:
             i -= 1
         if i >= 8:
-            i = wide_keys(buffer, start, ends, i, b.keys, <void**>b.cells, w.known.cells, w.known.cell_shift,
-                          &w.known.nothing)
+            i = wide_keys(buffer, start, ends, i, b.keys, <void**>b.cells, b.odd, w.known.cells,
+                          w.known.cell_shift, &w.known.nothing)
             at = <size_t>ends[i - 1] if i else start
         else:
             i = 0
+    for k in range((i + 63) // 64, <size_t>ODD):
+        b.odd[k] = 0
     while i < count:
         close = ends[i]
         end = <size_t>close if close >= 0 else at
@@ -405,8 +438,10 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
         b.keys[2 * i + 1] = high
         b.cells[i] = home_of(&w.known, low, high) if size - 1 < SHORT_PIECE else &w.known.nothing
         ST_PREFETCH(b.cells[i])
+        b.odd[i >> 6] |= <u64>(size - 1 >= SHORT_PIECE) << (i & 63)
         at = end if close >= 0 else <size_t>(-close)
         i += 1
+    find_odd(w, &b, buffer, start, ends, count)
     reserve(w, at - start)
     out = w.out + w.count
     for i in range(count):
@@ -457,7 +492,7 @@ cdef int encode_odd(TokenTable table, Work* w, const u8* buffer, size_t start, i
         return 0
     size = <size_t>end - start
     if size > SHORT_PIECE:
-        return encode_long(table, w, buffer + start, size)
+        return encode_long(table, w, buffer + start, size, key[0])
     if w.is_alone:
         return encode_now(table, w, <const u8*>key, size)
     wait(w, &w.short_pieces, 16, <const u8*>key, 16, 0)

@@ -32,7 +32,8 @@ static inline uint64_t st_cell_hash(uint64_t low, uint64_t high) {
    more than 15 bytes. Reads 16 bytes from where each begins. Returns how many pieces were done: it
    stops before a negative end, and does no less than eight. */
 typedef size_t st_keys_function(const uint8_t *buffer, size_t start, const int64_t *ends, size_t count,
-                                uint64_t *keys, void **cells, void *table, int shift, void *nothing);
+                                uint64_t *keys, void **cells, uint64_t *odd, void *table, int shift,
+                                void *nothing);
 
 #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
 #define ST_WIDE_KEYS 1
@@ -40,7 +41,7 @@ typedef size_t st_keys_function(const uint8_t *buffer, size_t start, const int64
 
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static inline size_t st_keys_512(
     const uint8_t *buffer, size_t start, const int64_t *ends, size_t count, uint64_t *keys,
-    void **cells, void *table, int shift, void *nothing) {
+    void **cells, uint64_t *odd, void *table, int shift, void *nothing) {
     const __m512i one = _mm512_set1_epi64(1), most = _mm512_set1_epi64(15);
     const __m512i factor_low = _mm512_set1_epi64((long long)ST_CELL_LOW);
     const __m512i factor_high = _mm512_set1_epi64((long long)ST_CELL_HIGH);
@@ -50,6 +51,7 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static inline size
     const __m512i base = _mm512_set1_epi64((long long)(uintptr_t)table);
     const __m128i down = _mm_cvtsi32_si128(shift);
     __m512i before = _mm512_set1_epi64((long long)start);
+    uint64_t odds = 0;
     size_t i = 0;
     for (; i + 8 <= count; i += 8) {
         __m512i end = _mm512_loadu_si512(ends + i);
@@ -58,6 +60,11 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static inline size
         before = end;
         __m512i size = _mm512_sub_epi64(end, begin);
         __mmask8 is_short = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(size, one), most);
+        odds |= (uint64_t)(uint8_t)~is_short << (i & 63);
+        if ((i & 63) == 56) { /* whole words: the loads that follow cannot be served from parts */
+            odd[i / 64] = odds;
+            odds = 0;
+        }
         size = _mm512_min_epu64(size, most);
         __m512i bits = _mm512_slli_epi64(size, 3);
         __m512i low = _mm512_i64gather_epi64(begin, buffer, 1);
@@ -76,6 +83,7 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static inline size
         _mm512_storeu_si512(keys + 2 * i + 8, _mm512_permutex2var_epi64(low, last_half, high));
         for (int k = 0; k < 8; k++) ST_PREFETCH(cells[i + (size_t)k]);
     }
+    if (i & 63) odd[i / 64] = odds;
     return i;
 }
 #endif

@@ -90,14 +90,17 @@ ST_LANES static inline size_t st_merge_lanes(const st_pairs *pairs, const uint32
 #define ST_WIDE 16  /* pieces that are merged side by side */
 #define ST_GROUPS 4 /* times as many take turns: each waits for memory while the others compute */
 
+#define ST_ROW_BITS 6
+
 /* Sixteen pieces in columns: row r holds what is at byte r of each. */
 typedef struct {
-    uint32_t ranks[64][ST_WIDE] __attribute__((aligned(64)));
+    uint32_t ranks[64][ST_WIDE] __attribute__((aligned(64))); /* rank << ST_ROW_BITS | row: the least
+                                          says which, and where, the leftmost first; ST_NONE: none */
     uint64_t pairs[2 * ST_WIDE] __attribute__((aligned(64))); /* that were asked for */
     uint32_t tokens[64][ST_WIDE] __attribute__((aligned(64))); /* not 4 KiB behind the ranks */
     uint64_t buckets[2 * ST_WIDE] __attribute__((aligned(64)));
     uint64_t alive[ST_WIDE] __attribute__((aligned(64))); /* bit r: a token begins in row r */
-    __m512i least, at, before, gone_at;
+    __m512i least, before, gone_at;
     size_t asked, rights;
     int rows;
     __mmask16 going, has_left, has_right;
@@ -155,11 +158,12 @@ ST_LANES static inline __attribute__((always_inline)) void st_columns_ask(st_col
                                                                           const st_pairs *pairs) {
     const __m512i none = _mm512_set1_epi32(-1), zero = _mm512_setzero_si512();
     const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __m512i least = c->least;
+    __m512i least = _mm512_srli_epi32(c->least, ST_ROW_BITS);
+    __m512i at = _mm512_and_si512(c->least, _mm512_set1_epi32((1 << ST_ROW_BITS) - 1));
     __m256i gone_at[2], before[2], after[2];
-    __mmask16 going = _mm512_cmpneq_epu32_mask(least, none);
-    st_around(c->alive, (__mmask8)going, _mm512_castsi512_si256(c->at), gone_at, before, after);
-    st_around(c->alive + 8, (__mmask8)(going >> 8), _mm512_extracti64x4_epi64(c->at, 1), gone_at + 1,
+    __mmask16 going = _mm512_cmpneq_epu32_mask(c->least, none);
+    st_around(c->alive, (__mmask8)going, _mm512_castsi512_si256(at), gone_at, before, after);
+    st_around(c->alive + 8, (__mmask8)(going >> 8), _mm512_extracti64x4_epi64(at, 1), gone_at + 1,
               before + 1, after + 1);
     __m512i left_at = st_both(before[0], before[1]), right_at = st_both(after[0], after[1]);
     __mmask16 has_left = _mm512_cmpneq_epi32_mask(left_at, none);
@@ -177,6 +181,12 @@ ST_LANES static inline __attribute__((always_inline)) void st_columns_ask(st_col
     c->asked = st_ask(c, pairs, c->rights, has_left, left, least);
     const char *slots = (const char *)pairs->slots;
     for (size_t k = 0; k < c->asked; k++) ST_PREFETCH(slots + c->buckets[k]);
+}
+
+/* What `ranks` holds of these, of merges in `row`. */
+ST_LANES static inline __m512i st_at_row(__m512i ranks, __m512i row) {
+    __mmask16 some = _mm512_cmpneq_epu32_mask(ranks, _mm512_set1_epi32(-1));
+    return _mm512_mask_or_epi32(ranks, some, _mm512_slli_epi32(ranks, ST_ROW_BITS), row);
 }
 
 ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pairs,
@@ -197,7 +207,7 @@ ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pair
         c->rows = (int)size_of[k] > c->rows ? (int)size_of[k] : c->rows;
     }
     __m512i size = _mm512_load_si512(size_of), base = _mm512_load_si512(from);
-    __m512i least = none, at = _mm512_setzero_si512();
+    __m512i least = none;
     for (int r = 0; r < c->rows; r++) {
         __m512i here = _mm512_set1_epi32(r);
         __m512i two = _mm512_i32gather_epi32(_mm512_add_epi32(base, here), bytes, 1);
@@ -205,14 +215,12 @@ ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pair
         __m512i second = _mm512_and_si512(_mm512_srli_epi32(two, 8), low_byte);
         __m512i index = _mm512_or_si512(_mm512_slli_epi32(first, 8), second);
         __mmask16 has = _mm512_cmplt_epu32_mask(_mm512_add_epi32(here, one), size);
-        __m512i ranks = _mm512_mask_i32gather_epi32(none, has, index, byte_pairs, 4);
+        __m512i ranks = st_at_row(_mm512_mask_i32gather_epi32(none, has, index, byte_pairs, 4), here);
         _mm512_store_si512(c->ranks[r], ranks);
         _mm512_store_si512(c->tokens[r], _mm512_i32gather_epi32(first, byte_token, 4));
-        at = _mm512_mask_mov_epi32(at, _mm512_cmplt_epu32_mask(ranks, least), here);
         least = _mm512_min_epu32(least, ranks);
     }
     c->least = least;
-    c->at = at;
     st_columns_ask(c, pairs);
 }
 
@@ -236,9 +244,12 @@ ST_LANES static inline void st_columns_step(st_columns *c, const st_pairs *pairs
     }
     __m512i right = _mm512_mask_expand_epi32(none, c->has_right, _mm512_loadu_si512(found));
     __m512i left = _mm512_mask_expand_epi32(none, c->has_left, _mm512_loadu_si512(found + c->rights));
-    __m512i merged = c->least, least = none, next = _mm512_setzero_si512();
-    __m512i at = _mm512_mask_mov_epi32(none, c->going, c->at);
+    __m512i merged = _mm512_srli_epi32(c->least, ST_ROW_BITS), least = none;
+    __m512i at = _mm512_mask_and_epi32(none, c->going, c->least,
+                                       _mm512_set1_epi32((1 << ST_ROW_BITS) - 1));
     __m512i before = c->before, gone_at = c->gone_at;
+    right = st_at_row(right, at);
+    left = st_at_row(left, before);
     for (int r = 0; r < c->rows; r++) {
         __m512i row = _mm512_set1_epi32(r);
         __m512i ranks = _mm512_load_si512(c->ranks[r]);
@@ -248,11 +259,9 @@ ST_LANES static inline void st_columns_step(st_columns *c, const st_pairs *pairs
         ranks = _mm512_mask_mov_epi32(ranks, is_here, right);
         _mm512_store_si512(c->ranks[r], ranks);
         _mm512_mask_store_epi32(c->tokens[r], is_here, merged);
-        next = _mm512_mask_mov_epi32(next, _mm512_cmplt_epu32_mask(ranks, least), row);
         least = _mm512_min_epu32(least, ranks);
     }
     c->least = least;
-    c->at = next;
     st_columns_ask(c, pairs);
 }
 
