@@ -32,6 +32,8 @@ cdef struct Known:
     int cell_shift          # of a hash that gives the number of a cell
     size_t cells_used
     size_t cells_limit
+    u64 unasked             # flag of the count of a new cell: before the first sweep it is not worth
+                            # the mispredicted branch of the first question
     Cell nothing            # an empty cell
     LongCell* long_cells
     u64 long_mask

@@ -152,7 +152,7 @@ cdef void seed_cells(const Tokens* t, Known* known) noexcept nogil:
     memset(known.cells, 0, (known.cell_mask + 1) * sizeof(Cell))
     if known.long_used:
         memset(known.long_cells, 0, (known.long_mask + 1) * sizeof(LongCell))
-    known.cells_used = known.long_used = known.arena_used = 0
+    known.cells_used = known.long_used = known.arena_used = known.unasked = 0
     # All keys, then all cells: so that many wait for memory at a time.
     while end < t.n:
         first = end
@@ -265,6 +265,7 @@ cdef void sweep_cells(Known* known) noexcept nogil:
             kept += known.cells[i].high >> 60 < IDLE
     share = share_of(kept, known.cells_limit)
     known.cells_used = 0
+    known.unasked = IDLE
     # Nothing was put beyond an empty cell, so from there on all may move towards their homes.
     for i in range(empty + 1, empty + n):
         cell = known.cells[i & known.cell_mask]
@@ -346,10 +347,10 @@ cdef void learn_short(Known* known, Cell* home, const u8* key, const u32* ids,
     if cell.high != 0:                  # it was twice among those that waited
         return
     if count <= CELL_IDS:
-        fill_cell(known, cell, low, high, ids, count, count | IDLE)
+        fill_cell(known, cell, low, high, ids, count, count | known.unasked)
         return
     where[0] = <u32>known.arena_used
     where[1] = <u32>count
     memcpy(known.arena + known.arena_used, ids, count * sizeof(u32))
     known.arena_used += count
-    fill_cell(known, cell, low, high, where, 2, MANY | IDLE)
+    fill_cell(known, cell, low, high, where, 2, MANY | known.unasked)
