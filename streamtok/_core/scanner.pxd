@@ -30,6 +30,14 @@ cdef extern from "windows.h" nogil:
     st_place_function* st_place_tier()
     size_t st_place_plain(u64 bits, size_t base, i64* ends) noexcept
 
+cdef extern from "stand_ins.h" nogil:
+    enum:
+        ST_STAND_INS_SIZE
+        ST_STAND_IN_MOST
+    ctypedef size_t st_stand_in_function(const u8* stand_ins, const u8* p, size_t n, size_t readable,
+                                         u8* to) noexcept
+    st_stand_in_function* st_stand_in_tier(bint wanted)
+
 cdef enum:
     MARKED_BLOCKS = 32      # blocks of 64 bytes that are marked at a time
     MARKED_FROM = 128       # bytes from which marking is worth its start
@@ -38,6 +46,7 @@ cdef struct Marks:          # what the windows say about buffer[base : base + 64
     size_t first            # where the text begins that the windows may look at
     size_t base
     size_t blocks
+    bint has_stand_ins      # the last ones needed them, so the next ones may
     u64[MARKED_BLOCKS] begins
     u64[MARKED_BLOCKS] open
 
@@ -59,8 +68,10 @@ cdef struct ScanTables:
     u32 surrogate           # class of a byte that is no UTF-8 (a lone surrogate to Python)
     const u8* settled       # [n_states] whether the piece surely goes up to here at least
     st_windows* windows     # NULL: there are none
+    const u8* stand_ins     # [ST_STAND_INS_SIZE] ASCII or 0; NULL: there are none
     st_mark_function* mark
     st_place_function* place
+    st_stand_in_function* stand_in
 
 cdef inline void scan_begin(Scan* s, size_t start) noexcept nogil:
     s.start = s.accept = s.position = start
@@ -70,6 +81,7 @@ cdef inline void scan_begin(Scan* s, size_t start) noexcept nogil:
 cdef inline void marks_begin(Marks* m, size_t first) noexcept nogil:
     m.first = m.base = first
     m.blocks = 0
+    m.has_stand_ins = False
 
 cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
                  i64* ends, size_t room) noexcept nogil

@@ -7,7 +7,8 @@ both are one step. ASCII takes one look-up a byte; other characters are decoded 
 character that is cut off by the end of the buffer is left for later, unless `final`.
 
 `scan` leaves the walk out where windows of four characters decide (`pattern_windows.py`,
-`windows.h`), and walks the pieces that they leave open.
+`windows.h`), and walks the pieces that they leave open. Where these are many, it looks again with
+stand-ins for the characters that are not ASCII (`pattern_stand_ins.py`).
 
 Bytes that are not UTF-8 count as one character each of the surrogates' class, which is what
 `bytes.decode("utf-8", "surrogateescape")` makes of them.
@@ -22,9 +23,13 @@ from libc.string cimport memcpy
 from streamtok._core.types cimport i32, i64, st_ones, u8, u16, u32, u64
 from streamtok._core.utf8 cimport INCOMPLETE, decode_common, decode_one
 
+from streamtok.pattern_stand_ins import derive_stand_ins
+
 
 cdef enum:
     DENSE = 12              # open positions of 64 from which the walk takes the whole block
+    MANY_OPEN = 6           # of 64 on average, with which stand-ins are worth a second look
+    SHADOW = 64 * MARKED_BLOCKS + ST_MARGIN + 1     # below ST_STAND_IN_MOST
 
 
 cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
@@ -117,6 +122,23 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     return count
 
 
+cdef void mark(const ScanTables* t, Marks* marks, const u8* buffer, size_t end) noexcept nogil:
+    """Fill begins and open of marks.blocks blocks from marks.base on."""
+    cdef size_t i, open = 0, first = marks.base - ST_MARGIN
+    cdef u8[SHADOW] shadow
+    if not marks.has_stand_ins:
+        t.mark(t.windows, buffer + marks.base, marks.blocks, marks.begins, marks.open)
+        if t.stand_ins == NULL:
+            return
+        for i in range(marks.blocks):
+            open += st_ones(marks.open[i])
+        if open < MANY_OPEN * marks.blocks:
+            return
+    i = t.stand_in(t.stand_ins, buffer + first, 64 * marks.blocks + ST_MARGIN + 1, end - first, shadow)
+    t.mark(t.windows, shadow + ST_MARGIN, marks.blocks, marks.begins, marks.open)
+    marks.has_stand_ins = i >= MANY_OPEN * marks.blocks
+
+
 cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
                  bint final, i64* ends, size_t room) noexcept nogil:
     """As `walk`, but by the window tables where they decide. room >= 64.
@@ -145,7 +167,7 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
             marks.blocks = (end - start - 2) >> 6
             if marks.blocks > MARKED_BLOCKS:
                 marks.blocks = MARKED_BLOCKS
-            t.mark(t.windows, buffer + marks.base, marks.blocks, marks.begins, marks.open)
+            mark(t, marks, buffer, end)
         base = marks.base
         block = (start + 1 - base) >> 6
         after = <u64>-1 << ((start + 1 - base) & 63)
@@ -210,7 +232,10 @@ cdef class Scanner:
         bmp = np.ascontiguousarray(blocks[pages[: 0x10000 >> 7]]).reshape(-1)
         final = np.ascontiguousarray(accepts[:, classes], dtype=np.uint8)
         settled = np.ascontiguousarray(pattern.settled)
-        self._owners = (rows, bmp, final, pages, blocks, settled)
+        stand_ins = derive_stand_ins(pattern)
+        if stand_ins is not None:
+            stand_ins = np.append(stand_ins, np.zeros(ST_STAND_INS_SIZE - len(stand_ins), np.uint8))
+        self._owners = (rows, bmp, final, pages, blocks, settled, stand_ins)
         cdef const u32[:, ::1] rows_view = rows
         cdef const u8[::1] bmp_view = bmp
         cdef const u8[::1] final_view = final
@@ -225,6 +250,11 @@ cdef class Scanner:
         t.settled = &settled_view[0]
         t.n_classes = classes
         t.windows = NULL
+        t.stand_ins = NULL
+        cdef const u8[::1] stand_ins_view
+        if stand_ins is not None:
+            stand_ins_view = stand_ins
+            t.stand_ins = &stand_ins_view[0]
         if pattern.windows is not None:
             self.use_tier(0)
             t.windows = &self.windows
@@ -243,12 +273,13 @@ cdef class Scanner:
             return None
         self.c.mark = mark
         self.c.place = st_place_tier() if number == 0 else st_place_plain
+        self.c.stand_in = st_stand_in_tier(number == 0)
         return name.decode()
 
-    def marks(self, const u8[::1] text, size_t start, size_t blocks):
+    def marks(self, const u8[::1] text, size_t start, size_t blocks, bint stand_ins=False):
         """(uint64 [blocks], uint64 [blocks]): where pieces begin in text[start:], and what is open.
 
-        For tests. Raises ValueError where the pattern has no windows or the text is too short.
+        stand_ins: for characters that are not ASCII, where the pattern has any. For tests. Raises ValueError where the pattern has no windows or the text is too short.
         """
         if self.c.windows == NULL:
             raise ValueError("the pattern has no windows")
@@ -257,8 +288,29 @@ cdef class Scanner:
         begins, open = np.empty(blocks, np.uint64), np.empty(blocks, np.uint64)
         cdef u64[::1] begins_view = begins
         cdef u64[::1] open_view = open
-        self.c.mark(self.c.windows, &text[start], blocks, &begins_view[0], &open_view[0])
+        cdef const u8* p = &text[start]
+        cdef const u8[::1] shadow
+        if stand_ins and self.c.stand_ins != NULL:
+            shadow = self.stand_in(text, start - ST_MARGIN, 64 * blocks + ST_MARGIN + 1)
+            p = &shadow[ST_MARGIN]
+        self.c.mark(self.c.windows, p, blocks, &begins_view[0], &open_view[0])
         return begins, open
+
+    def stand_in(self, const u8[::1] text, size_t start, size_t size):
+        """numpy.uint8 [size]: text[start:start + size] with stand-ins. For tests, as `marks`.
+
+        Raises ValueError where the pattern has none or the text is too short.
+        """
+        if self.c.stand_ins == NULL or start + size > <size_t>text.shape[0]:
+            raise ValueError("the pattern has no stand-ins, or the text is too short")
+        result = np.empty(size, np.uint8)
+        cdef u8[::1] view = result
+        cdef size_t at = 0, step
+        while at < size:
+            step = min(size - at, <size_t>SHADOW)
+            self.c.stand_in(self.c.stand_ins, &text[start + at], step, text.shape[0] - start - at, &view[at])
+            at += step
+        return result
 
     cdef const ScanTables* tables(self) noexcept nogil:
         return &self.c
