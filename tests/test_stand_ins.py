@@ -39,7 +39,7 @@ def replaced(table: np.ndarray, text: str) -> str:
     return "".join(made)
 
 
-# After a blank a run of letters ends at the last letter but one: copies of one letter would be a run.
+# After a blank a run of letters ends at the last letter but one: copies of one would be a run.
 MORE = [r" \p{L}+(?=\p{L})| |\p{L}+|[\s\S]", r" \p{L}+(?!\p{L})| |\p{L}+|[\s\S]"]
 
 

@@ -25,6 +25,13 @@ def use_wide_transcode(bint wanted):
     return bool(st_use_wide_transcode(wanted))
 
 
+def well_formed(const u8[::1] data not None):
+    """int: how many bytes at the beginning of `data` are well-formed UTF-8. For tests."""
+    cdef i32 why
+    cdef int length
+    return valid_bytes(&data[0], data.shape[0], &why, &length) if data.shape[0] else 0
+
+
 cdef int hold_bytes(Text* text, object data) except -1:
     Py_INCREF(data)
     text.owner = <void*>data

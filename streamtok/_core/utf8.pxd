@@ -2,6 +2,9 @@
 
 from streamtok._core.types cimport i32, st_load64, u8, u32, u64
 
+cdef extern from "valid_utf8.h" nogil:
+    size_t st_valid_utf8(const u8* p, size_t n) noexcept
+
 cdef enum:
     INVALID = -1        # the bytes here begin no character
     INCOMPLETE = -2     # the bytes here may begin one, but the end was reached
@@ -84,7 +87,7 @@ cdef inline size_t valid_bytes(const u8* p, size_t n, i32* why, int* size) noexc
 
     In the last two cases `size` is that of the ill-formed part which follows.
     """
-    cdef size_t i = 0
+    cdef size_t i = st_valid_utf8(p, n)
     cdef i32 code
     why[0] = 0
     while i < n:
