@@ -8,7 +8,7 @@ text that repeats itself goes on at full speed, however much new text comes.
 """
 
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memcpy, memmove, memset
 
 from streamtok._core.types cimport (
     NONE,
@@ -17,6 +17,7 @@ from streamtok._core.types cimport (
     st_free_block,
     st_load64,
     st_load_part,
+    st_lowest,
     st_new_block,
 )
 
@@ -25,6 +26,7 @@ cdef enum:
     SMALLEST_LONG_CACHE = 1 << 16
     SMALLEST_ARENA = 1 << 20    # uint32s
     SEEDED = 32                 # tokens put into cells at a time
+    SHORT_OWNER = 0x80000000    # flag of the number of a cell that is no long one
 
 cdef size_t most_cached = 32 << 20  # bytes of each thread
 
@@ -281,20 +283,13 @@ cdef void sweep_cells(Known* known) noexcept nogil:
 
 
 cdef bint sweep_long_cells(Known* known) noexcept nogil:
-    """`sweep_cells` for long ones, and an arena without what is forgotten; False without memory."""
+    """`sweep_cells` for long ones, and the arena without what is forgotten; False without memory."""
     cdef u64 i, at, n = known.long_mask + 1, empty = n, share
-    cdef size_t kept = 0, words = 0, size, used = 0
+    cdef size_t kept = 0, words = 0
     cdef LongCell cell
-    cdef Cell* short_cell
-    cdef u32* arena = <u32*>malloc(known.arena_size * sizeof(u32))
-    if arena == NULL:
+    cdef u64* starts = <u64*>calloc(known.arena_used // 64 + 1, sizeof(u64))
+    if starts == NULL:
         return False
-    for i in range(known.cell_mask + 1):
-        short_cell = &known.cells[i]
-        if (short_cell.high >> 60 & MANY) == MANY:
-            memcpy(arena + used, known.arena + short_cell.ids[0], short_cell.ids[1] * sizeof(u32))
-            short_cell.ids[0] = <u32>used
-            used += short_cell.ids[1]
     for i in range(n):
         cell = known.long_cells[i]
         if cell.hash == 0:
@@ -303,26 +298,68 @@ cdef bint sweep_long_cells(Known* known) noexcept nogil:
             kept += 1
             words += (cell.size + 3) // 4 + cell.count
     share = min(share_of(kept, known.long_limit), share_of(words, known.arena_size))
+    for i in range(n):
+        cell = known.long_cells[i]
+        if cell.count >= IDLE_LONG or (cell.hash >> 8 ^ i) & 255 >= share:
+            known.long_cells[i].hash = 0
+    close_gaps(known, starts)
+    free(starts)
     known.long_used = 0
     for i in range(empty + 1, empty + n):
         cell = known.long_cells[i & known.long_mask]
         known.long_cells[i & known.long_mask].hash = 0
-        if cell.hash == 0 or cell.count >= IDLE_LONG or (cell.hash >> 8 ^ i) & 255 >= share:
+        if cell.hash == 0:
             continue
-        size = (cell.size + 3) // 4 + cell.count
-        memcpy(arena + used, known.arena + cell.at, size * sizeof(u32))
-        cell.at = <u32>used
         cell.count |= IDLE_LONG
-        used += size
         at = (cell.hash >> 32) & known.long_mask
         while known.long_cells[at].hash != 0:
             at = (at + 1) & known.long_mask
         known.long_cells[at] = cell
         known.long_used += 1
-    free(known.arena)
-    known.arena = arena
-    known.arena_used = used
     return True
+
+
+cdef void close_gaps(Known* known, u64* starts) noexcept nogil:
+    """Move what cells own in the arena together, without a second arena.
+
+    Owners are found by threading (Jonkers 1979): for the time being, the first word of what a cell owns
+    is in the cell, and the number of the cell is in its place. starts: a bit for each word, all 0.
+    """
+    cdef u64 i, word
+    cdef size_t at
+    cdef u32 owner, size, used = 0
+    cdef u32* from_cell
+    for i in range(known.cell_mask + 1):
+        if (known.cells[i].high >> 60 & MANY) == MANY:
+            thread(known, starts, &known.cells[i].ids[0], <u32>i | SHORT_OWNER)
+    for i in range(known.long_mask + 1):
+        if known.long_cells[i].hash != 0:
+            thread(known, starts, &known.long_cells[i].at, <u32>i)
+    for i in range(known.arena_used // 64 + 1):
+        word = starts[i]
+        while word:
+            at = 64 * i + st_lowest(word)
+            word &= word - 1
+            owner = known.arena[at]
+            if owner & SHORT_OWNER:
+                from_cell = &known.cells[owner & ~<u32>SHORT_OWNER].ids[0]
+                size = from_cell[1]
+            else:
+                from_cell = &known.long_cells[owner].at
+                size = ((known.long_cells[owner].size + 3) // 4
+                        + (known.long_cells[owner].count & ~<u32>IDLE_LONG))
+            known.arena[at] = from_cell[0]
+            from_cell[0] = used
+            memmove(known.arena + used, known.arena + at, size * sizeof(u32))
+            used += size
+    known.arena_used = used
+
+
+cdef inline void thread(Known* known, u64* starts, u32* place, u32 owner) noexcept nogil:
+    cdef u32 at = place[0]
+    starts[at >> 6] |= <u64>1 << (at & 63)
+    place[0] = known.arena[at]
+    known.arena[at] = owner
 
 
 cdef void make_room(const Tokens* t, Known* known, size_t pieces, size_t words) noexcept nogil:
