@@ -234,7 +234,7 @@ cdef class Scanner:
         settled = np.ascontiguousarray(pattern.settled)
         stand_ins = derive_stand_ins(pattern)
         if stand_ins is not None:
-            stand_ins = np.append(stand_ins, np.zeros(ST_STAND_INS_SIZE - len(stand_ins), np.uint8))
+            stand_ins = np.concatenate([stand_ins, np.zeros(ST_STAND_INS_SIZE - 0x10000, np.uint8)])
         self._owners = (rows, bmp, final, pages, blocks, settled, stand_ins)
         cdef const u32[:, ::1] rows_view = rows
         cdef const u8[::1] bmp_view = bmp
