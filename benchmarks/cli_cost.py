@@ -3,10 +3,10 @@
 Encodes one file again and again, in turns: in memory, in a new process that has read it already
 (`encode_to_numpy`, whole and in chunks of 64 KiB), and through `streamtok encode -o` as people call
 it, with all that a file needs (start of the process, reading, writing, SHA-256, fsync). Each round
-gives a ratio to the faster of its two in memory; reported are medians. In memory there is one
-thread, the command line takes two; with `--threads 1` it encodes on one, and still writes on
-another. So the ratio of the clock needs two free cores; where others use the machine, too, that of
-the processor's seconds is steadier.
+gives a ratio to either way in memory; reported are medians. In memory there is one thread, the
+command line takes two; with `--threads 1` it encodes on one, and still writes on another. So the
+ratio of the clock needs two free cores; where others use the machine, too, that of the processor's
+seconds is steadier.
 
 As where the package is installed, its modules are compiled before, and no old output is in the way.
 """
@@ -106,15 +106,15 @@ def main() -> int:
                 source = folder / "empty" if way == "nothing" else path
                 found[way].append(through_cli(source, folder, options.encoding, way, more, env))
         print(f"{path.stat().st_size:,} bytes, {options.encoding}, {options.rounds} rounds\n")
-    print("| way | s | of in memory | processor s | of in memory |\n|---|---|---|---|---|")
-    best = [tuple(map(min, *two)) for two in zip(*(found[way] for way in MEMORY), strict=True)]
-    for way, rows in found.items():
-        row = f"| {way} "
-        for i in (0, 1):
-            ratios = [one[i] / least[i] for one, least in zip(rows, best, strict=True)]
-            row += f"| {statistics.median(one[i] for one in rows):.2f} "
-            row += f"| {statistics.median(ratios):.2f} "
-        print(f"{row}|")
+    for name, i in (("seconds", 0), ("processor seconds", 1)):
+        print(f"| way | {name} | of one call in memory | of chunks in memory |\n|---|---|---|---|")
+        for way, rows in found.items():
+            row = f"| {way} | {statistics.median(one[i] for one in rows):.2f} "
+            for base in MEMORY:
+                pairs = zip(rows, found[base], strict=True)
+                row += f"| {statistics.median(one[i] / other[i] for one, other in pairs):.2f} "
+            print(f"{row}|")
+        print()
     return 0
 
 
