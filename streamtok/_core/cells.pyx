@@ -86,7 +86,6 @@ cdef struct Batch:          # of pieces that are looked up together
     u64[ODD] odd            # bit i % 64 of i // 64: piece i is one of these
 
 
-
 @cython.final
 cdef class Workspace:
     """Scratch memory of one encoding thread, and its cache of short pieces."""
