@@ -17,10 +17,11 @@ from ._core.stream_calls import QuickStream
 from ._core.text import check_policy
 from .errors import StateError, UnsupportedPatternError
 from .rules import allowed_specials
+from .space_tail import SpaceTail
+from .surrogates import repair_chunk
 
 if TYPE_CHECKING:
     from .encoding import AllowedSpecial, DisallowedSpecial, Encoding, IdArray, Text
-    from .space_tail import SpaceTail
 
 DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"
@@ -77,7 +78,6 @@ class StreamEncoder(QuickStream):
             self._tail = encoding._rules.stream(tail, allowed_specials(encoding, matcher))
         else:
             self._set_quick(tail)
-        self._half = ""
         self.max_pending = max_pending
 
     def encode_into(self, chunk: Text, out: Any, final: bool = False) -> int:
@@ -94,37 +94,25 @@ class StreamEncoder(QuickStream):
         return self.encode(b"", final=True)
 
     def _feed(self, chunk: Text, final: bool, into: str, out: Any) -> list[int] | IdArray | int:
-        half = self._half
-        try:
-            if half:
-                raise UnicodeEncodeError("utf-8", half, 0, 1, "surrogates not allowed")
-            result = self._tail.encode(chunk, final, into, out, self.max_pending)
-        except UnicodeEncodeError:
-            if self.errors == "surrogateescape":
-                raise
-            result, half = self._feed_surrogates(chunk, final, into, out)
+        tail, limit = self._tail, self.max_pending
+        if isinstance(tail, SpaceTail):
+            result = tail.encode(chunk, final, into, out, limit)
+        else:
+            half = tail.note  # the first half of a surrogate pair that ended a str chunk, or None
+            try:
+                if half:
+                    raise UnicodeEncodeError("utf-8", half, 0, 1, "surrogates not allowed")
+                result = tail.encode(chunk, final, into, out, limit)
+            except UnicodeEncodeError:
+                if self.errors == "surrogateescape":
+                    raise
+                text, rest = repair_chunk(half or "", chunk, final)
+                result = tail.encode(text, final, into, out, limit, half, rest or None)
         if type(result) is tuple:
             from .encoding import raise_disallowed_special
 
             raise_disallowed_special(*result)
-        self._half = half
         return cast("list[int] | IdArray | int", result)
-
-    def _feed_surrogates(self, chunk: Text, final: bool, into: str, out: Any) -> tuple[Any, str]:
-        # tiktoken's rule for a str with surrogates: pairs become their character, lone ones U+FFFD.
-        # The first half of a pair waits for the next chunk.
-        if isinstance(chunk, str):
-            text, half = self._half + chunk, ""
-            if not final and text and "\ud800" <= text[-1] <= "\udbff":
-                text, half = text[:-1], text[-1]
-        elif len(chunk):
-            raise UnicodeEncodeError(
-                "utf-8", self._half, 0, 1, "bytes follow the first half of a surrogate pair"
-            )
-        else:
-            text, half = (self._half, "") if final else ("", self._half)
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return self._tail.encode(text, final, into, out, self.max_pending), half
 
     @property
     def encoding(self) -> Encoding:
@@ -169,7 +157,6 @@ class StreamEncoder(QuickStream):
         """
         assert isinstance(self._tail, Tail)
         self._tail.begin_at(offset)
-        self._half = ""
 
     def copy(self) -> StreamEncoder:
         """StreamEncoder: an independent stream in the same state."""
@@ -180,7 +167,6 @@ class StreamEncoder(QuickStream):
         twin._tail = self._tail.copy()
         if isinstance(twin._tail, Tail):
             twin._set_quick(twin._tail)
-        twin._half = self._half
         twin.max_pending = self.max_pending
         return twin
 
@@ -189,7 +175,6 @@ class StreamEncoder(QuickStream):
     def reset(self) -> None:
         """Begin a new stream; what was pending is forgotten."""
         self._tail.reset()
-        self._half = ""
 
     def _state_key(self) -> bytes:
         import hashlib
@@ -205,8 +190,10 @@ class StreamEncoder(QuickStream):
 
         They carry a version and a digest of the vocabulary, the pattern and the settings.
         """
-        half = self._half.encode("utf-8", "surrogatepass")
-        return _seal(self._state_key() + bytes([len(half)]) + half + self._tail.getstate())
+        tail = self._tail
+        half, body = tail.getstate() if isinstance(tail, SpaceTail) else _tail_state(tail)
+        waiting = half.encode("utf-8", "surrogatepass")
+        return _seal(self._state_key() + bytes([len(waiting)]) + waiting + body)
 
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called.
@@ -220,9 +207,17 @@ class StreamEncoder(QuickStream):
                 f"the saved state is of another encoding than {self._encoding.name!r}, or of a "
                 "stream with other settings"
             )
-        size = body[32]
-        self._tail.setstate(body[33 + size :])
-        self._half = body[33 : 33 + size].decode("utf-8", "surrogatepass")
+        waiting, state = body[33 : 33 + body[32]], body[33 + body[32] :]
+        try:
+            half = waiting.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            half = "?"
+        if half and not "\ud800" <= half <= "\udbff":
+            raise StateError("the saved stream state is damaged: it holds no half of a character")
+        if isinstance(self._tail, SpaceTail):
+            self._tail.setstate(state, half)
+        else:
+            self._tail.setstate(state, half or None)
 
     def __getstate__(self) -> object:
         return self._encoding, self._settings, self.max_pending, self.getstate()
@@ -378,6 +373,11 @@ class StreamDecoder:
             self.bytes_out += len(data)
 
 
+def _tail_state(tail: Tail) -> tuple[str, bytes]:
+    half = tail.note
+    return half or "", tail.getstate(half)
+
+
 def _seal(body: bytes) -> bytes:
     import zlib
 
@@ -387,6 +387,8 @@ def _seal(body: bytes) -> bytes:
 def _unseal(state: bytes) -> bytes:
     import zlib
 
+    if not isinstance(state, bytes | bytearray | memoryview):
+        raise TypeError(f"a saved stream state is bytes, not {type(state).__name__}")
     state = bytes(state)
     start = len(_STATE_MAGIC)
     if state[:start] != _STATE_MAGIC:

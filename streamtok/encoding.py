@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
+from . import surrogates
 from ._core.calls import ALL, NO_SPECIAL, QuickCalls
 from ._core.cuts import Cuts
 from ._core.decoder import Decoder
@@ -489,11 +490,11 @@ class Encoding(QuickCalls):
             else:
                 result = self._encoder.encode(text, matcher, errors, into)
         except UnicodeEncodeError:
-            if not repair or not isinstance(text, str):
+            if not repair or not isinstance(text, str) or errors == "surrogateescape":
                 raise
-            # tiktoken's rule: surrogate pairs become their character, lone ones U+FFFD.
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            return self._run_plain(text, matcher, errors, into, repair=repair, original=original)
+            return self._run_plain(
+                surrogates.repair(text), matcher, errors, into, repair=repair, original=original
+            )
         if type(result) is tuple:
             raise_disallowed_special(original(result[0]), result[1])
         return result

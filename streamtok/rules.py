@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from . import surrogates
 from ._core.special import SpecialMatcher
 from .errors import UnsupportedStreamError
 
@@ -137,7 +138,7 @@ def _run_nfc(
     except UnicodeEncodeError:
         if not repair or policy != "strict":
             raise
-        whole = whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        whole = surrogates.repair(whole)
         data = whole.encode()
     ids: list[np.ndarray[Any, Any]] = []
     for start, end, token in matcher.split(data):

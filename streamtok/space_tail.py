@@ -1,18 +1,20 @@
 """A stream whose text has its spaces as SentencePiece wants them (see `rules.py`).
 
 A `SpaceTail` stands before a `Tail`: U+2581 becomes a space, a space goes before the text, and
-offsets in what the tail says are translated back to offsets in the text.
+offsets in what the tail says are translated back to offsets in the text. It has no state of its
+own: where it stands is a `_Place`, which the tail commits together with its own state, or not at all.
 """
 
 from __future__ import annotations
 
 import bisect
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .errors import PendingLimitExceeded, StateError
 from .rules import MARK
+from .surrogates import repair_chunk
 
 if TYPE_CHECKING:
     from ._core.stream import Tail
@@ -26,8 +28,12 @@ _STATE = struct.Struct("<BQQQI")
 
 @dataclass
 class _Place:
-    """Where a stream of text stands; offsets with a hat count what the tail was given."""
+    """Where a stream of text stands; offsets with a hat count what the tail was given.
 
+    Never changed once the tail has it.
+    """
+
+    half: str = ""  # the first half of a surrogate pair that ended a str chunk
     held: bytes = b""  # not given to the tail yet: the start of a mark or of a special token
     is_begun: bool = False
     prefix: int = 0  # bytes put before the text
@@ -35,6 +41,19 @@ class _Place:
     given: int = 0
     marks_gone: int = 0  # marks before what is pending
     marks: list[int] = field(default_factory=list)  # hat offsets of those in what is pending
+
+    def original(self, offset: int) -> int:
+        """The offset in the text of what the tail has at `offset`."""
+        marks = self.marks_gone + bisect.bisect_left(self.marks, offset)
+        return max(offset - self.prefix + marks * (len(_MARK) - 1), 0)
+
+    def without_marks_before(self, offset: int) -> _Place:
+        """A copy that may be changed, and forgets the marks before `offset`."""
+        gone = bisect.bisect_left(self.marks, offset)
+        return replace(self, marks_gone=self.marks_gone + gone, marks=self.marks[gone:])
+
+
+_BEGIN = _Place()
 
 
 class SpaceTail:
@@ -44,18 +63,17 @@ class SpaceTail:
         self.tail = tail
         self.specials = specials
         self.space_first = space_first
-        self.place = _Place()
 
     @property
     def pending(self) -> int:
         """int: bytes of the text that wait."""
-        place = self.place
-        return place.bytes_in - max(self._original(place.given - self.tail.pending), 0)
+        place = self.tail.note or _BEGIN
+        return int(place.bytes_in - place.original(place.given - self.tail.pending))
 
     @property
     def bytes_in(self) -> int:
         """int: bytes of text taken in."""
-        return self.place.bytes_in
+        return int((self.tail.note or _BEGIN).bytes_in)
 
     @property
     def tokens_out(self) -> int:
@@ -65,56 +83,50 @@ class SpaceTail:
     def reset(self) -> None:
         """Forget everything but the settings."""
         self.tail.reset()
-        self.place = _Place()
 
     def copy(self) -> SpaceTail:
         """An independent one in the same state."""
-        twin = SpaceTail(self.tail.copy(), self.specials, self.space_first)
-        twin.place = _copied(self.place)
-        return twin
+        return SpaceTail(self.tail.copy(), self.specials, self.space_first)
 
     def encode(self, chunk: Text, final: bool, into: str, out: Any, limit: int) -> Any:
-        """As `Tail.encode`."""
-        place = _copied(self.place)
+        """As `Tail.encode`; surrogates are repaired, too."""
+        known = self.tail.note
+        before: _Place = known or _BEGIN
+        place = before.without_marks_before(before.given - self.tail.pending)
         given = self._given(place, chunk, final)
-        before, self.place = self.place, place
         try:
-            result = self.tail.encode(given, final, into, out, limit)
-            if type(result) is tuple:
-                result = max(self._original(result[0]), 0), result[1]
-                self.place = before
-                return result
+            result = self.tail.encode(given, final, into, out, limit, known, place)
         except UnicodeDecodeError as error:
-            start, end = self._original(error.start), self._original(error.end)
-            self.place = before
-            raise UnicodeDecodeError(
-                "utf-8", error.object, max(start, 0), end, error.reason
-            ) from None
+            start, end = place.original(error.start), place.original(error.end)
+            raise UnicodeDecodeError("utf-8", error.object, start, end, error.reason) from None
         except PendingLimitExceeded as error:
-            offset = max(self._original(error.offset), 0)
+            offset = place.original(error.offset)
             waiting = place.bytes_in - offset
-            self.place = before
             raise PendingLimitExceeded(
                 f"{waiting} bytes from offset {offset} of the stream would have to wait, "
                 f"max_pending allows {limit}",
                 offset=offset, pending=waiting, limit=limit,
             ) from None  # fmt: skip
-        except BaseException:
-            self.place = before
-            raise
-        if final:
-            self.place = _Place()
-        else:
-            gone = bisect.bisect_left(place.marks, place.given - self.tail.pending)
-            place.marks_gone += gone
-            del place.marks[:gone]
+        if type(result) is tuple:
+            return place.original(result[0]), result[1]
         return result
 
     def _given(self, place: _Place, chunk: Text, final: bool) -> Text:
         """What the tail gets, after `place` has moved on."""
         policy = "surrogateescape" if self.tail.errors == "surrogateescape" else "strict"
         is_text = isinstance(chunk, str)
-        data = chunk.encode("utf-8", policy) if isinstance(chunk, str) else bytes(chunk)
+        if place.half:
+            chunk, place.half = repair_chunk(place.half, chunk, final)
+        if isinstance(chunk, str):
+            try:
+                data = chunk.encode("utf-8", policy)
+            except UnicodeEncodeError:
+                if policy == "surrogateescape":
+                    raise
+                chunk, place.half = repair_chunk("", chunk, final)
+                data = chunk.encode()
+        else:
+            data = bytes(memoryview(chunk))
         place.bytes_in += len(data)
         if is_text and place.held and place.is_begun and data:
             raise UnicodeDecodeError(
@@ -144,21 +156,17 @@ class SpaceTail:
         # As text, where it is: the tail then sees to it that no unfinished character is before it.
         return given.decode("utf-8", policy) if is_text else given
 
-    def _original(self, offset: int) -> int:
-        """The offset in the text of what the tail has at `offset`."""
-        place = self.place
-        marks = place.marks_gone + bisect.bisect_left(place.marks, offset)
-        return offset - place.prefix + marks * (len(_MARK) - 1)
-
-    def getstate(self) -> bytes:
-        """As `Tail.getstate`."""
-        p = self.place
+    def getstate(self) -> tuple[str, bytes]:
+        """(half, state): as `Tail.getstate`, and the first half of a surrogate pair."""
+        known = self.tail.note
+        p: _Place = known or _BEGIN
         flags = p.prefix | p.is_begun << 1
         head = _STATE.pack(flags, p.bytes_in, p.given, p.marks_gone, len(p.marks))
         marks = struct.pack(f"<{len(p.marks)}Q", *p.marks)
-        return head + marks + bytes([len(p.held)]) + p.held + self.tail.getstate()
+        body = head + marks + bytes([len(p.held)]) + p.held + self.tail.getstate(known)
+        return p.half, body
 
-    def setstate(self, state: bytes) -> None:
+    def setstate(self, state: bytes, half: str) -> None:
         """As `Tail.setstate`."""
         try:
             flags, bytes_in, given, gone, count = _STATE.unpack_from(state)
@@ -167,19 +175,9 @@ class SpaceTail:
             at += 8 * count
             size = state[at]
         except (struct.error, IndexError):
-            raise StateError("the saved stream state is damaged") from None
-        self.tail.setstate(state[at + 1 + size :])
+            raise StateError("the saved stream state is damaged: it is too short") from None
         held = state[at + 1 : at + 1 + size]
-        self.place = _Place(held, bool(flags & 2), flags & 1, bytes_in, given, gone, marks)
-
-
-def _copied(place: _Place) -> _Place:
-    return _Place(
-        place.held,
-        place.is_begun,
-        place.prefix,
-        place.bytes_in,
-        place.given,
-        place.marks_gone,
-        list(place.marks),
-    )
+        if flags > 3 or marks != sorted(set(marks)) or (marks and marks[-1] >= given):
+            raise StateError("the saved stream state is damaged: positions are not in order")
+        place = _Place(half, held, bool(flags & 2), flags & 1, bytes_in, given, gone, marks)
+        self.tail.setstate(state[at + 1 + size :], place)

@@ -50,6 +50,7 @@ cdef class Workspace:
 cdef int reserve(Work* w, size_t more) except -1 nogil
 cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil
 cdef size_t commit_window(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil
+cdef size_t commit_sure(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil
 cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil
 cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t readable, size_t start,
                        const i64* ends, size_t count) except -1 nogil

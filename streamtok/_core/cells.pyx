@@ -186,6 +186,22 @@ cdef size_t commit_window(TokenTable table, Work* w, const u8* p, size_t n) exce
     return stable
 
 
+cdef size_t commit_sure(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
+    """As `commit_window`, for n >= WINDOW bytes; costs one certificate or two, not one a window."""
+    cdef size_t done = 0, step
+    # An endless run repeats its windows, and then their ids need not be found again.
+    while n - done >= WINDOW:
+        step = commit_window(table, w, p + done, WINDOW)
+        if step == 0:
+            break
+        done += step
+        if n - done < WINDOW or memcmp(p + done, w.window, WINDOW) != 0:
+            break
+    if n - done > WINDOW:
+        done += commit_window(table, w, p + done, n - done)
+    return done
+
+
 cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil:
     """Encode p[:n], all there is, by the merge loop alone."""
     cdef const Tokens* t = table.tokens()

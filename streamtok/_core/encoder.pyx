@@ -15,7 +15,7 @@ from streamtok._core.cells cimport (
     BATCH,
     Work,
     Workspace,
-    commit_window,
+    commit_sure,
     encode_pieces,
     encode_rest,
     forget_gaps,
@@ -66,26 +66,25 @@ cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
     """Emit what is final of the open piece, of the bytes that surely belong to it.
 
     Nothing while the piece may still turn out to be a token that merges cannot build. `retry_at`
-    is the size from which it is worth trying again.
+    is the size from which it is worth trying again: twice what is left, so that what an attempt
+    costs is shared by as many new bytes.
     """
     cdef const Tokens* t = encoder.table.tokens()
-    cdef size_t window = WINDOW, done
     cdef size_t sure = s.position if encoder.scanner.tables().settled[s.state] else s.accept
-    if sure - s.start < retry_at[0] or sure < s.start:
+    cdef size_t done
+    if sure < s.start or sure - s.start < retry_at[0]:
         return 0
     if not s.committed and sure - s.start <= t.longest_unreachable:
         return 0
-    while sure - s.start >= window:
-        done = commit_window(encoder.table, w, buffer + s.start, window)
-        if done:
-            s.start += done
-            if s.accept < s.start:      # a later acceptance is certain, or it would not be sure
-                s.accept = s.start
-            s.committed = True
-            window = WINDOW
-        else:
-            window *= 2
-    retry_at[0] = window
+    done = commit_sure(encoder.table, w, buffer + s.start, sure - s.start)
+    if done:
+        s.start += done
+        if s.accept < s.start:          # a later acceptance is certain, or it would not be sure
+            s.accept = s.start
+        s.committed = True
+    retry_at[0] = 2 * (sure - s.start)
+    if retry_at[0] < WINDOW:
+        retry_at[0] = WINDOW
     return 0
 
 

@@ -11,8 +11,17 @@ merge would happen there, too. Neither direction asks anything of the rank table
 Any longer encoding e(N) either has a boundary at n or covers n by a token that starts at some m < n
 and has p[m:n] as a proper prefix. So it begins with e(m) for one m of the *frontier*: n, and every m
 for which p[m:n] is a proper prefix of a token. If all those e(m) have a boundary at c, the tokens
-up to c are final whatever follows. To certify a c that is a boundary of e(n), encode p[c:m] for
-every m and test one pair, by merging it. If some m fails, c moves to the left.
+up to c are final whatever follows. So c is the last boundary that e(n) shares with every e(m).
+
+No e(m) is encoded from the beginning for that. Let a < m be a boundary of e(n), and S = BPE(p[a:m]).
+If e(n) and S have the same token at the same place, p[i:j], then e(m) is e(n) up to j and S from j
+on: e(n) up to j is e(j), S from j on is BPE(p[j:m]), and the token before j is compatible with the one
+behind it, since they are neighbours in S. So the boundaries that e(n) and S share from j on are
+shared with e(m). Where no token agrees, S begins earlier; at a = 0 it is e(m) itself.
+
+The work is bounded, whatever the vocabulary and the text: an attempt that would cost more than
+WORK_PER_BYTE for each of its n bytes ends without a result, and the caller tries again when twice as
+many bytes wait.
 
 The observation that the last token determines the whole encoding is from GitHub's rust-gems `bpe`;
 eager emission at the common root of the live encodings is in "mtc-inc-bpe" (arXiv 2605.30813).
@@ -25,7 +34,13 @@ from streamtok._core.vocab cimport Tokens, is_proper_prefix
 
 
 cdef enum:
-    FIRST_STEP_BACK = 48        # bytes before the end where certification is tried first
+    FIRST_OVERLAP = 32          # bytes before m that are encoded again first
+    WORK_PER_BYTE = 32          # bytes merged, or stepped over, for each byte of a stretch
+    WORK_PER_START = 8          # for a place that may or may not belong to the frontier
+
+
+cdef inline size_t size_of(const Tokens* t, u32 token) noexcept nogil:
+    return t.offsets[token + 1] - t.offsets[token]
 
 
 cdef Py_ssize_t stable_tokens(const Tokens* t, Merger* m, Merger* scratch, const u8* p, size_t n,
@@ -35,11 +50,8 @@ cdef Py_ssize_t stable_tokens(const Tokens* t, Merger* m, Merger* scratch, const
     p begins at a boundary that every continuation shares. `stable_bytes` is what those tokens
     cover. The caller has prepared the table for prefix queries.
     """
-    cdef Py_ssize_t count, kept, tokens
-    cdef size_t cut, first, back = FIRST_STEP_BACK, reach, width
-    cdef size_t start
-    cdef u32 last
-    cdef bint agreed
+    cdef size_t reach, start, cut = n, overlap = FIRST_OVERLAP, work = 0
+    cdef Py_ssize_t kept
     cdef Growing into
     into.items = m.result
     into.capacity = m.result_capacity
@@ -49,37 +61,63 @@ cdef Py_ssize_t stable_tokens(const Tokens* t, Merger* m, Merger* scratch, const
     finally:
         m.result = into.items
         m.result_capacity = into.capacity
-    count = <Py_ssize_t>into.count
+    kept = <Py_ssize_t>into.count
     stable_bytes[0] = 0
     reach = t.longest - 1 if t.longest - 1 < n else n
-    while back < n:
-        # The last boundary of e(n) that is at least `back` bytes before the end.
-        cut = n
-        kept = count
-        while kept > 0 and cut > n - back:
-            kept -= 1
-            cut -= t.offsets[m.result[kept] + 1] - t.offsets[m.result[kept]]
-        if kept == 0:
+    for start in range(n - reach, n):
+        work += WORK_PER_START
+        if is_proper_prefix(t, p + start, n - start):
+            part(t, m.result, into.count, scratch, p, n, start, &overlap, &cut, &kept, &work)
+        if cut == 0 or work > WORK_PER_BYTE * n:
             return 0
-        last = m.result[kept - 1]
-        width = t.offsets[last + 1] - t.offsets[last]
-        agreed = True
-        for start in range(n - reach, n):
-            if not is_proper_prefix(t, p + start, n - start):
-                continue
-            if start < cut:
-                agreed = False
-                break
-            if start == cut:
-                continue
-            merge(t, scratch, p + cut, start - cut)
-            first = t.offsets[scratch.result[0] + 1] - t.offsets[scratch.result[0]]
-            tokens = merge(t, scratch, p + cut - width, width + first)
-            if tokens != 2 or scratch.result[0] != last:
-                agreed = False
-                break
+    stable_bytes[0] = cut
+    return kept
+
+
+cdef int part(const Tokens* t, const u32* tokens, size_t count, Merger* scratch, const u8* p, size_t n,
+              size_t end, size_t* overlap, size_t* cut, Py_ssize_t* kept, size_t* work) except -1 nogil:
+    """Move `cut` back to the last boundary that tokens[:count], which are e(n), share with e(end).
+
+    `kept` is the number of tokens before it. `overlap` is how far before `end` the comparison
+    begins; the next call had better begin where this one came to an end.
+    """
+    cdef size_t i, k, found, at, mine, other, shared, shared_count
+    cdef const u32* again
+    cdef bint agreed
+    while True:
+        i = count
+        at = n
+        while i > 0 and at + overlap[0] > end:
+            i -= 1
+            at -= size_of(t, tokens[i])
+        work[0] += n - at
+        if work[0] > WORK_PER_BYTE * n:
+            return 0
+        found = <size_t>merge(t, scratch, p + at, end - at)
+        again = scratch.result
+        agreed = i == 0
+        shared = mine = other = at
+        shared_count = i
+        k = 0
+        while k < found and i < count:
+            if mine == other and tokens[i] == again[k]:
+                agreed = True
+                mine += size_of(t, tokens[i])
+                other = mine
+                i += 1
+                k += 1
+            elif mine <= other:
+                mine += size_of(t, tokens[i])
+                i += 1
+            else:
+                other += size_of(t, again[k])
+                k += 1
+            if agreed and mine == other:
+                shared = mine
+                shared_count = i
         if agreed:
-            stable_bytes[0] = cut
-            return kept
-        back *= 2
-    return 0
+            if shared < cut[0]:
+                cut[0] = shared
+                kept[0] = <Py_ssize_t>shared_count
+            return 0
+        overlap[0] *= 2

@@ -6,13 +6,15 @@ a binary min-heap of candidates (rank, position, versions); a merge bumps the ve
 nodes, so that a candidate which was pushed before and now means other tokens is recognised and
 dropped when it is popped. That makes O(n log n) for any input. The technique is the usual one
 (SentencePiece's agenda of symbol pairs, Kudo and Richardson 2018); the results are those of the
-obvious O(n^2) loop in `reference.py`.
+obvious O(n^2) loop in `reference.py`. Before the heap come rounds, as long as they pay: runs of blanks
+or dashes merge the same pair everywhere, and one pass over the tokens does what would be a thousand
+candidates.
 
 Does not look whole pieces up and knows no pieces: that is `encoder.pyx`.
 """
 
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove
 
 from streamtok._core.types cimport NONE, u8, u32, u64
 from streamtok._core.vocab cimport Tokens, find_pair, st_pairs
@@ -34,6 +36,7 @@ cdef extern from "merge_lanes.h" nogil:
 cdef enum:
     SMALL_PIECE = 16        # bytes up to which scanning is faster than registers, for one piece
     FEW_PIECES = 4          # columns of sixteen pieces take as long for one: so few go one by one
+    ROUND_SHARE = 16        # of so many pairs one must be the next to merge, or a round does not pay
 
 cdef st_merge_function* merge_in_lanes = st_merge_tier()
 cdef st_merge_batch_function* merge_batch = st_merge_batch_tier()
@@ -183,24 +186,81 @@ cdef inline void consider(const Tokens* t, Merger* m, size_t* size, u32 left) no
         push(m.heap, size, item)
 
 
+cdef size_t merge_round(const Tokens* t, u32* tokens, u32* ranks, size_t n, u32 least) noexcept nogil:
+    """Merge the pairs of rank `least`, the lowest there is, from left to right; the tokens left.
+
+    ranks[i] is what tokens[i] and tokens[i + 1] merge into, ranks[n - 1] is NONE. Ends early where a
+    merge makes a pair of lower rank, which comes first then.
+    """
+    cdef size_t i = 0, k = 0
+    while i < n:
+        tokens[k] = tokens[i]
+        ranks[k] = ranks[i]
+        if ranks[i] != least:
+            i += 1
+            k += 1
+            continue
+        tokens[k] = least
+        i += 2
+        ranks[k] = find_pair(t, least, tokens[i]) if i < n else NONE
+        if k > 0:
+            ranks[k - 1] = find_pair(t, tokens[k - 1], least)
+        if ranks[k] < least or (k > 0 and ranks[k - 1] < least):
+            k += 1
+            memmove(tokens + k, tokens + i, (n - i) * sizeof(u32))
+            memmove(ranks + k, ranks + i, (n - i) * sizeof(u32))
+            return k + n - i
+        k += 1
+    return k
+
+
+cdef size_t merge_in_rounds(const Tokens* t, u32* tokens, u32* ranks, size_t n) noexcept nogil:
+    """Merge as long as one pair is a good part of all; the number of tokens that are left."""
+    cdef size_t i, same
+    cdef u32 least
+    while n > 1:
+        least = NONE
+        for i in range(n - 1):
+            least = ranks[i] if ranks[i] < least else least
+        if least == NONE:
+            break
+        same = 0
+        for i in range(n - 1):
+            same += ranks[i] == least
+        if same * ROUND_SHARE < n:
+            break
+        n = merge_round(t, tokens, ranks, n, least)
+    return n
+
+
 cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexcept nogil:
     cdef Node* nodes = m.nodes
     cdef Candidate* heap = m.heap
     cdef Candidate top
+    cdef u32* ranks = <u32*>m.nodes
     cdef size_t size = 0, count = 0, i
     cdef u32 at, right, rank
     for i in range(n):
-        nodes[i].previous = <u32>i - 1          # NONE for the first
-        nodes[i].next = <u32>(i + 1)
-        nodes[i].token = t.byte_token[p[i]]
-        nodes[i].version = 0
-    nodes[n - 1].next = NONE
+        m.result[i] = t.byte_token[p[i]]
     for i in range(n - 1):
-        rank = t.byte_pairs[(<u32>p[i] << 8) | p[i + 1]]
+        ranks[i] = t.byte_pairs[(<u32>p[i] << 8) | p[i + 1]]
+    ranks[n - 1] = NONE
+    if t.ties == NULL:          # else the rank of a pair is not what it becomes
+        n = merge_in_rounds(t, m.result, ranks, n)
+    for i in range(n - 1):
+        rank = ranks[i]
         if rank != NONE:
             heap[size].key = (place_of(t, rank) << 32) | i
             heap[size].left_version = heap[size].right_version = 0
             size += 1
+    for i in range(n):
+        nodes[i].previous = <u32>i - 1          # NONE for the first
+        nodes[i].next = <u32>(i + 1)
+        nodes[i].token = m.result[i]
+        nodes[i].version = 0
+    nodes[n - 1].next = NONE
+    if size == 0:
+        return n
     for i in range(size // 2, 0, -1):
         sift_down(heap, size, i - 1)
     while size > 0:

@@ -8,9 +8,10 @@ from streamtok._core.special cimport SpecialMatcher
 from streamtok._core.types cimport u8, u32, u64
 
 cdef struct Mark:           # all of a tail but its bytes; positions are relative to `bytes`
-    size_t size             # bytes held
-    size_t valid            # of these, known to be well-formed
+    size_t size             # bytes held, well-formed unless they are kept as they are
     size_t searched         # of these, known to begin no special token
+    u8[3] partial           # the bytes behind them: those of a character that is not complete
+    u8 partial_size
     Scan scan
     Scan other              # the second hypothesis, see stream.pyx
     bint has_other
@@ -34,8 +35,9 @@ cdef class Tail:
     cdef u8* bytes
     cdef size_t capacity
     cdef Mark mark
+    cdef readonly object note   # what the caller remembers with the mark
     cdef char busy
-    cdef void clear(self)
-    cdef int restore(self, const Mark* before, bytes saved) except -1
-    cdef bint fits(self, const Scan* s, size_t size)
-    cdef object feed(self, object chunk, bint final, str into, object out, size_t limit)
+    cdef object feed(self, object chunk, bint final, str into, object out, size_t limit,
+                     object expected, object note)
+    cdef object encode_draft(self, Mark* m, object chunk, bint final, str into, object out,
+                             size_t limit)

@@ -13,21 +13,30 @@ boundary inside one piece, so what the frontier rule says is final is final unde
 stays bounded. Where there is no such boundary the answer really depends on what follows, and the
 bytes wait, up to the caller's limit.
 
-Every call works on the tail in place and notes where it stood before: an exception puts that
-back, so that a failed call has not happened.
+A failed call cannot matter, by construction. `Tail.mark` and the first `mark.size` bytes of the
+buffer are what has been committed, and no call writes to them: it works on a copy of the mark, and on
+the bytes behind those. When the ids are there and nothing can fail any more, `commit` puts the copy in
+the place of the mark.
 """
 
 cimport cython
 
 import struct
 
-import numpy as np
-
+from cpython.buffer cimport (
+    PyBUF_FORMAT,
+    PyBUF_STRIDES,
+    PyBUF_WRITABLE,
+    PyBuffer_IsContiguous,
+    PyBuffer_Release,
+    PyObject_GetBuffer,
+)
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.unicode cimport PyUnicode_Check
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove
 
-from streamtok._core.cells cimport Work, Workspace, commit_window, emit, encode_rest, reserve
+from streamtok._core.cells cimport Work, Workspace, commit_sure, emit, encode_rest, reserve
 from streamtok._core.encoder cimport Encoder, commit_open, encode_span
 from streamtok._core.frontier cimport WINDOW, stable_tokens
 from streamtok._core.output cimport foresee, ids_to_array, ids_to_list
@@ -44,6 +53,7 @@ cdef enum:
     SLICE = 1 << 16         # bytes of a chunk that are taken in at a time
     SLACK = 64              # bytes beyond the tail that may be read
     RELEASE_FROM = 4096     # bytes from which the GIL is released
+    SIGNALS_EVERY = 16      # slices between two looks for signals such as Ctrl-C
     SHRINK_FROM = 1 << 18   # a buffer beyond this is given back when it is no longer needed
 
 
@@ -57,24 +67,16 @@ cdef class Tail:
         self.errors = errors
         self.policy = REFUSE if errors == "strict" else REPAIR if errors == "replace" else KEEP
         self.capacity = 0
-        self.clear()
+        begin(&self.mark, 0)
+        self.note = None
 
     def __dealloc__(self):
         free(self.bytes)
 
-    cdef void clear(self):
-        self.mark.size = self.mark.valid = self.mark.searched = 0
-        scan_begin(&self.mark.scan, 0)
-        scan_begin(&self.mark.other, 0)
-        self.mark.has_other = False
-        self.mark.retry_at = WINDOW
-        self.mark.fork_at = 2 * WINDOW
-        self.mark.offset = self.mark.bytes_in = self.mark.tokens_out = 0
-
     @property
     def pending(self):
         """Bytes held back."""
-        return self.mark.size - self.mark.scan.start
+        return pending(&self.mark)
 
     @property
     def bytes_in(self):
@@ -88,20 +90,14 @@ cdef class Tail:
 
     def reset(self):
         """Forget everything but the settings."""
-        enter(self)
-        try:
-            self.clear()
-        finally:
-            st_leave(&self.busy)
+        self.begin_at(0)
 
     def begin_at(self, u64 offset):
         """Forget everything but the settings; what comes next is at byte `offset` of the stream."""
         enter(self)
-        try:
-            self.clear()
-            self.mark.offset = self.mark.bytes_in = offset
-        finally:
-            st_leave(&self.busy)
+        begin(&self.mark, offset)
+        self.note = None
+        st_leave(&self.busy)
 
     def copy(self):
         """An independent Tail in the same state."""
@@ -112,148 +108,201 @@ cdef class Tail:
             if self.mark.size:
                 memcpy(twin.bytes, self.bytes, self.mark.size)
             twin.mark = self.mark
+            twin.note = self.note
         finally:
             st_leave(&self.busy)
         return twin
 
-    def encode(self, chunk, bint final, str into, out, size_t limit):
+    def encode(self, chunk, bint final, str into, out, size_t limit, expected=None, note=None):
         """Take `chunk` in; the ids that became certain.
 
         into: "list", "array" or "buffer" (then `out` is a writable uint16 or uint32 buffer, and the
         number of ids is returned). limit: bytes that may be left waiting. Returns (offset, text)
         where a disallowed special token stands; the stream is then as before.
-        """
-        return self.feed(chunk, final, into, out, limit)
 
-    cdef object feed(self, object chunk, bint final, str into, object out, size_t limit):
-        cdef Text text
-        cdef Workspace workspace = None
-        cdef Mark before
-        cdef bytes saved = None
-        cdef Found refused
+        note: what the caller wants to remember with the new state; it is committed together with
+        it, and gone after `final`. expected: the note that the caller knows of; if there is another,
+        a thread came in between, and StreamInUseError is raised.
+        """
+        return self.feed(chunk, final, into, out, limit, expected, note)
+
+    cdef object feed(self, object chunk, bint final, str into, object out, size_t limit,
+                     object expected, object note):
+        cdef Mark draft
         cdef object result
-        cdef u64 offset
-        cdef bint is_text, is_clean
-        cdef bint is_array = into == "array"
         enter(self)
         try:
-            before = self.mark
-            is_text = PyUnicode_Check(chunk)
-            workspace = self.encoder.take()
-            try:
-                # The policy is applied below, where sequences may go on from the chunk before.
-                text_open(&text, &workspace.c.room, chunk, "surrogateescape" if not is_text or
-                          self.errors == "surrogateescape" else "strict")
-                try:
-                    if is_text and before.size > before.valid and text.size:
-                        raise UnicodeDecodeError(
-                            "utf-8", self.bytes[before.valid:before.size],
-                            before.offset + before.valid, before.offset + before.size,
-                            "a str chunk follows bytes that end inside a character",
-                        )
-                    is_clean = is_text and before.size == before.valid
-                    if text.size > SLICE:
-                        saved = self.bytes[:before.size]
-                    if is_array:
-                        foresee(self.encoder._spares, &workspace.c, text.size // 3)
-                    refused.kind = PARTIAL
-                    if text.size >= RELEASE_FROM:
-                        with nogil:
-                            take_in(self, &workspace.c, text.data, text.size, is_clean, final,
-                                    &refused)
-                    else:
-                        take_in(self, &workspace.c, text.data, text.size, is_clean, final,
-                                &refused)
-                    if refused.kind == DISALLOWED:
-                        offset = self.mark.offset + refused.start
-                        result = (offset, self.bytes[refused.start:refused.end].decode("utf-8"))
-                        self.restore(&before, saved)
-                        return result
-                    if self.mark.size - self.mark.scan.start > limit:
-                        raise PendingLimitExceeded(
-                            f"{self.mark.size - self.mark.scan.start} bytes from offset "
-                            f"{self.mark.offset + self.mark.scan.start} of the stream would have "
-                            f"to wait, max_pending allows {limit}",
-                            offset=self.mark.offset + self.mark.scan.start,
-                            pending=self.mark.size - self.mark.scan.start, limit=limit,
-                        )
-                    if is_array:
-                        result = ids_to_array(self.encoder._spares, &workspace.c)
-                    elif into == "list":
-                        result = ids_to_list(self.encoder.table, workspace.c.out, workspace.c.count)
-                    else:
-                        result = fill(out, workspace.c.out, workspace.c.count)
-                    self.mark.bytes_in += text.size
-                    self.mark.tokens_out += workspace.c.count
-                    if final:
-                        self.clear()
-                    else:
-                        compact(self)
-                    return result
-                except BaseException:
-                    self.restore(&before, saved)
-                    raise
-                finally:
-                    text_close(&text)
-            finally:
-                self.encoder.give(workspace)
+            if self.note is not expected:
+                raise in_use()
+            draft = self.mark
+            result = self.encode_draft(&draft, chunk, final, into, out, limit)
+            if type(result) is not tuple:       # nothing below can fail
+                commit(self, &draft, final)
+                self.note = None if final else note
+            return result
         finally:
             st_leave(&self.busy)
 
-    cdef int restore(self, const Mark* before, bytes saved) except -1:
-        if saved is not None:
-            memcpy(self.bytes, <const u8*><const char*>saved, len(saved))
-        self.mark = before[0]
-        return 0
+    cdef object encode_draft(self, Mark* m, object chunk, bint final, str into, object out,
+                             size_t limit):
+        """Move `m`, which is a copy of self.mark, on behind `chunk`; the ids. Commits nothing."""
+        cdef Text text
+        cdef Workspace workspace
+        cdef Work* w
+        cdef Found refused
+        cdef object result
+        cdef bint is_text = PyUnicode_Check(chunk), is_clean
+        workspace = self.encoder.take()
+        w = &workspace.c
+        try:
+            # The policy is applied below, where sequences may go on from the chunk before.
+            text_open(&text, &w.room, chunk, "surrogateescape" if not is_text or
+                      self.policy == KEEP else "strict")
+            try:
+                if is_text and m.partial_size and text.size:
+                    raise UnicodeDecodeError(
+                        "utf-8", m.partial[:m.partial_size], m.offset + m.size,
+                        m.offset + m.size + m.partial_size,
+                        "a str chunk follows bytes that end inside a character",
+                    )
+                is_clean = is_text and m.partial_size == 0
+                if into == "array":
+                    foresee(self.encoder._spares, w, text.size // 3)
+                refused.kind = PARTIAL
+                if text.size >= RELEASE_FROM:
+                    with nogil:
+                        take_in(self, m, w, text.data, text.size, is_clean, final, &refused)
+                else:
+                    take_in(self, m, w, text.data, text.size, is_clean, final, &refused)
+                m.bytes_in += text.size
+            finally:
+                text_close(&text)
+            if refused.kind == DISALLOWED:
+                return (m.offset + refused.start,
+                        self.bytes[refused.start:refused.end].decode("utf-8"))
+            if pending(m) > limit:
+                raise PendingLimitExceeded(
+                    f"{pending(m)} bytes from offset {m.offset + m.scan.start} of the stream would "
+                    f"have to wait, max_pending allows {limit}",
+                    offset=m.offset + m.scan.start, pending=pending(m), limit=limit,
+                )
+            m.tokens_out += w.count
+            if into == "list":
+                return ids_to_list(self.encoder.table, w.out, w.count)
+            if into == "buffer":
+                return fill(out, w.out, w.count)
+            return ids_to_array(self.encoder._spares, w)
+        finally:
+            self.encoder.give(workspace)
 
-    def getstate(self):
-        """bytes: everything that the next call depends on but the settings."""
-        cdef Mark* m = &self.mark
+    def getstate(self, expected=None):
+        """bytes: everything that the next call depends on but the settings and the note.
+
+        expected: the note that the caller knows of, as for `encode`.
+        """
+        cdef Mark m
         enter(self)
         try:
+            if self.note is not expected:
+                raise in_use()
+            m = self.mark
+            if not m.has_other:                 # nobody looks at it then
+                m.other = m.scan
+            check_mark(self, &m)
             return STATE.pack(
-                m.valid, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
+                m.size, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
                 m.scan.start, m.scan.accept, m.scan.position, m.scan.state, m.scan.committed,
                 m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
                 m.has_other,
-            ) + self.bytes[:m.size]
+            ) + self.bytes[:m.size] + m.partial[:m.partial_size]
         finally:
             st_leave(&self.busy)
 
-    def setstate(self, bytes state):
+    def setstate(self, bytes state, note=None):
         """Continue where `getstate` was called. StateError if the bytes are damaged."""
         cdef Mark m
-        cdef size_t size = len(state)
-        if size < <size_t>STATE.size:
-            raise StateError(f"a saved stream state has at least {STATE.size} bytes, not {size}")
-        (m.valid, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
+        cdef size_t held = len(state), i
+        if held < <size_t>STATE.size:
+            raise StateError(f"a saved stream state has at least {STATE.size} bytes, not {held}")
+        (m.size, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
          m.scan.start, m.scan.accept, m.scan.position, m.scan.state, m.scan.committed,
          m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
          m.has_other) = STATE.unpack_from(state)
-        m.size = size - STATE.size
-        if (m.valid > m.size or m.searched > m.size or not self.fits(&m.scan, m.size)
-                or not self.fits(&m.other, m.size)):
-            raise StateError("the saved stream state is damaged: positions beyond its bytes")
+        held -= STATE.size
+        if m.size > held or held - m.size > sizeof(m.partial):
+            raise damaged("it does not hold the bytes that it speaks of")
+        m.partial_size = <u8>(held - m.size)
+        for i in range(m.partial_size):
+            m.partial[i] = <u8>state[STATE.size + m.size + i]
+        if not m.has_other:                     # early versions left something stale in it
+            m.other = m.scan
+        if m.size < m.searched <= held:         # and looked into the unfinished character
+            m.searched = m.size
+        check_mark(self, &m)
         enter(self)
         try:
             grow(self, m.size)
             memcpy(self.bytes, <const u8*><const char*>state + <size_t>STATE.size, m.size)
             self.mark = m
+            self.note = note
         finally:
             st_leave(&self.busy)
-
-    cdef bint fits(self, const Scan* s, size_t size):
-        return (s.start <= s.accept <= size and s.start <= s.position <= size
-                and 0 < s.state < <u32>self.encoder.scanner.n_states)
 
 
 STATE = struct.Struct("<7Q3QIB3QIBB")
 
 
+cdef object in_use():
+    return StreamInUseError("this stream is being used by another thread; use one per thread")
+
+
+cdef object damaged(str why):
+    return StateError(f"the saved stream state is damaged: {why}")
+
+
 cdef int enter(Tail tail) except -1:
     if st_enter(&tail.busy):
-        raise StreamInUseError("this stream is being used by another thread; use one per thread")
+        raise in_use()
     return 0
+
+
+cdef void begin(Mark* m, u64 offset) noexcept nogil:
+    """Put `m` at the beginning of a text, which is at byte `offset` of the stream."""
+    m.size = m.searched = 0
+    m.partial_size = 0
+    scan_begin(&m.scan, 0)
+    scan_begin(&m.other, 0)
+    m.has_other = False
+    m.retry_at = WINDOW
+    m.fork_at = 2 * WINDOW
+    m.offset = m.bytes_in = offset
+    m.tokens_out = 0
+
+
+cdef inline size_t pending(const Mark* m) noexcept nogil:
+    return m.size - m.scan.start + m.partial_size
+
+
+cdef int check_mark(Tail tail, const Mark* m) except -1:
+    """StateError unless a call may go on from `m`: what is saved is checked like what is loaded."""
+    cdef i32 why = 0
+    cdef int length = 0
+    if not (fits(tail, &m.scan, m.searched) and m.searched <= m.size):
+        raise damaged("positions are beyond its bytes, or not in order")
+    if m.has_other and not (fits(tail, &m.other, m.scan.position)
+                            and m.scan.start == m.scan.accept == m.other.start):
+        raise damaged("its two hypotheses do not begin at the same place")
+    if m.retry_at < WINDOW or m.fork_at < WINDOW:
+        raise damaged("it would look for stable tokens too soon")
+    if m.partial_size and (tail.policy == KEEP or valid_bytes(
+            m.partial, m.partial_size, &why, &length) or why != INCOMPLETE):
+        raise damaged("it ends with bytes that do not begin a character")
+    return 0
+
+
+cdef bint fits(Tail tail, const Scan* s, size_t end):
+    return (s.start <= s.accept <= s.position <= end and s.committed <= 1
+            and 0 < s.state < tail.encoder.scanner.n_states)
 
 
 cdef int grow(Tail tail, size_t size) except -1 nogil:
@@ -271,27 +320,37 @@ cdef int grow(Tail tail, size_t size) except -1 nogil:
     return 0
 
 
-cdef void compact(Tail tail) noexcept nogil:
-    """Drop the bytes before the open piece, and memory that is no longer needed."""
-    cdef Mark* m = &tail.mark
-    cdef size_t gone = m.scan.start
+cdef void commit(Tail tail, Mark* draft, bint final) noexcept nogil:
+    """Make `draft` what the stream is; drop the bytes and the memory that it does not need."""
     cdef u8* bytes
-    # Moving a long tail for a few bytes would make one-byte chunks quadratic.
-    if gone == 0 or (gone < m.size - gone and gone < WINDOW):
+    if final:
+        begin(draft, 0)
+    else:
+        drop(tail, draft, 0)
+    tail.mark = draft[0]
+    if tail.capacity > SHRINK_FROM and draft.size < tail.capacity // 8:
+        bytes = <u8*>realloc(tail.bytes, draft.size + SHRINK_FROM // 4 + SLACK)
+        if bytes != NULL:
+            tail.bytes = bytes
+            tail.capacity = draft.size + SHRINK_FROM // 4 + SLACK
+
+
+cdef void drop(Tail tail, Mark* m, size_t floor) noexcept nogil:
+    """Move what is open down to `floor`, over bytes whose ids are out."""
+    cdef size_t gone, rest = m.size - m.scan.start
+    if m.scan.start <= floor:
         return
-    memmove(tail.bytes, tail.bytes + gone, m.size - gone)
+    gone = m.scan.start - floor
+    # Moving a long tail for a few bytes would make small chunks quadratic.
+    if rest > 4 * WINDOW and gone < rest // 2:
+        return
+    memmove(tail.bytes + floor, tail.bytes + m.scan.start, rest)
     m.size -= gone
-    m.valid -= gone
     m.searched -= gone
     m.offset += gone
     shift(&m.scan, gone)
     if m.has_other:
         shift(&m.other, gone)
-    if tail.capacity > SHRINK_FROM and m.size < tail.capacity // 8:
-        bytes = <u8*>realloc(tail.bytes, m.size + SHRINK_FROM // 4 + SLACK)
-        if bytes != NULL:
-            tail.bytes = bytes
-            tail.capacity = m.size + SHRINK_FROM // 4 + SLACK
 
 
 cdef inline void shift(Scan* s, size_t gone) noexcept nogil:
@@ -300,58 +359,108 @@ cdef inline void shift(Scan* s, size_t gone) noexcept nogil:
     s.position -= gone
 
 
-cdef int take_in(Tail tail, Work* w, const u8* p, size_t n, bint is_clean, bint final,
+cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,
                  Found* refused) except -1 nogil:
     """Encode p[:n] behind the tail, slice by slice. `is_clean`: with the tail, it is UTF-8."""
-    cdef size_t step
+    cdef size_t step, floor = tail.mark.size, slices = 0
     while True:
         step = n if n < SLICE else SLICE
-        append(tail, p, step, is_clean, final and step == n)
+        append(tail, m, p, step, is_clean, final and step == n)
         p += step
         n -= step
-        encode_tail(tail, w, final and n == 0, refused)
+        encode_tail(tail, m, w, final and n == 0, refused)
         if refused.kind == DISALLOWED or n == 0:
             return 0
-        compact(tail)
+        drop(tail, m, floor)
+        slices += 1
+        if slices % SIGNALS_EVERY == 0:
+            with gil:
+                PyErr_CheckSignals()
 
 
-cdef int append(Tail tail, const u8* p, size_t n, bint is_clean, bint final) except -1 nogil:
-    """Put p[:n] behind the tail's bytes, well-formed as the policy wants it."""
-    cdef Mark* m = &tail.mark
+cdef int append(Tail tail, Mark* m, const u8* p, size_t n, bint is_clean, bint final) except -1 nogil:
+    """Put p[:n] behind the tail's bytes, well-formed as the policy wants it.
+
+    The bytes of a character that is not complete are kept apart, in the mark.
+    """
     cdef i32 why = 0
     cdef int length = 0
-    cdef size_t fine, rest
-    grow(tail, m.size + n)
-    memcpy(tail.bytes + m.size, p, n)
-    m.size += n
+    cdef size_t raw = m.partial_size + n, fine
+    cdef u8* to
+    grow(tail, m.size + raw)
+    to = tail.bytes + m.size
+    memcpy(to, m.partial, m.partial_size)
+    if n:
+        memcpy(to + m.partial_size, p, n)
+    m.partial_size = 0
     if is_clean or tail.policy == KEEP:
-        m.valid = m.size
+        m.size += raw
         return 0
+    fine = valid_bytes(to, raw, &why, &length)
+    if why != 0 and (why != INCOMPLETE or final):
+        if tail.policy == REPAIR:
+            return repair(tail, m, raw, final)
+        with gil:
+            raise UnicodeDecodeError(
+                "utf-8", to[fine:fine + length], m.offset + m.size + fine,
+                m.offset + m.size + fine + length, explain(to[fine], why),
+            )
+    m.size += fine
+    hold(m, to + fine, raw - fine)
+    return 0
+
+
+cdef inline void hold(Mark* m, const u8* p, size_t n) noexcept nogil:
+    memcpy(m.partial, p, n)
+    m.partial_size = <u8>n
+
+
+cdef int repair(Tail tail, Mark* m, size_t raw, bint final) except -1 nogil:
+    """Put U+FFFD in the place of what is no UTF-8 in the `raw` bytes behind the tail's."""
+    cdef size_t size = repaired_size(tail.bytes + m.size, raw, final), fine
+    cdef i32 why = 0
+    cdef int length = 0
+    cdef const u8* p
+    cdef u8* to
+    grow(tail, m.size + size)
+    # U+FFFD has three bytes, what it replaces one to three: read from the end of the room, what is
+    # written never catches up with what is read.
+    to = tail.bytes + m.size
+    memmove(to + size - raw, to, raw)
+    p = to + size - raw
     while True:
-        fine = valid_bytes(tail.bytes + m.valid, m.size - m.valid, &why, &length)
-        m.valid += fine
+        fine = valid_bytes(p, raw, &why, &length)
+        memmove(to, p, fine)
+        to += fine
+        p += fine
+        raw -= fine
         if why == 0 or (why == INCOMPLETE and not final):
-            return 0
-        if tail.policy == REFUSE:
-            with gil:
-                raise UnicodeDecodeError(
-                    "utf-8", tail.bytes[m.valid:m.valid + length],
-                    m.offset + m.valid, m.offset + m.valid + length,
-                    explain(tail.bytes[m.valid], why),
-                )
-        # U+FFFD has three bytes; what it replaces, one to three.
-        rest = m.size - m.valid - length
-        grow(tail, m.size + 2)
-        memmove(tail.bytes + m.valid + 3, tail.bytes + m.valid + length, rest)
-        tail.bytes[m.valid] = 0xEF
-        tail.bytes[m.valid + 1] = 0xBF
-        tail.bytes[m.valid + 2] = 0xBD
-        m.size += 3 - length
-        m.valid += 3
+            break
+        to[0] = 0xEF
+        to[1] = 0xBF
+        to[2] = 0xBD
+        to += 3
+        p += length
+        raw -= length
+    m.size = to - tail.bytes
+    hold(m, p, raw)
+    return 0
 
 
-cdef int encode_tail(Tail tail, Work* w, bint final, Found* refused) except -1 nogil:
-    cdef Mark* m = &tail.mark
+cdef size_t repaired_size(const u8* p, size_t n, bint final) noexcept nogil:
+    cdef size_t fine, size = n
+    cdef i32 why = 0
+    cdef int length = 0
+    while True:
+        fine = valid_bytes(p, n, &why, &length)
+        if why == 0 or (why == INCOMPLETE and not final):
+            return size
+        size += 3 - length
+        p += fine + length
+        n -= fine + length
+
+
+cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, Found* refused) except -1 nogil:
     cdef Found found
     cdef size_t start
     while True:
@@ -360,7 +469,7 @@ cdef int encode_tail(Tail tail, Work* w, bint final, Found* refused) except -1 n
             refused[0] = found
             return 0
         start = m.scan.start
-        advance(tail, w, found.start, final or found.kind == ALLOWED)
+        advance(tail, m, w, found.start, final or found.kind == ALLOWED)
         if m.scan.start != start:       # another piece is open now
             m.retry_at = WINDOW
             m.fork_at = 2 * WINDOW
@@ -375,15 +484,14 @@ cdef int encode_tail(Tail tail, Work* w, bint final, Found* refused) except -1 n
     if not final:
         if not m.has_other:
             commit_open(tail.encoder, w, tail.bytes, &m.scan, &m.retry_at)
-            fork(tail, w)
+            fork(tail, m, w)
         if m.has_other:
-            commit_both(tail, w)
+            commit_both(tail, m, w)
     return 0
 
 
-cdef int advance(Tail tail, Work* w, size_t end, bint final) except -1 nogil:
+cdef int advance(Tail tail, Mark* m, Work* w, size_t end, bint final) except -1 nogil:
     """Encode what can be decided of the bytes up to `end`."""
-    cdef Mark* m = &tail.mark
     cdef i64[1] closed
     cdef size_t start = m.scan.start, count
     if m.has_other:
@@ -399,12 +507,11 @@ cdef int advance(Tail tail, Work* w, size_t end, bint final) except -1 nogil:
     return encode_span(tail.encoder, w, tail.bytes, m.size + SLACK, end, final, &m.scan)
 
 
-cdef int fork(Tail tail, Work* w) except -1 nogil:
+cdef int fork(Tail tail, Mark* m, Work* w) except -1 nogil:
     """Follow two hypotheses if the walk is far beyond the last acceptance and both agree so far."""
-    cdef Mark* m = &tail.mark
     cdef Scan* s = &m.scan
     cdef const Tokens* t = tail.encoder.table.tokens()
-    cdef size_t size = s.accept - s.start, stable, bytes = 0
+    cdef size_t size = s.accept - s.start, known = s.position - s.start, stable, bytes = 0
     cdef Py_ssize_t count, kept = 0
     cdef u32 token
     if (tail.encoder.scanner.tables().settled[s.state] or s.position - s.accept < m.fork_at
@@ -416,7 +523,7 @@ cdef int fork(Tail tail, Work* w) except -1 nogil:
     if t.sorted == NULL:
         with gil:
             tail.encoder.table.prepare_prefixes()
-    count = stable_tokens(t, &w.merger, &w.scratch, tail.bytes + s.start, size + WINDOW, &stable)
+    count = stable_tokens(t, &w.merger, &w.scratch, tail.bytes + s.start, known, &stable)
     while bytes < size and kept < count:
         token = w.merger.result[kept]
         bytes += t.offsets[token + 1] - t.offsets[token]
@@ -437,9 +544,8 @@ cdef int fork(Tail tail, Work* w) except -1 nogil:
     return 0
 
 
-cdef int commit_both(Tail tail, Work* w) except -1 nogil:
+cdef int commit_both(Tail tail, Mark* m, Work* w) except -1 nogil:
     """Emit what is final under both hypotheses."""
-    cdef Mark* m = &tail.mark
     cdef const Tokens* t = tail.encoder.table.tokens()
     cdef const ScanTables* tables = tail.encoder.scanner.tables()
     cdef Scan trial
@@ -455,45 +561,49 @@ cdef int commit_both(Tail tail, Work* w) except -1 nogil:
     sure = trial.position if tables.settled[trial.state] else trial.accept
     if not trial.committed and sure < trial.start + t.longest_unreachable + 1:
         return 0
-    while sure >= m.scan.start + WINDOW:
-        done = commit_window(tail.encoder.table, w, tail.bytes + m.scan.start, WINDOW)
-        if done == 0:
-            return 0
-        m.scan.start += done
-        m.scan.accept = m.scan.start
-        m.other.start = m.scan.start
-        if m.other.accept < m.other.start:
-            m.other.accept = m.other.start
-        m.other.committed = True
+    if sure < m.scan.start + WINDOW:
+        return 0
+    done = commit_sure(tail.encoder.table, w, tail.bytes + m.scan.start, sure - m.scan.start)
+    if done == 0:
+        return 0
+    m.scan.start += done
+    m.scan.accept = m.scan.start
+    m.other.start = m.scan.start
+    if m.other.accept < m.other.start:
+        m.other.accept = m.other.start
+    m.other.committed = True
+    m.fork_at = 2 * (m.scan.position - m.scan.start)
+    if m.fork_at < 2 * WINDOW:
         m.fork_at = 2 * WINDOW
     return 0
 
 
 cdef object fill(object out, const u32* ids, size_t count):
     """Copy the ids into a writable buffer of uint16 or uint32; their number."""
-    cdef u16[::1] narrow
-    cdef u32[::1] wide
+    cdef Py_buffer view
     cdef size_t i
-    view = memoryview(out)
-    if view.readonly:
-        raise ValueError("out must be writable")
-    if view.format not in ("H", "I", "<H", "<I", "=H", "=I", "L") or view.itemsize not in (2, 4):
-        raise ValueError(f"out must hold uint16 or uint32, not {view.format!r}")
-    if view.ndim != 1 or not view.c_contiguous:
-        raise ValueError("out must be one contiguous row")
-    if <size_t>view.shape[0] < count:
-        raise ValueError(f"out has room for {view.shape[0]} ids, {count} are ready")
-    if count == 0:
-        return 0
-    target = np.frombuffer(out, dtype=np.uint16 if view.itemsize == 2 else np.uint32)
-    if view.itemsize == 4:
-        wide = target
-        memcpy(&wide[0], ids, count * sizeof(u32))
+    cdef bytes format
+    try:
+        PyObject_GetBuffer(out, &view, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_STRIDES)
+    except (BufferError, ValueError):
+        raise ValueError("out must be writable") from None
+    try:
+        format = view.format if view.format != NULL else b"B"
+        if (format.lstrip(b"@=<") not in (b"H", b"I", b"L") or view.itemsize not in (2, 4)):
+            raise ValueError(f"out must hold uint16 or uint32, not {format.decode()!r}")
+        if view.ndim != 1 or not PyBuffer_IsContiguous(&view, b"C"):
+            raise ValueError("out must be one contiguous row")
+        if <size_t>view.shape[0] < count:
+            raise ValueError(f"out has room for {view.shape[0]} ids, {count} are ready")
+        if view.itemsize == 4:
+            if count:
+                memcpy(view.buf, ids, count * sizeof(u32))
+            return count
+        for i in range(count):
+            if ids[i] > 0xFFFF:
+                raise OverflowError(f"id {ids[i]} does not fit into uint16")
+        for i in range(count):
+            (<u16*>view.buf)[i] = <u16>ids[i]
         return count
-    for i in range(count):
-        if ids[i] > 0xFFFF:
-            raise OverflowError(f"id {ids[i]} does not fit into uint16")
-    narrow = target
-    for i in range(count):
-        narrow[i] = <u16>ids[i]
-    return count
+    finally:
+        PyBuffer_Release(&view)

@@ -8,7 +8,6 @@ cdef class QuickStream:
 
     cdef Tail quick                 # None: nothing goes the short way
     cdef public object max_pending
-    cdef public str _half           # the first half of a surrogate pair that ended a str chunk
 
     def _set_quick(self, Tail tail not None):
         """Let chunks go the short way from now on."""
@@ -30,9 +29,9 @@ cdef class QuickStream:
     cdef object feed_quick(self, object chunk, object final, str into):
         cdef object ids
         # Where this gives no ids, it has not changed anything.
-        if self.quick is not None and not self._half:
+        if self.quick is not None and self.quick.note is None:
             try:
-                ids = self.quick.feed(chunk, final, into, None, self.max_pending)
+                ids = self.quick.feed(chunk, final, into, None, self.max_pending, None, None)
                 if type(ids) is not tuple:
                     return ids
             except UnicodeEncodeError:
