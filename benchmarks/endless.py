@@ -44,14 +44,31 @@ def block(kind: str) -> bytes:
         return bytes(rng.choices(b"0123456789", k=size))
     if kind == "newline and blanks":
         return b" " * size
-    unit = {"a": "a", "=": "=", "blanks": " ", "newlines": "\n", "é": "é", "ab": "ab"}[kind]
-    return unit.encode() * (size // len(unit.encode()))
+    if kind == "lines of blanks":
+        return (b"\n" + b" " * 1150) * (size // 1151)
+    if kind == "blanks in words":
+        return b"".join(b"x" + b" " * rng.randint(500, 2000) for _ in range(size // 1250))
+    if kind == "lines of dashes":
+        return b"".join(b"-" * rng.randint(1, 3000) + b"=\n" for _ in range(size // 1500))
+    if kind == "dashes and words":
+        return bytes(rng.choices(b"-=ab", (500, 5, 1, 1), k=size))
+    unit = {"blanks": " ", "newlines": "\n"}.get(kind, kind).encode()
+    return unit * (size // len(unit))
 
 
 KINDS = [
     "random letters", "base64", "CJK", "digits", "a", "=", "ab", "é", "blanks", "newlines",
-    "newline and blanks", "words", "random bytes",
+    "newline and blanks", "lines of blanks", "blanks in words", "words", "random bytes",
 ]  # fmt: skip
+LONG_TOKENS = "long tokens"  # an encoding whose tokens have up to 1 000 bytes
+LONG_KINDS = ["-", "=", "lines of dashes", "dashes and words"]
+
+
+def encoding_of(name: str) -> streamtok.Encoding:
+    if name != LONG_TOKENS:
+        return streamtok.get_encoding(name)
+    texts = ["read me " * 50] * 3 + ["-" * 1000] * 200 + ["=" * 1000 + "\n"] * 50
+    return streamtok.Encoding.train_from_iterator(texts, 600, "gpt2")
 
 
 def resident() -> int:
@@ -61,7 +78,7 @@ def resident() -> int:
 
 
 def measure(encoding: str, kind: str, size: int) -> dict[str, object]:
-    enc = streamtok.get_encoding(encoding)
+    enc = encoding_of(encoding)
     data = block(kind)
     head = b"x\n" if kind == "newline and blanks" else b""
     settings = {"errors": "surrogateescape", "disallowed_special": ()}
@@ -94,8 +111,8 @@ def measure(encoding: str, kind: str, size: int) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--size", type=lambda text: int(text.replace("_", "")), default=10**9)
-    parser.add_argument("--encodings", default="r50k_base,cl100k_base,o200k_base")
-    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--encodings", default=f"r50k_base,cl100k_base,o200k_base,{LONG_TOKENS}")
+    parser.add_argument("--kinds", help="default: all")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -109,7 +126,8 @@ def main() -> None:
     if not options.markdown:
         form = "{:12} {:20} tail {:6} B {:7.0f} MB/s  peak {:4.0f} MiB  growth {:.1f} MiB"
     for encoding in options.encodings.split(","):
-        for kind in options.kinds.split(","):
+        kinds = LONG_KINDS if encoding == LONG_TOKENS else KINDS
+        for kind in options.kinds.split(",") if options.kinds else kinds:
             command = [sys.executable, "-m", "benchmarks.endless", "--one", kind]
             command += ["--encodings", encoding, "--size", str(options.size)]
             ran = subprocess.run(command, stdout=subprocess.PIPE, check=True)

@@ -87,13 +87,14 @@ class StreamEncoder(QuickStream):
         bytes never give more than n + pending ids), OverflowError if an id does not fit into
         uint16; the stream is then as before the call.
         """
-        return cast(int, self._feed(chunk, final, "buffer", out))
+        count: int = self._feed(chunk, final, "buffer", out)
+        return count
 
     def flush(self) -> list[int]:
         """list[int]: the ids that are left; the same as encode(b"", final=True)."""
         return self.encode(b"", final=True)
 
-    def _feed(self, chunk: Text, final: bool, into: str, out: Any) -> list[int] | IdArray | int:
+    def _feed(self, chunk: Text, final: bool, into: str, out: Any) -> Any:
         tail, limit = self._tail, self.max_pending
         if isinstance(tail, SpaceTail):
             result = tail.encode(chunk, final, into, out, limit)
@@ -112,7 +113,7 @@ class StreamEncoder(QuickStream):
             from .encoding import raise_disallowed_special
 
             raise_disallowed_special(*result)
-        return cast("list[int] | IdArray | int", result)
+        return result  # nothing that could fail may come after the tail has moved on
 
     @property
     def encoding(self) -> Encoding:

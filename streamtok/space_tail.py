@@ -2,7 +2,8 @@
 
 A `SpaceTail` stands before a `Tail`: U+2581 becomes a space, a space goes before the text, and
 offsets in what the tail says are translated back to offsets in the text. It has no state of its
-own: where it stands is a `_Place`, which the tail commits together with its own state, or not at all.
+own: where it stands is a `_Place`, which the tail commits together with its own state, or not at
+all.
 """
 
 from __future__ import annotations

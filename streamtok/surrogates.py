@@ -1,7 +1,8 @@
 """Surrogates in a str: tiktoken's rule for whole texts, and the same for a text in chunks.
 
 A pair of surrogates becomes its character, one without the other half U+FFFD. Under
-"surrogateescape" nothing is repaired: U+DC80 to U+DCFF are bytes, and any other surrogate is an error.
+"surrogateescape" nothing is repaired: U+DC80 to U+DCFF are bytes, and any other surrogate is an
+error.
 """
 
 from __future__ import annotations
