@@ -41,7 +41,7 @@ def any_subject(rng: random.Random) -> Subject:
     if kind == "bundled":
         name = rng.choice([*PACKED, "llama3_style"])
         return Subject(kind, encoding_of(name), rng.choice([b"a", b" \n", b"ab \n'1", b"=-", b"\n"]))
-    return made(kind, rng.randrange(8 if kind == "long" else 60))
+    return made(kind, rng.randrange(6 if kind == "long" else 36))
 
 
 KINDS = {

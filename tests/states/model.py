@@ -108,6 +108,9 @@ class Model:
             if self.waiting and chunk:
                 at = len(self.accepted)
                 fault = Fault("text after half a character", at - len(self.waiting), at)
+            elif self.waiting and final and self.errors == "strict":
+                at = len(self.accepted)
+                fault = Fault("utf-8", at - len(self.waiting), at, "unexpected end of data")
             if self.errors != "surrogateescape":
                 return Step(data, half, b"" if data else self.waiting, fault, chunk)
             return Step(data, half, unfinished(self.waiting + data[-4:]), fault, chunk)

@@ -243,7 +243,8 @@ class Run:
             if self.kinds[kind] == 1:
                 print(f"{self.seconds():.1f} s: {spec}: {what}\n", flush=True)
             return False
-        print(f"DIFFERENCE after {self.seconds():.1f} s and {self.done} steps: {what}\n", flush=True)
+        first = what.partition("\n")[0]
+        print(f"DIFFERENCE after {self.seconds():.1f} s and {self.done} steps: {first}", flush=True)
         print(f"  python -m tests.fuzz --states --repeat {spec}\nshrinking...", flush=True)
         small = shrunk(spec, lambda spec: self.fails(spec)[0], seconds=self.options.shrink_seconds)
         print(self.fails(small)[1] or what)
@@ -316,6 +317,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--slowest", type=float, default=0,
                         help="a call of a stream that takes so many times as long as the whole text "
                         "is a difference (12 is a good value); 0: not measured")  # fmt: skip
+    parser.add_argument("--without", default="", help="rules of streams to leave out: forge,starve")
     options = parser.parse_args(arguments)
     if options.seconds == float("inf") and options.steps == 1 << 62:
         options.seconds = 60.0
@@ -325,6 +327,7 @@ def main(arguments: list[str]) -> None:
     for make in run.makers.values():
         if hasattr(make, "slowest"):
             make.slowest = options.slowest or None
+            make.without = frozenset(options.without.split(","))
     if options.repeat:
         repeat(run.makers, options.repeat)
     elif not run():

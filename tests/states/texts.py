@@ -22,27 +22,29 @@ MODES = {"letters": 30, "nasty": 20, "words": 10, "blanks": 12, "runs": 16, "mal
          "specials": 6}  # fmt: skip
 RUNS = [3, 17, 60, 130]
 MIDDLE = [130, 500, 1023, 1024, 1025, 1150, 2047, 2048, 2049, 2300, 4097, 6000]
-BIG = [6000, 20_000, 65_535, 65_536, 70_000, 131_072]
+BIG = [6000, 20_000, 65_535, 65_536, 70_000, 131_072, 270_000]
 
 
 class Supply:
     """Text for one machine: mostly of one kind, so that rare states are reached and stay."""
 
-    def __init__(self, rng: random.Random, letters: bytes, is_clean: bool) -> None:
-        """is_clean: text is UTF-8, and holds few special tokens."""
+    def __init__(
+        self, rng: random.Random, letters: bytes, is_clean: bool, big_share: float
+    ) -> None:
+        """is_clean: text is UTF-8, and holds few special tokens. big_share: how often it is big."""
         self.rng = rng
         self.letters = letters
         self.is_clean = is_clean
         self.held = bytearray()
         self.mode = rng.choices(list(MODES), list(MODES.values()))[0]
         scale = rng.random()
-        self.is_big = scale > 0.975
-        self.runs = BIG if self.is_big else MIDDLE if scale > 0.85 else RUNS
+        self.is_big = scale > 1 - big_share
+        self.runs = BIG if self.is_big else MIDDLE if scale > 0.85 - big_share else RUNS
         self.sizes = [rng.choice([1, 2, 4, 8]), rng.choice([8, 30, 120])]
-        if scale > 0.85:
+        if scale > 0.85 - big_share:
             self.sizes += [1000, 4096, rng.choice([5000, 32_768])]
         if self.is_big:
-            self.sizes += [70_000, 200_000]
+            self.sizes += [70_000, 200_000, 300_000]
 
     def restart(self, waiting: bytes) -> None:
         """Forget what was held: the stream refused a part of it. `waiting` is to be finished."""
@@ -141,7 +143,7 @@ def shown_runs(text: str | bytes) -> str:
     """A long text, with its runs counted: `b'ab' + b' ' * 4000`."""
     parts: list[str] = []
     start = at = 0
-    while at < len(text) and len(parts) < 12:
+    while at < len(text) and len(parts) < 6:
         end = at
         while end < len(text) and text[end] == text[at]:
             end += 1

@@ -18,6 +18,7 @@ from .texts import Chunk, short
 
 Stream = streamtok.StreamEncoder
 NEVER_REACHED = 1 << 26  # of max_pending
+GIVEN_LATER: Any = object()
 
 
 class Setup:
@@ -43,12 +44,19 @@ class Setup:
         self.refuses = bool(self.settings["disallowed_special"])
         self.max_pending = rng.choice([0, 1, 5, 40, 2000]) if rng.random() < 0.08 else None
         self.door = rng.choice([None, None, *DOORS])
-        self.calls: collections.deque[str] = collections.deque(maxlen=30)
+        self.calls: collections.deque[list[Any]] = collections.deque(maxlen=30)
         self.fresh_state = self.new_stream().getstate()
         self.arrays: collections.deque[tuple[Any, list[int]]] = collections.deque(maxlen=4)
 
     def new_stream(self) -> Stream:
         return self.encoding.stream_encoder(**self.settings, max_pending=self.max_pending)
+
+    def note(self, call: str, *chunks: Chunk) -> None:
+        """For the story; `{}` stands for a chunk in it, which is not shown before it is told."""
+        self.calls.append([call, chunks, ""])
+
+    def note_end(self, how: str) -> None:
+        self.calls[-1][2] = " -> " + how
 
     def story(self) -> str:
         """What was done, to be done again."""
@@ -56,7 +64,7 @@ class Setup:
             f"encoding {self.encoding.name!r} of kind {self.subject.kind}, "
             f"pattern {self.encoding._pat_str!r}",
             f"settings {self.settings}, max_pending {self.max_pending}",
-            *self.calls,
+            *(call.format(*map(short, chunks)) + end for call, chunks, end in self.calls),
         ]
         return "\n".join("  " + line for line in lines)
 
@@ -77,28 +85,28 @@ class Watched:
         final: bool = False,
         *,
         door: str | None = None,
-        out: Any = None,
+        out: Any = GIVEN_LATER,
         may_raise: tuple[type[BaseException], ...] = (),
     ) -> bool:
         """One call; whether it succeeded. `may_raise`: beyond what the model foresees."""
         stream, model = self.stream, self.model
         door = door or self.setup.door or self.setup.rng.choice(DOORS)
         expected = model.foresee(chunk, final)
-        if door == "into" and out is None:
+        if door == "into" and out is GIVEN_LATER:
             out = new_out(self.setup.rng, self.most_ids(expected))
             if self.setup.encoding.max_token_value > 0xFFFF and memoryview(out).itemsize == 2:
                 may_raise = (*may_raise, OverflowError)
         before = stream.getstate()
-        self.setup.calls.append(f"{door}({short(chunk)}, final={final})")
+        self.setup.note(door + "({}, final=%s)" % final, chunk)
         start = time.thread_time() if self.setup.slowest else 0.0
         try:
             ids = through(door, stream, chunk, final, out, self.setup.arrays)
         except may_raise as error:
-            self.setup.calls[-1] += f" -> {type(error).__name__}"
+            self.setup.note_end(type(error).__name__)
             self.unchanged(before)
             return False
         except (UnicodeError, ValueError, streamtok.PendingLimitExceeded) as error:
-            self.setup.calls[-1] += f" -> {type(error).__name__}: {str(error)[:80]}"
+            self.setup.note_end(f"{type(error).__name__}: {str(error)[:80]}")
             self.check_refusal(error, expected, final)
             self.unchanged(before)
             return False
@@ -172,8 +180,8 @@ class Watched:
     def whole_raises(self, text: Chunk, kind: type[Exception]) -> str:
         try:
             self.setup.encoding.encode(text, **self.setup.settings)
-        except kind as error:
-            return str(error) or "no text"
+        except ValueError as error:
+            return str(error) if isinstance(error, kind) else ""
         return ""
 
     def unchanged(self, before: bytes) -> None:
@@ -242,7 +250,7 @@ class Watched:
         if len(model.accepted) > 20_000:
             return
         data = bytes(model.accepted) + (completion(model.waiting) if model.waiting else b"") + more
-        self.setup.calls.append(f"check that no {short(data[len(model.accepted):])} changes what was given")
+        self.setup.note("check that no {} changes what was given", data[len(model.accepted) :])
         try:
             ids = self.whole(data)
         except ValueError:
@@ -271,6 +279,6 @@ class Watched:
             times.append((middle - start, time.thread_time() - middle))
         mine, whole = min(t[0] for t in times), min(t[1] for t in times)
         assert mine < 0.01 or mine < self.setup.slowest * whole, (
-            f"slow: {1000 * mine:.1f} ms for a chunk of {len(chunk)}, "
+            f"slow, {self.setup.subject.kind}, {self.setup.errors}: {1000 * mine:.1f} ms for a chunk of {len(chunk)}, "
             f"the whole {len(text)} bytes take {1000 * whole:.1f} ms"
         )
