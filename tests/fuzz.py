@@ -2,6 +2,7 @@
 
     python -m tests.fuzz --seconds 60
     python -m tests.fuzz --bytes 100_000_000 --cuts 10_000_000 --seed 1
+    python -m tests.fuzz --states --seconds 60      (calls in any order: see `states/runner.py`)
 
 Every round makes a text of nasty parts, runs, random characters and bytes that are no UTF-8, picks
 an encoding (r50k, cl100k, o200k, Llama-3-style, or a random small vocabulary with a random
@@ -135,6 +136,10 @@ def check(same: bool, what: str, seed: int) -> None:
 
 
 def main() -> None:
+    if "--states" in sys.argv:
+        from .states import runner
+
+        return runner.main([argument for argument in sys.argv[1:] if argument != "--states"])
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--bytes", type=lambda text: int(text.replace("_", "")), default=1 << 62)

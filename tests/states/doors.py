@@ -1,0 +1,88 @@
+"""The doors through which ids leave a stream, and the buffers that `encode_into` gets."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import random
+from collections.abc import MutableSequence
+from typing import Any
+
+import numpy as np
+
+import streamtok
+
+from .texts import Chunk
+
+DOORS = ["list", "list", "list", "array", "into"]
+MARK = 0xABCD  # what is in a buffer before; that and an id are told apart by their place
+
+
+def new_out(rng: random.Random, size: int) -> Any:
+    """A writable buffer for `size` ids."""
+    kind = rng.randrange(7)
+    if kind == 0:
+        return np.full(size, MARK, np.uint32)
+    if kind == 1:
+        return np.full(size, MARK, np.uint16)
+    if kind == 2:
+        return array.array("I", [MARK] * size)
+    if kind == 3:
+        return array.array("H", [MARK] * size)
+    if kind == 4:
+        return memoryview(bytearray(array.array("I", [MARK] * size).tobytes())).cast("I")
+    if kind == 5:
+        return (ctypes.c_uint32 * size)(*[MARK] * size)
+    return np.full(size + 3, MARK, np.uint32)[2 : 2 + size]
+
+
+def bad_out(rng: random.Random, size: int) -> Any:
+    """What `encode_into` must refuse whatever the chunk is."""
+    size = max(size, 4)
+    read_only = np.zeros(size, np.uint32)
+    read_only.flags.writeable = False
+    gone = memoryview(bytearray(4 * size)).cast("I")
+    gone.release()
+    return rng.choice(
+        [
+            None, 5, [0] * size, "text", bytes(4 * size), bytearray(4 * size), read_only, gone,
+            np.zeros(2 * size, np.uint32)[::2], np.zeros((size, 2), np.uint32),
+            np.zeros(size, np.float32), np.zeros(size, np.int32), np.zeros(size, np.uint64),
+            np.zeros(size, ">u4"), np.zeros(size, np.uint8), array.array("d", [0.0] * size),
+            np.zeros((), np.uint32),
+        ]
+    )  # fmt: skip
+
+
+BAD_OUT_ERRORS = (ValueError, TypeError, BufferError)
+
+BAD_CHUNKS: list[Any] = [
+    None, 5, 0, True, 2.5, [97], (97, 98), {97}, object(), range(3),
+    memoryview(b"abcdef")[::2], iter([b"a"]),
+]  # fmt: skip
+
+
+def through(
+    door: str,
+    stream: streamtok.StreamEncoder,
+    chunk: Chunk,
+    final: bool,
+    out: Any = None,
+    arrays: MutableSequence[tuple[Any, list[int]]] | None = None,
+) -> list[int]:
+    """The ids of one call. `arrays`: an array of them is kept there, and what it holds by now."""
+    if door == "list":
+        ids: list[int] = stream.encode(chunk, final) if final else stream.encode(chunk)
+        assert type(ids) is list, f"encode gave a {type(ids).__name__}"
+        return ids
+    if door == "array":
+        got = stream.encode_to_numpy(chunk, final=final)
+        assert got.dtype == np.uint32, f"encode_to_numpy gave {got.dtype}"
+        ids = got.tolist()
+        if arrays is not None:
+            arrays.append((got, ids))
+        return ids
+    count = stream.encode_into(chunk, out, final)
+    rest = list(out[count:]) if isinstance(out, ctypes.Array) else memoryview(out)[count:].tolist()
+    assert set(rest) <= {MARK}, f"encode_into wrote beyond its {count} ids"
+    return list(out[:count]) if isinstance(out, ctypes.Array) else memoryview(out)[:count].tolist()

@@ -1,0 +1,118 @@
+"""The encodings that the machines try: bundled, random, far-looking, long-worded, normalised."""
+
+from __future__ import annotations
+
+import functools
+import random
+from typing import NamedTuple
+
+import streamtok
+from streamtok.merge_lists import from_merges
+from streamtok.rules import TextRules
+from streamtok.splits import SplitSequence
+from streamtok.vocabulary import Vocabulary
+
+from ..conftest import PACKED, encoding_of
+from ..fuzz import random_encoding
+from ..test_laws import PATTERNS
+
+SINGLES = [bytes([i]) for i in range(256)]
+SPECIALS = {"<|endoftext|>": 5000, "<|eot_id|>": 5001, "<|eot_id|>\n": 5002}
+FAR = [  # patterns that may look arbitrarily far ahead, and letters that matter to them
+    (r"xa*b|x|a+|[^xa]", b"xxaaaab"),
+    (r"(?:ab)*c|a|b|[^ab]", b"ababc"),
+    (r'"[^"]*"|[^"]|"', b'"ab '),
+    (r"a+b|a|[^a]", b"aaaab"),
+    (r" *\n| +(?!\S)| +|[^ ]", b"   \na"),
+    (r"x[ab]*y|[ab]{1,3}|x|y|[^abxy]", b"xaby"),
+]
+
+
+class Subject(NamedTuple):
+    """An encoding, what texts for it should be made of, and its kind."""
+
+    kind: str
+    encoding: streamtok.Encoding
+    letters: bytes = b"ab \n"
+
+
+def any_subject(rng: random.Random) -> Subject:
+    kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
+    if kind == "bundled":
+        name = rng.choice([*PACKED, "llama3_style"])
+        return Subject(kind, encoding_of(name), rng.choice([b"a", b" \n", b"ab \n'1", b"=-", b"\n"]))
+    return made(kind, rng.randrange(6 if kind == "long" else 36))
+
+
+KINDS = {
+    "bundled": 35, "random": 23, "far": 14, "long": 6, "spaces": 12, "added": 3, "merges": 5,
+    "sequence": 2,
+}  # fmt: skip
+
+
+@functools.lru_cache(maxsize=None)
+def made(kind: str, number: int) -> Subject:
+    """One encoding of this kind, always the same for the same number."""
+    rng = random.Random(f"{kind} {number}")
+    if kind == "random":
+        return Subject(kind, random_encoding(rng), b"abetoin =1\n")
+    if kind == "far":
+        pattern, letters = FAR[number % len(FAR)]
+        ranks = random_ranks(rng, letters)
+        return Subject(kind, encoding(f"far {number}", pattern, ranks), letters)
+    if kind == "long":
+        texts = ["-" * rng.choice([200, 1000])] * 2 + ["=" * rng.choice([300, 1000]) + "\n"] * 2
+        trained = streamtok.Encoding.train_from_iterator(texts, 300, rng.choice(["gpt2", "cl100k"]))
+        return Subject(kind, trained, b"-=-=--==\n")
+    if kind == "sequence":
+        pattern = SplitSequence([[r"\d", "[a-z]+"], [r"\s+", r"\p{L}+|\d"]][number % 2])
+        return Subject(kind, encoding(kind, pattern, random_ranks(rng, b"ab 1")), b"ab 1")
+    if kind == "merges":
+        return Subject(kind, encoding("merges", rng.choice(PATTERNS), merge_list(rng)), b"ab \n")
+    added = [("<b>", 6000), ("<br>", 6001), ("ab", 6002), ("  ", 6003)]
+    rules = TextRules(
+        added_tokens=tuple(rng.sample(added, rng.randint(kind == "added", len(added)))),
+        longest_first=rng.random() < 0.5,
+        normalizer="spaces" if kind == "spaces" else None,
+        space_first=kind == "spaces" and rng.random() < 0.7,
+    )
+    pattern = rng.choice([r"[\s\S]+", *PATTERNS])
+    ranks = random_ranks(rng, b"ab \n<br>")
+    return Subject(kind, encoding(kind, pattern, ranks, rules), b"ab \n<br>")
+
+
+def random_ranks(rng: random.Random, letters: bytes) -> dict[bytes, int]:
+    sizes = [2, 2, 2, 3, 3, 4, 6, 12]
+    tokens = {bytes(rng.choices(letters, k=rng.choice(sizes))) for _ in range(rng.randint(1, 50))}
+    if rng.random() < 0.3:
+        tokens |= {letters[:1] * 2**i for i in range(1, rng.randint(2, 9))}
+    order = [*rng.sample(sorted(tokens), len(tokens)), *SINGLES]
+    if rng.random() < 0.5:
+        order = order[len(tokens) :] + order[: len(tokens)]
+    return {token: i for i, token in enumerate(order)}
+
+
+def merge_list(rng: random.Random) -> Vocabulary:
+    """Merges in an order that their ids do not tell."""
+    ids = random_ranks(rng, b"ab \n")
+    tokens = sorted(ids)
+    merges = [
+        (token[:i], token[i:])
+        for token in tokens
+        for i in range(1, len(token))
+        if token[:i] in ids and token[i:] in ids
+    ]
+    merges = rng.sample(merges, rng.randint(0, len(merges)))
+    return from_merges(ids, merges, whole_pieces=rng.random() < 0.5)
+
+
+def encoding(
+    name: str,
+    pattern: str | SplitSequence,
+    ranks: dict[bytes, int] | Vocabulary,
+    rules: TextRules | None = None,
+) -> streamtok.Encoding:
+    more = {} if rules is None else {"rules": rules}
+    return streamtok.Encoding(
+        name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=SPECIALS, **more
+    )

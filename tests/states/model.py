@@ -1,0 +1,146 @@
+"""What a test knows of a stream: the bytes that were accepted, and the ids that were given out.
+
+Nothing here knows how a stream works. Whether bytes are UTF-8 is asked of Python's own codec.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import NamedTuple
+
+REPLACEMENT = "\ufffd".encode()
+PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+LONE = re.compile("[\ud800-\udfff]")
+HIGH = re.compile("[\ud800-\udbff]")
+
+
+class Fault(NamedTuple):
+    """Why a call must fail. `start` and `end` are offsets in the stream."""
+
+    kind: str  # "utf-8", "text after half a character" or "bytes after half a pair"
+    start: int = 0
+    end: int = 0
+    reason: str = ""
+
+
+class Step(NamedTuple):
+    """What a call adds to the accepted bytes, if it succeeds, and why it may not."""
+
+    data: bytes
+    half: str
+    waiting: bytes
+    fault: Fault | None
+    text: str | None  # the chunk, where it is a str
+
+
+def utf8_of(text: str, errors: str) -> bytes:
+    """The bytes that a str stands for: pairs of surrogates are a character, lone ones U+FFFD.
+
+    Under "surrogateescape" U+DC80 to U+DCFF are the bytes that they escape.
+    """
+    if text.isascii() or not LONE.search(text):
+        return text.encode()
+    text = PAIR.sub(lambda m: m[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    if errors != "surrogateescape":
+        return LONE.sub("\ufffd", text).encode()
+    text = LONE.sub(lambda m: m[0] if "\udc80" <= m[0] <= "\udcff" else "\ufffd", text)
+    return text.encode("utf-8", "surrogateescape")
+
+
+def unfinished(data: bytes) -> bytes:
+    """The start of a character that `data` ends with."""
+    for back in range(1, min(4, len(data) + 1)):
+        byte = data[-back]
+        if byte >= 0xC0:
+            try:
+                consumed = codecs.utf_8_decode(data[-back:], "strict", False)[1]
+            except UnicodeDecodeError:
+                return b""
+            return data[-back:] if consumed == 0 else b""
+        if byte < 0x80:
+            return b""
+    return b""
+
+
+def completion(waiting: bytes) -> bytes:
+    """Bytes that make `waiting` a character."""
+    for more in (b"\x80", b"\xa0", b"\x90", b"\x80\x80", b"\xa0\x80", b"\x90\x80\x80", b"\x80" * 3):
+        try:
+            (waiting + more).decode()
+        except UnicodeDecodeError:
+            continue
+        return more
+    raise ValueError(f"nothing completes {waiting!r}")
+
+
+class Model:
+    """The bytes that one stream accepted since it began, and the ids that it gave for them."""
+
+    __slots__ = ("accepted", "errors", "given", "half", "text", "waiting")
+
+    def __init__(self, errors: str) -> None:
+        self.errors = errors
+        self.begin()
+
+    def begin(self) -> None:
+        self.accepted = bytearray()
+        self.given: list[int] = []
+        self.half = ""  # the first half of a surrogate pair
+        self.waiting = b""  # the start of a character; part of `accepted`
+        self.text: str | None = ""  # all of it, if every chunk was a str
+
+    def copy(self) -> Model:
+        twin = Model(self.errors)
+        twin.accepted = self.accepted[:]
+        twin.given = self.given[:]
+        twin.half, twin.waiting, twin.text = self.half, self.waiting, self.text
+        return twin
+
+    def foresee(self, chunk: str | bytes | bytearray | memoryview, final: bool) -> Step:
+        """What `chunk` does if all is well."""
+        half, fault = self.half, None
+        if isinstance(chunk, str):
+            text, half = half + chunk, ""
+            if not final and HIGH.match(text[-1:]):
+                text, half = text[:-1], text[-1]
+            data = utf8_of(text, self.errors)
+            if self.waiting and chunk:
+                at = len(self.accepted)
+                fault = Fault("text after half a character", at - len(self.waiting), at)
+            elif self.waiting and final and self.errors == "strict":
+                at = len(self.accepted)
+                fault = Fault("utf-8", at - len(self.waiting), at, "unexpected end of data")
+            if self.errors != "surrogateescape":
+                return Step(data, half, b"" if data else self.waiting, fault, chunk)
+            return Step(data, half, unfinished(self.waiting + data[-4:]), fault, chunk)
+        data = bytes(chunk)
+        if half and data:
+            return Step(REPLACEMENT + data, "", unfinished(data), Fault("bytes after half a pair"),
+                        None)  # fmt: skip
+        if half and final:
+            data, half = REPLACEMENT, ""
+        joined = self.waiting + data
+        waiting = unfinished(joined[-4:])
+        if self.errors == "strict":
+            try:
+                codecs.utf_8_decode(joined, "strict", final)
+            except UnicodeDecodeError as error:
+                shift = len(self.accepted) - len(self.waiting)
+                fault = Fault("utf-8", error.start + shift, error.end + shift, error.reason)
+        return Step(data, half, waiting, fault, None if data and not self.half else "")
+
+    def take(self, step: Step, ids: list[int]) -> None:
+        """The call has succeeded."""
+        self.accepted += step.data
+        self.given += ids
+        self.half, self.waiting = step.half, step.waiting
+        if self.text is not None:
+            self.text = None if step.text is None else self.text + step.text
+
+    def repaired(self) -> bytes:
+        """The accepted bytes as the encoding sees them; an unfinished character is as it is."""
+        if self.errors != "replace":
+            return bytes(self.accepted)
+        text, consumed = codecs.utf_8_decode(self.accepted, "replace", False)
+        return text.encode() + self.accepted[consumed:]

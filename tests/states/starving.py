@@ -1,0 +1,43 @@
+"""Allocations that fail, where the core was built for it (`STREAMTOK_TESTING=1`)."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+try:
+    from streamtok._core import _testing
+except ImportError:
+    _testing: Any = None  # type: ignore[no-redef]
+
+CAN_STARVE = _testing is not None
+_attached: set[str] = set()
+
+
+def attach() -> None:
+    """Let the modules of the core that are loaded by now count their allocations."""
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__file__", None)
+        if name.startswith("streamtok._core.") and name not in _attached and path:
+            _attached.add(name)
+            if not name.endswith("._testing") and not path.endswith(".py"):
+                _testing.attach(path)
+
+
+@contextlib.contextmanager
+def starving(rng: random.Random) -> Iterator[None]:
+    """One of the next allocations fails, of the core's or of Python's; nothing without the build."""
+    if _testing is None:
+        yield
+        return
+    attach()
+    fail = rng.choice([_testing.fail_core, _testing.fail_core, _testing.fail_python])
+    n, keeps_failing = 1 + int(rng.expovariate(1 / rng.choice([1, 4, 12]))), rng.random() < 0.2
+    fail(n, keeps_failing)
+    try:
+        yield
+    finally:
+        _testing.calm()

@@ -1,0 +1,429 @@
+"""The adversary of a `StreamEncoder`: random calls, right and wrong, in any order.
+
+What it knows of a stream is in `model.py`: the bytes that were accepted. What must be so is in
+`watched.py`. Here is what is done to streams.
+"""
+
+from __future__ import annotations
+
+import _thread
+import itertools
+import operator
+import os
+import pickle
+import random
+import subprocess
+import sys
+import zlib
+from functools import partial
+from types import FrameType
+from typing import Any, NoReturn
+
+import streamtok
+from streamtok import chunker
+
+from .doors import BAD_CHUNKS, BAD_OUT_ERRORS, bad_out, through
+from .model import Model, completion
+from .starving import CAN_STARVE, starving
+from .texts import Chunk, Supply
+from .watched import Setup, Stream, Watched
+
+SPECIAL = "<|endoftext|>"
+PACKAGE = os.path.dirname(chunker.__file__)
+MAX_BYTES = 1 << 20  # of one stream; then it ends and begins again
+ELSEWHERE = """
+import pickle, sys
+stream, rest = pickle.load(sys.stdin.buffer)
+sys.stdout.buffer.write(pickle.dumps((stream.bytes_in, stream.encode(rest, final=True))))
+"""
+
+
+class StreamMachine:
+    """One encoding, one choice of settings, up to four streams, and the states they saved."""
+
+    slowest: float | None = None  # see `Setup`
+    without: frozenset[str] = frozenset()  # rules that are left out
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.setup = setup = Setup(rng, self.slowest)
+        is_clean = setup.errors == "strict" or setup.refuses
+        big_share = 0.2 if setup.subject.kind == "far" else 0.025
+        self.supply = Supply(rng, setup.subject.letters, is_clean, big_share)
+        self.text_share = rng.choice([0.0, 0.05, 0.3, 0.9])
+        self.after_each = rng.choice([None] * 7 + ["reload", "move"])
+        self.now = Watched(setup, setup.new_stream(), Model(setup.errors))
+        self.others: list[Watched] = []
+        self.saved: list[tuple[bytes, Model]] = []
+        weights = [weight * rng.choice([0.2, 1, 1, 4]) for weight in RULES.values()]
+        weights = [0 if n in self.without else w for n, w in zip(NAMES, weights, strict=True)]
+        self.weights = [*itertools.accumulate(weights)]
+
+    def step(self) -> str:
+        """Do one thing. Returns what; raises AssertionError, with the story, at a difference."""
+        return self.run(self.rng.choices(NAMES, cum_weights=self.weights)[0])
+
+    def run(self, name: str) -> str:
+        """Do this one thing."""
+        try:
+            getattr(self, name)()
+            if self.after_each:
+                getattr(self, self.after_each)()
+        except Exception as error:
+            self.tell(error)
+        return name
+
+    def finish(self) -> None:
+        """End all streams and compare."""
+        try:
+            for kept in [*self.others, self.now]:
+                self.now = kept
+                self.end()
+        except Exception as error:
+            self.tell(error)
+
+    def tell(self, error: Exception) -> NoReturn:
+        what = "" if isinstance(error, AssertionError) else f"unexpected {type(error).__name__}: "
+        after = f"\n  after each of them: {self.after_each}" * bool(self.after_each)
+        raise AssertionError(f"{what}{error}\n{self.setup.story()}{after}") from error
+
+    # Calls that may succeed
+
+    def call(self, chunk: Chunk, final: bool = False, **more: Any) -> None:
+        if not self.now.call(chunk, final, **more):
+            self.supply.restart(self.now.model.waiting)
+        elif len(self.now.model.accepted) > MAX_BYTES:
+            self.end()
+
+    def any_chunk(self, size: int | None = None) -> Chunk:
+        model, errors = self.now.model, self.setup.errors
+        is_text = bool(model.half) or self.rng.random() < self.text_share
+        if model.waiting and errors != "surrogateescape":
+            is_text = False  # that is for `refuse_text`
+        size = self.supply.size() if size is None else size
+        return self.supply.chunk(size, is_text=is_text, errors=errors)
+
+    def feed(self) -> None:
+        self.call(self.any_chunk())
+
+    def feed_little(self) -> None:
+        self.call(self.any_chunk(self.rng.randint(0, 6)))
+
+    def feed_last(self) -> None:
+        self.call(self.any_chunk(), final=True)
+
+    def flush(self) -> None:
+        self.call(b"", final=True)
+
+    def end(self) -> None:
+        """End the stream, whatever it waits for."""
+        model = self.now.model
+        last = completion(model.waiting) if model.waiting and not model.half else b""
+        if not self.now.call(last, final=True):
+            self.reset()
+
+    def check(self) -> None:
+        self.now.check(self.supply.take(self.rng.randint(0, 8)))
+
+    # Calls that fail
+
+    def refuse_utf8(self) -> None:
+        """Bytes that are no UTF-8, behind others that are. (Refused by "strict" only.)"""
+        size = self.supply.size()
+        if self.supply.is_big and self.rng.random() < 0.5:
+            size = self.rng.choice([70_000, 100_000, 200_000])
+        data = self.supply.take(size) if self.rng.random() < 0.5 else b"d" * size
+        self.call(data + self.rng.choice([b"\xff", b"\xe4b", b"\xff" * 40, b"\xc0\x80"]))
+
+    def refuse_special(self) -> None:
+        """Text with a special token. (Refused where it is not allowed.)"""
+        chunk = self.any_chunk()
+        name = self.rng.choice([SPECIAL, SPECIAL[:5], SPECIAL[5:], "<|eot_id|>\n", "ab<", "x"])
+        if isinstance(chunk, str):
+            self.call(chunk + name + "xy" * self.rng.randint(0, 1))
+        else:
+            self.call(bytes(chunk) + name.encode() + b"xy" * self.rng.randint(0, 1))
+
+    def refuse_out(self) -> None:
+        """A buffer that ids cannot go to, or with too little room for them."""
+        chunk, final = self.any_chunk(), self.rng.random() < 0.2
+        if self.rng.random() < 0.5:
+            out, errors = bad_out(self.rng, len(chunk) + 10), BAD_OUT_ERRORS
+            assert not self.now.call(chunk, final, door="into", out=out, may_raise=errors), (
+                f"{out!r} was taken for a buffer"
+            )
+            self.supply.restart(self.now.model.waiting)
+            return
+        twin = self.now.stream.copy()
+        twin.max_pending = self.now.stream.max_pending
+        try:
+            count = len(twin.encode(chunk, final))
+        except (ValueError, streamtok.PendingLimitExceeded):
+            return self.call(chunk, final)
+        if count:
+            room = self.rng.choice([0, count // 2, count - 1])
+            out = memoryview(bytearray(4 * room + 4)).cast("I")[:room]
+            taken = self.now.call(chunk, final, door="into", out=out, may_raise=(ValueError,))
+            assert not taken, f"{count} ids went to a buffer of {room}"
+        self.call(chunk, final)
+
+    def refuse_limit(self) -> None:
+        """A limit that the call may reach, and then the same call without it."""
+        stream = self.now.stream
+        before = stream.max_pending
+        stream.max_pending = self.rng.choice([0, 1, stream.pending, stream.pending + 3])
+        chunk = self.any_chunk()
+        try:
+            done = self.now.call(chunk)
+        finally:
+            stream.max_pending = before
+        if not done:
+            self.call(chunk)
+
+    def refuse_chunk(self) -> None:
+        """What is no text at all."""
+        chunk = self.rng.choice(BAD_CHUNKS)
+        stream, before = self.now.stream, self.now.stream.getstate()
+        door = self.rng.choice(["list", "array", "into"])
+        self.setup.note(door + "({})", chunk)
+        try:
+            through(door, stream, chunk, self.rng.random() < 0.3, bytearray(80))
+        except (TypeError, ValueError, BufferError):
+            self.now.unchanged(before)
+        except streamtok.PendingLimitExceeded:
+            raise AssertionError(f"{chunk!r} was taken for text") from None
+        else:
+            raise AssertionError(f"{chunk!r} was taken for text")
+
+    def refuse_text(self) -> None:
+        """A str, wherever the stream is; also inside a character, where it is refused."""
+        text = self.rng.choice(["", "x", "é", "\ud83d", "\udc4d", "a" * 5000, "\udcff"])
+        self.call(text, self.rng.random() < 0.1)
+
+    def refuse_bytes(self) -> None:
+        """Bytes, wherever the stream is; also after the first half of a pair."""
+        self.call(self.rng.choice([b"x", b"", b"\xe4", b"\xb8\xad", b"\xed\xa0\xbd"]))
+
+    def interrupt(self) -> None:
+        """Ctrl-C: before, in, or after the call. Then the call has happened, or it has not."""
+        chunk, final = self.any_chunk(), self.rng.random() < 0.1
+        kept, model = self.now, self.now.model
+        expected = model.foresee(chunk, final)
+        before = kept.stream.getstate()
+        twin = kept.stream.copy()
+        twin.max_pending = kept.stream.max_pending
+        door = self.rng.choice(["list", "array", "into"])
+        out = memoryview(bytearray(4 * kept.most_ids(expected))).cast("I")
+        error: Exception | None = None
+        try:
+            ids = twin.encode(chunk, final)
+        except (ValueError, streamtok.PendingLimitExceeded) as refused:
+            error = refused
+        call = {
+            "list": partial(kept.stream.encode, chunk, final),
+            "array": partial(kept.stream.encode_to_numpy, chunk, final),
+            "into": partial(kept.stream.encode_into, chunk, out, final),
+        }[door]
+        how = self.rng.choice([in_the_core, at_line(self.rng.randint(0, 40))])
+        self.setup.note(f"{how} in {door}({{}}, final={final})", chunk)
+        try:
+            try:
+                how(call)
+            except (ValueError, streamtok.PendingLimitExceeded) as refused:
+                assert type(refused) is type(error), f"refused: {refused}"
+            for _ in range(10):  # a signal that has not been seen yet is seen here
+                pass
+        except KeyboardInterrupt:
+            self.setup.note_end("KeyboardInterrupt")
+        state = kept.stream.getstate()
+        if state == before:
+            return
+        assert error is None, "an interrupted call that fails changed the stream"
+        assert state == twin.getstate(), "an interrupted call has happened in part"
+        kept.accepted(expected, ids, final)
+
+    def starve(self) -> None:
+        """A call for which there is no memory."""
+        if not CAN_STARVE:
+            return
+        chunk, final = self.any_chunk(), self.rng.random() < 0.1
+        with starving(self.rng):
+            done = self.now.call(chunk, final, may_raise=(MemoryError,))
+        if not done:
+            self.supply.restart(self.now.model.waiting)
+
+    # States
+
+    def copy(self) -> None:
+        """Two streams from now on; one of them goes on later."""
+        twin = Watched(self.setup, self.now.stream.copy(), self.now.model.copy())
+        self.setup.note("copy()")
+        twin.unchanged(self.now.stream.getstate())
+        self.others = [*self.others[-2:], self.now]
+        self.now = twin
+
+    def switch(self) -> None:
+        if self.others:
+            self.others.append(self.now)
+            self.now = self.others.pop(self.rng.randrange(len(self.others) - 1))
+            self.setup.note("another stream goes on")
+
+    def reset(self) -> None:
+        self.setup.note("reset()")
+        self.now.stream.reset()
+        self.now.model.begin()
+        assert self.now.stream.getstate() == self.setup.fresh_state, "not fresh after reset()"
+
+    def reload(self) -> None:
+        """A state, into the stream that it is of."""
+        self.setup.note("setstate(getstate())")
+        state = self.now.stream.getstate()
+        self.now.stream.setstate(state)
+        self.now.unchanged(state)
+
+    def move(self) -> None:
+        """A state, into a new stream."""
+        self.setup.note("the state goes to a new stream")
+        self.now = self.loaded(self.setup.new_stream(), self.now.stream.getstate(), self.now.model)
+
+    def save(self) -> None:
+        self.setup.note(f"state {len(self.saved)} is saved")
+        self.saved.append((self.now.stream.getstate(), self.now.model.copy()))
+
+    def load(self) -> None:
+        """A saved state, into a stream that is in the middle of something else."""
+        if not self.saved:
+            return
+        number = self.rng.randrange(len(self.saved))
+        self.setup.note(f"state {number} is loaded")
+        state, model = self.saved[number]
+        self.now = self.loaded(self.now.stream, state, model.copy())
+
+    def loaded(self, stream: Stream, state: bytes, model: Model) -> Watched:
+        stream.setstate(state)
+        kept = Watched(self.setup, stream, model)
+        kept.unchanged(state)
+        return kept
+
+    def pickle(self) -> None:
+        if self.setup.encoding.name == "llama3_style":  # 100 000 tokens in each pickle
+            return self.move()
+        self.setup.note("pickle.loads(pickle.dumps(...))")
+        stream = pickle.loads(pickle.dumps(self.now.stream))
+        assert stream.max_pending == self.now.stream.max_pending, "max_pending is lost"
+        self.now = self.loaded(stream, self.now.stream.getstate(), self.now.model)
+
+    def elsewhere(self) -> None:
+        """The rest of the stream in another process."""
+        rest = completion(self.now.model.waiting) if self.now.model.waiting else b""
+        rest += b"" if self.now.model.half else b"the end"
+        self.setup.note("encode({}, final=True) in another process", rest)
+        task = pickle.dumps((self.now.stream, rest))
+        done = subprocess.run(
+            [sys.executable, "-c", ELSEWHERE], input=task, capture_output=True, check=False
+        )
+        expected = self.now.model.foresee(rest, True)
+        if done.returncode:
+            assert self.whole_fails(expected.data), done.stderr.decode()
+            return self.reset()
+        size, ids = pickle.loads(done.stdout)
+        assert size == self.now.stream.bytes_in, f"bytes_in is {size} there"
+        self.now.stream.reset()
+        self.now.accepted(expected, ids, True)
+
+    def whole_fails(self, data: bytes) -> bool:
+        return bool(self.now.whole_raises(bytes(self.now.model.accepted) + data, ValueError))
+
+    def damage(self) -> None:
+        """A state that lost or changed some bytes, or is of something else."""
+        stream, state = self.now.stream, self.now.stream.getstate()
+        bad = bytearray(state)
+        kind = self.rng.randrange(5)
+        if kind == 0:
+            bad[self.rng.randrange(len(bad))] ^= 1 << self.rng.randrange(8)
+        elif kind == 1:
+            del bad[self.rng.randrange(len(bad)) :]
+        elif kind == 2:
+            bad += self.rng.choice([b"\0", b"x", bad[:10]])
+        elif kind == 3:
+            other = {**self.setup.settings, "allowed_special": {"<|nobody|>"}}
+            bad = bytearray(self.setup.encoding.stream_encoder(**other).getstate())
+        else:
+            bad = bytearray(self.setup.encoding.stream_decoder().getstate())
+        self.setup.note("setstate({})", bytes(bad))
+        try:
+            stream.setstate(bytes(bad))
+        except streamtok.StateError:
+            self.now.unchanged(state)
+        else:
+            raise AssertionError("a damaged state was accepted")
+
+    def forge(self) -> None:
+        """A damaged state whose checksum is right: refused, or it gives nonsense, but no crash."""
+        state = bytearray(self.now.stream.getstate())
+        start = len(chunker._STATE_MAGIC) + 4
+        for _ in range(self.rng.randint(1, 3)):
+            at = min(start + 32 + int(self.rng.expovariate(1 / 60)), len(state) - 1)
+            state[at] = self.rng.choice([0, 1, 255, state[at] ^ 1, self.rng.randrange(256)])
+        if self.rng.random() < 0.1:
+            del state[self.rng.randrange(start, len(state)) :]
+        state[start - 4 : start] = zlib.crc32(state[start:]).to_bytes(4, "little")
+        self.setup.note("a new stream: setstate({})", bytes(state))
+        victim = self.setup.new_stream()
+        victim.max_pending = 1 << 26
+        try:
+            victim.setstate(bytes(state))
+        except streamtok.StateError:
+            assert victim.getstate() == self.setup.fresh_state, "a refused state was taken in part"
+            return
+        for final in [False, False, True]:
+            chunk = self.supply.take(self.rng.choice([1, 30, 3000]))
+            self.setup.note(f"  its encode({{}}, final={final})", chunk)
+            try:
+                pickle.loads(pickle.dumps(victim.getstate()))
+                victim.encode(chunk, final)
+            except (ValueError, OverflowError, streamtok.PendingLimitExceeded):
+                pass
+
+
+def in_the_core(call: partial[Any]) -> Any:
+    """Ctrl-C arrives when the core has the word; nothing of Python runs in between."""
+    both = [_thread.interrupt_main, call]
+    list(map(operator.methodcaller("__call__"), both))
+
+
+class at_line:  # noqa: N801
+    """Ctrl-C arrives before the n-th line of the package's Python."""
+
+    def __init__(self, n: int) -> None:
+        self.left = self.n = n
+
+    def __repr__(self) -> str:
+        return f"Ctrl-C at line {self.n}"
+
+    def __call__(self, call: partial[Any]) -> Any:
+        before = sys.gettrace()
+        sys.settrace(self.trace)
+        try:
+            return call()
+        finally:
+            sys.settrace(before)
+
+    def trace(self, frame: FrameType, event: str, arg: object) -> Any:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+        return self.trace
+
+
+RULES = {
+    "feed": 40, "feed_little": 20, "feed_last": 3, "flush": 2, "check": 3,
+    "refuse_utf8": 4, "refuse_special": 4, "refuse_out": 3, "refuse_limit": 3, "refuse_chunk": 1,
+    "refuse_text": 2, "refuse_bytes": 2, "interrupt": 1.5, "starve": 4 if CAN_STARVE else 0,
+    "copy": 3, "switch": 3, "reset": 0.6, "reload": 4, "move": 3, "save": 1.5, "load": 1.5,
+    "pickle": 0.5, "elsewhere": 0.002, "damage": 2, "forge": 2,
+}  # fmt: skip
+NAMES = list(RULES)

@@ -1,0 +1,284 @@
+"""One stream under watch: every call is compared with what the model foresees."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import random
+import time
+from typing import Any
+
+import streamtok
+from streamtok import reference
+
+from .doors import DOORS, new_out, through
+from .encodings import any_subject
+from .model import Model, Step, completion
+from .texts import Chunk, short
+
+Stream = streamtok.StreamEncoder
+NEVER_REACHED = 1 << 26  # of max_pending
+GIVEN_LATER: Any = object()
+
+
+class Setup:
+    """An encoding and the settings of the streams of one machine, and what they were called with.
+
+    slowest: a call this many times slower than the whole text, in processor time of this thread, is
+    a difference; None: nothing is measured, as in tests.
+    """
+
+    def __init__(self, rng: random.Random, slowest: float | None) -> None:
+        self.rng = rng
+        self.slowest = slowest
+        self.subject = any_subject(rng)
+        self.encoding = self.subject.encoding
+        names = sorted(self.encoding.special_tokens_set)
+        some = frozenset(rng.sample(names, rng.randint(0, len(names))))
+        self.errors = rng.choice(["strict", "replace", "surrogateescape"])
+        self.settings: dict[str, Any] = {
+            "allowed_special": rng.choice(["all", frozenset(), frozenset(), some, set(some)]),
+            "disallowed_special": rng.choice(["all", (), (), some, ["ab<", *some], {"<|eot_id|>"}]),
+            "errors": self.errors,
+        }
+        self.refuses = bool(self.settings["disallowed_special"])
+        self.max_pending = rng.choice([0, 1, 5, 40, 2000]) if rng.random() < 0.08 else None
+        self.door = rng.choice([None, None, *DOORS])
+        self.calls: collections.deque[list[Any]] = collections.deque(maxlen=30)
+        self.fresh_state = self.new_stream().getstate()
+        self.arrays: collections.deque[tuple[Any, list[int]]] = collections.deque(maxlen=4)
+
+    def new_stream(self) -> Stream:
+        return self.encoding.stream_encoder(**self.settings, max_pending=self.max_pending)
+
+    def note(self, call: str, *chunks: Chunk) -> None:
+        """For the story; `{}` stands for a chunk in it, which is not shown before it is told."""
+        self.calls.append([call, chunks, ""])
+
+    def note_end(self, how: str) -> None:
+        self.calls[-1][2] = " -> " + how
+
+    def story(self) -> str:
+        """What was done, to be done again."""
+        lines = [
+            f"encoding {self.encoding.name!r} of kind {self.subject.kind}, "
+            f"pattern {self.encoding._pat_str!r}",
+            f"settings {self.settings}, max_pending {self.max_pending}",
+            *(call.format(*map(short, chunks)) + end for call, chunks, end in self.calls),
+        ]
+        return "\n".join("  " + line for line in lines)
+
+
+class Watched:
+    """A stream, and the model of it."""
+
+    __slots__ = ("model", "setup", "stream")
+
+    def __init__(self, setup: Setup, stream: Stream, model: Model) -> None:
+        self.setup = setup
+        self.stream = stream
+        self.model = model
+
+    def call(
+        self,
+        chunk: Chunk,
+        final: bool = False,
+        *,
+        door: str | None = None,
+        out: Any = GIVEN_LATER,
+        may_raise: tuple[type[BaseException], ...] = (),
+    ) -> bool:
+        """One call; whether it succeeded. `may_raise`: beyond what the model foresees."""
+        stream, model = self.stream, self.model
+        door = door or self.setup.door or self.setup.rng.choice(DOORS)
+        expected = model.foresee(chunk, final)
+        if door == "into" and out is GIVEN_LATER:
+            out = new_out(self.setup.rng, self.most_ids(expected))
+            if self.setup.encoding.max_token_value > 0xFFFF and memoryview(out).itemsize == 2:
+                may_raise = (*may_raise, OverflowError)
+        before = stream.getstate()
+        self.setup.note(door + "({}, final=%s)" % final, chunk)
+        start = time.thread_time() if self.setup.slowest else 0.0
+        try:
+            ids = through(door, stream, chunk, final, out, self.setup.arrays)
+        except may_raise as error:
+            self.setup.note_end(type(error).__name__)
+            self.unchanged(before)
+            return False
+        except (UnicodeError, ValueError, streamtok.PendingLimitExceeded) as error:
+            self.setup.note_end(f"{type(error).__name__}: {str(error)[:80]}")
+            self.check_refusal(error, expected, final)
+            self.unchanged(before)
+            return False
+        if self.setup.slowest:
+            self.check_speed(before, chunk, final, time.thread_time() - start)
+        self.accepted(expected, ids, final)
+        return True
+
+    def most_ids(self, expected: Step) -> int:
+        # U+FFFD has three bytes, and a format may put a space before the text.
+        grown = 3 if self.setup.errors == "replace" else 1
+        return len(expected.data) * grown + self.stream.pending + 4
+
+    def accepted(self, expected: Step, ids: list[int], final: bool) -> None:
+        """A call succeeded; was it right to?"""
+        stream, model = self.stream, self.model
+        fault = expected.fault
+        # Under "surrogateescape" no byte waits for another one.
+        if fault and not (fault.kind.startswith("text") and self.setup.errors == "surrogateescape"):
+            assert fault.kind.startswith("bytes"), f"a chunk was accepted in spite of {fault}"
+        model.take(expected, ids)
+        if final:
+            self.compare()
+            return
+        assert stream.bytes_in == len(model.accepted), (
+            f"bytes_in is {stream.bytes_in}, accepted were {len(model.accepted)} bytes"
+        )
+        assert stream.tokens_out == len(model.given), (
+            f"tokens_out is {stream.tokens_out}, given were {len(model.given)} ids"
+        )
+        assert stream.pending <= stream.max_pending, f"{stream.pending} bytes are pending"
+        if len(model.accepted) < 500 and self.setup.rng.random() < 0.3:
+            self.check_bytes()
+
+    def check_refusal(self, error: Exception, expected: Step, final: bool) -> None:
+        """A call failed; was it right to, and does it say why and where?"""
+        stream, model = self.stream, self.model
+        fault = expected.fault
+        if isinstance(error, streamtok.PendingLimitExceeded):
+            assert stream.max_pending < NEVER_REACHED, "the limit is not reached"
+            assert error.limit == stream.max_pending < error.pending, f"{error.pending=}"
+            end = len(model.accepted) + len(expected.data)
+            assert self.setup.errors == "replace" or error.offset + error.pending == end, (
+                f"{error.offset} + {error.pending} are not the {end} bytes of the stream"
+            )
+            assert not final, "nothing waits after the last chunk"
+        elif isinstance(error, UnicodeDecodeError):
+            assert fault is not None, f"refused: {error}"
+            if fault.kind == "utf-8":
+                assert error.reason == fault.reason, f"{error.reason!r}, Python: {fault.reason!r}"
+            assert (error.start, error.end) == (fault.start, fault.end), (
+                f"the error is at {error.start}:{error.end}, it says, but at "
+                f"{fault.start}:{fault.end}: {fault.kind}"
+            )
+        elif isinstance(error, UnicodeEncodeError):
+            if fault is None or not fault.kind.startswith("bytes"):
+                text = model.half + (expected.text or "")
+                assert self.whole_raises(text, UnicodeEncodeError), f"refused: {error}"
+        else:
+            assert self.setup.refuses, f"refused: {error}"
+            assert "disallowed special token" in str(error), f"refused: {error}"
+            data = bytes(model.accepted) + expected.data
+            data = data[: len(data) - len(expected.waiting)] if expected.waiting else data
+            if fault is None and not final:
+                said = self.whole_raises(data, ValueError)
+                assert said, "a stream refuses what the whole text does not"
+                if self.setup.errors != "replace":
+                    same = str(error).partition("\n")[0] == said.partition("\n")[0]
+                    assert same, f"a stream says {str(error)[:90]!r}, the whole text {said[:90]!r}"
+
+    def whole_raises(self, text: Chunk, kind: type[Exception]) -> str:
+        try:
+            self.setup.encoding.encode(text, **self.setup.settings)
+        except ValueError as error:
+            return str(error) if isinstance(error, kind) else ""
+        return ""
+
+    def unchanged(self, before: bytes) -> None:
+        """A call that failed has not happened."""
+        stream, model = self.stream, self.model
+        assert stream.getstate() == before, "a failed call changed the stream"
+        assert stream.bytes_in == len(model.accepted), "a failed call changed bytes_in"
+        assert stream.tokens_out == len(model.given), "a failed call changed tokens_out"
+
+    def compare(self) -> None:
+        """The stream has ended: its ids are those of the whole, and it is fresh again."""
+        stream, model = self.stream, self.model
+        data = bytes(model.accepted)
+        self.same(model.given, self.whole(data), "a stream and the whole text")
+        if model.text and len(model.text) < 5000:
+            self.same(model.given, self.whole(model.text), "a stream of str and the whole str")
+        if len(data) <= 200 and self.setup.rng.random() < 0.3:
+            self.compare_with_reference(data)
+        for array, ids in self.setup.arrays:
+            assert array.tolist() == ids, "an array of ids changed after it was given out"
+        if stream.getstate() != self.setup.fresh_state:
+            raise AssertionError("the stream is not fresh after its end")
+        assert stream.bytes_in == stream.tokens_out == stream.pending == 0, "counters after the end"
+        model.begin()
+
+    def whole(self, text: Chunk) -> list[int]:
+        return self.setup.encoding.encode(text, **self.setup.settings)
+
+    def same(self, got: list[int], expected: list[int], what: str) -> None:
+        if got == expected:
+            return
+        pairs = enumerate(itertools.zip_longest(got, expected))
+        at = next(i for i, (a, b) in pairs if a != b)
+        raise AssertionError(
+            f"{what} differ at id {at} of {len(got)} and {len(expected)}: "
+            f"{got[at : at + 5]} and {expected[at : at + 5]}"
+        )
+
+    def compare_with_reference(self, data: bytes) -> None:
+        enc, allowed = self.setup.encoding, self.setup.settings["allowed_special"]
+        if self.setup.subject.kind not in ("bundled", "random", "far", "long"):
+            return
+        expected = reference.encode(
+            enc._mergeable_ranks, enc._pat_str, data, special_tokens=enc._special_tokens,
+            allowed_special=enc.special_tokens_set if allowed == "all" else allowed,
+            errors=self.setup.errors,
+        )  # fmt: skip
+        self.same(self.model.given, expected, "a stream and the reference")
+
+    def check_bytes(self) -> None:
+        """The ids given out stand for the bytes that are not pending."""
+        stream, model = self.stream, self.model
+        if self.setup.subject.kind == "spaces" or not self.setup.encoding.pattern.is_total:
+            return
+        seen = model.repaired()
+        given = self.setup.encoding.decode_bytes(model.given)
+        assert given == seen[: len(given)], f"the ids stand for {given[-50:]!r}, not {seen[-50:]!r}"
+        assert len(given) + stream.pending == len(seen), (
+            f"{len(given)} bytes given out, {stream.pending} pending, {len(seen)} in all"
+        )
+
+    def check(self, more: bytes) -> None:
+        """The ids given out stay if `more` follows."""
+        model = self.model
+        self.check_bytes()
+        if len(model.accepted) > 20_000:
+            return
+        data = bytes(model.accepted) + (completion(model.waiting) if model.waiting else b"") + more
+        self.setup.note("check that no {} changes what was given", data[len(model.accepted) :])
+        try:
+            ids = self.whole(data)
+        except ValueError:
+            return
+        self.same(model.given, ids[: len(model.given)], "ids given out and the whole text")
+
+    def check_speed(self, before: bytes, chunk: Chunk, final: bool, seconds: float) -> None:
+        """The work of a call is that of the whole text, but for a factor."""
+        if seconds < 0.02 or self.setup.slowest is None:
+            return
+        chunk = chunk if isinstance(chunk, str) else bytes(chunk)
+        stream = self.setup.new_stream()
+        stream.setstate(before)
+        accepted = self.model.accepted
+        text = bytes(accepted[max(0, len(accepted) - stream.pending - 8) :])
+        text += chunk.encode("utf-8", "replace") if isinstance(chunk, str) else chunk
+        plain = {"disallowed_special": (), "errors": "replace"}
+        times = []
+        for _ in range(3):
+            stream = self.setup.new_stream()
+            stream.setstate(before)
+            start = time.thread_time()
+            stream.encode(chunk, final)
+            middle = time.thread_time()
+            self.setup.encoding.encode(text, **plain)
+            times.append((middle - start, time.thread_time() - middle))
+        mine, whole = min(t[0] for t in times), min(t[1] for t in times)
+        assert mine < 0.01 or mine < self.setup.slowest * whole, (
+            f"slow, {self.setup.subject.kind}, {self.setup.errors}: {1000 * mine:.1f} ms for a chunk of {len(chunk)}, "
+            f"the whole {len(text)} bytes take {1000 * whole:.1f} ms"
+        )
