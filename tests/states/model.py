@@ -54,10 +54,9 @@ def unfinished(data: bytes) -> bytes:
         byte = data[-back]
         if byte >= 0xC0:
             try:
-                consumed = codecs.utf_8_decode(data[-back:], "strict", False)[1]
+                return decode_open(data[-back:], "strict")[1]
             except UnicodeDecodeError:
                 return b""
-            return data[-back:] if consumed == 0 else b""
         if byte < 0x80:
             return b""
     return b""
@@ -72,6 +71,16 @@ def completion(waiting: bytes) -> bytes:
             continue
         return more
     raise ValueError(f"nothing completes {waiting!r}")
+
+
+def decode_open(data: bytes | bytearray, errors: str) -> tuple[str, bytes]:
+    """The text of bytes that may go on, and an unfinished character at their end."""
+    text, consumed = codecs.utf_8_decode(data, errors, False)
+    rest = bytes(data[consumed:])
+    if rest[:1] == b"\xed" and rest[1:2] >= b"\xa0":
+        # Python waits for the end of a surrogate, which is no UTF-8 whatever follows.
+        return bytes(data).decode("utf-8", errors), b""
+    return text, rest
 
 
 class Model:
@@ -124,7 +133,7 @@ class Model:
         waiting = unfinished(joined[-4:])
         if self.errors == "strict":
             try:
-                codecs.utf_8_decode(joined, "strict", final)
+                joined.decode() if final else decode_open(joined, "strict")
             except UnicodeDecodeError as error:
                 shift = len(self.accepted) - len(self.waiting)
                 fault = Fault("utf-8", error.start + shift, error.end + shift, error.reason)
@@ -142,5 +151,5 @@ class Model:
         """The accepted bytes as the encoding sees them; an unfinished character is as it is."""
         if self.errors != "replace":
             return bytes(self.accepted)
-        text, consumed = codecs.utf_8_decode(self.accepted, "replace", False)
-        return text.encode() + self.accepted[consumed:]
+        text, rest = decode_open(self.accepted, "replace")
+        return text.encode() + rest

@@ -49,6 +49,7 @@ class StreamMachine:
         self.setup = setup = Setup(rng, self.slowest)
         is_clean = setup.errors == "strict" or setup.refuses
         big_share = 0.2 if setup.subject.kind == "far" else 0.025
+        big_share *= setup.subject.is_linear
         self.supply = Supply(rng, setup.subject.letters, is_clean, big_share)
         self.text_share = rng.choice([0.0, 0.05, 0.3, 0.9])
         self.after_each = rng.choice([None] * 7 + ["reload", "move"])
@@ -92,7 +93,7 @@ class StreamMachine:
     def call(self, chunk: Chunk, final: bool = False, **more: Any) -> None:
         if not self.now.call(chunk, final, **more):
             self.supply.restart(self.now.model.waiting)
-        elif len(self.now.model.accepted) > MAX_BYTES:
+        elif len(self.now.model.accepted) > (MAX_BYTES if self.setup.subject.is_linear else 20_000):
             self.end()
 
     def any_chunk(self, size: int | None = None) -> Chunk:
@@ -183,6 +184,8 @@ class StreamMachine:
     def refuse_chunk(self) -> None:
         """What is no text at all."""
         chunk = self.rng.choice(BAD_CHUNKS)
+        if isinstance(chunk, memoryview) and self.setup.subject.kind == "spaces":
+            return  # its bytes are copied one by one there
         stream, before = self.now.stream, self.now.stream.getstate()
         door = self.rng.choice(["list", "array", "into"])
         self.setup.note(door + "({})", chunk)

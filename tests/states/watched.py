@@ -137,7 +137,7 @@ class Watched:
         assert stream.tokens_out == len(model.given), (
             f"tokens_out is {stream.tokens_out}, given were {len(model.given)} ids"
         )
-        assert stream.pending <= stream.max_pending, f"{stream.pending} bytes are pending"
+        assert 0 <= stream.pending <= stream.max_pending, f"{stream.pending} bytes are pending"
         if len(model.accepted) < 500 and self.setup.rng.random() < 0.3:
             self.check_bytes()
 
@@ -157,9 +157,12 @@ class Watched:
             assert fault is not None, f"refused: {error}"
             if fault.kind == "utf-8":
                 assert error.reason == fault.reason, f"{error.reason!r}, Python: {fault.reason!r}"
-            assert (error.start, error.end) == (fault.start, fault.end), (
-                f"the error is at {error.start}:{error.end}, it says, but at "
-                f"{fault.start}:{fault.end}: {fault.kind}"
+            places = {(fault.start, fault.end)}
+            if self.setup.subject.kind == "spaces":  # there they are those of the repaired text
+                grown = len(model.repaired()) - len(model.accepted)
+                places.add((fault.start + grown, fault.end + grown))
+            assert (error.start, error.end) in places, (
+                f"the error is at {error.start}:{error.end}, it says, but at {places}: {fault.kind}"
             )
         elif isinstance(error, UnicodeEncodeError):
             if fault is None or not fault.kind.startswith("bytes"):
@@ -224,6 +227,8 @@ class Watched:
         enc, allowed = self.setup.encoding, self.setup.settings["allowed_special"]
         if self.setup.subject.kind not in ("bundled", "random", "far", "long"):
             return
+        if allowed != "all" and "<|eot_id|>" in allowed and "<|eot_id|>\n" not in allowed:
+            return  # as in tiktoken, the longer one hides the shorter one; not in the reference
         expected = reference.encode(
             enc._mergeable_ranks, enc._pat_str, data, special_tokens=enc._special_tokens,
             allowed_special=enc.special_tokens_set if allowed == "all" else allowed,
