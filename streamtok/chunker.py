@@ -105,9 +105,7 @@ class StreamEncoder(QuickStream):
                     raise UnicodeEncodeError("utf-8", half, 0, 1, "surrogates not allowed")
                 result = tail.encode(chunk, final, into, out, limit)
             except UnicodeEncodeError:
-                if self.errors == "surrogateescape":
-                    raise
-                text, rest = repair_chunk(half or "", chunk, final)
+                text, rest = repair_chunk(half or "", chunk, final, self.errors)
                 result = tail.encode(text, final, into, out, limit, half, rest or None)
         if type(result) is tuple:
             from .encoding import raise_disallowed_special

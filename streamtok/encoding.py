@@ -490,11 +490,10 @@ class Encoding(QuickCalls):
             else:
                 result = self._encoder.encode(text, matcher, errors, into)
         except UnicodeEncodeError:
-            if not repair or not isinstance(text, str) or errors == "surrogateescape":
+            if not repair or not isinstance(text, str):
                 raise
-            return self._run_plain(
-                surrogates.repair(text), matcher, errors, into, repair=repair, original=original
-            )
+            text = surrogates.repair(text, errors)
+            return self._run_plain(text, matcher, errors, into, repair=repair, original=original)
         if type(result) is tuple:
             raise_disallowed_special(original(result[0]), result[1])
         return result

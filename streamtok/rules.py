@@ -138,7 +138,7 @@ def _run_nfc(
     except UnicodeEncodeError:
         if not repair or policy != "strict":
             raise
-        whole = surrogates.repair(whole)
+        whole = surrogates.repair(whole, errors)
         data = whole.encode()
     ids: list[np.ndarray[Any, Any]] = []
     for start, end, token in matcher.split(data):

@@ -1,19 +1,26 @@
 """Surrogates in a str: tiktoken's rule for whole texts, and the same for a text in chunks.
 
 A pair of surrogates becomes its character, one without the other half U+FFFD. Under
-"surrogateescape" nothing is repaired: U+DC80 to U+DCFF are bytes, and any other surrogate is an
-error.
+"surrogateescape", U+DC80 to U+DCFF that belong to no pair stay: they stand for bytes.
 """
 
 from __future__ import annotations
 
+import re
 
-def repair(text: str) -> str:
-    """str: `text` without surrogates."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+_PAIR_OR_LOST = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udc7f\udd00-\udfff]")
 
 
-def repair_chunk(half: str, chunk: object, final: bool) -> tuple[str, str]:
+def repair(text: str, errors: str) -> str:
+    """str: `text` without surrogates but those that `errors` gives a meaning."""
+    if errors != "surrogateescape":
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _PAIR_OR_LOST.sub(
+        lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16", "replace"), text
+    )
+
+
+def repair_chunk(half: str, chunk: object, final: bool, errors: str) -> tuple[str, str]:
     """(text, half): a repaired chunk of a text, and the first half of a pair that ends it.
 
     half: what the chunk before gave. The half at the end of the text is repaired, too. Raises
@@ -21,7 +28,7 @@ def repair_chunk(half: str, chunk: object, final: bool) -> tuple[str, str]:
     """
     if isinstance(chunk, str):
         text, half = half + chunk, ""
-    elif memoryview(chunk):  # type: ignore[arg-type]
+    elif memoryview(chunk).nbytes:  # type: ignore[arg-type]
         raise UnicodeEncodeError(
             "utf-8", half, 0, 1, "bytes follow the first half of a surrogate pair"
         )
@@ -29,4 +36,4 @@ def repair_chunk(half: str, chunk: object, final: bool) -> tuple[str, str]:
         text, half = half, ""
     if not final and "\ud800" <= text[-1:] <= "\udbff":
         text, half = text[:-1], text[-1]
-    return repair(text), half
+    return repair(text, errors), half

@@ -79,6 +79,11 @@ cdef class Tail:
         return pending(&self.mark)
 
     @property
+    def partial(self):
+        """bytes: those of a character that is not complete, unless bytes are kept as they are."""
+        return self.mark.partial[:self.mark.partial_size]
+
+    @property
     def bytes_in(self):
         """Bytes taken in since the stream began."""
         return self.mark.bytes_in
@@ -152,6 +157,11 @@ cdef class Tail:
         cdef Found refused
         cdef object result
         cdef bint is_text = PyUnicode_Check(chunk), is_clean
+        if is_text and m.partial_size and len(<str>chunk):
+            raise UnicodeDecodeError(
+                "utf-8", m.partial[:m.partial_size], m.bytes_in - m.partial_size, m.bytes_in,
+                "a str chunk follows bytes that end inside a character",
+            )
         workspace = self.encoder.take()
         w = &workspace.c
         try:
@@ -159,12 +169,6 @@ cdef class Tail:
             text_open(&text, &w.room, chunk, "surrogateescape" if not is_text or
                       self.policy == KEEP else "strict")
             try:
-                if is_text and m.partial_size and text.size:
-                    raise UnicodeDecodeError(
-                        "utf-8", m.partial[:m.partial_size], m.offset + m.size,
-                        m.offset + m.size + m.partial_size,
-                        "a str chunk follows bytes that end inside a character",
-                    )
                 is_clean = is_text and m.partial_size == 0
                 if into == "array":
                     foresee(self.encoder._spares, w, text.size // 3)
@@ -289,7 +293,7 @@ cdef int check_mark(Tail tail, const Mark* m) except -1:
     cdef int length = 0
     if not (fits(tail, &m.scan, m.searched) and m.searched <= m.size):
         raise damaged("positions are beyond its bytes, or not in order")
-    if m.has_other and not (fits(tail, &m.other, m.scan.position)
+    if m.has_other and not (m.scan.committed and fits(tail, &m.other, m.scan.position)
                             and m.scan.start == m.scan.accept == m.other.start):
         raise damaged("its two hypotheses do not begin at the same place")
     if m.retry_at < WINDOW or m.fork_at < WINDOW:
