@@ -56,7 +56,7 @@ def test_the_second_signal_is_heard_at_once() -> None:
 
 
 def test_no_moment_of_leaving_a_wait_stops_it_at_once() -> None:
-    """A trace sends the signal before each line of `heard`: it is Paused or waits, never Stopped."""
+    """Before each line of `heard`, a signal is `Paused` or waits; it is never `Stopped`."""
     code = Signals.heard.__wrapped__.__code__  # type: ignore[attr-defined]
     lines = sorted({line for _, _, line in code.co_lines() if line})
     seen = 0
