@@ -20,6 +20,7 @@ MAGICS = {
     "xz": b"\xfd7zXZ\x00",
     "bzip2": b"BZh",
 }
+START_SIZE = 10  # bytes that `detect` wants to see
 _LONGEST = max(map(len, MAGICS.values()))
 _OUT = 1 << 16  # bytes that are unpacked at a time
 _DAMAGE: tuple[type[Exception], ...] = (
@@ -46,7 +47,7 @@ def detect(start: bytes) -> str | None:
 def may_be_packed(start: bytes) -> bool:
     """bool: whether more bytes could make `detect` find something."""
     if start.startswith(MAGICS["bzip2"]):
-        return len(start) < 10
+        return len(start) < START_SIZE
     return len(start) < _LONGEST and any(m.startswith(start) for m in MAGICS.values())
 
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from ..errors import CheckpointError
 from .blocks import BLOCK_SIZE, STDIN, Waiting, check_file, is_ready, read_descriptor
-from .compression import detect, unpack
+from .compression import START_SIZE, detect, unpack
 from .documents import Part, Splitter
 from .follow import Follower
 from .parquet import ParquetTexts
@@ -173,7 +173,7 @@ class FileInput(ByteInput):
         yield from texts
 
     def _is_compressed(self, fd: int) -> bool:
-        return self._is_packed and detect(os.pread(fd, 10, 0)) is not None
+        return self._is_packed and detect(os.pread(fd, START_SIZE, 0)) is not None
 
     def _counted(self, fd: int) -> Iterator[bytes]:
         for block in read_descriptor(fd, self.name, self._block_size, self._waiting):
