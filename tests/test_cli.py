@@ -573,7 +573,7 @@ def test_wrong_usage(args: list[str], capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"1 2 x", "standard input: byte 4: b'x' is no part of an id in text"),
+        (b"1 2 x", "decimal numbers; if the input is not text, say what it is with --format"),
         (b"1 2 100270 4", "standard input: id 100270 is not in cl100k_base (after 2 others)"),
         (b"1 99999999999", "standard input: id 99999999999 is not in cl100k_base (after 1 others)"),
         (b"1 " * 70_000 + b"100270", "id 100270 is not in cl100k_base (after 70000 others)"),

@@ -24,7 +24,7 @@ def add_parser(subparsers: Any) -> None:
     options.add_output(parser)
     parser.add_argument(
         "--format",
-        choices=sinks.FORMATS,
+        choices=sinks.READ_FORMATS,
         help="default: what the suffix of the input says, as for encode",
     )
 
