@@ -234,6 +234,7 @@ def _settings(
     return rows | {
         "--encoding": f"{encoding.name} ({encoding.digest[:16]})",
         "--format": chosen,
+        "--max-pending": args.max_pending if args.jsonl is not None else None,  # skips longer lines
         "--delimiter": None if delimiter is None else repr(delimiter),
         "inputs": [one.fingerprint() for one in opened],
     }

@@ -168,6 +168,7 @@ def _splitter_maker(args: argparse.Namespace) -> Any:
                 name,
                 skip_bad=args.skip_bad_lines,
                 max_line=args.max_pending,
+                errors=args.errors,
                 consumed=consumed,
                 records=records,
                 crc=crc,
