@@ -17,9 +17,17 @@ from . import inputs, options
 from .report import Refused, complain, describe, input_name, shown
 from .signals import Signals
 
+_EXAMPLES = [
+    "@ *.txt",
+    "git ls-files | xargs @ -e o200k_base --errors replace",
+    "@ --jsonl text --json docs.jsonl.zst",
+]
+
 
 def add_parser(subparsers: Any) -> None:
-    parser = options.add_command(subparsers, "count", run, "count the tokens of each file")
+    parser = options.add_command(
+        subparsers, "count", run, "count the tokens of each file", _EXAMPLES
+    )
     inputs.add_source_options(parser)
     options.add_text_options(parser)
     options.add_chunk_size(parser)

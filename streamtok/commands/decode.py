@@ -17,7 +17,11 @@ from .report import Refused, input_name
 
 def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
-        subparsers, "decode", run, "turn ids back into the bytes they stand for"
+        subparsers,
+        "decode",
+        run,
+        "turn ids back into the bytes they stand for",
+        ["@ book.npy > book.txt", "@ -e gpt2 --format u16 < ids", "echo 15339 1917 | @"],
     )
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="- : standard input")
     options.add_encoding(parser)

@@ -74,6 +74,10 @@ class Splitter:
         if self.has_crc:
             self.crc = zlib.crc32(data, self.crc)
 
+    def leave_out(self, data: bytes) -> None:
+        """Count bytes that belong to no document, in front of all others."""
+        self._consume(data)
+
     def split(self, block: bytes) -> list[Part]:
         """list of parts: what the block completes."""
         raise NotImplementedError
