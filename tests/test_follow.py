@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -213,3 +214,35 @@ def test_a_state_from_between(log: Log) -> None:
         one.follower._segments = [dict(row) for row in looks.follower._segments]
         position = one.follower.position(at)
         assert Looks(log.path, [], 9).read(position) == whole[at:]
+
+
+def test_random_rotations(tmp_path: Path) -> None:
+    """Whatever is written and rotated between two looks, and wherever a new process goes on."""
+    rng = random.Random(24)
+    for number in range(60):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        log = Log(folder)
+        written = ""
+
+        def act(log: Log = log) -> None:
+            nonlocal written
+            for _ in range(rng.choice([0, 1, 1, 2, 5])):
+                if rng.random() < 0.4 and log.path.exists():
+                    log.rotate(keep=99)
+                else:
+                    text = f"{len(written)} " * rng.choice([1, 1, 3, 200])
+                    log.write(text)
+                    written += text
+
+        log.write("begin ")
+        written = "begin "
+        position, before = None, b""
+        for _ in range(3):
+            looks = Looks(log.path, [act] * rng.randrange(6), 150)
+            read = looks.read(position)
+            assert (before + read).decode() == written
+            at = rng.randrange(len(before), len(before + read) + 1)
+            position = looks.follower.position(at)
+            before = (before + read)[:at]
+            act()
