@@ -153,6 +153,7 @@ def _base64(byte: int) -> str:
         (["encode", "--resume"], "--resume is for a file: give one with -o"),
         (["encode", "--shard-exactly", "-o", "x"], "--shard-exactly needs --shard-tokens"),
         (["encode", "--parquet", "text"], "it must be a file"),
+        (["count", "--parquet", "text"], "it must be a file"),
         (["encode", "--listen", "h:1", "a.txt"], "a socket is not for files"),
         (["encode", "--connections", "2"], "--connections is for --listen"),
         (["serve", "--unix-mode", "660"], "--unix-mode is for --unix"),

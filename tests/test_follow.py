@@ -216,6 +216,15 @@ def test_a_state_from_between(log: Log) -> None:
         assert Looks(log.path, [], 9).read(position) == whole[at:]
 
 
+def test_a_folder_that_cannot_be_listed(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Any) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    log.write("one\n")
+    monkeypatch.setattr("os.scandir", refuse)
+    assert Looks(log.path, [lambda: log.write_and_rotate("two\n")]).read() == b"one\ntwo\n"
+
+
 def test_random_rotations(tmp_path: Path) -> None:
     """Whatever is written and rotated between two looks, and wherever a new process goes on."""
     rng = random.Random(24)

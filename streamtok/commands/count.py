@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..documents import DocumentEncoder
 from ..errors import StreamtokError
 from . import inputs, options
-from .report import Refused, complain, describe, input_name, shown
+from .report import Misused, Refused, complain, describe, input_name, shown
 from .signals import Signals
 
 _EXAMPLES = [
@@ -45,6 +45,8 @@ def run(args: argparse.Namespace) -> int:
         encoder = inputs.open_encoder(args, encoding, stream)
         try:
             tokens, stopped = _count(args, name, encoder)
+        except Misused:
+            raise
         except (Refused, StreamtokError, OSError) as error:  # the others still count, as in wc
             complain(describe(error) if isinstance(error, OSError) else str(error))
             continue

@@ -252,7 +252,10 @@ def _rotated(path: str) -> list[_Rotated]:
     """The files that `path` was before, oldest first."""
     found = []
     skipped = len(os.path.basename(path))
-    for one in _siblings(path):
+    siblings: list[os.DirEntry[str]] = []
+    with contextlib.suppress(PermissionError):  # a folder that may be searched, but not listed
+        siblings = _siblings(path)
+    for one in siblings:
         name = _ROTATED.fullmatch(one.name, skipped)
         with contextlib.suppress(FileNotFoundError):  # rotated again in this moment
             if name and one.is_file():
