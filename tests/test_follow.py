@@ -216,6 +216,36 @@ def test_a_state_from_between(log: Log) -> None:
         assert Looks(log.path, [], 9).read(position) == whole[at:]
 
 
+@pytest.mark.parametrize("call", ["open", "stat", "scandir"])
+def test_rotations_in_the_middle_of_a_look(
+    log: Log, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """Each of the next calls of the system comes just after a rotation."""
+    texts = [f"{i}\n" for i in range(2, 9)]
+    left = list(texts)
+    real = getattr(os, call)
+    is_rotating = True
+
+    def rotate_first(*args: Any, **more: Any) -> Any:
+        nonlocal is_rotating
+        if left and not is_rotating:
+            is_rotating = True
+            log.write_and_rotate(left.pop(0), keep=20)
+            is_rotating = False
+        return real(*args, **more)
+
+    def begin() -> None:
+        nonlocal is_rotating
+        log.write_and_rotate("1\n", keep=20)
+        is_rotating = False
+
+    log.write("0\n")
+    monkeypatch.setattr(os, call, rotate_first)
+    found = Looks(log.path, [begin], 40).read().decode()
+    assert not left
+    assert found == "0\n1\n" + "".join(texts)
+
+
 def test_a_folder_that_cannot_be_listed(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Any) -> None:
         raise PermissionError(13, "Permission denied", path)

@@ -134,7 +134,7 @@ class Follower:
             os.lseek(self._fd, 0, os.SEEK_SET)
             self._begin(0)
             return True
-        if self._inode_of(self.path) == (status.st_dev, status.st_ino):
+        if self._named_inode() == _inode(status):
             self._is_behind = False
             return False
         # The writer may still have the old file open, and writes a last line to it.
@@ -148,39 +148,42 @@ class Follower:
         status = os.fstat(self._fd)
         while True:
             try:
-                path = self._path_after(status)
-                inode = self._inode_of(path)
-                if inode is None or inode == (status.st_dev, status.st_ino):
+                path, inode = self._place_after(status)
+                if inode is None or inode == _inode(status):
                     return False  # the new file is not there yet
                 fd = os.open(path, _READ)
             except FileNotFoundError:
                 continue  # rotated again in this moment
-            found = os.fstat(fd)
-            if (found.st_dev, found.st_ino) != inode:
-                os.close(fd)
-                continue
-            self._close()
-            self._fd = fd
-            self._begin(0)
-            return True
+            with contextlib.ExitStack() as stack:
+                stack.callback(os.close, fd)
+                with contextlib.suppress(FileNotFoundError):
+                    again = self._place_after(status)
+                    # This is the file, and none has come in front of it meanwhile.
+                    if _inode(os.fstat(fd)) == inode and again == (path, inode):
+                        stack.pop_all()
+                        self._close()
+                        self._fd = fd
+                        self._begin(0)
+                        return True
 
-    def _path_after(self, status: os.stat_result) -> str:
-        """str: of the oldest file that is newer than that of `status`, which is the open one."""
+    def _place_after(self, status: os.stat_result) -> tuple[str, tuple[int, int] | None]:
+        """(path, device and inode) of the oldest file that is newer than that of `status`, which is
+        the open one."""
         rotated = _rotated(self.path)
-        places = [i for i, one in enumerate(rotated) if one.inode == status.st_ino]
+        places = [i for i, one in enumerate(rotated) if one.inode == _inode(status)]
         if places:
             later = rotated[places[0] + 1 :]
         else:  # deleted, or compressed
             later = [one for one in rotated if one.time >= status.st_mtime_ns]
         for one in later:
             if not (one.is_named_packed or _is_packed(one.path)):
-                return one.path
+                return one.path, one.inode
             # As long as the open file is there and plain, only older ones are compressed.
             if self._is_behind or not (places or self._is_copy(one.path)):
                 raise CheckpointError(
                     f"{one.path} was rotated and compressed before it was read: unpack it first"
                 )
-        return self.path
+        return self.path, self._named_inode()
 
     def _is_copy(self, path: str) -> bool:
         """bool: whether a compressed file begins as the open one does."""
@@ -196,12 +199,11 @@ class Follower:
             os.close(fd)
         return bool(_head_of(start[: head["size"]]) == head)
 
-    def _inode_of(self, path: str) -> tuple[int, int] | None:
+    def _named_inode(self) -> tuple[int, int] | None:
         try:
-            status = os.stat(path)
+            return _inode(os.stat(self.path))
         except FileNotFoundError:
             return None
-        return status.st_dev, status.st_ino
 
     def _sleep(self) -> None:
         with self._waiting():
@@ -225,7 +227,7 @@ class Follower:
 
     def _path_of(self, device: int, inode: int) -> str:
         """str: the path that the file of a checkpoint has now."""
-        if self._inode_of(self.path) == (device, inode):
+        if self._named_inode() == (device, inode):
             return self.path
         for one in _siblings(self.path):
             if one.inode() == inode and one.is_file():
@@ -243,7 +245,7 @@ class _Rotated(NamedTuple):
     time: int
     number: int
     suffix: str
-    inode: int
+    inode: tuple[int, int]
     path: str
     is_named_packed: bool
 
@@ -262,8 +264,12 @@ def _rotated(path: str) -> list[_Rotated]:
                 status = one.stat()
                 number = -int(name[1]) if name[1].isdecimal() and len(name[1]) < _DATE else 0
                 place = status.st_mtime_ns, number, name[1]
-                found.append(_Rotated(*place, status.st_ino, one.path, bool(name[2])))
+                found.append(_Rotated(*place, _inode(status), one.path, bool(name[2])))
     return sorted(found)
+
+
+def _inode(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _is_packed(path: str) -> bool:
