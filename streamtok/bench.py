@@ -24,13 +24,14 @@ from typing import Any
 import numpy as np
 
 from .encoding import Encoding
-from .errors import VocabularyError
+from .errors import StreamtokError, VocabularyError
 from .registry import get_encoding, list_encoding_names
 
 __all__ = ["DEFAULT_CHUNK_SIZES", "Row", "main", "measure"]
 
 DEFAULT_CHUNK_SIZES = (256, 4096, 65536)
 _MAX_BYTES = 8 << 20  # more of a file makes no better figure
+_LITTLE = 1 << 18  # bytes; less is measured in microseconds
 _SECONDS = 15.0  # no new round of timing after this
 _TRACED_OPS = 64  # tracemalloc is slow: it sees this many ops of each way
 
@@ -43,7 +44,7 @@ class Row:
 
     way: str  # offline, incremental or naive; of tiktoken if it says so
     chunk_size: int  # bytes; all of the data for the offline ways
-    ops: int  # calls that encode all of the data
+    ops: int  # chunks that have all of the data; the flush is timed, but none of them
     ns_per_op: float
     mb_per_s: float
     bytes_per_op: float  # how far traced memory rises in an op whose result is kept
@@ -67,6 +68,10 @@ class _Way:
         size = self.chunk_size
         chunks = [data[start : start + size] for start in range(0, len(data), size)]
         return [*chunks, b""] if self.name == "incremental" else chunks  # b"" is the flush
+
+    def ops(self, data: bytes) -> int:
+        """int: how many chunks have data; the flush is timed as a part of these."""
+        return -(-len(data) // self.chunk_size)
 
 
 def measure(
@@ -97,7 +102,7 @@ def measure(
             seconds[i].append(_time(ways[i], data))
     rows = []
     for way, samples, wrong in zip(ways, seconds, errors, strict=True):
-        ops, median = len(way.chunks(data)), statistics.median(samples)
+        ops, median = way.ops(data), statistics.median(samples)
         speed = median * 1e9 / ops, len(data) / median / 1e6
         rows.append(Row(way.name, way.chunk_size, ops, *speed, *_trace(way, data), **wrong))
     return rows
@@ -244,8 +249,14 @@ def main(
     encoding = get_encoding(encoding_name)
     with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
         data = file.read(_MAX_BYTES)
+    name = "standard input" if path == "-" else path
+    if not data:
+        raise StreamtokError(f"{name} is empty: there is nothing to measure")
     text = data.decode("utf-8", "replace").encode()
     note = "" if text == data else ", with U+FFFD for bytes that are not UTF-8"
-    print(f"{path}: {len(data):,} bytes{note}, {encoding_name}\n")
+    print(f"{name}: {len(data):,} bytes{note}, {encoding_name}")
+    if len(data) < _LITTLE:
+        print("too little for reliable figures: take a file of 1 MB or more")
+    print()
     print("\n".join(_table(measure(text, encoding, chunk_sizes), markdown)))
     return 0

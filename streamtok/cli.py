@@ -1,22 +1,23 @@
 """The command line: `streamtok encode | decode | count | list | bench | serve | train | convert`.
 
 Standard input to standard output unless files are named. What is expected to go wrong is one line
-on standard error and exit code 1 (2: wrong usage); 130 after Ctrl-C, 141 when the reader of the
-output has gone, as for any Unix filter. Here: parsing and exit codes; each command is a module of
-`commands`.
+on standard error and exit code 1; 2 if it is the command line that is wrong, also where it is two
+options that do not go together; 130 after Ctrl-C, 141 when the reader of the output has gone, as
+for any Unix filter. Here: parsing and exit codes; each command is a module of `commands`.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from .commands import bench, convert, count, decode, encode, list_encodings, serve, train
-from .commands.report import Refused, complain, describe, forget_stdout, say, shown
+from .commands.report import Misused, Refused, complain, describe, forget_stdout, say, shown
 from .commands.signals import Signals
 from .errors import StreamtokError
 
@@ -30,7 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises SystemExit for wrong usage and --help, as argparse does. Nothing else is raised for
     what a user can cause.
     """
-    args = _parser().parse_args(argv)
+    args, rest = _parser().parse_known_args(argv)
+    if rest:  # said by the parser of the command, whose help is the one to look at
+        args.parser.error(f"unrecognized arguments: {' '.join(rest)}{_meant(rest, args.parser)}")
     # If pyarrow is needed: the allocator that gives memory back, not the one that keeps it.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with Signals() as signals:
@@ -52,6 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 128 + stop.number
         except KeyboardInterrupt:
             return 130
+        except Misused as error:
+            complain(f"{error} (try: {args.parser.prog} --help)")
+            return 2
         except (Refused, StreamtokError) as error:
             complain(str(error))
         except OSError as error:
@@ -62,6 +68,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        # Up to Python 3.12 argparse drops a "--" that is the value of an option, as in -o=--
+        if action.option_strings and arg_strings == ["--"]:
+            value = self._get_value(action, arg_strings[0])
+            self._check_value(action, value)
+            return value
+        return super()._get_values(action, arg_strings)
+
     def error(self, message: str) -> NoReturn:
         complain(f"{message} (try: {self.prog} --help)")
         raise SystemExit(2)
@@ -77,7 +91,19 @@ def _parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_parser(subparsers)
+    for one in subparsers.choices.values():
+        one.set_defaults(parser=one)
     return parser
+
+
+def _meant(rest: Sequence[str], parser: argparse.ArgumentParser) -> str:
+    """str: the option that was meant, if one is named much like the first of `rest`."""
+    import difflib
+
+    known = re.findall(r"--[a-z][a-z-]*", parser.format_usage())
+    name = rest[0].partition("=")[0]
+    found = difflib.get_close_matches(name, known, 1, 0.7) if name.startswith("--") else []
+    return f"; is {found[0]} meant?" if found else ""
 
 
 def _version() -> str:

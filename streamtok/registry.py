@@ -264,8 +264,7 @@ def _read_cached(published: _Published) -> bytes:
             os.remove(path)
     data = _download(
         published,
-        f"put the file at {os.path.abspath(path)} (the name is the SHA-1 of the URL; "
-        "the environment variable TIKTOKEN_CACHE_DIR chooses another folder)",
+        f"put the file at {os.path.abspath(path)}",
     )
     try:
         os.makedirs(folder, exist_ok=True)
@@ -297,8 +296,9 @@ def _download(published: _Published, advice: str) -> bytes:
     except (OSError, http.client.HTTPException) as error:
         raise VocabularyError(
             f"{published.url} cannot be downloaded: {error}\n"
-            f"Without a network, fetch that file elsewhere (its SHA-256 is {published.sha256}) "
-            f"and {advice}."
+            f"without a network, {advice}\n"
+            f"its SHA-256 is {published.sha256}, its name there is the SHA-1 of the URL, and the "
+            "environment variable TIKTOKEN_CACHE_DIR chooses another folder"
         ) from error
     if not _is_intact(data, published):
         raise VocabularyError(

@@ -193,6 +193,12 @@ def check_scripts(folder: Path) -> None:
     assert summary["documents"] == BOOK.count("\n")
 
 
+def check_windows(folder: Path) -> None:
+    lines = BOOK.replace("\n", "\r\n").split("\r\n")[:-1]
+    ids = [one for line in lines for one in CL100K.encode(line)]
+    assert np.load(folder / "windows.npy").tolist() == ids
+
+
 CHECKS: dict[str, Callable[[Path], None]] = {
     "A file for numpy": check_numpy,
     "Raw ids for nanoGPT and the like": check_raw,
@@ -205,6 +211,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "syslog through a socket": check_syslog,
     "Going on after a crash": check_resume,
     "More cores": check_numpy,
+    "Lines from Windows": check_windows,
     "For scripts: counts and a summary in JSON": check_scripts,
     "In Python: files, iterables, asyncio": lambda folder: None,  # they assert for themselves
 }

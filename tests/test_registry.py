@@ -364,7 +364,7 @@ def test_without_a_network_the_error_says_what_to_do(
     message = str(info.value)
     assert message.startswith(f"{URL} cannot be downloaded: {failure}\n")
     assert registry._PUBLISHED["p50k_base"].sha256 in message
-    assert f"put the file at {folder / KEY} " in message
+    assert f"put the file at {folder / KEY}\n" in message
     assert "TIKTOKEN_CACHE_DIR" in message
     assert info.value.__cause__ is failure
     # and doing what it says helps

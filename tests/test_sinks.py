@@ -128,9 +128,9 @@ def test_text_takes_python_lists() -> None:
 @pytest.mark.parametrize(
     ("data", "chosen", "message"),
     [
-        (b"12 x3", "text", r"byte 3: b'x'"),
-        (b"1 -3", "text", r"byte 2: b'-'"),
-        (b"1.5", "text", r"byte 1: b'\.'"),
+        (b"12 x3", "text", r"byte 3 is 'x'"),
+        (b"1 -3", "text", r"byte 2 is '-'"),
+        (b"1.5", "text", r"byte 1 is '\.'"),
         (b"9" * 50, "text", "50 digits"),
         (b"9" * 50 + b" 1", "text", "50 digits"),
         (b"\x01\x00\x02", "u16", "ends inside an id: 1 of its 2 bytes"),

@@ -11,9 +11,13 @@ from . import options
 
 def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
-        subparsers, "bench", run, "compare naive with incremental streaming on your own file"
+        subparsers,
+        "bench",
+        run,
+        "compare naive with incremental streaming on your own file",
+        ["@ book.txt", "@ -e o200k_base --chunk-sizes 256,4KiB --markdown book.txt"],
     )
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="- : standard input")
     options.add_encoding(parser)
     parser.add_argument(
         "--chunk-sizes", type=options.chunk_sizes_of, default=[256, 4096, 65536], metavar="SIZE,..."
@@ -25,5 +29,6 @@ def run(args: argparse.Namespace) -> int:
     from .. import bench
 
     options.load_encoding(args)
-    check_file(args.file)
+    if args.file != "-":
+        check_file(args.file)
     return bench.main(args.file, args.encoding, args.chunk_sizes, args.markdown)

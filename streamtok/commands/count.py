@@ -1,19 +1,33 @@
-"""`streamtok count`: tokens of each file."""
+"""`streamtok count`: tokens of each file.
+
+A signal ends the count: what was read until then is counted, and the exit code says that it is not
+all.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..documents import DocumentEncoder
 from ..errors import StreamtokError
 from . import inputs, options
-from .report import Refused, complain, describe, shown
+from .report import Misused, Refused, complain, describe, input_name, shown
+from .signals import Signals
+
+_EXAMPLES = [
+    "@ *.txt",
+    "git ls-files | xargs @ -e o200k_base --errors replace",
+    "@ --jsonl text --json docs.jsonl.zst",
+]
 
 
 def add_parser(subparsers: Any) -> None:
-    parser = options.add_command(subparsers, "count", run, "count the tokens of each file")
+    parser = options.add_command(
+        subparsers, "count", run, "count the tokens of each file", _EXAMPLES
+    )
     inputs.add_source_options(parser)
     options.add_text_options(parser)
     options.add_chunk_size(parser)
@@ -24,39 +38,65 @@ def run(args: argparse.Namespace) -> int:
     encoding = options.load_encoding(args)
     stream = options.open_stream(args, encoding)
     names = inputs.input_paths(args)
-    rows: list[tuple[str, int, int]] = []
+    rows: list[_Row] = []
+    stopped: Signals.Paused | None = None
     for name in names:
         stream.reset()
         encoder = inputs.open_encoder(args, encoding, stream)
         try:
-            tokens = _tokens(args, name, encoder)
+            tokens, stopped = _count(args, name, encoder)
+        except Misused:
+            raise
         except (Refused, StreamtokError, OSError) as error:  # the others still count, as in wc
             complain(describe(error) if isinstance(error, OSError) else str(error))
             continue
-        rows.append((name, tokens, encoder.bytes))
-        _print_count(args, *rows[-1], is_named=names != ["-"])
+        rows.append(_Row(name, tokens, encoder.bytes, stopped is not None))
+        _print_count(args, rows[-1], is_named=names != ["-"])
+        if stopped is not None:
+            args.when_stopped = f"interrupted: {input_name(name)} is counted as far as it was read"
+            break
     if len(names) > 1:
-        total = "total", sum(row[1] for row in rows), sum(row[2] for row in rows)
-        _print_count(args, *total, is_named=True)
+        total = _Row(
+            "total",
+            sum(row.tokens for row in rows),
+            sum(row.bytes for row in rows),
+            stopped is not None,
+        )
+        _print_count(args, total, is_named=True)
+    if stopped is not None:
+        raise stopped
     return 0 if len(rows) == len(names) else 1
 
 
-def _tokens(args: argparse.Namespace, name: str, encoder: DocumentEncoder) -> int:
+class _Row(NamedTuple):
+    name: str
+    tokens: int
+    bytes: int
+    is_partial: bool
+
+
+def _count(
+    args: argparse.Namespace, name: str, encoder: DocumentEncoder
+) -> tuple[int, Signals.Paused | None]:
+    """(tokens of one input, the signal that was its end if one was)."""
     tokens = 0
     opened = inputs.open_input(args, name)
     try:
-        for parts in opened.groups(None, False):
-            ids, _ = encoder.encode(parts)
-            tokens += len(ids)
+        try:
+            for parts in opened.groups(None, False):
+                tokens += len(encoder.encode(parts)[0])
+        except Signals.Paused as stop:
+            with contextlib.suppress(UnicodeDecodeError):  # stopped inside a character
+                tokens += len(encoder.encode(opened.stop())[0])
+            return tokens, stop
     except (UnicodeDecodeError, RuntimeError, ValueError) as error:
         raise inputs.refusal(error, opened.name, encoder, inputs.is_split(args)) from None
-    return tokens
+    return tokens, None
 
 
-def _print_count(
-    args: argparse.Namespace, name: str, tokens: int, bytes_in: int, is_named: bool
-) -> None:
+def _print_count(args: argparse.Namespace, row: _Row, is_named: bool) -> None:
     if args.json:
-        print(json.dumps({"name": name, "tokens": tokens, "bytes": bytes_in}), flush=True)
+        about = {"name": row.name, "tokens": row.tokens, "bytes": row.bytes}
+        print(json.dumps(about | ({"interrupted": True} if row.is_partial else {})), flush=True)
     else:
-        print(f"{tokens:>8} {shown(name)}" if is_named else tokens, flush=True)
+        print(f"{row.tokens:>8} {shown(row.name)}" if is_named else row.tokens, flush=True)

@@ -17,14 +17,18 @@ from .report import Refused, input_name
 
 def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
-        subparsers, "decode", run, "turn ids back into the bytes they stand for"
+        subparsers,
+        "decode",
+        run,
+        "turn ids back into the bytes they stand for",
+        ["@ book.npy > book.txt", "@ -e gpt2 --format u16 < ids", "echo 15339 1917 | @"],
     )
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="- : standard input")
     options.add_encoding(parser)
     options.add_output(parser)
     parser.add_argument(
         "--format",
-        choices=sinks.FORMATS,
+        choices=sinks.READ_FORMATS,
         help="default: what the suffix of the input says, as for encode",
     )
 

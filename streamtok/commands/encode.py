@@ -16,24 +16,39 @@ from ..encoding import Encoding
 from ..pipeline import Run, Totals
 from ..sources import Feed, Input, Listener
 from . import inputs, options
-from .report import Progress, Refused, is_terminal
+from .report import Misused, Progress, Refused, is_terminal
 from .signals import Signals
 
 CACHE_BYTES = 16 << 20  # of each thread: what `encode` needs in all stays below 100 MB
 
+_EXAMPLES = [
+    "@ book.txt -o book.npy",
+    "@ -e gpt2 --append '<|endoftext|>' *.txt -o train.u16",
+    "@ --jsonl text docs.jsonl.zst --append '<|endoftext|>' --format megatron -o corpus",
+    "@ --follow app.log --lines --shard-tokens 100M --resume -o app.bin",
+    "tail -f app.log | @ --format text",
+]
+
 
 def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
-        subparsers, "encode", run, "turn text into ids; each document is a text of its own"
+        subparsers,
+        "encode",
+        run,
+        "turn text into ids; each document is a text of its own",
+        _EXAMPLES,
     )
     inputs.add_source_options(parser)
     inputs.add_live_options(parser)
     options.add_text_options(parser)
     parser.add_argument(
-        "--prepend", "--bos", metavar="NAME", help="the special token that documents begin with"
+        "--prepend",
+        "--bos",
+        metavar="TOKEN",
+        help="the special token or id that documents begin with",
     )
     parser.add_argument(
-        "--append", "--eos", metavar="NAME", help="the special token that documents end with"
+        "--append", "--eos", metavar="TOKEN", help="the special token or id that documents end with"
     )
     options.add_output(parser)
     parser.add_argument(
@@ -177,17 +192,17 @@ def _check_output(args: argparse.Namespace, about: sinks.About) -> str:
     if args.output == "-" and chosen in ("u16", "u32") and is_terminal(sys.stdout):
         raise Refused(f"{chosen} is not for a terminal: use -o FILE, a pipe or --format text")
     if args.resume and args.output == "-":
-        raise Refused("--resume is for a file: give one with -o")
+        raise Misused("--resume is for a file: give one with -o")
     if args.resume and (args.listen is not None or args.connect is not None):
-        raise Refused("--resume is not for a socket: what it sent does not come again")
+        raise Misused("--resume is not for a socket: what it sent does not come again")
     if args.shard_tokens is not None and args.output == "-":
-        raise Refused("--shard-tokens is for files: give a name with -o")
+        raise Misused("--shard-tokens is for files: give a name with -o")
     if args.shard_exactly and args.shard_tokens is None:
-        raise Refused("--shard-exactly needs --shard-tokens")
+        raise Misused("--shard-exactly needs --shard-tokens")
     if args.shard_exactly and sinks.Family(chosen, about).keeps_documents:
-        raise Refused(f"--shard-exactly cuts documents, and {chosen} keeps them whole")
+        raise Misused(f"--shard-exactly cuts documents, and {chosen} keeps them whole")
     if args.sidecar and (args.output == "-" or chosen not in ("u16", "u32")):
-        raise Refused("--sidecar is for files of the formats u16 and u32")
+        raise Misused("--sidecar is for files of the formats u16 and u32")
     return chosen
 
 
@@ -206,7 +221,7 @@ def _open_sink(
         try:
             return sinks.make_sink(output, chosen, about.max_id), None
         except ValueError as error:
-            raise Refused(str(error)) from None
+            raise Misused(str(error)) from None
     is_bin = args.output.lower().endswith(".bin") and chosen in ("u16", "u32")
     files = sinks.Files(
         args.output,
@@ -227,13 +242,14 @@ def _settings(
     """dict: what the result depends on, under the names that the user knows."""
     names = (
         "allowed_special disallowed_special errors prepend append lines jsonl parquet "
-        "skip_bad_lines skip_empty no_unpack sidecar shard_tokens shard_exactly"
+        "skip_bad_lines skip_empty strip_bom no_unpack sidecar shard_tokens shard_exactly"
     )
     rows = {f"--{name.replace('_', '-')}": getattr(args, name) for name in names.split()}
     delimiter = args.delimiter
     return rows | {
         "--encoding": f"{encoding.name} ({encoding.digest[:16]})",
         "--format": chosen,
+        "--max-pending": args.max_pending if args.jsonl is not None else None,  # skips longer lines
         "--delimiter": None if delimiter is None else repr(delimiter),
         "inputs": [one.fingerprint() for one in opened],
     }

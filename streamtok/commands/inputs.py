@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import codecs
+import contextlib
 import glob
+import json
+import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +25,7 @@ from ..sources import (
     Input,
     JsonLines,
     Listener,
+    Opening,
     ParquetInput,
     SocketInput,
     Splitter,
@@ -27,7 +33,7 @@ from ..sources import (
     unescape,
 )
 from . import options
-from .report import Refused, input_name, say
+from .report import Misused, Refused, input_name, say
 
 
 def add_source_options(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +53,9 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
         help="further files, in the order of their names; ** is any folder",
     )
     kind = group.add_mutually_exclusive_group()
-    kind.add_argument("--lines", action="store_true", help="each line is a document")
+    kind.add_argument(
+        "--lines", action="store_true", help=r"each line is a document; its \n is no part of it"
+    )
     kind.add_argument(
         "--delimiter",
         type=_delimiter,
@@ -65,6 +73,9 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--skip-empty", action="store_true", help="documents without text are left out"
+    )
+    group.add_argument(
+        "--strip-bom", action="store_true", help="a byte order mark at the begin is left out"
     )
     group.add_argument(
         "--no-unpack", action="store_true", help="compressed files are taken as they are"
@@ -86,7 +97,6 @@ def add_live_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--connections",
         type=options.natural_of,
-        default=1,
         metavar="N",
         help="of --listen, one after the other; 0: until a signal (default: 1)",
     )
@@ -94,17 +104,22 @@ def add_live_options(parser: argparse.ArgumentParser) -> None:
 
 def open_inputs(args: argparse.Namespace) -> list[Input]:
     """list[Input]: the files of the command. Raises Refused, OSError and StreamtokError."""
+    _check_connections(args)
     return [open_input(args, path) for path in input_paths(args)]
 
 
 def input_paths(args: argparse.Namespace) -> list[str]:
     """list[str]: the files of the command, "-" for standard input. Raises Refused."""
     names = list(args.files)
+    seen = {os.path.abspath(name) for name in names}
     for pattern in args.glob:
-        found = sorted(glob.glob(pattern, recursive=True))
+        found = [one for one in glob.glob(pattern, recursive=True) if not os.path.isdir(one)]
         if not found:
             raise Refused(f"no file is named like {pattern!r}")
-        names += found
+        for name in sorted(found):
+            if os.path.abspath(name) not in seen:  # named before, or like another pattern, too
+                seen.add(os.path.abspath(name))
+                names.append(name)
     return names or ["-"]
 
 
@@ -113,7 +128,7 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
     name = input_name(path)
     if args.parquet is not None:
         if path == "-":
-            raise Refused("Parquet has its directory at its end: it must be a file")
+            raise Misused("Parquet has its directory at its end: it must be a file")
         return ParquetInput(
             path,
             name,
@@ -127,25 +142,34 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
         _splitter_maker(args),
         is_packed=not args.no_unpack,
         block_size=args.chunk_size,
+        opening=_opening(args),
         waiting=args.signals.heard,
     )
 
 
 def open_followed(args: argparse.Namespace) -> Input:
     """Input: the one file of --follow."""
+    _check_connections(args)
     if len(args.files) != 1 or args.files[0] == "-" or args.glob or args.parquet is not None:
-        raise Refused("--follow is for one file of text")
+        raise Misused("--follow is for one file of text")
     path = args.files[0]
     follower = Follower(path, size=args.chunk_size, waiting=args.signals.heard)
-    return FollowInput(path, input_name(path), _splitter_maker(args), follower)
+    return FollowInput(
+        path, input_name(path), _splitter_maker(args), follower, opening=_opening(args)
+    )
 
 
 def open_sockets(args: argparse.Namespace) -> tuple[Iterator[Input], Listener | None]:
     """(inputs, listener to close): the connections of --listen or --connect."""
     if args.files or args.glob or args.parquet is not None:
-        raise Refused("a socket is not for files: leave FILE, --glob and --parquet away")
-    settings: dict[str, Any] = {"block_size": args.chunk_size, "waiting": args.signals.heard}
+        raise Misused("a socket is not for files: leave FILE, --glob and --parquet away")
+    settings: dict[str, Any] = {
+        "block_size": args.chunk_size,
+        "opening": _opening(args),
+        "waiting": args.signals.heard,
+    }
     make = _splitter_maker(args)
+    _check_connections(args)
     if args.connect is not None:
         return iter([SocketInput(args.connect, make, **settings)]), None
     ready = None if args.quiet else lambda where: say(f"listening on {where}")
@@ -160,6 +184,39 @@ def open_sockets(args: argparse.Namespace) -> tuple[Iterator[Input], Listener | 
     return connections(), listener
 
 
+def _check_connections(args: argparse.Namespace) -> None:
+    if args.connections is None:
+        args.connections = 1
+    elif args.listen is None:
+        raise Misused("--connections is for --listen")
+
+
+def _opening(args: argparse.Namespace) -> Opening:
+    def look(name: str, start: bytes) -> None:
+        """Say what is probably not meant."""
+        if args.jsonl is None and not args.strip_bom and start.startswith(codecs.BOM_UTF8):
+            what = "begins with a byte order mark, which becomes a token; --strip-bom leaves it out"
+            _note_once(args, name, what)
+        if args.lines and start[: start.find(b"\n") + 1].endswith(b"\r\n"):
+            what = (
+                r"lines end with \r\n, and \r is a part of each; --delimiter '\r\n' leaves it out"
+            )
+            _note_once(args, f"{name}:", what)
+
+    return Opening(args.strip_bom and args.jsonl is None, look)
+
+
+def _note_once(args: argparse.Namespace, name: str, what: str) -> None:
+    notes = vars(args).setdefault("notes", set())
+    if what in notes or getattr(args, "quiet", False):
+        return
+    notes.add(what)
+    if hasattr(args, "quiet") and args.json:  # standard error is JSON then
+        say(json.dumps({"note": f"{name} {what}"}), prefix="")
+    else:
+        say(f"{name} {what}")
+
+
 def _splitter_maker(args: argparse.Namespace) -> Any:
     def make(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
         if args.jsonl is not None:
@@ -168,6 +225,7 @@ def _splitter_maker(args: argparse.Namespace) -> Any:
                 name,
                 skip_bad=args.skip_bad_lines,
                 max_line=args.max_pending,
+                errors=args.errors,
                 consumed=consumed,
                 records=records,
                 crc=crc,
@@ -193,11 +251,19 @@ def open_encoder(
 
 
 def special_id(name: str | None, encoding: Encoding) -> int | None:
-    """int | None: the id of a special token. Raises Refused if there is none of the name."""
+    """int | None: the id of a special token, or an id in decimal. Raises Refused if it is none."""
     if name is None:
         return None
-    options.check_special(name, encoding)
-    return encoding.encode_single_token(name)
+    if name in encoding.special_tokens_set:
+        return encoding.encode_single_token(name)
+    if re.fullmatch(r"[0-9]{1,18}", name):
+        with contextlib.suppress(KeyError, OverflowError):
+            encoding.decode_single_token_bytes(int(name))
+            return int(name)
+    raise Refused(
+        f"{name!r} is no special token of {encoding.name} and no id there"
+        f"{options.known_specials(encoding)}"
+    )
 
 
 def refusal(error: Exception, name: str, encoder: DocumentEncoder, is_split: bool) -> Exception:
@@ -229,8 +295,10 @@ def is_split(args: argparse.Namespace) -> bool:
 
 
 def _delimiter(text: str) -> bytes:
+    if not text:
+        raise argparse.ArgumentTypeError("the delimiter is empty; --lines splits at line ends")
     try:
-        return unescape(text) or b"\n"
+        return unescape(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -17,6 +17,10 @@ class Refused(Exception):
     """An expected failure: its text is the one line that the user sees."""
 
 
+class Misused(Refused):
+    """Options or arguments that do not go together: wrong usage, as a wrong value is."""
+
+
 class Progress:
     """How far a run is: a bar on a terminal, else a line now and then; and the summary.
 

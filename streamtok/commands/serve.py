@@ -7,12 +7,16 @@ import re
 from typing import Any
 
 from . import options
-from .report import Refused, say
+from .report import Misused, Refused, say
 
 
 def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
-        subparsers, "serve", run, "encode what comes through a socket; ids go back"
+        subparsers,
+        "serve",
+        run,
+        "encode what comes through a socket; ids go back",
+        ["@ --tcp 127.0.0.1:7654", "@ --unix /run/streamtok/socket --format u32"],
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
@@ -71,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     encoding = options.load_encoding(args)
     options.open_stream(args, encoding)  # refuses what no connection could use
     if args.unix_mode is not None and args.unix is None:
-        raise Refused("--unix-mode is for --unix")
+        raise Misused("--unix-mode is for --unix")
     host, port = args.tcp or ("127.0.0.1", serve.DEFAULT_PORT)
     try:
         return serve.run(

@@ -46,20 +46,27 @@ class Signals:
             signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self._is_held and self._waiting is None:
-            self._waiting = number
-            return
-        raise self.Paused(number) if self._is_waiting else self.Stopped(number)
+        is_first = self._waiting is None
+        self._waiting = number
+        if not is_first:
+            raise self.Stopped(number)
+        if not self._is_held:
+            raise self.Paused(number) if self._is_waiting else self.Stopped(number)
 
     @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
-        """Signals stop the process inside this block; from its end on they wait for the next."""
-        self._is_held = False
-        if self._waiting is not None:
-            raise self.Paused(self._waiting)
+        """Signals stop the process inside this block; from its end on they wait for the next.
+
+        Nothing may be taken in the block that would be lost if it ended there: wait in it until
+        there is something to read, and read behind it.
+        """
+        # In this order: a signal between two of these lines waits, or is `Paused`.
         self._is_waiting = True
         try:
+            self._is_held = False
+            if self._waiting is not None:
+                raise self.Paused(self._waiting)
             yield
         finally:
+            self._is_held = True
             self._is_waiting = False
-        self._is_held = True

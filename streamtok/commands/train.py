@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimitExceeded, StreamtokError
 from ..vocabulary import save_tiktoken
+from . import options
 
 if TYPE_CHECKING:
     from ..trainer import Trainer
@@ -42,7 +43,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="a .tiktoken file")
     parser.add_argument(
         "--vocab-size",
-        type=_number,
+        type=options.count_of,
         required=True,
         metavar="N",
         help="of bytes, merges and special tokens together",

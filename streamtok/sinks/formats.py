@@ -22,7 +22,8 @@ from .flat import (
 from .indexed import DatatroveSink, MegatronSink
 from .outputs import PartFile, Writable
 
-FORMATS = ("u16", "u32", "npy", "text")  # of one row of ids: these are read back, too
+FORMATS = ("u16", "u32", "npy", "text")  # of one row of ids
+READ_FORMATS = (*FORMATS, "jsonl")  # these are read back, too
 PIPE_FORMATS = ("u16", "u32", "text", "jsonl")
 FILE_FORMATS = (*FORMATS, "jsonl", "llmc", "megatron", "datatrove", "parquet", "arrow")
 _SUFFIXES = {".npy": "npy", ".txt": "text", ".u16": "u16", ".u32": "u32"}
@@ -98,12 +99,12 @@ class Family:
 
 
 def choose_format(wanted: str | None, path: str, max_id: int, default: str = "raw") -> str:
-    """str: one of FORMATS: the wanted one, else what the path's suffix says, else `default`.
+    """str: one of READ_FORMATS: the wanted one, else what the path's suffix says, else `default`.
 
     "-" is text. "raw" is u16 if the vocabulary fits, else u32. Raises ValueError for u16 if it
     does not fit.
     """
-    return _choose(wanted, path, max_id, default, _SUFFIXES)
+    return _choose(wanted, path, max_id, default, _SUFFIXES | {".jsonl": "jsonl"})
 
 
 def choose_file_format(wanted: str | None, path: str, max_id: int) -> str:

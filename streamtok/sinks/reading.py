@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import io
+import ast
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +14,28 @@ if TYPE_CHECKING:
 
     Ids = npt.NDArray[Any]
 
-_NOT_IDS = b"0123456789 \t\r\n,[]"
+_BLANKS = b" \t\r\n"
+_DIGITS = b"0123456789"
 _TO_BLANKS = bytes.maketrans(b",[]", b"   ")
 _LONGEST_NUMBER = 20  # digits; leading zeros included
+_LONGEST_HEADER = 10_000  # bytes, as in NumPy; that of a row of ids has 128
+_INTEGER = re.compile(r"[<>=|]?[iu][1248]")
+_ROW = re.compile(rb'\{\s*"input_ids"\s*:\s*\[')
+_ROW_BEGIN = b'{"input_ids":['
+_LONGEST_BEGIN = 1000  # bytes; blanks included
 
 
 def read_ids(blocks: Iterable[bytes | memoryview], chosen: str) -> Iterator[Ids]:
     """Iterator of integer arrays: the ids in the blocks, whose borders may be anywhere.
 
-    text: decimal, with blanks, line ends, commas or brackets between. Raises ValueError for what
-    is not of the format or ends too early.
+    chosen: one of READ_FORMATS. text: decimal, with blanks, line ends, commas or brackets between;
+    what begins with { is jsonl. jsonl: {"input_ids": [...]} on each line. Raises ValueError for
+    what is not of the format or ends too early.
     """
     if chosen == "text":
-        return _read_text(blocks)
+        return _read_text_or_rows(iter(blocks))
+    if chosen == "jsonl":
+        return _read_rows(blocks)
     if chosen == "npy":
         return _read_npy(iter(blocks))
     return _read_raw(blocks, np.dtype("<u2" if chosen == "u16" else "<u4"))
@@ -43,32 +53,102 @@ def _read_raw(blocks: Iterable[bytes | memoryview], dtype: np.dtype[Any]) -> Ite
         raise ValueError(f"the input ends inside an id: {len(rest)} of its {dtype.itemsize} bytes")
 
 
+def _read_text_or_rows(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
+    start = b""
+    for block in blocks:
+        start += block
+        if start.strip(_BLANKS):
+            break
+    read = _read_rows if start.lstrip(_BLANKS)[:1] == b"{" else _read_text
+    yield from read(_chain(start, blocks))
+
+
 def _read_text(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
     rest = b""
     offset = 0  # of `data` in the input
     for block in blocks:
         data = rest + block
-        if strange := data.translate(None, _NOT_IDS):
-            where = offset + data.index(strange[:1])
-            raise ValueError(f"byte {where}: {strange[:1]!r} is no part of an id in text")
+        _check_bytes(data, _DIGITS + _BLANKS + b",[]", offset)
         data = data.translate(_TO_BLANKS)
         # The last number may go on in the next block.
         words = data.split()
         rest = words.pop() if words and not data[-1:].isspace() else b""
-        if longest := max(map(len, words), default=0):
-            if longest > _LONGEST_NUMBER:
-                raise ValueError(f"a number of {longest} digits is no id")
+        if words:
             yield _numbers(words)
-        if len(rest) > _LONGEST_NUMBER:
-            raise ValueError(f"a number of {len(rest)} digits is no id")
+        _check_length(rest)
         offset += len(data) - len(rest)
     if rest:
         yield _numbers([rest])
 
 
-def _numbers(words: list[bytes]) -> Ids:
+def _read_rows(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
+    """The lines of JsonlSink. A line may be of any length: it goes through in blocks, too."""
+    data = b""
+    offset = 0  # of `data` in the input
+    expected = "{"  # what comes next: { for a line, ids, or } for its end
+    is_first = True  # no comma of this line was seen
+    for block in blocks:
+        data += block
+        while data:
+            if expected != "ids":
+                offset += len(data)
+                data = data.lstrip(_BLANKS)
+                offset -= len(data)
+            if expected == "{":
+                row = _ROW.match(data)
+                if row is None:
+                    _check_begin(data, offset)
+                    break
+                taken, expected, is_first = row.end(), "ids", True
+            elif expected == "ids":
+                end = data.find(b"]")
+                _check_bytes(data if end < 0 else data[:end], _DIGITS + _BLANKS + b",", offset)
+                taken = data.rfind(b",") + 1 if end < 0 else end + 1
+                if not taken:
+                    _check_length(data.strip(_BLANKS))
+                    break
+                words = data[: taken - 1].split(b",")
+                if not is_first or len(words) > 1 or words[0].strip(_BLANKS) or end < 0:
+                    yield _numbers(words, offset)
+                expected, is_first = ("ids", False) if end < 0 else ("}", True)
+            else:
+                _check_bytes(data[:1], b"}", offset)
+                taken = len(data[:1])
+                expected = "{" if taken else "}"
+            offset += taken
+            data = data[taken:]
+    if data or expected != "{":
+        raise ValueError(f"the input ends inside a line, at byte {offset + len(data)}")
+
+
+def _check_begin(data: bytes, offset: int) -> None:
+    """Raise ValueError if `data` cannot become the begin of a line."""
+    begun = data.translate(None, _BLANKS)
+    if not _ROW_BEGIN.startswith(begun) or len(data) > _LONGEST_BEGIN:
+        raise ValueError(f'byte {offset} begins no line of the kind {{"input_ids": [1, 2, 3]}}')
+
+
+def _check_bytes(data: bytes, allowed: bytes, offset: int) -> None:
+    if strange := data.translate(None, allowed):
+        where = offset + data.index(strange[:1])
+        raise ValueError(
+            f"byte {where} is {repr(strange[:1])[1:]}: ids as text are decimal numbers; if the "
+            "input is not text, say what it is with --format"
+        )
+
+
+def _check_length(number: bytes) -> None:
+    if len(number) > _LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(number)} digits is no id")
+
+
+def _numbers(words: list[bytes], offset: int = 0) -> Ids:
+    _check_length(max((word.strip(_BLANKS) for word in words), key=len))
     # Too large for an id, let alone for 64 bits: the decoder says so, with the position.
-    return np.array([min(int(word), 2**63 - 1) for word in words], dtype=np.int64)
+    try:
+        return np.array([min(int(word), 2**63 - 1) for word in words], dtype=np.int64)
+    except ValueError:
+        raise ValueError(f"near byte {offset}: there must be one comma between ids") from None
 
 
 def _read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
@@ -86,30 +166,44 @@ def _read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
     if data[:6] != b"\x93NUMPY":
         raise ValueError("the input is no npy file: it does not begin with \\x93NUMPY")
     version = data[6], data[7]
-    read_header: Any  # NumPy has types for these since 2.4
-    if version == (1, 0):
-        start, read_header = 10, np.lib.format.read_array_header_1_0
-    elif version == (2, 0):
-        start, read_header = 12, np.lib.format.read_array_header_2_0
-    else:
+    if version not in ((1, 0), (2, 0)):
         raise ValueError(f"npy format {version[0]}.{version[1]} is unknown")
+    start = 10 if version == (1, 0) else 12
     need(start)
-    start += int.from_bytes(data[8:start], "little")
-    if start > 1 << 16:
+    size = int.from_bytes(data[8:start], "little")
+    start += size
+    if start > _LONGEST_HEADER:
         raise ValueError(f"the npy header has {start} bytes: that is none of a row of ids")
     need(start)
-    shape, _, dtype = read_header(io.BytesIO(data[8:start]))
-    if dtype.kind not in "iu" or len(shape) != 1:
-        raise ValueError(f"the npy file has {dtype} of shape {shape}: ids are one row of integers")
+    dtype, size = _parse_header(data[start - size : start])
     found = 0
     for ids in _read_raw(_chain(data[start:], blocks), dtype):
         found += len(ids)
-        if found > shape[0]:
+        if found > size:
             break
         yield ids
-    if found != shape[0]:
-        more = "more" if found > shape[0] else f"only {found}"
-        raise ValueError(f"the npy header says {shape[0]} ids, and there are {more}")
+    if found != size:
+        more = "more" if found > size else f"only {found}"
+        raise ValueError(f"the npy header says {size} ids, and there are {more}")
+
+
+def _parse_header(data: bytes) -> tuple[np.dtype[Any], int]:
+    """(type, number) of the ids. Not by NumPy, which lets exceptions of Python's parser through."""
+    try:
+        row = ast.literal_eval(data.decode("latin-1").strip())
+        if set(row) != {"descr", "fortran_order", "shape"}:
+            raise ValueError
+        descr, is_fortran, shape = row["descr"], row["fortran_order"], row["shape"]
+        is_shape = type(shape) is tuple and all(type(one) is int and one >= 0 for one in shape)
+        if not is_shape or type(is_fortran) is not bool:
+            raise ValueError
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise ValueError("the npy header is damaged") from None
+    if not (isinstance(descr, str) and _INTEGER.fullmatch(descr) and len(shape) == 1):
+        raise ValueError(
+            f"the npy file has {str(descr)[:40]} of shape {shape}: ids are one row of integers"
+        )
+    return np.dtype(descr), shape[0]
 
 
 def _chain(first: bytes, rest: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:

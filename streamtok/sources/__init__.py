@@ -14,6 +14,7 @@ from .inputs import (
     FollowInput,
     Input,
     MakeSplitter,
+    Opening,
     ParquetInput,
     SocketInput,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "JsonLines",
     "Listener",
     "MakeSplitter",
+    "Opening",
     "ParquetInput",
     "Part",
     "SocketInput",

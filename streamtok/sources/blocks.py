@@ -33,15 +33,35 @@ def read_descriptor(
 
 
 def read_once(fd: int, name: str, size: int, waiting: Waiting) -> bytes:
-    """bytes: what has arrived, at most `size`; none at the end."""
+    """bytes: what has arrived, at most `size`; none at the end. Raises OSError with `name`."""
     while True:
-        with waiting():
-            try:
+        try:
+            if wait_for(fd, waiting):
                 return os.read(fd, size)
-            except BlockingIOError:  # somebody made the pipe non-blocking
+            with waiting():
+                return os.read(fd, size)
+        except BlockingIOError:  # somebody else reads from it, too, and was faster
+            continue
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, name) from error
+
+
+def wait_for(fd: int, waiting: Waiting) -> bool:
+    """bool: True when there is something to read, or the end; False where nobody can tell.
+
+    What interrupts `waiting` loses nothing, because nothing is read here.
+    """
+    try:
+        with waiting():
+            if hasattr(select, "poll"):  # unlike select, for descriptors of any number
+                poll = select.poll()
+                poll.register(fd, select.POLLIN)
+                poll.poll()
+            else:
                 select.select([fd], [], [])
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, name) from error
+    except (OSError, ValueError):  # not a socket, on Windows
+        return False
+    return True
 
 
 def is_ready(fd: int) -> bool:

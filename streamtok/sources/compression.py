@@ -1,5 +1,7 @@
 """gzip, zstd, xz and bzip2, known by their first bytes and unpacked in bounded memory.
 
+zstd may begin with a skippable frame (pzstd writes one).
+
 Members one after the other are one stream, as for `zcat`. What is damaged or cut off raises
 ArchiveError with the offset in the packed file: text that ends too early is never taken for whole.
 """
@@ -20,6 +22,8 @@ MAGICS = {
     "xz": b"\xfd7zXZ\x00",
     "bzip2": b"BZh",
 }
+_SKIPPABLE = [bytes([first]) for first in range(0x50, 0x60)]
+START_SIZE = 10  # bytes that `detect` wants to see
 _LONGEST = max(map(len, MAGICS.values()))
 _OUT = 1 << 16  # bytes that are unpacked at a time
 _DAMAGE: tuple[type[Exception], ...] = (
@@ -29,6 +33,8 @@ _DAMAGE: tuple[type[Exception], ...] = (
     EOFError,
     ValueError,
 )
+_MEMORY = 1 << 27  # for unpacking: xz -9 needs half of it, and it is the limit of zstd -d, too
+_TOO_MUCH = ("Memory usage limit", "too much memory")  # what xz and zstd say then
 _ZSTD_IN = 1 << 8  # fed to a decompressor without a limit: 4 bytes can become 128 KiB
 
 
@@ -40,14 +46,16 @@ def detect(start: bytes) -> str | None:
             if name == "bzip2" and start[4:10] not in (b"1AY&SY", b"\x17rE8P\x90"):
                 continue
             return name
-    return None
+    return "zstd" if _is_skippable(start) else None
 
 
 def may_be_packed(start: bytes) -> bool:
     """bool: whether more bytes could make `detect` find something."""
     if start.startswith(MAGICS["bzip2"]):
-        return len(start) < 10
-    return len(start) < _LONGEST and any(m.startswith(start) for m in MAGICS.values())
+        return len(start) < START_SIZE
+    if len(start) >= _LONGEST:
+        return False
+    return any(m.startswith(start) for m in MAGICS.values()) or _may_be_skippable(start)
 
 
 def unpack(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
@@ -90,6 +98,11 @@ def _members(kind: str, start: bytes, blocks: Iterator[bytes], name: str) -> Ite
             try:
                 text = member.feed(data)
             except damage as e:
+                if any(text in str(e) for text in _TOO_MUCH):
+                    raise ArchiveError(
+                        f"{name}: the {kind} data needs more than {_MEMORY >> 20} MiB of memory to "
+                        f"unpack: unpack it yourself, as in {kind} -dc FILE | streamtok"
+                    ) from None
                 raise ArchiveError(
                     f"{name}: damaged {kind} data near byte {offset} "
                     f"(in the member that begins at byte {begin}): {e}"
@@ -117,7 +130,11 @@ def _members(kind: str, start: bytes, blocks: Iterator[bytes], name: str) -> Ite
 
 
 def _is_skippable(data: bytes) -> bool:
-    return data[1:4] == b"\x2a\x4d\x18" and data[0] & 0xF0 == 0x50
+    return len(data) >= 4 and _may_be_skippable(data)
+
+
+def _may_be_skippable(data: bytes) -> bool:
+    return data[:1] in _SKIPPABLE and b"\x2a\x4d\x18".startswith(data[1:4])
 
 
 class _Member(Protocol):
@@ -182,7 +199,7 @@ class _Zstandard:
     decompressobj has no limit for its output, so it is fed in small pieces."""
 
     def __init__(self, module: Any):
-        self._inner = module.ZstdDecompressor().decompressobj()
+        self._inner = module.ZstdDecompressor(max_window_size=_MEMORY).decompressobj()
         self._rest = b""
 
     @property
@@ -242,6 +259,6 @@ def _zstd_errors() -> tuple[type[Exception], ...]:
 _MAKERS: dict[str, Callable[[], _Member]] = {
     "gzip": _Gzip,
     "zstd": _zstd,
-    "xz": lambda: _Standard(lzma.LZMADecompressor()),
+    "xz": lambda: _Standard(lzma.LZMADecompressor(memlimit=_MEMORY)),
     "bzip2": lambda: _Standard(bz2.BZ2Decompressor()),
 }

@@ -74,6 +74,10 @@ class Splitter:
         if self.has_crc:
             self.crc = zlib.crc32(data, self.crc)
 
+    def leave_out(self, data: bytes) -> None:
+        """Count bytes that belong to no document, in front of all others."""
+        self._consume(data)
+
     def split(self, block: bytes) -> list[Part]:
         """list of parts: what the block completes."""
         raise NotImplementedError
@@ -175,12 +179,18 @@ class JsonLines(Splitter):
         *,
         skip_bad: bool = False,
         max_line: int = MAX_LINE,
+        errors: str = "strict",
         consumed: int = 0,
         records: int = 0,
         crc: int = 0,
     ):
-        """name: of the input, for errors. skip_bad: count broken lines instead of raising."""
+        """name: of the input, for errors. skip_bad: count broken lines instead of raising.
+
+        errors: what becomes of bytes that are not UTF-8, before the line is parsed: "strict" makes
+        it a broken line, "replace" U+FFFD, and with "surrogateescape" the text keeps them.
+        """
         super().__init__(consumed, records, crc)
+        self._errors = errors
         self._field = field
         self._path = field.split(".")
         self._name = name
@@ -188,9 +198,18 @@ class JsonLines(Splitter):
         self._max_line = max_line
         self._rest: list[bytes] = []
         self._size = 0
+        self._dropped: int | None = None  # bytes of the line that is being left out
+        self._dropped_crc = 0
 
     def split(self, block: bytes) -> list[Part]:
         """list of parts: what the block completes. Raises DocumentError with the line."""
+        if self._dropped is not None:
+            end = block.find(b"\n") + 1
+            self._drop(block[:end] if end else block)
+            if not end:
+                return []
+            self._end_dropped()
+            block = block[end:]
         end = block.rfind(b"\n") + 1
         if not end:
             self._hold(block)
@@ -199,12 +218,14 @@ class JsonLines(Splitter):
         self._rest, self._size = [], 0
         texts: list[str | bytes] = []
         try:
-            lines = data[:-1].decode()
-        except UnicodeDecodeError:  # this or that line may still be good
+            lines = data[:-1].decode() if len(data) <= self._max_line else None
+        except UnicodeDecodeError:
+            lines = None
+        if lines is not None:
+            self._add_fast(texts, lines)
+        else:  # this or that line may still be good
             for line in data[:-1].split(b"\n"):
                 self._add(texts, line)
-        else:
-            self._add_fast(texts, lines)
         self._consume(data)
         self._hold(block[end:])
         return together(texts)
@@ -214,12 +235,39 @@ class JsonLines(Splitter):
             self._rest.append(data)
             self._size += len(data)
             if self._size > self._max_line:
-                raise DocumentError(
-                    f"{self._name}: line {self.records + 1} has over {self._max_line} bytes "
-                    "(--max-pending)"
-                )
+                self._refuse(self.records + 1, self._too_long())
+                self._dropped, self._dropped_crc = 0, self.crc
+                for held in self._rest:
+                    self._drop(held)
+                self._rest, self._size = [], 0
+
+    def _drop(self, data: bytes) -> None:
+        # `consumed` stays in front of the line until it ends: who goes on from there leaves it out,
+        # too, and does not take its rest for a line.
+        assert self._dropped is not None
+        self._dropped += len(data)
+        if self.has_crc:
+            self._dropped_crc = zlib.crc32(data, self._dropped_crc)
+
+    def _end_dropped(self) -> None:
+        assert self._dropped is not None
+        self.consumed += self._dropped
+        self.crc = self._dropped_crc
+        self._dropped = None
+        self.records += 1
+        self.skipped += 1
+
+    def _too_long(self) -> str:
+        return f" has over {self._max_line} bytes (--max-pending)"
+
+    def _refuse(self, line: int, what: str) -> None:
+        """Raise DocumentError unless broken lines are skipped."""
+        if not self._skip_bad:
+            raise DocumentError(f"{self._name}: line {line}{what}; --skip-bad-lines goes on")
 
     def finish(self) -> list[Part]:
+        if self._dropped is not None:
+            self._end_dropped()
         data = b"".join(self._rest)
         self._rest, self._size = [], 0
         texts: list[str | bytes] = []
@@ -234,8 +282,9 @@ class JsonLines(Splitter):
     def _add_fast(self, texts: list[str | bytes], lines: str) -> None:
         """`_add` each line, with fewer calls where it is an object with a text in the field."""
         field = self._field
+        is_lossless = self._errors == "surrogateescape"
         for line in lines.split("\n"):
-            if line[:1] == "{":
+            if line[:1] == "{" and not (is_lossless and "\\u" in line):
                 try:
                     row, end = _parse(line)
                     text = row[field] if field in row else text_field(row, field, self._path)
@@ -253,27 +302,41 @@ class JsonLines(Splitter):
             line = line.removeprefix(codecs.BOM_UTF8)
         if not line or line.isspace():
             return
-        try:
-            texts.append(self._text_of(line))
-        except (ValueError, RecursionError) as error:
-            if not self._skip_bad:
-                raise DocumentError(
-                    f"{self._name}: line {self.records}: {error}; --skip-bad-lines goes on"
-                ) from None
-            self.skipped += 1
+        if len(line) > self._max_line:
+            what = self._too_long()
+        else:
+            try:
+                texts.append(self._text_of(line))
+                return
+            except (ValueError, RecursionError) as error:
+                what = f": {error}"
+        self._refuse(self.records, what)
+        self.skipped += 1
 
-    def _text_of(self, line: bytes) -> str:
+    def _text_of(self, line: bytes) -> str | bytes:
         try:
-            text = line.decode("utf-8")
+            text = line.decode("utf-8", self._errors)
         except UnicodeDecodeError as error:
-            raise ValueError(f"byte {error.start} is not UTF-8") from None
+            raise ValueError(
+                f"byte {error.start} is not UTF-8; --errors replace or --errors surrogateescape "
+                "keeps the line"
+            ) from None
         try:
             row = json.loads(text)
         except json.JSONDecodeError as error:
             raise ValueError(f"no JSON: {error.msg} at character {error.pos}") from None
         except RecursionError:
             raise ValueError("no JSON that can be read: it is nested too deeply") from None
-        return text_field(row, self._field, self._path)
+        found = text_field(row, self._field, self._path)
+        if self._errors != "surrogateescape" or found.isascii():
+            return found
+        try:
+            return found.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"character {error.start} of the text is half of a surrogate pair, which no byte "
+                "stands for"
+            ) from None
 
 
 def text_field(row: Any, field: str, path: list[str]) -> str:

@@ -8,15 +8,16 @@ and its CRC must be what it was, as for standard input, which must come again fr
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..errors import CheckpointError
 from .blocks import BLOCK_SIZE, STDIN, Waiting, check_file, is_ready, read_descriptor
-from .compression import detect, unpack
+from .compression import START_SIZE, detect, unpack
 from .documents import Part, Splitter
 from .follow import Follower
 from .parquet import ParquetTexts
@@ -24,6 +25,20 @@ from .sockets import Address, Listener, connect
 
 MakeSplitter = Callable[[str, int, int, int, bool], Splitter]
 """(name, consumed, records, crc, is_open) to a splitter; `name` is the input's, for errors."""
+
+
+class Opening(NamedTuple):
+    """What happens at the begin of an input of bytes.
+
+    strip_bom: a byte order mark is left out. look: called with the name and the first bytes, as
+    many as came at once.
+    """
+
+    strip_bom: bool = False
+    look: Callable[[str, bytes], None] = lambda name, start: None
+
+
+_AS_IT_IS = Opening()
 
 
 class Input(Protocol):
@@ -58,12 +73,19 @@ class Input(Protocol):
 class ByteInput:
     """What the inputs that are bytes have in common."""
 
-    def __init__(self, name: str, make_splitter: MakeSplitter, size: int | None = None):
+    def __init__(
+        self,
+        name: str,
+        make_splitter: MakeSplitter,
+        size: int | None = None,
+        opening: Opening = _AS_IT_IS,
+    ):
         self.name = name
         self.size = size
         self.read = 0
         self.is_done = False
         self._make_splitter = make_splitter
+        self._opening = opening
         self._splitter: Splitter | None = None
 
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
@@ -84,6 +106,8 @@ class ByteInput:
         self._splitter = splitter
         blocks = self._blocks(position)
         try:
+            if not saved["at"]:
+                yield splitter.split(self._begin(blocks, splitter))
             for block in blocks:
                 yield splitter.split(block)
             last = splitter.finish()
@@ -91,6 +115,20 @@ class ByteInput:
             yield last
         finally:
             blocks.close()  # type: ignore[attr-defined]  # they are generators
+
+    def _begin(self, blocks: Iterator[bytes], splitter: Splitter) -> bytes:
+        """bytes: the first ones, behind a byte order mark that is to be left out."""
+        mark, start = codecs.BOM_UTF8, b""
+        while len(start) < len(mark) and mark.startswith(start):
+            block = next(blocks, b"")
+            if not block:
+                break
+            start += block
+        self._opening.look(self.name, start)
+        if self._opening.strip_bom and start.startswith(mark):
+            splitter.leave_out(mark)
+            start = start[len(mark) :]
+        return start
 
     def stop(self) -> list[Part]:
         if self._splitter is None or not self.read:
@@ -122,10 +160,11 @@ class FileInput(ByteInput):
         *,
         is_packed: bool = True,
         block_size: int = BLOCK_SIZE,
+        opening: Opening = _AS_IT_IS,
         waiting: Waiting = contextlib.nullcontext,
     ):
         """is_packed: look whether it is compressed. Raises OSError if it cannot be read."""
-        super().__init__(name, make_splitter, None if path == "-" else check_file(path))
+        super().__init__(name, make_splitter, None if path == "-" else check_file(path), opening)
         self._path = path
         self._is_packed = is_packed
         self._block_size = block_size
@@ -173,7 +212,7 @@ class FileInput(ByteInput):
         yield from texts
 
     def _is_compressed(self, fd: int) -> bool:
-        return self._is_packed and detect(os.pread(fd, 10, 0)) is not None
+        return self._is_packed and detect(os.pread(fd, START_SIZE, 0)) is not None
 
     def _counted(self, fd: int) -> Iterator[bytes]:
         for block in read_descriptor(fd, self.name, self._block_size, self._waiting):
@@ -201,8 +240,16 @@ class FileInput(ByteInput):
 class FollowInput(ByteInput):
     """A file that others write to; it never ends."""
 
-    def __init__(self, path: str, name: str, make_splitter: MakeSplitter, follower: Follower):
-        super().__init__(name, make_splitter)
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        make_splitter: MakeSplitter,
+        follower: Follower,
+        *,
+        opening: Opening = _AS_IT_IS,
+    ):
+        super().__init__(name, make_splitter, None, opening)
         self._follower = follower
 
     def fingerprint(self) -> dict[str, Any]:
@@ -227,10 +274,11 @@ class SocketInput(ByteInput):
         make_splitter: MakeSplitter,
         *,
         block_size: int = BLOCK_SIZE,
+        opening: Opening = _AS_IT_IS,
         waiting: Waiting = contextlib.nullcontext,
     ):
         address = source.address if isinstance(source, Listener) else source
-        super().__init__(address.text, make_splitter)
+        super().__init__(address.text, make_splitter, None, opening)
         self._source = source
         self._block_size = block_size
         self._waiting = waiting

@@ -10,7 +10,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 
-from .blocks import BLOCK_SIZE, Waiting, read_descriptor
+from .blocks import BLOCK_SIZE, Waiting, read_descriptor, wait_for
 
 
 class Address:
@@ -80,7 +80,8 @@ class Listener:
         self, size: int = BLOCK_SIZE, waiting: Waiting = contextlib.nullcontext
     ) -> Iterator[bytes]:
         """Iterator[bytes]: what the next one who connects sends until it closes."""
-        with _named(self.address.text), waiting():
+        with _named(self.address.text):
+            wait_for(self._socket.fileno(), waiting)
             link, _ = self._socket.accept()
         with link:
             yield from read_descriptor(link.fileno(), self.address.text, size, waiting)
