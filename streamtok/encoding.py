@@ -639,9 +639,11 @@ def _checked_specials(special_tokens: Mapping[str, int]) -> dict[str, int]:
 def _check_fallback(pat_str: str) -> None:
     import regex
 
+    from .pattern_budget import Budget
     from .reference import compile_pattern
 
+    Budget(pat_str)  # `regex` writes repeats out, too
     try:
         compile_pattern(pat_str)
-    except regex.error as error:
+    except (regex.error, RecursionError) as error:
         raise PatternError(f"the split pattern does not compile: {error}") from error
