@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 __all__ = [
     "PACKED_NAMES",
     "Vocabulary",
+    "check_lines",
     "dumps_packed",
     "dumps_tiktoken",
+    "from_base64",
     "load_packed",
     "load_tiktoken",
     "loads_packed",
@@ -48,6 +50,7 @@ MAX_ID = 2**32 - 2  # 2**32 - 1 means "no token" in the core
 MAX_TOKEN_BYTES = 2**16 - 1
 MAX_TOTAL_BYTES = 2**32 - 1  # offsets are 32 bits wide
 MAX_DIGITS = 10  # of MAX_ID
+MAX_LINES = 1 << 22  # of a file: twice as many as there are tokens in the largest table
 
 
 NO_ID = 2**32 - 1  # of a token that leaves as the ids of its bytes
@@ -307,6 +310,12 @@ def _show(token: bytes) -> str:
 # OpenAI's text format: on each line a token in base64, a blank and its rank.
 
 
+def check_lines(data: bytes, source: str) -> None:
+    """VocabularyError for a text of more lines than any vocabulary has tokens or merges."""
+    if data.count(b"\n") + data.count(b"\r") > MAX_LINES:
+        raise VocabularyError(f"{source}: more than {MAX_LINES} lines are no vocabulary")
+
+
 def from_base64(field: bytes) -> bytes:
     """The token that `field` is in base64, the way it is written by all; else ValueError.
 
@@ -320,6 +329,7 @@ def from_base64(field: bytes) -> bytes:
 
 def loads_tiktoken(data: bytes, source: str = "<bytes>") -> Vocabulary:
     """Read the contents of a `.tiktoken` file; errors name `source` and the line."""
+    check_lines(data, source)
     ranks: dict[bytes, int] = {}
     lines_by_rank: dict[int, int] = {}
     for number, line in enumerate(data.splitlines(), 1):
