@@ -66,6 +66,8 @@ class StreamEncoder(QuickStream):
             raise ValueError(f"max_pending is a number of bytes, not {max_pending!r}")
         if not isinstance(allowed_special, str):
             allowed_special = frozenset(allowed_special)
+        if disallowed_special is None:
+            disallowed_special = ()
         if not isinstance(disallowed_special, str):
             disallowed_special = frozenset(disallowed_special)
         self._encoding = encoding

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 Text: TypeAlias = "str | bytes | bytearray | memoryview"
 AllowedSpecial: TypeAlias = "Literal['all'] | AbstractSet[str]"
-DisallowedSpecial: TypeAlias = "Literal['all'] | Collection[str]"
+DisallowedSpecial: TypeAlias = "Literal['all'] | Collection[str] | None"
 
 
 class Encoding(QuickCalls):
@@ -268,10 +268,14 @@ class Encoding(QuickCalls):
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """int: the id of the one token, special or not, that is exactly this text.
 
-        Raises KeyError if there is none.
+        Raises KeyError if there is none, TypeError for what is neither a str nor bytes.
         """
         if isinstance(text_or_bytes, str):
             text_or_bytes = text_or_bytes.encode("utf-8")
+        elif not isinstance(text_or_bytes, (bytes, bytearray, memoryview)):
+            raise TypeError(  # bytes(3) would be three zero bytes
+                f"a token is looked up by a str or bytes, not by {type(text_or_bytes).__name__}"
+            )
         text_or_bytes = bytes(text_or_bytes)
         found = self._table.find(text_or_bytes)
         if found is None:
@@ -352,7 +356,7 @@ class Encoding(QuickCalls):
 
     def decode_tokens_bytes(self, tokens: Sequence[int] | IdArray) -> list[bytes]:
         """list[bytes]: each token by itself."""
-        return [self._decoder.token_bytes(int(token)) for token in tokens]
+        return [self._decoder.token_bytes(token) for token in tokens]
 
     def decode_with_offsets(self, tokens: Sequence[int] | IdArray) -> tuple[str, list[int]]:
         """(str, list[int]): the text, and for each token the index of its first character in it.
@@ -527,7 +531,29 @@ class Encoding(QuickCalls):
         return [(text, known[text]) for text in order]
 
     def _resolve_allowed(self, allowed: AllowedSpecial) -> AbstractSet[str]:
-        return self.special_tokens_set if isinstance(allowed, str) else allowed
+        if isinstance(allowed, str) and allowed == "all":
+            return self.special_tokens_set
+        if isinstance(allowed, str):  # one token's text, or a word like "none": nobody can tell
+            raise TypeError(
+                f'allowed_special must be "all" or a collection of str, not the str {allowed!r}'
+            )
+        return _strings("allowed_special", allowed)
+
+    def _resolve_disallowed(
+        self, disallowed: DisallowedSpecial, allowed: AbstractSet[str]
+    ) -> frozenset[str]:
+        """What raises ValueError in a text. As in tiktoken, None is nothing, and a str other than
+        "all" is its characters.
+        """
+        if isinstance(disallowed, str) and disallowed == "all":
+            return frozenset(self.special_tokens_set - allowed)
+        refused = _strings("disallowed_special", () if disallowed is None else disallowed)
+        if "" in refused:
+            raise ValueError(
+                "disallowed_special has the empty str, which is in every text: leave it out.\n"
+                "(Encountered text corresponding to disallowed special token ''.)"
+            )
+        return refused
 
     def _matcher(self, allowed: AllowedSpecial, disallowed: DisallowedSpecial) -> SpecialMatcher:
         if disallowed is ALL and allowed is NO_SPECIAL:
@@ -538,10 +564,7 @@ class Encoding(QuickCalls):
         self, allowed: AllowedSpecial, disallowed: DisallowedSpecial
     ) -> SpecialMatcher:
         chosen = frozenset(self._resolve_allowed(allowed)) & self.special_tokens_set
-        if isinstance(disallowed, str) and disallowed == "all":
-            refused = frozenset(self.special_tokens_set - chosen)
-        else:
-            refused = frozenset(disallowed)
+        refused = self._resolve_disallowed(disallowed, chosen)
         if self._added_tokens:
             chosen |= frozenset(self._added_tokens)
             refused -= frozenset(self._added_tokens)
@@ -594,6 +617,16 @@ def raise_disallowed_special(offset: int, text: str) -> NoReturn:
     )
 
 
+def _strings(setting: str, texts: Iterable[str]) -> frozenset[str]:
+    found = frozenset(texts)
+    for text in found:
+        if not isinstance(text, str):
+            raise TypeError(
+                f'{setting} must be "all" or a collection of str, but it has {text!r} in it'
+            )
+    return found
+
+
 def _checked_specials(special_tokens: Mapping[str, int]) -> dict[str, int]:
     for text, token in special_tokens.items():
         if not isinstance(text, str) or not text:
@@ -606,9 +639,11 @@ def _checked_specials(special_tokens: Mapping[str, int]) -> dict[str, int]:
 def _check_fallback(pat_str: str) -> None:
     import regex
 
+    from .pattern_budget import Budget
     from .reference import compile_pattern
 
+    Budget(pat_str)  # `regex` writes repeats out, too
     try:
         compile_pattern(pat_str)
-    except regex.error as error:
+    except (regex.error, RecursionError) as error:
         raise PatternError(f"the split pattern does not compile: {error}") from error

@@ -172,12 +172,14 @@ class Pattern:
     def is_total(self) -> bool:
         """Whether every character of every text is part of a piece, so that none is skipped."""
         queue = [1]  # states in which a piece has begun and could not have ended yet
+        seen = {1}
         for state in queue:
             rest = self.transitions[state][self.accepts[state, :-1] == 0]
             new = set(rest.tolist())
             if not self.accepts[sorted(new), -1].all():  # the dead state does not accept either
                 return False
-            queue += sorted(new - set(queue))
+            queue += sorted(new - seen)
+            seen |= new
         return True
 
     @cached_property
@@ -189,14 +191,9 @@ class Pattern:
         the end of input it accepts, and before every class it accepts or goes on to a settled
         state: the largest set of states for which that holds, since every text has an end.
         """
-        accepting = self.accepts.astype(bool)
-        settled = accepting[:, -1].copy()
-        settled[0] = False
-        while True:
-            fewer = settled & (accepting[:, :-1] | settled[self.transitions]).all(axis=1)
-            if (fewer == settled).all():
-                return _read_only(settled.astype(np.uint8))
-            settled = fewer
+        from .pattern_minimise import surely_ending
+
+        return _read_only(surely_ending(self.transitions, self.accepts).astype(np.uint8))
 
     @cached_property
     def windows(self) -> Windows | None:
@@ -252,6 +249,7 @@ def _read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     return array
 
 
+@lru_cache(maxsize=16)
 def _fresh_tables(source: str) -> Tables:
     from .pattern_dfa import compile_tables  # a rare case, and not a cheap import
 

@@ -18,13 +18,15 @@ would depend on text arbitrarily far ahead, and the group is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .errors import PatternError, UnsupportedPatternError
 from .pattern import CODE_POINTS_PER_BLOCK, Tables
+from .pattern_budget import Budget, shortened
+from .pattern_minimise import minimised, surely_accepting
 from .pattern_syntax import parse
 from .pattern_tree import Atomic, Choice, Condition, Node, Repeat, Sequence, SetNode
 from .unicode_classes import CODE_POINTS, CharSet
@@ -33,19 +35,20 @@ __all__ = ["MAX_CLASSES", "MAX_STATES", "compile_tables"]
 
 MAX_STATES = 4096
 MAX_CLASSES = 255
-MAX_BRANCHES = 20_000  # nodes of the nondeterministic automaton
+CELLS_PER_STEP = 16  # of an array, which numpy goes through faster than Python through a list
 
 Uint8 = npt.NDArray[np.uint8]
 Uint16 = npt.NDArray[np.uint16]
 
 
 def compile_tables(source: str) -> Tables:
-    """The minimal DFA of the split pattern `source`."""
-    tree = parse(source)
-    alphabet = _Alphabet(tree)
-    branches = _Branches(alphabet, source)
+    """The minimal DFA of the split pattern `source`; `pattern_budget.py` bounds the work."""
+    budget = Budget(source)
+    tree = parse(source, budget)
+    alphabet = _Alphabet(tree, budget)
+    branches = _Branches(alphabet, budget)
     start = branches.add(tree, _Branches.ACCEPT)
-    transitions, accepts = _minimised(*_subsets(branches, start, source))
+    transitions, accepts = minimised(*_subsets(branches, start, budget))
     if accepts[1].any():
         raise UnsupportedPatternError(
             "the split pattern can match the empty string: empty match is not supported",
@@ -54,21 +57,16 @@ def compile_tables(source: str) -> Tables:
         )
     if not accepts.any():
         raise PatternError("the split pattern matches no text at all")
-    return _with_merged_classes(transitions, accepts, alphabet, source)
-
-
-def _refuse_size(construct: str, source: str) -> NoReturn:
-    raise UnsupportedPatternError(
-        f"the split pattern {source[:40]!r}... needs {construct}", construct=construct, position=0
-    )
+    return _with_merged_classes(transitions, accepts, alphabet, budget)
 
 
 class _Alphabet:
     """The coarsest partition of the code points that no set of the pattern divides."""
 
-    def __init__(self, tree: Node) -> None:
+    def __init__(self, tree: Node, budget: Budget) -> None:
         sets = list(dict.fromkeys(_sets_of(tree)))
         edges = np.unique(np.concatenate([[0, CODE_POINTS], *(s.toggles for s in sets)]))
+        budget.spend(len(sets) * len(edges) // CELLS_PER_STEP)
         self.firsts = edges[:-1].astype(np.int64)  # of runs of code points in one class
         inside = np.array([s.contains(self.firsts) for s in sets]).reshape(-1, len(self.firsts))
         _, seen_first, groups = np.unique(inside, axis=1, return_index=True, return_inverse=True)
@@ -118,9 +116,10 @@ class _Branches:
     ACCEPT = 0  # the node at the end of the pattern
     MATCH = -1  # where its move leads
 
-    def __init__(self, alphabet: _Alphabet, source: str) -> None:
+    def __init__(self, alphabet: _Alphabet, budget: Budget) -> None:
         self.alphabet = alphabet
-        self.source = source
+        self.budget = budget
+        self.words = 1 + alphabet.size // 64  # of a mask
         self.steps: list[tuple[int, int] | None] = [None]
         self.forks: list[list[tuple[int, int]]] = [[]]
         self._moves: dict[int, list[tuple[int, int]]] = {}
@@ -133,8 +132,7 @@ class _Branches:
         return self._append(None, [(self.alphabet.everything, target) for target in targets])
 
     def _append(self, step: tuple[int, int] | None, fork: list[tuple[int, int]]) -> int:
-        if len(self.steps) >= MAX_BRANCHES:
-            _refuse_size("too large an automaton", self.source)
+        self.budget.spend(self.words + len(fork))
         self.steps.append(step)
         self.forks.append(fork)
         return len(self.steps) - 1
@@ -178,9 +176,10 @@ class _Branches:
 
     def _add_atomic(self, node: Atomic, target: int) -> int:
         if id(node) not in self._atomic:  # a repeated group is the same node each time
-            self._atomic[id(node)] = _committed(node, self.alphabet, self.source)
+            self._atomic[id(node)] = _committed(node, self.alphabet, self.budget)
         transitions, leaves = self._atomic[id(node)]
         n_states = len(transitions)
+        self.budget.spend(20 * n_states + transitions.size // CELLS_PER_STEP)
         states = [self.fork() for _ in range(n_states)]
         everything = self.alphabet.everything
         for state in range(1, n_states):
@@ -203,6 +202,7 @@ class _Branches:
             stack = [(self.alphabet.everything, node)]
             while stack:
                 mask, at = stack.pop()
+                self.budget.spend(self.words)
                 # Only the first way to a node counts, and that for each class on its own.
                 mask &= ~seen.get(at, 0)
                 if not mask:
@@ -227,18 +227,18 @@ class _Atomic(NamedTuple):
     leaves: list[int]  # for each state, the classes before which the group has matched for good
 
 
-def _committed(node: Atomic, alphabet: _Alphabet, source: str) -> _Atomic:
+def _committed(node: Atomic, alphabet: _Alphabet, budget: Budget) -> _Atomic:
     """Where to leave `node`: before the classes with which it accepts and cannot go on."""
-    branches = _Branches(alphabet, source)
+    branches = _Branches(alphabet, budget)
     start = branches.add(node.item, _Branches.ACCEPT)
-    transitions, accepts = _minimised(*_subsets(branches, start, source))
+    transitions, accepts = minimised(*_subsets(branches, start, budget))
     accepting = accepts.astype(bool)
     # Acceptance with a way to go on is not the last one, if another is sure to follow.
     undecided = accepting[:, :-1] & (transitions > 0)
-    if (undecided & ~_surely_accepting(transitions, accepts)[transitions]).any():
+    if (undecided & ~surely_accepting(transitions, accepts)[transitions]).any():
         raise UnsupportedPatternError(
-            f"{node.text!r} at position {node.position} of the split pattern commits to a match"
-            " that depends on text arbitrarily far ahead",
+            f"{shortened(node.text)!r} at position {node.position} of the split pattern commits to "
+            "a match that depends on text arbitrarily far ahead",
             construct="atomic group or possessive quantifier",
             position=node.position,
         )
@@ -246,7 +246,7 @@ def _committed(node: Atomic, alphabet: _Alphabet, source: str) -> _Atomic:
     return _Atomic(transitions, [_mask(row) for row in accepting])
 
 
-def _subsets(branches: _Branches, start: int, source: str) -> tuple[Uint16, Uint8]:
+def _subsets(branches: _Branches, start: int, budget: Budget) -> tuple[Uint16, Uint8]:
     """The subset construction over ordered lists; state 0 is dead, state 1 the start."""
     size = branches.alphabet.size
     numbers: dict[tuple[int, ...], int] = {(): 0, (start,): 1}
@@ -256,9 +256,11 @@ def _subsets(branches: _Branches, start: int, source: str) -> tuple[Uint16, Uint
     for state in queue:
         undecided = branches.alphabet.everything  # classes before which nothing was accepted yet
         following: list[dict[int, None]] = [{} for _ in range(size)]  # used as ordered sets
+        budget.spend(size)
         for node in state:
             for mask, target in branches.moves(node):
                 mask &= undecided
+                budget.spend(mask.bit_count() + branches.words)
                 if target == _Branches.MATCH:
                     undecided &= ~mask
                 else:
@@ -273,49 +275,13 @@ def _subsets(branches: _Branches, start: int, source: str) -> tuple[Uint16, Uint
         rows.append(row)
         accepted.append(branches.alphabet.everything & ~undecided)
         if len(numbers) > 4 * MAX_STATES:
-            _refuse_size(f"more than {MAX_STATES} states", source)
+            budget.refuse(f"more than {MAX_STATES} states")
     accepts = [[mask >> index & 1 for index in range(size + 1)] for mask in accepted]
     return np.array(rows, np.uint16), np.array(accepts, np.uint8)
 
 
-def _minimised(transitions: Uint16, accepts: Uint8) -> tuple[Uint16, Uint8]:
-    """The same automaton with as few states as possible, numbered in breadth-first order.
-
-    Moore's partition refinement. States that lead to no acceptance join the dead state's block.
-    """
-    block = np.unique(accepts, axis=0, return_inverse=True)[1].reshape(-1)
-    n_blocks = 0
-    while n_blocks != block.max() + 1:
-        n_blocks = block.max() + 1
-        signatures = np.column_stack([block, block[transitions]])
-        block = np.unique(signatures, axis=0, return_inverse=True)[1].reshape(-1)
-    if block[1] == block[0]:  # nothing matches, but the start keeps its number
-        return np.zeros_like(transitions[:2]), np.zeros_like(accepts[:2])
-    numbers = {int(block[0]): 0, int(block[1]): 1}
-    members = [0, 1]  # one state of each block
-    for state in members:
-        for following in transitions[state].tolist():
-            if int(block[following]) not in numbers:
-                numbers[int(block[following])] = len(numbers)
-                members.append(following)
-    renumber = np.zeros(n_blocks, np.uint16)
-    renumber[list(numbers)] = list(numbers.values())
-    return renumber[block[transitions[members]]], accepts[members]
-
-
-def _surely_accepting(transitions: Uint16, accepts: Uint8) -> npt.NDArray[np.bool_]:
-    """The states from which an acceptance follows, whatever the text is."""
-    sure = np.zeros(len(transitions), bool)
-    while True:
-        goes_on = np.concatenate([sure[transitions], np.zeros((len(sure), 1), bool)], axis=1)
-        found = (accepts.astype(bool) | goes_on).all(axis=1)
-        if (found == sure).all():
-            return sure
-        sure = found
-
-
 def _with_merged_classes(
-    transitions: Uint16, accepts: Uint8, alphabet: _Alphabet, source: str
+    transitions: Uint16, accepts: Uint8, alphabet: _Alphabet, budget: Budget
 ) -> Tables:
     """The tables, with classes that no state tells apart made one."""
     size = alphabet.size
@@ -323,9 +289,9 @@ def _with_merged_classes(
     merged: dict[bytes, int] = {}
     new_class = [merged.setdefault(column.tobytes(), len(merged)) for column in columns.T]
     if len(merged) > MAX_CLASSES:
-        _refuse_size(f"more than {MAX_CLASSES} character classes", source)
+        budget.refuse(f"more than {MAX_CLASSES} character classes")
     if len(transitions) > MAX_STATES:
-        _refuse_size(f"more than {MAX_STATES} states", source)
+        budget.refuse(f"more than {MAX_STATES} states")
     kept = [new_class.index(number) for number in range(len(merged))]
     lengths = np.diff(alphabet.firsts, append=CODE_POINTS)
     classes = np.repeat(np.array(new_class, np.uint8)[alphabet.run_class], lengths)

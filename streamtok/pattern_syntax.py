@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from .errors import PatternError, UnsupportedPatternError
+from .pattern_budget import Budget, shortened
 from .pattern_tree import (
     Atomic,
     Choice,
@@ -31,11 +32,12 @@ __all__ = ["MAX_DEPTH", "MAX_REPEAT", "parse"]
 
 MAX_REPEAT = 1000
 MAX_DEPTH = 100
+FOLDING_STEPS = 200  # what folding any set takes, in steps of the budget
 
 
-def parse(source: str) -> Node:
+def parse(source: str, budget: Budget) -> Node:
     """The tree of the split pattern `source`."""
-    return _Parser(source).parse()
+    return _Parser(source, budget).parse()
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class _Flags:
     dot_all: bool = False
 
 
+_FLAG_LETTERS = re.compile(r"\(\?([a-zA-Z-]*)[:)]")
 _COUNTS = re.compile(r"\{(\d{0,9})(,?)(\d{0,9})\}", re.ASCII)
 _LITERAL_ESCAPES = {"n": 10, "r": 13, "t": 9, "f": 12, "v": 11, "a": 7}
 _SETS = {"d": "Nd", "s": "White_Space", "w": "word"}
@@ -70,8 +73,9 @@ _REFUSED_GROUPS = {
 class _Parser:
     """A recursive descent over `source`; `at` is the next position to read."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, budget: Budget) -> None:
         self.source = source
+        self.budget = budget
         self.at = 0
         self.depth = 0
         self.table = UnicodeTable.load()
@@ -82,7 +86,7 @@ class _Parser:
         raise PatternError(f"{message} at position {position} of the split pattern")
 
     def refuse(self, construct: str, start: int, end: int) -> NoReturn:
-        written = self.source[start:end]
+        written = shortened(self.source[start:end])
         raise UnsupportedPatternError(
             f"{construct} {written!r} at position {start} of the split pattern is not supported",
             construct=construct,
@@ -158,6 +162,7 @@ class _Parser:
         possessive = not lazy and self.skip("+")
         if self.quantifier() is not None:
             self.fail("multiple repeat", position)
+        self.budget.spend(self.at - start)  # what can_be_empty may have to look at, a step each
         if can_be_empty(node) and (high is None or high > 1):
             # Engines differ in when they leave a loop that has stopped moving.
             self.refuse("repeat of something that can be empty", start, self.at)
@@ -244,26 +249,22 @@ class _Parser:
 
     def look_ahead(self, node: Node, negated: bool, start: int) -> Condition:
         """The condition on the next character that a one-character look-ahead is."""
-        charset, at_end = CharSet.from_ranges([]), False
+        sets, at_end = [], False
         for option in node.options if isinstance(node, Choice) else (node,):
-            if isinstance(option, SetNode):
-                charset |= option.charset
-            elif isinstance(option, Condition):
-                charset |= option.charset
-                at_end |= option.at_end
-            else:
+            if not isinstance(option, (SetNode, Condition)):
                 self.refuse("look-ahead beyond one character", start, self.at)
+            sets.append(option.charset)
+            at_end |= isinstance(option, Condition) and option.at_end
+            self.budget.spend(len(option.charset.toggles))
+        charset = CharSet.union(sets)
         return Condition(~charset if negated else charset, at_end != negated)
 
     # -- flags
 
     def flag_letters(self) -> str:
         """The letters of `(?i` if that is what comes next and `:` or `)` follows."""
-        if not self.looking_at("(?"):
-            return ""
-        rest = self.source[self.at + 2 :]
-        letters = rest[: len(rest) - len(rest.lstrip(string.ascii_letters + "-"))]
-        return letters if rest[len(letters) : len(letters) + 1] in (":", ")") else ""
+        match = _FLAG_LETTERS.match(self.source, self.at)
+        return match[1] if match else ""
 
     def changed(self, flags: _Flags, letters: str, start: int) -> _Flags:
         on, minus, off = letters.partition("-")
@@ -281,7 +282,14 @@ class _Parser:
 
     def literal(self, point: int, flags: _Flags) -> CharSet:
         charset = CharSet.from_ranges([(point, point)])
-        return self.table.fold(charset) if flags.ignore_case else charset
+        return self.folded(charset, flags)
+
+    def folded(self, charset: CharSet, flags: _Flags) -> CharSet:
+        self.budget.spend(5 + 2 * len(charset.toggles))
+        if not flags.ignore_case:
+            return charset
+        self.budget.spend(FOLDING_STEPS + len(charset.toggles))
+        return self.table.fold(charset)
 
     def escape(self, flags: _Flags, in_set: bool = False) -> int | CharSet:
         """What a backslash and its letter stand for: one code point, or a set of them."""
@@ -292,6 +300,7 @@ class _Parser:
             self.fail("'\\' without a character", start)
         if letter.lower() in _SETS:
             charset = self.table.sets[_SETS[letter.lower()]]
+            self.budget.spend(len(charset.toggles))
             return ~charset if letter.isupper() else charset
         if letter in "pP":
             return self.property(flags, start)
@@ -317,10 +326,10 @@ class _Parser:
             if len(digits) < size:
                 digits = ""
         if not digits or not set(digits) <= set(string.hexdigits):
-            self.fail(f"bad escape {self.source[start : self.at]!r}", start)
+            self.fail(f"bad escape {shortened(self.source[start : self.at])!r}", start)
         point = int(digits, 16)
         if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
-            self.fail(f"{self.source[start : self.at]!r} is not a character", start)
+            self.fail(f"{shortened(self.source[start : self.at])!r} is not a character", start)
         return point
 
     def property(self, flags: _Flags, start: int) -> CharSet:
@@ -333,8 +342,7 @@ class _Parser:
         charset = self.table.find(name.removeprefix("^"))
         if charset is None:
             self.refuse("property", start, self.at)
-        if flags.ignore_case:
-            charset = self.table.fold(charset)
+        charset = self.folded(charset, flags)
         return ~charset if negated else charset
 
     def bracket(self, flags: _Flags) -> CharSet:
@@ -363,9 +371,8 @@ class _Parser:
                 self.fail(f"bad range {self.source[position : self.at]!r}", position)
             ranges.append((low, high))
         self.at += 1
-        charset = CharSet.union([CharSet.from_ranges(ranges), *sets])
-        if flags.ignore_case:
-            charset = self.table.fold(charset)
+        self.budget.spend(len(ranges) + sum(len(charset.toggles) for charset in sets))
+        charset = self.folded(CharSet.union([CharSet.from_ranges(ranges), *sets]), flags)
         return ~charset if negated else charset
 
     def set_item(self, flags: _Flags, start: int) -> int | CharSet:

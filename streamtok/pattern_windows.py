@@ -40,22 +40,46 @@ MAX_COUNT = 8
 FOLLOWER = 128  # added to the class
 NO_BEGIN, BEGIN, UNDECIDED = 0, 1, 2
 NONE = 255
+MAX_CELLS = 1 << 24  # of tables gone through: patterns in use take less than a tenth
 
 Uint8 = npt.NDArray[np.uint8]
 States = npt.NDArray[np.bool_]  # (2, n_states): where the last character was the trigger: row 1
 
 
 def derive_windows(pattern: Pattern) -> Windows | None:
-    """The windows of `pattern`, or None where windows of this size cannot help."""
+    """The windows of `pattern`, or None where windows of this size cannot help.
+
+    Or where finding them would take too long: without them all is walked, which is as right.
+    """
     if not pattern.is_total:
         return None
     ascii_classes = np.array([pattern.class_of(point) for point in range(128)])
     best: Windows | None = None
-    for trigger in [None, *_single(ascii_classes)]:
-        found = _with_trigger(pattern, ascii_classes, trigger)
-        if found and (best is None or _rate(found) < _rate(best)):
-            best = found
+    work = _Work(MAX_CELLS)
+    try:
+        for trigger in [None, *_single(ascii_classes)]:
+            found = _with_trigger(pattern, ascii_classes, trigger, work)
+            if found and (best is None or _rate(found) < _rate(best)):
+                best = found
+    except _TooMuch:
+        pass
     return best
+
+
+class _TooMuch(Exception):
+    """More work than it may be."""
+
+
+class _Work:
+    """Counts the cells of tables that are gone through."""
+
+    def __init__(self, cells: int) -> None:
+        self.cells = cells
+
+    def spend(self, cells: int) -> None:
+        self.cells -= cells
+        if self.cells < 0:
+            raise _TooMuch
 
 
 def _single(ascii_classes: npt.NDArray[np.int64]) -> list[int]:
@@ -77,16 +101,17 @@ def _rate(windows: Windows) -> float:
 
 
 def _with_trigger(
-    pattern: Pattern, ascii_classes: npt.NDArray[np.int64], trigger: int | None
+    pattern: Pattern, ascii_classes: npt.NDArray[np.int64], trigger: int | None, work: _Work
 ) -> Windows | None:
     trigger_class = -1 if trigger is None else int(ascii_classes[trigger])
-    followers = {} if trigger is None else _followers(pattern, ascii_classes, trigger_class)
-    states, reach = _states_without(pattern, trigger_class, set(followers))
+    followers = {} if trigger is None else _followers(pattern, ascii_classes, trigger_class, work)
+    states, reach = _states_without(pattern, trigger_class, set(followers), work)
     if reach > MAX_REACH:
         return None
     columns: dict[bytes, int] = {}  # characters that no remaining state tells apart are one
     classes = np.zeros(128, np.uint8)
     members: list[int] = []
+    work.spend(128 * pattern.n_states)
     for point, number in enumerate(ascii_classes.tolist()):
         # Right after the trigger, a follower may be taken for what it otherwise is.
         as_any = followers.get(number, number)
@@ -97,7 +122,9 @@ def _with_trigger(
         classes[point] = columns[column] + (FOLLOWER if number in followers else 0)
     if len(members) > MAX_WINDOW_CLASSES:
         return None
-    decided = _decisions(pattern, np.flatnonzero(states.any(axis=0)).tolist(), members)
+    possible = np.flatnonzero(states.any(axis=0)).tolist()
+    work.spend(len(possible) * len(members) ** 4)
+    decided = _decisions(pattern, possible, members)
     counted, run = _counted(pattern, members, classes % FOLLOWER)
     return _factored(decided, classes, NONE if trigger is None else trigger, reach, counted, run)
 
@@ -110,10 +137,10 @@ def _outcomes(pattern: Pattern, states: npt.NDArray[np.bool_], number: int) -> b
 
 
 def _followers(
-    pattern: Pattern, ascii_classes: npt.NDArray[np.int64], trigger_class: int
+    pattern: Pattern, ascii_classes: npt.NDArray[np.int64], trigger_class: int, work: _Work
 ) -> dict[int, int]:
     """dict[int, int]: classes that only matter after the trigger, each to the class it is like."""
-    states, _ = _states_without(pattern, trigger_class, set(range(pattern.n_classes)))
+    states, _ = _states_without(pattern, trigger_class, set(range(pattern.n_classes)), work)
     numbers, sizes = np.unique(ascii_classes, return_counts=True)
     alike: dict[bytes, int] = {}
     followers: dict[int, int] = {}
@@ -127,7 +154,7 @@ def _followers(
 
 
 def _states_without(
-    pattern: Pattern, trigger_class: int, followers: set[int]
+    pattern: Pattern, trigger_class: int, followers: set[int], work: _Work
 ) -> tuple[States, int]:
     """The states possible after enough characters, no such pair among them; and how many these are.
 
@@ -137,6 +164,7 @@ def _states_without(
     others = every & ~np.isin(np.arange(pattern.n_classes), list(followers))
 
     def following(states: States) -> States:
+        work.spend(pattern.transitions.size)
         found = np.zeros_like(states)
         for rows, columns in zip(states, (every, others), strict=True):
             found[0, pattern.transitions[rows][:, columns]] = True
@@ -147,8 +175,8 @@ def _states_without(
 
     begun = np.zeros((2, pattern.n_states), bool)
     begun[:, 1] = True
-    while (following(begun) & ~begun).any():
-        begun |= following(begun)
+    while ((more := following(begun)) & ~begun).any():
+        begun |= more
     states = np.ones_like(begun)
     states[:, 0] = False
     reach = 0

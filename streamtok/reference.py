@@ -83,7 +83,7 @@ def compile_pattern(pattern: str) -> regex.Pattern[str]:
     """`pattern` for the `regex` package, spelled to mean there what it means to tiktoken."""
     # To tiktoken, `$` and `\z` are the very end. To Python that is `\Z`, and `$` may have a newline
     # after it. Neither is meant inside a set, or after a backslash.
-    tokens = r"(?P<end>\$|\\z)|\\x\{(?P<hex>[0-9A-Fa-f]+)\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
+    tokens = r"(?P<end>\$|\\z)|\\x\{(?P<hex>[0-9A-Fa-f]+)\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?"
 
     def translated(match: regex.Match[str]) -> str:
         if match["end"]:

@@ -13,14 +13,24 @@ from collections.abc import Iterable
 
 _MASK = (1 << 64) - 1
 _GROUP = 16
+_PROBES = 1 << 20  # slots looked at, beside a hundred for each text; usually there are ten
 
 
 def in_order_of_preference(specials: Iterable[str]) -> list[str]:
-    """The special tokens, the one that tiktoken prefers first."""
+    """The special tokens, the one that tiktoken prefers first.
+
+    Raises ValueError where texts are made to have the same hash: finding their places would take
+    the square of their number.
+    """
     specials = list(dict.fromkeys(specials))
     slots: list[str | None] = [None] * _buckets(len(specials))
+    probes = _PROBES + 100 * len(specials)
     for text in specials:
-        slots[_free_slot(slots, _hash(text.encode()))] = text
+        at, looked_at = _free_slot(slots, _hash(text.encode()))
+        probes -= looked_at
+        if probes < 0:
+            raise ValueError(f"too many of the {len(specials)} special tokens have the same hash")
+        slots[at] = text
     return [text for text in slots if text is not None]
 
 
@@ -33,17 +43,19 @@ def _buckets(capacity: int) -> int:
     return buckets
 
 
-def _free_slot(slots: list[str | None], hashed: int) -> int:
+def _free_slot(slots: list[str | None], hashed: int) -> tuple[int, int]:
+    """Where there is room, and how many slots were looked at."""
     size = len(slots)
     position = hashed & (size - 1)
     if size < _GROUP:
         # A small table is followed by empty slots, which stand for "begin again at the front".
-        return slots.index(None, position) if None in slots[position:] else slots.index(None)
+        at = slots.index(None, position) if None in slots[position:] else slots.index(None)
+        return at, size
     stride = 0
     while True:
         for index in range(position, position + _GROUP):
             if slots[index & (size - 1)] is None:
-                return index & (size - 1)
+                return index & (size - 1), stride + _GROUP
         stride += _GROUP
         position = (position + stride) & (size - 1)
 

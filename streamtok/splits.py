@@ -25,9 +25,13 @@ import numpy.typing as npt
 
 from .errors import UnsupportedPatternError
 from .pattern import CODE_POINTS_PER_BLOCK, Pattern, Tables
-from .pattern_dfa import MAX_CLASSES, MAX_STATES, _minimised
+from .pattern_budget import Budget
+from .pattern_dfa import MAX_CLASSES, MAX_STATES
+from .pattern_minimise import equivalent_states, minimised, surely_ending
 
-__all__ = ["SplitSequence", "same_pieces"]
+__all__ = ["MAX_SPLITS", "SplitSequence", "same_pieces"]
+
+MAX_SPLITS = 16  # in turn: the longest sequences known have six
 
 Uint8 = npt.NDArray[np.uint8]
 Uint16 = npt.NDArray[np.uint16]
@@ -48,6 +52,8 @@ class SplitSequence(Pattern):
         self.patterns = tuple(patterns)
         if not patterns:
             raise ValueError("a sequence of splits needs at least one pattern")
+        if len(patterns) > MAX_SPLITS:
+            _refuse(f"{len(patterns)} patterns, more than {MAX_SPLITS}", self.patterns[0])
         super().__init__(json.dumps(self.patterns), _compose(self.patterns))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -57,12 +63,13 @@ class SplitSequence(Pattern):
 def _compose(patterns: tuple[str, ...]) -> Tables:
     parts = [Pattern.compile(pattern) for pattern in patterns]
     (pages, blocks), columns = _common_alphabet(parts)
+    budget = Budget(" then ".join(patterns))
     result: _Automaton | None = None
     for part, column, source in zip(parts, columns, patterns, strict=True):
         whole = _with_gaps(
             part.transitions[:, column], part.accepts[:, [*column, part.n_classes]], source
         )
-        result = whole if result is None else _in_turn(result, whole, patterns)
+        result = whole if result is None else _in_turn(result, whole, patterns, budget)
     assert result is not None
     return Tables(
         transitions=np.ascontiguousarray(result[0]),
@@ -99,22 +106,10 @@ def same_pieces(a: Pattern, b: Pattern) -> bool:
         transitions = part.transitions[:, column]
         accepts = part.accepts[:, [*column, part.n_classes]].copy()
         # An acceptance that another is sure to follow is never the last one.
-        sure = _surely_ending(transitions, accepts)
+        sure = surely_ending(transitions, accepts)
         accepts[:, :-1][(transitions > 0) & sure[transitions]] = 0
-        tables.append(_minimised(transitions, accepts))
+        tables.append(minimised(transitions, accepts))
     return all(np.array_equal(x, y) for x, y in zip(*tables, strict=True))
-
-
-def _surely_ending(transitions: Uint16, accepts: Uint8) -> npt.NDArray[np.bool_]:
-    """The states from which an acceptance follows, whatever the text is, and it has an end."""
-    accepting = accepts.astype(bool)
-    sure = accepting[:, -1].copy()
-    sure[0] = False
-    while True:
-        fewer = sure & (accepting[:, :-1] | sure[transitions]).all(axis=1)
-        if (fewer == sure).all():
-            return sure
-        sure = fewer
 
 
 def _refuse(construct: str, where: str) -> NoReturn:
@@ -131,7 +126,7 @@ def _with_gaps(transitions: Uint16, accepts: Uint8, source: str) -> _Automaton:
     accepting = accepts.astype(bool)
     if accepting[1].any():
         _refuse("empty match", source)
-    sure = _surely_ending(transitions, accepts)
+    sure = surely_ending(transitions, accepts)
     firsts = sorted({0, *transitions[1].tolist()})  # states after one character
     is_gap = {}
     for state in firsts:
@@ -161,10 +156,12 @@ def _with_gaps(transitions: Uint16, accepts: Uint8, source: str) -> _Automaton:
         if state:
             moves[read[state]] = np.where(here[:n], onward, moves[old + state])
             ends_at[read[state]] = here | accepting[state]
-    return _minimised(moves.astype(np.uint16), ends_at.astype(np.uint8))
+    return minimised(moves.astype(np.uint16), ends_at.astype(np.uint8))
 
 
-def _in_turn(first: _Automaton, second: _Automaton, patterns: tuple[str, ...]) -> _Automaton:
+def _in_turn(
+    first: _Automaton, second: _Automaton, patterns: tuple[str, ...], budget: Budget
+) -> _Automaton:
     """The pieces of `second` in each piece of `first`; both leave nothing out."""
     moves_a, ends_a = first
     moves_b, ends_b = second
@@ -177,6 +174,7 @@ def _in_turn(first: _Automaton, second: _Automaton, patterns: tuple[str, ...]) -
     moves: list[list[int]] = [[0] * n]
     ends: list[list[bool]] = [[False] * (n + 1)]
     for a, b in _growing(pairs):
+        budget.spend(2 * n)
         row = []
         accepted = []
         for c in range(n):
@@ -199,7 +197,7 @@ def _in_turn(first: _Automaton, second: _Automaton, patterns: tuple[str, ...]) -
         ends.append([*accepted, bool(ends_b[b, n])])
     table, accepts = np.array(moves, np.uint16), np.array(ends, np.uint8)
     _check_restarts(moves_a, pairs, table, accepts, patterns)
-    return _minimised(table, accepts)
+    return minimised(table, accepts)
 
 
 def _growing(pairs: list[tuple[int, int]]) -> Any:
@@ -218,8 +216,8 @@ def _check_restarts(
     patterns: tuple[str, ...],
 ) -> None:
     """Refuse where a piece may end inside one of the first split, which would not go on alike."""
-    block = _alike(moves_a)
-    sure = _surely_ending(table, accepts)
+    block = equivalent_states(moves_a, (moves_a == 0).astype(np.uint8))
+    sure = surely_ending(table, accepts)
     n = table.shape[1]
     for number, (a, _) in enumerate(pairs[1:], 1):
         for c in range(n):
@@ -227,14 +225,3 @@ def _check_restarts(
             inside = moves_a[a, c] > 0
             if is_last and inside and block[moves_a[a, c]] != block[moves_a[1, c]]:
                 _refuse("a split inside a piece of an earlier one", " then ".join(patterns))
-
-
-def _alike(moves: Uint16) -> npt.NDArray[np.intp]:
-    """A number for each state, the same for those that end pieces at the same places."""
-    block = np.unique(moves == 0, axis=0, return_inverse=True)[1].reshape(-1)
-    count = 0
-    while count != block.max() + 1:
-        count = int(block.max()) + 1
-        signatures = np.column_stack([block, block[moves]])
-        block = np.unique(signatures, axis=0, return_inverse=True)[1].reshape(-1)
-    return block

@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 __all__ = [
     "PACKED_NAMES",
     "Vocabulary",
+    "check_lines",
     "dumps_packed",
     "dumps_tiktoken",
+    "from_base64",
     "load_packed",
     "load_tiktoken",
     "loads_packed",
@@ -47,6 +49,8 @@ __all__ = [
 MAX_ID = 2**32 - 2  # 2**32 - 1 means "no token" in the core
 MAX_TOKEN_BYTES = 2**16 - 1
 MAX_TOTAL_BYTES = 2**32 - 1  # offsets are 32 bits wide
+MAX_DIGITS = 10  # of MAX_ID
+MAX_LINES = 1 << 22  # of a file: twice as many as there are tokens in the largest table
 
 
 NO_ID = 2**32 - 1  # of a token that leaves as the ids of its bytes
@@ -306,8 +310,26 @@ def _show(token: bytes) -> str:
 # OpenAI's text format: on each line a token in base64, a blank and its rank.
 
 
+def check_lines(data: bytes, source: str) -> None:
+    """VocabularyError for a text of more lines than any vocabulary has tokens or merges."""
+    if data.count(b"\n") + data.count(b"\r") > MAX_LINES:
+        raise VocabularyError(f"{source}: more than {MAX_LINES} lines are no vocabulary")
+
+
+def from_base64(field: bytes) -> bytes:
+    """The token that `field` is in base64, the way it is written by all; else ValueError.
+
+    Python's own strict mode is there from 3.11 on only.
+    """
+    token = binascii.a2b_base64(field)
+    if binascii.b2a_base64(token, newline=False) != field:
+        raise ValueError("not the base64 of any bytes")  # a2b_base64 skips what it does not know
+    return token
+
+
 def loads_tiktoken(data: bytes, source: str = "<bytes>") -> Vocabulary:
     """Read the contents of a `.tiktoken` file; errors name `source` and the line."""
+    check_lines(data, source)
     ranks: dict[bytes, int] = {}
     lines_by_rank: dict[int, int] = {}
     for number, line in enumerate(data.splitlines(), 1):
@@ -315,9 +337,9 @@ def loads_tiktoken(data: bytes, source: str = "<bytes>") -> Vocabulary:
             continue
         try:
             field, digits = line.split()
-            token = binascii.a2b_base64(field)
-            if binascii.b2a_base64(token, newline=False) != field or not digits.isdigit():
-                raise ValueError  # both conversions let some nonsense pass
+            token = from_base64(field)
+            if not digits.isdigit() or len(digits) > MAX_DIGITS:
+                raise ValueError  # int() lets some nonsense pass
             rank = int(digits)
         except ValueError:
             raise VocabularyError(

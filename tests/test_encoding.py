@@ -134,6 +134,28 @@ def test_same_exceptions(enc, twin):
             assert ours == theirs, i
 
 
+@pytest.mark.parametrize("token", [1, 3.0, None, [97], (97,), np.int64(3), object()])
+def test_a_token_is_looked_up_by_text_only(enc, twin, token):
+    for encoding in (twin, enc):
+        with pytest.raises(TypeError):
+            encoding.encode_single_token(token)
+
+
+@pytest.mark.parametrize("ids", [[1.9], [1.0], ["1"], [None], [64, 1.5], 5])
+def test_ids_are_integers(enc, twin, ids):
+    for encoding in (twin, enc):
+        for decode in (encoding.decode_tokens_bytes, encoding.decode_with_offsets):
+            with pytest.raises(TypeError):
+                decode(ids)
+
+
+def test_ids_may_be_whatever_is_an_integer(enc, twin):
+    ids = [1, True, np.int64(3), np.uint32(64)]
+    assert enc.decode_tokens_bytes(ids) == twin.decode_tokens_bytes(ids)
+    array = np.array([1, 3, 64], np.uint32)
+    assert enc.decode_tokens_bytes(array) == enc.decode_tokens_bytes(array.tolist())
+
+
 def test_text_may_be_bytes(enc):
     data = TEXT.encode()
     for kind in [bytes, bytearray, memoryview]:

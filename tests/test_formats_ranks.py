@@ -168,7 +168,7 @@ def test_json_that_is_damaged_or_hostile(tmp_path, data, message):
 def test_a_file_without_an_end():
     if not Path("/dev/zero").exists():
         return
-    refuses(formats.load_tekken, "/dev/zero", match="more than 512 MiB")
+    refuses(formats.load_tekken, "/dev/zero", match="more than 128 MiB")
 
 
 # nanochat and rustbpe

@@ -130,13 +130,16 @@ def model(
     dummy: bool = True,
     trainer: bytes = b"",
     more: bytes = b"",
+    normalizer: bytes | None = b"",
 ) -> bytes:
     parts = [
         field(1, field(1, text.encode()) + field(2, score) + field(3, kind))
         for text, score, kind in pieces
     ]
     parts.append(field(2, trainer or field(3, 2) + field(35, 1)))
-    parts.append(field(3, field(1, b"identity") + field(3, int(dummy)) + field(4, 0) + more))
+    if normalizer is not None:
+        identity = field(1, b"identity") + field(3, int(dummy)) + field(4, 0)
+        parts.append(field(3, (normalizer or identity) + more))
     return b"".join(parts)
 
 
@@ -349,6 +352,30 @@ def test_other_models_are_refused_by_name(tmp_path):
     ):
         path = write(tmp_path / "m.model", trained(**more))
         refuses(formats.load_sentencepiece, path, match=message)
+
+
+@pytest.mark.parametrize("said", [b"", field(3, 1), field(1, b"identity")], ids=repr)
+def test_what_a_normalizer_does_not_say_has_sentencepieces_default(tmp_path, said):
+    """Without a word, runs of spaces become one: ids for all of them would be other ids."""
+    pieces = [*BASE, SPACE, ("a", -1.0, 1), ("b", -2.0, 1)]
+    head = model(pieces, normalizer=None)
+    for data in (head, head + field(3, said)):
+        peer = processor(data)
+        assert peer.encode("a  b ") == peer.encode("a b")
+        path = write(tmp_path / "m.model", data)
+        refuses(formats.load_sentencepiece, path, match="remove_extra_whitespaces is not supported")
+        refuses(formats.load, path, match="remove_extra_whitespaces is not supported")
+
+
+def test_settings_that_come_twice_are_one_message(tmp_path):
+    pieces = [*BASE, SPACE, ("a", -1.0, 1), ("b", -2.0, 1)]
+    parts = field(4, 0), field(3, 0), field(3, 1)
+    data = model(pieces, normalizer=None) + field(3, parts[0]) + field(3, parts[1])
+    for made in (data, data + field(3, parts[2])):
+        peer = processor(made)
+        enc = formats.load_sentencepiece(write(tmp_path / "m.model", made))
+        for text in ("a  b ", " a", "", "  "):
+            assert enc.encode(text) == peer.encode(text)
 
 
 def damaged():

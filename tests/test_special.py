@@ -7,6 +7,7 @@ import random
 import re
 
 import pytest
+import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,3 +143,80 @@ def test_what_they_begin_with_is_found_at_every_place(
                 ]
     finally:
         use_wide_search(True)
+
+
+# What the settings may be. tiktoken raises the same for all that is wrong here.
+
+DOORS = {
+    "encode": lambda enc, text, **how: enc.encode(text, **how),
+    "encode_to_numpy": lambda enc, text, **how: enc.encode_to_numpy(text, **how).tolist(),
+    "encode_batch": lambda enc, text, **how: enc.encode_batch([text], **how)[0],
+    "encode_with_unstable": lambda enc, text, **how: enc.encode_with_unstable(text, **how),
+    "count": lambda enc, text, **how: enc.count(text, **how),
+    "stream_encoder": lambda enc, text, **how: stream_ids(enc.stream_encoder(**how), [text]),
+    "iterencode": lambda enc, text, **how: list(
+        itertools.chain.from_iterable(enc.iterencode([text], **how))
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def twin():
+    enc = streamtok.get_encoding("gpt2")
+    return tiktoken.Encoding(
+        "gpt2",
+        pat_str=enc._pat_str,
+        mergeable_ranks=enc._mergeable_ranks,
+        special_tokens=enc._special_tokens,
+    )
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [
+        ({"allowed_special": "none"}, TypeError),
+        ({"allowed_special": ""}, TypeError),
+        ({"allowed_special": "<|endoftext|>"}, TypeError),
+        ({"allowed_special": "none", "disallowed_special": ()}, TypeError),
+        ({"allowed_special": b"all"}, TypeError),
+        ({"allowed_special": None}, TypeError),
+        ({"allowed_special": 1}, TypeError),
+        ({"disallowed_special": {""}}, ValueError),
+        ({"disallowed_special": ["", "x"]}, ValueError),
+        ({"disallowed_special": {1}}, TypeError),
+        ({"disallowed_special": 1}, TypeError),
+        ({"disallowed_special": {b"a"}}, TypeError),
+    ],
+    ids=str,
+)
+def test_settings_that_mean_nothing_are_refused_at_every_door(door, how, error, twin):
+    enc = streamtok.get_encoding("gpt2")
+    for text in ("a", "<|endoftext|>"):
+        with pytest.raises(error):
+            twin.encode(text, **how)
+        with pytest.raises(error, match=r"special|iterable"):
+            DOORS[door](enc, text, **how)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_all_and_any_collection_of_texts_are_allowed(door):
+    enc = streamtok.get_encoding("gpt2")
+    expected = DOORS[door](enc, "<|endoftext|>", allowed_special="all")
+    every_kind = [
+        "".join(["al", "l"]), {"<|endoftext|>"}, frozenset(["<|endoftext|>"]), ["<|endoftext|>"],
+        ("<|endoftext|>", "other"), {"<|endoftext|>": 1}, {"<|endoftext|>": 1}.keys(),
+    ]  # fmt: skip
+    for allowed in every_kind:
+        assert DOORS[door](enc, "<|endoftext|>", allowed_special=allowed) == expected
+    with pytest.raises(ValueError, match="disallowed special token"):
+        DOORS[door](enc, "<|endoftext|>", allowed_special=[])
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_disallowing_none_is_disallowing_nothing(door, twin):
+    enc = streamtok.get_encoding("gpt2")
+    text = "a<|endoftext|>"
+    expected = DOORS[door](enc, text, disallowed_special=())
+    assert DOORS[door](enc, text, disallowed_special=None) == expected
+    assert enc.encode(text, disallowed_special=None) == twin.encode(text, disallowed_special=None)

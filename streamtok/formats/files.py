@@ -1,8 +1,9 @@
 """Files of any kind, read within limits: what is damaged or hostile is an error, not a crash.
 
-A file is read whole, up to 512 MiB (the largest vocabulary known has 35 MB). JSON must be UTF-8,
-without a key given twice, without numbers that are none, and not nested deeper than the parser
-goes. All errors are `VocabularyError` and name the file and the place.
+A file is read whole, up to 128 MiB (the largest vocabulary known has 35 MB). JSON must be UTF-8,
+without a key given twice, without numbers that are none or have more digits than any id, and
+neither of more values nor nested deeper than a vocabulary is: `[[],[],…` takes twenty times its
+size in memory. All errors are `VocabularyError` and name the file and the place.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..errors import PatternError, VocabularyError
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Reader", "check_specials", "parse_json", "read_bytes", "stem"]
 
-MAX_FILE_BYTES = 1 << 29
+MAX_FILE_BYTES = 1 << 27
+MAX_VALUES = 1 << 23  # of a JSON text: two million tokens, each with a merge
+MAX_DEPTH = 64  # of values looked into: those in use are not nested deeper than ten
+MAX_MESSAGE = 500  # characters: what a file holds may be megabytes
+MAX_JSON_DIGITS = 32  # of an integer: more than any id or size has; int() of many takes long
 MAX_SPECIAL_BYTES = 1 << 21  # of all special and added tokens: a tree of them is held in memory
 _T = TypeVar("_T")
 
@@ -63,18 +68,22 @@ def parse_json(data: bytes, source: str) -> Any:
     def refuse(constant: str) -> NoReturn:
         raise VocabularyError(f"{source}: {constant} is no JSON")
 
+    def integer(digits: str) -> int:
+        if len(digits) > MAX_JSON_DIGITS:
+            raise VocabularyError(f"{source}: a number of {len(digits)} digits, {shown(digits)}")
+        return int(digits)
+
+    count = sum(map(data.count, (b",", b"[", b"{")))  # those in strings, too
+    if count > MAX_VALUES:
+        raise VocabularyError(f"{source}: more than {MAX_VALUES} values are no vocabulary")
     try:
-        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse, parse_int=integer)
     except json.JSONDecodeError as error:
         raise VocabularyError(
             f"{source}, line {error.lineno}, column {error.colno}: {error.msg}"
         ) from None
     except RecursionError:
         raise VocabularyError(f"{source}: nested too deep") from None
-    except ValueError as error:
-        if isinstance(error, VocabularyError):
-            raise
-        raise VocabularyError(f"{source}: {error}") from None  # a number of thousands of digits
 
 
 def shown(value: object) -> str:
@@ -90,16 +99,20 @@ class Reader:
     'BPE'
     """
 
-    def __init__(self, value: Any, place: str) -> None:
+    def __init__(self, value: Any, place: str, depth: int = 0) -> None:
         self.value = value
         self.place = place
+        self.depth = depth
+        if depth > MAX_DEPTH:
+            raise VocabularyError(f"{place[:200]}…: nested deeper than {MAX_DEPTH}")
 
     def __getitem__(self, key: str) -> Reader:
         """The field `key` of an object, with None where it is missing."""
-        return Reader(self.as_dict().get(key), f"{self.place}: {key}")
+        return Reader(self.as_dict().get(key), f"{self.place}: {key}", self.depth + 1)
 
     def fail(self, message: str) -> NoReturn:
         """Raise the VocabularyError that begins with the place."""
+        message = message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "…"
         raise VocabularyError(f"{self.place}: {message}")
 
     def _typed(self, kind: type[_T], what: str) -> _T:
@@ -134,7 +147,10 @@ class Reader:
 
     def items(self) -> list[Reader]:
         """The elements of an array, each with its place."""
-        return [Reader(value, f"{self.place}[{i}]") for i, value in enumerate(self.as_list())]
+        return [
+            Reader(value, f"{self.place}[{i}]", self.depth + 1)
+            for i, value in enumerate(self.as_list())
+        ]
 
     def only(self, *known: str) -> None:
         """Refuse fields of an object that are not among `known` and say something."""
@@ -159,17 +175,21 @@ def check_specials(special_tokens: Mapping[str, int], source: str) -> dict[str, 
     return dict(special_tokens)
 
 
-def make_encoding(source: str, name: str, **parts: Any) -> Encoding:
-    """`Encoding(name, …)`; what is wrong with the parts is the file's fault and names it."""
-    from ..encoding import Encoding
-
-    added = parts["rules"].added_tokens if "rules" in parts else ()
-    texts = [*parts["special_tokens"], *dict(added)]
+def check_total(texts: Collection[str], source: str) -> None:
+    """VocabularyError where special and added tokens are longer than their tree may be."""
     if sum(map(len, texts)) > MAX_SPECIAL_BYTES:
         raise VocabularyError(
             f"{source}: {len(texts)} special and added tokens of more than "
             f"{MAX_SPECIAL_BYTES >> 20} MiB"
         )
+
+
+def make_encoding(source: str, name: str, **parts: Any) -> Encoding:
+    """`Encoding(name, …)`; what is wrong with the parts is the file's fault and names it."""
+    from ..encoding import Encoding
+
+    added = parts["rules"].added_tokens if "rules" in parts else ()
+    check_total([*parts["special_tokens"], *dict(added)], source)
     try:
         return Encoding(name, **parts)
     except PatternError as error:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import VocabularyError
 from ..merge_lists import from_merges, to_merges
 from ..split_patterns import find_pattern
-from ..vocabulary import Vocabulary, write_atomically
+from ..vocabulary import Vocabulary, check_lines, write_atomically
 from .byte_alphabet import to_bytes, to_text
 from .files import Reader, make_encoding, parse_json, read_bytes, shown
 from .tiktoken import plain_rules
@@ -72,6 +72,7 @@ def read_merges(data: bytes, source: str) -> list[tuple[str, str]]:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise VocabularyError(f"{source}, byte {error.start}: not UTF-8") from None
+    check_lines(data, source)
     merges = []
     for number, line in enumerate(text.split("\n"), 1):
         line = line.removesuffix("\r")

@@ -24,7 +24,7 @@ from ..errors import VocabularyError
 from ..rules import TextRules
 from ..vocabulary import Vocabulary, write_atomically
 from .byte_alphabet import to_bytes
-from .files import Reader, make_encoding, parse_json, read_bytes, shown, stem
+from .files import Reader, check_total, make_encoding, parse_json, read_bytes, shown, stem
 from .gpt2 import merges_and_ids, vocabulary_of
 from .huggingface_splits import read_splits, write_splits
 
@@ -130,7 +130,7 @@ def _model(model: Reader) -> tuple[dict[str, int], list[tuple[str, str]], bool]:
     merges = []
     entries = model["merges"]
     for place, merge in enumerate(entries.as_list()):
-        pair = merge.split(" ") if isinstance(merge, str) else merge
+        pair = merge.split(" ", 2) if isinstance(merge, str) else merge
         if not (
             isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
         ):
@@ -169,6 +169,7 @@ def _added_tokens(
         if sees_normalized and normalizer is not None:
             entry.fail(f"the added token {shown(text)} is matched in normalised text")
         groups[sees_normalized].append(text)
+    check_total([*special, *added], field.place)
     if clash := _overlap(groups[False], groups[True]):
         field.fail(
             f"{shown(clash)} may begin or end inside an added token that is matched at another time"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import VocabularyError
 from ..merge_lists import from_merges, to_merges
-from ..vocabulary import MAX_TOKEN_BYTES, write_atomically
+from ..vocabulary import MAX_TOKEN_BYTES, check_lines, write_atomically
 from .files import check_specials, make_encoding, read_bytes, shown, stem
 from .tiktoken import plain_rules
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["load_minbpe", "save_minbpe"]
 
 MAGIC = b"minbpe v1"
-_MAX_TOTAL = 1 << 28  # bytes of all tokens: a line can double what came before
+_MAX_TOTAL = 1 << 25  # bytes of all tokens: a line can double what came before
 _WHOLE_TEXT = r"[\s\S]+"
 
 
@@ -34,7 +34,9 @@ def load_minbpe(path: Path, *, name: str | None = None) -> Encoding:
     Raises VocabularyError naming the file and the line.
     """
     source = os.fspath(path)
-    lines = read_bytes(path).split(b"\n")
+    data = read_bytes(path)
+    check_lines(data, source)
+    lines = data.split(b"\n")
     if lines[0].strip() != MAGIC:
         raise VocabularyError(
             f"{source}, line 1: expected {MAGIC.decode()!r}, got {shown(lines[0])}"

@@ -4,7 +4,8 @@ To unpickle a file is to run it. Here its opcodes are walked over one by one, an
 of them is what such a file holds: one `tiktoken.core.Encoding`, made by `__new__` without
 arguments, and a dictionary of its name, pattern, ranks and special tokens. Any other global, any
 call, any opcode that such a file has no use for is an error that names it and its place; nothing is
-imported. Memory is bounded by the size of the file. (Format: CPython's `Lib/pickletools.py`.)
+imported. Memory is bounded by the size of the file and the number of opcodes. (Format: CPython's
+`Lib/pickletools.py`.)
 
 rustbpe, which trains these vocabularies, gives its tokens as a list: `from_rustbpe` takes that.
 """
@@ -29,6 +30,7 @@ __all__ = ["from_rustbpe", "load_nanochat", "save_nanochat"]
 
 _FIELDS = {"name": str, "pat_str": str, "mergeable_ranks": dict, "special_tokens": dict}
 _PROTOCOLS = range(3, 6)  # before 3, bytes were written as calls
+_MAX_OPCODES = 1 << 22  # a token has three; each may make an object of a hundred bytes
 
 
 def load_nanochat(path: Path, *, name: str | None = None) -> Encoding:
@@ -175,7 +177,7 @@ class _Walk:
 
     def run(self) -> Any:
         handlers = self.handlers
-        while True:
+        for _ in range(_MAX_OPCODES):
             start = self.at
             code = self.take(1)
             if code == pickle.STOP:
@@ -186,6 +188,8 @@ class _Walk:
                     f"the opcode {_name(code)} has no place in a pickled tiktoken.Encoding", start
                 )
             handler()
+        else:
+            self.fail(f"more than {_MAX_OPCODES} opcodes are no vocabulary")
         if len(self.stack) != 1 or self.marks:
             self.fail(f"{len(self.stack)} values at the end instead of one", start)
         return self.stack[0]

@@ -13,13 +13,16 @@ import re
 
 from ..errors import PatternError, VocabularyError
 from ..pattern import Pattern
+from ..pattern_budget import Budget
 from ..splits import same_pieces
+from .files import shown
 
 __all__ = ["from_oniguruma", "quoted", "to_oniguruma"]
 
 # A pattern in parts: an escape, a set, a group's opening, a quantifier, any other character.
 _PARTS = re.compile(
-    r"""\\[pPx]\{[^}]*\} | \\. | \[\^?\]?(?:\\[pP]\{[^}]*\}|\\.|[^\]\\])*\] | \(\?[^:=!>)]*[:=!>)]
+    r"""\\[pPx]\{[^}]{0,99}\} | \\. | \[\^?\]?(?:\\[pP]\{[^}]{0,99}\}|\\.|[^\]\\])*\]?
+    | \(\?[^:=!>)]{0,99}[:=!>)]
     | (?P<quantifier>\{\d*,?\d*\}|[*+?])(?P<more>[+?]?) | .""",
     re.VERBOSE | re.DOTALL,
 )
@@ -27,6 +30,10 @@ _PARTS = re.compile(
 
 def from_oniguruma(pattern: str, place: str) -> str:
     """The pattern, unless something in it means something else here: VocabularyError."""
+    try:
+        Budget(pattern)
+    except PatternError as error:
+        raise VocabularyError(f"{place}: {error}") from error
     for part in _PARTS.finditer(pattern):
         text = part[0]
         if part["more"] == "+" and text.startswith("{"):
@@ -42,7 +49,7 @@ def from_oniguruma(pattern: str, place: str) -> str:
     try:
         Pattern.compile(pattern)
     except PatternError as error:
-        raise VocabularyError(f"{place}: the split pattern {pattern!r}: {error}") from error
+        raise VocabularyError(f"{place}: the split pattern {shown(pattern)}: {error}") from error
     return pattern
 
 

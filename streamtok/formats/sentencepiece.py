@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,7 @@ from ..merge_lists import without_lost_tokens
 from ..rules import MARK, TextRules
 from ..vocabulary import MAX_TOKEN_BYTES, NO_ID, Vocabulary, _offsets, write_atomically
 from .files import make_encoding, read_bytes, shown, stem
-from .protobuf import BYTES, FLOAT, VARINT, expect, field, fields
+from .protobuf import BYTES, FLOAT, VARINT, Value, expect, field, fields
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -53,6 +54,10 @@ _PIECE, _SCORE, _TYPE = 1, 2, 3
 _MODEL_TYPE, _VOCAB_SIZE, _SUFFIX, _FALLBACK = 3, 4, 24, 35
 _UNK_ID, _BOS_ID, _EOS_ID, _PAD_ID, _UNK_PIECE = 40, 41, 42, 43, 45
 _NAME, _CHARSMAP, _DUMMY, _EXTRA, _ESCAPE = range(1, 6)
+_TRAINER_KINDS = {_MODEL_TYPE: VARINT, _SUFFIX: VARINT, _FALLBACK: VARINT}
+_NORMALIZER_KINDS = {
+    _NAME: BYTES, _CHARSMAP: BYTES, _DUMMY: VARINT, _EXTRA: VARINT, _ESCAPE: VARINT
+}  # fmt: skip
 
 
 def load_sentencepiece(path: Path, *, name: str | None = None) -> Encoding:
@@ -69,7 +74,8 @@ def load_sentencepiece(path: Path, *, name: str | None = None) -> Encoding:
 def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
     """The encoding of the contents of a `.model`."""
     pieces: list[tuple[str, float, int]] = []
-    space_first = True
+    trainer: dict[int, Value] = {}  # a message that comes twice is one, as Protocol Buffers has it
+    normalizer: dict[int, Value] = {}
     has_trainer = False
     for number, kind, value, place in fields(data, 0, len(data), source):
         end = place + len(value) if isinstance(value, bytes) else place
@@ -82,11 +88,11 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
                 )
         elif number == _TRAINER:
             expect(kind, BYTES, "the trainer's settings", source, place)
-            _check_trainer(data, place, end, source)
+            _read_settings(data, place, end, source, _TRAINER_KINDS, trainer)
             has_trainer = True
         elif number == _NORMALIZER:
             expect(kind, BYTES, "the normalizer", source, place)
-            space_first = _check_normalizer(data, place, end, source)
+            _read_settings(data, place, end, source, _NORMALIZER_KINDS, normalizer)
         elif number == _DENORMALIZER and kind == BYTES:
             for inner, _, charsmap, _ in fields(data, place, end, source):
                 if inner == _CHARSMAP and charsmap:
@@ -95,6 +101,8 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
         raise VocabularyError(
             f"{source}: no SentencePiece model: it does not say of which type it is"
         )
+    _check_trainer(trainer, source)
+    space_first = _check_normalizer(normalizer, source)
     vocabulary, special, added = _sorted(pieces, source)
     return make_encoding(
         source,
@@ -133,46 +141,45 @@ def _piece(data: bytes, start: int, end: int, source: str, number: int) -> tuple
     return text, score, type_
 
 
-def _check_trainer(data: bytes, start: int, end: int, source: str) -> None:
-    model, has_fallback = 1, False
-    for key, _, value, _ in fields(data, start, end, source):
-        if key == _MODEL_TYPE and isinstance(value, int):
-            model = value
-        elif key == _FALLBACK:
-            has_fallback = bool(value)
-        elif key == _SUFFIX and value:
-            raise VocabularyError(f"{source}: treat_whitespace_as_suffix is not supported")
+def _read_settings(
+    data: bytes, start: int, end: int, source: str, kinds: dict[int, int], into: dict[int, Value]
+) -> None:
+    """Put a message's fields in `kinds` into `into`; of a field given twice the last counts."""
+    for key, kind, value, place in fields(data, start, end, source):
+        if key in kinds:
+            expect(kind, kinds[key], f"setting {key}", source, place)
+            into[key] = value
+
+
+def _check_trainer(settings: Mapping[int, Value], source: str) -> None:
+    model = int(settings.get(_MODEL_TYPE, 1))
+    if settings.get(_SUFFIX):
+        raise VocabularyError(f"{source}: treat_whitespace_as_suffix is not supported")
     if model != 2:
         raise VocabularyError(
             f"{source}: a {_MODELS.get(model, model)} model is not supported: only BPE is"
         )
-    if not has_fallback:
+    if not settings.get(_FALLBACK):
         raise VocabularyError(f"{source}: a model without byte_fallback is not supported")
 
 
-def _check_normalizer(data: bytes, start: int, end: int, source: str) -> bool:
-    """Whether a space is put before the text."""
-    rule, has_charsmap, dummy, extra, escape = "", False, True, True, True
-    for key, _, value, _ in fields(data, start, end, source):
-        if key == _NAME and isinstance(value, bytes):
-            rule = value.decode("utf-8", "replace")
-        elif key == _CHARSMAP:
-            has_charsmap = bool(value)
-        elif key == _DUMMY:
-            dummy = bool(value)
-        elif key == _EXTRA:
-            extra = bool(value)
-        elif key == _ESCAPE:
-            escape = bool(value)
-    if has_charsmap:
+def _check_normalizer(settings: Mapping[int, Value], source: str) -> bool:
+    """Whether a space is put before the text.
+
+    What a file does not say, or a file without a normalizer, has the defaults of
+    sentencepiece_model.proto: spaces at both ends and runs of them are removed.
+    """
+    if settings.get(_CHARSMAP):
+        rule = settings.get(_NAME, b"")
+        shown_rule = shown(rule.decode("utf-8", "replace") if isinstance(rule, bytes) else rule)
         raise VocabularyError(
-            f"{source}: the normalizer {shown(rule)} is not supported: only identity is"
+            f"{source}: the normalizer {shown_rule} is not supported: only identity is"
         )
-    if extra:
+    if settings.get(_EXTRA, 1):
         raise VocabularyError(f"{source}: remove_extra_whitespaces is not supported")
-    if not escape:
+    if not settings.get(_ESCAPE, 1):
         raise VocabularyError(f"{source}: escape_whitespaces=false is not supported")
-    return dummy
+    return bool(settings.get(_DUMMY, 1))
 
 
 def _sorted(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import VocabularyError
-from ..vocabulary import Vocabulary, write_atomically
+from ..vocabulary import Vocabulary, from_base64, write_atomically
 from .files import Reader, check_specials, make_encoding, parse_json, read_bytes, shown, stem
 from .tiktoken import rank_table
 
@@ -81,10 +81,9 @@ def read_tekken(file: Reader, name: str) -> Encoding:
 def _base64(field: Reader) -> bytes:
     text = field.as_str()
     try:
-        token = binascii.a2b_base64(text, strict_mode=True) if text else b""
-    except (ValueError, TypeError):
+        return from_base64(text.encode())
+    except ValueError:
         field.fail(f"expected a token in base64, got {shown(text)}")
-    return token
 
 
 def _specials(file: Reader) -> dict[str, int]:

@@ -1,0 +1,133 @@
+"""The smallest automaton that does the same, and what is certain in every state of one.
+
+All three functions follow each transition a bounded number of times, whatever the automaton is:
+rounds over the whole table take its square for `a{1000}`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Uint8 = npt.NDArray[np.uint8]
+    Uint16 = npt.NDArray[np.uint16]
+    Bools = npt.NDArray[np.bool_]
+
+__all__ = ["equivalent_states", "minimised", "surely_accepting", "surely_ending"]
+
+
+def minimised(transitions: Uint16, accepts: Uint8) -> tuple[Uint16, Uint8]:
+    """The same automaton with as few states as possible, numbered in breadth-first order.
+
+    States that lead to no acceptance join the dead state's block.
+    """
+    block = equivalent_states(transitions, accepts)
+    if block[1] == block[0]:  # nothing matches, but the start keeps its number
+        return np.zeros_like(transitions[:2]), np.zeros_like(accepts[:2])
+    numbers = {int(block[0]): 0, int(block[1]): 1}
+    members = [0, 1]  # one state of each block
+    for state in members:
+        for following in transitions[state].tolist():
+            if int(block[following]) not in numbers:
+                numbers[int(block[following])] = len(numbers)
+                members.append(following)
+    renumber = np.zeros(int(block.max()) + 1, np.uint16)
+    renumber[list(numbers)] = list(numbers.values())
+    return renumber[block[transitions[members]]], accepts[members]
+
+
+def equivalent_states(transitions: Uint16, marks: Uint8) -> npt.NDArray[np.intp]:
+    """intp [n_states]: a number for each state, equal for those that no text tells apart.
+
+    marks: [n_states, any]; states whose marks differ are told apart by them. Hopcroft's algorithm:
+    a block that splits others is gone through again only in parts, of which the largest, counted
+    in transitions that lead to it, is left out, so that each transition is seen a logarithmic
+    number of times.
+    """
+    n_states = len(transitions)
+    columns = np.unique(transitions, axis=1)
+    n_classes = columns.shape[1]
+    order = np.argsort(columns.reshape(-1), kind="stable")
+    sources, classes = (order // n_classes).tolist(), (order % n_classes).tolist()
+    starts = np.searchsorted(columns.reshape(-1)[order], np.arange(n_states + 1)).tolist()
+    block: list[int] = np.unique(marks, axis=0, return_inverse=True)[1].reshape(-1).tolist()
+    members: list[set[int]] = [set() for _ in range(max(block) + 1)]
+    for state, number in enumerate(block):
+        members[number].add(state)
+    weights = [sum(starts[s + 1] - starts[s] for s in states) for states in members]
+    waiting = set(range(len(members)))
+    waiting.remove(weights.index(max(weights)))
+    while waiting:
+        # Which classes lead into this block, for each state from which one does.
+        leading: dict[int, int] = {}
+        for target in members[waiting.pop()]:
+            for at in range(starts[target], starts[target + 1]):
+                leading[sources[at]] = leading.get(sources[at], 0) | 1 << classes[at]
+        parts: dict[int, dict[int, list[int]]] = {}
+        for state, mask in leading.items():
+            parts.setdefault(block[state], {}).setdefault(mask, []).append(state)
+        for number, found in parts.items():
+            split = list(found.values())
+            if sum(map(len, split)) == len(members[number]):
+                split.pop()  # no state is without such a class: one part keeps the number
+            pieces = [number]
+            for states in split:
+                members[number].difference_update(states)
+                for state in states:
+                    block[state] = len(members)
+                pieces.append(len(members))
+                members.append(set(states))
+                weights.append(sum(starts[s + 1] - starts[s] for s in states))
+                weights[number] -= weights[-1]
+            if number not in waiting:
+                pieces.remove(max(pieces, key=weights.__getitem__))
+            waiting.update(pieces)
+    return np.array(block, np.intp)
+
+
+def surely_accepting(transitions: Uint16, accepts: Uint8) -> Bools:
+    """The states from which an acceptance follows after a bounded number of characters."""
+    edges = _Edges(transitions, accepts[:, :-1] == 0)
+    open_ = np.bincount(edges.sources, minlength=len(transitions))  # classes that are not sure yet
+    sure: Bools = np.zeros(len(transitions), bool)
+    found = (open_ == 0) & (accepts[:, -1] != 0)
+    while found.any():
+        sure |= found
+        open_ -= np.bincount(edges.into(found), minlength=len(transitions))
+        found = (open_ == 0) & (accepts[:, -1] != 0) & ~sure
+    return sure
+
+
+def surely_ending(transitions: Uint16, accepts: Uint8) -> Bools:
+    """The states from which an acceptance follows, whatever the text is, since it has an end."""
+    edges = _Edges(transitions, accepts[:, :-1] == 0)
+    unsure: Bools = accepts[:, -1] == 0
+    unsure[0] = True
+    found = unsure.copy()
+    while found.any():
+        following = np.zeros(len(transitions), bool)
+        following[edges.into(found)] = True
+        found = following & ~unsure
+        unsure |= found
+    return ~unsure
+
+
+class _Edges:
+    """Transitions in order of where they lead to."""
+
+    def __init__(self, transitions: Uint16, chosen: Bools) -> None:
+        flat = np.flatnonzero(chosen)
+        targets = transitions.reshape(-1)[flat]
+        order = np.argsort(targets, kind="stable")
+        self.sources = flat[order] // transitions.shape[1]
+        self.starts = np.searchsorted(targets[order], np.arange(len(transitions) + 1))
+
+    def into(self, states: Bools) -> npt.NDArray[np.intp]:
+        """From where transitions lead to one of `states`."""
+        numbers = np.flatnonzero(states).tolist()
+        parts = [self.sources[self.starts[s] : self.starts[s + 1]] for s in numbers]
+        return np.concatenate(parts) if parts else self.sources[:0]
