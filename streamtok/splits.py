@@ -16,6 +16,7 @@ as good as new: else its next piece would begin in the wrong place.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -27,7 +28,7 @@ from .errors import UnsupportedPatternError
 from .pattern import CODE_POINTS_PER_BLOCK, Pattern, Tables
 from .pattern_dfa import MAX_CLASSES, MAX_STATES, _minimised
 
-__all__ = ["SplitSequence", "same_pieces"]
+__all__ = ["SplitSequence", "rebuilt_sequence", "same_pieces"]
 
 Uint8 = npt.NDArray[np.uint8]
 Uint16 = npt.NDArray[np.uint16]
@@ -51,7 +52,13 @@ class SplitSequence(Pattern):
         super().__init__(json.dumps(self.patterns), _compose(self.patterns))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SplitSequence, (self.patterns,)
+        return rebuilt_sequence, (self.patterns,)
+
+
+@functools.lru_cache(maxsize=16)
+def rebuilt_sequence(patterns: tuple[str, ...]) -> SplitSequence:
+    """SplitSequence: as the class, but not made again for each copy and each saved state."""
+    return SplitSequence(patterns)
 
 
 def _compose(patterns: tuple[str, ...]) -> Tables:
