@@ -201,7 +201,12 @@ class TrainerMachine:
         """Follow one rule, which draws from `rng`. AssertionError at a difference."""
         self.rng = rng
         with self._small():
-            rule(self)
+            try:
+                rule(self)
+            except Exception as error:
+                if isinstance(error, AssertionError):
+                    raise
+                self.that(False, f"{rule.__name__} met {error!r}")
 
     def finish(self) -> None:
         """End the open text and compare with all texts counted in one go."""
@@ -243,11 +248,10 @@ class TrainerMachine:
         reuse = bytearray()
 
         def read() -> Iterator[Any]:
-            nonlocal reuse
             for text in texts:
                 if isinstance(text, bytes) and len(text) < 100 and self.rng.random() < 0.3:
-                    reuse[: len(text)] = text  # as a reader that uses one buffer again and again
-                    yield bytes(reuse[: len(text)])
+                    reuse[:] = text  # as a reader that uses one buffer again and again
+                    yield reuse
                 else:
                     yield self._as_kind(text)
             if wrong:
@@ -417,16 +421,24 @@ class TrainerMachine:
         """An allocation of the core that fails somewhere in a call."""
         if _testing is None:
             return
-        chunk = self._well(self.rng.choice([10, 3000]))
-        if self.failure([*self.open, chunk], False):
+        chunk = self._well(self.rng.choice([10, 300, 3000]))
+        if self.failure([*self.open, chunk], True):
             return
+        do = self.rng.choice([self._update_without_memory, self._merge_without_memory])
+        try:
+            do(chunk, self.rng.randint(1, 4))
+        finally:
+            _testing.calm()
+        self.check()
+
+    def _update_without_memory(self, chunk: str, n: int) -> None:
         base = sum(len(self.bytes_of(document)) for document in self.documents)
         before, state = self.trainer.bytes_in, state_of(self.trainer)
-        n = self.rng.randint(1, 4)
         self.calls.append(f"update({shown(chunk)}), allocation {n} fails")
         _testing.fail_core(n)
         try:
             self.trainer.update(chunk)
+            self.open.append(chunk)
         except MemoryError:
             _testing.calm()
             self.failed += 1
@@ -434,11 +446,21 @@ class TrainerMachine:
                 self._accept_part(chunk, self.trainer.bytes_in - base)
             else:
                 self.that(state_of(self.trainer) == state, "nothing taken in, and yet a change")
-        else:
-            self.open.append(chunk)
-        finally:
+
+    def _merge_without_memory(self, text: str, n: int) -> None:
+        other = Trainer(self._pattern(), errors=self.errors, num_threads=1)
+        other.update(text, True)
+        state = state_of(self.trainer)
+        self.calls.append(f"merge(a trainer: {shown(text)}), allocation {n} fails")
+        _testing.fail_core(n)
+        try:
+            self.trainer.merge(other)
+            self.end()
+            self.documents.append([text])
+        except MemoryError:
             _testing.calm()
-        self.check()
+            self.failed += 1
+            self.that(state_of(self.trainer) == state, "a refused merge changed the trainer")
 
     def limit_refused(self) -> None:
         wrong = self.rng.choice([0, -1, 1.5, "1", 1 << 70])
