@@ -575,14 +575,14 @@ def deflated(data: bytes) -> bytes:
 
 
 def test_every_flipped_bit(tmp_path):
-    """Each bit of each place that is not data: of the headers, and some of the rest."""
+    """Places all over the file: in its headers, its directory and its data."""
     path = tmp_path / "counts.npz"
     trainer = counted(["ab ab c"])
     trainer.save_counts(path)
     good = path.read_bytes()
     outcomes = Counter()
     rng = random.Random(5)
-    for at in range(len(good)):
+    for at in range(rng.randrange(3), len(good), 3):
         bit = 1 << rng.randrange(8)
         path.write_bytes(good[:at] + bytes([good[at] ^ bit]) + good[at + 1 :])
         try:
@@ -593,7 +593,7 @@ def test_every_flipped_bit(tmp_path):
             assert same
             outcomes["no matter"] += 1
     assert outcomes.keys() == {"refused", "no matter"}
-    assert outcomes["refused"] > len(good) // 2
+    assert outcomes["refused"] > len(good) // 6
 
 
 def test_damaged_counts(tmp_path):
