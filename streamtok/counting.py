@@ -5,12 +5,12 @@ are cut where the pattern makes both sides independent of each other, and each t
 part into a table of its own. A table is added to the others in one step, together with the number
 of bytes that it stands for: whatever interrupts that, `bytes_in` says what is counted.
 
-Not here: what a user sees of it (`trainer.py`).
+Not here: what a user sees of it (`trainer.py`), and bytes that are no UTF-8 (`repair.py`).
 """
 
 from __future__ import annotations
 
-import codecs
+import functools
 import itertools
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +22,7 @@ from ._core.counter import PieceCounter, text_size
 from ._core.scanner import Scanner
 from .errors import MemoryLimitExceeded
 from .pattern import Pattern
+from .repair import check_held, held_bytes, repair
 
 if TYPE_CHECKING:
     from .encoding import Text
@@ -37,48 +38,69 @@ class Counting:
     """The pieces of one text after the other. One thread at a time: the caller sees to that."""
 
     def __init__(self, pattern: Pattern, errors: str, num_threads: int, prune_singletons: bool):
-        ascii_classes = [pattern.class_of(point) for point in range(128)]
-        pairs = pattern.clean_cut_pairs[np.ix_(ascii_classes, ascii_classes)]
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
-        self.counter = PieceCounter(Scanner(pattern), pairs, policy, 0)
+        scanner, cut_pairs = _tables(pattern)
+        self.counter = PieceCounter(scanner, cut_pairs, policy, 0)
         self.errors = errors
         self.num_threads = num_threads
         self.prune_singletons = prune_singletons
         self.pruned_pieces = 0
         self.pruned_bytes = 0
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.held = b""  # under "replace": what the next chunk decides, see `repair.py`
 
     def update(self, chunk: Text, final: bool) -> None:
         """Count what `chunk` decides; see Trainer.update."""
-        if self.errors == "replace":
-            chunk = self._repaired(chunk, final)
-        size = text_size(chunk)
-        for start in range(0, size, WINDOW) or [0]:
-            stop = min(start + WINDOW, size)
-            self._count_window(chunk, start, stop, final and stop == size)
+        if self.errors != "replace":
+            self._count(chunk, final)
+            return
+        before = self.counter.bytes_in
+        text, held = repair(self.held, chunk, final, before)
+        try:
+            self._count(text, final)
+        except BaseException:
+            if self.counter.bytes_in > before:  # what was not taken in begins inside `text`
+                self.held = b""
+            raise
+        self.held = held
 
     def update_documents(self, texts: Iterable[Text]) -> None:
-        """Count texts that stand for themselves; nothing may be pending."""
+        """Count texts that stand for themselves; nothing may be pending.
+
+        Whatever goes wrong, the texts before are counted.
+        """
         batch: list[Text] = []
         size = 0
-        for text in texts:
-            if len(text) >= LARGE:
-                self._count_documents(batch)
-                batch, size = [], 0
-                self.update(text, True)
-                continue
-            batch.append(text)
-            size += len(text)
-            if size >= WINDOW // 2:
-                self._count_documents(batch)
-                batch, size = [], 0
-        self._count_documents(batch)
+        try:
+            for text in texts:
+                if not isinstance(text, (str, bytes)):
+                    text = _copied(text)  # its owner may use it again for the next one
+                if len(text) >= LARGE:
+                    batch, done, size = [], batch, 0
+                    self._count_documents(done)
+                    self.update(text, True)
+                    continue
+                batch.append(text)
+                size += len(text)
+                if size >= WINDOW // 2:
+                    batch, done, size = [], batch, 0
+                    self._count_documents(done)
+        finally:
+            self._count_documents(batch)
 
-    def add(self, other: Counting) -> None:
-        """Add what `other` counted, as if it came next; nothing may be pending, neither here."""
-        self._absorb(other.counter, self.counter.bytes_in, other.counter.bytes_in)
+    def merge(self, other: Counting) -> None:
+        """End the text and add what `other` counted, as if it came next, or do nothing."""
+        more = held_bytes(self.held)
+        rest = self.counter.ended(more)
+        while not self.counter.merge(other.counter, rest, len(more)):
+            self._make_room()
+        self.held = b""
         self.pruned_pieces += other.pruned_pieces
         self.pruned_bytes += other.pruned_bytes
+
+    @property
+    def pending(self) -> int:
+        """int: bytes that are not counted yet, those included that are held."""
+        return self.counter.pending + len(self.held)
 
     def pieces(self, in_order: bool) -> tuple[Any, Any, Any, Any]:
         """(uint8 [bytes], uint32 [n], uint64 [n], uint64 [n]): pieces in a row, their sizes,
@@ -99,32 +121,44 @@ class Counting:
         return np.concatenate(parts), sizes, counts[order], firsts[order]
 
     def getstate(self) -> tuple[Any, Any, tuple[int, int]]:
-        """(bytes taken in, pending ones, unfinished ones), arrays, (pieces, bytes) forgotten."""
-        place = *self.counter.getstate(), self._decoder.getstate()[0]
+        """(bytes taken in, pending ones, held ones), arrays, (pieces, bytes) forgotten."""
+        place = *self.counter.getstate(), self.held
         return place, self.pieces(in_order=False), (self.pruned_pieces, self.pruned_bytes)
 
     def setstate(self, state: Any) -> None:
-        """Continue where `getstate` was called. ValueError, TypeError: the state is damaged."""
-        (bytes_in, pending, unfinished), arrays, pruned = state
+        """Continue, in a fresh one, where `getstate` was called.
+
+        Raises ValueError, TypeError: the state is damaged; MemoryLimitExceeded. It is of no use
+        then.
+        """
+        (bytes_in, pending, held), arrays, (pruned_pieces, pruned_bytes) = state
+        arrays = [np.array(array) for array in arrays]
+        check_held(held, self.errors)
+        if min(pruned_pieces, pruned_bytes - pruned_pieces) < 0:
+            raise ValueError(f"{pruned_pieces} pieces with {pruned_bytes} bytes were forgotten")
+        _, sizes, counts, firsts = arrays
+        _check_counts(sizes, counts, firsts, bytes_in, bytes_in - len(pending) - pruned_bytes)
         limit = self.counter.table.limit
-        if not self.counter.table.load(*(np.array(array) for array in arrays)):
+        if not self.counter.table.load(*arrays):
             raise MemoryLimitExceeded(
                 f"the saved counts need more than memory_limit, {limit} bytes", limit=limit
             )
         self.counter.setstate(bytes_in, pending)
-        self._decoder.setstate((unfinished, 0))
-        self.pruned_pieces, self.pruned_bytes = map(int, pruned)
+        self.held = held
+        self.pruned_pieces, self.pruned_bytes = int(pruned_pieces), int(pruned_bytes)
 
-    def _repaired(self, chunk: Text, final: bool) -> str:
-        if not isinstance(chunk, str):
-            return self._decoder.decode(bytes(chunk), final)
-        waiting = self._decoder.getstate()[0]
-        if waiting and chunk:
-            raise UnicodeDecodeError(
-                "utf-8", waiting, 0, len(waiting), "a str chunk follows an unfinished character"
-            )
-        text = chunk.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return text + self._decoder.decode(b"", final)
+    def _count(self, chunk: Text, final: bool) -> None:
+        counter = self.counter
+        stop, size = counter.window(chunk, 0, WINDOW)
+        if stop < size:  # a window that is refused must not leave those before it counted
+            counter.check_bytes(chunk, 0, size, final, counter.bytes_in)
+        start = 0
+        while True:
+            self._count_window(chunk, start, stop, final and stop == size)
+            if stop == size:
+                return
+            start = stop
+            stop, _ = counter.window(chunk, start, WINDOW)
 
     def _count_window(self, chunk: Text, start: int, stop: int, final: bool) -> None:
         cuts: list[int] = []
@@ -136,7 +170,7 @@ class Counting:
     def _count_parts(
         self, chunk: Text, start: int, stop: int, final: bool, cuts: list[int]
     ) -> bool:
-        """Count the parts between the cuts in parallel; False, and nothing done: no memory."""
+        """Count the parts between the cuts in parallel; False, and nothing done: the limit."""
         counter = self.counter
         base = counter.bytes_in - start
         workers = [counter.worker() for _ in cuts[1:]]
@@ -158,9 +192,19 @@ class Counting:
     def _count_documents(self, batch: list[Text]) -> None:
         if not batch:
             return
-        if self.errors == "replace":
-            batch = [self._repaired(text, True) for text in batch]
-        starts = np.cumsum([0, *map(text_size, batch)])
+        if self._count_together(batch):
+            return
+        for text in batch:  # one by one, up to the one that cannot be counted
+            self.update(text, True)
+
+    def _count_together(self, batch: list[Text]) -> bool:
+        """Count texts in parallel. False, and nothing done: the limit, or one cannot be counted."""
+        try:
+            if self.errors == "replace":
+                batch = [repair(b"", text, True, 0)[0] for text in batch]
+            starts = np.cumsum([0, *map(text_size, batch)])
+        except UnicodeError:
+            return False
         total = int(starts[-1])
         n_parts = min(self.num_threads, total // (LARGE // 4) + 1)
         bounds = np.searchsorted(starts, np.arange(n_parts + 1) * total / n_parts).tolist()
@@ -173,13 +217,14 @@ class Counting:
                 pool.submit(worker.count_documents, batch[a:b], base + int(starts[a]))
                 for worker, (a, b) in zip(workers, parts, strict=True)
             ]
-            fits = all([task.result() for task in tasks])
-        if not fits:
-            for text in batch:
-                self._feed(text, 0, None, True)
-            return
+            try:
+                if not all([task.result() for task in tasks]):
+                    return False
+            except UnicodeError:
+                return False
         for worker, (a, b) in zip(workers, parts, strict=True):
             self._absorb(worker, 0, int(starts[b] - starts[a]))
+        return True
 
     def _feed(self, chunk: Text, start: int, stop: int | None, final: bool) -> None:
         counter = self.counter
@@ -211,3 +256,36 @@ class Counting:
             bytes_in=self.counter.bytes_in,
             limit=table.limit,
         )
+
+
+@functools.lru_cache(maxsize=16)
+def _tables(pattern: Pattern) -> tuple[Scanner, Any]:
+    """(Scanner, bool [128, 128]): what finds pieces, and where ASCII text may be cut."""
+    ascii_classes = [pattern.class_of(point) for point in range(128)]
+    return Scanner(pattern), pattern.clean_cut_pairs[np.ix_(ascii_classes, ascii_classes)]
+
+
+def _copied(text: Text) -> bytes:
+    try:
+        return bytes(memoryview(text))  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}") from None
+
+
+def _check_counts(sizes: Any, counts: Any, firsts: Any, bytes_in: int, counted: int) -> None:
+    """Raise ValueError for counts of pieces that are not from so many bytes of text.
+
+    counted: how many of its bytes are neither pending nor forgotten; a pattern may leave some out.
+    """
+    if not 0 <= counted <= bytes_in < 1 << 63:
+        raise ValueError(f"{counted} of {bytes_in} bytes were counted")
+    if not len(sizes):
+        return
+    if len(sizes) != len(counts) or len(sizes) != len(firsts):
+        raise ValueError("as many sizes as counts and places are needed")
+    if int(counts.max()) > bytes_in or int(firsts.max()) >= bytes_in:
+        raise ValueError(f"pieces have counts or places beyond the {bytes_in} bytes of text")
+    # First in floats, which cannot overflow.
+    total = float(np.dot(sizes.astype(np.float64), counts.astype(np.float64)))
+    if total > 1.001 * counted + 1 or int(np.dot(sizes.astype(np.uint64), counts)) > counted:
+        raise ValueError(f"pieces have more bytes than the {counted} that were counted")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,8 +24,23 @@ TIES = ("raw", "hf", "first")
 _EFFORT = 1 << 20  # places that the merge loop looks at in some 10 ms
 
 
+def check_specials(texts: list[str]) -> None:
+    """Raise ValueError for special tokens that cannot be added."""
+    for text in texts:
+        if not isinstance(text, str) or not text:
+            raise ValueError(f"a special token is a str with at least one character, not {text!r}")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"the special token {text!r} cannot be encoded: {error}") from None
+    if len(set(texts)) < len(texts):
+        raise ValueError("special tokens must be different")
+
+
 def check_merging(vocab_size: int, min_frequency: int, tie: str) -> None:
-    """Raise ValueError for arguments that make no sense."""
+    """Raise ValueError or TypeError for arguments that make no sense."""
+    operator.index(vocab_size)
+    operator.index(min_frequency)
     if tie not in TIES:
         raise ValueError(f"tie must be one of {', '.join(TIES)}, not {tie!r}")
     if not 256 <= vocab_size <= 0x7FFFFFFF:

@@ -23,7 +23,7 @@ from itertools import pairwise
 
 from .reference import split
 
-__all__ = ["byte_level_order", "replace_pair", "train"]
+__all__ = ["byte_level_order", "replace_pair", "train", "train_pieces"]
 
 Pair = tuple[int, int]
 
@@ -70,7 +70,19 @@ def train(
     >>> train(["low lower lowest"], 258, r"\\w+|\\s")
     [(b'l', b'o'), (b'lo', b'w')]
     """
-    rows = [list(piece.encode()) for text in documents for piece in split(pattern, text)]
+    pieces = [piece.encode() for text in documents for piece in split(pattern, text)]
+    return train_pieces(pieces, vocab_size, min_frequency=min_frequency, tie=tie)
+
+
+def train_pieces(
+    pieces: Iterable[bytes], vocab_size: int, *, min_frequency: int = 1, tie: str = "raw"
+) -> list[tuple[bytes, bytes]]:
+    """As `train`, of text that has been cut already.
+
+    >>> train_pieces([b"low", b"lower"], 258)
+    [(b'l', b'o'), (b'lo', b'w')]
+    """
+    rows = [list(piece) for piece in pieces]
     tokens = [bytes([byte]) for byte in range(256)]
     order = byte_level_order() if tie == "hf" else list(range(256))
     merges: list[tuple[bytes, bytes]] = []

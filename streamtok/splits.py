@@ -16,6 +16,7 @@ as good as new: else its next piece would begin in the wrong place.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -29,7 +30,7 @@ from .pattern_budget import Budget
 from .pattern_dfa import MAX_CLASSES, MAX_STATES
 from .pattern_minimise import equivalent_states, minimised, surely_ending
 
-__all__ = ["MAX_SPLITS", "SplitSequence", "same_pieces"]
+__all__ = ["MAX_SPLITS", "SplitSequence", "rebuilt_sequence", "same_pieces"]
 
 MAX_SPLITS = 16  # in turn: the longest sequences known have six
 
@@ -57,7 +58,13 @@ class SplitSequence(Pattern):
         super().__init__(json.dumps(self.patterns), _compose(self.patterns))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SplitSequence, (self.patterns,)
+        return rebuilt_sequence, (self.patterns,)
+
+
+@functools.lru_cache(maxsize=16)
+def rebuilt_sequence(patterns: tuple[str, ...]) -> SplitSequence:
+    """SplitSequence: as the class, but not made again for each copy and each saved state."""
+    return SplitSequence(patterns)
 
 
 def _compose(patterns: tuple[str, ...]) -> Tables:

@@ -11,6 +11,7 @@ an interrupted `train` can just be called again.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import itertools
 import os
@@ -24,7 +25,7 @@ from ._core.text import check_policy
 from .batch import usable_cores
 from .counting import WINDOW, Counting
 from .errors import StreamInUseError
-from .merging import Progress, check_merging, merge_pairs, tokens_of
+from .merging import Progress, check_merging, check_specials, merge_pairs, tokens_of
 from .pattern import Pattern
 from .split_patterns import PATTERNS
 from .trainer_state import load_counts, save_counts
@@ -48,8 +49,10 @@ class Trainer:
     [257]
 
     The law: however a text is cut into chunks, the counts are those of the whole. A chunk is str or
-    bytes-like; bytes may be cut inside a character. One thread at a time: a call during another one
-    raises StreamInUseError (the call itself may use several threads, see `num_threads`).
+    bytes-like; bytes may be cut inside a character. A call that raises leaves the trainer as it
+    was, but for those that say otherwise. One call at a time: a call during another one, in another
+    thread or from an iterator that is being read, raises StreamInUseError (the call itself may use
+    several threads, see `num_threads`).
     """
 
     def __init__(
@@ -63,12 +66,14 @@ class Trainer:
     ):
         """pattern: a name of `PATTERNS` (gpt2, cl100k, o200k, llama3, nanochat) or a split pattern.
 
-        errors: for bytes that are no UTF-8, "strict" (raises UnicodeDecodeError before anything of
-        the window is counted), "replace" or "surrogateescape" (counts them as they are).
+        errors: for bytes that are not UTF-8, "strict" (raises UnicodeDecodeError), "replace" (as
+        `bytes.decode`, and lone surrogates in a str likewise) or "surrogateescape" (counts them as
+        they are).
         num_threads: for counting large texts; default: the cores this process may use.
         memory_limit: bytes that counting may hold; past it `update` raises MemoryLimitExceeded, and
-        nothing is lost. prune_singletons: instead, forget the pieces seen once until then, which
-        makes later counts of them too low; `pruned_pieces` and `pruned_bytes` tell how many.
+        nothing is lost: `bytes_in` says from where to go on. prune_singletons: instead, forget the
+        pieces seen once until then, which makes later counts of them too low; `pruned_pieces` and
+        `pruned_bytes` tell how many.
 
         Raises PatternError and UnsupportedPatternError for a pattern without tables.
         """
@@ -81,14 +86,15 @@ class Trainer:
             raise ValueError(f"num_threads is at least 1, not {num_threads!r}")
         self._pattern = pattern
         self._counting = Counting(pattern, errors, num_threads, prune_singletons)
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self.memory_limit = memory_limit
         self.notes: dict[str, Any] = {}  # the caller's own, for JSON; kept with the counts
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[Counting]:
+        # A lock that the same thread cannot take twice, either.
         if not self._lock.acquire(blocking=False):
-            raise StreamInUseError("this trainer is being used by another thread")
+            raise StreamInUseError("this trainer is being used by another call")
         try:
             yield self._counting
         finally:
@@ -99,10 +105,11 @@ class Trainer:
     def update(self, chunk: Text, final: bool = False) -> None:
         """Count the pieces of the text that goes on with `chunk`; with `final` it ends there.
 
-        Raises UnicodeDecodeError with the place among all bytes taken in; MemoryLimitExceeded;
-        UnicodeEncodeError for lone surrogates in a str. A chunk larger than 32 MiB is counted in
-        windows of that size, and an exception leaves those before it counted: `bytes_in` tells how
-        far it came. Costs O(len(chunk)).
+        Raises UnicodeDecodeError with the place among all bytes taken in; UnicodeEncodeError for
+        surrogates in a str, except under "replace"; MemoryLimitExceeded, MemoryError or
+        KeyboardInterrupt, after which a part of `chunk` may have been taken in: `bytes_in` tells
+        how far it came, and that is not inside a character. Under "replace", that part is one of
+        the repaired text. Costs O(len(chunk)).
         """
         with self._alone() as counting:
             counting.update(chunk, final)
@@ -114,18 +121,25 @@ class Trainer:
     def update_documents(self, texts: Iterable[Text]) -> None:
         """Count texts each of which stands for itself; a text that is open is ended before.
 
-        Raises as `update`; what came before in `texts` may have been counted by then.
+        Raises as `update`, and what `texts` raises. Then the texts before the one at fault are
+        counted, it and those after it are not; where the limit or the memory ended, `bytes_in`
+        tells how far it came.
         """
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
             raise TypeError("texts is an iterable of texts, not one text: use update(text)")
+        iterator = iter(texts)
         with self._alone() as counting:
             counting.update(b"", True)
-            counting.update_documents(texts)
+            counting.update_documents(iterator)
 
     def update_file(
         self, path: str | os.PathLike[str], *, progress: Progress | None = None
     ) -> None:
-        """Count a file as one text, in windows of 32 MiB. progress: gets (bytes done, bytes)."""
+        """Count a file as one text, in windows of 32 MiB. progress: gets (bytes done, bytes).
+
+        A text that is open is ended before. Raises OSError, and as `update`: then the windows
+        before it are counted, their text is open, and `bytes_in` tells how far it came.
+        """
         with self._alone() as counting, open(path, "rb", buffering=0) as file:
             counting.update(b"", True)
             total = os.fstat(file.fileno()).st_size
@@ -141,21 +155,28 @@ class Trainer:
     def merge(self, other: Trainer) -> None:
         """Add what `other` has counted, as if it had come after all that came here.
 
-        Raises ValueError where `other` has another pattern or an open text, MemoryLimitExceeded;
-        nothing is added then.
+        Ends the text that is open here. Raises ValueError where `other` has another pattern, other
+        `errors` or an open text; UnicodeDecodeError where the text here ends inside a character;
+        MemoryLimitExceeded, MemoryError. Nothing is added then, and nothing ended. `other` stays
+        as it is.
         """
+        if not isinstance(other, Trainer):
+            raise TypeError(f"a Trainer can be merged, not {type(other).__name__}")
         if other is self:
             raise ValueError("a trainer cannot be merged with itself")
-        if (other.pattern.source, other.errors) != (self.pattern.source, self.errors):
-            raise ValueError("the other trainer has another pattern, or other errors")
-        if other.pending:
-            raise ValueError(
-                f"the other trainer has an open text with {other.pending} bytes that are not "
-                "counted yet: call its end_document()"
-            )
         with self._alone() as counting, other._alone() as more:
-            counting.update(b"", True)
-            counting.add(more)
+            if (other.errors, other.pattern.source, other.pattern.is_composed) != (
+                self.errors,
+                self.pattern.source,
+                self.pattern.is_composed,
+            ):
+                raise ValueError("the other trainer has another pattern, or other errors")
+            if more.pending:
+                raise ValueError(
+                    f"the other trainer has an open text with {more.pending} bytes that are not "
+                    "counted yet: call its end_document()"
+                )
+            counting.merge(more)
 
     @property
     def pattern(self) -> Pattern:
@@ -164,18 +185,19 @@ class Trainer:
 
     @property
     def errors(self) -> str:
-        """str: what happens to bytes that are no UTF-8."""
+        """str: what happens to bytes that are not UTF-8."""
         return self._counting.errors
 
     @property
     def bytes_in(self) -> int:
-        """int: bytes of UTF-8 taken in (under "replace": after the repair)."""
+        """int: bytes of UTF-8 taken in (under "replace": of the repaired text, so far)."""
         return self._counting.counter.bytes_in
 
     @property
     def pending(self) -> int:
-        """int: bytes taken in that are not counted yet: those of the open piece."""
-        return self._counting.counter.pending
+        """int: bytes given that are not counted yet: those of the open piece, and under "replace"
+        those that the next chunk decides, such as the first of a character."""
+        return self._counting.pending
 
     @property
     def n_pieces(self) -> int:
@@ -204,7 +226,8 @@ class Trainer:
 
     @memory_limit.setter
     def memory_limit(self, limit: int | None) -> None:
-        if limit is not None and (not isinstance(limit, int) or limit < 1):
+        is_number = isinstance(limit, int) and not isinstance(limit, bool)
+        if limit is not None and not (is_number and 1 <= limit < 1 << 63):
             raise ValueError(f"memory_limit is a number of bytes or None, not {limit!r}")
         self._counting.counter.set_limit(limit or 0)
 
@@ -237,23 +260,23 @@ class Trainer:
         Face's ByteLevel alphabet; "first", the one that comes first in the text, as minbpe.
         progress: gets (merges done, merges wanted). An open text is ended before.
 
-        Raises ValueError for impossible arguments, VocabularyError where a token would have more
-        than 65 535 bytes. Counts stay as they are, also when it is interrupted.
+        Raises ValueError and TypeError for impossible arguments and UnicodeDecodeError where the
+        open text ends inside a character, before anything else; VocabularyError where a token would
+        have more than 65 535 bytes, and what `progress` raises. Counts stay as they are.
         """
         from .encoding import Encoding
 
+        if isinstance(special_tokens, str):
+            raise TypeError("special_tokens is a sequence of str, not one str")
         specials = list(special_tokens)
-        if len(set(specials)) != len(specials) or not all(
-            isinstance(text, str) and text for text in specials
-        ):
-            raise ValueError("special tokens are different str with at least one character")
+        check_specials(specials)
         lefts, rights = self._merge(vocab_size - len(specials), min_frequency, tie, progress)
         tokens = tokens_of(lefts, rights)
         offsets = np.cumsum([0, *map(len, tokens)], dtype=np.uint32)
         ids = np.arange(len(tokens), dtype=np.uint32)
         return Encoding(
             name,
-            pat_str=self.pattern.source,
+            pat_str=self.pattern,
             mergeable_ranks=Vocabulary(b"".join(tokens), offsets, ids),
             special_tokens={text: len(tokens) + i for i, text in enumerate(specials)},
         )
@@ -315,13 +338,18 @@ class Trainer:
                 "memory_limit": self.memory_limit,
                 "prune_singletons": counting.prune_singletons,
             }
-            return self.pattern, settings, self.notes, counting.getstate()
+            pattern = self.pattern if self.pattern.is_composed else self.pattern.source
+            return pattern, settings, copy.deepcopy(self.notes), counting.getstate()
 
     def __setstate__(self, value: Any) -> None:
         pattern, settings, notes, state = value
+        if isinstance(pattern, str):  # as a pattern, never as a name
+            pattern = _compiled(pattern)
         self.__init__(pattern, **settings)  # type: ignore[misc]
         self.notes = notes
+        limit, self.memory_limit = self.memory_limit, None  # what it held, it may hold again
         self._counting.setstate(state)
+        self.memory_limit = limit
 
     def __repr__(self) -> str:
         return f"<Trainer: {self.n_pieces} different pieces in {self.bytes_in} bytes>"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import itertools
 import pickle
 import random
 import re
 import threading
+import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from streamtok._core.counter import PieceCounter
 from streamtok._core.merge_loop import MergeLoop
 from streamtok._core.pieces import PieceTable
 from streamtok._core.scanner import Scanner
+from streamtok.splits import SplitSequence
 from streamtok.trainer import PATTERNS
 
 from .training import SPLITS, counted, documents, numbers, rustbpe_tokens, some_text
@@ -103,7 +107,8 @@ def test_windows(monkeypatch):
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
-def test_an_error_leaves_the_windows_before_it(monkeypatch, num_threads):
+def test_an_error_leaves_all_as_it_was(monkeypatch, num_threads):
+    """A chunk that is refused has not been counted in part, however large it is."""
     monkeypatch.setattr("streamtok.counting.WINDOW", 10_000)
     monkeypatch.setattr("streamtok.counting.LARGE", 1_000)
     good = b"word " * 8000
@@ -113,8 +118,8 @@ def test_an_error_leaves_the_windows_before_it(monkeypatch, num_threads):
         with pytest.raises(UnicodeDecodeError) as caught:
             trainer.update(good[:at] + b"\xff" + good[at:])
         assert caught.value.start == at + 3
-        assert trainer.bytes_in == 3 + at // 10_000 * 10_000
-        trainer.update(good[trainer.bytes_in - 3 :], final=True)
+        assert trainer.bytes_in == 3
+        trainer.update(good, final=True)
         assert trainer.piece_counts() == counted([b"ab " + good]).piece_counts()
 
 
@@ -177,7 +182,134 @@ def test_merging_trainers_is_counting_on():
         first.merge(first)
 
 
+def test_a_refused_merge_ends_nothing():
+    trainer, other = counted(["ab "], "gpt2"), counted([numbers(20_000)], "gpt2")
+    trainer.update("open")
+    before = pickle.dumps(trainer)
+    trainer.memory_limit = trainer.nbytes
+    with pytest.raises(streamtok.MemoryLimitExceeded):
+        trainer.merge(other)
+    trainer.memory_limit = None
+    assert pickle.dumps(trainer) == before
+    trainer.merge(other)
+    whole = counted(["ab ", "open", numbers(20_000)], "gpt2")
+    assert list(trainer.piece_counts().items()) == list(whole.piece_counts().items())
+    with pytest.raises(TypeError, match="not NoneType"):
+        trainer.merge(None)  # type: ignore[arg-type]
+
+
+def test_sequences_of_splits(tmp_path):
+    """Their source is a list in JSON, which is a regular expression of its own, too."""
+    splits = SplitSequence([r"\d", r"\p{L}+"])
+    text = "ab--ab12 ab"
+    trainer = counted([text], splits)
+    trainer.save_counts(tmp_path / "counts.npz")
+    loaded = Trainer.load_counts(tmp_path / "counts.npz")
+    for one in trainer, loaded, pickle.loads(pickle.dumps(trainer)):
+        one.update_documents([text])
+        assert list(one.piece_counts()) == [b"ab", b"--", b"1", b"2", b" "]
+        enc = one.train(258)
+        assert enc.encode("ab--ab") == [256, 257, 256]
+        assert pickle.loads(pickle.dumps(enc)).encode("ab--ab") == [256, 257, 256]
+    with pytest.raises(ValueError, match="another pattern"):
+        trainer.merge(Trainer(splits.source))
+    with pytest.raises(ValueError, match="another pattern"):
+        Trainer(splits.source).merge(trainer)
+
+
+def test_documents_before_the_one_at_fault_are_counted():
+    def failing():
+        yield "ab"
+        yield b"cd"
+        raise KeyError("no more")
+
+    trainer = Trainer()
+    for texts, error in (
+        (failing(), KeyError),
+        (["ab", b"cd", b"\xff", "ef"], UnicodeDecodeError),
+        (["ab", b"cd", 5, "ef"], TypeError),
+        (["ab", b"cd", "\ud800", "ef"], UnicodeEncodeError),
+    ):
+        before = trainer.bytes_in
+        with pytest.raises(error):
+            trainer.update_documents(texts)
+        assert (trainer.bytes_in, trainer.pending) == (before + 4, 0)
+    assert trainer.piece_counts() == {b"ab": 4, b"cd": 4}
+    trainer.update("open")
+    with pytest.raises(TypeError, match="not iterable"):
+        trainer.update_documents(None)  # type: ignore[arg-type]
+    assert trainer.pending == 4
+
+
+def test_documents_in_one_buffer():
+    """A reader may use one buffer for all that it gives."""
+    buffer = bytearray(2)
+
+    def read():
+        for text in (b"ab", b"cd", b"ab"):
+            buffer[:] = text
+            yield buffer
+
+    assert counted(read()).piece_counts() == {b"ab": 2, b"cd": 1}
+
+
 # Bytes that are no UTF-8
+
+
+def test_replace_holds_what_the_next_chunk_decides():
+    trainer, whole = Trainer(errors="replace"), Trainer(errors="replace")
+    whole.update("x")
+    trainer.update(b"\xe4")
+    assert trainer.pending == 1
+    with pytest.raises(ValueError, match="1 bytes that are not"):
+        whole.merge(trainer)
+    with pytest.raises(UnicodeDecodeError, match="a str chunk follows"):
+        trainer.update("x")
+    trainer.merge(counted(["y"], errors="replace"))  # ends what is open here
+    assert trainer.piece_counts() == {"\ufffd".encode(): 1, b"y": 1}
+    assert trainer.bytes_in == 4
+    whole.merge(trainer)
+    assert whole.piece_counts() == {b"x": 1, "\ufffd".encode(): 1, b"y": 1}
+
+
+def test_surrogate_pairs_that_are_cut():
+    for chunks, text in (
+        (["a\ud83d", "", "\ude00b"], "a\U0001f600b"),
+        (["a\ud83d", b"", "b"], "a\ufffdb"),
+        (["\ud83d"], "\ufffd"),
+        (["\ude00", "\ud83d", "\ud83d", "\ude00"], "\ufffd\ufffd\U0001f600"),
+    ):
+        trainer = Trainer(errors="replace")
+        for chunk in chunks:
+            trainer.update(chunk)
+            trainer = pickle.loads(pickle.dumps(trainer))
+        trainer.end_document()
+        assert trainer.piece_counts() == counted([text]).piece_counts()
+    trainer.update("\ud83d")
+    with pytest.raises(UnicodeEncodeError, match="bytes follow the first half"):
+        trainer.update(b"a")
+    assert trainer.pending == 3
+
+
+def test_a_limit_never_cuts_a_character():
+    """The rest of a str that was taken in in part can be given as str."""
+    pattern = r"\S+|\s"
+    text = "".join(f"{i:x}中\U0001f600 " for i in range(40_000))
+    data = text.encode()
+    for errors in "strict", "replace", "surrogateescape":
+        trainer = Trainer(pattern, errors=errors, num_threads=1, memory_limit=300_000)
+        places = []
+        while trainer.bytes_in < len(data):
+            try:
+                trainer.update(data[trainer.bytes_in :].decode())
+            except streamtok.MemoryLimitExceeded as error:
+                places.append((error.bytes_in, trainer.bytes_in))
+                trainer.memory_limit = 2 * error.limit
+        assert len(places) > 2
+        assert all(a == b for a, b in places)
+        trainer.memory_limit = None
+        trainer.end_document()
+        assert trainer.piece_counts() == counted([text], pattern).piece_counts()
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
@@ -383,6 +515,38 @@ def test_arrays_that_do_not_fit():
 # State
 
 
+def test_a_state_beyond_its_limit_is_loaded():
+    """A limit that was set lower than what is held already."""
+    trainer = counted([numbers(20_000)])
+    trainer.memory_limit = 1
+    for again in pickle.loads(pickle.dumps(trainer)), copy.copy(trainer):
+        assert again.memory_limit == 1
+        assert again.piece_counts() == trainer.piece_counts()
+        again.notes["own"] = 1
+    assert trainer.notes == {}
+
+
+def test_impossible_states(tmp_path):
+    trainer = counted(["ab ab"], errors="replace")
+    trainer.update(b"x\xe4")
+    pattern, options, notes, state = trainer.__getstate__()
+    place, arrays, pruned = state
+    assert Trainer.__new__(Trainer).__setstate__((pattern, options, notes, state)) is None
+    sizes, counts, firsts = arrays[1:]
+    for wrong in (
+        ((place[0] - 1, *place[1:]), arrays, pruned),
+        ((*place[:2], b"x"), arrays, pruned),
+        ((*place[:2], b"\xc0"), arrays, pruned),
+        (place, arrays, (1, 0)),
+        (place, arrays, (-1, 0)),
+        (place, (arrays[0], sizes, counts + np.uint64(1 << 63), firsts), pruned),
+        (place, (arrays[0], sizes, counts, firsts + np.uint64(1 << 40)), pruned),
+        (place, (arrays[0], sizes, counts[:1], firsts), pruned),
+    ):
+        with pytest.raises(ValueError):
+            Trainer.__new__(Trainer).__setstate__((pattern, options, notes, wrong))
+
+
 def test_saved_counts(tmp_path):
     path = tmp_path / "counts.npz"
     text = some_text()[0]
@@ -401,6 +565,37 @@ def test_saved_counts(tmp_path):
         Trainer.load_counts(path, memory_limit=1)
 
 
+def deflated(data: bytes) -> bytes:
+    """The same archive, compressed."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as one, zipfile.ZipFile(out, "w", 8) as other:
+        for name in one.namelist():
+            other.writestr(name, one.read(name))
+    return out.getvalue()
+
+
+def test_every_flipped_bit(tmp_path):
+    """Places all over the file: in its headers, its directory and its data."""
+    path = tmp_path / "counts.npz"
+    trainer = counted(["ab ab c"])
+    trainer.save_counts(path)
+    good = path.read_bytes()
+    outcomes = Counter()
+    rng = random.Random(5)
+    for at in range(rng.randrange(3), len(good), 3):
+        bit = 1 << rng.randrange(8)
+        path.write_bytes(good[:at] + bytes([good[at] ^ bit]) + good[at + 1 :])
+        try:
+            same = Trainer.load_counts(path).piece_counts() == trainer.piece_counts()
+        except streamtok.StateError as error:
+            outcomes["refused" if "\n" not in str(error) else "in two lines"] += 1
+        else:
+            assert same
+            outcomes["no matter"] += 1
+    assert outcomes.keys() == {"refused", "no matter"}
+    assert outcomes["refused"] > len(good) // 6
+
+
 def test_damaged_counts(tmp_path):
     path = tmp_path / "counts.npz"
     counted(some_text()[:2]).save_counts(path)
@@ -412,6 +607,7 @@ def test_damaged_counts(tmp_path):
         damaged.append(good[:at] + bytes([good[at] ^ (1 << rng.randrange(8))]) + good[at + 1 :])
     np.savez(tmp_path / "other.npz", data=np.zeros(3))
     damaged.append((tmp_path / "other.npz").read_bytes())
+    damaged += [deflated(good), good.replace(b"gpt2", b"gpt3"), good.replace(b"<u8", b"<f8")]
     refused = 0
     for data in damaged:
         path.write_bytes(data)
@@ -519,6 +715,12 @@ def test_arguments():
         Trainer().train(300, special_tokens=["x", "x"])
     with pytest.raises(ValueError, match="min_frequency"):
         Trainer().train(300, min_frequency=-1)
+    trainer = Trainer()
+    trainer.update("open")
+    for wrong in ({"vocab_size": 300.5}, {"min_frequency": 0.5}, {"special_tokens": "text"}):
+        with pytest.raises(TypeError):
+            trainer.train(**{"vocab_size": 300, **wrong})
+    assert trainer.pending == 4
     with pytest.raises(ValueError, match="num_threads"):
         Trainer(num_threads=0)
     with pytest.raises(ValueError, match="errors must be"):

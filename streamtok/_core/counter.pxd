@@ -16,11 +16,10 @@ cdef class PieceCounter:
     cdef u8* bytes              # of the open piece, and those after it
     cdef size_t size
     cdef size_t capacity
-    cdef size_t unfinished      # of these at the end, bytes of a character that is not complete
+    cdef size_t unfinished      # strict: of these at the end, bytes of an incomplete character
     cdef Scan walk              # positions relative to `bytes`
     cdef u64 offset             # place of bytes[0] in all the text
     cdef int count(self, const u8* text, size_t readable, size_t end, Scan* walk, bint final,
-                   u64 base) except -1 nogil
-    cdef int take_in(self, const u8* text, size_t size, bint final) except -1 nogil
-    cdef int check(self, const u8* text, size_t size, bint final, u64 offset,
-                   size_t* unfinished) except -1
+                   u64 base) noexcept nogil
+    cdef int take_in(self, const u8* text, size_t size, bint final) noexcept nogil
+    cdef int check(self, const u8* text, size_t size, bint final, u64 offset) except -1

@@ -13,7 +13,7 @@ import numpy as np
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove
 
-from streamtok._core.pieces cimport BATCH, PieceTable
+from streamtok._core.pieces cimport BATCH, FITS, NO_MEMORY, OVER_LIMIT, PieceTable
 from streamtok._core.scanner cimport Marks, Scan, Scanner, marks_begin, scan, scan_begin
 from streamtok._core.text cimport Text, explain, text_close, text_open
 from streamtok._core.types cimport i32, i64, u8, u32, u64
@@ -66,15 +66,41 @@ cdef class PieceCounter:
         return PieceCounter(self.scanner, self._owner, self.errors,
                             0 if limit == 0 else limit - held if held < limit else 1)
 
+    def ended(self, bytes more=b""):
+        """PieceCounter: what would be counted besides if the text ended here, behind `more`.
+
+        Nothing changes here. Raises UnicodeDecodeError as `feed` with `final`.
+        """
+        cdef PieceCounter rest = PieceCounter(self.scanner, self._owner, self.errors, 0)
+        cdef bytes text = self.bytes[self.walk.start:self.size] if self.size else b""
+        rest.count_part(text + more, 0, len(text) + len(more), self.bytes_in - len(text))
+        return rest
+
+    def window(self, chunk, size_t start, size_t size):
+        """(int, int): where about `size` bytes of `chunk` end that begin at `start`, and all do.
+
+        The first is not inside a character of well-formed text.
+        """
+        cdef Text text
+        cdef size_t stop
+        open_text(&text, chunk, self.errors)
+        try:
+            stop = text.size if text.size - start <= size else start + whole(text.data + start, size)
+            return stop, text.size
+        finally:
+            text_close(&text)
+
     def feed(self, chunk, size_t start=0, stop=None, bint final=False):
         """bool: take in bytes start:stop of `chunk`; False where the limit was met on the way.
 
-        Then `bytes_in` says how far it came; nothing that was taken in is lost. Raises
-        UnicodeDecodeError before anything is taken in.
+        Raises UnicodeDecodeError before anything is taken in. Where the limit or the memory ends
+        (MemoryError), `bytes_in` says how far it came, nothing that was taken in is lost, and a
+        well-formed text goes on with a whole character.
         """
         cdef Text text
-        cdef size_t end, unfinished = 0
-        cdef int full
+        cdef size_t end
+        cdef u64 before = self.bytes_in
+        cdef int room
         open_text(&text, chunk, self.errors)
         try:
             end = text.size if stop is None else stop
@@ -86,31 +112,30 @@ cdef class PieceCounter:
                     self.bytes_in - self.unfinished, self.bytes_in,
                     "a str chunk follows bytes that end inside a character",
                 )
-            self.check(text.data + start, end - start, final, self.bytes_in, &unfinished)
+            self.check(text.data + start, end - start, final, self.bytes_in)
             with nogil:
-                full = self.take_in(text.data + start, end - start, final)
-            if full and self.errors == "strict":    # not all of it was taken in
-                unfinished = trailing(self.bytes + self.walk.start, self.pending)
-            self.unfinished = unfinished
-            return full == 0
+                room = self.take_in(text.data + start, end - start, final)
+            if self.errors == "strict" and self.bytes_in > before:
+                self.unfinished = unfinished_at_end(self.bytes, self.size)
+            if room == NO_MEMORY:
+                raise MemoryError(
+                    f"no memory to count more than the first {self.bytes_in} bytes, of which "
+                    f"{self.pending} are in a piece that has not ended"
+                )
+            return room == FITS
         finally:
             text_close(&text)
 
     def check_bytes(self, chunk, size_t start, size_t stop, bint final, u64 base):
-        """Raise what `feed` would raise for bytes start:stop, as if nothing were pending.
+        """Raise what `feed` would raise for bytes start:stop, without taking them in.
 
         base: place of chunk[0] in all the text.
         """
         cdef Text text
-        cdef size_t unfinished = 0, before = self.unfinished
-        if self.errors != "strict":
-            return
         open_text(&text, chunk, self.errors)
         try:
-            self.unfinished = 0
-            self.check(text.data + start, stop - start, final, base + start, &unfinished)
+            self.check(text.data + start, stop - start, final, base + start)
         finally:
-            self.unfinished = before
             text_close(&text)
 
     def count_part(self, chunk, size_t start, size_t stop, u64 base):
@@ -120,15 +145,14 @@ cdef class PieceCounter:
         """
         cdef Text text
         cdef Scan walk
-        cdef int full
-        cdef size_t unfinished = 0
+        cdef int room
         open_text(&text, chunk, self.errors)
         try:
-            self.check(text.data + start, stop - start, True, base + start, &unfinished)
+            self.check(text.data + start, stop - start, True, base + start)
             scan_begin(&walk, start)
             with nogil:
-                full = self.count(text.data, text.size, stop, &walk, True, base)
-            return full == 0
+                room = self.count(text.data, text.size, stop, &walk, True, base)
+            return counted_all(room)
         finally:
             text_close(&text)
 
@@ -137,10 +161,10 @@ cdef class PieceCounter:
 
         base: place of the first one in all the text.
         """
-        cdef size_t n = len(documents), opened = 0, i, unfinished = 0
+        cdef size_t n = len(documents), opened = 0, i
         cdef Text* texts = <Text*>malloc((n + 1) * sizeof(Text))
         cdef Scan walk
-        cdef int full = 0
+        cdef int room = FITS
         cdef u64 at = base
         if texts == NULL:
             raise MemoryError
@@ -148,17 +172,17 @@ cdef class PieceCounter:
             for i in range(n):
                 open_text(&texts[i], documents[i], self.errors)
                 opened += 1
-                self.check(texts[i].data, texts[i].size, True, at, &unfinished)
+                self.check(texts[i].data, texts[i].size, True, at)
                 at += texts[i].size
             at = base
             with nogil:
                 for i in range(n):
                     scan_begin(&walk, 0)
-                    full = self.count(texts[i].data, texts[i].size, texts[i].size, &walk, True, at)
-                    if full:
+                    room = self.count(texts[i].data, texts[i].size, texts[i].size, &walk, True, at)
+                    if room != FITS:
                         break
                     at += texts[i].size
-            return full == 0
+            return counted_all(room)
         finally:
             for i in range(opened):
                 text_close(&texts[i])
@@ -175,6 +199,26 @@ cdef class PieceCounter:
         if not self.table.absorb(other.table, shift):
             return False
         self.offset += size
+        return True
+
+    def merge(self, PieceCounter other not None, PieceCounter rest not None, size_t more):
+        """bool: end the text and add what `other` has counted, behind it.
+
+        rest: what `ended` gave for `more` bytes. False, and nothing changed: the limit forbids it;
+        so does a MemoryError change nothing.
+        """
+        cdef int room
+        cdef u64 end = self.bytes_in + more
+        with nogil:
+            room = self.table.reserve_for(other.table, rest.table.used, rest.table.arena_size)
+            if room == FITS:
+                self.table.take_over(rest.table, 0)
+                self.table.take_over(other.table, end)
+        if not counted_all(room):
+            return False
+        self.size = self.unfinished = 0
+        self.offset = end + other.bytes_in
+        scan_begin(&self.walk, 0)
         return True
 
     def set_limit(self, size_t limit):
@@ -213,54 +257,66 @@ cdef class PieceCounter:
         return self.bytes_in, self.bytes[self.walk.start:self.size] if self.size else b""
 
     def setstate(self, u64 bytes_in, bytes pending):
-        """Continue where `getstate` was called; the table is filled by itself."""
-        cdef size_t size = len(pending), unfinished = 0
+        """Continue where `getstate` was called; the table is filled by itself.
+
+        Raises ValueError for a state that `getstate` cannot give; nothing has changed then.
+        """
+        cdef size_t size = len(pending)
         if size > bytes_in or self.size or self.offset:
             raise ValueError("not the state of a counter of pieces, or not of a fresh one")
-        self.check(<const u8*><const char*>pending, size, False, bytes_in - size, &unfinished)
-        grow(self, size)
+        self.check(<const u8*><const char*>pending, size, False, bytes_in - size)
+        if grow(self, size) != FITS:
+            raise MemoryError(f"no memory to hold {size} bytes of a piece")
         memcpy(self.bytes, <const u8*><const char*>pending, size)
         self.size = size
-        self.unfinished = unfinished
+        if self.errors == "strict":
+            self.unfinished = unfinished_at_end(self.bytes, size)
         self.offset = bytes_in - size
 
     cdef int count(self, const u8* text, size_t readable, size_t end, Scan* walk, bint final,
-                   u64 base) except -1 nogil:
+                   u64 base) noexcept nogil:
         """Count the pieces of text[walk.start:end] that are closed.
 
-        1: the limit was met; `walk` stands where the first piece begins that is not counted.
+        Unless it FITS, `walk` stands where the first piece begins that is not counted.
         """
         cdef i64[BATCH] ends
         cdef size_t n, start
         cdef Marks marks
+        cdef int room
         marks_begin(&marks, walk.start)
         while True:
             start = walk.start
             n = scan(self.scanner.tables(), walk, &marks, text, end, final, ends, BATCH)
             if n:
-                if self.table.reserve(n, walk.start - start + n * sizeof(u32)):
+                room = self.table.reserve(n, walk.start - start + n * sizeof(u32))
+                if room != FITS:
                     scan_begin(walk, start)
-                    return 1
+                    return room
                 self.table.add(text, readable, start, ends, n, base)
             if n <= BATCH - 64:     # all that can be decided was
-                return 0
+                return FITS
 
-    cdef int take_in(self, const u8* text, size_t size, bint final) except -1 nogil:
-        """Count text[:size] behind the bytes that are pending, slice by slice; 1: the limit."""
+    cdef int take_in(self, const u8* text, size_t size, bint final) noexcept nogil:
+        """Count text[:size] behind the bytes that are pending, slice by slice.
+
+        Unless it FITS, part of it is not taken in, or not all that is closed is counted.
+        """
         cdef size_t step, gone
-        cdef int full
+        cdef int room
         while True:
-            step = size if size < SLICE else SLICE
+            step = size if size <= SLICE else whole(text, SLICE)
             if (self.table.limit and self.size + step + SLACK > self.capacity
                     and self.table.memory() + room_for(self.size + step) > self.table.limit):
-                return 1
-            grow(self, self.size + step)
+                return OVER_LIMIT
+            room = grow(self, self.size + step)
+            if room != FITS:
+                return room
             memcpy(self.bytes + self.size, text, step)
             self.size += step
             text += step
             size -= step
             self.table.other_bytes = self.capacity
-            full = self.count(self.bytes, self.size + SLACK, self.size, &self.walk,
+            room = self.count(self.bytes, self.size + SLACK, self.size, &self.walk,
                               final and size == 0, self.offset)
             gone = self.walk.start
             # Moving a long open piece for a few bytes would make one-byte chunks quadratic.
@@ -271,26 +327,26 @@ cdef class PieceCounter:
                 self.walk.start -= gone
                 self.walk.accept -= gone
                 self.walk.position -= gone
-            if full:
-                return 1
+            if room != FITS:
+                return room
             if size == 0:
                 if final:
                     scan_begin(&self.walk, 0)
-                return 0
+                return FITS
 
-    cdef int check(self, const u8* text, size_t size, bint final, u64 offset,
-                   size_t* unfinished) except -1:
-        """Raise UnicodeDecodeError unless text[:size] goes on as UTF-8 behind what is pending.
+    cdef int check(self, const u8* text, size_t size, bint final, u64 offset) except -1:
+        """Raise UnicodeDecodeError unless text[:size] is UTF-8.
 
-        offset: place of text[0]; unfinished: bytes at the end that begin a character.
+        offset: place of text[0] in all the text; where that is the next one to be taken in, the
+        text goes on behind the bytes of an unfinished character.
         """
         cdef u8[8] both
-        cdef size_t waiting = self.unfinished, skip = 0, valid, room
+        cdef size_t waiting, skip = 0, valid, room
         cdef i32 why = 0
         cdef int length = 0
-        unfinished[0] = 0
         if self.errors != "strict":
             return 0
+        waiting = self.unfinished if offset == self.bytes_in else 0
         if waiting:
             room = size if size < 4 else 4
             memcpy(both, self.bytes + self.size - waiting, waiting)
@@ -302,7 +358,6 @@ cdef class PieceCounter:
                     explain(both[0], INVALID if why == INVALID else INCOMPLETE),
                 )
             if why == INCOMPLETE:
-                unfinished[0] = waiting + size
                 return 0
             skip = length - waiting
         with nogil:
@@ -312,7 +367,6 @@ cdef class PieceCounter:
                 "utf-8", text[valid:valid + length], offset + valid, offset + valid + length,
                 explain(text[valid], why),
             )
-        unfinished[0] = size - valid
         return 0
 
 
@@ -336,29 +390,47 @@ cdef inline size_t room_for(size_t size) noexcept nogil:
     return size + size // 2 + 4 * SLACK
 
 
-cdef int grow(PieceCounter counter, size_t size) except -1 nogil:
+cdef int grow(PieceCounter counter, size_t size) noexcept nogil:
+    """Make room for `size` bytes: FITS or NO_MEMORY, also for a piece of 4 GiB."""
     cdef size_t capacity
     cdef u8* bytes
     if size + SLACK <= counter.capacity:
-        return 0
+        return FITS
     if size > <size_t>0xFFFFFF00:
-        with gil:
-            raise MemoryError("a piece of 4 GiB")
+        return NO_MEMORY
     capacity = room_for(size)
     bytes = <u8*>realloc(counter.bytes, capacity)
     if bytes == NULL:
-        with gil:
-            raise MemoryError(f"no memory to hold {size} bytes of a piece")
+        return NO_MEMORY
     counter.bytes = bytes
     counter.capacity = capacity
-    return 0
+    return FITS
 
 
-cdef size_t trailing(const u8* text, size_t size) noexcept nogil:
-    """Bytes at the end of well-formed text that begin a character."""
-    cdef i32 why = 0
+cdef bint counted_all(int room) except -1:
+    """Whether it FITS; raises MemoryError if there is no memory."""
+    if room == NO_MEMORY:
+        raise MemoryError("no memory to count more pieces")
+    return room == FITS
+
+
+cdef size_t whole(const u8* text, size_t size) noexcept nogil:
+    """Bytes of text[:size + 1], at most `size`, that end with a character of well-formed text."""
+    cdef size_t back = 0
+    while back < 3 and back < size and text[size - back] & 0xC0 == 0x80:
+        back += 1
+    return size if text[size - back] & 0xC0 == 0x80 else size - back
+
+
+cdef size_t unfinished_at_end(const u8* text, size_t size) noexcept nogil:
+    """Bytes at the end of text[:size] that begin a character."""
+    cdef size_t back = 1
     cdef int length = 0
-    return size - valid_bytes(text, size, &why, &length)
+    while back <= 3 and back <= size:
+        if text[size - back] & 0xC0 != 0x80:
+            return back if decode_one(text + size - back, back, &length) == INCOMPLETE else 0
+        back += 1
+    return 0
 
 
 cdef size_t next_cut(const u8* pairs, const u8* text, size_t start, size_t end) noexcept nogil:

@@ -75,8 +75,11 @@ cdef class PieceTable:
             return <const u8*>&piece.low    # little end first, as st_load64 loads them
         return self.arena + (piece.high & PLACE) + sizeof(u32)
 
-    cdef int reserve(self, size_t pieces, size_t wanted) except -1 nogil:
-        """Room for so many new pieces, and so many bytes of arena. 1: the limit forbids it."""
+    cdef int reserve(self, size_t pieces, size_t wanted) noexcept nogil:
+        """Make room for so many new pieces, and so many bytes of arena.
+
+        FITS; else nothing has changed that can be seen: OVER_LIMIT or NO_MEMORY.
+        """
         cdef u64 slots = self.mask + 1
         cdef size_t arena = self.arena_capacity
         cdef void* memory
@@ -85,22 +88,52 @@ cdef class PieceTable:
         if self.arena_size + wanted > arena:
             arena = self.arena_size + self.arena_size // 2 + wanted
         if slots == self.mask + 1 and arena == self.arena_capacity:
-            return 0
+            return FITS
         if self.limit and peak(self, slots, arena) > self.limit:
-            return 1
+            return OVER_LIMIT
         if arena != self.arena_capacity:
             memory = realloc(self.arena, arena)
             if memory == NULL:
-                with gil:
-                    raise MemoryError(f"no memory for {arena} bytes of long pieces")
+                return NO_MEMORY
             self.arena = <u8*>memory
             self.arena_capacity = arena
         if slots != self.mask + 1:
-            rehash(self, slots)
-        return 0
+            return rehash(self, slots)
+        return FITS
 
-    cdef int add(self, const u8* text, size_t readable, size_t start, const i64* ends,
-                 size_t count, u64 base) except -1 nogil:
+    cdef int reserve_for(self, PieceTable other, size_t pieces, size_t wanted) noexcept nogil:
+        """Make room for all of `other` and so much besides; as `reserve`."""
+        cdef size_t new_pieces = pieces, new_bytes = wanted
+        cdef u64 i, low, high
+        cdef const Piece* piece
+        if self.reserve(pieces + other.used, wanted + other.arena_size) == FITS:
+            return FITS
+        # Perhaps most of them are here already.
+        for i in range(other.mask + 1):
+            piece = other.slots + i
+            if piece.count and not find(self, other.bytes_of(piece), other.size_of(piece), &low,
+                                        &high).count:
+                new_pieces += 1
+                if high >> TAG_SHIFT == LONG:
+                    new_bytes += sizeof(u32) + other.size_of(piece)
+        return self.reserve(new_pieces, new_bytes)
+
+    cdef void take_over(self, PieceTable other, u64 shift) noexcept nogil:
+        """Add all of `other`, as if it had been seen `shift` bytes later; there is room for it."""
+        cdef u64 i, low, high
+        cdef const Piece* piece
+        for i in range(other.mask + 1):
+            piece = other.slots + i
+            if i + AHEAD <= other.mask and other.slots[i + AHEAD].count:
+                low = other.slots[i + AHEAD].low
+                high = other.slots[i + AHEAD].high
+                ST_PREFETCH(self.slots + (hash_key(low, high) & self.mask))  # wrong for long ones
+            if piece.count:
+                self.put(other.bytes_of(piece), other.size_of(piece), piece.count,
+                         piece.first + shift)
+
+    cdef void add(self, const u8* text, size_t readable, size_t start, const i64* ends,
+                  size_t count, u64 base) noexcept nogil:
         """Count the pieces of `text` that end at `ends`; there is room (`reserve`) for all of them.
 
         readable: bytes of `text` that may be loaded; base: place of text[0] in all the text. A
@@ -157,9 +190,8 @@ cdef class PieceTable:
             elif slot.first > base + starts[i]:
                 slot.first = base + starts[i]
             slot.count += 1
-        return 0
 
-    cdef int put(self, const u8* bytes, size_t size, u64 count, u64 first) except -1 nogil:
+    cdef void put(self, const u8* bytes, size_t size, u64 count, u64 first) noexcept nogil:
         """Count one piece `count` >= 1 times; there is room (`reserve`)."""
         cdef u64 low, high
         cdef Piece* slot
@@ -174,17 +206,20 @@ cdef class PieceTable:
         elif slot.first > first:
             slot.first = first
         slot.count += count
-        return 0
 
     def absorb(self, PieceTable other not None, u64 shift=0):
         """Add all of `other`, as if it had been seen `shift` bytes later. False: the limit forbids.
 
         Either all of it is added or nothing.
         """
-        cdef size_t done
+        cdef int room
         with nogil:
-            done = absorb_all(self, other, shift)
-        return done != 0
+            room = self.reserve_for(other, 0, 0)
+            if room == FITS:
+                self.take_over(other, shift)
+        if room == NO_MEMORY:
+            raise MemoryError("no memory for more pieces: nothing was added")
+        return room == FITS
 
     def prune(self):
         """(pieces, bytes): drop all that were seen once; how many they were."""
@@ -230,6 +265,7 @@ cdef class PieceTable:
              const u64[::1] firsts):
         """Add what `export` gave. ValueError if the arrays do not fit together; False: the limit."""
         cdef size_t i, n = sizes.shape[0], total = 0, at = 0, long_bytes = 0
+        cdef int room
         if <size_t>counts.shape[0] != n or <size_t>firsts.shape[0] != n:
             raise ValueError("as many sizes as counts and places are needed")
         for i in range(n):
@@ -242,7 +278,10 @@ cdef class PieceTable:
             raise ValueError(f"the sizes sum to {total}, but there are {data.shape[0]} bytes")
         if n == 0:
             return True
-        if self.reserve(n, long_bytes):
+        room = self.reserve(n, long_bytes)
+        if room == NO_MEMORY:
+            raise MemoryError(f"no memory for {n} pieces")
+        if room == OVER_LIMIT:
             return False
         with nogil:
             for i in range(n):
@@ -326,14 +365,13 @@ cdef inline u64 home_of(PieceTable table, const Piece* piece) noexcept nogil:
     return hash_key(piece.low, high) & table.mask
 
 
-cdef int rehash(PieceTable table, u64 slots) except -1 nogil:
-    """Move to a table of `slots` slots."""
+cdef int rehash(PieceTable table, u64 slots) noexcept nogil:
+    """Move to a table of `slots` slots: FITS or NO_MEMORY."""
     cdef Piece* old = table.slots
     cdef u64 n = table.mask + 1, i, at
     cdef Piece* fresh = <Piece*>st_new_table(slots * sizeof(Piece))
     if fresh == NULL:
-        with gil:
-            raise MemoryError(f"no memory for {slots} pieces")
+        return NO_MEMORY
     table.mask = slots - 1
     table.slots = fresh
     for i in range(n):
@@ -343,10 +381,10 @@ cdef int rehash(PieceTable table, u64 slots) except -1 nogil:
                 at = (at + 1) & table.mask
             fresh[at] = old[i]
     st_free_block(old)
-    return 0
+    return FITS
 
 
-cdef int drop_singletons(PieceTable table, u64* pieces, u64* bytes) except -1 nogil:
+cdef void drop_singletons(PieceTable table, u64* pieces, u64* bytes) noexcept nogil:
     """Forget what was seen once, in place; how many pieces, and bytes of them."""
     cdef Piece* slots = table.slots
     cdef Piece piece
@@ -371,11 +409,10 @@ cdef int drop_singletons(PieceTable table, u64* pieces, u64* bytes) except -1 no
             slots[at] = piece
     if table.arena_size:
         squeeze(table)
-    return 0
 
 
-cdef int squeeze(PieceTable table) except -1 nogil:
-    """Copy the arena without the pieces that are no longer there."""
+cdef void squeeze(PieceTable table) noexcept nogil:
+    """Copy the arena without the pieces that are no longer there; without memory, keep it."""
     cdef u8* fresh
     cdef size_t size = 0, bytes
     cdef u64 i
@@ -385,8 +422,7 @@ cdef int squeeze(PieceTable table) except -1 nogil:
             size += sizeof(u32) + table.size_of(table.slots + i)
     fresh = <u8*>realloc(NULL, size + 1)
     if fresh == NULL:
-        with gil:
-            raise MemoryError(f"no memory for {size} bytes of long pieces")
+        return
     size = 0
     for i in range(table.mask + 1):
         if table.slots[i].count and table.slots[i].high >> TAG_SHIFT == LONG:
@@ -399,32 +435,3 @@ cdef int squeeze(PieceTable table) except -1 nogil:
     table.arena = fresh
     table.arena_size = size
     table.arena_capacity = size + 1
-    return 0
-
-
-cdef int absorb_all(PieceTable table, PieceTable other, u64 shift) except -1 nogil:
-    cdef u64 i, low, high
-    cdef size_t pieces = other.used, bytes = other.arena_size
-    cdef const Piece* piece
-    if table.reserve(pieces, bytes):
-        # Perhaps most of them are here already.
-        pieces = bytes = 0
-        for i in range(other.mask + 1):
-            piece = other.slots + i
-            if piece.count and not find(table, other.bytes_of(piece), other.size_of(piece), &low,
-                                        &high).count:
-                pieces += 1
-                if high >> TAG_SHIFT == LONG:
-                    bytes += sizeof(u32) + other.size_of(piece)
-        if table.reserve(pieces, bytes):
-            return 0
-    for i in range(other.mask + 1):
-        piece = other.slots + i
-        if i + AHEAD <= other.mask and other.slots[i + AHEAD].count:
-            low = other.slots[i + AHEAD].low
-            high = other.slots[i + AHEAD].high
-            ST_PREFETCH(table.slots + (hash_key(low, high) & table.mask))   # wrong for long ones
-        if piece.count:
-            table.put(other.bytes_of(piece), other.size_of(piece), piece.count,
-                      piece.first + shift)
-    return 1

@@ -8,6 +8,7 @@ import errno
 import os
 import re
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -15,16 +16,18 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MemoryLimitExceeded, StreamtokError
 from ..vocabulary import save_tiktoken
 from . import options
+from .convert import NAMES as FORMAT_NAMES
+from .counted_files import CountedFiles, blocks_of, open_file
+from .report import shown
 
 if TYPE_CHECKING:
+    from ..encoding import Encoding
     from ..trainer import Trainer
 
 # Those of `trainer` and `merging`, which other commands need not import.
 PATTERN_NAMES = ("gpt2", "cl100k", "o200k", "llama3", "nanochat")
 TIES = ("raw", "hf", "first")
 
-_STDIN = 0
-_BLOCK = 1 << 23  # bytes between two looks at the clock
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 
 Advance = Callable[[int, int], None]
@@ -35,12 +38,27 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "train",
         help="make a vocabulary from files",
-        description="Make a vocabulary from files; each file is a text of its own.",
+        description="Make a vocabulary from files; each file is a text of its own. One that is "
+        "named twice is counted twice.",
         allow_abbrev=False,
     )
     parser.set_defaults(command=run)
-    parser.add_argument("files", nargs="*", metavar="FILE", help="- or none: standard input")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="a .tiktoken file")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="- or none: standard input; gzip, zstd, xz and bzip2 are unpacked",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="a vocabulary file, such as x.tiktoken or tokenizer.json; the name says the format",
+    )
+    parser.add_argument(
+        "--to", choices=FORMAT_NAMES, help="the format (default: what the name of the output says)"
+    )
     parser.add_argument(
         "--vocab-size",
         type=options.count_of,
@@ -85,35 +103,38 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--save-counts",
         metavar="FILE",
-        help="keep what was counted there, also on Ctrl-C: the same command then goes on from it",
+        help="keep what was counted there, also on Ctrl-C: the same command then goes on from it; "
+        "all files that are counted there must be named",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
 
 
 def run(args: argparse.Namespace) -> int:
     """int: the exit code. Raises StreamtokError and OSError with one line for the user."""
-    from ..merging import check_merging
+    from ..merging import check_merging, check_specials
 
     started = time.perf_counter()
     specials: list[str] = args.special
     try:
-        if "" in specials or len(set(specials)) < len(specials):
-            raise ValueError("special tokens are different texts of at least one character")
+        check_specials(specials)
         check_merging(args.vocab_size - len(specials), args.min_frequency, args.tie)
     except ValueError as error:
         raise StreamtokError(str(error)) from None
-    _check_output(args.output)
+    format = _format_of(args)
+    _check_output(args.output, format)
     trainer = _open_trainer(args)
+    _check_format(trainer, specials, format)
+    files = None if args.save_counts is None else CountedFiles(trainer, args.save_counts)
     names = args.files or ["-"]
     try:
-        _count(args, trainer, names)
+        _count(args, trainer, files, names)
     except MemoryLimitExceeded as error:
-        _keep(args, trainer)
+        _keep(args, trainer, files)
         raise StreamtokError(f"{error} (--memory-limit, --prune, --save-counts)") from None
     except BaseException:  # whatever stops us: what was counted can go on
-        _keep(args, trainer)
+        _keep(args, trainer, files)
         raise
-    _keep(args, trainer)
+    _keep(args, trainer, files)
     with _bar(args, "merges", None, "") as advance:
         encoding = trainer.train(
             args.vocab_size,
@@ -122,12 +143,50 @@ def run(args: argparse.Namespace) -> int:
             tie=args.tie,
             progress=advance,
         )
-    save_tiktoken(encoding._vocabulary, args.output)
+    _save(encoding, args.output, format)
     if not args.quiet:
         _report(args, trainer, encoding.n_vocab, time.perf_counter() - started)
+        note = "; a .tiktoken file has no place for it" if format == "tiktoken" else ""
         for text, token in encoding._special_tokens.items():
-            _say(f"special token {text!r} has id {token}; a .tiktoken file has no place for it")
+            _say(f"special token {text!r} has id {token}{note}")
     return 0
+
+
+# The output
+
+
+def _format_of(args: argparse.Namespace) -> str:
+    """The format of the output; a name without a suffix is that of a .tiktoken file."""
+    from ..formats.conversion import format_of
+
+    if args.to is not None:
+        return str(args.to)
+    if not os.path.splitext(args.output)[1]:
+        return "tiktoken"
+    try:
+        return format_of(args.output)
+    except ValueError as error:
+        raise StreamtokError(f"{error}: use --to {'|'.join(FORMAT_NAMES)}") from None
+
+
+def _check_format(trainer: Trainer, specials: list[str], format: str) -> None:
+    """Find out now, not after hours, that the format cannot hold what will be trained."""
+    if format == "tiktoken":
+        return
+    from ..trainer import Trainer
+
+    smallest = Trainer(trainer.pattern).train(256 + len(specials), special_tokens=specials)
+    with tempfile.TemporaryDirectory() as folder:
+        _save(smallest, os.path.join(folder, "vocabulary"), format)
+
+
+def _save(encoding: Encoding, path: str, format: str) -> None:
+    if format == "tiktoken":
+        save_tiktoken(encoding._vocabulary, path)
+        return
+    from ..formats.conversion import convert
+
+    convert(encoding, path, format)
 
 
 # Counting
@@ -152,99 +211,57 @@ def _open_trainer(args: argparse.Namespace) -> Trainer:
         return Trainer(args.pattern, errors=args.errors, **settings)
     trainer = Trainer.load_counts(args.save_counts, **settings)
     wanted = PATTERNS.get(args.pattern, args.pattern)
-    if (trainer.pattern.source, trainer.errors) != (wanted, args.errors):
+    if trainer.pattern.is_composed or (trainer.pattern.source, trainer.errors) != (
+        wanted,
+        args.errors,
+    ):
         raise StreamtokError(
             f"{args.save_counts} was counted with another --pattern, or other --errors"
         )
     return trainer
 
 
-def _count(args: argparse.Namespace, trainer: Trainer, names: list[str]) -> None:
-    files = trainer.notes.setdefault("files", {})
-    for key in [key for key, entry in files.items() if not entry["done"]]:  # one at the most
-        begun = [name for name in names if os.path.abspath(name) == key]
-        if not begun:
-            raise StreamtokError(f"{key} is counted in part: name it, too")
-        names = begun + [name for name in names if name not in begun]  # its text is still open
-    sizes = [_file_size(name) for name in names]
+def _count(
+    args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None, names: list[str]
+) -> None:
+    pairs = [(name, {}) for name in names] if files is None else files.in_order(names)
+    sources = [open_file(name) for name, _ in pairs]  # all, before anything is counted
+    sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     with _bar(args, "counting", total, "B") as advance:
         seen = 0
-        for name, size in zip(names, sizes, strict=True):
-            key = os.path.abspath(name)
-            start = 0
-            if size is None and args.save_counts is not None:
-                raise StreamtokError(f"--save-counts goes with regular files only, not {name}")
-            if size is not None and args.save_counts is not None:
-                start = _place_in(files, key, size)
-            if start < 0:
-                seen += size or 0
-                continue
-            entry = files[key] = {"size": size, "begin": trainer.bytes_in - start, "done": False}
-            seen += start
-            for n in _blocks(trainer, name, start):
-                seen += n
-                advance(seen, total or 0)
-            entry["done"] = True
+        for source, (name, entry) in zip(sources, pairs, strict=True):
+            if files is not None and source.size is None:
+                raise StreamtokError(f"--save-counts needs regular files, which {name} is not")
+            begin = trainer.bytes_in - entry.get("at", 0)
+            blocks = blocks_of(source) if files is None else files.blocks(source, entry)
+            try:
+                for block in blocks:
+                    trainer.update(block)
+                    advance(seen + source.read, total or 0)
+                trainer.end_document()
+            except UnicodeDecodeError as error:
+                raise StreamtokError(
+                    f"{source.name}: {error.reason} at byte {error.start - begin}; "
+                    "--errors replace or --errors surrogateescape goes on"
+                ) from None
+            seen += source.size or source.read
+            advance(seen, total or 0)
 
 
-def _place_in(files: dict[str, Any], key: str, size: int) -> int:
-    """How much of a file was counted before: bytes, or -1 for all of it."""
-    entry = files.get(key)
-    if entry is None:
-        return 0
-    if entry["size"] != size:
-        raise StreamtokError(
-            f"{key} had {entry['size']} bytes when it was counted, and has {size} now"
-        )
-    return -1 if entry["done"] else int(entry["bytes"])
-
-
-def _blocks(trainer: Trainer, name: str, start: int) -> Iterator[int]:
-    """Count a file from `start` on; bytes after each block."""
-    buffer = memoryview(bytearray(_BLOCK))
-    with open(_STDIN if name == "-" else name, "rb", buffering=0, closefd=name != "-") as file:
-        if start:
-            file.seek(start)
-        try:
-            while n := file.readinto(buffer):
-                trainer.update(buffer[:n])
-                yield n
-            trainer.end_document()
-        except UnicodeDecodeError as error:
-            raise StreamtokError(
-                f"{'standard input' if name == '-' else name}: {error.reason} at byte "
-                f"{error.start} of all input; --errors replace or --errors surrogateescape goes on"
-            ) from None
-
-
-def _keep(args: argparse.Namespace, trainer: Trainer) -> None:
-    if args.save_counts is None:
+def _keep(args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None) -> None:
+    if files is None:
         return
-    for entry in trainer.notes.get("files", {}).values():
-        if not entry["done"]:
-            entry["bytes"] = trainer.bytes_in - entry["begin"]
+    files.note()
     trainer.save_counts(args.save_counts)
     if not args.quiet:
-        _say(f"{trainer.bytes_in:,} bytes are counted in {args.save_counts}")
+        _say(f"{trainer.bytes_in:,} bytes are counted in {shown(args.save_counts)}")
 
 
-def _file_size(name: str) -> int | None:
-    if name == "-":
-        return None
-    if os.path.isdir(name):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-    if not os.path.isfile(name):  # a FIFO can be opened only once
-        os.stat(name)
-        return None
-    with open(name, "rb") as file:
-        return os.fstat(file.fileno()).st_size
-
-
-def _check_output(name: str) -> None:
+def _check_output(name: str, format: str) -> None:
     """Find out now, not after hours, that nothing can be written there."""
     folder = os.path.dirname(os.path.abspath(name))
-    if os.path.isdir(name):
+    if os.path.isdir(name) and format != "gpt2":  # a pair of files in a folder
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)

@@ -53,7 +53,7 @@ KINDS = {
 }  # fmt: skip
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def made(kind: str, number: int) -> Subject:
     """One encoding of this kind, always the same for the same number."""
     rng = random.Random(f"{kind} {number}")

@@ -395,7 +395,7 @@ def in_the_core(call: partial[Any]) -> Any:
     list(map(operator.methodcaller("__call__"), both))
 
 
-class at_line:  # noqa: N801
+class at_line:
     """Ctrl-C arrives before the n-th line of the package's Python."""
 
     def __init__(self, n: int) -> None:
