@@ -10,6 +10,7 @@ from setuptools import Extension, setup
 
 CORE = [
     "ints",
+    "signals",
     "text",
     "vocab",
     "merge",

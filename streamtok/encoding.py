@@ -29,10 +29,11 @@ from ._core.cuts import Cuts
 from ._core.decoder import Decoder
 from ._core.encoder import Encoder
 from ._core.scanner import Scanner
+from ._core.source import size_of
 from ._core.special import SpecialMatcher
 from ._core.text import check_policy
 from ._core.vocab import TokenTable
-from .batch import encode_batch, encode_large, map_in_threads
+from .batch import LARGE, encode_batch, encode_large, map_in_threads
 from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
 from .rules import NO_RULES, TextRules, run_normalized
@@ -213,7 +214,7 @@ class Encoding(QuickCalls):
         2
         """
         matcher = self._matcher(allowed_special, disallowed_special)
-        if num_threads != 1:
+        if num_threads != 1 or size_of(text) >= LARGE:
             found: int | None = encode_large(self, text, matcher, errors, "count", num_threads)
             if found is not None:
                 return found
@@ -492,7 +493,7 @@ class Encoding(QuickCalls):
             if not repair or not isinstance(text, str):
                 raise
             # tiktoken's rule: surrogate pairs become their character, lone ones U+FFFD.
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            text = str.encode(text, "utf-16", "surrogatepass").decode("utf-16", "replace")
             return self._run_plain(text, matcher, errors, into, repair=repair, original=original)
         if type(result) is tuple:
             raise_disallowed_special(original(result[0]), result[1])
@@ -546,11 +547,13 @@ class Encoding(QuickCalls):
             chosen |= frozenset(self._added_tokens)
             refused -= frozenset(self._added_tokens)
         key = chosen, refused
-        if key not in self._matchers:
+        matcher = self._matchers.get(key)
+        if matcher is None:
+            matcher = SpecialMatcher(self._preferred_specials, *key)
             if len(self._matchers) >= 128:
                 self._matchers.clear()
-            self._matchers[key] = SpecialMatcher(self._preferred_specials, *key)
-        return self._matchers[key]
+            self._matchers[key] = matcher  # for others: who clears it takes nothing from this call
+        return matcher
 
     def __reduce__(self) -> tuple[Any, ...]:
         from . import registry
