@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import bisect
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ._core.guard import Guard
+from ._core.text import bytes_of
 from .errors import PendingLimitExceeded, StateError
 from .rules import MARK
 
@@ -36,21 +38,50 @@ class _Place:
     marks_gone: int = 0  # marks before what is pending
     marks: list[int] = field(default_factory=list)  # hat offsets of those in what is pending
 
+    def original(self, offset: int) -> int:
+        """The offset in the text of what the tail has at `offset`."""
+        marks = self.marks_gone + bisect.bisect_left(self.marks, offset)
+        return offset - self.prefix + marks * (len(_MARK) - 1)
+
+    def forgetting(self, offset: int) -> _Place:
+        """This place without the marks before `offset`."""
+        gone = bisect.bisect_left(self.marks, offset)
+        if not gone:
+            return self
+        return replace(self, marks_gone=self.marks_gone + gone, marks=self.marks[gone:])
+
 
 class SpaceTail:
-    """A `Tail` whose text has its spaces as SentencePiece wants them. One call at a time."""
+    """A `Tail` whose text has its spaces as SentencePiece wants them. One call at a time.
+
+    The tail says whether a call happened: there are the place before it and the one behind it, and
+    the one that counts is that with as many bytes given as the tail has taken in. So there is
+    nothing to put back where a call fails.
+    """
 
     def __init__(self, tail: Tail, specials: tuple[bytes, ...], space_first: bool) -> None:
         self.tail = tail
         self.specials = specials
         self.space_first = space_first
+        self._guard = Guard()
         self.place = _Place()
+
+    @property
+    def place(self) -> _Place:
+        """_Place: where the stream stands; not to be changed."""
+        before, after = self._places
+        # Without a byte given both are true for the tail, and the call is not over.
+        return after if after.given == self.tail.bytes_in != before.given else before
+
+    @place.setter
+    def place(self, place: _Place) -> None:
+        self._places = place, place
 
     @property
     def pending(self) -> int:
         """int: bytes of the text that wait."""
         place = self.place
-        return place.bytes_in - max(self._original(place.given - self.tail.pending), 0)
+        return place.bytes_in - max(place.original(place.given - self.tail.pending), 0)
 
     @property
     def bytes_in(self) -> int:
@@ -64,57 +95,51 @@ class SpaceTail:
 
     def reset(self) -> None:
         """Forget everything but the settings."""
-        self.tail.reset()
-        self.place = _Place()
+        with self._guard:
+            self._places = self.place, _Place()
+            self.tail.reset()
+            self.place = _Place()
 
     def copy(self) -> SpaceTail:
         """An independent one in the same state."""
-        twin = SpaceTail(self.tail.copy(), self.specials, self.space_first)
-        twin.place = _copied(self.place)
+        with self._guard:
+            twin = SpaceTail(self.tail.copy(), self.specials, self.space_first)
+            twin.place = _copied(self.place)
         return twin
 
     def encode(self, chunk: Text, final: bool, into: str, out: Any, limit: int) -> Any:
         """As `Tail.encode`."""
-        place = _copied(self.place)
-        given = self._given(place, chunk, final)
-        before, self.place = self.place, place
-        try:
-            result = self.tail.encode(given, final, into, out, limit)
+        with self._guard:
+            before = self.place
+            place = _copied(before)
+            given = self._given(place, chunk, final)
+            after = _Place() if final else place
+            self._places = before, after
+            try:
+                result = self.tail.encode(given, final, into, out, limit)
+            except UnicodeDecodeError as error:
+                start, end = place.original(error.start), place.original(error.end)
+                raise UnicodeDecodeError(
+                    "utf-8", error.object, max(start, 0), end, error.reason
+                ) from None
+            except PendingLimitExceeded as error:
+                offset = max(place.original(error.offset), 0)
+                waiting = place.bytes_in - offset
+                raise PendingLimitExceeded(
+                    f"{waiting} bytes from offset {offset} of the stream would have to wait, "
+                    f"max_pending allows {limit}",
+                    offset=offset, pending=waiting, limit=limit,
+                ) from None  # fmt: skip
             if type(result) is tuple:
-                result = max(self._original(result[0]), 0), result[1]
-                self.place = before
-                return result
-        except UnicodeDecodeError as error:
-            start, end = self._original(error.start), self._original(error.end)
-            self.place = before
-            raise UnicodeDecodeError(
-                "utf-8", error.object, max(start, 0), end, error.reason
-            ) from None
-        except PendingLimitExceeded as error:
-            offset = max(self._original(error.offset), 0)
-            waiting = place.bytes_in - offset
-            self.place = before
-            raise PendingLimitExceeded(
-                f"{waiting} bytes from offset {offset} of the stream would have to wait, "
-                f"max_pending allows {limit}",
-                offset=offset, pending=waiting, limit=limit,
-            ) from None  # fmt: skip
-        except BaseException:
-            self.place = before
-            raise
-        if final:
-            self.place = _Place()
-        else:
-            gone = bisect.bisect_left(place.marks, place.given - self.tail.pending)
-            place.marks_gone += gone
-            del place.marks[:gone]
-        return result
+                return max(place.original(result[0]), 0), result[1]
+            self.place = after.forgetting(after.given - self.tail.pending)
+            return result
 
     def _given(self, place: _Place, chunk: Text, final: bool) -> Text:
         """What the tail gets, after `place` has moved on."""
         policy = "surrogateescape" if self.tail.errors == "surrogateescape" else "strict"
         is_text = isinstance(chunk, str)
-        data = chunk.encode("utf-8", policy) if isinstance(chunk, str) else bytes(chunk)
+        data = str.encode(chunk, "utf-8", policy) if isinstance(chunk, str) else bytes_of(chunk)
         place.bytes_in += len(data)
         if is_text and place.held and place.is_begun and data:
             raise UnicodeDecodeError(
@@ -144,19 +169,15 @@ class SpaceTail:
         # As text, where it is: the tail then sees to it that no unfinished character is before it.
         return given.decode("utf-8", policy) if is_text else given
 
-    def _original(self, offset: int) -> int:
-        """The offset in the text of what the tail has at `offset`."""
-        place = self.place
-        marks = place.marks_gone + bisect.bisect_left(place.marks, offset)
-        return offset - place.prefix + marks * (len(_MARK) - 1)
-
     def getstate(self) -> bytes:
         """As `Tail.getstate`."""
-        p = self.place
+        with self._guard:
+            p = self.place
+            state = self.tail.getstate()
         flags = p.prefix | p.is_begun << 1
         head = _STATE.pack(flags, p.bytes_in, p.given, p.marks_gone, len(p.marks))
         marks = struct.pack(f"<{len(p.marks)}Q", *p.marks)
-        return head + marks + bytes([len(p.held)]) + p.held + self.tail.getstate()
+        return head + marks + bytes([len(p.held)]) + p.held + state
 
     def setstate(self, state: bytes) -> None:
         """As `Tail.setstate`."""
@@ -168,18 +189,13 @@ class SpaceTail:
             size = state[at]
         except (struct.error, IndexError):
             raise StateError("the saved stream state is damaged") from None
-        self.tail.setstate(state[at + 1 + size :])
         held = state[at + 1 : at + 1 + size]
-        self.place = _Place(held, bool(flags & 2), flags & 1, bytes_in, given, gone, marks)
+        with self._guard:
+            after = _Place(held, bool(flags & 2), flags & 1, bytes_in, given, gone, marks)
+            self._places = self.place, after
+            self.tail.setstate(state[at + 1 + size :])
+            self.place = after
 
 
 def _copied(place: _Place) -> _Place:
-    return _Place(
-        place.held,
-        place.is_begun,
-        place.prefix,
-        place.bytes_in,
-        place.given,
-        place.marks_gone,
-        list(place.marks),
-    )
+    return replace(place, marks=list(place.marks))
