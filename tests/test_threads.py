@@ -461,10 +461,10 @@ def test_text_that_another_thread_writes_to_leaves_nothing_behind() -> None:
     rng = random.Random(3)
 
     def words() -> bytes:
-        letters = (chr(rng.randrange(97, 123)) for _ in range(200 * 120))
-        return b" ".join("".join(islice(letters, 120)).encode() for _ in range(200))
+        letters = (chr(rng.randrange(97, 123)) for _ in range(2_000 * 120))
+        return b" ".join("".join(islice(letters, 120)).encode() for _ in range(2_000))
 
-    for _ in range(30):
+    for _ in range(8):
         one, other = words(), words()
         text = bytearray(one)
         memory = np.frombuffer(text, np.uint8)
