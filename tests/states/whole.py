@@ -30,6 +30,7 @@ from ..fuzz import random_encoding, random_text
 POLICIES = ["strict", "strict", "replace", "surrogateescape"]
 WORDS = ["word ", " the", "\n", "12", ". ", "<|endoftext|>", "<|eot_id|>", "<|eot_id|>\n", "a'ſ "]
 BY_WIDTH = [["é ", "ÿ", "ª"], ["中", " 日本 ", "ſ", "\u3000"], ["🎉", "\U00010ffd", " 🎉 é"]]
+SURROGATES = ["\ud800", "\udcff", "\ud83c\udf89", "\ud83c"]
 NO_TEXTS: list[Any] = [7, None, [97], ("a",), object(), 1.5, memoryview(b"abcdef")[::2]]
 Outcome = tuple[str, Any]
 
@@ -182,9 +183,7 @@ class WholeMachine:
         if kind < 0.9:
             return self.as_buffer(self.some_bytes())
         if kind < 0.95:
-            return self.some_text() + self.rng.choice(
-                ["\ud800", "\udcff", "\ud83c\udf89", "\ud83c"]
-            )
+            return self.some_text() + self.rng.choice(SURROGATES)
         return self.rng.choice(NO_TEXTS)
 
     def as_any_str(self, text: str) -> str:
@@ -430,5 +429,6 @@ class WholeMachine:
 
 
 RULES = [
-    *["doors"] * 12, *["widths"] * 8, *["many"] * 6, *["cuts"] * 4, "at_once", "release", "changing",
+    *["doors"] * 12, *["widths"] * 8, *["many"] * 6, *["cuts"] * 4, "at_once", "release",
+    "changing",
 ]  # fmt: skip
