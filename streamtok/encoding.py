@@ -187,7 +187,8 @@ class Encoding(QuickCalls):
 
         Lone surrogates in a str raise UnicodeEncodeError, as in tiktoken. num_threads: a text of a
         megabyte or more is cut where that changes no id and shared between so many threads, but not
-        more than there are cores.
+        more than there are cores. A text that others can write to meanwhile (bytearray, mmap) is
+        copied first.
         """
         matcher = self._matcher(allowed_special, disallowed_special)
         if num_threads != 1:

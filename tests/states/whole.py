@@ -31,6 +31,7 @@ POLICIES = ["strict", "strict", "replace", "surrogateescape"]
 WORDS = ["word ", " the", "\n", "12", ". ", "<|endoftext|>", "<|eot_id|>", "<|eot_id|>\n", "a'ſ "]
 BY_WIDTH = [["é ", "ÿ", "ª"], ["中", " 日本 ", "ſ", "\u3000"], ["🎉", "\U00010ffd", " 🎉 é"]]
 SURROGATES = ["\ud800", "\udcff", "\ud83c\udf89", "\ud83c"]
+LETTERS = bytes.maketrans(b"0123456789", b"ghijklmnop")
 NO_TEXTS: list[Any] = [7, None, [97], ("a",), object(), 1.5, memoryview(b"abcdef")[::2]]
 Outcome = tuple[str, Any]
 
@@ -387,7 +388,9 @@ class WholeMachine:
     def changing(self) -> None:
         """Bytes that another thread writes to give some ids; nothing of them is remembered."""
         rng = self.rng
-        words = [bytes(rng.choices(b"abcdefghij", k=rng.randint(3, 90))) for _ in range(60)]
+        # Longer ones are looked at three times: compared, merged and kept.
+        words = [rng.randbytes(rng.randint(33, 99)).hex().encode() for _ in range(1_000)]
+        words = [word.translate(LETTERS) for word in words]
         one, other = b" ".join(words), b" ".join(word[::-1] for word in words)
         text = bytearray(one)
         memory = np.frombuffer(text, np.uint8)
