@@ -10,6 +10,8 @@ from setuptools import Extension, setup
 
 CORE = [
     "ints",
+    "signals",
+    "guard",
     "text",
     "vocab",
     "merge",
@@ -31,6 +33,7 @@ CORE = [
     "stream",
     "stream_calls",
     "decoder",
+    "decoder_calls",
     "pieces",
     "counter",
     "pair_queue",

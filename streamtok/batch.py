@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._core.batch import Batch
 from ._core.parallel import LargeText
+from ._core.source import size_of
 from ._core.text import check_policy
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def encode_batch(
     ]
     n_threads = max(1, min(n_threads, batch.size // PER_THREAD))
     batch.share(n_threads)
-    run_in_threads(batch.work, n_threads)
+    run_in_threads(batch.work, n_threads, batch.stop)
     results = batch.lists()
     for i, ids in zip(batch.large, large, strict=True):
         results[i] = ids
@@ -78,10 +79,6 @@ def _encode_one(encoding: Encoding, text: Text, matcher: SpecialMatcher, errors:
     return ids
 
 
-def _size(text: object) -> int:
-    return len(text) if hasattr(text, "__len__") else 0
-
-
 def encode_large(
     encoding: Encoding,
     text: Text,
@@ -92,28 +89,32 @@ def encode_large(
 ) -> Any:
     """What `Encoder.encode` gives, from several threads; None where it must be asked itself.
 
-    That is so for texts that are small, that can nowhere be cut, or that may need repair.
+    That is so for texts that are small, that can nowhere be cut, or that may need repair. What is
+    counted goes in parts in one thread, too, so that no copy of it is needed as a whole.
     """
     _check_threads(num_threads)
     check_policy(errors)
-    cuts = encoding._cuts
     num_threads = min(num_threads, usable_cores())
-    if cuts is None or num_threads < 2 or _size(text) < LARGE:
+    needs_parts = num_threads > 1 or (into == "count" and not isinstance(text, bytes))
+    if not needs_parts or size_of(text) < LARGE or (cuts := encoding._cuts) is None:
         return None
     large = LargeText(encoding._encoder, cuts, matcher, text, errors, into, PART)
     if large.n_parts < 2:
         return None
     num_threads = min(num_threads, large.n_parts)
-    run_in_threads(large.work, num_threads)
+    run_in_threads(large.work, num_threads, large.stop)
     if large.begin_list():
         run_in_threads(large.fill, num_threads)
     return large.result()
 
 
-def run_in_threads(work: Callable[[], None], num_threads: int) -> None:
+def run_in_threads(
+    work: Callable[[], None], num_threads: int, stop: Callable[[], None] = lambda: None
+) -> None:
     """Call `work` in up to num_threads threads at the same time, this one among them.
 
-    Raises what it raises in one of them, when all are back.
+    Raises what it raises in one of them, when all are back. `stop` is called before that, so that
+    they come back soon.
     """
     errors: list[BaseException] = []
 
@@ -122,6 +123,7 @@ def run_in_threads(work: Callable[[], None], num_threads: int) -> None:
             work()
         except BaseException as error:
             errors.append(error)
+            stop()
 
     threads: list[threading.Thread] = []
     try:
@@ -133,6 +135,11 @@ def run_in_threads(work: Callable[[], None], num_threads: int) -> None:
                 break
             threads.append(thread)
         work()
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        stop()
+        raise
     finally:
         for thread in threads:
             thread.join()

@@ -9,9 +9,9 @@ incremental codecs: after `final` or `flush` a stream is fresh again.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from ._core.decoder_calls import QuickDecoder
 from ._core.stream import Tail
 from ._core.stream_calls import QuickStream
 from ._core.text import check_policy
@@ -241,15 +241,19 @@ class StreamEncoder(QuickStream):
         )
 
 
-class StreamDecoder:
+class StreamDecoder(QuickDecoder):
     """Decodes one stream of ids. Holds at most 3 bytes: those of an unfinished character.
+
+    An exception leaves the stream as it was before the call. One thread at a time: a call during
+    another one raises StreamInUseError.
 
     >>> decoder = enc.stream_decoder()
     >>> decoder.decode([31373]) + decoder.decode([995]) + decoder.flush()
     'hello world'
     """
 
-    __slots__ = ("_codec", "_encoding", "_errors", "_is_begun", "_skip", "bytes_out", "tokens_in")
+    # And those of `_core/decoder_calls.pyx`.
+    __slots__ = ("_encoding", "_errors", "_skip")
 
     def __init__(
         self, encoding: Encoding, *, errors: str = "replace", skip_special_tokens: bool = False
@@ -257,52 +261,16 @@ class StreamDecoder:
         """errors: any of Python's error handlers; skip_special_tokens: leave their text out."""
         codecs.lookup_error(errors)
         self._encoding = encoding
-        self._codec = codecs.getincrementaldecoder("utf-8")(errors)
         self._errors = errors
         self._skip = skip_special_tokens
-        self._is_begun = False  # whether there was any text: a format may drop its first space
-        self.tokens_in = 0
-        self.bytes_out = 0
-
-    def decode(self, ids: Sequence[int] | IdArray, final: bool = False) -> str:
-        """str: the characters that the ids complete.
-
-        Raises KeyError at an unknown id and UnicodeDecodeError under "strict", with the offset in
-        the stream; the stream is then as before the call.
-        """
-        data, is_begun = self._bytes(ids)
-        before = self._codec.getstate()
-        try:
-            text = self._codec.decode(data, final)
-        except UnicodeDecodeError as error:
-            self._codec.setstate(before)
-            shift = self.bytes_out - len(before[0])
-            raise UnicodeDecodeError(
-                "utf-8", error.object, error.start + shift, error.end + shift, error.reason
-            ) from None
-        self._advance(ids, data, is_begun, final)
-        return text
-
-    def decode_bytes(self, ids: Sequence[int] | IdArray, final: bool = False) -> bytes:
-        """bytes: the tokens' bytes, all at once: bytes need not wait for anything."""
-        waiting = self._codec.getstate()[0]
-        if waiting:
-            raise ValueError(
-                f"{len(waiting)} bytes of an unfinished character wait to be decoded as text: "
-                "use flush() or reset() before decode_bytes()"
-            )
-        data, is_begun = self._bytes(ids)
-        self._advance(ids, data, is_begun, final)
-        return data
+        self._set_decoder(
+            encoding._decoder, errors, skip_special_tokens, encoding._rules.space_first
+        )
+        self.reset()
 
     def flush(self) -> str:
         """str: what an unfinished character leaves; the same as decode([], final=True)."""
         return self.decode([], final=True)
-
-    @property
-    def pending(self) -> int:
-        """int: bytes of an unfinished character, 0 to 3."""
-        return len(self._codec.getstate()[0])
 
     @property
     def errors(self) -> str:
@@ -312,37 +280,35 @@ class StreamDecoder:
     def copy(self) -> StreamDecoder:
         """StreamDecoder: an independent stream in the same state."""
         twin = StreamDecoder(self._encoding, errors=self._errors, skip_special_tokens=self._skip)
-        twin._codec.setstate(self._codec.getstate())
-        twin.tokens_in, twin.bytes_out = self.tokens_in, self.bytes_out
-        twin._is_begun = self._is_begun
+        twin._set_reached(*self._reached())
         return twin
 
     __copy__ = copy
 
-    def reset(self) -> None:
-        """Begin a new stream; an unfinished character is forgotten."""
-        self._codec.reset()
-        self.tokens_in = self.bytes_out = 0
-        self._is_begun = False
-
     def getstate(self) -> bytes:
         """bytes: all that is needed to continue elsewhere after `tokens_in` ids."""
-        waiting = self._codec.getstate()[0]
-        bytes_out = self.bytes_out | self._is_begun << 63
-        counters = self.tokens_in.to_bytes(8, "little") + bytes_out.to_bytes(8, "little")
-        return _seal(bytes.fromhex(self._encoding.digest) + counters + waiting)
+        tokens_in, bytes_out, is_begun, held = self._reached()
+        bytes_out |= is_begun << 63
+        counters = tokens_in.to_bytes(8, "little") + bytes_out.to_bytes(8, "little")
+        return _seal(bytes.fromhex(self._encoding.digest) + counters + held)
 
     def setstate(self, state: bytes) -> None:
-        """Continue where `getstate` was called. Raises StateError, as StreamEncoder.setstate."""
+        """Continue where `getstate` was called. Raises StateError, as StreamEncoder.setstate; the
+        stream is then as before.
+        """
         body = _unseal(state)
         if body[:32] != bytes.fromhex(self._encoding.digest):
             raise StateError(f"the saved state is of another encoding than {self._encoding.name!r}")
         if not 48 <= len(body) <= 51:
             raise StateError("the saved state is not that of a StreamDecoder")
-        self.tokens_in = int.from_bytes(body[32:40], "little")
+        tokens_in = int.from_bytes(body[32:40], "little")
         bytes_out = int.from_bytes(body[40:48], "little")
-        self.bytes_out, self._is_begun = bytes_out & (1 << 63) - 1, bool(bytes_out >> 63)
-        self._codec.setstate((body[48:], 0))
+        try:
+            self._set_reached(
+                tokens_in, bytes_out & (1 << 63) - 1, bool(bytes_out >> 63), body[48:]
+            )
+        except ValueError as error:
+            raise StateError(f"the saved stream state is damaged: {error}") from None
 
     def __getstate__(self) -> object:
         return self._encoding, self._errors, self._skip, self.getstate()
@@ -351,27 +317,6 @@ class StreamDecoder:
         encoding, errors, skip, state = value
         self.__init__(encoding, errors=errors, skip_special_tokens=skip)  # type: ignore[misc]
         self.setstate(state)
-
-    def _bytes(self, ids: Sequence[int] | IdArray) -> tuple[bytes, bool]:
-        try:
-            data = self._encoding._decoder.decode(ids, self._skip)
-            if self._is_begun or not data:
-                return data, self._is_begun
-            return self._encoding._without_first_space(data), True
-        except KeyError as error:
-            where = self.tokens_in + getattr(error, "position", 0)
-            error.args = (f"{error.args[0]}: token {where} of the stream",)
-            raise
-
-    def _advance(
-        self, ids: Sequence[int] | IdArray, data: bytes, is_begun: bool, final: bool
-    ) -> None:
-        if final:
-            self.reset()
-        else:
-            self._is_begun = is_begun
-            self.tokens_in += len(ids)
-            self.bytes_out += len(data)
 
 
 def _tail_state(tail: Tail) -> tuple[str, bytes]:

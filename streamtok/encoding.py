@@ -30,10 +30,11 @@ from ._core.cuts import Cuts
 from ._core.decoder import Decoder
 from ._core.encoder import Encoder
 from ._core.scanner import Scanner
+from ._core.source import size_of
 from ._core.special import SpecialMatcher
 from ._core.text import check_policy
 from ._core.vocab import TokenTable
-from .batch import encode_batch, encode_large, map_in_threads
+from .batch import LARGE, encode_batch, encode_large, map_in_threads
 from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
 from .rules import NO_RULES, TextRules, run_normalized
@@ -187,7 +188,8 @@ class Encoding(QuickCalls):
 
         Lone surrogates in a str raise UnicodeEncodeError, as in tiktoken. num_threads: a text of a
         megabyte or more is cut where that changes no id and shared between so many threads, but not
-        more than there are cores.
+        more than there are cores. A text that others can write to meanwhile (bytearray, mmap) is
+        copied first.
         """
         matcher = self._matcher(allowed_special, disallowed_special)
         if num_threads != 1:
@@ -214,7 +216,7 @@ class Encoding(QuickCalls):
         2
         """
         matcher = self._matcher(allowed_special, disallowed_special)
-        if num_threads != 1:
+        if num_threads != 1 or size_of(text) >= LARGE:
             found: int | None = encode_large(self, text, matcher, errors, "count", num_threads)
             if found is not None:
                 return found
@@ -569,11 +571,13 @@ class Encoding(QuickCalls):
             chosen |= frozenset(self._added_tokens)
             refused -= frozenset(self._added_tokens)
         key = chosen, refused
-        if key not in self._matchers:
+        matcher = self._matchers.get(key)
+        if matcher is None:
+            matcher = SpecialMatcher(self._preferred_specials, *key)
             if len(self._matchers) >= 128:
                 self._matchers.clear()
-            self._matchers[key] = SpecialMatcher(self._preferred_specials, *key)
-        return self._matchers[key]
+            self._matchers[key] = matcher  # for others: who clears it takes nothing from this call
+        return matcher
 
     def __reduce__(self) -> tuple[Any, ...]:
         from . import registry

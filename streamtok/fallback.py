@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._core.special import SpecialMatcher
+from ._core.text import bytes_of
 from .reference import compile_pattern
 from .unicode_classes import as_in_reference
 
@@ -24,9 +25,9 @@ def encode_whole(
     """As `_core.encoder.Encoder.encode`, for a pattern without tables."""
     surrogates = "surrogateescape" if errors == "surrogateescape" else "strict"
     if isinstance(text, str):
-        data = text.encode("utf-8", surrogates)
+        data = str.encode(text, "utf-8", surrogates)
     else:
-        data = bytes(text)
+        data = bytes_of(text)
         if errors == "replace":
             data = data.decode("utf-8", errors).encode()
         elif errors == "strict":

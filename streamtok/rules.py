@@ -23,6 +23,7 @@ import numpy as np
 
 from . import surrogates
 from ._core.special import SpecialMatcher
+from ._core.text import bytes_of
 from .errors import UnsupportedStreamError
 
 if TYPE_CHECKING:
@@ -62,14 +63,14 @@ class TextRules(_Fields):
             is_special = text.startswith(tuple(allowed))
             text = text.replace(MARK, " ")
             return " " + text if self.space_first and text and not is_special else text
-        data = bytes(text)
+        data = bytes_of(text)
         is_special = data.startswith(tuple(special.encode() for special in allowed))
         data = data.replace(_MARK, b" ")
         return b" " + data if self.space_first and data and not is_special else data
 
     def original_offset(self, text: Text, offset: int, allowed: Iterable[str]) -> int:
         """Where in a text is what stands at byte `offset` of `whole` of it; for "spaces" only."""
-        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes_of(text)
         seen = self.whole(data, allowed)
         offset -= len(seen) - len(data.replace(_MARK, b" "))
         original = 0
@@ -103,6 +104,8 @@ def run_normalized(
 ) -> Any:
     """The ids of a whole text, for an encoding with a normalizer; as `Encoding._run`."""
     rules = encoding._rules
+    # A plain copy, once: others may write to bytes, and a derived class may have other methods.
+    text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
     if rules.normalizer == "NFC":
         return _run_nfc(encoding, text, matcher, errors, into, repair=repair)
     allowed = allowed_specials(encoding, matcher)

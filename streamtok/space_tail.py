@@ -14,6 +14,7 @@ import struct
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ._core.text import bytes_of
 from .errors import PendingLimitExceeded, StateError
 from .rules import MARK
 from .surrogates import repair_chunk
@@ -138,7 +139,7 @@ class SpaceTail:
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
         is_text = isinstance(chunk, str)
         waiting = self.tail.partial or place.held
-        if is_text and chunk and policy == "strict" and _is_cut(waiting):
+        if is_text and len(chunk) and policy == "strict" and _is_cut(waiting):
             raise UnicodeDecodeError(
                 "utf-8", waiting, place.bytes_in - len(waiting), place.bytes_in,
                 "a str chunk follows bytes that end inside a character",
@@ -147,12 +148,12 @@ class SpaceTail:
             chunk, place.half = repair_chunk(place.half, chunk, final, errors)
         if isinstance(chunk, str):
             try:
-                data = chunk.encode("utf-8", policy)
+                data = str.encode(chunk, "utf-8", policy)
             except UnicodeEncodeError:
                 chunk, place.half = repair_chunk("", chunk, final, errors)
                 data = chunk.encode("utf-8", policy)
         else:
-            data = _bytes(chunk)
+            data = bytes_of(chunk)
         place.bytes_in += len(data)
         data = place.held + data
         place.held = b""
@@ -217,13 +218,3 @@ class SpaceTail:
 
 def _is_cut(data: bytes) -> bool:
     return codecs.utf_8_decode(data, "replace", False)[1] < len(data)
-
-
-def _bytes(chunk: bytes | bytearray | memoryview) -> bytes:
-    try:
-        view = memoryview(chunk)
-    except TypeError:
-        raise TypeError(f"text must be str or bytes-like, not {type(chunk).__name__}") from None
-    if not view.c_contiguous:
-        raise BufferError("text must be contiguous")
-    return bytes(view)

@@ -12,9 +12,12 @@ _PAIR_OR_LOST = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udc7f\udd00-
 
 
 def repair(text: str, errors: str) -> str:
-    """str: `text` without surrogates but those that `errors` gives a meaning."""
+    """str: `text` without surrogates but those that `errors` gives a meaning.
+
+    Whatever methods a subclass of str has instead of str's.
+    """
     if errors != "surrogateescape":
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return str.encode(text, "utf-16", "surrogatepass").decode("utf-16", "replace")
     return _PAIR_OR_LOST.sub(
         lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16", "replace"), text
     )
@@ -27,7 +30,7 @@ def repair_chunk(half: str, chunk: object, final: bool, errors: str) -> tuple[st
     UnicodeEncodeError for bytes after a half, which has no UTF-8 that could stand before them.
     """
     if isinstance(chunk, str):
-        text, half = half + chunk, ""
+        text, half = half + str.__str__(chunk), ""
     elif memoryview(chunk).nbytes:  # type: ignore[arg-type]
         raise UnicodeEncodeError(
             "utf-8", half, 0, 1, "bytes follow the first half of a surrogate pair"

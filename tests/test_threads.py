@@ -6,9 +6,15 @@ The tests say how many cores there are and how large is large, so that they mean
 from __future__ import annotations
 
 import gc
+import os
 import random
+import subprocess
+import sys
+import textwrap
 import threading
+import time
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -357,3 +363,196 @@ def test_sequences_of_splits() -> None:
     )
     for text in texts(50, 4):
         in_threads(enc, text, 4)
+
+
+class Sleepy(str):
+    """A str of a class that lets other threads run when it is asked for its length."""
+
+    def __len__(self) -> int:
+        time.sleep(0.001)
+        return super().__len__()
+
+
+class Raising(str):
+    """A str of a class that knows nothing about itself."""
+
+    def __len__(self) -> int:
+        raise ZeroDivisionError("no length")
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError("no str")
+
+    __repr__ = __iter__ = __str__  # type: ignore[assignment]
+
+    def encode(self, *args: Any) -> bytes:
+        raise ZeroDivisionError("no bytes")
+
+
+def run_apart(code: str) -> str:
+    """What this code prints in a Python of its own, with an allocator that looks for damage."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=120,
+        env={"LD_PRELOAD": "libc_malloc_debug.so.0", **os.environ, "MALLOC_CHECK_": "3"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_cut_in_wide_characters_writes_no_further_than_it_may() -> None:
+    """It made UTF-8 of a few characters in a block that was 32 bytes too small."""
+    printed = run_apart(
+        """
+        import streamtok
+        from streamtok import batch
+
+        batch.usable_cores = lambda: 8
+        enc = streamtok.get_encoding("cl100k_base")
+        for text in ("中" * 1048577 + " 中", ("中" * 50 + " 日本 語") * 20_000, "éй " * 600_000):
+            for _ in range(4):
+                found = enc.encode_to_numpy(text, num_threads=2)
+            print(found.tolist() == enc.encode(text))
+        """
+    )
+    assert printed.split() == ["True"] * 3
+
+
+def test_a_batch_of_strs_that_are_slow_to_say_their_length() -> None:
+    """A lock was held while they were asked, which others waited for with the GIL."""
+    printed = run_apart(
+        """
+        import time
+        import streamtok
+        from streamtok import batch
+
+        class Sleepy(str):
+            def __len__(self):
+                time.sleep(0.001)
+                return super().__len__()
+
+        batch.usable_cores = lambda: 8
+        batch.PER_THREAD = 50
+        enc = streamtok.get_encoding("r50k_base")
+        texts = [Sleepy(f"text {i} " * 50) for i in range(400)]
+        found = enc.encode_batch(texts, num_threads=2)
+        print(found == [enc.encode(str(text)) for text in texts])
+        """
+    )
+    assert printed.split() == ["True"]
+
+
+@pytest.mark.parametrize("kind", [Sleepy, Raising])
+def test_classes_derived_from_str(kind: type[str]) -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    for plain in ("some text, ", "日本語 ", "a" * 700, "lone \ud800 one "):
+        texts = [kind(plain * n) for n in (1, 3, 50)]
+        expected = [enc.encode(plain * n) for n in (1, 3, 50)]
+        assert [enc.encode(text) for text in texts] == expected
+        assert enc.encode_batch(texts, num_threads=3) == expected
+        assert [enc.count(text, num_threads=3) for text in texts] == list(map(len, expected))
+
+
+def test_text_that_another_thread_writes_to_leaves_nothing_behind() -> None:
+    """What is remembered of pieces must be true, whatever happened to the bytes meanwhile."""
+    enc = with_specials()
+    rng = random.Random(3)
+
+    def words() -> bytes:
+        letters = (chr(rng.randrange(97, 123)) for _ in range(2_000 * 120))
+        return b" ".join("".join(islice(letters, 120)).encode() for _ in range(2_000))
+
+    for _ in range(8):
+        one, other = words(), words()
+        text = bytearray(one)
+        memory = np.frombuffer(text, np.uint8)
+        stop = threading.Event()
+
+        def write(one=one, other=other, memory=memory, stop=stop) -> None:
+            while not stop.is_set():
+                np.copyto(memory, np.frombuffer(other, np.uint8))
+                np.copyto(memory, np.frombuffer(one, np.uint8))
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            enc.encode_to_numpy(memoryview(text).toreadonly(), disallowed_special=())
+            enc.encode_ordinary_batch([text] * 4, num_threads=3)
+            enc.count(text, num_threads=3, disallowed_special=())
+        finally:
+            stop.set()
+            writer.join()
+        fresh = with_specials()
+        for plain in (one, other):
+            assert enc.encode_ordinary(plain) == fresh.encode_ordinary(plain)
+
+
+def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    assert enc._cuts is not None
+    rng = random.Random(8)
+    slow = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=3_000_000))
+    text = slow + " quick" * 20_000
+    expected = enc.encode(text)
+    for threads in (1, 2, 4):
+        large = LargeText(enc._encoder, enc._cuts, enc._ordinary, text, "strict", "list", 100)
+        assert large.n_parts > 1_000
+        batch.run_in_threads(large.work, threads)
+        assert large.most_ahead <= 4 * threads
+        assert large.result() == expected
+
+
+def test_a_part_that_fails_wakes_those_who_wait() -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    assert enc._cuts is not None
+    text = b"a" * 2_000_000 + b"\xff" + b" quick" * 20_000
+    large = LargeText(enc._encoder, enc._cuts, enc._ordinary, text, "strict", "list", 100)
+    batch.run_in_threads(large.work, 4)
+    assert large.result() is None
+    large = LargeText(enc._encoder, enc._cuts, enc._ordinary, b"a " * 9_000, "strict", "list", 100)
+    large.stop()
+    batch.run_in_threads(large.work, 4)
+    assert large.result() is None
+
+
+def test_who_clears_the_matchers_takes_none_from_others() -> None:
+    enc = with_specials()
+
+    class Clearing(dict[Any, Any]):
+        """What another thread may do at any moment, here at every one."""
+
+        def __setitem__(self, key: Any, value: Any) -> None:
+            super().__setitem__(key, value)
+            super().clear()
+
+    enc._matchers = Clearing()
+    for _ in range(3):
+        assert enc.encode("a b", allowed_special={"a b"}) == [100_301]
+
+
+def test_release_gives_back_what_arrays_gave_back() -> None:
+    enc = with_specials()
+    kept = [enc.encode_to_numpy("a b c " * 40_000, disallowed_special=()) for _ in range(4)]
+    del kept
+    assert enc._encoder.spare_bytes() > 1 << 20
+    enc._encoder.release()
+    assert enc._encoder.spare_bytes() == 0
+    assert len(enc.encode_to_numpy("a b c " * 40_000, disallowed_special=())) == 120_001
+
+
+def test_threads_are_back_when_one_of_them_failed() -> None:
+    """Also where the one who waits for the others is interrupted: they are told to stop."""
+    stopped = threading.Event()
+    ended: list[int] = []
+
+    def work() -> None:
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        assert stopped.wait(60)
+        ended.append(1)
+
+    with pytest.raises(KeyboardInterrupt):
+        batch.run_in_threads(work, 3, stopped.set)
+    assert len(ended) == 2

@@ -10,6 +10,7 @@ containers and looks at each item of each list several times, which took a fifth
 
 cimport cython
 
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New
 from cpython.pythread cimport (
     PyThread_acquire_lock,
@@ -26,7 +27,14 @@ from streamtok._core.cells cimport Work, Workspace, reserve
 from streamtok._core.encoder cimport Encoder, encode_whole
 from streamtok._core.ints cimport ints_stand
 from streamtok._core.output cimport fill_items, foresee, ids_to_array, ids_to_list, list_items
-from streamtok._core.source cimport Source, source_close, source_open, source_utf8
+from streamtok._core.signals cimport look
+from streamtok._core.source cimport (
+    Source,
+    source_close,
+    source_open,
+    source_size,
+    source_utf8,
+)
 from streamtok._core.special cimport DISALLOWED, PARTIAL, Found, SpecialMatcher
 from streamtok._core.types cimport i64, u8, u32
 
@@ -55,47 +63,63 @@ cdef struct Run:
 
 @cython.final
 cdef class Batch:
-    """The lists of ids of many texts: `work`, from any number of threads, and then `lists`."""
+    """The lists of ids of many texts: `work`, from any number of threads, and then `lists`.
+
+    Nothing of Python's is called while the lock is held: what has to be asked of a text is asked
+    when the batch is made.
+    """
 
     cdef Encoder encoder
     cdef SpecialMatcher matcher
     cdef str errors
     cdef list texts, results
-    cdef size_t n_threads, limit
+    cdef size_t n_texts, n_threads, limit
+    cdef size_t* sizes          # [n_texts] characters or bytes
     cdef readonly size_t size   # characters or bytes of all texts together, but the large ones
     cdef readonly list large    # numbers of the texts that are left out
     cdef size_t taken, taken_size       # texts that threads have taken, and their size
+    cdef bint is_stopped
     cdef PyThread_type_lock lock
 
     def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, list texts,
                   str errors, size_t limit):
         """limit: characters or bytes from which a text is left out."""
         cdef size_t i, size
+        self.lock = PyThread_allocate_lock()
+        if self.lock == NULL:
+            raise MemoryError("no lock")
         self.encoder = encoder
         self.matcher = matcher
         self.errors = errors
-        self.texts = texts
-        self.results = [None] * len(texts)
+        self.texts = list(texts)
+        self.n_texts = len(self.texts)
+        self.results = [None] * self.n_texts
         self.n_threads = 1
         self.limit = limit
         self.large = []
-        for i in range(len(texts)):
-            size = size_of(texts[i])
+        self.sizes = <size_t*>malloc((self.n_texts + 1) * sizeof(size_t))
+        if self.sizes == NULL:
+            raise MemoryError(f"no memory for {self.n_texts} texts")
+        for i in range(self.n_texts):
+            size = source_size(self.texts[i])
+            self.sizes[i] = size
             if size < limit:
                 self.size += size
             else:
                 self.large.append(i)
-        self.lock = PyThread_allocate_lock()
-        if self.lock == NULL:
-            raise MemoryError("no lock")
 
     def __dealloc__(self):
+        free(self.sizes)
         if self.lock != NULL:
             PyThread_free_lock(self.lock)
 
     def share(self, size_t n_threads):
         """How many threads there will be."""
         self.n_threads = n_threads
+
+    def stop(self):
+        """Let no thread take any more texts."""
+        self.is_stopped = True
 
     def work(self):
         """Encode texts until all are taken."""
@@ -109,7 +133,8 @@ cdef class Batch:
         try:
             if runs == NULL:
                 raise MemoryError("no memory for a run of texts")
-            while is_more:
+            while is_more and not self.is_stopped:
+                PyErr_CheckSignals()
                 is_more = self.take(opened)
                 with nogil:
                     if ready is not None:
@@ -137,23 +162,21 @@ cdef class Batch:
 
     cdef bint take(self, Run* run):
         """Open the texts of the next run; whether there are any."""
-        cdef size_t wanted, size = 0, more, i
+        cdef size_t wanted, size = 0, at, i
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
         wanted = (self.size - self.taken_size) // (self.n_threads * RUNS_LEFT)
         wanted = min(max(wanted, <size_t>SMALLEST_RUN), <size_t>LARGEST_RUN)
-        run.first = self.taken
-        run.count = 0
-        while (run.count < RUN_TEXTS and run.first + run.count < <size_t>len(self.texts)
-               and size < wanted):
-            more = size_of(self.texts[run.first + run.count])
-            run.is_odd[run.count] = more >= self.limit
-            size += 0 if run.is_odd[run.count] else more
-            run.count += 1
+        run.first = at = self.taken
+        while at < self.n_texts and at - run.first < RUN_TEXTS and size < wanted:
+            size += self.sizes[at] if self.sizes[at] < self.limit else 0
+            at += 1
+        run.count = at - run.first
         self.taken += run.count
         self.taken_size += size
         PyThread_release_lock(self.lock)
         for i in range(run.count):
-            if not run.is_odd[i]:
+            run.is_odd[i] = True
+            if self.sizes[run.first + i] < self.limit:
                 run.is_odd[i] = not source_open(&run.sources[i], self.texts[run.first + i],
                                                 self.errors)
         return run.count != 0
@@ -207,14 +230,6 @@ cdef class Batch:
         return 0
 
 
-cdef size_t size_of(text):
-    """Characters or bytes; 0 for what has no size."""
-    try:
-        return len(text)
-    except TypeError:
-        return 0
-
-
 def encode_documents(Encoder encoder not None, SpecialMatcher matcher not None, list texts,
                      str errors, i64 prepend, i64 append):
     """(numpy.uint32 [n], ends, bytes) of many texts in a row, almost all without the GIL.
@@ -222,7 +237,7 @@ def encode_documents(Encoder encoder not None, SpecialMatcher matcher not None, 
     ends: list[int], the places at which they end; bytes: of UTF-8 in all. prepend, append: ids
     around each, or -1. None where one of the texts must be left to a stream.
     """
-    cdef size_t n = len(texts), i, size, total, bytes = 0
+    cdef size_t n = len(texts), i, size, total, bytes = 0, looked = 0
     cdef Source* sources = <Source*>calloc(n + 1, sizeof(Source))
     cdef size_t* ends = <size_t*>malloc((n + 1) * sizeof(size_t))
     cdef Workspace workspace = encoder.take()
@@ -242,6 +257,9 @@ def encode_documents(Encoder encoder not None, SpecialMatcher matcher not None, 
         with nogil:
             for i in range(n):
                 refused.kind = PARTIAL
+                if bytes - looked > LARGEST_RUN:
+                    looked = bytes
+                    look(&w.watch)
                 p = source_utf8(&sources[i], &w.room, 0, sources[i].size, &size)
                 if p != NULL:
                     if prepend >= 0:

@@ -4,6 +4,7 @@ cimport cython
 
 from streamtok._core.known cimport Known
 from streamtok._core.merge cimport Merger
+from streamtok._core.signals cimport Watch
 from streamtok._core.text cimport Room
 from streamtok._core.types cimport i64, u8, u32, u64
 from streamtok._core.vocab cimport TokenTable, Tokens
@@ -37,7 +38,8 @@ cdef struct Work:           # everything mutable that one encoding thread needs
     Waiting middle_pieces   # of up to MIDDLE_PIECE bytes
     Merger merger
     Merger scratch
-    Room room               # UTF-8 of a str
+    Room room               # UTF-8 of a str, or a copy of bytes that others may write to
+    Watch watch             # when signals were looked at
     u8* window              # the last full window of a long piece: endless runs repeat it
     u32* window_ids
     size_t window_count

@@ -11,7 +11,7 @@ Which pieces there are is found elsewhere (`scanner.pyx`); what holds both toget
 
 cimport cython
 
-from libc.stdlib cimport calloc, free, labs, malloc, realloc
+from libc.stdlib cimport calloc, free, llabs, malloc, realloc
 from libc.string cimport memcmp, memcpy, memmove
 
 from streamtok._core.frontier cimport WINDOW, stable_tokens
@@ -212,7 +212,7 @@ cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1
         into.capacity = w.scratch.result_capacity
         into.count = 0
         try:
-            merge_stretches(t, &w.merger, p, n, &into)
+            merge_stretches(t, &w.merger, p, n, &into, &w.watch)
         finally:
             w.scratch.result = into.items
             w.scratch.result_capacity = into.capacity
@@ -221,7 +221,7 @@ cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1
     into.capacity = w.capacity
     into.count = before
     try:
-        merge_stretches(t, &w.merger, p, n, &into)
+        merge_stretches(t, &w.merger, p, n, &into, &w.watch)
     finally:
         w.out = into.items
         w.capacity = into.capacity
@@ -389,7 +389,7 @@ cdef void find_odd(const Work* w, Batch* b, const u8* buffer, size_t start, cons
         while bits:
             i = 64 * k + <size_t>st_lowest(bits)
             bits &= bits - 1
-            at = <size_t>labs(ends[i - 1]) if i else start
+            at = <size_t>llabs(ends[i - 1]) if i else start
             size = <size_t>ends[i] - at
             if ends[i] < 0 or size - SHORT_PIECE - 1 >= LONG_PIECE - SHORT_PIECE:
                 continue                    # none at all, or longer than what is remembered
@@ -425,7 +425,7 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
     # All keys, then all cells: so that many wait for memory at a time.
     if wide_keys != NULL:
         i = count
-        while i >= 8 and <size_t>labs(ends[i - 2]) + 16 > readable:
+        while i >= 8 and <size_t>llabs(ends[i - 2]) + 16 > readable:
             i -= 1
         if i >= 8:
             i = wide_keys(buffer, start, ends, i, b.keys, <void**>b.cells, b.odd, w.known.cells,
@@ -467,9 +467,9 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* buffer, size_t reada
             cell = find_cell(&w.known, cell, low, high)
             if cell.high == 0:
                 w.count = out - w.out
-                at = <size_t>labs(ends[i - 1]) if i else start
+                at = <size_t>llabs(ends[i - 1]) if i else start
                 encode_odd(table, w, buffer, at, ends[i], &b.keys[2 * i])
-                reserve(w, <size_t>(labs(ends[count - 1]) - labs(ends[i])))
+                reserve(w, <size_t>(llabs(ends[count - 1]) - llabs(ends[i])))
                 out = w.out + w.count
                 continue
         count_here = cell.high >> 60

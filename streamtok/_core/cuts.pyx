@@ -14,7 +14,12 @@ from libc.stdint cimport uint16_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 from streamtok._core.scanner cimport ScanTables
-from streamtok._core.source cimport source_close, source_open, transcode_units
+from streamtok._core.source cimport (
+    source_close,
+    source_open,
+    transcode_room,
+    transcode_units,
+)
 from streamtok._core.types cimport i32
 from streamtok._core.utf8 cimport decode_one
 
@@ -130,7 +135,7 @@ cdef bint is_crossed(const Source* s, SpecialMatcher matcher, size_t place) noex
     cdef bint crossed = True
     if s.unit == 0:
         return matcher.crosses(s.data, place, s.size)
-    bytes = <u8*>malloc(4 * (stop - first) + 32)
+    bytes = <u8*>malloc(transcode_room(s, stop - first))
     if bytes != NULL:
         left = transcode_units(s, first, place, bytes)
         if left != <size_t>-1:

@@ -24,3 +24,4 @@ cdef class Decoder:
     cdef int make_entries(self) except -1
     cdef object unpack(self, object ids, bint skip_special, const char* errors)
     cdef bytes decode_slowly(self, object ids, bint skip_special)
+    cdef bytes decode_counted(self, object ids, bint skip_special, size_t* count)

@@ -147,6 +147,19 @@ cdef class Decoder:
         found = self.unpack(ids, skip_special, NULL)
         return self.decode_slowly(ids, skip_special) if found is None else found
 
+    cdef bytes decode_counted(self, object ids, bint skip_special, size_t* count):
+        """`decode`, and how many ids there were: of what it can go through but once, too."""
+        if type(ids) is np_ndarray:
+            ids = ids[...]              # whose shape nobody else sets
+        elif not PyList_CheckExact(ids) or not ST_LISTS_HOLD_STILL:
+            ids = settled_ids(ids)
+        found = self.unpack(ids, skip_special, NULL)    # which changes no list
+        if found is None:
+            ids = settled_ids(ids)
+            found = self.decode_slowly(ids, skip_special)
+        count[0] = len(ids)
+        return found
+
     cdef object unpack(self, object ids, bint skip_special, const char* errors):
         """bytes, or str if `errors` is not NULL; None if anything about the ids is unusual.
 
@@ -235,20 +248,17 @@ cdef class Decoder:
         cdef const u64[::1] wide
         cdef u64* raw
         cdef size_t n, i
-        if isinstance(ids, (np.ndarray, memoryview)) or hasattr(ids, "__array_interface__"):
-            ids = np.asarray(ids)
-            if ids.ndim != 1:
-                raise TypeError(f"ids must be one row, not an array of {ids.ndim} dimensions")
+        ids = settled_ids(ids)
+        if type(ids) is np_ndarray:
             if ids.size == 0:
                 return b""
             if ids.dtype.kind not in "iu":
                 raise TypeError(f"ids must be integers, not {ids.dtype}")
             if ids.dtype == np.uint64:
-                wide = np.array(ids, order="C")
+                wide = ids
                 return self.join(&wide[0], wide.shape[0], skip_special)
-            view = np.array(ids, dtype=np.int64, order="C")     # ours: nobody writes to it
+            view = ids.astype(np.int64)
             return self.join(<const u64*>&view[0], view.shape[0], skip_special)
-        ids = tuple(ids)            # a list could change its length under our hands
         n = len(ids)
         raw = <u64*>malloc((n + 1) * sizeof(u64))
         if raw == NULL:
@@ -298,6 +308,18 @@ cdef class Decoder:
                 memcpy(p, <const u8*>PyBytes_AS_STRING(part), size)
             p += size
         return result
+
+
+cdef object settled_ids(object ids):
+    """A tuple, or an array of our own: what nobody changes and can be gone through twice."""
+    if type(ids) is tuple:
+        return ids
+    if isinstance(ids, (np.ndarray, memoryview)) or hasattr(ids, "__array_interface__"):
+        ids = np.array(ids, order="C", subok=False)
+        if ids.ndim != 1:
+            raise TypeError(f"ids must be one row, not an array of {ids.ndim} dimensions")
+        return ids
+    return tuple(ids)
 
 
 cdef void set_entry(Entry* entry, const u8* p, size_t size, u8 far) noexcept nogil:

@@ -27,12 +27,15 @@ from streamtok._core.known cimport cached_bytes
 from streamtok._core.output cimport SPARE_LIMIT, Spares, foresee, ids_to_array, ids_to_list
 from streamtok._core.scanner cimport Marks, Scan, ScanTables, Scanner, marks_begin, scan, scan_begin
 from streamtok._core.special cimport ALLOWED, DISALLOWED, PARTIAL, Found, SpecialMatcher
-from streamtok._core.text cimport Text, room_trim, text_close, text_open
+from streamtok._core.signals cimport look
+from streamtok._core.text cimport Text, room_trim, text_close, text_open_whole
 from streamtok._core.types cimport i64, st_swap, u8, u32
 from streamtok._core.vocab cimport TokenTable, Tokens
 
 cdef enum:
     RELEASE_FROM = 4096     # bytes from which the GIL is released: below, handing it over costs more
+    STEP = 1 << 20          # bytes between two looks at the clock,
+    COUNT_STEP = 1 << 16    # and of which the ids are counted at a time
 
 
 cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable, size_t end,
@@ -90,23 +93,28 @@ cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
 
 cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, const u8* p, size_t n,
                       bint count_only, size_t* total, Found* refused) except -1 nogil:
-    """Encode p[:n], all there is. Leaves the ids in w.out, or only their number in `total`."""
+    """Encode p[:n], all there is. Leaves the ids in w.out, or only their number in `total`.
+
+    Nobody must write to p meanwhile. Raises MemoryError, and what a signal's handler raises.
+    """
     cdef Scan s
     cdef Found found
-    cdef size_t begin = 0, end
+    cdef size_t begin = 0, end, step = COUNT_STEP if count_only else STEP
     total[0] = 0
     while True:
         found = matcher.find(p, begin, n, True)
         if found.kind == DISALLOWED:
             refused[0] = found
             return 0
-        # In steps, so that counting needs no memory for the ids.
+        # In steps, so that counting needs no memory for the ids, and signals are not kept waiting.
         scan_begin(&s, begin)
         end = begin
         while end < found.start:
+            if end > begin:
+                look(&w.watch)
             end = found.start
-            if count_only and end - s.position > 1 << 16:
-                end = s.position + (1 << 16)
+            if end - s.position > step:
+                end = s.position + step
             encode_span(encoder, w, p, n, end, end == found.start, &s)
             if count_only:
                 total[0] += w.count
@@ -166,6 +174,11 @@ cdef class Encoder:
         """Free the memory between calls, caches and all; the next call makes it anew."""
         Py_XDECREF(<PyObject*>st_swap(&self._ready, NULL))
         self._pool.clear()
+        self._spares.clear()
+
+    def spare_bytes(self):
+        """int: memory that arrays gave back, kept for those to come."""
+        return self._spares.total()
 
     def cache_bytes(self):
         """int: what the workspaces that are not in use remember pieces in."""
@@ -189,7 +202,7 @@ cdef class Encoder:
         cdef bint count_only = into == "count"
         workspace = self.take()
         try:
-            text_open(&text, &workspace.c.room, data, errors)
+            text_open_whole(&text, &workspace.c.room, data, errors)
             try:
                 if not count_only:
                     foresee(self._spares, &workspace.c, text.size // 3)
@@ -228,6 +241,8 @@ cdef class Encoder:
                     step = count - done if count - done < BATCH else BATCH
                     encode_pieces(self.table, &workspace.c, p, data.shape[0], start, &ends[done], step)
                     done += step
+                    if done & ((1 << 16) - 1) == 0:
+                        look(&workspace.c.watch)
                     start = <size_t>(ends[done - 1] if ends[done - 1] >= 0 else -ends[done - 1])
                 settle(self.table, &workspace.c)
             if into == "count":
@@ -238,7 +253,8 @@ cdef class Encoder:
         finally:
             self.give(workspace)
 
-    def encode_piece(self, const u8[::1] piece):
+    def encode_piece(self, piece):
         """list[int]: the ids of one piece, whole-piece look-up first."""
-        cdef i64 end = piece.shape[0]
+        piece = bytes(piece)        # nobody writes to it
+        cdef i64 end = len(piece)
         return self.encode_split(piece, np.array([end] if end else [], dtype=np.int64), "list")

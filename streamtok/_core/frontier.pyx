@@ -57,7 +57,7 @@ cdef Py_ssize_t stable_tokens(const Tokens* t, Merger* m, Merger* scratch, const
     into.capacity = m.result_capacity
     into.count = 0
     try:
-        merge_stretches(t, scratch, p, n, &into)
+        merge_stretches(t, scratch, p, n, &into, NULL)
     finally:
         m.result = into.items
         m.result_capacity = into.capacity

@@ -107,6 +107,14 @@ static inline void st_free_block(void *memory) {
 #endif
 }
 
+/* Of a clock that somebody may set. */
+#include <time.h>
+static inline uint64_t st_milliseconds(void) {
+    struct timespec now = {0, 0};
+    timespec_get(&now, TIME_UTC);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 /* Sets the flag and says whether it was set before. */
 static inline int st_enter(volatile char *flag) {
 #if defined(_MSC_VER)

@@ -18,6 +18,8 @@ cdef class Spares:          # blocks of ids that arrays have given back
     cdef char busy
     cdef u32* take(self, size_t wanted, size_t* size) noexcept
     cdef void give(self, u32* block, size_t size) noexcept
+    cdef void clear(self) noexcept
+    cdef size_t total(self) noexcept
 
 @cython.final
 cdef class IdBlock:         # the memory of an array of ids

@@ -162,6 +162,24 @@ cdef class Spares:
             st_leave(&self.busy)
         free(block)
 
+    cdef void clear(self) noexcept:
+        """Free what nobody takes or gives at this moment."""
+        cdef size_t i
+        if st_enter(&self.busy):
+            return
+        for i in range(SPARE_BLOCKS):
+            free(self.blocks[i])
+            self.blocks[i] = NULL
+        st_leave(&self.busy)
+
+    cdef size_t total(self) noexcept:
+        """Bytes that are kept."""
+        cdef size_t i, ids = 0
+        for i in range(SPARE_BLOCKS):
+            if self.blocks[i] != NULL:
+                ids += self.sizes[i]
+        return ids * sizeof(u32)
+
     def __dealloc__(self):
         cdef size_t i
         for i in range(SPARE_BLOCKS):

@@ -2,7 +2,9 @@
 
 Each thread takes the next part that nobody has, so that the fast ones do more. Ids come out in its
 own workspace, which stays in its processor's cache, and are copied to their place in the result as
-soon as it is known how many come before; until then they wait, at most one part for each thread.
+soon as it is known how many come before; until then they wait. A thread that is AHEAD parts for
+each thread in front of the first that is not done waits itself, so that one slow part does not make
+all that follow it pile up.
 
 Where anything is out of the ordinary (bytes that are no UTF-8, a lone surrogate, a disallowed
 special token, no memory) there is no result: the text is then encoded in one go by
@@ -29,6 +31,7 @@ from streamtok._core.cuts cimport Cuts
 from streamtok._core.encoder cimport Encoder, encode_whole
 from streamtok._core.ints cimport ints_stand
 from streamtok._core.output cimport fill_items, foresee, ids_to_array, ids_to_list, list_items
+from streamtok._core.signals cimport look
 from streamtok._core.source cimport Source, source_close, source_open, source_utf8
 from streamtok._core.special cimport DISALLOWED, PARTIAL, Found, SpecialMatcher
 from streamtok._core.types cimport u8, u32
@@ -36,15 +39,25 @@ from streamtok._core.types cimport u8, u32
 cdef enum:
     FORESEEN = 1 << 13      # ids for which `foresee` makes room at least
     FILL_STEP = 1 << 16     # ids of a list that a thread puts in at a time
+    AHEAD = 4               # parts for each thread that may be taken from the first that is not done
+    NAP = 100_000           # microseconds after which one who waits looks at signals
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(object value)
     void PyObject_GC_UnTrack(object value)
+    ctypedef enum PyLockStatus:
+        PY_LOCK_ACQUIRED
+    PyLockStatus PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds,
+                                             int intr_flag) noexcept nogil
 
 cdef struct Block:          # ids of a part that wait for those before them
     u32* ids
     size_t capacity
     bint is_waiting
+
+cdef struct Sleeper:        # a thread that is too far ahead
+    PyThread_type_lock alarm        # it waits until another releases this
+    Sleeper* next
 
 
 @cython.final
@@ -58,6 +71,7 @@ cdef class LargeText:
     cdef bint is_open, count_only, failed
     cdef str into
     cdef readonly size_t n_parts
+    cdef readonly size_t most_ahead     # parts between one that was done and the first that was not
     cdef size_t* places         # [n_parts + 1]
     cdef size_t* counts         # [n_parts] ids
     cdef size_t* offsets        # [n_parts] of the ids in the result
@@ -66,6 +80,8 @@ cdef class LargeText:
     cdef Block[8] spare
     cdef size_t taken           # parts that threads have taken
     cdef size_t settled         # parts of which it is known how many ids come before and in them
+    cdef size_t n_workers
+    cdef Sleeper* sleepers
     cdef size_t filled          # ids of the list that threads have taken
     cdef Work ids               # the result: only out, count and capacity
     cdef PyThread_type_lock lock
@@ -134,33 +150,81 @@ cdef class LargeText:
     def work(self):
         """Encode parts until all are taken."""
         cdef Workspace workspace = self.encoder.take()
+        cdef Sleeper me
+        me.alarm = PyThread_allocate_lock()
         try:
+            if me.alarm == NULL:
+                raise MemoryError("no lock")
+            PyThread_acquire_lock(me.alarm, WAIT_LOCK)
             with nogil:
-                self.run(&workspace.c)
+                self.run(&workspace.c, &me)
         except BaseException:
-            self.failed = True
+            self.stop()             # nobody knows `me` from here on
             raise
         finally:
+            if me.alarm != NULL:
+                PyThread_free_lock(me.alarm)
             self.encoder.give(workspace)
 
-    cdef int run(self, Work* w) except -1 nogil:
+    def stop(self):
+        """Let no thread take any more parts; there is no result then."""
+        with nogil:
+            self.fail()
+
+    cdef void fail(self) noexcept nogil:
+        PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        self.failed = True
+        self.wake()
+        PyThread_release_lock(self.lock)
+
+    cdef void wake(self) noexcept nogil:
+        """Wake those who wait. With the lock."""
+        cdef Sleeper* one = self.sleepers
+        cdef Sleeper* after
+        self.sleepers = NULL
+        while one != NULL:
+            after = one.next        # `one` may be gone as soon as it is awake
+            PyThread_release_lock(one.alarm)
+            one = after
+
+    cdef size_t next_part(self, Work* w, Sleeper* me) except? 0 nogil:
+        """The next part that nobody has, or n_parts: none is left."""
+        cdef size_t part
+        PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        while (not self.failed and self.taken < self.n_parts and not self.count_only
+               and self.taken >= self.settled + AHEAD * self.n_workers):
+            # The first that is not done is done by another, who does not wait.
+            me.next = self.sleepers
+            self.sleepers = me
+            PyThread_release_lock(self.lock)
+            while PyThread_acquire_lock_timed(me.alarm, NAP, 0) != PY_LOCK_ACQUIRED:
+                look(&w.watch)
+            PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        part = self.n_parts if self.failed else self.taken
+        if part < self.n_parts:
+            self.taken += 1
+        PyThread_release_lock(self.lock)
+        return part
+
+    cdef int run(self, Work* w, Sleeper* me) except -1 nogil:
         cdef size_t part, total, size, i, first, last
         cdef const u8* p
         cdef Found refused
-        while not self.failed:
-            PyThread_acquire_lock(self.lock, WAIT_LOCK)
-            part = self.taken
-            self.taken += 1
-            PyThread_release_lock(self.lock)
+        PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        self.n_workers += 1
+        PyThread_release_lock(self.lock)
+        while True:
+            part = self.next_part(w, me)
             if part >= self.n_parts:
                 return 0
+            look(&w.watch)
             p = source_utf8(&self.source, &w.room, self.places[part], self.places[part + 1], &size)
             refused.kind = PARTIAL
             if p != NULL:
                 encode_whole(self.encoder, w, self.matcher, p, size, self.count_only, &total,
                              &refused)
             if p == NULL or refused.kind == DISALLOWED:
-                self.failed = True
+                self.fail()
                 return 0
             PyThread_acquire_lock(self.lock, WAIT_LOCK)
             self.counts[part] = total
@@ -177,7 +241,10 @@ cdef class LargeText:
                     self.ids.count += self.counts[last]
                     last += 1
                 self.settled = last
+                self.wake()
             else:
+                if part - self.settled > self.most_ahead:
+                    self.most_ahead = part - self.settled
                 self.blocks[part].ids = w.out
                 self.blocks[part].capacity = w.capacity
                 self.blocks[part].is_waiting = True

@@ -1,0 +1,3 @@
+from typing import Any
+
+def size_of(text: Any) -> int: ...

@@ -3,13 +3,18 @@
 What `text.pyx` does under the GIL is put off here until a thread has time for it: making UTF-8 of a
 str, and checking that bytes are UTF-8. Nothing is raised: who meets a text that cannot be taken as
 it is leaves it to `Encoder.encode`, which repairs it or says what is wrong.
+
+Bytes that others can write to meanwhile are copied, and only the copy is read: encoding looks at a
+byte several times, and what it remembers must be true.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_Check
+from libc.string cimport memcpy
 
-from streamtok._core.types cimport i32, st_free_block, st_new_block
+from streamtok._core.text cimport room_ensure, view_may_change
+from streamtok._core.types cimport i32
 from streamtok._core.utf8 cimport valid_bytes
 
 cdef extern from "Python.h":
@@ -24,10 +29,36 @@ cdef extern from "transcode.h" nogil:
     size_t st_transcode_units(const void* p, int unit, size_t n, u8* out)
 
 
+def size_of(text):
+    """int: characters of a str, bytes of what is bytes-like; 0: it is neither.
+
+    Runs no code of a class that is derived from str or bytes.
+    """
+    return source_size(text)
+
+
+cdef size_t source_size(object text) except? 0:
+    cdef Py_buffer view
+    cdef size_t size
+    if PyUnicode_Check(text):
+        return PyUnicode_GET_LENGTH(text)
+    if PyBytes_CheckExact(text):
+        return PyBytes_GET_SIZE(text)
+    if not PyObject_CheckBuffer(text):
+        return 0
+    try:
+        PyObject_GetBuffer(text, &view, PyBUF_SIMPLE)
+    except Exception:       # it is raised again by who takes the text
+        return 0
+    size = view.len
+    PyBuffer_Release(&view)
+    return size
+
+
 cdef bint source_open(Source* s, object text, str errors):
     """Borrow `text` until `source_close`; the caller keeps a reference to it. False: it cannot be."""
     cdef Py_ssize_t size
-    s.has_view = False
+    s.has_view = s.may_change = False
     s.unit = 0
     s.is_checked = True
     if PyUnicode_Check(text):
@@ -51,6 +82,7 @@ cdef bint source_open(Source* s, object text, str errors):
     except Exception:       # it is raised again by who takes the text after us
         return False
     s.has_view = True
+    s.may_change = view_may_change(text, &s.view)
     s.data = <const u8*>s.view.buf
     s.size = s.view.len
     return True
@@ -62,8 +94,13 @@ cdef void source_close(Source* s) noexcept:
         s.has_view = False
 
 
+cdef size_t transcode_room(const Source* s, size_t n) noexcept nogil:
+    """The most that `transcode_units` writes for n code units."""
+    return n * (2 if s.unit == 1 else 3 if s.unit == 2 else 4) + ST_SLACK
+
+
 cdef size_t transcode_units(const Source* s, size_t start, size_t stop, u8* out) noexcept nogil:
-    """The UTF-8 of code units start:stop in `out`, which has room for 4 bytes each and ST_SLACK.
+    """The UTF-8 of code units start:stop in `out`, which has `transcode_room` for them.
 
     The bytes written, or (size_t)-1 at a lone surrogate.
     """
@@ -78,22 +115,19 @@ cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t sto
     """
     cdef i32 why = 0
     cdef int length = 0
-    cdef size_t wanted
+    cdef const u8* p = s.data + start
     size[0] = stop - start
     if s.unit == 0:
+        if s.may_change:
+            if not room_ensure(room, stop - start):
+                return NULL
+            memcpy(room.bytes, p, stop - start)
+            p = room.bytes
         if not s.is_checked:
-            valid_bytes(s.data + start, stop - start, &why, &length)
-        if why:
-            return NULL
-        return s.data + start
-    wanted = (stop - start) * (2 if s.unit == 1 else 3 if s.unit == 2 else 4) + ST_SLACK
-    if wanted > room.size:
-        st_free_block(room.bytes)
-        room.size = 0
-        room.bytes = <u8*>st_new_block(wanted, 64)
-        if room.bytes == NULL:
-            return NULL
-        room.size = wanted
+            valid_bytes(p, stop - start, &why, &length)
+        return NULL if why else p
+    if not room_ensure(room, transcode_room(s, stop - start)):
+        return NULL
     size[0] = transcode_units(s, start, stop, room.bytes)
     if size[0] == <size_t>-1:
         return NULL

@@ -1,6 +1,7 @@
 """Long pieces, merged in stretches."""
 
 from streamtok._core.merge cimport Merger
+from streamtok._core.signals cimport Watch
 from streamtok._core.types cimport u8, u32
 from streamtok._core.vocab cimport Tokens
 
@@ -10,4 +11,4 @@ cdef struct Growing:    # tokens; `items` is moved by realloc
     size_t capacity
 
 cdef int merge_stretches(const Tokens* t, Merger* m, const u8* p, size_t n,
-                         Growing* out) except -1 nogil
+                         Growing* out, Watch* watch) except -1 nogil

@@ -19,6 +19,7 @@ from libc.stdlib cimport realloc
 from libc.string cimport memchr, memcmp, memcpy
 
 from streamtok._core.merge cimport SCAN_LIMIT, Merger, merge
+from streamtok._core.signals cimport Watch, look
 from streamtok._core.types cimport NONE, st_ones, u8, u32, u64
 from streamtok._core.vocab cimport Tokens, st_pairs
 
@@ -43,6 +44,7 @@ cdef enum:
     LONG_OVERLAP = 48
     LONGEST_PERIOD = 64         # bytes
     FIRST_SHUN = 1 << 14        # bytes that are then merged in such stretches; twice as many each time
+    LOOK_EVERY = 1 << 16        # bytes between two looks at the clock
 
 cdef st_merge_stretches_function* side_by_side = st_merge_stretches_tier()
 
@@ -208,14 +210,21 @@ cdef int join_many(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n) e
 
 
 cdef int merge_stretches(const Tokens* t, Merger* m, const u8* p, size_t n,
-                         Growing* out) except -1 nogil:
-    """Append the encoding of p[:n], by the merge loop alone, to `out`; m.result is overwritten."""
+                         Growing* out, Watch* watch) except -1 nogil:
+    """Append the encoding of p[:n], by the merge loop alone, to `out`; m.result is overwritten.
+
+    With a `watch`, raises what a signal's handler raises; out.count means nothing then.
+    """
     cdef Join j
+    cdef size_t looked = 0
     cdef size_t misses, shun = FIRST_SHUN, until = 0, period
     j.out = out
     j.first = out.count
     j.done = j.misses = j.last = j.last_size = j.last_count = 0
     while j.done < n:
+        if watch != NULL and j.done - looked >= LOOK_EVERY:
+            looked = j.done
+            look(watch)
         misses = j.misses
         if t.ties != NULL or j.done < until:
             extend(t, m, &j, p, n, LONG_STRETCH, LONG_OVERLAP)

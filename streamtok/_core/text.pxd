@@ -26,10 +26,13 @@ cdef struct Text:
     bint has_view
     void* owner         # a bytes object that holds the data, or NULL
 
-cdef struct Room:       # memory for the UTF-8 of one str after the other
+cdef struct Room:       # memory for the UTF-8 of one text after the other
     u8* bytes
     size_t size
 
+cdef bint room_ensure(Room* room, size_t wanted) noexcept nogil
+cdef bint view_may_change(object data, const Py_buffer* view)
+cdef int text_open_whole(Text* text, Room* room, object data, str errors) except -1
 cdef int text_open(Text* text, Room* room, object data, str errors) except -1
 cdef void text_close(Text* text) noexcept
 cdef void room_trim(Room* room) noexcept

@@ -4,9 +4,15 @@ strict: what is no UTF-8 raises. replace: exactly `bytes.decode("utf-8", "replac
 surrogateescape: bytes that are no UTF-8 are kept as they are.
 """
 
+from cpython.bytes cimport PyBytes_CheckExact, PyBytes_FromStringAndSize
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
+from libc.string cimport memcpy
 
 from streamtok._core.types cimport st_free_block, st_new_block
+
+cdef extern from "Python.h":
+    bint PyMemoryView_Check(object value)
+    PyObject* PyMemoryView_GET_BASE(object view)
 
 POLICIES = ("strict", "replace", "surrogateescape")
 
@@ -15,6 +21,18 @@ def check_policy(errors):
     """ValueError unless `errors` is one of the three policies."""
     if errors not in POLICIES:
         raise ValueError(f"errors must be one of {', '.join(POLICIES)}, not {errors!r}")
+
+
+def bytes_of(data):
+    """bytes: a copy of what is bytes-like. TypeError for everything else, numbers among it."""
+    cdef Text text
+    if PyUnicode_Check(data):
+        raise TypeError("a bytes-like object is needed, not str")
+    text_open(&text, NULL, data, "strict")
+    try:
+        return PyBytes_FromStringAndSize(<const char*>text.data, text.size)
+    finally:
+        text_close(&text)
 
 
 def use_wide_transcode(bint wanted):
@@ -46,7 +64,7 @@ cdef int transcode(Text* text, Room* room, object data) except -1:
     UnicodeEncodeError for a lone surrogate.
     """
     cdef Py_ssize_t size
-    cdef size_t wanted, written
+    cdef size_t written
     text.data = <const u8*>st_ready_utf8(data, &size)
     if text.data != NULL:
         text.size = size
@@ -55,20 +73,27 @@ cdef int transcode(Text* text, Room* room, object data) except -1:
         text.data = <const u8*>PyUnicode_AsUTF8AndSize(data, &size)
         text.size = size
         return 0
-    wanted = st_transcode_room(data)
-    if wanted > room.size:
-        st_free_block(room.bytes)
-        room.size = 0
-        room.bytes = <u8*>st_new_block(wanted, 64)
-        if room.bytes == NULL:
-            raise MemoryError("no memory for the UTF-8 of a str")
-        room.size = wanted
+    if not room_ensure(room, st_transcode_room(data)):
+        raise MemoryError("no memory for the UTF-8 of a str")
     written = st_transcode(data, room.bytes)
     if written == <size_t>-1:
-        data.encode()           # raises
+        str.encode(data)        # raises; a derived class may have another `encode`
     text.data = room.bytes
     text.size = written
     return 0
+
+
+cdef bint room_ensure(Room* room, size_t wanted) noexcept nogil:
+    """Room for so many bytes, in which nothing is kept; False: there is no memory."""
+    if wanted <= room.size:
+        return True
+    st_free_block(room.bytes)
+    room.size = 0
+    room.bytes = <u8*>st_new_block(wanted, 64)
+    if room.bytes == NULL:
+        return False
+    room.size = wanted
+    return True
 
 
 cdef void room_trim(Room* room) noexcept:
@@ -79,14 +104,20 @@ cdef void room_trim(Room* room) noexcept:
         room.size = 0
 
 
-cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
-    """Borrow the UTF-8 bytes of `data` until `text_close`, or until the next use of `room` (or NULL).
+cdef bint view_may_change(object data, const Py_buffer* view):
+    """Whether others can write to the bytes of `data`; a read-only view of them does not tell."""
+    cdef PyObject* base = <PyObject*>view.obj
+    if PyMemoryView_Check(data):
+        base = PyMemoryView_GET_BASE(data)
+    return base == NULL or not PyBytes_CheckExact(<object>base)
 
-    Raises TypeError, UnicodeEncodeError (lone surrogates in a str), UnicodeDecodeError (strict).
+
+cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
+    """Borrow the bytes of `data` until `text_close`, or until the next use of `room` (or NULL).
+
+    Those of a str are UTF-8; others are not checked, and others may write to them meanwhile. Raises
+    TypeError, UnicodeEncodeError (lone surrogates in a str, but for "surrogateescape").
     """
-    cdef i32 why
-    cdef int length
-    cdef size_t valid
     text.owner = NULL
     text.has_view = False
     if PyUnicode_Check(data):
@@ -94,7 +125,7 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
             try:
                 transcode(text, room, data)
             except UnicodeEncodeError:
-                return hold_bytes(text, data.encode("utf-8", "surrogateescape"))
+                return hold_bytes(text, str.encode(data, "utf-8", "surrogateescape"))
         else:
             transcode(text, room, data)
         return 0
@@ -104,21 +135,48 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
     text.has_view = True
     text.data = <const u8*>text.view.buf
     text.size = text.view.len
-    if errors == "surrogateescape":
+    return 0
+
+
+cdef int text_open_whole(Text* text, Room* room, object data, str errors) except -1:
+    """As `text_open`, of a whole text: its bytes are as `errors` wants them, and nobody changes them.
+
+    What others can write to is copied: encoding looks at a byte several times, and what it remembers
+    must be true. Raises UnicodeDecodeError, too (strict).
+    """
+    text_open(text, room, data, errors)
+    if not text.has_view:
         return 0
+    try:
+        if view_may_change(data, &text.view):
+            if not room_ensure(room, text.size):
+                raise MemoryError("no memory for a copy of the text")
+            with nogil:
+                memcpy(room.bytes, text.data, text.size)
+            text.data = room.bytes
+        if errors != "surrogateescape":
+            check(text, errors)
+    except BaseException:
+        text_close(text)
+        raise
+    return 0
+
+
+cdef int check(Text* text, str errors) except -1:
+    """Raise or repair what is no UTF-8, as `errors` says."""
+    cdef i32 why
+    cdef int length
+    cdef size_t valid
     with nogil:
         valid = valid_bytes(text.data, text.size, &why, &length)
     if why == 0:
         return 0
-    try:
-        if errors == "strict":
-            raise UnicodeDecodeError(
-                "utf-8", bytes(data), valid, valid + length, explain(text.data[valid], why)
-            )
-        return hold_bytes(text, bytes(data).decode("utf-8", "replace").encode())
-    finally:
-        PyBuffer_Release(&text.view)
-        text.has_view = False
+    whole = PyBytes_FromStringAndSize(<const char*>text.data, text.size)
+    if errors == "strict":
+        raise UnicodeDecodeError(
+            "utf-8", whole, valid, valid + length, explain(text.data[valid], why)
+        )
+    return hold_bytes(text, whole.decode("utf-8", "replace").encode())
 
 
 cdef void text_close(Text* text) noexcept:
