@@ -59,7 +59,7 @@ if os.environ.get("STREAMTOK_TESTING"):  # with allocations that fail on request
     compile_args += ["-O1", "-include", "streamtok/_core/failing_alloc.h"]
 sanitizers = os.environ.get("STREAMTOK_SANITIZE")  # e.g. "address,undefined"
 if sanitizers:
-    flags = ["-O1", "-g", "-fno-omit-frame-pointer", f"-fsanitize={sanitizers}"]
+    flags = ["-O1", "-g1", "-fno-omit-frame-pointer", f"-fsanitize={sanitizers}"]
     compile_args += [*flags, "-fno-sanitize-recover=undefined"]
     link_args = [f"-fsanitize={sanitizers}"]
 

@@ -1,7 +1,7 @@
-"""Allocations that fail on request. Only in a build with STREAMTOK_TESTING=1, and only for tests.
+"""Failures on request. Only in a build with STREAMTOK_TESTING=1, and only for tests.
 
 `fail_core` makes an allocation of the core fail (failing_alloc.h), `fail_python` one of Python's
-own: of an object, or of memory that objects hold.
+own: of an object, or of memory that objects hold. `race` is what a race detector has to find.
 """
 
 from libc.stdint cimport int64_t
@@ -88,6 +88,18 @@ def live_blocks():
 def allocations():
     """int: how often the core has allocated memory since `fail_core` was called last."""
     return core_state.asked
+
+
+cdef volatile int64_t raced = 0
+
+
+def race(int64_t n):
+    """Write n times to one place without the GIL and without a lock: wrong if two threads do it."""
+    global raced
+    cdef int64_t i
+    with nogil:
+        for i in range(n):
+            raced = raced + 1
 
 
 cdef void arm(st_allocator *state, int64_t n, bint keeps_failing) noexcept:
