@@ -53,29 +53,40 @@ DIRECTIVES = {
     "autotestdict": False,
 }
 
-compile_args = [] if sys.platform == "win32" else ["-O3", "-fno-strict-aliasing"]
+# No debug information: it doubles what the C compiler has to do. Sanitisers ask for it below.
+compile_args = [] if sys.platform == "win32" else ["-O3", "-fno-strict-aliasing", "-g0"]
 link_args: list[str] = []
+macros = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
+if os.environ.get("STREAMTOK_TESTING"):  # with allocations that fail on request, for gcc and clang
+    CORE.append("_testing")
+    compile_args += ["-O1", "-include", "streamtok/_core/failing_alloc.h"]
 sanitizers = os.environ.get("STREAMTOK_SANITIZE")  # e.g. "address,undefined"
 if sanitizers:
-    flags = ["-O1", "-g", "-fno-omit-frame-pointer", f"-fsanitize={sanitizers}"]
+    flags = ["-O1", "-g1", "-fno-omit-frame-pointer", f"-fsanitize={sanitizers}"]
     compile_args += [*flags, "-fno-sanitize-recover=undefined"]
     link_args = [f"-fsanitize={sanitizers}"]
 
-setup(
-    ext_modules=cythonize(
-        [
-            Extension(
-                f"streamtok._core.{name}",
-                [f"streamtok/_core/{name}.pyx"],
-                include_dirs=[numpy.get_include()] if name == "output" else [],
-                define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
-                depends=sorted(glob("streamtok/_core/*.h") + glob("streamtok/_core/*.pxd")),
-                extra_compile_args=compile_args,
-                extra_link_args=link_args,
-            )
-            for name in CORE
-        ],
-        compiler_directives=DIRECTIVES,
-        show_all_warnings=False,
+
+def extension(name: str) -> Extension:
+    return Extension(
+        f"streamtok._core.{name}",
+        [f"streamtok/_core/{name}.pyx"],
+        include_dirs=[numpy.get_include()] if name == "output" else [],
+        define_macros=macros + ([("STREAMTOK_KEEP_MALLOC", "1")] if name == "_testing" else []),
+        depends=sorted(glob("streamtok/_core/*.h") + glob("streamtok/_core/*.pxd")),
+        extra_compile_args=compile_args,
+        extra_link_args=link_args,
     )
-)
+
+
+if __name__ == "__main__":  # the processes that compile .pyx files may read this file, too
+    processes = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
+    setup(
+        ext_modules=cythonize(
+            [extension(name) for name in CORE],
+            compiler_directives=DIRECTIVES,
+            nthreads=processes,
+            show_all_warnings=False,
+        ),
+        options={"build_ext": {"parallel": processes}},
+    )

@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,32 @@ _PICTURE = Path("docs/benchmarks.svg")
 _MB = 1_000_000
 _QUICK: dict[str, Any] = {"rounds": 2, "limit": _MB, "size": 100 * _MB, "endless": 40 * _MB}
 _FULL: dict[str, Any] = {"rounds": 4, "limit": None, "size": 1000 * _MB, "endless": 120 * _MB}
+
+
+def check_outputs(files: list[Path], others: list[Path]) -> None:
+    """Raise before anything is measured what would go wrong when it is written.
+
+    files: Markdown with markers; others: what is made anew. OSError if one cannot be written,
+    ValueError if a file has no markers.
+    """
+    for file in files:
+        written_into(file, {"": "", " details": ""})
+    for path in [*files, *others]:
+        if not path.parent.is_dir():
+            raise FileNotFoundError(
+                f"{path}: there is no folder {path.parent}; choose another file"
+            )
+        is_new = not path.exists()
+        path.open("ab").close()
+        if is_new:
+            path.unlink()
+
+
+def written_into(file: Path, parts: dict[str, str]) -> str:
+    try:
+        return tables.written_into(file.read_text("utf-8"), parts)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
 
 
 def write(data: dict[str, Any], files: list[Path], picture: Path) -> None:
@@ -39,13 +66,16 @@ def write(data: dict[str, Any], files: list[Path], picture: Path) -> None:
             "": "\n".join(tables.summary(data, seen)),
             " details": "\n".join(tables.details(data)),
         }
-        try:
-            texts[file] = tables.written_into(file.read_text("utf-8"), parts)
-        except ValueError as error:
-            raise ValueError(f"{file}: {error}") from None
+        texts[file] = written_into(file, parts)
     for file, text in texts.items():
         file.write_text(text, "utf-8")
     picture.write_text(chart.draw(data), "utf-8")
+
+
+def new_file() -> Path:
+    handle, name = tempfile.mkstemp(prefix="streamtok-samples-", suffix=".json")
+    os.close(handle)
+    return Path(name)
 
 
 def main() -> int:
@@ -70,15 +100,27 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="1 MB of each text, 2 turns")
     parser.add_argument("--rounds", type=int, help="turns (4; 2 with --quick)")
     parser.add_argument("--size", type=parse_size, help="of the file that is read once (1GB)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="write all samples, as they come (a file in the temporary folder)",
+    )
     parser.add_argument(
         "--from", dest="samples", type=Path, metavar="FILE", help="show these samples; take none"
     )
     options = parser.parse_args()
+    pictures = [options.svg] if options.write or options.markdown else []
+    try:
+        check_outputs(options.write, pictures + ([options.json] if options.json else []))
+    except (OSError, ValueError) as error:
+        parser.error(f"nothing is measured, for the results could not be written: {error}")
     if options.samples:
         data = json.loads(options.samples.read_text())
     else:
         plan = _QUICK if options.quick else _FULL
+        samples = options.json or new_file()
+        print(f"the samples are kept in {samples}", file=sys.stderr)
         data = collect(
             options.encodings,
             options.corpora,
@@ -88,7 +130,7 @@ def main() -> int:
             big_bytes=options.size or plan["size"],
             endless_bytes=plan["endless"],
             peer_names=["streamtok", *options.peers],
-            save=lambda data: options.json and options.json.write_text(json.dumps(data)),
+            save=lambda data: samples.write_text(json.dumps(data)),
         )
     if options.write:
         write(data, options.write, options.svg)

@@ -229,7 +229,7 @@ def collect(
     save: Callable[[dict[str, Any]], object] = lambda data: None,
 ) -> dict[str, Any]:
     """Run everything; the result is what `--json` writes. `save` gets what there is after each
-    encoding.
+    kind of sample.
     """
     begin = time.monotonic()
     chosen = [peer for peer in peers.installed() if peer.name in (peer_names or [peer.name])]
@@ -254,10 +254,10 @@ def collect(
             run = Run(encoding, folder, settings, chosen)
             for kind in kinds:
                 run.take(kind, names, rounds)
-            part = {"contenders": run.contenders, "notes": run.notes, "records": run.records}
-            data["encodings"][encoding] = part
-            data["seconds"] = round(time.monotonic() - begin)
-            save(data)
+                part = {"contenders": run.contenders, "notes": run.notes, "records": run.records}
+                data["encodings"][encoding] = part
+                data["seconds"] = round(time.monotonic() - begin)
+                save(data)
     _progress("")
     return data
 

@@ -1,17 +1,31 @@
-"""Encodings, tiktoken's twins of them, texts that break tokenizers, and real text where it is."""
+"""Encodings, tiktoken's twins of them, and text of five kinds that any machine has.
+
+No test depends on files beside the project, but those of `test_shared.py`, which are not collected
+where the files are missing.
+"""
 
 from __future__ import annotations
 
 import functools
-import json
+import importlib.util
+import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 import streamtok
+from benchmarks.corpus import NAMES, generated
 
 PACKED = ["r50k_base", "cl100k_base", "o200k_base"]
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
+CORPORA = NAMES
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+os.environ["STREAMTOK_CORPUS"] = os.devnull  # benchmarks.corpus makes its texts, wherever we are
+
+# What not every machine or build can run is no test there, and the report's first lines say so.
+collect_ignore = [] if SHARED.is_dir() else ["test_shared.py"]
+if importlib.util.find_spec("streamtok._core._testing") is None:
+    collect_ignore.append("test_allocation_failures.py")
 
 LLAMA3_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
@@ -29,6 +43,23 @@ def llama3_style() -> streamtok.Encoding:
         mergeable_ranks=base._vocabulary,
         special_tokens={"<|begin_of_text|>": 128000, "<|eot_id|>": 128009, "<|eot_id|>\n": 128010},
     )
+
+
+def pytest_report_header() -> list[str]:
+    where = f"streamtok: {Path(streamtok.__file__).parent}"
+    return [where, f"not collected here: {', '.join(collect_ignore) or 'nothing'}"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """HYPOTHESIS_PROFILE=sanitize: a tenth of the examples, for code that is ten times slower."""
+    if os.environ.get("HYPOTHESIS_PROFILE") != "sanitize":
+        return
+    for item in items:
+        test = getattr(item, "obj", None)
+        chosen = getattr(test, "_hypothesis_internal_use_settings", None)
+        if chosen is not None:
+            fewer = hypothesis.settings(chosen, max_examples=max(10, chosen.max_examples // 10))
+            getattr(test, "__func__", test)._hypothesis_internal_use_settings = fewer
 
 
 def encoding_of(name: str) -> streamtok.Encoding:
@@ -70,15 +101,7 @@ def chunked(data: bytes, size: int) -> list[bytes]:
     return [data[i : i + size] for i in range(0, len(data), size)]
 
 
+@functools.lru_cache
 def corpus(name: str) -> bytes:
-    path = SHARED / "corpus" / f"{name}.txt"
-    if not path.exists():
-        pytest.skip("the shared corpus is not on this machine")
-    return path.read_bytes()
-
-
-def cascades() -> list[dict]:
-    path = SHARED / "vectors" / "cascade.json"
-    if not path.exists():
-        pytest.skip("the shared vectors are not on this machine")
-    return json.loads(path.read_text("utf-8"))["cases"]
+    """UTF-8 of one of the five kinds in CORPORA, about 2 MB, made from what Python brings along."""
+    return generated(name)

@@ -62,3 +62,12 @@ MALFORMED = [
 ]
 
 TEXTS: list[bytes] = [*BLANKS, *CONTRACTIONS, *NUMBERS, *WORDS, *SCRIPTS, *SPECIALS, *MALFORMED]
+
+# Pre-tokens whose ids change far to the left when the last byte arrives: (encoding, text).
+CASCADES = [
+    ("cl100k_base", "imitégoritinboxedatakirammercryniduntaszanalconomorestsildeadcadeonneathsentrpkkelnhdamerdmcientooralletedsendlangoxxylinoadoptionsumentssoberroutrorer"),
+    ("o200k_base", "raminspentestanseroekraanusdadhnaudukatéiricalehrerupraktanianzewaybeamorbenhavenirískarayinquenisolgfidetamaharleadjdeelmassiscejjäviventarakamutanesaruastragarbeananjobreyerdecbindoidhnelescarenvasuredisaoiumpootoodynermewearystraintrorer"),
+    ("cl100k_base", "SqlParameterValueCollectionViewSetFontsprituspreadcrystate"),
+    ("cl100k_base", "QEZHQNJVNWKCyxrkJEWNVLFrpkknbpdxCGRRCDSDFOPTESeyssoptrorer"),
+    ("cl100k_base", " " * 148),
+]

@@ -11,10 +11,9 @@ import pytest
 
 import streamtok
 
-from .conftest import SHARED, stream_ids
+from .conftest import CORPORA, corpus, stream_ids
 from .nasty import TEXTS
 
-CORPUS = ("english", "code", "multilingual", "logs", "json")
 NASTY = [text.decode() for text in TEXTS if text.decode("utf-8", "ignore").encode() == text]
 PLAIN = [
     "The quick brown fox, it's 12345 times jumped — naïve café; 日本語 한국어 \U0001f469‍!",
@@ -27,15 +26,11 @@ PLAIN = [
 
 @functools.lru_cache
 def corpus_texts(size: int = 20_000) -> tuple[str, ...]:
-    """A piece of each kind of real text where the corpus is; what is above where it is not."""
-    texts = []
-    for name in CORPUS:
-        path = SHARED / "corpus" / f"{name}.txt"
-        if path.exists():
-            with path.open("rb") as file:
-                file.seek(path.stat().st_size // 3)
-                texts.append(file.read(size).decode("utf-8", "ignore"))
-    return tuple(texts)
+    """A piece from the middle of each kind of text."""
+    texts = map(corpus, CORPORA)
+    return tuple(
+        data[(start := len(data) // 3) : start + size].decode("utf-8", "ignore") for data in texts
+    )
 
 
 def texts() -> list[str]:

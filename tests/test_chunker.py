@@ -15,8 +15,8 @@ import pytest
 import streamtok
 from streamtok import reference
 
-from .conftest import PACKED, cascades, chunked, corpus, encoding_of, stream_ids, twin_of
-from .nasty import TEXTS
+from .conftest import CORPORA, PACKED, chunked, corpus, encoding_of, stream_ids, twin_of
+from .nasty import CASCADES, TEXTS
 
 POLICIES = ["strict", "replace", "surrogateescape"]
 
@@ -80,14 +80,17 @@ def test_nasty_texts_equal_tiktoken(enc, twin):
 
 
 @pytest.mark.parametrize("name", PACKED)
-@pytest.mark.parametrize("text", ["english", "code", "json", "logs", "multilingual"])
+@pytest.mark.parametrize("text", CORPORA)
 def test_corpus_equals_tiktoken_at_every_chunk_size(name, text):
-    data = corpus(text)
+    check_every_chunk_size(name, corpus(text))
+
+
+def check_every_chunk_size(name, data):
     enc = encoding_of(name)
     whole = twin_of(name).encode_to_numpy(data.decode(), disallowed_special=())
     np.testing.assert_array_equal(enc.encode_to_numpy(data, disallowed_special=()), whole)
     assert enc.count(data, disallowed_special=()) == len(whole)
-    rng = random.Random(f"{name} {text}")
+    rng = random.Random(f"{name} {len(data)}")
     part = data[: 1 << 19]
     cut = len(part.decode("utf-8", "ignore").encode())
     part = part[:cut]
@@ -108,14 +111,17 @@ def test_corpus_equals_tiktoken_at_every_chunk_size(name, text):
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
-def test_cascades_stream_exactly():
-    for case in cascades():
-        enc = encoding_of(case["encoding"])
-        for text, ids in [("text", "ids"), ("shorter", "shorter_ids")]:
-            data = case[text].encode()
-            assert enc.encode(data) == case[ids]
-            for size in range(1, len(data) + 1):
-                assert stream_ids(enc.stream_encoder(), chunked(data, size)) == case[ids]
+@pytest.mark.parametrize(("name", "text"), CASCADES)
+def test_cascades_stream_exactly(name, text):
+    for shorter in (text, text[:-1], text[:-5]):
+        check_all_chunk_sizes(name, shorter.encode(), twin_of(name).encode(shorter))
+
+
+def check_all_chunk_sizes(name, data, ids):
+    enc = encoding_of(name)
+    assert enc.encode(data) == ids
+    for size in range(1, len(data) + 1):
+        assert stream_ids(enc.stream_encoder(), chunked(data, size)) == ids
 
 
 def endless(kind: str, size: int) -> bytes:

@@ -169,8 +169,9 @@ def test_command_shows_samples_again(data, tmp_path, monkeypatch, capsys):
     other.write_text("nothing")
     picture.unlink()
     monkeypatch.setattr(sys, "argv", [*command, "--write", str(readme), str(other)])
-    with pytest.raises(ValueError, match=r"other\.md: there is no"):
+    with pytest.raises(SystemExit):
         compare.main()
+    assert "other.md: there is no" in capsys.readouterr().err
     assert not picture.exists()
 
 
@@ -186,6 +187,48 @@ def boxes(root):
         left = float(text.get("x")) - (width if text.get("text-anchor") == "end" else 0)
         bottom = float(text.get("y")) + 3
         yield left, left + width, bottom - 14, bottom, text.text
+
+
+@pytest.mark.parametrize(
+    ("args", "reason"),
+    [
+        (["--markdown"], "there is no folder docs"),
+        (["--markdown", "--svg", "no/where.svg"], "there is no folder no"),
+        (["--json", "no/samples.json"], "there is no folder no"),
+        (["--json", "."], "Is a directory"),
+        (["--write", "README.md"], "README.md: there is no <!-- "),
+        (["--write", "missing.md"], "No such file"),
+    ],
+)
+def test_outputs_are_checked_before_anything_is_measured(
+    args, reason, tmp_path, monkeypatch, capsys
+):
+    def collect(*args, **settings):
+        raise AssertionError("it was measured")
+
+    monkeypatch.setattr(compare, "collect", collect)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "README.md").write_text("no markers")
+    monkeypatch.setattr("sys.argv", ["compare", *args])
+    with pytest.raises(SystemExit):
+        compare.main()
+    assert reason in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+
+
+def test_samples_are_kept_without_being_asked_for(data, tmp_path, monkeypatch, capsys):
+    def collect(*args, save, **settings):
+        save(data)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compare, "collect", collect)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["compare"])
+    with pytest.raises(KeyboardInterrupt):
+        compare.main()
+    (kept,) = tmp_path.iterdir()
+    assert json.loads(kept.read_text()) == data
+    assert str(kept) in capsys.readouterr().err
 
 
 def test_plot(data):

@@ -18,11 +18,8 @@ from streamtok._core.merge_loop import MergeLoop
 from streamtok.merging import TIES
 from streamtok.trainer import PATTERNS
 
-from .conftest import corpus
+from .conftest import CORPORA, corpus
 from .training import SPLITS, counted, documents, rustbpe_tokens, some_text, tokens_of
-
-NAMES = ("english", "code", "multilingual", "logs", "json")
-
 
 # Against the slow trainer
 
@@ -202,12 +199,18 @@ def test_merges_equal_both_on_random_texts(texts, vocab_size):
 
 @pytest.mark.parametrize("vocab_size", [2048, 32_768])
 def test_merges_equal_rustbpe_on_the_corpus(vocab_size):
-    texts = [corpus(name).decode() for name in NAMES]
+    check_against_rustbpe([corpus(name).decode() for name in CORPORA], vocab_size)
+
+
+def check_against_rustbpe(texts, vocab_size):
     expected = rustbpe_tokens(texts, vocab_size, PATTERNS["nanochat"])
     assert tokens_of(counted(texts, "nanochat").merges(vocab_size)) == expected
 
 
 def test_merges_equal_hugging_face_on_the_corpus():
-    texts = [corpus("english").decode()]
+    check_against_hugging_face([corpus("english").decode()])
+
+
+def check_against_hugging_face(texts):
     expected = huggingface_merges(texts, 8000, GPT2)
     assert counted(texts, GPT2).merges(8000, tie="hf") == expected

@@ -20,6 +20,8 @@ from streamtok.errors import PatternError, UnsupportedPatternError
 from streamtok.pattern import _PACKED, Pattern, _packed_file, pack_tables
 from streamtok.unicode_classes import CharSet, UnicodeTable, as_in_reference
 
+from .conftest import CORPORA, corpus
+
 # -- real patterns
 
 UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
@@ -98,13 +100,13 @@ def test_short_texts_all_of_them(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["r50k", "cl100k", "o200k"])
 def test_corpus(name: str) -> None:
-    folder = Path(__file__).resolve().parents[2] / "shared" / "corpus"
-    if not folder.is_dir():
-        pytest.skip("no corpus")
-    pattern = Pattern.compile(REAL[name])
-    for path in sorted(folder.glob("*.txt")):
-        text = path.read_bytes()[100_000:200_000].decode("utf-8", "replace")
-        assert pattern.findall(text) == reference.split(REAL[name], text)
+    for kind in CORPORA:
+        check_split(name, corpus(kind))
+
+
+def check_split(name: str, data: bytes) -> None:
+    text = data[100_000:200_000].decode("utf-8", "replace")
+    assert Pattern.compile(REAL[name]).findall(text) == reference.split(REAL[name], text)
 
 
 # -- against tiktoken

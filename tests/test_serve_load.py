@@ -14,10 +14,11 @@ import pytest
 import streamtok
 from benchmarks import serve_load
 
-from .serve_clients import ENV, ROOT
+from .serve_clients import ENV
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads memory from /proc")
 CLIENTS = 500
+TOP = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize("door", ["tcp", "unix"])
@@ -42,7 +43,7 @@ def test_no_id_is_lost_or_mixed_up(tmp_path: Path, door: str) -> None:
 def test_the_command() -> None:
     done: Any = subprocess.run(
         [sys.executable, "-m", "benchmarks.serve_load", "--connections", "20", "--size", "3000"],
-        capture_output=True, env=ENV, cwd=ROOT, timeout=60, check=True,
+        capture_output=True, env=ENV, cwd=TOP, timeout=60, check=True,
     )  # fmt: skip
     assert re.search(rb"TCP +20 connections .* ids equal", done.stdout)
     assert re.search(rb"Unix +20 connections .* ids equal", done.stdout)

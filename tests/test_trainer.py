@@ -747,7 +747,7 @@ def test_a_token_that_is_too_long():
 
 
 def blocks_of(name: str) -> list[str]:
-    path = Path(streamtok.__file__).resolve().parent.parent / "docs" / name
+    path = Path(__file__).resolve().parents[1] / "docs" / name
     return re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
 
 
