@@ -21,7 +21,7 @@ from .space_tail import SpaceTail
 from .surrogates import repair_chunk
 
 if TYPE_CHECKING:
-    from .encoding import AllowedSpecial, DisallowedSpecial, Encoding, IdArray, Text
+    from .encoding import AllowedSpecial, DisallowedSpecial, Encoding, Text
 
 DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"

@@ -139,7 +139,12 @@ class SpaceTail:
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
         is_text = isinstance(chunk, str)
         waiting = self.tail.partial or place.held
-        if is_text and len(chunk) and policy == "strict" and _is_cut(waiting):
+        if (
+            isinstance(chunk, str)
+            and str.__len__(chunk)
+            and policy == "strict"
+            and _is_cut(waiting)
+        ):
             raise UnicodeDecodeError(
                 "utf-8", waiting, place.bytes_in - len(waiting), place.bytes_in,
                 "a str chunk follows bytes that end inside a character",
