@@ -243,7 +243,7 @@ class Run:
         self.kinds[kind] += 1
         if self.options.keep_going:
             if self.kinds[kind] == 1:
-                print(f"{self.seconds():.1f} s: {spec}: {what}\n", flush=True)
+                print(f"{self.seconds():.1f} s, {self.done} steps: {spec}: {what}\n", flush=True)
             return False
         first = what.partition("\n")[0]
         print(f"DIFFERENCE after {self.seconds():.1f} s and {self.done} steps: {first}", flush=True)

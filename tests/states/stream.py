@@ -9,8 +9,6 @@ from __future__ import annotations
 import itertools
 import pickle
 import random
-import subprocess
-import sys
 import zlib
 from functools import partial
 from typing import Any, NoReturn
@@ -19,6 +17,7 @@ import streamtok
 from streamtok import chunker
 
 from .doors import BAD_CHUNKS, BAD_OUT_ERRORS, bad_out, through
+from .elsewhere import finished_elsewhere
 from .interrupts import AtLine, in_the_core
 from .model import Model, completion
 from .starving import CAN_STARVE, starving
@@ -27,11 +26,6 @@ from .watched import Setup, Stream, Watched
 
 SPECIAL = "<|endoftext|>"
 MAX_BYTES = 1 << 20  # of one stream; then it ends and begins again
-ELSEWHERE = """
-import pickle, sys
-stream, rest = pickle.load(sys.stdin.buffer)
-sys.stdout.buffer.write(pickle.dumps((stream.bytes_in, stream.encode(rest, final=True))))
-"""
 
 
 class StreamMachine:
@@ -130,7 +124,8 @@ class StreamMachine:
         if self.supply.is_big and self.rng.random() < 0.5:
             size = self.rng.choice([70_000, 100_000, 200_000])
         data = self.supply.take(size) if self.rng.random() < 0.5 else b"d" * size
-        self.call(data + self.rng.choice([b"\xff", b"\xe4b", b"\xff" * 40, b"\xc0\x80"]))
+        much = b"\xff" * self.rng.choice([2, 40, 65_536 if self.rng.random() < 0.1 else 400])
+        self.call(data + self.rng.choice([b"\xff", b"\xe4b", much, b"\xc0\x80"]))
 
     def refuse_special(self) -> None:
         """Text with a special token. (Refused where it is not allowed.)"""
@@ -149,8 +144,7 @@ class StreamMachine:
             assert not self.now.call(chunk, final, door="into", out=out, may_raise=errors), (
                 f"{out!r} was taken for a buffer"
             )
-            self.supply.restart(self.now.model.waiting)
-            return
+            return self.supply.restart(self.now.model.waiting)
         twin = self.now.stream.copy()
         twin.max_pending = self.now.stream.max_pending
         try:
@@ -213,8 +207,7 @@ class StreamMachine:
         text = self.rng.choice(["", "x", "é", "\ud83d", "\udc4d", "a" * 5000, "\udcff"])
         self.call(text, self.rng.random() < 0.1)
 
-    def refuse_bytes(self) -> None:
-        """Bytes, wherever the stream is; also after the first half of a pair."""
+    def refuse_bytes(self) -> None:  # after the first half of a pair
         self.call(self.rng.choice([b"x", b"", b"\xe4", b"\xb8\xad", b"\xed\xa0\xbd"]))
 
     def interrupt(self) -> None:
@@ -332,10 +325,7 @@ class StreamMachine:
         rest = completion(self.now.model.waiting) if self.now.model.waiting else b""
         rest += b"" if self.now.model.half else b"the end"
         self.setup.note("encode({}, final=True) in another process", rest)
-        task = pickle.dumps((self.now.stream, rest))
-        done = subprocess.run(
-            [sys.executable, "-c", ELSEWHERE], input=task, capture_output=True, check=False
-        )
+        done = finished_elsewhere(self.now.stream, rest)
         expected = self.now.model.foresee(rest, True)
         if done.returncode:
             assert self.whole_fails(expected.data), done.stderr.decode()
