@@ -112,8 +112,8 @@ def test_a_difference_is_told_and_made_small():
     assert str(Spec("stream", 5, [0, 1, 2, 7])) == "stream:5:0-2,7"
 
 
-# Work that must not grow with what waits. Each takes a second or a few, and more than the limit where
-# bytes are looked at again and again. It is processor time, so that other programs do not matter.
+# Work that must not grow with what waits. Each takes a second or a few, and more than the limit
+# where bytes are looked at again and again. It is processor time: other programs do not matter.
 BOUNDED = {
     "repaired bytes": """
 s = streamtok.get_encoding("cl100k_base").stream_encoder(errors="replace")

@@ -43,7 +43,8 @@ def any_subject(rng: random.Random) -> Subject:
     kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
     if kind == "bundled":
         name = rng.choice([*PACKED, "llama3_style"])
-        return Subject(kind, encoding_of(name), rng.choice([b"a", b" \n", b"ab \n'1", b"=-", b"\n"]))
+        letters = rng.choice([b"a", b" \n", b"ab \n'1", b"=-", b"\n"])
+        return Subject(kind, encoding_of(name), letters)
     return made(kind, rng.randrange(6 if kind == "long" else 36))
 
 

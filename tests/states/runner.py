@@ -92,7 +92,7 @@ def run_machine(
 
 
 class Watch:
-    """What the child tells the parent: where it is, in shared memory, and results, through a pipe."""
+    """What the child tells: where it is, in shared memory, and results, through a pipe."""
 
     def __init__(self) -> None:
         self.memory = mmap.mmap(-1, 4096)
@@ -213,7 +213,9 @@ class Run:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status < 0:
             return self.lost(watch.where(), f"crash: {signal.Signals(-status).name}")
-        return is_over or self.lost(watch.where(), "the machine itself failed") if status else is_over
+        if status:
+            return self.lost(watch.where(), "the machine itself failed")
+        return is_over
 
     def hear(self, said: dict[str, Any]) -> bool:
         """A line from the child; whether it was its last one, and the last child's."""
@@ -241,7 +243,7 @@ class Run:
         self.kinds[kind] += 1
         if self.options.keep_going:
             if self.kinds[kind] == 1:
-                print(f"{self.seconds():.1f} s: {spec}: {what}\n", flush=True)
+                print(f"{self.seconds():.1f} s, {self.done} steps: {spec}: {what}\n", flush=True)
             return False
         first = what.partition("\n")[0]
         print(f"DIFFERENCE after {self.seconds():.1f} s and {self.done} steps: {first}", flush=True)
@@ -264,7 +266,8 @@ class Run:
 
                 faulthandler.disable()
             try:
-                for _ in run_machine(self.makers[spec.machine], spec.seed, spec.steps, lambda _: None):
+                make = self.makers[spec.machine]
+                for _ in run_machine(make, spec.seed, spec.steps, lambda _: None):
                     pass
             except AssertionError as error:
                 os.write(write, str(error).encode("utf-8", "replace")[:60_000])
@@ -306,17 +309,17 @@ def main(arguments: list[str]) -> None:
         prog="python -m tests.fuzz --states", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("--machines", default="", help=f"some of {','.join(MACHINES)}; all there are")
+    parser.add_argument("--machines", default="", help=f"some of {','.join(MACHINES)}")
     parser.add_argument("--steps", type=number, default=1 << 62)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--repeat", type=Spec.parse, help="a machine and seed, as a run prints them")
+    parser.add_argument("--repeat", type=Spec.parse, help="a machine and seed, as printed")
     parser.add_argument("--keep-going", action="store_true", help="the first of each kind is told")
     parser.add_argument("--step-seconds", type=float, default=20, help="longer is a hang")
     parser.add_argument("--shrink-seconds", type=float, default=60)
     parser.add_argument("--slowest", type=float, default=0,
-                        help="a call of a stream that takes so many times as long as the whole text "
-                        "is a difference (12 is a good value); 0: not measured")  # fmt: skip
+                        help="a call of a stream that takes so many times as long as the whole "
+                        "text is a difference (12 is a good value); 0: not measured")  # fmt: skip
     parser.add_argument("--without", default="", help="rules of streams to leave out: forge,starve")
     options = parser.parse_args(arguments)
     if options.seconds == float("inf") and options.steps == 1 << 62:

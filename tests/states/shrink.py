@@ -35,7 +35,7 @@ class Spec(NamedTuple):
             else:
                 parts.append([step, step])
         steps = ",".join(f"{a}-{b}" if a < b else f"{a}" for a, b in parts)
-        return f"{self.machine}:{self.seed}:{steps}" if self.is_given else f"{self.machine}:{self.seed}"
+        return f"{self.machine}:{self.seed}" + f":{steps}" * self.is_given
 
 
 def shrunk(spec: Spec, fails: Callable[[Spec], bool], seconds: float = 60) -> Spec:

@@ -29,7 +29,7 @@ def attach() -> None:
 
 @contextlib.contextmanager
 def starving(rng: random.Random) -> Iterator[None]:
-    """One of the next allocations fails, of the core's or of Python's; nothing without the build."""
+    """An allocation fails soon, of the core's or of Python's. Without the build none does."""
     if _testing is None:
         yield
         return

@@ -6,36 +6,26 @@ What it knows of a stream is in `model.py`: the bytes that were accepted. What m
 
 from __future__ import annotations
 
-import _thread
 import itertools
-import operator
-import os
 import pickle
 import random
-import subprocess
-import sys
 import zlib
 from functools import partial
-from types import FrameType
 from typing import Any, NoReturn
 
 import streamtok
 from streamtok import chunker
 
 from .doors import BAD_CHUNKS, BAD_OUT_ERRORS, bad_out, through
+from .elsewhere import finished_elsewhere
+from .interrupts import AtLine, in_the_core
 from .model import Model, completion
 from .starving import CAN_STARVE, starving
-from .texts import Chunk, Supply
+from .texts import HEADS, Chunk, Supply
 from .watched import Setup, Stream, Watched
 
 SPECIAL = "<|endoftext|>"
-PACKAGE = os.path.dirname(chunker.__file__)
 MAX_BYTES = 1 << 20  # of one stream; then it ends and begins again
-ELSEWHERE = """
-import pickle, sys
-stream, rest = pickle.load(sys.stdin.buffer)
-sys.stdout.buffer.write(pickle.dumps((stream.bytes_in, stream.encode(rest, final=True))))
-"""
 
 
 class StreamMachine:
@@ -134,7 +124,8 @@ class StreamMachine:
         if self.supply.is_big and self.rng.random() < 0.5:
             size = self.rng.choice([70_000, 100_000, 200_000])
         data = self.supply.take(size) if self.rng.random() < 0.5 else b"d" * size
-        self.call(data + self.rng.choice([b"\xff", b"\xe4b", b"\xff" * 40, b"\xc0\x80"]))
+        much = b"\xff" * self.rng.choice([2, 40, 65_536 if self.rng.random() < 0.1 else 400])
+        self.call(data + self.rng.choice([b"\xff", b"\xe4b", much, b"\xc0\x80"]))
 
     def refuse_special(self) -> None:
         """Text with a special token. (Refused where it is not allowed.)"""
@@ -153,8 +144,7 @@ class StreamMachine:
             assert not self.now.call(chunk, final, door="into", out=out, may_raise=errors), (
                 f"{out!r} was taken for a buffer"
             )
-            self.supply.restart(self.now.model.waiting)
-            return
+            return self.supply.restart(self.now.model.waiting)
         twin = self.now.stream.copy()
         twin.max_pending = self.now.stream.max_pending
         try:
@@ -181,6 +171,20 @@ class StreamMachine:
         if not done:
             self.call(chunk)
 
+    def refuse_much(self) -> None:
+        """Much is held, and then a large call fails that would have let it go."""
+        if not self.setup.subject.is_linear or self.now.model.waiting or self.now.model.half:
+            return
+        letters, size = self.setup.subject.letters, self.rng.choice([66_000, 300_000, 700_000])
+        head = self.rng.choice([letters[:1], self.rng.choice(HEADS)])
+        self.call(head + bytes([self.rng.choice(letters)]) * size)
+        rest = self.rng.choice([b"c", b"\n", b""]) + b"d" * self.rng.choice([70_000, 140_000])
+        if self.rng.random() < 0.5:
+            self.call(rest + self.rng.choice([b"\xff", SPECIAL.encode()]))
+        else:
+            assert not self.now.call(rest, door="into", out=bytes(9), may_raise=BAD_OUT_ERRORS)
+        self.call(rest[:1])
+
     def refuse_chunk(self) -> None:
         """What is no text at all."""
         chunk = self.rng.choice(BAD_CHUNKS)
@@ -203,8 +207,7 @@ class StreamMachine:
         text = self.rng.choice(["", "x", "é", "\ud83d", "\udc4d", "a" * 5000, "\udcff"])
         self.call(text, self.rng.random() < 0.1)
 
-    def refuse_bytes(self) -> None:
-        """Bytes, wherever the stream is; also after the first half of a pair."""
+    def refuse_bytes(self) -> None:  # after the first half of a pair
         self.call(self.rng.choice([b"x", b"", b"\xe4", b"\xb8\xad", b"\xed\xa0\xbd"]))
 
     def interrupt(self) -> None:
@@ -227,13 +230,14 @@ class StreamMachine:
             "array": partial(kept.stream.encode_to_numpy, chunk, final),
             "into": partial(kept.stream.encode_into, chunk, out, final),
         }[door]
-        how = self.rng.choice([in_the_core, at_line(self.rng.randint(0, 40))])
+        how = self.rng.choice([in_the_core, AtLine(self.rng.randint(0, 40))])
         self.setup.note(f"{how} in {door}({{}}, final={final})", chunk)
         try:
             try:
                 how(call)
             except (ValueError, streamtok.PendingLimitExceeded) as refused:
-                assert type(refused) is type(error), f"refused: {refused}"
+                if type(refused) is not type(error):
+                    raise AssertionError(f"refused: {refused}") from refused
             for _ in range(10):  # a signal that has not been seen yet is seen here
                 pass
         except KeyboardInterrupt:
@@ -321,10 +325,7 @@ class StreamMachine:
         rest = completion(self.now.model.waiting) if self.now.model.waiting else b""
         rest += b"" if self.now.model.half else b"the end"
         self.setup.note("encode({}, final=True) in another process", rest)
-        task = pickle.dumps((self.now.stream, rest))
-        done = subprocess.run(
-            [sys.executable, "-c", ELSEWHERE], input=task, capture_output=True, check=False
-        )
+        done = finished_elsewhere(self.now.stream, rest)
         expected = self.now.model.foresee(rest, True)
         if done.returncode:
             assert self.whole_fails(expected.data), done.stderr.decode()
@@ -389,43 +390,11 @@ class StreamMachine:
                 pass
 
 
-def in_the_core(call: partial[Any]) -> Any:
-    """Ctrl-C arrives when the core has the word; nothing of Python runs in between."""
-    both = [_thread.interrupt_main, call]
-    list(map(operator.methodcaller("__call__"), both))
-
-
-class at_line:
-    """Ctrl-C arrives before the n-th line of the package's Python."""
-
-    def __init__(self, n: int) -> None:
-        self.left = self.n = n
-
-    def __repr__(self) -> str:
-        return f"Ctrl-C at line {self.n}"
-
-    def __call__(self, call: partial[Any]) -> Any:
-        before = sys.gettrace()
-        sys.settrace(self.trace)
-        try:
-            return call()
-        finally:
-            sys.settrace(before)
-
-    def trace(self, frame: FrameType, event: str, arg: object) -> Any:
-        if not frame.f_code.co_filename.startswith(PACKAGE):
-            return None
-        if event == "line":
-            self.left -= 1
-            if self.left < 0:
-                raise KeyboardInterrupt
-        return self.trace
-
-
 RULES = {
     "feed": 40, "feed_little": 20, "feed_last": 3, "flush": 2, "check": 3,
     "refuse_utf8": 4, "refuse_special": 4, "refuse_out": 3, "refuse_limit": 3, "refuse_chunk": 1,
-    "refuse_text": 2, "refuse_bytes": 2, "interrupt": 1.5, "starve": 4 if CAN_STARVE else 0,
+    "refuse_much": 0.6, "refuse_text": 2, "refuse_bytes": 2, "interrupt": 1.5,
+    "starve": 4 if CAN_STARVE else 0,
     "copy": 3, "switch": 3, "reset": 0.6, "reload": 4, "move": 3, "save": 1.5, "load": 1.5,
     "pickle": 0.5, "elsewhere": 0.002, "damage": 2, "forge": 2,
 }  # fmt: skip
