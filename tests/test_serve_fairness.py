@@ -230,28 +230,28 @@ def test_a_client_that_does_not_read_gets_no_turns(
 
 
 @pytest.mark.usefixtures("slow")
-def test_the_end_of_the_server_between_two_turns(enc: streamtok.Encoding) -> None:
+@pytest.mark.parametrize("grace", [20.0, 0.0])
+def test_the_end_of_the_server_between_two_turns(enc: streamtok.Encoding, grace: float) -> None:
     """The grace is for it; without any, the message says of how many bytes the ids are."""
     text = b"hello world " * 2700
 
     async def test() -> None:
-        for grace in (20.0, 0.0):
-            server = await serve(enc, port=0)
-            reader, writer = await open_client(server)
-            writer.write(text)
-            writer.write_eof()
-            await at_once(lambda server=server: server.counters.bytes)
-            [connection] = server._connections
-            assert connection._rest
-            await server.close(grace)
-            *lines, last = (await reader.read()).splitlines()
-            if grace:
-                assert [int(one) for one in [*lines, last]] == enc.encode(text)
-            else:
-                size = int(last.split()[-2])
-                assert 0 < size < len(text)
-                assert enc.decode_bytes([int(one) for one in lines]) == text[:size]
-            await hang_up(writer)
+        server = await serve(enc, port=0)
+        reader, writer = await open_client(server)
+        writer.write(text)
+        writer.write_eof()
+        await at_once(lambda: server.counters.bytes)
+        [connection] = server._connections
+        assert connection._rest
+        await server.close(grace)
+        *lines, last = (await reader.read()).splitlines()
+        if grace:
+            assert [int(one) for one in [*lines, last]] == enc.encode(text)
+        else:
+            size = int(last.split()[-2])
+            assert 0 < size < len(text)
+            assert enc.decode_bytes([int(one) for one in lines]) == text[:size]
+        await hang_up(writer)
 
     go(test)
 
