@@ -6,9 +6,9 @@ ids of the last one have been taken (`pause_writing` pauses reading), a read is 
 bytes, and the stream holds back at most `max_pending`.
 
 What keeps clients from waiting for each other is that a turn is short: text is encoded in slices,
-and after `_TURN` seconds the rest waits until all other clients have had their turn. The time is
-measured, so that this holds whatever a text costs; ordinary text of CHUNK_SIZE bytes takes one
-turn. Handing it to a thread instead made one client a third slower and four on two cores no faster.
+and after `_TURN` seconds the rest waits for its next turn, see `turns.py`. The time is measured, so
+that this holds whatever a text costs; ordinary text of CHUNK_SIZE bytes takes one turn. Handing it
+to a thread instead made one client a third slower and four on two cores no faster.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class Connection(asyncio.BufferedProtocol):
     """A stream of its own between a client and a `Server`, whose settings it follows."""
 
     __slots__ = (
-        "_buffer", "_flushed_at", "_has_ended", "_is_ending", "_is_full", "_is_lost", "_last_seen",
-        "_loop", "_next_turn", "_opened", "_rest", "_sent", "_server", "_slice", "_stream",
-        "_timer", "_transport", "_written",
+        "_buffer", "_flushed_at", "_has_ended", "_is_ending", "_is_full", "_is_lost",
+        "_is_waiting", "_last_seen", "_loop", "_opened", "_rest", "_sent", "_server", "_slice",
+        "_stream", "_timer", "_transport", "_written",
     )  # fmt: skip
 
     def __init__(self, server: Server, buffer: memoryview):
@@ -70,8 +70,8 @@ class Connection(asyncio.BufferedProtocol):
         self._stream: StreamEncoder | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._rest = _NOTHING  # taken in, and not encoded yet
-        self._next_turn: asyncio.Handle | None = None
         self._slice = _SLICE
+        self._is_waiting = False  # for a turn
         self._is_full = False  # the client has to take ids first
         self._has_ended = False  # the client will send no more
         self._is_ending = False  # our last words have been written
@@ -114,7 +114,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._rest:  # the loop had read it already when reading was paused
             self._rest = memoryview(bytes(self._rest) + bytes(data))
             return
-        done = self._encode_for_a_turn(data)
+        # Text that was slow lately has no turn at once, but after those that wait already.
+        done = self._encode_for_a_turn(data) if self._slice == _SLICE else 0
         if done < nbytes and not self._is_ending:
             self._rest = memoryview(bytes(data[done:]))  # the buffer is shared
             self._set_reading()
@@ -143,11 +144,29 @@ class Connection(asyncio.BufferedProtocol):
             self._server.counters.resets += 1
         if self._timer is not None:
             self._timer.cancel()
-        self._forget_rest()
+        self._rest = _NOTHING
         self._server._forget(self)
         self._stream = None
 
     # Called by the server
+
+    def take_turn(self) -> bool:
+        """bool: encode some of the rest; False: there is nothing to do."""
+        self._is_waiting = False
+        if not self._rest or self._is_full or self._transport.is_closing():
+            return False
+        self._last_seen = self._loop.time()  # it is we who are slow
+        done = self._encode_for_a_turn(self._rest)
+        if self._is_ending:
+            return True
+        self._rest = self._rest[done:]
+        if self._rest:
+            self._wait_for_turn()
+        elif self._has_ended:
+            self._end_text()
+        else:
+            self._set_reading()
+        return True
 
     def hasten(self) -> None:
         """The server closes: look soon, and often, whether the client is still sending."""
@@ -178,31 +197,10 @@ class Connection(asyncio.BufferedProtocol):
     # Encoding
 
     def _wait_for_turn(self) -> None:
-        """Go on with the rest when the others have had their turn, if the client takes its ids."""
-        if self._rest and self._next_turn is None and not self._is_full:
-            self._next_turn = self._loop.call_soon(self._take_turn)
-
-    def _take_turn(self) -> None:
-        self._next_turn = None
-        if self._is_full or self._transport.is_closing():
-            return
-        self._last_seen = self._loop.time()  # it is we who are slow
-        done = self._encode_for_a_turn(self._rest)
-        if self._is_ending:
-            return
-        self._rest = self._rest[done:]
-        if self._rest:
-            self._wait_for_turn()
-        elif self._has_ended:
-            self._end_text()
-        else:
-            self._set_reading()
-
-    def _forget_rest(self) -> None:
-        self._rest = _NOTHING
-        if self._next_turn is not None:
-            self._next_turn.cancel()
-            self._next_turn = None
+        """Go on with the rest when others have had their turn, if the client takes its ids."""
+        if self._rest and not self._is_waiting and not self._is_full:
+            self._is_waiting = True
+            self._server._turns.ask(self)
 
     def _encode_for_a_turn(self, data: memoryview) -> int:
         """int: bytes at the start of data that were encoded, and their ids written."""
@@ -284,7 +282,7 @@ class Connection(asyncio.BufferedProtocol):
     def _say(self, problem: str) -> None:
         """Write the last words; the connection ends when the client has had time to read them."""
         self._write(last_words(problem, self._server._format))
-        self._forget_rest()
+        self._rest = _NOTHING
         self._is_ending = True
         self._last_seen = self._loop.time()
         with contextlib.suppress(OSError):  # the client may have gone already

@@ -13,6 +13,7 @@ from .accepting import Acceptor
 from .connection import CHUNK_SIZE, Connection, last_words
 from .counters import Counters
 from .listening import open_tcp, open_unix, remove_unix, reserve_descriptors
+from .turns import Turns
 
 if TYPE_CHECKING:
     from ..chunker import StreamEncoder
@@ -91,6 +92,7 @@ class Server:
         self._max_lifetime = max_lifetime
         self._connections: set[Connection] = set()
         self._all_gone = asyncio.Event()
+        self._turns = Turns()
         self._is_closing = False
         self._acceptor: Acceptor | None = None
         self._path: str | None = None
