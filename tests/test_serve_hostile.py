@@ -316,7 +316,9 @@ def test_a_crowd_of_refused_clients(enc: streamtok.Encoding) -> None:
 
     async def test() -> None:
         async with await serve(enc, port=0, max_connections=1) as server:
-            working = asyncio.ensure_future(talk(server, text))
+            reader, writer = await open_client(server)
+            working = asyncio.ensure_future(reader.read())
+            writer.write(text[:-1000])
             await until(lambda: server.counters.open == 1)
             crowd = await asyncio.gather(*(open_client(server) for _ in range(200)))
             told = 0
@@ -327,9 +329,11 @@ def test_a_crowd_of_refused_clients(enc: streamtok.Encoding) -> None:
             assert 60 <= told <= 70
             assert server.counters.refused == 200
             assert server.counters.limits["connections"] == 200
+            writer.write(text[-1000:])
+            writer.write_eof()
             assert ids_of(await working, "text") == enc.encode(text)
-            for _, writer in crowd:
-                await hang_up(writer)
+            for _, one in [*crowd, (reader, writer)]:
+                await hang_up(one)
             await until(lambda: not server._connections)
             assert await talk(server, b"hello") == b"15339\n"
 
@@ -370,8 +374,8 @@ def test_more_connections_than_open_files() -> None:
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == (
-        b"streamtok: error: 200 connections need 392 open files, and the limit is 300 "
-        b"(ulimit -Hn)\n"
+        b"streamtok: error: 200 connections need 392 open files, and the hard limit is 300: "
+        b"raise it (ulimit -Hn), or use --max-connections 108\n"
     )
 
 

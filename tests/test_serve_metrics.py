@@ -160,7 +160,7 @@ def test_without_the_library(tmp_path: Path) -> None:
 def test_the_port_is_free_again(enc: streamtok.Encoding) -> None:
     async def test() -> None:
         async with await serve(enc, port=0) as server:
-            with expose(server.counters, "127.0.0.1", 0) as url:
+            async with expose(server.counters, "127.0.0.1", 0) as url:
                 port = int(url.split(":")[2].split("/")[0])
             with contextlib.closing(socket.create_server(("127.0.0.1", port))):
                 pass

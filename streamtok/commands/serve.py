@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from . import options
-from .report import Misused, Refused, say
+from .report import Misused, Refused
 
 
 def add_parser(subparsers: Any) -> None:
@@ -71,6 +71,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from .. import serve
+    from ..serve.log import Log
 
     encoding = options.load_encoding(args)
     options.open_stream(args, encoding)  # refuses what no connection could use
@@ -78,21 +79,22 @@ def run(args: argparse.Namespace) -> int:
         raise Misused("--unix-mode is for --unix")
     host, port = args.tcp or ("127.0.0.1", serve.DEFAULT_PORT)
     try:
-        return serve.run(
-            encoding,
-            host=host,
-            port=port,
-            path=args.unix,
-            mode=0o600 if args.unix_mode is None else args.unix_mode,
-            on_ready=None if args.quiet else lambda where: say(f"listening on {where}"),
-            format=args.format,
-            max_connections=args.max_connections,
-            idle_timeout=args.idle_timeout,
-            max_lifetime=args.max_lifetime,
-            grace=args.grace,
-            metrics=args.metrics,
-            **options.stream_settings(args, encoding),
-        )
+        with Log() as log:
+            return serve.run(
+                encoding,
+                host=host,
+                port=port,
+                path=args.unix,
+                mode=0o600 if args.unix_mode is None else args.unix_mode,
+                on_ready=None if args.quiet else lambda where: log.say(f"listening on {where}"),
+                format=args.format,
+                max_connections=args.max_connections,
+                idle_timeout=args.idle_timeout,
+                max_lifetime=args.max_lifetime,
+                grace=args.grace,
+                metrics=args.metrics,
+                **options.stream_settings(args, encoding),
+            )
     except ModuleNotFoundError as error:
         raise Refused(str(error)) from None
 

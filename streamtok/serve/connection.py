@@ -3,9 +3,12 @@
 A `Connection` is called by the event loop and never waits, so that an idle client costs a few
 objects and no task, and no buffer of its own. What bounds its memory: input is read only while the
 ids of the last one have been taken (`pause_writing` pauses reading), a read is at most CHUNK_SIZE
-bytes, and the stream holds back at most `max_pending`. That size is also what keeps clients from
-waiting for each other: it is encoded in well under a millisecond, the hardest text in four. Handing
-it to a thread instead made one client a third slower and four on two cores no faster.
+bytes, and the stream holds back at most `max_pending`.
+
+What keeps clients from waiting for each other is that a turn is short: text is encoded in slices,
+and after `_TURN` seconds the rest waits for its next turn, see `turns.py`. The time is measured, so
+that this holds whatever a text costs; ordinary text of CHUNK_SIZE bytes takes one turn. Handing it
+to a thread instead made one client a third slower and four on two cores no faster.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -22,24 +26,40 @@ from ..sinks import format_text
 
 if TYPE_CHECKING:
     from ..chunker import StreamEncoder
+    from ..encoding import IdArray
     from .counters import Limit
-    from .server import Server
+    from .server import Format, Server
 
 ERROR_MARK = b"\xff\xff\xff\xff"  # in u32 output: a message follows
 CHUNK_SIZE = 1 << 15  # bytes read at once
 HIGH_WATER = 1 << 15  # bytes of output that may wait before reading stops
+
+_TURN = 0.001  # seconds of encoding after which others have their turn
+_SLICE = 2048  # bytes that are encoded between two looks at the clock; larger ones gain nothing
+_LEAST_SLICE = 128  # the same for text of which even this is slow
 
 _LINGER = 2.0  # seconds in which a client may read why it is refused
 _HASTE = 0.1  # the same, and the last call for input, when the server closes
 _PATIENCE = 300.0  # for a client that does not take its last words, where there is no idle timeout
 
 
+_NOTHING = memoryview(b"")
+_NO_IDS = np.empty(0, np.uint32)
+
+
+def last_words(problem: str, format: Format) -> bytes:
+    """bytes: how a client is told of a problem; no id follows them."""
+    text = " ".join(problem.split())
+    return f"error: {text}\n".encode() if format == "text" else ERROR_MARK + text.encode()
+
+
 class Connection(asyncio.BufferedProtocol):
     """A stream of its own between a client and a `Server`, whose settings it follows."""
 
     __slots__ = (
-        "_buffer", "_flushed_at", "_has_ended", "_is_ending", "_is_full", "_is_lost", "_last_seen",
-        "_loop", "_opened", "_sent", "_server", "_stream", "_timer", "_transport", "_written",
+        "_buffer", "_flushed_at", "_has_ended", "_is_ending", "_is_full", "_is_lost",
+        "_is_waiting", "_last_seen", "_loop", "_opened", "_rest", "_sent", "_server", "_slice",
+        "_stream", "_timer", "_transport", "_written",
     )  # fmt: skip
 
     def __init__(self, server: Server, buffer: memoryview):
@@ -49,6 +69,9 @@ class Connection(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._stream: StreamEncoder | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._rest = _NOTHING  # taken in, and not encoded yet
+        self._slice = _SLICE
+        self._is_waiting = False  # for a turn
         self._is_full = False  # the client has to take ids first
         self._has_ended = False  # the client will send no more
         self._is_ending = False  # our last words have been written
@@ -84,15 +107,26 @@ class Connection(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        if not self._is_ending:  # else it is read only so that the client can read our last words
-            self._last_seen = self._loop.time()
-            self._feed(self._buffer[:nbytes], final=False)
+        if self._is_ending:  # it is read only so that the client can read our last words
+            return
+        self._last_seen = self._loop.time()
+        data = self._buffer[:nbytes]
+        if self._rest:  # the loop had read it already when reading was paused
+            self._rest = memoryview(bytes(self._rest) + bytes(data))
+            return
+        # Text that was slow lately has no turn at once, but after those that wait already.
+        done = self._encode_for_a_turn(data) if self._slice == _SLICE else 0
+        if done < nbytes and not self._is_ending:
+            self._rest = memoryview(bytes(data[done:]))  # the buffer is shared
+            self._set_reading()
+            self._wait_for_turn()
 
     def eof_received(self) -> bool:
         self._has_ended = True
         if self._is_ending:
             return False
-        self._feed(memoryview(b""), final=True)
+        if not self._rest:
+            self._end_text()
         return True
 
     def pause_writing(self) -> None:
@@ -102,6 +136,7 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self._is_full = False
         self._set_reading()
+        self._wait_for_turn()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_lost = True
@@ -109,17 +144,36 @@ class Connection(asyncio.BufferedProtocol):
             self._server.counters.resets += 1
         if self._timer is not None:
             self._timer.cancel()
+        self._rest = _NOTHING
         self._server._forget(self)
         self._stream = None
 
     # Called by the server
+
+    def take_turn(self) -> bool:
+        """bool: encode some of the rest; False: there is nothing to do."""
+        self._is_waiting = False
+        if not self._rest or self._is_full or self._transport.is_closing():
+            return False
+        self._last_seen = self._loop.time()  # it is we who are slow
+        done = self._encode_for_a_turn(self._rest)
+        if self._is_ending:
+            return True
+        self._rest = self._rest[done:]
+        if self._rest:
+            self._wait_for_turn()
+        elif self._has_ended:
+            self._end_text()
+        else:
+            self._set_reading()
+        return True
 
     def hasten(self) -> None:
         """The server closes: look soon, and often, whether the client is still sending."""
         self._set_timer()
 
     def end(self, problem: str, limit: Limit | None = None) -> None:
-        """Give the ids of all that was taken in, say what the problem is, and close.
+        """Give the ids of all that was encoded, say what the problem is, and close.
 
         Not for text that cannot be encoded: see `_fail`.
         """
@@ -131,7 +185,7 @@ class Connection(asyncio.BufferedProtocol):
         size = self._stream.bytes_in
         pending = self._stream.pending
         try:
-            self._give(*self._encode(b"", True), 0)
+            self._give([self._encode(b"", True)], 0)
         except ValueError:  # the text was cut inside a character
             size -= pending
         self._say(f"{problem}; the ids are those of the first {size} bytes")
@@ -142,29 +196,64 @@ class Connection(asyncio.BufferedProtocol):
 
     # Encoding
 
-    def _feed(self, data: memoryview, final: bool) -> None:
+    def _wait_for_turn(self) -> None:
+        """Go on with the rest when others have had their turn, if the client takes its ids."""
+        if self._rest and not self._is_waiting and not self._is_full:
+            self._is_waiting = True
+            self._server._turns.ask(self)
+
+    def _encode_for_a_turn(self, data: memoryview) -> int:
+        """int: bytes at the start of data that were encoded, and their ids written."""
+        begin = before = perf_counter()
+        at = 0
+        ids = []
+        problem: Exception | None = None
+        while at < len(data):
+            part = data[at : at + self._slice]
+            try:
+                ids.append(self._encode(part, False))
+            except Exception as error:
+                problem = error
+                break
+            at += len(part)
+            now = perf_counter()
+            if now - before >= _TURN:
+                self._slice = max(self._slice // 4, _LEAST_SLICE)
+            else:
+                self._slice = min(self._slice * 2, _SLICE)
+            if now - begin >= _TURN:
+                break
+            before = now
+        self._give(ids, at)
+        if problem is not None:
+            self._fail(problem)
+        return at
+
+    def _end_text(self) -> None:
         try:
-            count, output = self._encode(data, final)
+            ids = self._encode(b"", True)
         except Exception as error:
             self._fail(error)
         else:
-            self._give(count, output, len(data))
-            if final:
-                self._finish()
+            self._give([ids], 0)
+            self._finish()
 
-    def _encode(self, data: bytes | memoryview, final: bool) -> tuple[int, bytes]:
-        """(number of ids, output)."""
-        stream = self._stream
-        assert stream is not None
-        ids = stream.encode_to_numpy(data, final=final)
+    def _encode(self, data: bytes | memoryview, final: bool) -> IdArray:
+        assert self._stream is not None
+        return self._stream.encode_to_numpy(data, final=final)
+
+    def _give(self, parts: list[IdArray], size: int) -> None:
+        """Write ids, those of `size` bytes of text."""
+        counters = self._server.counters
+        counters.bytes += size
+        ids = parts[0] if len(parts) == 1 else np.concatenate([_NO_IDS, *parts])
+        if not len(ids):
+            return
+        counters.tokens += len(ids)
         if self._server._format == "text":
-            return len(ids), format_text(ids) if len(ids) else b""
-        return len(ids), ids.astype(np.dtype("<u4"), copy=False).tobytes()
-
-    def _give(self, count: int, output: bytes, size: int) -> None:
-        self._server.counters.bytes += size
-        self._server.counters.tokens += count
-        self._write(output)
+            self._write(format_text(ids))
+        else:
+            self._write(ids.astype(np.dtype("<u4"), copy=False).tobytes())
 
     def _write(self, output: bytes) -> None:
         if output:
@@ -192,9 +281,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _say(self, problem: str) -> None:
         """Write the last words; the connection ends when the client has had time to read them."""
-        text = " ".join(problem.split())
-        is_text = self._server._format == "text"
-        self._write(f"error: {text}\n".encode() if is_text else ERROR_MARK + text.encode())
+        self._write(last_words(problem, self._server._format))
+        self._rest = _NOTHING
         self._is_ending = True
         self._last_seen = self._loop.time()
         with contextlib.suppress(OSError):  # the client may have gone already
@@ -214,7 +302,7 @@ class Connection(asyncio.BufferedProtocol):
         self._set_timer()
 
     def _set_reading(self) -> None:
-        if self._has_ended or (self._is_full and not self._is_ending):
+        if self._has_ended or ((self._is_full or self._rest) and not self._is_ending):
             self._transport.pause_reading()
         else:
             self._transport.resume_reading()
@@ -245,7 +333,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         idle_timeout, max_lifetime = self._server._idle_timeout, self._server._max_lifetime
         if self._server._is_closing:
-            if not unsent and now - self._last_seen >= _HASTE:
+            if not unsent and not self._rest and now - self._last_seen >= _HASTE:
                 self.end(self._server._closing_text)
         elif max_lifetime and now - self._opened >= max_lifetime:
             self.end(f"a connection may last {max_lifetime:g} seconds", "lifetime")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-Limit: TypeAlias = Literal["connections", "pending", "idle", "unread", "lifetime"]
-LIMITS: tuple[Limit, ...] = ("connections", "pending", "idle", "unread", "lifetime")
+Limit: TypeAlias = Literal["connections", "descriptors", "pending", "idle", "unread", "lifetime"]
+LIMITS: tuple[Limit, ...] = get_args(Limit)
 
 
 @dataclass

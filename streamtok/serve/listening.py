@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import os
 import socket
 import stat
 
-_SPARE_DESCRIPTORS = 192  # refused clients, metrics, threads, the interpreter
+_BACKLOG = 1024  # clients that may wait to be accepted; the system may have a lower limit
+_SPARE_DESCRIPTORS = 192  # refused clients, metrics, one in reserve, the interpreter
+
+
+async def open_tcp(host: str, port: int) -> list[socket.socket]:
+    """list: a listening socket for each address that `host` has on this machine.
+
+    port: 0 for any free one. Raises OSError if one of them cannot be had.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    sockets: list[socket.socket] = []
+    with contextlib.ExitStack() as stack:
+        missing: OSError | None = None
+        for family, _, _, _, address in dict.fromkeys(found):
+            try:
+                sock = socket.create_server(address, family=family, backlog=_BACKLOG)
+            except OSError as error:
+                code = error.errno or errno.EINVAL
+                missing = OSError(code, os.strerror(code), f"{host}:{port}")
+                if code not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                    raise missing from None
+                continue  # such as localhost's ::1 where there is no IPv6
+            stack.callback(sock.close)
+            sockets.append(sock)
+        if not sockets:
+            assert missing is not None
+            raise missing
+        stack.pop_all()
+    return sockets
 
 
 def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
-    """(socket, its device and inode): bound to `path` with the permissions `mode`, not listening.
+    """(socket, its device and inode): listening at `path` with the permissions `mode`.
 
     A socket that a dead server left is replaced. Raises FileExistsError if something else is
     there, OSError if another server listens or the path cannot be had.
@@ -28,7 +60,8 @@ def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
             raise OSError(code, os.strerror(code), path) from None
         # Before it listens: until then nobody can connect, whatever the umask is.
         os.chmod(path, mode)
-        found = os.stat(path)
+        found = os.lstat(path)
+        sock.listen(_BACKLOG)
     except BaseException:
         sock.close()
         raise
@@ -38,8 +71,8 @@ def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
 def remove_unix(path: str, inode: tuple[int, int] | None) -> None:
     """Remove the socket at `path` if it is the one with this device and inode: not a successor."""
     with contextlib.suppress(OSError):
-        found = os.stat(path)
-        if (found.st_dev, found.st_ino) == inode:
+        found = os.lstat(path)
+        if stat.S_ISSOCK(found.st_mode) and (found.st_dev, found.st_ino) == inode:
             os.unlink(path)
 
 
@@ -67,7 +100,7 @@ def reserve_descriptors(connections: int | None, default: int) -> int:
     """int: how many connections there may be; the soft limit of open files is raised for them.
 
     connections: what was asked for; None: `default`, or as many as the hard limit allows. Raises
-    OSError if the hard limit is too low for `connections`.
+    OSError, which says what to do, if the hard limit is too low for `connections`.
     """
     try:
         import resource
@@ -78,10 +111,12 @@ def reserve_descriptors(connections: int | None, default: int) -> int:
     wanted = (connections or default) + _SPARE_DESCRIPTORS
     if wanted > highest:
         if connections is not None or highest <= _SPARE_DESCRIPTORS:
+            fewer = hard - _SPARE_DESCRIPTORS
             raise OSError(
                 errno.EMFILE,
-                f"{wanted - _SPARE_DESCRIPTORS} connections need {wanted} open files, and the "
-                f"limit is {hard} (ulimit -Hn)",
+                f"{wanted - _SPARE_DESCRIPTORS} connections need {wanted} open files, and the hard "
+                f"limit is {hard}: raise it (ulimit -Hn)"
+                + (f", or use --max-connections {fewer}" if fewer > 0 else ""),
             )
         wanted = hard
     if soft != resource.RLIM_INFINITY and soft < wanted:

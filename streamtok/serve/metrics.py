@@ -1,15 +1,21 @@
-"""The counters of a server as Prometheus metrics, by the official client library."""
+"""The counters of a server as Prometheus metrics, by the official client library.
+
+What they are and how they are written is here; the HTTP around them is in `scrape.py`.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING
 
+from .accepting import Acceptor
 from .counters import LIMITS
+from .listening import open_tcp
+from .scrape import Scrapes
 
 try:
-    from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+    from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
     from prometheus_client.registry import Collector
 except ModuleNotFoundError as error:
@@ -74,18 +80,19 @@ def make_registry(counters: Counters) -> CollectorRegistry:
     return registry
 
 
-@contextlib.contextmanager
-def expose(counters: Counters, host: str, port: int) -> Iterator[str]:
-    """Give the URL at which a thread answers Prometheus inside this block.
+@contextlib.asynccontextmanager
+async def expose(counters: Counters, host: str, port: int) -> AsyncIterator[str]:
+    """Give the URL at which the event loop answers Prometheus inside this block.
 
     port: 0 for any free one. Raises OSError if the address cannot be had.
     """
-    server, thread = start_http_server(port, host, make_registry(counters))
+    listeners = await open_tcp(host, port)
+    scrapes = Scrapes(make_wsgi_app(make_registry(counters)))
+    acceptor = Acceptor(listeners, scrapes.make_protocol, lambda sock: None)
     try:
-        name, number = server.server_address[:2]
-        shown = f"[{name!s}]" if ":" in str(name) else str(name)
+        name, number = listeners[0].getsockname()[:2]
+        shown = f"[{name}]" if ":" in name else name
         yield f"http://{shown}:{number}/metrics"
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        await acceptor.close()
+        scrapes.abort()

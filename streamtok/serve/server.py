@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from .connection import CHUNK_SIZE, Connection
+from .accepting import Acceptor
+from .connection import CHUNK_SIZE, Connection, last_words
 from .counters import Counters
-from .listening import open_unix, remove_unix, reserve_descriptors
+from .listening import open_tcp, open_unix, remove_unix, reserve_descriptors
+from .turns import Turns
 
 if TYPE_CHECKING:
     from ..chunker import StreamEncoder
@@ -23,7 +26,6 @@ DEFAULT_MAX_CONNECTIONS = 1000
 DEFAULT_MAX_PENDING = 1 << 20
 DEFAULT_GRACE = 5.0
 
-_BACKLOG = 1024  # clients that may wait to be accepted; the system may have a lower limit
 _MAX_REFUSING = 64  # clients that are told why they are refused; more are dropped without a word
 _LAST_WORDS = 1.0  # seconds beyond the grace in which messages may still be sent
 
@@ -65,7 +67,7 @@ async def serve(
     if path is None:
         await server._listen_tcp(host, port)
     else:
-        await server._listen_unix(path, mode)
+        server._listen_unix(path, mode)
     return server
 
 
@@ -90,8 +92,9 @@ class Server:
         self._max_lifetime = max_lifetime
         self._connections: set[Connection] = set()
         self._all_gone = asyncio.Event()
+        self._turns = Turns()
         self._is_closing = False
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
         self._path: str | None = None
         self._inode: tuple[int, int] | None = None
         # The selector loops of asyncio ask for the buffer, fill it and hand it over in one go, so
@@ -105,15 +108,19 @@ class Server:
         """list[str]: HOST:PORT of each socket, or the path."""
         if self._path is not None:
             return [self._path]
-        names = [s.getsockname() for s in self._server.sockets] if self._server else []
+        names = [one.getsockname() for one in self._listeners]
         return [f"[{n[0]}]:{n[1]}" if ":" in n[0] else f"{n[0]}:{n[1]}" for n in names]
 
     @property
     def port(self) -> int:
         """int: the TCP port."""
-        if self._server is None or self._path is not None or not self._server.sockets:
+        if self._path is not None or not self._listeners:
             raise ValueError("the server has no TCP port")
-        return int(self._server.sockets[0].getsockname()[1])
+        return int(self._listeners[0].getsockname()[1])
+
+    @property
+    def _listeners(self) -> list[socket.socket]:
+        return self._acceptor.listeners if self._acceptor is not None else []
 
     async def __aenter__(self) -> Server:
         return self
@@ -133,11 +140,12 @@ class Server:
         since its text may not have ended. Those that do not take their ids are dropped in the end.
         """
         self._is_closing = True
-        if self._server is not None:
-            self._server.close()
-        if self._path is not None:
+        if self._path is not None:  # before its inode can be another's
             remove_unix(self._path, self._inode)
             self._inode = None
+        if self._acceptor is not None:
+            acceptor, self._acceptor = self._acceptor, None
+            await acceptor.close()
         for connection in list(self._connections):
             connection.hasten()
         if not await self._is_empty_after(grace):
@@ -158,25 +166,28 @@ class Server:
     # Listening
 
     async def _listen_tcp(self, host: str, port: int) -> None:
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connect, host, port, backlog=_BACKLOG)
+        self._listen(await open_tcp(host, port))
 
-    async def _listen_unix(self, path: str, mode: int) -> None:
+    def _listen_unix(self, path: str, mode: int) -> None:
         sock, self._inode = open_unix(path, mode)
         self._path = path
-        try:
-            loop = asyncio.get_running_loop()
-            self._server = await loop.create_unix_server(self._connect, sock=sock, backlog=_BACKLOG)
-        except BaseException:
-            sock.close()
-            remove_unix(path, self._inode)
-            raise
+        self._listen([sock])
+
+    def _listen(self, listeners: list[socket.socket]) -> None:
+        self._acceptor = Acceptor(listeners, self._connect, self._turn_away)
 
     # Called by connections
 
     def _connect(self) -> Connection:
         buffer = self._buffer
         return Connection(self, memoryview(bytearray(CHUNK_SIZE)) if buffer is None else buffer)
+
+    def _turn_away(self, sock: socket.socket) -> None:
+        self.counters.connections += 1
+        self.counters.refused += 1
+        self.counters.limits["descriptors"] += 1
+        with contextlib.suppress(OSError):
+            sock.send(last_words("the server has too many open files, try later", self._format))
 
     def _admit(self, connection: Connection) -> str | None:
         """None, or why there is no stream for this connection."""
@@ -246,13 +257,13 @@ async def _run(
         with contextlib.suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(getattr(signal, name), heard)
     server = await serve(encoding, **settings)
-    with contextlib.ExitStack() as stack:
+    async with contextlib.AsyncExitStack() as stack:
         ready = server.addresses
         try:
             if metrics is not None:
                 from .metrics import expose
 
-                url = stack.enter_context(expose(server.counters, *metrics))
+                url = await stack.enter_async_context(expose(server.counters, *metrics))
                 ready = [*ready, url]
             for address in ready:
                 if on_ready is not None:
