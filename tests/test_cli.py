@@ -272,13 +272,6 @@ def test_special_tokens(tmp_path: Path) -> None:
         assert [int(x) for x in done.stdout.split()] == enc.encode(data, **settings)
 
 
-def test_output_over_its_own_input(file: Path) -> None:
-    before = file.read_bytes()
-    assert run("encode", str(file), "-o", str(file), "--format", "u32").returncode == 0
-    assert run("decode", "--format", "u32", str(file), "-o", str(file)).returncode == 0
-    assert file.read_bytes() == before
-
-
 # As it comes
 
 

@@ -219,11 +219,11 @@ def test_two_processes_do_not_write_one_file(text: Path, tmp_path: Path) -> None
     out = tmp_path / "out.bin"
     with Live(wrapped("", *resumed(Path("-"), out))) as live:
         end = time.monotonic() + 20
-        while not (tmp_path / "out.bin.checkpoint.lock").exists():
+        while not list(tmp_path.glob(".streamtok-*.part")):
             assert time.monotonic() < end
             time.sleep(0.01)
         error = fails(*resumed(Path("-"), out))
-        assert error == f"another process is working on {out}.checkpoint"
+        assert error == f"{out}: another process is writing it"
         live.stdin.write(TEXT)
         live.stdin.close()
         assert live.process.wait(20) == 0
@@ -253,7 +253,8 @@ def test_a_followed_log_goes_on_after_rotation(tmp_path: Path) -> None:
     log.rename(tmp_path / "app.log.1")
     log.write_text("which goes on here\n" + "and one more\n" * 60)
     follow(7)
-    lines = b"".join(one.read_bytes() for one in sorted(tmp_path.glob("out_*"))).splitlines()
+    shards = sorted(tmp_path.glob("out_*.jsonl"))
+    lines = b"".join(one.read_bytes() for one in shards).splitlines()
     rows = [json.loads(line) for line in lines]
     documents = [run("decode", "--format", "text", stdin=str(r["input_ids"]).encode()).stdout
                  for r in rows]  # fmt: skip

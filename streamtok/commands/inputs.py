@@ -7,6 +7,7 @@ import glob
 from collections.abc import Iterator
 from typing import Any
 
+from .. import sinks
 from ..chunker import StreamEncoder
 from ..documents import DocumentEncoder
 from ..encoding import Encoding
@@ -111,6 +112,7 @@ def input_paths(args: argparse.Namespace) -> list[str]:
 def open_input(args: argparse.Namespace, path: str) -> Input:
     """Input: of one file. Raises as `open_inputs`."""
     name = input_name(path)
+    refuse_ids(path)
     if args.parquet is not None:
         if path == "-":
             raise Refused("Parquet has its directory at its end: it must be a file")
@@ -129,6 +131,16 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
         block_size=args.chunk_size,
         waiting=args.signals.heard,
     )
+
+
+def refuse_ids(path: str) -> None:
+    """Raise Refused for a file of ids, which its sidecar tells from a text."""
+    found = sinks.described(path) if path != "-" else None
+    if found is not None:
+        raise Refused(
+            f"{input_name(path)} holds {found.tokens:,} ids of {found.encoding}, as "
+            f"{input_name(path)}.json says, and no text: decode it first"
+        )
 
 
 def open_followed(args: argparse.Namespace) -> Input:

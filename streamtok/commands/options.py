@@ -14,6 +14,7 @@ from ..encoding import Encoding
 from ..errors import StreamtokError
 from .report import Refused
 
+DEFAULT_ENCODING = "cl100k_base"
 CHUNK_SIZE = 1 << 16  # larger ones are no faster, and a pipe gives no more at once
 _SIZE_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 _COUNT_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
@@ -88,13 +89,26 @@ def address_of(text: str) -> tuple[str, int]:
 # Groups
 
 
-def add_encoding(parser: argparse.ArgumentParser) -> None:
+def add_encoding(
+    parser: argparse.ArgumentParser,
+    default: str | None = DEFAULT_ENCODING,
+    otherwise: str = DEFAULT_ENCODING,
+) -> None:
     parser.add_argument(
         "-e",
         "--encoding",
-        default="cl100k_base",
+        default=default,
         metavar="NAME",
-        help="a name or a vocabulary file (docs/formats.md); default: cl100k_base",
+        help=f"a name or a vocabulary file (docs/formats.md); default: {otherwise}",
+    )
+
+
+def add_force(parser: argparse.ArgumentParser, also: str = "") -> None:
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help=f"replace an output that is not an earlier output of this command{also}; never an "
+        "input",
     )
 
 

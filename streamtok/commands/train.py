@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimitExceeded, StreamtokError
 from ..vocabulary import save_tiktoken
+from . import options, overwriting
 
 if TYPE_CHECKING:
     from ..trainer import Trainer
@@ -86,6 +87,7 @@ def add_parser(commands: Any) -> None:
         metavar="FILE",
         help="keep what was counted there, also on Ctrl-C: the same command then goes on from it",
     )
+    options.add_force(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
 
 
@@ -102,6 +104,9 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise StreamtokError(str(error)) from None
     _check_output(args.output)
+    written = [args.output] if args.save_counts is None else [args.output, args.save_counts]
+    overwriting.refuse_inputs(written, args.files or ["-"])
+    overwriting.refuse_others([args.output], overwriting.other_vocabulary("tiktoken"), args.force)
     trainer = _open_trainer(args)
     names = args.files or ["-"]
     try:
