@@ -474,7 +474,7 @@ def test_full_disk(file: Path, tmp_path: Path, suffix: str) -> None:
     out.write_bytes(b"old")
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))"
     done = spawn(
-        wrapped(limit, "encode", str(file), "-o", str(out)),
+        wrapped(limit, "encode", str(file), "-o", str(out), "--force"),
     )
     assert done.returncode == 1
     assert done.stderr.decode() == f"streamtok: error: {out}: File too large\n"

@@ -34,7 +34,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 SPELLINGS: dict[str, Callable[[Path], str]] = {
     "itself": str,
     "dots": lambda path: str(path.parent / ".." / path.parent.name / path.name),
-    "relative": lambda path: os.path.relpath(path),
+    "relative": os.path.relpath,
     "symbolic link": lambda path: _link(path, os.symlink),
     "hard link": lambda path: _link(path, os.link),
 }

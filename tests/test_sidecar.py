@@ -118,6 +118,20 @@ def test_a_sidecar_of_another_file(tmp_path: Path) -> None:
     assert f"{out} has {size} bytes, and {out}.json describes a file of {size - 2}" in error
 
 
+def test_a_link_to_ids(tmp_path: Path) -> None:
+    """The sidecar is beside the real file, whichever name was used to write or to read it."""
+    (tmp_path / "sub").mkdir()
+    link = tmp_path / "link.npy"
+    link.symlink_to(Path("sub") / "real.npy")
+    made(tmp_path, "link.npy")
+    assert sorted(os.listdir(tmp_path / "sub")) == ["real.npy", "real.npy.json"]
+    for path in (link, tmp_path / "sub" / "real.npy"):
+        assert run("decode", str(path)).stdout == TEXT
+    made(tmp_path, "link.npy", encoding="cl100k_base")
+    assert run("decode", str(tmp_path / "sub" / "real.npy")).stdout == TEXT
+    assert sorted(os.listdir(tmp_path)) == ["link.npy", "sub", "text"]
+
+
 def test_json_of_another_kind_is_no_sidecar(tmp_path: Path) -> None:
     out = made(tmp_path, "a.npy", "--no-sidecar")
     for other in ({"name": "x"}, [1, 2], "text", None):

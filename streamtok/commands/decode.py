@@ -17,7 +17,7 @@ import numpy as np
 from .. import registry, sinks
 from ..encoding import Encoding
 from ..errors import SidecarError
-from ..sinks.sidecar import SUFFIX
+from ..sinks.sidecar import sidecar_path
 from ..sources.blocks import STDIN, check_file, read_descriptor
 from . import options, overwriting
 from .report import Refused, input_name, shown
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     chosen = _format(args, sidecar, encoding, regular)
     read = [args.file, *overwriting.vocabulary_files(args.encoding or "-")]
     if regular:
-        read.append(args.file + SUFFIX)
+        read.append(sidecar_path(args.file))
     overwriting.refuse_inputs([args.output], read)
     decoder = encoding.stream_decoder()
     with contextlib.ExitStack() as stack:
@@ -140,7 +140,7 @@ def _encoding(args: argparse.Namespace, sidecar: sinks.Sidecar | None) -> Encodi
     if sidecar is None or (args.encoding is not None and args.force):
         args.encoding = args.encoding or options.DEFAULT_ENCODING
         return options.load_encoding(args)
-    says = f"{shown(args.file)}{SUFFIX} says that the ids are of {sidecar.encoding}"
+    says = f"{shown(sidecar_path(args.file))} says that the ids are of {sidecar.encoding}"
     if args.encoding is not None:
         encoding = options.load_encoding(args)
         if encoding.digest != sidecar.digest:
@@ -167,7 +167,7 @@ def _format(
         found = sidecar.format
         if found in _RAW:
             found = "u16" if sidecar.dtype == "uint16" else "u32"
-        name = f"{shown(args.file)}{SUFFIX}"
+        name = shown(sidecar_path(args.file))
         if args.format not in (None, found):
             raise Refused(
                 f"{name} says that the format is {sidecar.format}, and --format is {args.format}; "
@@ -194,7 +194,7 @@ def _format(
 def _why(args: argparse.Namespace, sidecar: sinks.Sidecar | None, chosen: str) -> str:
     """str: what led to this encoding, for an id that it does not have."""
     if sidecar is not None:
-        return f", though {shown(args.file)}{SUFFIX} says {sidecar.encoding}"
+        return f", though {shown(sidecar_path(args.file))} says {sidecar.encoding}"
     if chosen == "llmc":
         return "; the header of llm.c does not say which encoding it is: give it with -e"
     return ""

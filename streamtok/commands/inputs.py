@@ -12,6 +12,7 @@ from ..chunker import StreamEncoder
 from ..documents import DocumentEncoder
 from ..encoding import Encoding
 from ..errors import PendingLimitExceeded, StreamtokError
+from ..sinks.sidecar import sidecar_path
 from ..sources import (
     Address,
     Delimited,
@@ -28,7 +29,7 @@ from ..sources import (
     unescape,
 )
 from . import options
-from .report import Refused, input_name, say
+from .report import Refused, input_name, say, shown
 
 
 def add_source_options(parser: argparse.ArgumentParser) -> None:
@@ -139,7 +140,7 @@ def refuse_ids(path: str) -> None:
     if found is not None:
         raise Refused(
             f"{input_name(path)} holds {found.tokens:,} ids of {found.encoding}, as "
-            f"{input_name(path)}.json says, and no text: decode it first"
+            f"{shown(sidecar_path(path))} says, and no text: decode it first"
         )
 
 

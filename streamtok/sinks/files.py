@@ -20,7 +20,7 @@ from .behind import Behind
 from .flat import Sink
 from .formats import Family
 from .outputs import PartFile, Saved, publish_left, publish_together, remove_left
-from .sidecar import SUFFIX, described
+from .sidecar import described, sidecar_path
 
 if TYPE_CHECKING:
     from .flat import Ends, IdArray
@@ -210,7 +210,7 @@ class Files:
         """Remove what describes the file that is replaced, if this run describes none."""
         if not self._family.has_sidecar and described(name) is not None:
             with contextlib.suppress(OSError):
-                os.remove(name + SUFFIX)
+                os.remove(sidecar_path(name))
 
     def _remove_behind(self) -> None:
         """Remove the shards that an earlier run wrote behind our last one: who reads all files of

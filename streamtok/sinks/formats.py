@@ -21,7 +21,7 @@ from .flat import (
 )
 from .indexed import DatatroveSink, MegatronSink
 from .outputs import PartFile, Writable
-from .sidecar import SUFFIX, SidecarSink
+from .sidecar import SidecarSink, sidecar_path
 
 FORMATS = ("u16", "u32", "npy", "text")  # of one row of ids
 READ_FORMATS = (*FORMATS, "llmc")  # these are read back
@@ -96,7 +96,7 @@ class Family:
         return [
             stem + suffix,
             *(base + one for one in _FURTHER.get(self.chosen, ())),
-            *([stem + suffix + SUFFIX] if self.has_sidecar else []),
+            *([sidecar_path(stem + suffix)] if self.has_sidecar else []),
             *(base + one for one in _SCRATCH.get(self.chosen, ())),
         ]
 

@@ -14,7 +14,7 @@ from ..errors import SidecarError
 from .arrow import has_own_schema
 from .flat import LlmcSink, NpySink, llmc_header, npy_header
 from .formats import Family
-from .sidecar import SUFFIX, described, read_sidecar
+from .sidecar import described, read_sidecar, sidecar_path
 
 _HEAD = 1 << 12
 _TEXT = re.compile(rb"(?:\d{1,10}\n)+\d{0,10}")
@@ -27,12 +27,13 @@ def not_own(family: Family, path: str, shard: int | None = None) -> str | None:
     Files without a byte and what is no regular file hold nothing that can be lost.
     """
     names = family.kept_names(path, shard)
-    first, sidecar = names[0], names[0] + SUFFIX
-    is_own = not _holds_data(first) or _is_own(family, first)
-    if not is_own:
+    first = names[0]
+    if _holds_data(first) and not _is_own(family, first):
         return first
     for name in names[1:]:
-        if _holds_data(name) and not _is_own_further(name, sidecar, _holds_data(first)):
+        # An index belongs to the file that was found to be ours.
+        is_own = _has_sidecar(first) if name == sidecar_path(first) else _holds_data(first)
+        if _holds_data(name) and not is_own:
             return name
     return None
 
@@ -52,13 +53,11 @@ def _is_own(family: Family, path: str) -> bool:
         return False
 
 
-def _is_own_further(name: str, sidecar: str, has_first: bool) -> bool:
-    if name == sidecar:
-        with contextlib.suppress(SidecarError, OSError):
-            return read_sidecar(name.removesuffix(SUFFIX)) is not None
-        return False
-    # An index belongs to the file that was found to be ours.
-    return has_first
+def _has_sidecar(path: str) -> bool:
+    """Whether what stands where the sidecar of `path` shall be is one, be it of an older file."""
+    with contextlib.suppress(SidecarError, OSError):
+        return read_sidecar(path) is not None
+    return False
 
 
 def _looks_own(family: Family, path: str) -> bool:

@@ -18,7 +18,7 @@ from .outputs import PartFile, Writable
 if TYPE_CHECKING:
     from .flat import About, Ends, IdArray, Sink
 
-SUFFIX = ".json"
+_SUFFIX = ".json"
 _MOST_BYTES = 1 << 16
 _RAW = {"uint16": ("u16", 2), "uint32": ("u32", 4)}
 
@@ -53,12 +53,17 @@ class Sidecar:
         return json.dumps(row, indent=1).encode() + b"\n"
 
 
+def sidecar_path(path: str) -> str:
+    """str: where the sidecar of the ids at `path` is: beside the file that a link leads to."""
+    return (os.path.realpath(path) if os.path.islink(path) else path) + _SUFFIX
+
+
 def read_sidecar(path: str) -> Sidecar | None:
     """Sidecar | None: of the ids at `path`; None if there is none, or the JSON is of another kind.
 
     Raises SidecarError if it is damaged, OSError if it cannot be read.
     """
-    name = path + SUFFIX
+    name = sidecar_path(path)
     try:
         with open(name, "rb") as file:
             data = file.read(_MOST_BYTES + 1)
@@ -108,8 +113,8 @@ def check_sidecar(sidecar: Sidecar, path: str) -> None:
     size = os.stat(path).st_size
     if size != sidecar.size:
         raise SidecarError(
-            f"{path} has {size} bytes, and {path}{SUFFIX} describes a file of {sidecar.size}: "
-            "one of them was changed; --force ignores the sidecar"
+            f"{path} has {size} bytes, and {sidecar_path(path)} describes a file of "
+            f"{sidecar.size}: one of them was changed; --force ignores the sidecar"
         )
 
 
