@@ -214,6 +214,9 @@ def test_what_a_signal_leaves_of_the_last_document(
     log, out = tmp_path / "app.log", tmp_path / "out.jsonl"
     log.write_bytes(data)
     with Live(wrapped(FOREGROUND, "encode", "--follow", str(log), *args, "-o", str(out))) as live:
+        while not list(tmp_path.glob(".streamtok-*.part")):
+            assert live.process.poll() is None
+            time.sleep(0.01)
         time.sleep(1.5)
         live.process.send_signal(signal.SIGTERM)
         assert live.process.wait(20) == 0

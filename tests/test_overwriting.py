@@ -326,6 +326,19 @@ def test_an_open_descriptor_is_written_not_replaced(keep: Path, name: str) -> No
 
 
 @POSIX
+def test_a_vocabulary_does_not_replace_a_device(keep: Path) -> None:
+    fifo = keep.parent / "fifo"
+    os.mkfifo(fifo)
+    for out in (str(fifo), "/dev/null", "/dev/stdout"):
+        for args in (["--force"], []):
+            convert = ["convert", "gpt2", out, "--to", "tiktoken", *args]
+            assert f"{out} is not a file" in fails(*convert)
+            train = ["train", str(keep), "--vocab-size", "260", "-o", out, *args]
+            assert f"{out} is not a file" in fails(*train)
+    assert fifo.is_fifo()
+
+
+@POSIX
 def test_devices_need_no_force(keep: Path) -> None:
     assert run("encode", "-q", str(keep), "-o", "/dev/null").returncode == 0
     assert not os.path.exists("/dev/null.json")
@@ -344,15 +357,18 @@ def test_a_shorter_run_removes_the_shards_behind_it(tmp_path: Path, more: list[s
     assert run(*command, *more, stdin=TEXT[:50]).returncode == 0
     names = {"a_000000.npy", "a_000000.npy.json", "a_notes.npy"}
     assert {one.name for one in tmp_path.iterdir()} == names
+    assert run(*command, *more, stdin=TEXT).returncode == 0
     assert run(*command, *more, "--no-sidecar", stdin=TEXT[:60]).returncode == 0
     assert {one.name for one in tmp_path.iterdir()} == names - {"a_000000.npy.json"}
 
 
 def test_a_sidecar_does_not_outlive_its_file(keep: Path) -> None:
+    """Nor does one that was left alone describe another file, which may have the same size."""
     out = keep.parent / "a.u32"
     command = ["encode", "-q", str(keep), "-o", str(out)]
     assert run(*command).returncode == 0
     assert json.loads(Path(f"{out}.json").read_text())["encoding"] == "cl100k_base"
+    out.unlink()
     assert run(*command, "-e", "o200k_base", "--no-sidecar").returncode == 0
     assert not Path(f"{out}.json").exists()
 

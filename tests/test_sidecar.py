@@ -139,6 +139,15 @@ def test_json_of_another_kind_is_no_sidecar(tmp_path: Path) -> None:
         assert run("decode", str(out), "-e", "gpt2").stdout == TEXT
 
 
+def test_ids_that_the_default_cannot_be(tmp_path: Path) -> None:
+    """Without a sidecar, the type in npy's header speaks against the default at least."""
+    out, back = made(tmp_path, "a.npy", "--no-sidecar"), tmp_path / "back"
+    error = fails("decode", str(out), "-o", str(back))
+    assert "its header says uint16, and the ids of cl100k_base, the default, need uint32" in error
+    assert not back.exists()
+    assert run("decode", str(out), "-e", "gpt2").stdout == TEXT
+
+
 def test_a_sidecar_of_version_0_1_0(tmp_path: Path) -> None:
     out = made(tmp_path, "a.bin")
     row = {key: value for key, value in sidecar(out).items() if key not in ("format", "bytes")}
@@ -174,17 +183,20 @@ def test_tables_name_their_encoding(tmp_path: Path) -> None:
 def test_llmc_says_what_it_is_by_its_header(tmp_path: Path) -> None:
     out = made(tmp_path, "a.bin", "--format", "llmc", encoding="cl100k_base")
     os.remove(f"{out}.json")
-    assert run("decode", str(out)).stdout == TEXT
+    error = fails("decode", str(out))
+    assert "the header of llm.c does not say which encoding the ids are of" in error
+    assert run("decode", str(out), "-e", "cl100k_base").stdout == TEXT
     error = fails("decode", str(out), "-e", "gpt2")
     assert "is not in gpt2" in error
     assert "the header of llm.c does not say which encoding it is" in error
     data = out.read_bytes()
     out.write_bytes(data[:-4])
-    assert "and there are only" in fails("decode", str(out))
+    command = ["decode", str(out), "-e", "cl100k_base", "--format", "llmc"]
+    assert "and there are only" in fails(*command)
     out.write_bytes(data + b"\0\0\0\0")
-    assert "and there are more" in fails("decode", str(out))
+    assert "and there are more" in fails(*command)
     out.write_bytes(b"short")
-    assert "does not begin with the header" in fails("decode", str(out), "--format", "llmc")
+    assert "does not begin with the header" in fails(*command)
 
 
 def test_an_id_that_is_not_there_names_the_sidecar(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ def run(args: argparse.Namespace) -> int:
         raise VocabularyError(f"{error}: use --to {'|'.join(FORMATS)}") from None
     folder, names = args.output, FORMATS[format].files
     outputs = [os.path.join(folder, name) for name in names] if len(names) > 1 else [folder]
-    overwriting.refuse_inputs(outputs, overwriting.vocabulary_files(args.input))
-    overwriting.refuse_others(outputs, overwriting.other_vocabulary(format), args.force)
+    read = overwriting.vocabulary_files(args.input)
+    overwriting.check_vocabulary(outputs, read, format, args.force)
     try:
         source = open_encoding(args.input)
     except ValueError as error:

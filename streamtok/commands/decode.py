@@ -49,8 +49,14 @@ def run(args: argparse.Namespace) -> int:
     if args.file != "-":
         regular = check_file(args.file) is not None
     sidecar = _sidecar(args) if regular else None
+    is_known = sidecar is not None or args.encoding is not None
     encoding = _encoding(args, sidecar)
     chosen = _format(args, sidecar, encoding, regular)
+    if chosen == "llmc" and not is_known:
+        raise Refused(
+            f"{input_name(args.file)}: the header of llm.c does not say which encoding the ids are "
+            "of: give it with -e"
+        )
     read = [args.file, *overwriting.vocabulary_files(args.encoding or "-")]
     if regular:
         read.append(sidecar_path(args.file))
@@ -69,6 +75,11 @@ def run(args: argparse.Namespace) -> int:
             if ids is None:
                 earlier.finish()
                 return 0
+            if not is_known and ids.dtype == np.uint16 and encoding.max_token_value > 0xFFFF:
+                raise Refused(
+                    f"{input_name(args.file)}: its header says uint16, and the ids of "
+                    f"{encoding.name}, the default, need uint32: give the encoding with -e"
+                )
             try:
                 data = decoder.decode_bytes(ids)
             except (KeyError, OverflowError) as error:
@@ -196,7 +207,7 @@ def _why(args: argparse.Namespace, sidecar: sinks.Sidecar | None, chosen: str) -
     if sidecar is not None:
         return f", though {shown(sidecar_path(args.file))} says {sidecar.encoding}"
     if chosen == "llmc":
-        return "; the header of llm.c does not say which encoding it is: give it with -e"
+        return "; the header of llm.c does not say which encoding it is: give the right one with -e"
     return ""
 
 

@@ -130,8 +130,7 @@ def run(args: argparse.Namespace) -> int:
             path = checkpoint_path(family.names(args.output, None)[0])
             checkpoint = Checkpoint(path, _settings(args, encoding, chosen, opened))
             state = checkpoint.load()
-        if state is None:  # else they were looked at when the run began
-            _refuse_others(args, family)
+        _refuse_others(args, family, state["files"] if state else None)
         totals = Totals(**state["totals"]) if state else Totals()
         sink, files = _open_sink(args, family, checkpoint, state, stack)
         progress = stack.enter_context(Progress(args, [one.size for one in opened], totals))
@@ -229,13 +228,19 @@ def _refuse_inputs(args: argparse.Namespace, family: sinks.Family) -> None:
     overwriting.refuse_inputs(outputs, read)
 
 
-def _refuse_others(args: argparse.Namespace, family: sinks.Family) -> None:
-    """Raises Refused if what would be replaced is not an earlier output."""
+def _refuse_others(
+    args: argparse.Namespace, family: sinks.Family, state: dict[str, Any] | None
+) -> None:
+    """Raises Refused if what would be replaced is not an earlier output.
+
+    state: of the files, if the run has begun: what it has published is its own.
+    """
     if not sinks.check_output(args.output):
         return
-    shards: list[int | None] = [None]
+    complete = state["shard"] - (state["open"] is not None) if state else 0
+    shards: list[int | None] = [] if complete else [None]
     if args.shard_tokens is not None:
-        shards = [*family.shards_there(args.output)]
+        shards = [one for one in family.shards_there(args.output) if one >= complete]
     for shard in shards:
         find_other = functools.partial(sinks.not_own, family, shard=shard)
         overwriting.refuse_others([args.output], find_other, args.force)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from ..sinks.outputs import descriptor_of
+from ..sinks.outputs import check_output, descriptor_of
 from .report import Refused, input_name, shown
 
 _STDIN = 0
@@ -58,7 +58,26 @@ def refuse_others(
             )
 
 
-def other_vocabulary(format: str) -> Callable[[str], str | None]:
+def check_vocabulary(
+    outputs: Sequence[str],
+    inputs: Iterable[str],
+    format: str,
+    is_forced: bool,
+    also: Iterable[str] = (),
+) -> None:
+    """Raise Refused unless `outputs`, the files of a vocabulary, may be written.
+
+    They must be files, no inputs, and replace only vocabularies of the format, a key of
+    `conversion.FORMATS`. also: what else the command writes.
+    """
+    for path in outputs:
+        if not check_output(path):
+            raise Refused(f"{shown(path)} is not a file, and a vocabulary is written to a file")
+    refuse_inputs([*outputs, *also], inputs)
+    refuse_others(outputs, _other_vocabulary(format), is_forced)
+
+
+def _other_vocabulary(format: str) -> Callable[[str], str | None]:
     """Callable: a path to itself, if there is something else than a vocabulary of the format."""
     from ..formats.kinds import is_vocabulary  # takes long
 

@@ -104,9 +104,9 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise StreamtokError(str(error)) from None
     _check_output(args.output)
-    written = [args.output] if args.save_counts is None else [args.output, args.save_counts]
-    overwriting.refuse_inputs(written, args.files or ["-"])
-    overwriting.refuse_others([args.output], overwriting.other_vocabulary("tiktoken"), args.force)
+    also = [] if args.save_counts is None else [args.save_counts]
+    read = args.files or ["-"]
+    overwriting.check_vocabulary([args.output], read, "tiktoken", args.force, also)
     trainer = _open_trainer(args)
     names = args.files or ["-"]
     try:

@@ -20,7 +20,7 @@ from .behind import Behind
 from .flat import Sink
 from .formats import Family
 from .outputs import PartFile, Saved, publish_left, publish_together, remove_left
-from .sidecar import described, sidecar_path
+from .sidecar import has_sidecar, sidecar_path
 
 if TYPE_CHECKING:
     from .flat import Ends, IdArray
@@ -207,8 +207,8 @@ class Files:
             self._remove_behind()
 
     def _forget_sidecar(self, name: str) -> None:
-        """Remove what describes the file that is replaced, if this run describes none."""
-        if not self._family.has_sidecar and described(name) is not None:
+        """Remove what describes an older file of the name, if this run describes none."""
+        if not self._family.has_sidecar and has_sidecar(name):
             with contextlib.suppress(OSError):
                 os.remove(sidecar_path(name))
 
@@ -218,7 +218,9 @@ class Files:
         """
         for shard in self._family.shards_there(self._path):
             if shard >= self._shard:
-                for name in self._family.kept_names(self._path, shard):
+                names = self._family.kept_names(self._path, shard)
+                self._forget_sidecar(names[0])
+                for name in names:
                     with contextlib.suppress(FileNotFoundError):
                         os.remove(name)
 

@@ -6,15 +6,13 @@ data. A file is told by its sidecar, or by what only our sinks write at its begi
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 
-from ..errors import SidecarError
 from .arrow import has_own_schema
 from .flat import LlmcSink, NpySink, llmc_header, npy_header
 from .formats import Family
-from .sidecar import described, read_sidecar, sidecar_path
+from .sidecar import described, has_sidecar, sidecar_path
 
 _HEAD = 1 << 12
 _TEXT = re.compile(rb"(?:\d{1,10}\n)+\d{0,10}")
@@ -32,7 +30,7 @@ def not_own(family: Family, path: str, shard: int | None = None) -> str | None:
         return first
     for name in names[1:]:
         # An index belongs to the file that was found to be ours.
-        is_own = _has_sidecar(first) if name == sidecar_path(first) else _holds_data(first)
+        is_own = has_sidecar(first) if name == sidecar_path(first) else _holds_data(first)
         if _holds_data(name) and not is_own:
             return name
     return None
@@ -51,13 +49,6 @@ def _is_own(family: Family, path: str) -> bool:
         return _looks_own(family, path)
     except (OSError, OverflowError):  # it is gone, or larger than the format's count
         return False
-
-
-def _has_sidecar(path: str) -> bool:
-    """Whether what stands where the sidecar of `path` shall be is one, be it of an older file."""
-    with contextlib.suppress(SidecarError, OSError):
-        return read_sidecar(path) is not None
-    return False
 
 
 def _looks_own(family: Family, path: str) -> bool:

@@ -7,6 +7,7 @@ sidecar do not belong together. Parquet and Arrow have a place for this of their
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass
@@ -127,6 +128,13 @@ def described(path: str) -> Sidecar | None:
     except (SidecarError, OSError):
         return None
     return found
+
+
+def has_sidecar(path: str) -> bool:
+    """bool: whether there is one beside `path`, be it that of an older file."""
+    with contextlib.suppress(SidecarError, OSError):
+        return read_sidecar(path) is not None
+    return False
 
 
 class SidecarSink:
