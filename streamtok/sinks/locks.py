@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from .outputs import hidden_path, named
 
-_UNSUPPORTED = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+_UNSUPPORTED = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 class Locks:
