@@ -1,8 +1,9 @@
 """A checkpoint: a small file that says how far a run has come, or that there is none.
 
 It is JSON behind a line with its SHA-256, and replaced as a whole, so that it is never half there.
-The settings of the run are in it: a run with other ones does not go on from it. While a run has it,
-no other one can.
+The settings of the run are in it: a run with other ones does not go on from it. It stands beside
+the real file that the run makes, however its path was spelled. Whoever uses it holds the locks of
+that run's outputs (`sinks.Locks`).
 """
 
 from __future__ import annotations
@@ -16,19 +17,30 @@ from typing import Any
 from .errors import CheckpointError
 from .sinks.outputs import remove_left, write_whole
 
-_MAGIC = "streamtok checkpoint 1"
+_MAGIC = "streamtok checkpoint 2"
+
+
+def checkpoint_path(output: str) -> str:
+    """str: where the checkpoint of a run is whose first file is `output`.
+
+    Beside the real file, if that is another one than the path says.
+    """
+    real = os.path.realpath(output)
+    return f"{output if real == os.path.abspath(output) else real}.checkpoint"
 
 
 class Checkpoint:
-    """The checkpoint at `path`, locked as long as the process lives or until `close`."""
+    """The checkpoint at `path`."""
 
     def __init__(self, path: str, settings: dict[str, Any]):
-        """settings: what the result depends on, for JSON. Raises OSError, and CheckpointError if
-        another process has it.
-        """
+        """settings: what the result depends on, for JSON."""
         self.path = path
         self._settings: dict[str, Any] = json.loads(json.dumps(settings))
-        self._lock = _lock(path)
+
+    @property
+    def exists(self) -> bool:
+        """bool: whether a run can go on from it."""
+        return os.path.exists(self.path)
 
     def load(self) -> dict[str, Any] | None:
         """dict | None: the state that was saved last.
@@ -43,7 +55,7 @@ class Checkpoint:
         expected = f"{_MAGIC} {hashlib.sha256(body).hexdigest()}"
         if head != expected.encode():
             is_ours = head.startswith(_MAGIC.encode())
-            kind = "damaged" if is_ours else "no checkpoint of this version"
+            kind = "damaged" if is_ours else "no checkpoint of this version of streamtok"
             raise CheckpointError(f"{self.path} is {kind}; without it, the run begins anew")
         found = json.loads(body)
         self._compare(found["settings"])
@@ -73,36 +85,6 @@ class Checkpoint:
         remove_left(self.path)
         with contextlib.suppress(FileNotFoundError):
             os.remove(self.path)
-
-    def close(self) -> None:
-        """Let another process have it."""
-        if self._lock is not None:
-            fd, path = self._lock
-            self._lock = None
-            with contextlib.suppress(OSError):
-                os.remove(path)
-            os.close(fd)
-
-
-def _lock(path: str) -> tuple[int, str] | None:
-    try:
-        import fcntl
-    except ImportError:  # not POSIX
-        return None
-    lock = f"{path}.lock"
-    while True:
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The one who had it may have removed the file since we opened it.
-            if os.fstat(fd).st_ino == os.stat(lock).st_ino:
-                return fd, lock
-        except BlockingIOError:
-            os.close(fd)
-            raise CheckpointError(f"another process is working on {path}") from None
-        except FileNotFoundError:
-            pass
-        os.close(fd)
 
 
 def _changed(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:

@@ -18,6 +18,7 @@ __all__ = [
     "MissingLibraryError",
     "PatternError",
     "PendingLimitExceeded",
+    "SidecarError",
     "StateError",
     "StreamInUseError",
     "StreamtokError",
@@ -92,6 +93,10 @@ class StateError(StreamtokError, ValueError):
 
 class CheckpointError(StreamtokError, ValueError):
     """A run cannot go on where its checkpoint says: something is damaged, gone or has changed."""
+
+
+class SidecarError(StreamtokError, ValueError):
+    """What describes a file of ids, beside it, is damaged or does not describe that file."""
 
 
 class MissingLibraryError(StreamtokError, ImportError):

@@ -118,8 +118,10 @@ def test_shards_of_npy(tmp_path: Path) -> None:
     data = b"one two three\n" * 100
     args = ["--lines", "-o", str(tmp_path / "a.npy"), "--shard-tokens"]
     assert run("encode", "-q", *args, "50", stdin=data).returncode == 0
-    arrays = [np.load(one) for one in sorted(tmp_path.iterdir())]
-    assert [one.name for one in sorted(tmp_path.iterdir())][:2] == ["a_000000.npy", "a_000001.npy"]
+    arrays = [np.load(one) for one in sorted(tmp_path.glob("*.npy"))]
+    assert sorted(one.name for one in tmp_path.iterdir())[:3] == [
+        "a_000000.npy", "a_000000.npy.json", "a_000001.npy"
+    ]  # fmt: skip
     assert {len(one) for one in arrays[:-1]} == {51}
     assert np.concatenate(arrays).tolist() == CL100K.encode("one two three") * 100
     args += ["0.1k", "--shard-exactly"]
@@ -302,7 +304,7 @@ def test_listen_until_a_signal_and_connect(tmp_path: Path) -> None:
             "--shard-exactly cuts documents, and megatron keeps them whole",
         ),
         (["--sidecar"], "--sidecar is for files"),
-        (["--sidecar", "-o", "x.npy"], "--sidecar is for files of the formats u16 and u32"),
+        (["--sidecar", "-o", "x.arrow"], "--sidecar is not for arrow"),
         (["--format", "llmc"], "llmc cannot go to standard output"),
         (["--format", "parquet"], "parquet cannot go to standard output"),
     ],

@@ -212,10 +212,12 @@ def test_raw_ids_and_their_sidecar(tmp_path: Path, chosen: str, dtype: str) -> N
     assert row == {
         "encoding": "gpt2",
         "vocabulary_sha256": "00" * 32,
+        "format": chosen,
         "dtype": dtype,
         "byteorder": "little",
         "tokens": 4,
         "documents": 3,
+        "bytes": (tmp_path / "a.bin").stat().st_size,
         "sha256": hashlib.sha256((tmp_path / "a.bin").read_bytes()).hexdigest(),
     }
 

@@ -9,12 +9,17 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from streamtok import CheckpointError
+from streamtok.sinks import About, Family, Files
 
 from . import crash
 from .test_cli import FOREGROUND, POSIX, Live, fails, only_error, run, spawn, wrapped
@@ -166,6 +171,162 @@ def test_a_part_that_is_not_there(text: Path, tmp_path: Path, how: str) -> None:
     assert not out.exists()
 
 
+@pytest.mark.parametrize("at", [0, 1, 20_000])
+def test_a_part_of_other_content(text: Path, tmp_path: Path, at: int) -> None:
+    """The size alone says nothing: not one byte may be another one."""
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    (part,) = (one for one in tmp_path.glob(".streamtok*.part") if one.stat().st_size)
+    data = bytearray(part.read_bytes())
+    data[at] ^= 1
+    part.write_bytes(data)
+    error = fails(*resumed(text, out))
+    assert error == (
+        f"{part} should hold the beginning of {out}, and holds other bytes than those that were "
+        "saved"
+    )
+    assert part.read_bytes() == data  # somebody's, perhaps
+    assert not out.exists()
+    data[at] ^= 1
+    part.write_bytes(data)
+    assert run(*resumed(text, out)).returncode == 0
+    assert out.read_bytes() == whole(text)
+
+
+def other_names(folder: Path) -> list[tuple[list[str], list[str]]]:
+    """Two ways each to name an output of which at least one file is the same."""
+    (folder / "link.bin").symlink_to("c.bin")
+    (folder / "folder").symlink_to(".")
+    c = str(folder / "c")
+    megatron = ["-o", c, "--format", "megatron"]
+    return [
+        (megatron, ["-o", f"{c}.bin"]),
+        (megatron, ["-o", f"{c}.bin", "--format", "megatron", "--append", "<|endoftext|>"]),
+        (megatron, ["-o", f"{c}.idx", "--format", "u32"]),
+        (["-o", f"{c}.bin"], ["-o", str(folder / "link.bin"), "--append", "<|endoftext|>"]),
+        (
+            ["-o", f"{c}.bin"],
+            ["-o", str(folder / "folder" / "c.bin"), "--prepend", "<|endoftext|>"],
+        ),
+    ]
+
+
+@pytest.mark.parametrize("case", range(5))
+def test_two_names_of_one_output_meet(text: Path, tmp_path: Path, case: int) -> None:
+    """While one process writes, the other one is refused before it touches anything."""
+    first, second = other_names(tmp_path)[case]
+    for one, two in ((first, second), (second, first)):
+        command = ["encode", "-q", "--resume", "--chunk-size", "1k"]
+        with Live(wrapped("", *command, *one)) as live:
+            end = time.monotonic() + 60
+            while not list(tmp_path.glob(".streamtok-*.part")):
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            before = {path.name for path in tmp_path.glob("[!.]*")}
+            for more in ([], ["--force"]):
+                error = fails(*command, str(text), *two, *more)
+                assert error.endswith(": another process is writing it")
+            plain = fails("encode", "-q", str(text), *two)
+            assert plain.endswith(": another process is writing it")
+            assert {path.name for path in tmp_path.glob("[!.]*")} == before
+            live.stdin.write(TEXT)
+            live.stdin.close()
+            assert live.process.wait(60) == 0
+        for path in tmp_path.glob("c.*"):
+            path.unlink()
+        assert {path.name for path in tmp_path.iterdir()} <= {"text", "link.bin", "folder"}
+
+
+@pytest.mark.parametrize("case", range(5))
+def test_two_names_of_one_output_one_after_the_other(text: Path, tmp_path: Path, case: int) -> None:
+    """One stopped, then the other, then both go on: each is right, or says that it cannot be."""
+    first, second = other_names(tmp_path)[case]
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))"
+    command = ["encode", str(text), "-q", "--resume", "--chunk-size", "1k"]
+    for args in (first, second):
+        done = spawn(wrapped(limit, *command, "--checkpoint-every", "0", *args))
+        assert done.returncode == 1
+    (tmp_path / "good").mkdir()
+    for args in (first, second, first):
+        folder = tmp_path / "good"
+        done = run(*command, *args)
+        if done.returncode:
+            said = rb"checkpoint is of a run with|--force replaces it|holds the beginning of"
+            assert re.search(said, done.stderr), done.stderr
+            continue
+        name = Path(os.path.realpath(args[1]))
+        good = run("encode", str(text), "-q", "--force", "-o", str(folder / name.name), *args[2:])
+        assert good.returncode == 0
+        for made in folder.iterdir():
+            assert (name.parent / made.name).read_bytes() == made.read_bytes(), made.name
+            made.unlink()
+    assert (tmp_path / "c.bin").exists()
+
+
+@pytest.mark.parametrize("more", [["--shard-tokens", "5k"], ["--format", "megatron"]])
+def test_a_failure_before_the_first_checkpoint_leaves_nothing(
+    tmp_path: Path, more: list[str]
+) -> None:
+    bad = tmp_path / "text"
+    bad.write_bytes(TEXT + b"\xff\xff")
+    out = tmp_path / "out.bin"
+    error = fails(*resumed(bad, out, "--checkpoint-every", "1000", "--lines", *more[2:]))
+    assert "is not UTF-8" in error
+    assert left(tmp_path) == set()
+    command = resumed(bad, out, "--checkpoint-every", "1000", *more)
+    if "--format" in more:
+        assert "is not UTF-8" in fails(*command)
+        assert left(tmp_path) == set()
+
+
+def test_what_appeared_since_is_not_replaced(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    out.write_bytes(b"somebody's only copy")
+    assert fails(*resumed(text, out)).startswith(f"{out} exists, and is not an earlier output")
+    assert out.read_bytes() == b"somebody's only copy"
+    out.unlink()
+    assert run(*resumed(text, out)).returncode == 0
+    assert out.read_bytes() == whole(text)
+
+
+def test_a_checkpoint_of_an_older_version(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    path = tmp_path / "out.bin.checkpoint"
+    path.write_bytes(
+        path.read_bytes().replace(b"streamtok checkpoint 2", b"streamtok checkpoint 1")
+    )
+    error = fails(*resumed(text, out))
+    assert error == (
+        f"{path} is no checkpoint of this version of streamtok; without it, the run begins anew"
+    )
+
+
+def test_a_complete_shard_of_other_content(tmp_path: Path) -> None:
+    """What was complete and not yet published when the process died is compared as well."""
+    family = Family("npy", About("none", "", 100), has_sidecar=True)
+    path = str(tmp_path / "a.npy")
+    files = Files(path, family, shard_tokens=3, is_resumable=True)
+    files.write(np.arange(7, dtype=np.uint32), [7])
+    files.finish()
+    state = json.loads(json.dumps(files.getstate()))
+    files.close()
+    part = next(one for one in tmp_path.glob(".streamtok*.part") if one.stat().st_size == 128 + 14)
+    data = part.read_bytes()
+    part.write_bytes(data[:-1] + b"x")
+    with pytest.raises(CheckpointError, match=r"a_000000\.npy was complete, and is not the file"):
+        Files(path, family, shard_tokens=3, is_resumable=True, state=state)
+    assert part.read_bytes() == data[:-1] + b"x"
+    part.write_bytes(data)
+    Files(path, family, shard_tokens=3, is_resumable=True, state=state)
+    assert np.load(tmp_path / "a_000000.npy").tolist() == list(range(7))
+    Files(path, family, shard_tokens=3, is_resumable=True, state=state)  # published before
+    os.remove(tmp_path / "a_000000.npy")
+    with pytest.raises(CheckpointError, match=r"a_000000\.npy was complete, and is gone"):
+        Files(path, family, shard_tokens=3, is_resumable=True, state=state)
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -219,11 +380,11 @@ def test_two_processes_do_not_write_one_file(text: Path, tmp_path: Path) -> None
     out = tmp_path / "out.bin"
     with Live(wrapped("", *resumed(Path("-"), out))) as live:
         end = time.monotonic() + 20
-        while not (tmp_path / "out.bin.checkpoint.lock").exists():
+        while not list(tmp_path.glob(".streamtok-*.part")):
             assert time.monotonic() < end
             time.sleep(0.01)
         error = fails(*resumed(Path("-"), out))
-        assert error == f"another process is working on {out}.checkpoint"
+        assert error == f"{out}: another process is writing it"
         live.stdin.write(TEXT)
         live.stdin.close()
         assert live.process.wait(20) == 0
@@ -253,7 +414,8 @@ def test_a_followed_log_goes_on_after_rotation(tmp_path: Path) -> None:
     log.rename(tmp_path / "app.log.1")
     log.write_text("which goes on here\n" + "and one more\n" * 60)
     follow(7)
-    lines = b"".join(one.read_bytes() for one in sorted(tmp_path.glob("out_*"))).splitlines()
+    shards = sorted(tmp_path.glob("out_*.jsonl"))
+    lines = b"".join(one.read_bytes() for one in shards).splitlines()
     rows = [json.loads(line) for line in lines]
     documents = [run("decode", "--format", "text", stdin=str(r["input_ids"]).encode()).stdout
                  for r in rows]  # fmt: skip

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ..sources import check_file
-from . import options
+from . import inputs, options
 
 
 def add_parser(subparsers: Any) -> None:
@@ -31,4 +31,5 @@ def run(args: argparse.Namespace) -> int:
     options.load_encoding(args)
     if args.file != "-":
         check_file(args.file)
+        inputs.refuse_ids(args.file)
     return bench.main(args.file, args.encoding, args.chunk_sizes, args.markdown)

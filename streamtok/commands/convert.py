@@ -7,10 +7,12 @@ file has no pattern) is said.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import Any
 
 from ..errors import VocabularyError
+from . import options, overwriting
 
 # Those of `formats.conversion.FORMATS`, which takes long to import.
 NAMES = ["tiktoken", "gpt2", "huggingface", "tekken", "minbpe", "nanochat", "sentencepiece"]
@@ -24,6 +26,10 @@ def run(args: argparse.Namespace) -> int:
         format = args.to or format_of(args.output)
     except ValueError as error:
         raise VocabularyError(f"{error}: use --to {'|'.join(FORMATS)}") from None
+    folder, names = args.output, FORMATS[format].files
+    outputs = [os.path.join(folder, name) for name in names] if len(names) > 1 else [folder]
+    read = overwriting.vocabulary_files(args.input)
+    overwriting.check_vocabulary(outputs, read, format, args.force)
     try:
         source = open_encoding(args.input)
     except ValueError as error:
@@ -51,5 +57,6 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("output", metavar="OUT", help="a file; a folder for gpt2")
     parser.add_argument("--to", choices=NAMES, help="default: what the name of OUT says")
+    options.add_force(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing when it worked")
     parser.set_defaults(command=run)

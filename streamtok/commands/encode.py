@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import shlex
 import sys
 from typing import Any
 
 from .. import sinks
 from .._core.known import set_cache_limit
 from ..batch import usable_cores
-from ..checkpoint import Checkpoint
+from ..checkpoint import Checkpoint, checkpoint_path
 from ..documents import DocumentEncoder
 from ..encoding import Encoding
 from ..pipeline import Run, Totals
 from ..sources import Feed, Input, Listener
-from . import inputs, options
+from . import inputs, options, overwriting
 from .report import Misused, Progress, Refused, is_terminal
 from .signals import Signals
 
+END = "<|endoftext|>"
+_DESCRIBED = ("parquet", "arrow")  # their schema says what the sidecar of others does
 CACHE_BYTES = 16 << 20  # of each thread: what `encode` needs in all stays below 100 MB
 
 _EXAMPLES = [
@@ -55,20 +59,21 @@ def add_parser(subparsers: Any) -> None:
         "--format",
         choices=sinks.FILE_FORMATS,
         help="default: what the suffix of the output says (.npy .txt .u16 .u32 .jsonl .ds .parquet "
-        ".arrow), text for standard output, else u16 if the vocabulary fits, else u32; text is one "
-        "id a line",
+        ".arrow), text for standard output; for .bin and without a suffix u16 if the vocabulary "
+        "fits, else u32; text is one id a line",
     )
     parser.add_argument(
         "--sidecar",
         action=argparse.BooleanOptionalAction,
-        help="for u16 and u32: OUTPUT.json with encoding, dtype, counts and SHA-256 "
-        "(default: for .bin)",
+        help="OUTPUT.json with encoding, format, dtype and counts, which decode reads (default: "
+        "yes; Parquet and Arrow have it in their schema)",
     )
     parser.add_argument(
         "--shard-tokens",
         type=options.count_of,
         metavar="N",
-        help="several files OUTPUT_000000…; one ends with the document that brings it to N ids",
+        help="several files OUTPUT_000000…; one ends with the document that brings it to N ids; "
+        "those that an earlier run wrote behind the last one are removed",
     )
     parser.add_argument(
         "--shard-exactly", action="store_true", help="all but the last have N ids: texts are cut"
@@ -94,7 +99,10 @@ def add_parser(subparsers: Any) -> None:
         metavar="SECONDS",
         help="default: 5",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
+    options.add_force(parser)
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="no progress, no summary, no warnings"
+    )
     parser.add_argument("--json", action="store_true", help="the summary as one line of JSON")
     parser.add_argument(
         "--log-every",
@@ -110,6 +118,7 @@ def run(args: argparse.Namespace) -> int:
     stream = options.open_stream(args, encoding)
     about = sinks.About(encoding.name, encoding.digest, encoding.max_token_value)
     chosen = _check_output(args, about)
+    family = _family(args, chosen, about)
     if args.threads is None:
         # Each has 12 to 20 MB of its own, and pyarrow a lot.
         is_arrow = args.parquet is not None or chosen in ("parquet", "arrow")
@@ -128,19 +137,24 @@ def run(args: argparse.Namespace) -> int:
         stack.callback(encoder.release)
         if listener is not None:
             stack.callback(listener.close)
+        _refuse_inputs(args, family)
         checkpoint = state = None
+        if sinks.check_output(args.output):
+            stack.callback(sinks.Locks(family.kept_names(args.output, None)).close)
         if args.resume:
-            checkpoint = Checkpoint(
-                f"{args.output}.checkpoint", _settings(args, encoding, chosen, opened)
-            )
-            stack.callback(checkpoint.close)
+            path = checkpoint_path(family.names(args.output, None)[0])
+            checkpoint = Checkpoint(path, _settings(args, encoding, chosen, opened))
             state = checkpoint.load()
+        _refuse_others(args, family, state["files"] if state else None)
         totals = Totals(**state["totals"]) if state else Totals()
-        sink, files = _open_sink(args, chosen, about, state, stack)
+        sink, files = _open_sink(args, family, checkpoint, state, stack)
         progress = stack.enter_context(Progress(args, [one.size for one in opened], totals))
         if state and state["done"]:
             assert checkpoint is not None
-            checkpoint.remove()  # killed after the last checkpoint: the files are published now
+            assert files is not None
+            files.finish()  # killed after the last checkpoint: the files are published now
+            files.publish()
+            checkpoint.remove()
         else:
             first, at = 0, None
             if state:
@@ -160,7 +174,8 @@ def run(args: argparse.Namespace) -> int:
             _go(args, pipeline, progress, encoder)
             totals = pipeline.totals
     if not args.quiet:
-        progress.summary(totals, inputs.is_split(args))
+        warning = _warning(args, family, encoding, totals.documents)
+        progress.summary(totals, inputs.is_split(args), warning)
     return 0
 
 
@@ -201,38 +216,99 @@ def _check_output(args: argparse.Namespace, about: sinks.About) -> str:
         raise Misused("--shard-exactly needs --shard-tokens")
     if args.shard_exactly and sinks.Family(chosen, about).keeps_documents:
         raise Misused(f"--shard-exactly cuts documents, and {chosen} keeps them whole")
-    if args.sidecar and (args.output == "-" or chosen not in ("u16", "u32")):
-        raise Misused("--sidecar is for files of the formats u16 and u32")
+    if args.sidecar and not sinks.check_output(args.output):
+        raise Misused("--sidecar is for files: give one with -o")
+    if args.sidecar and chosen in _DESCRIBED:
+        raise Misused(f"--sidecar is not for {chosen}, which says in its schema what it holds")
     return chosen
+
+
+def _family(args: argparse.Namespace, chosen: str, about: sinks.About) -> sinks.Family:
+    return sinks.Family(chosen, about, args.sidecar is not False and chosen not in _DESCRIBED)
+
+
+def _refuse_inputs(args: argparse.Namespace, family: sinks.Family) -> None:
+    """Raises Refused if what would be written is what is read."""
+    read = [*overwriting.vocabulary_files(args.encoding)]
+    if args.listen is None and args.connect is None:
+        read += inputs.input_paths(args)
+    outputs = [args.output]
+    if sinks.check_output(args.output):
+        outputs = family.kept_names(args.output, None)
+        if args.resume:
+            outputs.append(checkpoint_path(outputs[0]))
+        if args.shard_tokens is not None:
+            for shard in family.shards_there(args.output):
+                outputs += family.kept_names(args.output, shard)
+    overwriting.refuse_inputs(outputs, read)
+
+
+def _refuse_others(
+    args: argparse.Namespace, family: sinks.Family, state: dict[str, Any] | None
+) -> None:
+    """Raises Refused if what would be replaced is not an earlier output.
+
+    state: of the files, if the run has begun: what it has published is its own.
+    """
+    if not sinks.check_output(args.output):
+        return
+    complete = state["shard"] - (state["open"] is not None) if state else 0
+    shards: list[int | None] = [] if complete else [None]
+    if args.shard_tokens is not None:
+        shards = [one for one in family.shards_there(args.output) if one >= complete]
+    for shard in shards:
+        find_other = functools.partial(sinks.not_own, family, shard=shard)
+        overwriting.refuse_others([args.output], find_other, args.force)
+
+
+def _warning(
+    args: argparse.Namespace, family: sinks.Family, encoding: Encoding, documents: int
+) -> str | None:
+    """str | None: that nothing in the output says where documents end."""
+    is_marked = args.append is not None or args.prepend is not None
+    if is_marked or family.keeps_documents or documents < 2:
+        return None
+    specials = encoding.special_tokens_set
+    name = END if END in specials else min(specials, default=None)
+    mark = f"--append {shlex.quote(name)} marks their ends, and " if name else ""
+    return (
+        f"{family.chosen} does not say where one of the {documents:,} documents ends: "
+        f"{mark}--format jsonl keeps them apart"
+    )
 
 
 def _open_sink(
     args: argparse.Namespace,
-    chosen: str,
-    about: sinks.About,
+    family: sinks.Family,
+    checkpoint: Checkpoint | None,
     state: dict[str, Any] | None,
     stack: contextlib.ExitStack,
 ) -> tuple[Any, sinks.Files | None]:
     """(what takes the ids, the same if it is files)."""
-    if args.output == "-" or not sinks.check_output(args.output):
+    if not sinks.check_output(args.output):
         if args.resume or args.shard_tokens is not None:
             raise Refused(f"{args.output} is no file: --resume and --shard-tokens need one")
         output = stack.enter_context(sinks.open_output(args.output))
         try:
-            return sinks.make_sink(output, chosen, about.max_id), None
+            return sinks.make_sink(output, family.chosen, family.about.max_id), None
         except ValueError as error:
             raise Misused(str(error)) from None
-    is_bin = args.output.lower().endswith(".bin") and chosen in ("u16", "u32")
     files = sinks.Files(
         args.output,
-        sinks.Family(chosen, about, is_bin if args.sidecar is None else args.sidecar),
+        family,
         shard_tokens=args.shard_tokens,
         is_exact=args.shard_exactly,
         is_resumable=args.resume,
         state=state["files"] if state else None,
     )
-    # After a complete run nothing is left to discard.
-    stack.callback(files.close if args.resume else files.discard)
+
+    def leave() -> None:  # after a complete run there is nothing
+        if checkpoint is not None and checkpoint.exists:
+            files.close()
+        else:  # nobody would go on with it
+            files.discard()
+
+    stack.callback(leave)
     return files, files
 
 

@@ -12,10 +12,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from .. import sinks
 from ..chunker import StreamEncoder
 from ..documents import DocumentEncoder
 from ..encoding import Encoding
 from ..errors import PendingLimitExceeded, StreamtokError
+from ..sinks.sidecar import sidecar_path
 from ..sources import (
     Address,
     Delimited,
@@ -33,7 +35,7 @@ from ..sources import (
     unescape,
 )
 from . import options
-from .report import Misused, Refused, input_name, say
+from .report import Misused, Refused, input_name, say, shown
 
 
 def add_source_options(parser: argparse.ArgumentParser) -> None:
@@ -126,6 +128,7 @@ def input_paths(args: argparse.Namespace) -> list[str]:
 def open_input(args: argparse.Namespace, path: str) -> Input:
     """Input: of one file. Raises as `open_inputs`."""
     name = input_name(path)
+    refuse_ids(path)
     if args.parquet is not None:
         if path == "-":
             raise Misused("Parquet has its directory at its end: it must be a file")
@@ -145,6 +148,16 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
         opening=_opening(args),
         waiting=args.signals.heard,
     )
+
+
+def refuse_ids(path: str) -> None:
+    """Raise Refused for a file of ids, which its sidecar tells from a text."""
+    found = sinks.described(path) if path != "-" else None
+    if found is not None:
+        raise Refused(
+            f"{input_name(path)} holds {found.tokens:,} ids of {found.encoding}, as "
+            f"{shown(sidecar_path(path))} says, and no text: decode it first"
+        )
 
 
 def open_followed(args: argparse.Namespace) -> Input:

@@ -14,6 +14,7 @@ from ..encoding import Encoding
 from ..errors import StreamtokError, VocabularyError
 from .report import Refused
 
+DEFAULT_ENCODING = "cl100k_base"
 CHUNK_SIZE = 1 << 16  # larger ones are no faster, and a pipe gives no more at once
 _SIZE_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 _LARGEST = 1 << 60  # bytes or ids: more is a slip of the finger
@@ -113,13 +114,26 @@ def _refused(text: str, expected: str) -> argparse.ArgumentTypeError:
 # Groups
 
 
-def add_encoding(parser: argparse.ArgumentParser) -> None:
+def add_encoding(
+    parser: argparse.ArgumentParser,
+    default: str | None = DEFAULT_ENCODING,
+    otherwise: str = DEFAULT_ENCODING,
+) -> None:
     parser.add_argument(
         "-e",
         "--encoding",
-        default="cl100k_base",
+        default=default,
         metavar="NAME",
-        help="a name or a vocabulary file (docs/formats.md); default: cl100k_base",
+        help=f"a name or a vocabulary file (docs/formats.md); default: {otherwise}",
+    )
+
+
+def add_force(parser: argparse.ArgumentParser, also: str = "") -> None:
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help=f"replace an output that is not an earlier output of this command{also}; never an "
+        "input",
     )
 
 

@@ -95,11 +95,14 @@ class Progress:
     def _seconds(self) -> float:
         return max(time.perf_counter() - self._begin, 1e-9)
 
-    def summary(self, totals: Totals, has_documents: bool) -> None:
-        """Say what was done; has_documents: their number is not that of the inputs."""
+    def summary(self, totals: Totals, has_documents: bool, warning: str | None = None) -> None:
+        """Say what was done; has_documents: their number is not that of the inputs. warning: what
+        the user should know of the output, a line of its own or a field of the JSON.
+        """
         seconds = self._seconds()
         if self._is_json:
-            say(json.dumps(_row(totals, seconds)), prefix="")
+            row: dict[str, Any] = {**_row(totals, seconds)}
+            say(json.dumps(row | ({"warning": warning} if warning else {})), prefix="")
             return
         ratio = f", {totals.bytes / totals.tokens:.2f} bytes per token" if totals.tokens else ""
         speed = (totals.bytes - self._before.bytes) / seconds / 1e6
@@ -110,6 +113,8 @@ class Progress:
             text += f"{totals.skipped:,} skipped, "
         text += f"{totals.bytes:,} bytes, {totals.tokens:,} tokens{ratio}"
         say(f"{text}, {seconds:.2f} s ({speed:.1f} MB/s)")
+        if warning:
+            say(f"warning: {warning}")
 
 
 def _row(totals: Totals, seconds: float) -> dict[str, float]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimitExceeded, StreamtokError
 from ..vocabulary import save_tiktoken
-from . import options
+from . import options, overwriting
 from .convert import NAMES as FORMAT_NAMES
 from .counted_files import CountedFiles, blocks_of, open_file
 from .report import shown
@@ -106,6 +106,7 @@ def add_parser(commands: Any) -> None:
         help="keep what was counted there, also on Ctrl-C: the same command then goes on from it; "
         "all files that are counted there must be named",
     )
+    options.add_force(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
 
 
@@ -122,6 +123,8 @@ def run(args: argparse.Namespace) -> int:
         raise StreamtokError(str(error)) from None
     format = _format_of(args)
     _check_output(args.output, format)
+    also = [] if args.save_counts is None else [args.save_counts]
+    overwriting.check_vocabulary([args.output], args.files or ["-"], format, args.force, also)
     trainer = _open_trainer(args)
     _check_format(trainer, specials, format)
     files = None if args.save_counts is None else CountedFiles(trainer, args.save_counts)

@@ -57,6 +57,16 @@ def recognise(data: bytes) -> str | None:
     return None
 
 
+def read_together(path: str) -> list[str]:
+    """list[str]: the files that `load` may read for a path, which is a file or a folder."""
+    folder, file = (path, "") if os.path.isdir(path) else os.path.split(path)
+    for pair in _PAIRS:
+        if file in pair:
+            return [os.path.join(folder, one) for one in pair]
+    names = [*_IN_FOLDERS, *(one for pair in _PAIRS for one in pair)] if not file else [file]
+    return [os.path.join(folder, one) for one in names]
+
+
 def load(
     path: Path,
     *,

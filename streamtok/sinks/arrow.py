@@ -9,6 +9,7 @@ library.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,9 @@ from .flat import RawSink
 from .outputs import PartFile
 
 if TYPE_CHECKING:
-    from .flat import Ends, IdArray
+    from .flat import About, Ends, IdArray
 
+METADATA = b"streamtok"  # the key of the schema
 ROW_TOKENS = 1 << 17  # of a longer document, the rest goes to further rows
 # In memory, and in one row group, at most: of each group, 5 KB stay in memory to the end.
 _BLOCK_TOKENS = 1 << 18
@@ -44,14 +46,23 @@ class ArrowSink:
     """Columns: `document` (int64, its number in the run), `part` (int32), `input_ids` (list of
     uint32).
 
-    `part` is 0; only of documents over ROW_TOKENS it counts further rows.
+    `part` is 0; only of documents over ROW_TOKENS it counts further rows. The schema's metadata
+    has the encoding's name and digest, as JSON under the key "streamtok".
     """
 
-    def __init__(self, files: Sequence[PartFile], chosen: str, state: dict[str, Any], first: int):
+    def __init__(
+        self,
+        files: Sequence[PartFile],
+        chosen: str,
+        about: About,
+        state: dict[str, Any],
+        first: int,
+    ):
         """first: the number of the first document of this file."""
         self._pyarrow = load_pyarrow()
         self._table, self._ids, self._lengths = files
         self._chosen = chosen
+        self._about = about
         self._raw = RawSink(self._ids, 4)
         self._open: int = state.get("open", 0)
         self._first: int = state.get("first", first)
@@ -72,7 +83,11 @@ class ArrowSink:
     def finish(self) -> None:
         pa = self._pyarrow
         fields = [("document", pa.int64()), ("part", pa.int32())]
-        schema = pa.schema([*fields, ("input_ids", pa.list_(pa.uint32()))])
+        row = {"encoding": self._about.encoding, "vocabulary_sha256": self._about.digest}
+        schema = pa.schema(
+            [*fields, ("input_ids", pa.list_(pa.uint32()))],
+            metadata={METADATA: json.dumps(row).encode()},
+        )
         target = pa.PythonFile(_Writable(self._table), mode="w")
         if self._chosen == "parquet":
             # What is inside of that of `pyarrow.parquet`, which loads the clients of S3, Google and
@@ -164,3 +179,22 @@ class _Writable:
 
     def close(self) -> None:
         self.closed = True
+
+
+def has_own_schema(path: str, chosen: str) -> bool:
+    """bool: whether the file at `path` is a table that ArrowSink made."""
+    pa = load_pyarrow()
+    try:
+        if chosen == "parquet":
+            from pyarrow._parquet import ParquetReader
+
+            reader: Any = ParquetReader()
+            reader.open(path)
+            schema = reader.schema_arrow
+            reader.close()
+        else:
+            with pa.OSFile(path) as file:
+                schema = pa.ipc.open_file(file).schema
+    except (pa.ArrowException, OSError):
+        return False
+    return METADATA in (schema.metadata or {}) or schema.names == ["document", "part", "input_ids"]

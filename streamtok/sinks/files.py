@@ -2,13 +2,16 @@
 
 Ids are appended to hidden files. `sync` and `getstate` say what is on the disk; once a checkpoint
 holds that state, `publish` gives the complete shards their names. Made again from the state, in
-another process, the object cuts its files to the sizes of that moment and goes on; shards that were
-complete and not yet published are published first. Between any two of these steps the process may
-die.
+another process, the object checks that its files hold what was saved, cuts them to the sizes of
+that moment and goes on; shards that were complete and not yet published are published first.
+Between any two of these steps the process may die. At the end, shards of an earlier and longer run
+are removed.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +19,8 @@ import numpy as np
 from .behind import Behind
 from .flat import Sink
 from .formats import Family
-from .outputs import PartFile, publish_left, publish_together, remove_left
+from .outputs import PartFile, Saved, publish_left, publish_together, remove_left
+from .sidecar import has_sidecar, sidecar_path
 
 if TYPE_CHECKING:
     from .flat import Ends, IdArray
@@ -52,25 +56,35 @@ class Files:
         self._sink: Sink | None = None
         self._behind = Behind()
         self._complete: list[list[PartFile]] = []
+        self._is_finished = False
         try:
             self._open() if state is None else self._restore(state)
         except BaseException:
-            self.close() if is_resumable else self.discard()
+            self.discard() if state is None else self.close()
             raise
 
     def _names(self, shard: int) -> list[str]:
         return self._family.names(self._path, None if self._shard_tokens is None else shard)
 
+    def _hashed_from(self, i: int) -> int | None:
+        """From where on the file number i is hashed: what a checkpoint saves must be found again,
+        and some sidecars say it.
+        """
+        if self._is_resumable or (i == 0 and self._family.has_digest):
+            return 0 if i else self._family.header_size
+        return None
+
     def _open(self, opened: dict[str, Any] | None = None) -> None:
         names = self._names(self._shard)
-        sizes = opened["sizes"] if opened else [None] * len(names)
+        saved: list[Saved | None] = opened["files"] if opened else [None] * len(names)
         kept = len(names) - self._family.scratch
-        for i, (name, size) in enumerate(zip(names, sizes, strict=True)):
+        for i, name in enumerate(names):
             self._files.append(
                 PartFile(
                     name,
                     is_resumable=self._is_resumable,
-                    size=size,
+                    saved=saved[i],
+                    hashed_from=self._hashed_from(i),
                     behind=self._behind,
                     is_scratch=i >= kept,
                 )
@@ -81,10 +95,11 @@ class Files:
 
     def _restore(self, state: dict[str, Any]) -> None:
         for shard in state["complete"]:
-            names = self._names(shard)
+            names = self._names(shard["shard"])
             kept = len(names) - self._family.scratch
-            for name in names[:kept]:
-                publish_left(name)
+            self._forget_sidecar(names[0])
+            for i, name in enumerate(names[:kept]):
+                publish_left(name, shard["files"][i], self._hashed_from(i) or 0)
             for name in names[kept:]:
                 remove_left(name)
         self._shard, self._tokens = state["shard"], state["tokens"]
@@ -143,6 +158,7 @@ class Files:
         if self._sink is not None:
             self._close()
         self._behind.close()
+        self._is_finished = True
 
     def _close(self) -> None:
         assert self._sink is not None
@@ -164,25 +180,49 @@ class Files:
         """dict: what to save after `sync`, for JSON."""
         opened = None
         if self._sink is not None:
-            opened = {"sizes": [f.size for f in self._files], "sink": self._sink.getstate()}
-        begun = self._shard - (opened is not None)
+            opened = {"files": [f.saved() for f in self._files], "sink": self._sink.getstate()}
+        first = self._shard - (opened is not None) - len(self._complete)
         return {
             "shard": self._shard,
             "tokens": self._tokens,
             "documents": self._documents,
             "open": opened,
-            "complete": list(range(begun - len(self._complete), begun)),
+            "complete": [
+                {"shard": first + i, "files": [f.saved() for f in files if not f.is_scratch]}
+                for i, files in enumerate(self._complete)
+            ],
         }
 
     def publish(self) -> None:
-        """Give the complete shards their names, in order."""
+        """Give the complete shards their names, in order; after `finish`, remove those behind."""
         while self._complete:
             files = self._complete[0]
             kept = len(files) - self._family.scratch
+            self._forget_sidecar(files[0].name)
             publish_together(files[:kept])
             for file in files[kept:]:
                 file.discard()
             del self._complete[0]
+        if self._is_finished and self._shard_tokens is not None:
+            self._remove_behind()
+
+    def _forget_sidecar(self, name: str) -> None:
+        """Remove what describes an older file of the name, if this run describes none."""
+        if not self._family.has_sidecar and has_sidecar(name):
+            with contextlib.suppress(OSError):
+                os.remove(sidecar_path(name))
+
+    def _remove_behind(self) -> None:
+        """Remove the shards that an earlier run wrote behind our last one: who reads all files of
+        the name would take them for a part of this output.
+        """
+        for shard in self._family.shards_there(self._path):
+            if shard >= self._shard:
+                names = self._family.kept_names(self._path, shard)
+                self._forget_sidecar(names[0])
+                for name in names:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.remove(name)
 
     def close(self) -> None:
         """Close the hidden files and leave them to a later process."""

@@ -7,7 +7,6 @@ them and the size of its file, another process writes on as if nothing had happe
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..errors import FormatLimitError
-from .outputs import PartFile, Writable
+from .outputs import Writable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -74,41 +73,6 @@ class RawSink:
         return {}
 
 
-class SidecarSink(RawSink):
-    """Raw ids, and a JSON file that says what they are: encoding, dtype, counts and SHA-256."""
-
-    def __init__(
-        self, output: PartFile, sidecar: Writable, about: About, width: int, state: dict[str, Any]
-    ):
-        super().__init__(output, width)
-        self._ids = output
-        self._sidecar = sidecar
-        self._about = about
-        self._tokens: int = state.get("tokens", 0)
-        self._documents: int = state.get("documents", 0)
-        output.begin_hash()
-
-    def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        super().write(ids)
-        self._documents += len(ends)
-        self._tokens += len(ids)
-
-    def finish(self) -> None:
-        row = {
-            "encoding": self._about.encoding,
-            "vocabulary_sha256": self._about.digest,
-            "dtype": "uint16" if self._dtype.itemsize == 2 else "uint32",
-            "byteorder": "little",
-            "tokens": self._tokens,
-            "documents": self._documents,
-            "sha256": self._ids.digest(),
-        }
-        self._sidecar.write(json.dumps(row, indent=1).encode() + b"\n")
-
-    def getstate(self) -> dict[str, Any]:
-        return {"tokens": self._tokens, "documents": self._documents}
-
-
 class NpySink(RawSink):
     """numpy's format 1.0: a header of fixed size, whose count is written when it is known."""
 
@@ -121,15 +85,7 @@ class NpySink(RawSink):
             output.write(self._header())
 
     def _header(self) -> bytes:
-        descr = f"<u{self._dtype.itemsize}"
-        shape = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({self._count},)}}"
-        room = self.HEADER_SIZE - 10
-        return (
-            b"\x93NUMPY\x01\x00"
-            + room.to_bytes(2, "little")
-            + shape.encode().ljust(room - 1)
-            + b"\n"
-        )
+        return npy_header(self._dtype.itemsize, self._count)
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
         super().write(ids)
@@ -148,6 +104,7 @@ class LlmcSink(RawSink):
     Its dev/data/data_common.py has the two kinds, u16 and u32, and its dataloader refuses others.
     """
 
+    HEADER_SIZE = 1024
     MOST = 2**31 - 1  # its count is an int32
 
     def __init__(self, output: Writable, width: int, state: dict[str, Any] | None = None):
@@ -157,10 +114,7 @@ class LlmcSink(RawSink):
             output.write(self._header())
 
     def _header(self) -> bytes:
-        header = np.zeros(256, "<i4")
-        header[:2] = _LLMC[self._dtype.itemsize]
-        header[2] = self._count
-        return header.tobytes()
+        return llmc_header(self._dtype.itemsize, self._count)
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
         if self._count + len(ids) > self.MOST:
@@ -225,6 +179,23 @@ class JsonlSink:
 
     def getstate(self) -> dict[str, Any]:
         return {"before": self._before.decode()}
+
+
+def npy_header(width: int, count: int) -> bytes:
+    """bytes: the header of numpy's format 1.0 for a row of `count` ids of `width` bytes."""
+    shape = f"{{'descr': '<u{width}', 'fortran_order': False, 'shape': ({count},)}}"
+    room = NpySink.HEADER_SIZE - 10
+    return (
+        b"\x93NUMPY\x01\x00" + room.to_bytes(2, "little") + shape.encode().ljust(room - 1) + b"\n"
+    )
+
+
+def llmc_header(width: int, count: int) -> bytes:
+    """bytes: llm.c's header for `count` ids of `width` bytes."""
+    header = np.zeros(LlmcSink.HEADER_SIZE // 4, "<i4")
+    header[:2] = _LLMC[width]
+    header[2] = count
+    return header.tobytes()
 
 
 def format_text(ids: IdArray) -> bytes:

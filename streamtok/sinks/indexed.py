@@ -32,10 +32,15 @@ class MegatronSink:
 
     def __init__(self, files: Sequence[PartFile], about: About, state: dict[str, Any]):
         self._ids, self._index, self._lengths = files
-        # Megatron's own writer takes u16 below this size of the vocabulary, else i32.
-        self._width, self._code = (2, 8) if about.max_id < 65_499 else (4, 4)
+        self._width = self.width(about)
+        self._code = {2: 8, 4: 4}[self._width]
         self._raw = RawSink(self._ids, self._width)
         self._open: int = state.get("open", 0)  # ids of the document that has not ended
+
+    @staticmethod
+    def width(about: About) -> int:
+        """int: bytes of an id: Megatron's writer takes u16 below this size of the vocabulary."""
+        return 2 if about.max_id < 65_499 else 4
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
         self._raw.write(ids)

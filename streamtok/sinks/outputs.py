@@ -2,7 +2,8 @@
 
 A file is written under a hidden name in its folder. It gets its own name, or replaces the old file
 of that name, by one `rename` after its bytes are on the disk, so that nobody ever sees a part.
-Nothing here knows a format.
+A part that another process goes on with is compared with the digest of what was saved. Nothing here
+knows a format.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import functools
 import hashlib
 import io
 import os
+import re
 import select
 import stat
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Protocol, TypedDict
 
 from ..errors import CheckpointError
 from .behind import Behind
@@ -25,6 +27,16 @@ from .behind import Behind
 _STDOUT = 1
 _BLOCK = 1 << 18
 _SYNC_EVERY = 1 << 25  # bytes
+# Names of descriptors that are open already: what they stand for is written, never replaced.
+_DESCRIPTORS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+
+
+class Saved(TypedDict):
+    """What a checkpoint keeps of a file: its bytes, and the SHA-256 of those that are hashed."""
+
+    size: int
+    sha256: str
 
 
 class Writable(Protocol):
@@ -93,20 +105,22 @@ class PartFile:
         path: str,
         *,
         is_resumable: bool = False,
-        size: int | None = None,
+        saved: Saved | None = None,
+        hashed_from: int | None = None,
         behind: Behind | None = None,
         is_scratch: bool = False,
     ):
-        """A new file, or with `size` the one that an earlier process left, cut to that size.
+        """A new file, or with `saved` the one that an earlier process left, cut to that size.
 
-        is_resumable: the hidden name follows from `path`, so that another process finds it again.
-        behind: the thread that writes; its owner closes it before this file. is_scratch: it will
-        not be published. Raises OSError where no file can be made, or the old one may not be
-        written, and CheckpointError if fewer than `size` bytes are there.
+        is_resumable: the hidden name follows from the real path, so that another process finds it
+        again. hashed_from: what is written from this offset on is hashed, for `digest`; only what
+        is before it can be patched then. behind: the thread that writes; its owner closes it before
+        this file. is_scratch: it will not be published. Raises OSError where no file can be made,
+        or the old one may not be written, and CheckpointError if what was saved is not there.
         """
         self.name = path
         self._behind = behind
-        self._hash: Any = None
+        self._hash = None if hashed_from is None else _Hash(hashed_from)
         self.is_scratch = is_scratch
         self._unsynced = 0  # bytes, of what the thread wrote
         self._final = os.path.realpath(path)
@@ -116,36 +130,48 @@ class PartFile:
             mode = stat.S_IMODE(os.stat(self._final).st_mode)
             if not os.access(self._final, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-        if size is not None:
-            self._fd = self._reopen(size)
-            self.size = size
+        if saved is not None:
+            self._fd = self._reopen(saved)
+            self.size = saved["size"]
             return
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
         flags |= os.O_TRUNC if is_resumable else os.O_EXCL
-        with _named(path):
+        with named(path):
             self._fd = os.open(self._part, flags, 0o666)
             if mode is not None:
                 with contextlib.suppress(OSError):
                     os.chmod(self._part, mode)
         self.size = 0
 
-    def _reopen(self, size: int) -> int:
+    def _reopen(self, saved: Saved) -> int:
+        size = saved["size"]
         try:
             fd = os.open(self._part, os.O_RDWR | getattr(os, "O_BINARY", 0))
         except FileNotFoundError:
             raise CheckpointError(
                 f"{self._part}, which holds the beginning of {self.name}, is gone"
             ) from None
-        found = os.fstat(fd).st_size
-        if found < size:
+        try:
+            found = os.fstat(fd).st_size
+            if found < size:
+                raise CheckpointError(
+                    f"{self._part}, which holds the beginning of {self.name}, has {found} bytes "
+                    f"and not the {size} that were saved"
+                )
+            if self._hash is not None:
+                for block in _blocks_of(self._part, self.name, size):
+                    self._hash.update(block)
+                if self._hash.hexdigest() != saved["sha256"]:
+                    raise CheckpointError(
+                        f"{self._part} should hold the beginning of {self.name}, and holds other "
+                        "bytes than those that were saved"
+                    )
+            with named(self.name):
+                os.ftruncate(fd, size)
+                os.lseek(fd, size, os.SEEK_SET)
+        except BaseException:
             os.close(fd)
-            raise CheckpointError(
-                f"{self._part}, which holds the beginning of {self.name}, has {found} bytes and "
-                f"not the {size} that were saved"
-            )
-        with _named(self.name):
-            os.ftruncate(fd, size)
-            os.lseek(fd, size, os.SEEK_SET)
+            raise
         return fd
 
     def write(self, data: bytes | memoryview) -> None:
@@ -164,7 +190,7 @@ class PartFile:
         self._unsynced += size
         if self._unsynced >= _SYNC_EVERY and self._behind is not None and not self.is_scratch:
             # At the end all would wait for it. Here the disk works while others encode.
-            with _named(self.name):
+            with named(self.name):
                 os.fsync(self._fd)
             self._unsynced = 0
 
@@ -173,24 +199,21 @@ class PartFile:
         if self._behind is not None:
             self._behind.wait()
 
-    def begin_hash(self) -> None:
-        """From here on `digest` is possible. Reads what the file has already."""
-        found = hashlib.sha256()
-        if self.size:  # hashlib's state cannot be saved
-            for block in self.contents():
-                found.update(block)
-        self._hash = found
-
     def digest(self) -> str:
-        """str: the SHA-256 of all that was written, in hexadecimal."""
+        """str: the SHA-256 of all that was written behind `hashed_from`, in hexadecimal."""
         self.wait()
-        digest: str = self._hash.hexdigest()
-        return digest
+        assert self._hash is not None
+        return self._hash.hexdigest()
+
+    def saved(self) -> Saved:
+        """Saved: what a checkpoint keeps of the file, after `sync`."""
+        return {"size": self.size, "sha256": self.digest()}
 
     def patch(self, offset: int, data: bytes) -> None:
-        """Write over what is at `offset`; no file with a digest."""
+        """Write over what is at `offset`, before what is hashed."""
+        assert self._hash is None or offset + len(data) <= self._hash.start
         self.wait()
-        with _named(self.name):
+        with named(self.name):
             os.lseek(self._fd, offset, os.SEEK_SET)
             _write_all(self._fd, data, self.name)
             os.lseek(self._fd, 0, os.SEEK_END)
@@ -198,21 +221,19 @@ class PartFile:
     def contents(self, block_size: int = _BLOCK) -> Iterator[bytes]:
         """Iterator[bytes]: what has been written, in blocks."""
         self.wait()
-        with _named(self.name), open(self._part, "rb", buffering=0) as file:
-            while block := file.read(block_size):
-                yield block
+        yield from _blocks_of(self._part, self.name, self.size, block_size)
 
     def sync(self) -> None:
         """Wait until what was written is on the disk."""
         self.wait()
-        with _named(self.name):
+        with named(self.name):
             os.fsync(self._fd)
 
     def close(self) -> None:
         """Write no more; the file keeps its hidden name."""
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
-            with _named(self.name):
+            with named(self.name):
                 os.close(fd)
 
     def publish(self) -> None:
@@ -233,26 +254,40 @@ def publish_together(files: Sequence[PartFile]) -> None:
     """`publish` each, in order, for one fsync of their folder."""
     folders: dict[str, None] = {}
     for file in files:
-        with _named(file.name):
+        with named(file.name):
             os.replace(file._part, file._final)
         folders[os.path.dirname(file._final)] = None
     for folder in folders:
         _sync_folder(folder)
 
 
-def publish_left(path: str) -> None:
+def publish_left(path: str, saved: Saved, hashed_from: int = 0) -> None:
     """Publish the complete file that an earlier process may have left unpublished.
 
-    Raises CheckpointError if there is neither that file nor one of its name.
+    Raises CheckpointError if neither that file nor the one of its name is the one that was saved.
     """
     final = os.path.realpath(path)
     part = _part_path(final)
-    with _named(path):
-        if os.path.exists(part):
+    with named(path):
+        if _is_saved(part, path, saved, hashed_from):
             os.replace(part, final)
             _sync_folder(os.path.dirname(final))
-        elif not os.path.exists(final):
-            raise CheckpointError(f"{path} was complete, and is gone")
+        elif not _is_saved(final, path, saved, hashed_from):
+            is_there = os.path.exists(part) or os.path.exists(final)
+            what = "is not the file that was saved" if is_there else "is gone"
+            raise CheckpointError(f"{path} was complete, and {what}")
+
+
+def _is_saved(path: str, name: str, saved: Saved, hashed_from: int) -> bool:
+    try:
+        if os.stat(path).st_size != saved["size"]:
+            return False
+    except FileNotFoundError:
+        return False
+    found = _Hash(hashed_from)
+    for block in _blocks_of(path, name, saved["size"]):
+        found.update(block)
+    return found.hexdigest() == saved["sha256"]
 
 
 def remove_left(path: str) -> None:
@@ -289,11 +324,21 @@ class NewFile(PartFile):
                 self.discard()
 
 
+def descriptor_of(path: str) -> int | None:
+    """int | None: the open descriptor that a name such as "-" or /dev/stdout stands for."""
+    if found := _DESCRIPTOR.fullmatch(path):
+        return int(found[1])
+    return _DESCRIPTORS.get(path)
+
+
 def check_output(path: str) -> bool:
-    """bool: whether a file will be made or replaced there, not a FIFO or device written.
+    """bool: whether a file will be made or replaced there; FIFOs, devices and open descriptors are
+    written as they are.
 
     Raises IsADirectoryError for a folder.
     """
+    if descriptor_of(path) is not None:
+        return False
     with contextlib.suppress(FileNotFoundError):
         kind = os.stat(path).st_mode
         if stat.S_ISDIR(kind):
@@ -303,12 +348,16 @@ def check_output(path: str) -> bool:
 
 
 def open_output(path: str) -> Output:
-    """Output: "-" is standard output, a FIFO or device is written as it is, all else a NewFile.
+    """Output: "-" is standard output, a FIFO, a device or a descriptor such as /dev/stdout is
+    written as it is, all else a NewFile.
 
     Raises OSError where nothing can be written; nothing is lost then.
     """
     if path == "-":
         return Pipe(_STDOUT, "standard output")
+    if (fd := descriptor_of(path)) is not None:
+        with named(path):
+            return Pipe(os.dup(fd), path)
     if check_output(path):
         return NewFile(path)
     return Pipe(os.open(path, os.O_WRONLY), path)
@@ -335,14 +384,47 @@ def _random_path(final: str) -> str:
 
 
 def _part_path(final: str) -> str:
+    return hidden_path(final, "part")
+
+
+def hidden_path(final: str, suffix: str) -> str:
+    """str: the hidden file that goes with the output of this real path."""
     # A digest, not the name: that may already have the 255 bytes that a name may have.
     folder, name = os.path.split(final)
     digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-    return os.path.join(folder, f".streamtok-{digest}.part")
+    return os.path.join(folder, f".streamtok-{digest}.{suffix}")
+
+
+class _Hash:
+    """SHA-256 of what is written from an offset on."""
+
+    def __init__(self, start: int):
+        self.start = start
+        self._before = start  # bytes that come before it
+        self._found = hashlib.sha256()
+
+    def update(self, data: bytes | memoryview) -> None:
+        if self._before:
+            view = memoryview(data).cast("B")
+            skipped = min(self._before, len(view))
+            self._before -= skipped
+            data = view[skipped:]
+        self._found.update(data)
+
+    def hexdigest(self) -> str:
+        return self._found.hexdigest()
+
+
+def _blocks_of(path: str, name: str, size: int, block_size: int = _BLOCK) -> Iterator[bytes]:
+    """Iterator[bytes]: the first `size` bytes of a file, in blocks."""
+    with named(name), open(path, "rb", buffering=0) as file:
+        while size > 0 and (block := file.read(min(block_size, size))):
+            size -= len(block)
+            yield block
 
 
 @contextlib.contextmanager
-def _named(path: str) -> Iterator[None]:
+def named(path: str) -> Iterator[None]:
     """Name the output in every OSError: users know nothing of descriptors and part files."""
     try:
         yield
@@ -353,7 +435,7 @@ def _named(path: str) -> Iterator[None]:
 def _write_all(fd: int, data: bytes | memoryview, name: str) -> None:
     # A pipe may take a part only; one that somebody made non-blocking may take nothing for now.
     rest = memoryview(data)
-    with _named(name):
+    with named(name):
         while rest:
             try:
                 rest = rest[os.write(fd, rest) :]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .flat import LlmcSink, llmc_header
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -38,6 +40,8 @@ def read_ids(blocks: Iterable[bytes | memoryview], chosen: str) -> Iterator[Ids]
         return _read_rows(blocks)
     if chosen == "npy":
         return _read_npy(iter(blocks))
+    if chosen == "llmc":
+        return _read_llmc(iter(blocks))
     return _read_raw(blocks, np.dtype("<u2" if chosen == "u16" else "<u4"))
 
 
@@ -204,6 +208,40 @@ def _parse_header(data: bytes) -> tuple[np.dtype[Any], int]:
             f"the npy file has {str(descr)[:40]} of shape {shape}: ids are one row of integers"
         )
     return np.dtype(descr), shape[0]
+
+
+def has_llmc_header(head: bytes) -> bool:
+    """bool: whether a file that begins like this has the ids of llm.c."""
+    return _llmc_header(head) is not None
+
+
+def _llmc_header(head: bytes) -> tuple[int, int] | None:
+    """(bytes of an id, count) | None: what the header of llm.c says."""
+    count = int.from_bytes(head[8:12], "little")
+    if len(head) < LlmcSink.HEADER_SIZE or count > LlmcSink.MOST:
+        return None
+    for width in (2, 4):
+        if head[: LlmcSink.HEADER_SIZE] == llmc_header(width, count):
+            return width, count
+    return None
+
+
+def _read_llmc(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
+    data = b""
+    while len(data) < LlmcSink.HEADER_SIZE and (block := next(blocks, b"")):
+        data += block
+    if (found := _llmc_header(data)) is None:
+        raise ValueError("the input does not begin with the header of llm.c")
+    width, count = found
+    size = 0
+    for ids in _read_raw(_chain(data[LlmcSink.HEADER_SIZE :], blocks), np.dtype(f"<u{width}")):
+        size += len(ids)
+        if size > count:
+            break
+        yield ids
+    if size != count:
+        more = "more" if size > count else f"only {size}"
+        raise ValueError(f"the header of llm.c says {count} ids, and there are {more}")
 
 
 def _chain(first: bytes, rest: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:

@@ -1,0 +1,386 @@
+"""No command writes over its input, nor over what streamtok did not make, unless told to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import streamtok
+
+from .test_cli import COMMAND, ENV, POSIX, fails, run
+
+TEXT = b"one two three\nfour five\n" * 20
+CL100K = streamtok.get_encoding("cl100k_base")
+
+
+@pytest.fixture
+def keep(tmp_path: Path) -> Path:
+    path = tmp_path / "keep.txt"
+    path.write_bytes(TEXT)
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
+
+
+# The same file by another name.
+SPELLINGS: dict[str, Callable[[Path], str]] = {
+    "itself": str,
+    "dots": lambda path: str(path.parent / ".." / path.parent.name / path.name),
+    "relative": os.path.relpath,
+    "symbolic link": lambda path: _link(path, os.symlink),
+    "hard link": lambda path: _link(path, os.link),
+}
+
+
+def _link(path: Path, make: Callable[[Path, Path], None]) -> str:
+    other = path.parent / "other.txt"
+    make(path, other)
+    return str(other)
+
+
+@POSIX
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_encode_never_destroys_its_input(keep: Path, spelling: str, force: list[str]) -> None:
+    out = SPELLINGS[spelling](keep)
+    before = contents(keep.parent)
+    for more in ([], ["--format", "u32"], ["--resume"]):
+        assert "is also an input" in fails("encode", str(keep), "-o", out, *more, *force)
+        assert contents(keep.parent) == before
+    assert "is also an input" in fails("encode", str(keep), "--follow", "-o", out, *force)
+    assert contents(keep.parent) == before
+
+
+@POSIX
+def test_standard_input_is_an_input_as_well(keep: Path) -> None:
+    assert "is also an input (standard input)" in _with_files(keep, "encode", "-o", str(keep))
+    command = ["encode", str(keep), "-o", "-"]
+    with keep.open("ab") as file:
+        done = subprocess.run(
+            [*COMMAND, *command], env=ENV, stdout=file, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 1
+    assert b"standard output is also an input" in done.stderr
+    assert keep.read_bytes() == TEXT
+
+
+def _with_files(stdin: Path, *args: str) -> str:
+    with stdin.open("rb") as file:
+        done = subprocess.run(
+            [*COMMAND, *args], env=ENV, stdin=file, capture_output=True, check=False
+        )
+    assert done.returncode == 1
+    return done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("source", "args"),
+    [
+        ("c.bin", ["--format", "megatron", "-o", "c"]),
+        ("c.idx", ["--format", "megatron", "-o", "c"]),
+        ("c.npy.json", ["-o", "c.npy"]),
+        ("c.ds.index", ["-o", "c.ds"]),
+        ("c.u32.checkpoint", ["-o", "c.u32", "--resume"]),
+        ("c_000007.txt", ["-o", "c.txt", "--shard-tokens", "10"]),
+        ("c_000007.txt.json", ["-o", "c.txt", "--shard-tokens", "10"]),
+    ],
+)
+def test_each_file_of_an_output_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, args: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / source).write_bytes(TEXT)
+    assert "is also an input" in fails("encode", source, *args, "--force")
+    assert contents(tmp_path) == {source: TEXT}
+
+
+def test_the_vocabulary_is_an_input_as_well(tmp_path: Path) -> None:
+    vocabulary = tmp_path / "tokenizer.json"
+    assert run("convert", "gpt2", str(vocabulary), "-q").returncode == 0
+    before = vocabulary.read_bytes()
+    args = ["-e", str(vocabulary), "-o", str(vocabulary), "--format", "text", "--force"]
+    assert "is also an input" in fails("encode", *args, stdin=b"hello")
+    assert "is also an input" in fails("decode", *args, stdin=b"1 2")
+    assert vocabulary.read_bytes() == before
+
+
+@POSIX
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_decode_never_destroys_its_input(keep: Path, spelling: str) -> None:
+    ids = keep.parent / "i.npy"
+    assert run("encode", "-q", str(keep), "-o", str(ids)).returncode == 0
+    before = ids.read_bytes()
+    out = SPELLINGS[spelling](ids)
+    assert "is also an input" in fails("decode", str(ids), "-o", out, "--force")
+    assert "is also an input" in fails("decode", str(ids), "-o", f"{ids}.json", "--force")
+    assert ids.read_bytes() == before
+
+
+@POSIX
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_convert_and_train_never_destroy_their_input(keep: Path, spelling: str) -> None:
+    vocabulary = keep.parent / "v.tiktoken"
+    assert run("convert", "r50k_base", str(vocabulary), "-q").returncode == 0
+    out = SPELLINGS[spelling](vocabulary)
+    before = contents(keep.parent)
+    to = ["--to", "tiktoken", "--force"]
+    assert "is also an input" in fails("convert", str(vocabulary), out, *to)
+    assert "is also an input" in fails("convert", f"{vocabulary}@gpt2", out, *to)
+    train = ["train", str(keep), "--vocab-size", "300", "--force", "-q", "-o"]
+    assert "is also an input" in fails(*train, str(keep))
+    assert "is also an input" in fails(*train, str(keep.parent / "t"), "--save-counts", str(keep))
+    assert contents(keep.parent) == before
+
+
+def test_convert_into_its_own_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "g"
+    assert run("convert", "gpt2", str(folder), "--to", "gpt2", "-q").returncode == 0
+    before = contents(folder)
+    for source in (folder, folder / "vocab.bpe"):
+        args = [str(source), str(folder), "--to", "gpt2", "--force"]
+        assert "is also an input" in fails("convert", *args)
+    args = [str(folder / "vocab.bpe"), str(folder / "encoder.json"), "--to", "huggingface"]
+    assert "is also an input" in fails("convert", *args, "--force")
+    assert contents(folder) == before
+
+
+def test_two_outputs_are_not_one_file(keep: Path) -> None:
+    (keep.parent / "c.bin").symlink_to("c.idx")
+    args = ["encode", str(keep), "--format", "megatron", "-o", str(keep.parent / "c")]
+    assert "leads to another output" in fails(*args)
+
+
+# What is there and is not ours
+
+
+OURS = ["a.npy", "a.txt", "a.u32", "a.bin", "a", "a.jsonl", "a.ds", "a.parquet", "a.arrow"]
+
+
+@pytest.mark.parametrize("more", [[], ["--shard-tokens", "30"], ["--resume"]])
+@pytest.mark.parametrize("name", [*OURS, "megatron", "llmc"])
+def test_the_same_command_again(keep: Path, name: str, more: list[str]) -> None:
+    out = keep.parent / "out" / ("c.bin" if name in ("megatron", "llmc") else name)
+    out.parent.mkdir()
+    command = ["encode", "--lines", "-q", str(keep), "-o", str(out), *more]
+    if name in ("megatron", "llmc"):
+        command += ["--format", name]
+    assert run(*command).returncode == 0
+    first = contents(out.parent)
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    assert contents(out.parent) == first
+    assert run(*command, "-e", "gpt2").returncode == 0
+    assert contents(out.parent) != first
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.txt", "a.u32", "a.jsonl", "a.ds", "a.arrow"])
+def test_the_same_command_again_without_a_sidecar(keep: Path, name: str) -> None:
+    out = keep.parent / "out" / name
+    out.parent.mkdir()
+    command = ["encode", "--lines", "-q", str(keep), "-o", str(out), "--no-sidecar"]
+    assert run(*command).returncode == 0
+    assert not Path(f"{out}.json").exists()
+    first = contents(out.parent)
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    assert contents(out.parent) == first
+
+
+@pytest.mark.parametrize(
+    ("there", "args"),
+    [
+        ("out.npy", ["-o", "out.npy"]),
+        ("out.txt", ["-o", "out.txt"]),
+        ("out.bin", ["-o", "out.bin"]),
+        ("out.u32", ["-o", "out.u32"]),
+        ("out", ["-o", "out"]),
+        ("out", ["-o", "out", "--resume"]),
+        ("out.jsonl", ["-o", "out.jsonl"]),
+        ("out.parquet", ["-o", "out.parquet"]),
+        ("out.arrow", ["-o", "out.arrow"]),
+        ("out.idx", ["-o", "out", "--format", "megatron"]),
+        ("out.bin", ["-o", "out", "--format", "megatron"]),
+        ("out.bin", ["-o", "out.bin", "--format", "llmc"]),
+        ("out.ds.metadata", ["-o", "out.ds"]),
+        ("out.json", ["-o", "out"]),
+        ("out_000003.npy", ["-o", "out.npy", "--shard-tokens", "10"]),
+    ],
+)
+def test_what_is_not_ours_needs_force(
+    keep: Path, monkeypatch: pytest.MonkeyPatch, there: str, args: list[str]
+) -> None:
+    monkeypatch.chdir(keep.parent)
+    data = b"somebody's only copy: 1, 2, 3!"  # no multiple of 4 bytes
+    Path(there).write_bytes(data)
+    before = contents(keep.parent)
+    assert fails("encode", str(keep), *args) == (
+        f"{there} exists, and is not an earlier output of this command; --force replaces it"
+    )
+    assert contents(keep.parent) == before
+    assert run("encode", str(keep), *args, "--force").returncode == 0
+    assert Path(there).read_bytes() != data if Path(there).exists() else "000003" in there
+
+
+def test_numpy_files_of_others(keep: Path) -> None:
+    out = keep.parent / "labels.npy"
+    np.save(out, np.arange(10, dtype=np.uint32))
+    assert "--force replaces it" in fails("encode", str(keep), "-o", str(out))
+
+
+def test_an_output_that_was_changed_is_not_ours(keep: Path) -> None:
+    out = keep.parent / "out.bin"
+    assert run("encode", "-q", str(keep), "-o", str(out)).returncode == 0
+    out.write_bytes(b"another file")
+    assert "--force replaces it" in fails("encode", str(keep), "-o", str(out))
+    assert out.read_bytes() == b"another file"
+
+
+def test_an_index_of_another_pair_is_not_replaced(keep: Path) -> None:
+    """What is of another format is not an earlier output of this command."""
+    out = str(keep.parent / "c")
+    assert run("encode", "-q", str(keep), "-o", out, "--format", "megatron").returncode == 0
+    before = contents(keep.parent)
+    assert "c.bin exists" in fails("encode", str(keep), "-o", f"{out}.bin")
+    assert contents(keep.parent) == before
+
+
+def test_an_empty_file_holds_nothing_to_lose(keep: Path) -> None:
+    out = keep.parent / "out.npy"
+    out.touch()
+    assert run("encode", "-q", str(keep), "-o", str(out)).returncode == 0
+    assert np.load(out).tolist() == CL100K.encode(TEXT)
+
+
+def test_decode_replaces_only_what_it_would_write(keep: Path) -> None:
+    ids, back = keep.parent / "i.npy", keep.parent / "back"
+    assert run("encode", "-q", str(keep), "-o", str(ids)).returncode == 0
+    for _ in range(2):
+        assert run("decode", str(ids), "-o", str(back)).returncode == 0
+        assert back.read_bytes() == TEXT
+    for other in (b"x" + TEXT[1:], TEXT + b"x", TEXT[:-1], TEXT[:-1] + b"x"):
+        back.write_bytes(other)
+        assert "--force replaces it" in fails("decode", str(ids), "-o", str(back))
+        assert back.read_bytes() == other
+    assert run("decode", str(ids), "-o", str(back), "--force").returncode == 0
+    assert back.read_bytes() == TEXT
+    assert not list(keep.parent.glob(".streamtok*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "to"),
+    [
+        ("v.tiktoken", "tiktoken"),
+        ("tokenizer.json", "huggingface"),
+        ("x.pkl", "nanochat"),
+        ("g", "gpt2"),
+    ],
+)
+def test_convert_replaces_only_vocabularies(tmp_path: Path, name: str, to: str) -> None:
+    out = tmp_path / name
+    command = ["convert", "gpt2", str(out), "--to", to, "-q"]
+    for _ in range(2):
+        done = run(*command)
+        assert done.returncode == 0, done.stderr
+    file = out / "encoder.json" if out.is_dir() else out
+    file.write_bytes(b'{"name": "package"}')
+    assert f"{file} exists" in fails(*command)
+    assert file.read_bytes() == b'{"name": "package"}'
+    assert run(*command, "--force").returncode == 0
+
+
+def test_train_replaces_only_vocabularies(keep: Path) -> None:
+    out = keep.parent / "v.tiktoken"
+    command = ["train", str(keep), "--vocab-size", "260", "-q", "-o", str(out)]
+    for _ in range(2):
+        assert run(*command).returncode == 0
+    out.write_bytes(b"my notes")
+    assert "--force replaces it" in fails(*command)
+    assert out.read_bytes() == b"my notes"
+    assert run(*command, "--force").returncode == 0
+
+
+# Devices, pipes and descriptors
+
+
+@POSIX
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_an_open_descriptor_is_written_not_replaced(keep: Path, name: str) -> None:
+    if not os.path.exists(name):
+        name = "/dev/stdout"
+    log = keep.parent / "log"
+    log.write_bytes(b"before\n")
+    command = [*COMMAND, "encode", "-q", str(keep), "-o", name, "--format", "text"]
+    with log.open("ab") as file:
+        assert subprocess.run(command, env=ENV, stdout=file, check=False).returncode == 0
+    ids = "".join(f"{one}\n" for one in CL100K.encode(TEXT)).encode()
+    assert log.read_bytes() == b"before\n" + ids
+    assert sorted(contents(keep.parent)) == ["keep.txt", "log"]
+
+
+@POSIX
+def test_a_vocabulary_does_not_replace_a_device(keep: Path) -> None:
+    fifo = keep.parent / "fifo"
+    os.mkfifo(fifo)
+    for out in (str(fifo), "/dev/null", "/dev/stdout"):
+        for args in (["--force"], []):
+            convert = ["convert", "gpt2", out, "--to", "tiktoken", *args]
+            assert f"{out} is not a file" in fails(*convert)
+            train = ["train", str(keep), "--vocab-size", "260", "-o", out, *args]
+            assert f"{out} is not a file" in fails(*train)
+    assert fifo.is_fifo()
+
+
+@POSIX
+def test_devices_need_no_force(keep: Path) -> None:
+    assert run("encode", "-q", str(keep), "-o", "/dev/null").returncode == 0
+    assert not os.path.exists("/dev/null.json")
+
+
+# Shards of an earlier run
+
+
+@pytest.mark.parametrize("more", [[], ["--resume"]])
+def test_a_shorter_run_removes_the_shards_behind_it(tmp_path: Path, more: list[str]) -> None:
+    other = tmp_path / "a_notes.npy"
+    other.write_bytes(b"not a shard")
+    command = ["encode", "-q", "--lines", "-o", str(tmp_path / "a.npy"), "--shard-tokens", "20"]
+    assert run(*command, *more, stdin=TEXT).returncode == 0
+    assert len(list(tmp_path.glob("a_0*.npy"))) > 2
+    assert run(*command, *more, stdin=TEXT[:50]).returncode == 0
+    names = {"a_000000.npy", "a_000000.npy.json", "a_notes.npy"}
+    assert {one.name for one in tmp_path.iterdir()} == names
+    assert run(*command, *more, stdin=TEXT).returncode == 0
+    assert run(*command, *more, "--no-sidecar", stdin=TEXT[:60]).returncode == 0
+    assert {one.name for one in tmp_path.iterdir()} == names - {"a_000000.npy.json"}
+
+
+def test_a_sidecar_does_not_outlive_its_file(keep: Path) -> None:
+    """Nor does one that was left alone describe another file, which may have the same size."""
+    out = keep.parent / "a.u32"
+    command = ["encode", "-q", str(keep), "-o", str(out)]
+    assert run(*command).returncode == 0
+    assert json.loads(Path(f"{out}.json").read_text())["encoding"] == "cl100k_base"
+    out.unlink()
+    assert run(*command, "-e", "o200k_base", "--no-sidecar").returncode == 0
+    assert not Path(f"{out}.json").exists()
+
+
+@pytest.mark.parametrize("name", ["a.foo", "ids.json", "ids.csv"])
+def test_a_suffix_that_names_no_format(keep: Path, name: str) -> None:
+    out = keep.parent / name
+    error = fails("encode", str(keep), "-o", str(out))
+    assert f"the suffix {out.suffix!r} of {out} names no format of ids: use --format" in error
+    assert not out.exists()
+    assert run("encode", "-q", str(keep), "-o", str(out), "--format", "u32").returncode == 0
+    assert np.fromfile(out, "<u4").tolist() == CL100K.encode(TEXT)
+    assert run("decode", str(out)).stdout == TEXT  # its sidecar says the format
+    os.remove(f"{out}.json")
+    assert "names no format of ids" in fails("decode", str(out))
