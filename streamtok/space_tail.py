@@ -137,14 +137,9 @@ class SpaceTail:
         """What the tail gets, after `place` has moved on."""
         errors = self.tail.errors
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
-        is_text = isinstance(chunk, str)
+        is_text = isinstance(chunk, str) and str.__len__(chunk) > 0
         waiting = self.tail.partial or place.held
-        if (
-            isinstance(chunk, str)
-            and str.__len__(chunk)
-            and policy == "strict"
-            and _is_cut(waiting)
-        ):
+        if is_text and policy == "strict" and _is_cut(waiting):
             raise UnicodeDecodeError(
                 "utf-8", waiting, place.bytes_in - len(waiting), place.bytes_in,
                 "a str chunk follows bytes that end inside a character",

@@ -31,7 +31,6 @@ from cpython.buffer cimport (
     PyBuffer_Release,
     PyObject_GetBuffer,
 )
-from cpython.exc cimport PyErr_CheckSignals
 from cpython.unicode cimport PyUnicode_Check
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove
@@ -39,21 +38,22 @@ from libc.string cimport memcpy, memmove
 from streamtok._core.cells cimport Work, Workspace, commit_sure, emit, encode_rest, reserve
 from streamtok._core.encoder cimport Encoder, commit_open, encode_span
 from streamtok._core.frontier cimport WINDOW, stable_tokens
+from streamtok._core.guard cimport enter, refuse_use
 from streamtok._core.output cimport foresee, ids_to_array, ids_to_list
 from streamtok._core.scanner cimport Scan, ScanTables, scan_begin, walk
+from streamtok._core.signals cimport look
 from streamtok._core.special cimport ALLOWED, DISALLOWED, PARTIAL, Found, SpecialMatcher
 from streamtok._core.text cimport Text, explain, text_close, text_open
-from streamtok._core.types cimport NONE, i32, i64, st_enter, st_leave, u8, u16, u32, u64
+from streamtok._core.types cimport NONE, i32, i64, st_leave, u8, u16, u32, u64
 from streamtok._core.utf8 cimport INCOMPLETE, valid_bytes
 from streamtok._core.vocab cimport Tokens, find_token
 
-from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
+from streamtok.errors import PendingLimitExceeded, StateError
 
 cdef enum:
     SLICE = 1 << 16         # bytes of a chunk that are taken in at a time
     SLACK = 64              # bytes beyond the tail that may be read
     RELEASE_FROM = 4096     # bytes from which the GIL is released
-    SIGNALS_EVERY = 16      # slices between two looks for signals such as Ctrl-C
     SHRINK_FROM = 1 << 18   # a buffer beyond this is given back when it is no longer needed
 
 
@@ -99,7 +99,7 @@ cdef class Tail:
 
     def begin_at(self, u64 offset):
         """Forget everything but the settings; what comes next is at byte `offset` of the stream."""
-        enter(self)
+        enter(&self.busy)
         begin(&self.mark, offset)
         self.note = None
         st_leave(&self.busy)
@@ -107,7 +107,7 @@ cdef class Tail:
     def copy(self):
         """An independent Tail in the same state."""
         cdef Tail twin = Tail(self.encoder, self.matcher, self.errors)
-        enter(self)
+        enter(&self.busy)
         try:
             grow(twin, self.mark.size)
             if self.mark.size:
@@ -135,10 +135,10 @@ cdef class Tail:
                      object expected, object note):
         cdef Mark draft
         cdef object result
-        enter(self)
+        enter(&self.busy)
         try:
             if self.note is not expected:
-                raise in_use()
+                refuse_use()
             draft = self.mark
             result = self.encode_draft(&draft, chunk, final, into, out, limit)
             if type(result) is not tuple:       # nothing below can fail
@@ -205,10 +205,10 @@ cdef class Tail:
         expected: the note that the caller knows of, as for `encode`.
         """
         cdef Mark m
-        enter(self)
+        enter(&self.busy)
         try:
             if self.note is not expected:
-                raise in_use()
+                refuse_use()
             m = self.mark
             if not m.has_other:                 # nobody looks at it then
                 m.other = m.scan
@@ -243,7 +243,7 @@ cdef class Tail:
         if m.size < m.searched <= held:         # and looked into the unfinished character
             m.searched = m.size
         check_mark(self, &m)
-        enter(self)
+        enter(&self.busy)
         try:
             grow(self, m.size)
             memcpy(self.bytes, <const u8*><const char*>state + <size_t>STATE.size, m.size)
@@ -256,18 +256,8 @@ cdef class Tail:
 STATE = struct.Struct("<7Q3QIB3QIBB")
 
 
-cdef object in_use():
-    return StreamInUseError("this stream is being used by another thread; use one per thread")
-
-
 cdef object damaged(str why):
     return StateError(f"the saved stream state is damaged: {why}")
-
-
-cdef int enter(Tail tail) except -1:
-    if st_enter(&tail.busy):
-        raise in_use()
-    return 0
 
 
 cdef void begin(Mark* m, u64 offset) noexcept nogil:
@@ -366,7 +356,7 @@ cdef inline void shift(Scan* s, size_t gone) noexcept nogil:
 cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,
                  Found* refused) except -1 nogil:
     """Encode p[:n] behind the tail, slice by slice. `is_clean`: with the tail, it is UTF-8."""
-    cdef size_t step, floor = tail.mark.size, slices = 0
+    cdef size_t step, floor = tail.mark.size
     while True:
         step = n if n < SLICE else SLICE
         append(tail, m, p, step, is_clean, final and step == n)
@@ -376,10 +366,7 @@ cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_cle
         if refused.kind == DISALLOWED or n == 0:
             return 0
         drop(tail, m, floor)
-        slices += 1
-        if slices % SIGNALS_EVERY == 0:
-            with gil:
-                PyErr_CheckSignals()
+        look(&w.watch)
 
 
 cdef int append(Tail tail, Mark* m, const u8* p, size_t n, bint is_clean, bint final) except -1 nogil:
