@@ -13,6 +13,8 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING
 
+from . import surrogates
+
 if TYPE_CHECKING:
     from .encoding import Text
 
@@ -48,7 +50,9 @@ def repair(held: bytes, chunk: Text, final: bool, offset: int) -> tuple[str, byt
     half = ""
     if text and not final and _HALVES[0] <= text[-1] <= _HALVES[1]:
         text, half = text[:-1], text[-1]
-    return _joined_pairs(text), half.encode("utf-8", "surrogatepass")
+    if not text.isascii():
+        text = surrogates.repair(text, "replace")
+    return text, half.encode("utf-8", "surrogatepass")
 
 
 def held_bytes(held: bytes) -> bytes:
@@ -61,12 +65,6 @@ def check_held(held: bytes, errors: str) -> None:
     is_fine = not held or (errors == "replace" and (_is_half(held) or _is_unfinished(held)))
     if not is_fine:
         raise ValueError(f"{held!r} is not the beginning of a character")
-
-
-def _joined_pairs(text: str) -> str:
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _repaired_bytes(held: bytes, data: bytes, final: bool) -> tuple[str, bytes]:

@@ -118,18 +118,22 @@ def test_a_state_with_wrong_positions_is_refused(changes):
     assert stream._tail.getstate() == good
 
 
-@pytest.mark.parametrize("text", ["\ud800", "a\ud83d\ude00", "\udc80\ud800", "\udfffz"])
-def test_surrogates_are_the_same_in_streams_and_whole_texts(text):
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+@pytest.mark.parametrize(
+    "text", ["\ud800", "a\ud83d\ude00", "\udce4\udcb8\udcad", "\udc80\ud800\udfffz"]
+)
+def test_surrogates_are_the_same_in_streams_and_whole_texts(text, errors):
     enc = encoding_of("cl100k_base")
-    for errors in ("strict", "replace"):
-        stream = enc.stream_encoder(errors=errors)
-        ids = [id for half in text for id in stream.encode(half)] + stream.flush()
-        assert ids == enc.encode(text, errors=errors)
-    # Nothing that cannot come back is taken where nothing must be lost.
-    with pytest.raises(UnicodeEncodeError):
-        enc.encode(text, errors="surrogateescape")
-    with pytest.raises(UnicodeEncodeError):
-        enc.stream_encoder(errors="surrogateescape").encode(text)
+    stream = enc.stream_encoder(errors=errors)
+    ids = [id for half in text for id in stream.encode(half)] + stream.flush()
+    assert ids == enc.encode(text, errors=errors)
+    assert ids == enc.stream_encoder(errors=errors).encode(text, final=True)
+
+
+def test_escaped_bytes_stay_beside_surrogates_that_are_repaired():
+    enc = encoding_of("cl100k_base")
+    ids = enc.encode("\udc80\ud800\ud83d\ude00", errors="surrogateescape")
+    assert enc.decode_bytes(ids) == b"\x80" + "\ufffd😀".encode()
 
 
 @pytest.mark.parametrize(

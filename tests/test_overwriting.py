@@ -134,7 +134,7 @@ def test_convert_and_train_never_destroy_their_input(keep: Path, spelling: str) 
     to = ["--to", "tiktoken", "--force"]
     assert "is also an input" in fails("convert", str(vocabulary), out, *to)
     assert "is also an input" in fails("convert", f"{vocabulary}@gpt2", out, *to)
-    train = ["train", str(keep), "--vocab-size", "300", "--force", "-q", "-o"]
+    train = ["train", str(keep), "--vocab-size", "300", "--to", "tiktoken", "--force", "-q", "-o"]
     assert "is also an input" in fails(*train, str(keep))
     assert "is also an input" in fails(*train, str(keep.parent / "t"), "--save-counts", str(keep))
     assert contents(keep.parent) == before

@@ -197,45 +197,40 @@ def test_states_that_are_no_states() -> None:
 
 
 def test_two_threads_in_a_stream_with_spaces() -> None:
-    """It moved its place before the part that is guarded."""
+    """Whoever comes second finds another state than it prepared its call for, and is refused."""
     enc = spaced()
-    stream = enc.stream_encoder()
-    text = "a word\u2581and another, " * 3_000
-    expected = enc.encode(text)
-    tail: Any = stream._tail
-    real, refused = tail.tail, []
+    for name in ("encode", "flush", "reset"):
+        stream = enc.stream_encoder()
+        ids = stream.encode("a word\u2581and")
+        other = stream.copy()
+        tail: Any = stream._tail
+        real = tail.tail
 
-    class Slow:
-        """The tail, and before each call one that another thread makes."""
+        class Slow:
+            """The tail, and before one call one that another thread makes."""
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(real, name)
+            def __getattr__(self, name: str, real: Any = real) -> Any:
+                return getattr(real, name)
 
-        def encode(self, *args: Any) -> Any:
-            def call() -> None:
-                for attempt in (
-                    lambda: stream.encode("another thread's"),
-                    stream.reset,
-                    stream.copy,
-                    stream.getstate,
-                ):
-                    try:
-                        attempt()
-                    except StreamInUseError:
-                        refused.append(1)
+            def encode(
+                self, *args: Any, tail: Any = tail, real: Any = real, one: Any = stream
+            ) -> Any:
+                tail.tail = real
+                call(one)
+                return real.encode(*args)
 
-            thread = threading.Thread(target=call)
+        def call(one: Any, name: str = name) -> None:
+            args = [" another thread's"] if name == "encode" else []
+            thread = threading.Thread(target=getattr(one, name), args=args)
             thread.start()
             thread.join()
-            return real.encode(*args)
 
-    tail.tail = Slow()
-    ids = []
-    for i in range(0, len(text), 7_000):
-        ids += stream.encode(text[i : i + 7_000])
-    ids += stream.flush()
-    assert ids == expected
-    assert len(refused) == 4 * (len(text) // 7_000 + 2)
+        tail.tail = Slow()
+        with pytest.raises(StreamInUseError):
+            stream.encode(" more of it")
+        call(other)
+        assert stream.getstate() == other.getstate(), name
+        assert ids == enc.encode("a word\u2581and")[: len(ids)]
 
 
 def test_what_interrupts_a_stream_with_spaces_has_not_happened_or_happened() -> None:

@@ -171,7 +171,7 @@ cdef class Decoder:
         cdef Py_buffer view
         cdef st_reader reader
         cdef Py_ssize_t n
-        cdef bint done
+        cdef bint done, has_view
         if self.entries == NULL and (self.n_entries == 0 or not self.make_entries()):
             return None
         room.bytes, room.used, room.size, room.is_lent = small, 0, SMALL, True
@@ -182,9 +182,12 @@ cdef class Decoder:
             done = unpack_ids(self, NULL, 0, <const char*>PySequence_Fast_ITEMS(ids), n, skip_special,
                               &room)
         elif type(ids) is np_ndarray:
+            has_view = True
             try:
                 PyObject_GetBuffer(ids, &view, PyBUF_ND | PyBUF_FORMAT)
             except (BufferError, ValueError):
+                has_view = False        # no `return` here: it crashes where a traceback finds no memory
+            if not has_view:
                 return None
             reader = st_reader_for(view.format, view.itemsize)
             done = False
@@ -221,23 +224,25 @@ cdef class Decoder:
         with cython.critical_section(self):
             if self.entries != NULL:
                 return 1
+            # What may fail comes first. Kept twice does no harm, if another call gets further.
+            self.kept.extend(part for id, part in self.others.items() if id < self.n_entries)
+            self.kept.extend(part for id, part in self.specials.items() if id < self.n_entries)
+            others, specials = list(self.others.items()), list(self.specials.items())
             entries = <Entry*>st_new_block(self.n_entries * sizeof(Entry), 64)
             if entries == NULL:
                 raise MemoryError("no memory for the decoder")
             for i in range(self.n_entries):
                 entries[i].size = UNKNOWN
-            for id, part in self.others.items():
+            for id, part in others:
                 if id < self.n_entries:
-                    self.kept.append(part)
                     set_entry(&entries[<size_t>id], <const u8*>PyBytes_AS_STRING(part), len(part),
                               FAR)
             for i in range(t.n):
                 if t.ids[i] != NONE:
                     set_entry(&entries[t.ids[i]], t.blob + t.offsets[i],
                               t.offsets[i + 1] - t.offsets[i], FAR)
-            for id, part in self.specials.items():
+            for id, part in specials:
                 if id < self.n_entries:
-                    self.kept.append(part)
                     set_entry(&entries[<size_t>id], <const u8*>PyBytes_AS_STRING(part), len(part),
                               FAR_SPECIAL)
             st_swap(<void**>&self.entries, entries)

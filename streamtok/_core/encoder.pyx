@@ -146,15 +146,17 @@ cdef class Encoder:
     cdef Workspace take(self):
         # A list that grows from nothing to one and back costs more than to encode a word.
         cdef void* ready = st_swap(&self._ready, NULL)
-        cdef Workspace workspace
+        cdef Workspace workspace = None
         if ready != NULL:
             workspace = <Workspace>ready
             Py_DECREF(workspace)        # it has the reference now
             return workspace
-        try:
-            return self._pool.pop()
-        except IndexError:
-            return Workspace(self.table)
+        if self._pool:
+            try:
+                workspace = self._pool.pop()
+            except IndexError:          # another thread was quicker
+                pass
+        return workspace if workspace is not None else Workspace(self.table)
 
     cdef void give(self, Workspace workspace):
         workspace.c.count = 0
@@ -167,8 +169,10 @@ cdef class Encoder:
         Py_INCREF(workspace)
         cdef void* other = st_swap(&self._ready, <void*>workspace)
         if other != NULL:
-            self._pool.append(<Workspace>other)
-            Py_XDECREF(<PyObject*>other)
+            try:
+                self._pool.append(<Workspace>other)
+            finally:
+                Py_XDECREF(<PyObject*>other)
 
     def release(self):
         """Free the memory between calls, caches and all; the next call makes it anew."""

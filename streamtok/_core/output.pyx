@@ -127,7 +127,9 @@ cdef class IdBlock:
     """The memory of an array of ids, which then needs no copy."""
 
     def __dealloc__(self):
-        if self.spares is not None:
+        if self.spares is None:         # the collector has taken them
+            free(self.ids)
+        else:
             self.spares.give(self.ids, self.size)
 
 

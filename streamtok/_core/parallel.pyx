@@ -142,8 +142,7 @@ cdef class LargeText:
         free(self.counts)
         free(self.offsets)
         free(self.blocks)
-        if self.ids.out != NULL:
-            self.encoder._spares.give(self.ids.out, self.ids.capacity)
+        free(self.ids.out)      # the collector may have taken the encoder, and its spares, already
         if self.lock != NULL:
             PyThread_free_lock(self.lock)
 

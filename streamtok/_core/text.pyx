@@ -118,14 +118,18 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
     Those of a str are UTF-8; others are not checked, and others may write to them meanwhile. Raises
     TypeError, UnicodeEncodeError (lone surrogates in a str, but for "surrogateescape").
     """
+    cdef bint has_escapes
     text.owner = NULL
     text.has_view = False
     if PyUnicode_Check(data):
         if errors == "surrogateescape":
+            has_escapes = False
             try:
                 transcode(text, room, data)
             except UnicodeEncodeError:
-                return hold_bytes(text, str.encode(data, "utf-8", "surrogateescape"))
+                has_escapes = True      # no `return` here: it crashes where a traceback finds no memory
+            if has_escapes:
+                hold_bytes(text, str.encode(data, "utf-8", "surrogateescape"))
         else:
             transcode(text, room, data)
         return 0

@@ -226,12 +226,14 @@ class Files:
 
     def close(self) -> None:
         """Close the hidden files and leave them to a later process."""
-        self._behind.close()
-        for file in self._files:
-            file.close()
+        with contextlib.ExitStack() as stack:  # whatever one of them raises, the others are closed
+            for file in self._files:
+                stack.callback(file.close)
+            self._behind.close()
 
     def discard(self) -> None:
         """Remove all that is not published."""
-        self._behind.close()
-        for file in [*self._files, *(file for files in self._complete for file in files)]:
-            file.discard()
+        with contextlib.ExitStack() as stack:
+            for file in [*self._files, *(file for files in self._complete for file in files)]:
+                stack.callback(file.discard)
+            self._behind.close()

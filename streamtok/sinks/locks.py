@@ -71,6 +71,8 @@ class Locks:
         """Let other processes have the outputs."""
         while self._held:
             fd, lock = self._held.pop()
-            with contextlib.suppress(OSError):
-                os.remove(lock)
-            os.close(fd)
+            try:
+                with contextlib.suppress(OSError):
+                    os.remove(lock)
+            finally:  # also if a signal's handler raises
+                os.close(fd)
