@@ -91,11 +91,16 @@ class Counting:
         """End the text and add what `other` counted, as if it came next, or do nothing."""
         more = held_bytes(self.held)
         rest = self.counter.ended(more)
-        while not self.counter.merge(other.counter, rest, len(more)):
+        while True:
+            # What may fail for lack of memory, sums among it, comes before anything is added.
+            pruned_pieces = self.pruned_pieces + other.pruned_pieces
+            pruned_bytes = self.pruned_bytes + other.pruned_bytes
+            if self.counter.merge(other.counter, rest, len(more)):
+                break
             self._make_room()
         self.held = b""
-        self.pruned_pieces += other.pruned_pieces
-        self.pruned_bytes += other.pruned_bytes
+        self.pruned_pieces = pruned_pieces
+        self.pruned_bytes = pruned_bytes
 
     @property
     def pending(self) -> int:

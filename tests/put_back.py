@@ -77,7 +77,8 @@ DEFECTS = [
         "7", "a surrogate under surrogateescape: streams raise", "stream",
         (Change("streamtok/chunker.py", "            except UnicodeEncodeError:\n",
                 "            except UnicodeEncodeError:\n"
-                "                if self.errors == 'surrogateescape':\n                    raise\n"),),
+                "                if self.errors == 'surrogateescape':\n"
+                "                    raise\n"),),
     ),
     Defect(
         "9", "a sequence of splits is trained as a regular expression", "trainer",
