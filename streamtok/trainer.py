@@ -10,13 +10,12 @@ an interrupted `train` can just be called again.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import itertools
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -37,6 +36,29 @@ if TYPE_CHECKING:
 __all__ = ["PATTERNS", "Trainer"]
 
 Tie = Literal["raw", "hf", "first"]
+
+
+class _Alone:
+    """`with` it, no other call uses the trainer; its counts.
+
+    A class, since a generator needs memory to end, and what was counted by then would have been
+    counted by a call that failed.
+    """
+
+    __slots__ = ("_counting", "_lock")
+
+    def __init__(self, lock: threading.Lock, counting: Counting):
+        self._lock = lock
+        self._counting = counting
+
+    def __enter__(self) -> Counting:
+        # A lock that the same thread cannot take twice, either.
+        if not self._lock.acquire(blocking=False):
+            raise StreamInUseError("this trainer is being used by another call")
+        return self._counting
+
+    def __exit__(self, kind: object, value: object, traceback: object) -> None:
+        self._lock.release()
 
 
 class Trainer:
@@ -90,15 +112,8 @@ class Trainer:
         self.memory_limit = memory_limit
         self.notes: dict[str, Any] = {}  # the caller's own, for JSON; kept with the counts
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[Counting]:
-        # A lock that the same thread cannot take twice, either.
-        if not self._lock.acquire(blocking=False):
-            raise StreamInUseError("this trainer is being used by another call")
-        try:
-            yield self._counting
-        finally:
-            self._lock.release()
+    def _alone(self) -> _Alone:
+        return _Alone(self._lock, self._counting)
 
     # Counting
 

@@ -208,7 +208,7 @@ cdef class PieceCounter:
         so does a MemoryError change nothing.
         """
         cdef int room
-        cdef u64 end = self.bytes_in + more
+        cdef u64 end = self.offset + self.size + more, after = end + other.offset + other.size
         with nogil:
             room = self.table.reserve_for(other.table, rest.table.used, rest.table.arena_size)
             if room == FITS:
@@ -217,7 +217,7 @@ cdef class PieceCounter:
         if not counted_all(room):
             return False
         self.size = self.unfinished = 0
-        self.offset = end + other.bytes_in
+        self.offset = after
         scan_begin(&self.walk, 0)
         return True
 

@@ -6,12 +6,14 @@ import array
 import ctypes
 import random
 from collections.abc import MutableSequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import streamtok
 
+from .starving import starved
 from .texts import Chunk
 
 DOORS = ["list", "list", "list", "array", "into"]
@@ -69,20 +71,24 @@ def through(
     final: bool,
     out: Any = None,
     arrays: MutableSequence[tuple[Any, list[int]]] | None = None,
+    hungry: random.Random | None = None,
 ) -> list[int]:
-    """The ids of one call. `arrays`: an array of them is kept there, and what it holds by now."""
+    """The ids of one call. `arrays`: an array of them is kept there, and what it holds by now.
+    `hungry`: says how memory is short during the call.
+    """
     if door == "list":
-        ids: list[int] = stream.encode(chunk, final) if final else stream.encode(chunk)
+        args = (chunk, final) if final else (chunk,)
+        ids: list[int] = starved(partial(stream.encode, *args), hungry)
         assert type(ids) is list, f"encode gave a {type(ids).__name__}"
         return ids
     if door == "array":
-        got = stream.encode_to_numpy(chunk, final=final)
+        got = starved(partial(stream.encode_to_numpy, chunk, final=final), hungry)
         assert got.dtype == np.uint32, f"encode_to_numpy gave {got.dtype}"
         ids = got.tolist()
         if arrays is not None:
             arrays.append((got, ids))
         return ids
-    count = stream.encode_into(chunk, out, final)
+    count = starved(partial(stream.encode_into, chunk, out, final), hungry)
     rest = list(out[count:]) if isinstance(out, ctypes.Array) else memoryview(out)[count:].tolist()
     assert set(rest) <= {MARK}, f"encode_into wrote beyond its {count} ids"
     return list(out[:count]) if isinstance(out, ctypes.Array) else memoryview(out)[:count].tolist()

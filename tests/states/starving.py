@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 try:
@@ -27,17 +26,23 @@ def attach() -> None:
                 _testing.attach(path)
 
 
-@contextlib.contextmanager
-def starving(rng: random.Random) -> Iterator[None]:
+def arm(rng: random.Random) -> None:
     """An allocation fails soon, of the core's or of Python's. Without the build none does."""
     if _testing is None:
-        yield
         return
     attach()
     fail = rng.choice([_testing.fail_core, _testing.fail_core, _testing.fail_python])
     n, keeps_failing = 1 + int(rng.expovariate(1 / rng.choice([1, 4, 12]))), rng.random() < 0.2
     fail(n, keeps_failing)
+
+
+def starved(call: Callable[[], Any], rng: random.Random | None) -> Any:
+    """What `call` gives, with `rng` while memory is short. Nothing but the call runs meanwhile."""
+    if rng is None:
+        return call()
+    arm(rng)
     try:
-        yield
+        return call()
     finally:
-        _testing.calm()
+        if _testing is not None:
+            _testing.calm()

@@ -20,7 +20,7 @@ from .doors import BAD_CHUNKS, BAD_OUT_ERRORS, bad_out, through
 from .elsewhere import finished_elsewhere
 from .interrupts import AtLine, in_the_core
 from .model import Model, completion
-from .starving import CAN_STARVE, starving
+from .starving import CAN_STARVE
 from .texts import HEADS, Chunk, Supply
 from .watched import Setup, Stream, Watched
 
@@ -254,8 +254,7 @@ class StreamMachine:
         if not CAN_STARVE:
             return
         chunk, final = self.any_chunk(), self.rng.random() < 0.1
-        with starving(self.rng):
-            done = self.now.call(chunk, final, may_raise=(MemoryError,))
+        done = self.now.call(chunk, final, may_raise=(MemoryError,), hungry=self.rng)
         if not done:
             self.supply.restart(self.now.model.waiting)
 

@@ -88,8 +88,12 @@ class Watched:
         door: str | None = None,
         out: Any = GIVEN_LATER,
         may_raise: tuple[type[BaseException], ...] = (),
+        hungry: random.Random | None = None,
     ) -> bool:
-        """One call; whether it succeeded. `may_raise`: beyond what the model foresees."""
+        """One call; whether it succeeded. `may_raise`: beyond what the model foresees.
+
+        `hungry`: says how memory is short during the call.
+        """
         stream, model = self.stream, self.model
         door = door or self.setup.door or self.setup.rng.choice(DOORS)
         expected = model.foresee(chunk, final)
@@ -101,7 +105,7 @@ class Watched:
         self.setup.note(f"{door}({{}}, final={final})", chunk)
         start = time.thread_time() if self.setup.slowest else 0.0
         try:
-            ids = through(door, stream, chunk, final, out, self.setup.arrays)
+            ids = through(door, stream, chunk, final, out, self.setup.arrays, hungry)
         except may_raise as error:
             self.setup.note_end(type(error).__name__)
             self.unchanged(before)
