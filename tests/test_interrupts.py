@@ -97,9 +97,11 @@ def test_batches(ticks: list[int], threads: int, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("threads", [2, 4])
 def test_large_texts(ticks: list[int], threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "usable_cores", lambda: 8)
-    monkeypatch.setattr(batch, "PART", 1 << 13)  # so many that this thread surely has a few
+    monkeypatch.setattr(batch, "PART", 1 << 13)  # so many that this thread has a few of them
     enc = streamtok.get_encoding("cl100k_base")
     text = TEXT * 3
-    assert interrupted(lambda: enc.encode_to_numpy(text, num_threads=threads))
-    assert interrupted(lambda: enc.encode_batch([text], num_threads=threads))
+    # Where the system lets the others do all of it, this thread is not asked: then once more.
+    many = range(20)
+    assert any(interrupted(lambda: enc.encode_to_numpy(text, num_threads=threads)) for _ in many)
+    assert any(interrupted(lambda: enc.encode_batch([text], num_threads=threads)) for _ in many)
     assert len(ticks) >= 2 * WANTED

@@ -337,11 +337,11 @@ def test_the_log_leaves_out_what_nobody_reads(monkeypatch: pytest.MonkeyPatch) -
     log.close()
     assert written[0] == "streamtok: line 0\n"
     assert len(written) <= 70
-    left_out = re.fullmatch(
-        r"streamtok: (\d+) messages were left out\nstreamtok: the end\n", written[-1]
-    )
-    assert left_out
-    assert int(left_out[1]) == 1000 - (len(written) - 1)
+    assert written[-1].endswith("streamtok: the end\n")
+    # In one note or two: a line may have found room again before the last ones did not.
+    left_out = [int(n) for n in re.findall(r"(\d+) messages were left out", "".join(written))]
+    assert 1 <= len(left_out) <= 2
+    assert sum(left_out) == 1000 - (len(written) - 1)
 
 
 def test_what_asyncio_complains_of_goes_to_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
