@@ -33,7 +33,8 @@ def arm(rng: random.Random) -> None:
     attach()
     fail = rng.choice([_testing.fail_core, _testing.fail_core, _testing.fail_python])
     n, keeps_failing = 1 + int(rng.expovariate(1 / rng.choice([1, 4, 12]))), rng.random() < 0.2
-    # Not Python's again and again: CPython 3.11 looks for memory to unwind its stack until it has some.
+    # Not Python's again and again: CPython 3.11 asks for memory, to unwind its stack, until it gets
+    # some.
     fail(n, keeps_failing and fail is _testing.fail_core)
 
 
