@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import base64
+import functools
+import operator
 import pickle
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 
 import streamtok
 from streamtok import Encoding, StateError
+from streamtok._core.signals import use_every_look
 
 from .conftest import encoding_of
 
@@ -215,17 +219,17 @@ def test_long_tokens_do_not_stop_a_stream(size):
 
 
 def test_an_interrupted_call_changes_nothing():
-    import _thread
-    import threading
-
     stream = encoding_of("cl100k_base").stream_encoder()
     stream.encode("hello wor")
     state = stream.getstate()
-    text = "ld, and so on " * 6_000_000
-    timer = threading.Timer(0.05, _thread.interrupt_main)
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        stream.encode(text)
+    both = [_thread.interrupt_main, functools.partial(stream.encode, "ld, and so on " * 50_000)]
+    use_every_look(True)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            # No instruction of Python's comes between them, so the core hears the signal.
+            list(map(operator.methodcaller("__call__"), both))
+    finally:
+        use_every_look(False)
     assert stream.getstate() == state
 
 

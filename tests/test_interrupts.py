@@ -90,7 +90,9 @@ def test_batches(ticks: list[int], threads: int, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(batch, "usable_cores", lambda: 8)
     enc = streamtok.get_encoding("cl100k_base")
     texts = [TEXT[i : i + 1_000] for i in range(0, len(TEXT), 1_000)]
-    assert interrupted(lambda: enc.encode_batch(texts, num_threads=threads))
+    # Where the system lets the others do all of it, this thread is not asked: then once more.
+    many = range(20)
+    assert any(interrupted(lambda: enc.encode_batch(texts, num_threads=threads)) for _ in many)
     assert enc.encode_batch(texts[:3], num_threads=threads) == [enc.encode(t) for t in texts[:3]]
 
 
