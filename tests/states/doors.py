@@ -28,13 +28,13 @@ def new_out(rng: random.Random, size: int) -> Any:
     if kind == 1:
         return np.full(size, MARK, np.uint16)
     if kind == 2:
-        return array.array("I", [MARK] * size)
+        return array.array("I", [MARK]) * size
     if kind == 3:
-        return array.array("H", [MARK] * size)
+        return array.array("H", [MARK]) * size
     if kind == 4:
-        return memoryview(bytearray(array.array("I", [MARK] * size).tobytes())).cast("I")
+        return memoryview(bytearray(np.full(size, MARK, np.uint32))).cast("I")
     if kind == 5:
-        return (ctypes.c_uint32 * size)(*[MARK] * size)
+        return (ctypes.c_uint32 * size).from_buffer_copy(np.full(size, MARK, np.uint32))
     return np.full(size + 3, MARK, np.uint32)[2 : 2 + size]
 
 
@@ -89,6 +89,7 @@ def through(
             arrays.append((got, ids))
         return ids
     count = starved(partial(stream.encode_into, chunk, out, final), hungry)
-    rest = list(out[count:]) if isinstance(out, ctypes.Array) else memoryview(out)[count:].tolist()
-    assert set(rest) <= {MARK}, f"encode_into wrote beyond its {count} ids"
-    return list(out[:count]) if isinstance(out, ctypes.Array) else memoryview(out)[:count].tolist()
+    written = np.ctypeslib.as_array(out) if isinstance(out, ctypes.Array) else np.asarray(out)
+    assert (written[count:] == MARK).all(), f"encode_into wrote beyond its {count} ids"
+    found: list[int] = written[:count].tolist()
+    return found
