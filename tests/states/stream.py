@@ -33,13 +33,14 @@ class StreamMachine:
 
     slowest: float | None = None  # see `Setup`
     without: frozenset[str] = frozenset()  # rules that are left out
+    is_light = False  # whether what takes long comes a tenth as often
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.setup = setup = Setup(rng, self.slowest)
         is_clean = setup.errors == "strict" or setup.refuses
         big_share = 0.2 if setup.subject.kind == "far" else 0.025
-        big_share *= setup.subject.is_linear
+        big_share *= setup.subject.is_linear * (0.1 if self.is_light else 1)
         self.supply = Supply(rng, setup.subject.letters, is_clean, big_share)
         self.text_share = rng.choice([0.0, 0.05, 0.3, 0.9])
         self.after_each = rng.choice([None] * 7 + ["reload", "move"])
@@ -48,6 +49,8 @@ class StreamMachine:
         self.saved: list[tuple[bytes, Model]] = []
         weights = [weight * rng.choice([0.2, 1, 1, 4]) for weight in RULES.values()]
         weights = [0 if n in self.without else w for n, w in zip(NAMES, weights, strict=True)]
+        if self.is_light:
+            weights = [w / 10 if n in HEAVY else w for n, w in zip(NAMES, weights, strict=True)]
         self.weights = [*itertools.accumulate(weights)]
 
     def step(self) -> str:
@@ -398,3 +401,4 @@ RULES = {
     "pickle": 0.5, "elsewhere": 0.002, "damage": 2, "forge": 2,
 }  # fmt: skip
 NAMES = list(RULES)
+HEAVY = {"refuse_much", "pickle", "elsewhere"}
