@@ -16,7 +16,7 @@ def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
     """Write the vocabularies as `.tiktoken` files, also under tiktoken's names for cached
     downloads, and as `tokenizer.json`; and the split patterns."""
     import streamtok
-    from streamtok.vocabulary import dumps_tiktoken
+    from streamtok.vocabulary.ranks_file import dumps_tiktoken
 
     patterns = {}
     for name in encodings:

@@ -12,7 +12,7 @@ import dataclasses
 import pytest
 
 import streamtok
-from streamtok import bench
+from streamtok.cli import measure as bench
 
 from .conftest import ENCODING
 

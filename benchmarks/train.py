@@ -75,7 +75,7 @@ def _huggingface(paths: list[str], vocab_size: int) -> Timed:
     seconds = time.perf_counter() - begin
 
     def tokens() -> Tokens:
-        from streamtok.reference_trainer import byte_level_order
+        from streamtok.reference.bpe_training import byte_level_order
 
         chars = sorted(alphabet)
         byte_of = {chars[place]: byte for byte, place in enumerate(byte_level_order())}

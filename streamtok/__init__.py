@@ -24,20 +24,15 @@ from .errors import (
     UnsupportedStreamError,
     VocabularyError,
 )
-from .pattern import Pattern
-from .registry import (
-    encoding_for_model,
-    encoding_name_for_model,
-    get_encoding,
-    list_encoding_names,
-)
-from .vocabulary import Vocabulary
+from .patterns.pattern import Pattern
+from .registry import encoding_for_model, encoding_name_for_model, get_encoding, list_encoding_names
+from .vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:
     from . import formats as formats
     from .chunker import StreamDecoder, StreamEncoder
     from .formats import load
-    from .trainer import Trainer
+    from .training.trainer import Trainer
 
 __version__ = "0.1.0"
 
@@ -75,7 +70,7 @@ __all__ = [
 _LATER = {  # not needed to encode: imported when asked for
     "StreamDecoder": "chunker",
     "StreamEncoder": "chunker",
-    "Trainer": "trainer",
+    "Trainer": "training.trainer",
     "load": "formats",
 }
 

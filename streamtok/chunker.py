@@ -15,9 +15,9 @@ from ._core.decoder_calls import QuickDecoder
 from ._core.stream import Tail
 from ._core.stream_calls import QuickStream
 from ._core.text import check_policy
+from .engines.rules import allowed_specials
+from .engines.space_tail import SpaceTail
 from .errors import StateError, UnsupportedPatternError
-from .rules import allowed_specials
-from .space_tail import SpaceTail
 from .surrogates import repair_chunk
 
 if TYPE_CHECKING:

@@ -34,18 +34,18 @@ from ._core.source import size_of
 from ._core.special import SpecialMatcher
 from ._core.text import check_policy
 from ._core.vocab import TokenTable
-from .batch import LARGE, encode_batch, encode_large, map_in_threads
+from .engines.rules import NO_RULES, TextRules, run_normalized
 from .errors import PatternError, UnsupportedPatternError
-from .pattern import Pattern
-from .rules import NO_RULES, TextRules, run_normalized
+from .parallel.texts import LARGE, encode_batch, encode_large, map_in_threads
+from .patterns.pattern import Pattern
 from .special_order import in_order_of_preference
-from .vocabulary import NO_ID, Vocabulary
+from .vocabulary.table import NO_ID, Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .chunker import StreamDecoder, StreamEncoder
-    from .chunks import SupportsRead
+    from .readers import SupportsRead
 
     IdArray: TypeAlias = npt.NDArray[np.uint32]
 
@@ -76,7 +76,7 @@ class Encoding(QuickCalls):
     ):
         """Args as in tiktoken; mergeable_ranks may also be a `Vocabulary`, pat_str a `Pattern`.
 
-        rules: what a format does to text beyond tiktoken, see `rules.py`.
+        rules: what a format does to text beyond tiktoken, see `engines/rules.py`.
 
         Raises VocabularyError for a table that cannot be used (not all 256 bytes, a rank twice, an
         empty token or one beyond 65 535 bytes), PatternError for a pattern that is no regular
@@ -158,7 +158,7 @@ class Encoding(QuickCalls):
         >>> enc.encode("low")
         [257]
         """
-        from .trainer import Trainer
+        from .training.trainer import Trainer
 
         trainer = Trainer(pattern, num_threads=num_threads)
         trainer.update_documents(texts)
@@ -257,7 +257,7 @@ class Encoding(QuickCalls):
         tiktoken's definition, whose completions are neither all nor only the possible ones; for
         ids that are certain use `stream_encoder`. Slow: meant for small texts.
         """
-        from .unstable import encode_with_unstable
+        from .engines.unstable import encode_with_unstable
 
         if self._rules != NO_RULES:
             raise ValueError(f"encode_with_unstable is tiktoken's and does not know {self._rules}")
@@ -326,7 +326,7 @@ class Encoding(QuickCalls):
         chunks: an iterable of text, or a file object, which is read in chunks of 64 KiB. settings:
         as for `stream_encoder`. Empty lists are left out.
         """
-        from .chunks import read_chunks
+        from .readers import read_chunks
 
         stream = self.stream_encoder(**settings)
         for chunk in read_chunks(chunks):
@@ -341,7 +341,7 @@ class Encoding(QuickCalls):
         """`iterencode` of chunks that come from an asynchronous iterable, an `asyncio.StreamReader`
         (or what else has a coroutine `read`), or from anything that `iterencode` takes.
         """
-        from .chunks import aread_chunks
+        from .readers import aread_chunks
 
         stream = self.stream_encoder(**settings)
         async for chunk in aread_chunks(chunks):
@@ -490,7 +490,7 @@ class Encoding(QuickCalls):
     ) -> Any:
         try:
             if self._pattern is None:
-                from .fallback import encode_whole
+                from .engines.regex_engine import encode_whole
 
                 result = encode_whole(self, text, matcher, errors, into)
             else:
@@ -643,8 +643,8 @@ def _checked_specials(special_tokens: Mapping[str, int]) -> dict[str, int]:
 def _check_fallback(pat_str: str) -> None:
     import regex
 
-    from .pattern_budget import Budget
-    from .reference import compile_pattern
+    from .patterns.budget import Budget
+    from .reference.bpe import compile_pattern
 
     Budget(pat_str)  # `regex` writes repeats out, too
     try:

@@ -16,7 +16,10 @@ from _thread import RLock  # importing `threading` takes longer than this whole 
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import VocabularyError
-from .vocabulary import PACKED_NAMES, Vocabulary, load_packed, loads_tiktoken, write_atomically
+from .files.part_file import write_whole
+from .vocabulary.bundled import PACKED_NAMES, load_packed
+from .vocabulary.ranks_file import loads_tiktoken
+from .vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -268,7 +271,7 @@ def _read_cached(published: _Published) -> bytes:
     )
     try:
         os.makedirs(folder, exist_ok=True)
-        write_atomically(path, data)
+        write_whole(path, data)
     except OSError:
         if is_chosen:
             raise

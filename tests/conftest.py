@@ -25,7 +25,7 @@ os.environ["STREAMTOK_CORPUS"] = os.devnull  # benchmarks.corpus makes its texts
 # What not every machine or build can run is no test there, and the report's first lines say so.
 collect_ignore = [] if SHARED.is_dir() else ["test_shared.py"]
 if importlib.util.find_spec("streamtok._core._testing") is None:
-    collect_ignore.append("test_allocation_failures.py")
+    collect_ignore.append("core/test_allocation_failures.py")
 
 LLAMA3_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"

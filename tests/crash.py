@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from streamtok.cli import main as streamtok_main
+from streamtok.cli.main import main as streamtok_main
 
 ROOT = Path(__file__).resolve().parent.parent
 RESUME = ["--resume", "--chunk-size", "1k"]

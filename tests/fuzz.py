@@ -18,11 +18,11 @@ import sys
 import time
 
 import streamtok
-from streamtok import reference
+from streamtok.reference import bpe as reference
 
+from .api.test_laws import PATTERNS
 from .conftest import PACKED, encoding_of, stream_ids, twin_of
 from .nasty import TEXTS
-from .test_laws import PATTERNS
 
 WORDS = b"the of and to in is you that it he was for on are as with his they I at be this".split()
 REFERENCE_BYTES = 400  # the reference is slow: it sees this much of a text

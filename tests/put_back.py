@@ -82,13 +82,13 @@ DEFECTS = [
     ),
     Defect(
         "9", "a sequence of splits is trained as a regular expression", "trainer",
-        (Change("streamtok/trainer.py",
+        (Change("streamtok/training/trainer.py",
                 "pattern = self.pattern if self.pattern.is_composed else self.pattern.source",
                 "pattern = self.pattern.source"),),
     ),
     Defect(
         "10", "half a surrogate pair is counted as U+FFFD", "trainer",
-        (Change("streamtok/repair.py", "    if text and not final and _HALVES",
+        (Change("streamtok/training/replacement.py", "    if text and not final and _HALVES",
                 "    if False and _HALVES"),),
     ),
     Defect(

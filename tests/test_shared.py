@@ -10,12 +10,12 @@ import json
 
 import pytest
 
+from .api.test_chunker import check_all_chunk_sizes, check_every_chunk_size
 from .conftest import CORPORA, PACKED, SHARED
-from .test_chunker import check_all_chunk_sizes, check_every_chunk_size
-from .test_decoder import check_round_trip
-from .test_fast_paths import check_whole
-from .test_merging import check_against_hugging_face, check_against_rustbpe
-from .test_pattern import check_split
+from .core.test_decoder import check_round_trip
+from .core.test_fast_paths import check_whole
+from .patterns.test_pattern import check_split
+from .training.test_merging import check_against_hugging_face, check_against_rustbpe
 
 
 def shared(name: str) -> bytes:

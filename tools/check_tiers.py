@@ -5,7 +5,7 @@
 
 Compiles a small C program with the header (statically, with $CC or cc), runs it (under $RUN) on
 random text with the windows of each packed encoding, and ends with an error where masks differ.
-`tests/test_fast_paths.py` does the same for the processor that it runs on; this is for NEON.
+`tests/core/test_fast_paths.py` does the same for the processor that it runs on; this is for NEON.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Write `streamtok/data/patterns.bin`: the tables of well-known split patterns, compiled ahead.
 
 Compiling takes some tens of milliseconds, reading ready-made tables a fraction of one. The file is
-only a cache: `tests/test_pattern.py` compiles each pattern afresh and expects equal tables, so that
+only a cache: `tests/patterns/test_pattern.py` compiles each pattern afresh and expects equal tables, so that
 a change to the compiler or to `unicode.npz` that was not followed by
 
     python tools/make_patterns.py
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streamtok.pattern import Pattern, pack_tables
+from streamtok.patterns.pattern import Pattern, pack_tables
 
 OUTPUT = Path(__file__).resolve().parent.parent / "streamtok" / "data" / "patterns.bin"
 

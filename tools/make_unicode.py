@@ -9,7 +9,7 @@ versions, in which thousands of characters change class, so it must not be used 
     PYTHONPATH=some-folder python tools/make_unicode.py            # writes the file
     python tools/make_unicode.py --check                           # compares it with tiktoken
 
-Inside the file: every set is a sorted list of toggles (see `streamtok.unicode_classes.CharSet`),
+Inside the file: every set is a sorted list of toggles (see `streamtok.patterns.unicode_classes.CharSet`),
 stored as differences; a fold class is a list of characters that `(?i:...)` takes for each other.
 `--check` needs tiktoken, takes some seconds and looks at every code point for every set, and at
 every cased character for the fold classes; the test-suite does the part that real patterns use.
@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import regex
 
-from streamtok.unicode_classes import CharSet, UnicodeTable
+from streamtok.patterns.unicode_classes import CharSet, UnicodeTable
 
 REGEX_VERSION = "2025.7.34"
 UNICODE_VERSION = "16.0.0"

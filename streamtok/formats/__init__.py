@@ -5,7 +5,7 @@ alike. What a file asks for and streamtok does not do is a `VocabularyError` tha
 is damage, with the place. `docs/formats.md` says what is supported.
 """
 
-from ..split_patterns import PATTERNS
+from ..patterns.named import PATTERNS
 from .anyfile import load
 from .gpt2 import load_gpt2, save_gpt2
 from .huggingface import load_huggingface, save_huggingface

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import VocabularyError
+from ..patterns.named import find_pattern
 from ..registry import get_encoding
-from ..split_patterns import find_pattern
-from ..vocabulary import loads_tiktoken
-from .files import Reader, parse_json, read_bytes, shown, stem
+from ..vocabulary.ranks_file import loads_tiktoken
 from .gpt2 import load_gpt2
 from .huggingface import read_huggingface
+from .loading import Reader, parse_json, read_bytes, shown, stem
 from .minbpe import MAGIC, load_minbpe
 from .nanochat import load_nanochat
 from .sentencepiece import read_sentencepiece
@@ -25,7 +25,7 @@ from .tiktoken import load_tiktoken
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .files import Path
+    from .loading import Path
 
 __all__ = ["load", "recognise"]
 

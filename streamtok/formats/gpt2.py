@@ -14,16 +14,18 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import VocabularyError
-from ..merge_lists import from_merges, to_merges
-from ..split_patterns import find_pattern
-from ..vocabulary import Vocabulary, check_lines, write_atomically
+from ..files.part_file import write_whole
+from ..patterns.named import find_pattern
+from ..vocabulary.ranks_file import check_lines
+from ..vocabulary.table import Vocabulary
 from .byte_alphabet import to_bytes, to_text
-from .files import Reader, make_encoding, parse_json, read_bytes, shown
+from .loading import Reader, make_encoding, parse_json, read_bytes, shown
+from .merge_lists import from_merges, to_merges
 from .tiktoken import plain_rules
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .files import Path
+    from .loading import Path
 
 __all__ = ["load_gpt2", "save_gpt2"]
 
@@ -134,8 +136,8 @@ def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:
     merges, ids = merges_and_ids(encoding, "GPT-2's pair of files")
     lines = "".join(f"{left} {right}\n" for left, right in merges)
     everything: dict[str, Any] = {**ids, **encoding._special_tokens}
-    write_atomically(merges_path, f"{_HEADER}: 0.2\n{lines}".encode())
-    write_atomically(ids_path, json.dumps(everything, ensure_ascii=False).encode() + b"\n")
+    write_whole(merges_path, f"{_HEADER}: 0.2\n{lines}".encode())
+    write_whole(ids_path, json.dumps(everything, ensure_ascii=False).encode() + b"\n")
 
 
 def merges_and_ids(

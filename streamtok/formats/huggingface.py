@@ -20,17 +20,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..engines.rules import TextRules
 from ..errors import VocabularyError
-from ..rules import TextRules
-from ..vocabulary import Vocabulary, write_atomically
+from ..files.part_file import write_whole
+from ..vocabulary.table import Vocabulary
 from .byte_alphabet import to_bytes
-from .files import Reader, check_total, make_encoding, parse_json, read_bytes, shown, stem
 from .gpt2 import merges_and_ids, vocabulary_of
 from .huggingface_splits import read_splits, write_splits
+from .loading import Reader, check_total, make_encoding, parse_json, read_bytes, shown, stem
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .files import Path
+    from .loading import Path
 
 __all__ = ["load_huggingface", "save_huggingface"]
 
@@ -255,7 +256,7 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
             "merges": [list(pair) for pair in merges],
         },
     }
-    write_atomically(path, json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n")
+    write_whole(path, json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
 def has_lost_tokens(vocabulary: Vocabulary, merges: list[tuple[str, str]]) -> bool:

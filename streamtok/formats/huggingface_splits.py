@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PatternError, VocabularyError
-from ..pattern import Pattern
-from ..split_patterns import GPT2_PATTERN
-from ..splits import SplitSequence, same_pieces
-from .files import Reader
+from ..patterns.named import GPT2_PATTERN
+from ..patterns.pattern import Pattern
+from ..patterns.sequence import SplitSequence, same_pieces
+from .loading import Reader
 from .oniguruma import from_oniguruma, quoted, to_oniguruma
 
 if TYPE_CHECKING:

@@ -12,14 +12,16 @@ import os
 from typing import TYPE_CHECKING
 
 from ..errors import VocabularyError
-from ..merge_lists import from_merges, to_merges
-from ..vocabulary import MAX_TOKEN_BYTES, check_lines, write_atomically
-from .files import check_specials, make_encoding, read_bytes, shown, stem
+from ..files.part_file import write_whole
+from ..vocabulary.ranks_file import check_lines
+from ..vocabulary.table import MAX_TOKEN_BYTES
+from .loading import check_specials, make_encoding, read_bytes, shown, stem
+from .merge_lists import from_merges, to_merges
 from .tiktoken import plain_rules
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .files import Path
+    from .loading import Path
 
 __all__ = ["load_minbpe", "save_minbpe"]
 
@@ -132,7 +134,7 @@ def save_minbpe(encoding: Encoding, path: Path) -> None:
         lines.append(f"{ids[left]} {ids[right]}")
     if len(lines) - 3 - len(encoding._special_tokens) + 256 != len(ids) or vocabulary.others:
         raise VocabularyError(f"no merge makes some tokens of {encoding.name}")
-    write_atomically(path, ("\n".join(lines) + "\n").encode())
+    write_whole(path, ("\n".join(lines) + "\n").encode())
 
 
 def _pattern_line(encoding: Encoding) -> str:

@@ -18,13 +18,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import VocabularyError
-from ..vocabulary import Vocabulary, write_atomically
-from .files import check_specials, make_encoding, read_bytes, shown
+from ..files.part_file import write_whole
+from ..vocabulary.table import Vocabulary
+from .loading import check_specials, make_encoding, read_bytes, shown
 from .tiktoken import rank_table
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .files import Path
+    from .loading import Path
 
 __all__ = ["from_rustbpe", "load_nanochat", "save_nanochat"]
 
@@ -105,7 +106,7 @@ def save_nanochat(encoding: Encoding, path: Path) -> None:
     head = pickle.PROTO + b"\x03" + pickle.GLOBAL + b"tiktoken.core\nEncoding\n"
     body = pickle.dumps(state, protocol=3).removeprefix(pickle.PROTO + b"\x03")[:-1]
     made = head + pickle.EMPTY_TUPLE + pickle.NEWOBJ + body + pickle.BUILD + pickle.STOP
-    write_atomically(path, made)
+    write_whole(path, made)
 
 
 class _Class:

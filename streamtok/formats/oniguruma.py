@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 
 from ..errors import PatternError, VocabularyError
-from ..pattern import Pattern
-from ..pattern_budget import Budget
-from ..splits import same_pieces
-from .files import shown
+from ..patterns.budget import Budget
+from ..patterns.pattern import Pattern
+from ..patterns.sequence import same_pieces
+from .loading import shown
 
 __all__ = ["from_oniguruma", "quoted", "to_oniguruma"]
 

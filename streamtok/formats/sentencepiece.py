@@ -27,16 +27,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..engines.rules import MARK, TextRules
 from ..errors import VocabularyError
-from ..merge_lists import without_lost_tokens
-from ..rules import MARK, TextRules
-from ..vocabulary import MAX_TOKEN_BYTES, NO_ID, Vocabulary, _offsets, write_atomically
-from .files import make_encoding, read_bytes, shown, stem
+from ..files.part_file import write_whole
+from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary, offsets_of
+from .loading import make_encoding, read_bytes, shown, stem
+from .merge_lists import without_lost_tokens
 from .protobuf import BYTES, FLOAT, VARINT, Value, expect, field, fields
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .files import Path
+    from .loading import Path
 
 __all__ = ["load_sentencepiece", "save_sentencepiece"]
 
@@ -248,7 +249,7 @@ def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) 
     return without_lost_tokens(
         Vocabulary(
             b"".join(tokens),
-            _offsets(np.fromiter(map(len, tokens), np.int64, len(tokens))),
+            offsets_of(np.fromiter(map(len, tokens), np.int64, len(tokens))),
             np.array([ids[token] for token in tokens], np.uint32),
             byte_ids=np.array([byte_ids[byte] for byte in range(256)], np.uint32),
             ties=None if len(set(ties)) == len(ties) else np.array(ties, np.uint32),
@@ -310,4 +311,4 @@ def save_sentencepiece(encoding: Encoding, path: Path) -> None:
         for _, (text, score, type_) in sorted(rows.items())
     ]
     parts += [field(_TRAINER, trainer), field(_NORMALIZER, normalizer)]
-    write_atomically(path, b"".join(parts))
+    write_whole(path, b"".join(parts))

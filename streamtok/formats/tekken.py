@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import VocabularyError
-from ..vocabulary import Vocabulary, from_base64, write_atomically
-from .files import Reader, check_specials, make_encoding, parse_json, read_bytes, shown, stem
+from ..files.part_file import write_whole
+from ..vocabulary.ranks_file import from_base64
+from ..vocabulary.table import Vocabulary
+from .loading import Reader, check_specials, make_encoding, parse_json, read_bytes, shown, stem
 from .tiktoken import rank_table
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .files import Path
+    from .loading import Path
 
 __all__ = ["load_tekken", "save_tekken"]
 
@@ -151,7 +153,7 @@ def save_tekken(encoding: Encoding, path: Path, *, version: str = "v13") -> None
             {"rank": number, "token_str": text, "is_control": True} for text, number in specials
         ],
     }
-    write_atomically(path, json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n")
+    write_whole(path, json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
 def _text_of(token: bytes) -> str | None:

@@ -11,13 +11,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import VocabularyError
-from ..split_patterns import find_pattern
-from ..vocabulary import Vocabulary, dumps_tiktoken, loads_tiktoken, write_atomically
-from .files import check_specials, make_encoding, read_bytes, stem
+from ..files.part_file import write_whole
+from ..patterns.named import find_pattern
+from ..vocabulary.ranks_file import dumps_tiktoken, loads_tiktoken
+from ..vocabulary.table import Vocabulary
+from .loading import check_specials, make_encoding, read_bytes, stem
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
-    from .files import Path
+    from .loading import Path
 
 __all__ = ["load_tiktoken", "save_tiktoken"]
 
@@ -50,7 +52,7 @@ def save_tiktoken(encoding: Encoding, path: Path) -> None:
 
     Raises VocabularyError for an encoding that ranks alone do not express.
     """
-    write_atomically(path, dumps_tiktoken(rank_table(encoding, ".tiktoken")))
+    write_whole(path, dumps_tiktoken(rank_table(encoding, ".tiktoken")))
 
 
 def rank_table(encoding: Encoding, format: str) -> Vocabulary:

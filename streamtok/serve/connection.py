@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ..errors import PendingLimitExceeded
-from ..sinks import format_text
+from ..pipeline.sinks import format_text
 
 if TYPE_CHECKING:
     from ..chunker import StreamEncoder

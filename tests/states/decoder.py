@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import streamtok
+from streamtok.engines.rules import TextRules
 from streamtok.errors import StateError, StreamInUseError
-from streamtok.rules import TextRules
 
 from ..conftest import encoding_of
 

@@ -7,14 +7,14 @@ import random
 from typing import NamedTuple
 
 import streamtok
-from streamtok.merge_lists import from_merges
-from streamtok.rules import TextRules
-from streamtok.splits import SplitSequence
-from streamtok.vocabulary import Vocabulary
+from streamtok.engines.rules import TextRules
+from streamtok.formats.merge_lists import from_merges
+from streamtok.patterns.sequence import SplitSequence
+from streamtok.vocabulary.table import Vocabulary
 
+from ..api.test_laws import PATTERNS
 from ..conftest import PACKED, encoding_of
 from ..fuzz import random_encoding
-from ..test_laws import PATTERNS
 
 SINGLES = [bytes([i]) for i in range(256)]
 SPECIALS = {"<|endoftext|>": 5000, "<|eot_id|>": 5001, "<|eot_id|>\n": 5002}

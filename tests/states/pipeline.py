@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from streamtok.cli import main as streamtok_main
-from streamtok.commands.signals import Signals
+from streamtok.cli.main import main as streamtok_main
+from streamtok.cli.stop_signals import Signals
 
 from ..crash import Scenario, make_text, scenarios
 

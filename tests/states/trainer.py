@@ -23,9 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import streamtok
-from streamtok import Trainer, counting, reference, reference_trainer
-from streamtok.splits import SplitSequence
-from streamtok.trainer import PATTERNS
+from streamtok import Trainer
+from streamtok.patterns.sequence import SplitSequence
+from streamtok.reference import bpe as reference
+from streamtok.reference import bpe_training as reference_trainer
+from streamtok.training import counting
+from streamtok.training.trainer import PATTERNS
 
 _testing: Any = None
 with contextlib.suppress(ImportError, OSError):  # a build without the hooks of the tests

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 import streamtok
-from streamtok import reference
+from streamtok.reference import bpe as reference
 
 from .doors import DOORS, new_out, through
 from .encodings import any_subject

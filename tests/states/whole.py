@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 import streamtok
-from streamtok import batch, reference
-from streamtok.rules import TextRules
+from streamtok.engines.rules import TextRules
+from streamtok.parallel import texts as batch
+from streamtok.reference import bpe as reference
 
 from ..conftest import encoding_of
 from ..fuzz import random_encoding, random_text

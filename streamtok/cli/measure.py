@@ -1,0 +1,262 @@
+"""What streaming costs on one's own file: `streamtok bench FILE`.
+
+Two ways to encode a file that comes in chunks, side by side. *Naive*: each chunk is decoded with
+errors="replace" and encoded by itself, as people do. *Incremental*: `Encoding.stream_encoder`. The
+columns are those of a Go benchmark (an op is one chunk), then what a way gets wrong compared with
+the whole file encoded at once. Ids are compared before anything is timed.
+
+Not here: other peers than tiktoken, text seen before, calls, threads: see `benchmarks/`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import operator
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..encoding import Encoding
+from ..errors import StreamtokError, VocabularyError
+from ..registry import get_encoding, list_encoding_names
+
+__all__ = ["DEFAULT_CHUNK_SIZES", "Row", "main", "measure"]
+
+DEFAULT_CHUNK_SIZES = (256, 4096, 65536)
+_MAX_BYTES = 8 << 20  # more of a file makes no better figure
+_LITTLE = 1 << 18  # bytes; less is measured in microseconds
+_SECONDS = 15.0  # no new round of timing after this
+_TRACED_OPS = 64  # tracemalloc is slow: it sees this many ops of each way
+
+Encode = Callable[[bytes], "list[int]"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way of encoding the data, measured."""
+
+    way: str  # offline, incremental or naive; of tiktoken if it says so
+    chunk_size: int  # bytes; all of the data for the offline ways
+    ops: int  # chunks that have all of the data; the flush is timed, but none of them
+    ns_per_op: float
+    mb_per_s: float
+    bytes_per_op: float  # how far traced memory rises in an op whose result is kept
+    allocs_per_op: float  # blocks that are new when an op has returned
+    tokens: int
+    extra_tokens: int  # more than offline
+    wrong_tokens: int  # that do not stand at this offset offline
+    cuts: int  # between two chunks
+    cuts_inside_tokens: int
+    broken_chunks: int  # that do not decode to the bytes that went in
+
+
+@dataclass(frozen=True)
+class _Way:
+    name: str
+    chunk_size: int
+    start: Callable[[], Encode]  # gives an encoder with empty caches
+    is_exact: bool  # whether its ids must be those of the whole text
+
+    def chunks(self, data: bytes) -> list[bytes]:
+        size = self.chunk_size
+        chunks = [data[start : start + size] for start in range(0, len(data), size)]
+        return [*chunks, b""] if self.name == "incremental" else chunks  # b"" is the flush
+
+    def ops(self, data: bytes) -> int:
+        """int: how many chunks have data; the flush is timed as a part of these."""
+        return -(-len(data) // self.chunk_size)
+
+
+def measure(
+    data: bytes,
+    encoding: Encoding,
+    chunk_sizes: Sequence[int] = DEFAULT_CHUNK_SIZES,
+    *,
+    rounds: int = 5,
+) -> list[Row]:
+    """Measure each way on `data`, which must be UTF-8: UnicodeDecodeError otherwise.
+
+    Each timed pass begins with empty caches, the ways take turns, the median counts. ValueError if
+    ids that must be equal are not: nothing is timed then.
+    """
+    data.decode()
+    if not data or any(size < 1 for size in chunk_sizes):
+        raise ValueError("there must be data, and at least one byte in a chunk")
+    offline = _Offline(data, encoding)
+    ways = _ways(data, encoding, chunk_sizes)
+    errors = [offline.compare(way) for way in ways]
+    seconds: list[list[float]] = [[] for _ in ways]
+    begin = time.monotonic()
+    for turn in range(rounds):
+        if turn and time.monotonic() - begin > _SECONDS:
+            break
+        for i in range(len(ways)):
+            i = (i + turn) % len(ways)
+            seconds[i].append(_time(ways[i], data))
+    rows = []
+    for way, samples, wrong in zip(ways, seconds, errors, strict=True):
+        ops, median = way.ops(data), statistics.median(samples)
+        speed = median * 1e9 / ops, len(data) / median / 1e6
+        rows.append(Row(way.name, way.chunk_size, ops, *speed, *_trace(way, data), **wrong))
+    return rows
+
+
+def _ways(data: bytes, encoding: Encoding, chunk_sizes: Sequence[int]) -> list[_Way]:
+    def fresh() -> Encoding:
+        twin = Encoding(mergeable_ranks=encoding._vocabulary, **spec)
+        twin.encode("a")
+        return twin
+
+    def incremental() -> Encode:
+        stream = fresh().stream_encoder(disallowed_special=(), max_pending=len(data))
+        return lambda chunk: stream.encode(chunk, final=not chunk)
+
+    def naive(make: Callable[[], Any]) -> Encode:
+        encode = make().encode
+        return lambda chunk: encode(chunk.decode("utf-8", "replace"), disallowed_special=())
+
+    spec: dict[str, Any] = {"name": encoding.name, "pat_str": encoding._pat_str}
+    spec["special_tokens"] = encoding._special_tokens
+    makers: dict[str, Callable[[], Any]] = {"": fresh}
+    with contextlib.suppress(ImportError):
+        import tiktoken  # a peer, not a dependency
+
+        peer = tiktoken.Encoding(mergeable_ranks=encoding._mergeable_ranks, **spec)
+        makers["tiktoken "] = lambda: peer
+    starts = {who: functools.partial(naive, make) for who, make in makers.items()}
+    ways = [_Way(f"{who}offline", len(data), start, True) for who, start in starts.items()]
+    for size in chunk_sizes:
+        ways.append(_Way("incremental", size, incremental, True))
+        ways += [_Way(f"{who}naive", size, start, False) for who, start in starts.items()]
+    return ways
+
+
+class _Offline:
+    """The ids of the whole text, to compare with."""
+
+    def __init__(self, data: bytes, encoding: Encoding):
+        self.data, self.encoding = data, encoding
+        self.ids = encoding.encode_to_numpy(data, disallowed_special=())
+        self.lengths = np.zeros(encoding.n_vocab, np.int64)  # bytes of each token, once known
+        self.id_at = np.full(len(data), -1, np.int64)  # the id that starts at an offset, or -1
+        self.id_at[self._starts(self.ids)] = self.ids
+
+    def _starts(self, ids: Any) -> Any:
+        for token in np.unique(ids[self.lengths[ids] == 0]).tolist():
+            self.lengths[token] = len(self.encoding.decode_single_token_bytes(token))
+        return np.cumsum(self.lengths[ids]) - self.lengths[ids]
+
+    def compare(self, way: _Way) -> dict[str, int]:
+        chunks = way.chunks(self.data)
+        results = list(map(way.start(), chunks))
+        tokens = sum(map(len, results))
+        right, broken = tokens, 0
+        if way.is_exact:
+            ids = np.fromiter(itertools.chain.from_iterable(results), np.uint32, tokens)
+            if not np.array_equal(ids, self.ids):
+                raise ValueError(f"{way.name}, {way.chunk_size} bytes: ids differ from offline")
+        else:
+            right = sum(map(self._right, itertools.count(0, way.chunk_size), chunks, results))
+            broken = sum(map(operator.ne, map(self.encoding.decode_bytes, results), chunks))
+        cuts = np.arange(way.chunk_size, len(self.data), way.chunk_size)
+        return {
+            "tokens": tokens,
+            "extra_tokens": tokens - len(self.ids),
+            "wrong_tokens": tokens - right,
+            "cuts": len(cuts),
+            "cuts_inside_tokens": int(np.count_nonzero(self.id_at[cuts] < 0)),
+            "broken_chunks": broken,
+        }
+
+    def _right(self, begin: int, chunk: bytes, result: list[int]) -> int:
+        """How many ids of a chunk that was encoded by itself are those at their offsets."""
+        ids = np.array(result, np.uint32)
+        strays = 0  # bytes of a character begun earlier: each became a U+FFFD of 3 bytes
+        while strays < min(3, len(chunk)) and 0x80 <= chunk[strays] < 0xC0:
+            strays += 1
+        starts = begin + self._starts(ids) - 2 * strays
+        inside = (starts >= begin + strays) & (starts < begin + len(chunk))
+        return int(np.count_nonzero(self.id_at[starts[inside]] == ids[inside]))
+
+
+def _time(way: _Way, data: bytes) -> float:
+    encode, chunks = way.start(), way.chunks(data)
+    begin = time.perf_counter()
+    for chunk in chunks:
+        encode(chunk)
+    return time.perf_counter() - begin
+
+
+def _trace(way: _Way, data: bytes) -> tuple[float, float]:
+    """Bytes and allocations per op that tracemalloc sees, in ops amid the data."""
+    encode, chunks = way.start(), way.chunks(data)
+    begin = max(0, len(chunks) // 2 - _TRACED_OPS // 2)
+    for chunk in chunks[:begin]:
+        encode(chunk)
+    chunks = chunks[begin : begin + _TRACED_OPS]
+    kept: list[list[int]] = [[]] * len(chunks)
+    rise = 0
+    tracemalloc.start()
+    try:
+        for i, chunk in enumerate(chunks):
+            tracemalloc.reset_peak()
+            level = tracemalloc.get_traced_memory()[0]
+            kept[i] = encode(chunk)
+            rise += tracemalloc.get_traced_memory()[1] - level
+        blocks = len(tracemalloc.take_snapshot().traces)
+    finally:
+        tracemalloc.stop()
+    return rise / len(chunks), blocks / len(chunks)
+
+
+_HEAD = "chunk|way|ns/op|MB/s|B/op|allocs/op|tokens|extra|wrong ids|cuts in a token|broken chunks"
+
+
+def _table(rows: Iterable[Row], markdown: bool) -> Iterator[str]:
+    lines = [_HEAD.split("|")]
+    for row in rows:
+        lines.append(["whole" if "offline" in row.way else f"{row.chunk_size:,}", row.way])
+        lines[-1] += [f"{row.ns_per_op:,.0f}", f"{row.mb_per_s:.1f}", f"{row.bytes_per_op:,.0f}"]
+        lines[-1] += [f"{row.allocs_per_op:,.1f}", f"{row.tokens:,}", f"{row.extra_tokens:+,}"]
+        lines[-1] += [f"{row.wrong_tokens / row.tokens:.2%}"]
+        lines[-1] += [f"{row.cuts_inside_tokens / row.cuts:.1%}" if row.cuts else ""]
+        lines[-1] += [f"{row.broken_chunks / row.ops:.1%}"]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    if markdown:
+        lines.insert(1, ["---", "---", *["--:"] * (len(widths) - 2)])
+    for line in lines:
+        pairs = zip(line, widths, strict=True)
+        cells = [x.ljust(w) if i == 1 else x.rjust(w) for i, (x, w) in enumerate(pairs)]
+        yield f"| {' | '.join(cells)} |" if markdown else "  ".join(cells)
+
+
+def main(
+    path: str,
+    encoding_name: str = "cl100k_base",
+    chunk_sizes: Sequence[int] = DEFAULT_CHUNK_SIZES,
+    markdown: bool = False,
+) -> int:
+    """Print the table for the file at `path` ("-": standard input); give the exit code."""
+    if encoding_name not in list_encoding_names():
+        raise VocabularyError(f"only encodings that have a name are compared, not {encoding_name}")
+    encoding = get_encoding(encoding_name)
+    with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
+        data = file.read(_MAX_BYTES)
+    name = "standard input" if path == "-" else path
+    if not data:
+        raise StreamtokError(f"{name} is empty: there is nothing to measure")
+    text = data.decode("utf-8", "replace").encode()
+    note = "" if text == data else ", with U+FFFD for bytes that are not UTF-8"
+    print(f"{name}: {len(data):,} bytes{note}, {encoding_name}")
+    if len(data) < _LITTLE:
+        print("too little for reliable figures: take a file of 1 MB or more")
+    print()
+    print("\n".join(_table(measure(text, encoding, chunk_sizes), markdown)))
+    return 0

@@ -1,0 +1,1 @@
+"""Ways to encode a text: by tables, by `regex`, and with normalization before them."""

@@ -1,0 +1,1 @@
+"""Runs over files and feeds: sources, documents, checkpoints, sinks."""

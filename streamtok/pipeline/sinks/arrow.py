@@ -1,0 +1,200 @@
+"""Parquet and Arrow files of ids, through pyarrow: a row for each document.
+
+Such a file has its directory at the end, so that no process can go on with another one's half. The
+ids and the lengths of the documents go to plain files first, and when all are there, they are
+turned into the table, in blocks. Here: both ways, for `sources/` reads Parquet through the same
+library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import MissingLibraryError
+from ...files.part_file import PartFile
+from .flat import RawSink
+
+if TYPE_CHECKING:
+    from .flat import About, Ends, IdArray
+
+METADATA = b"streamtok"  # the key of the schema
+ROW_TOKENS = 1 << 17  # of a longer document, the rest goes to further rows
+# In memory, and in one row group, at most: of each group, 5 KB stay in memory to the end.
+_BLOCK_TOKENS = 1 << 18
+_BLOCK_ROWS = 1 << 15
+_PAGE = 1 << 16
+
+
+def load_pyarrow() -> Any:
+    """The pyarrow module. Raises MissingLibraryError where it is not installed."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingLibraryError("Parquet and Arrow", "pyarrow", "arrow") from None
+    # Each of its threads keeps memory of its own; encoding takes longer than what they do.
+    pyarrow.set_cpu_count(1)
+    pyarrow.set_io_thread_count(1)
+    return pyarrow
+
+
+class ArrowSink:
+    """Columns: `document` (int64, its number in the run), `part` (int32), `input_ids` (list of
+    uint32).
+
+    `part` is 0; only of documents over ROW_TOKENS it counts further rows. The schema's metadata
+    has the encoding's name and digest, as JSON under the key "streamtok".
+    """
+
+    def __init__(
+        self,
+        files: Sequence[PartFile],
+        chosen: str,
+        about: About,
+        state: dict[str, Any],
+        first: int,
+    ):
+        """first: the number of the first document of this file."""
+        self._pyarrow = load_pyarrow()
+        self._table, self._ids, self._lengths = files
+        self._chosen = chosen
+        self._about = about
+        self._raw = RawSink(self._ids, 4)
+        self._open: int = state.get("open", 0)
+        self._first: int = state.get("first", first)
+
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
+        self._raw.write(ids)
+        if len(ends):
+            lengths = np.diff(np.asarray(ends, np.int64), prepend=0)
+            lengths[0] += self._open
+            self._lengths.write(lengths.astype("<i8").tobytes())
+            self._open = len(ids) - int(ends[-1])
+        else:
+            self._open += len(ids)
+
+    def getstate(self) -> dict[str, Any]:
+        return {"open": self._open, "first": self._first}
+
+    def finish(self) -> None:
+        pa = self._pyarrow
+        fields = [("document", pa.int64()), ("part", pa.int32())]
+        row = {"encoding": self._about.encoding, "vocabulary_sha256": self._about.digest}
+        schema = pa.schema(
+            [*fields, ("input_ids", pa.list_(pa.uint32()))],
+            metadata={METADATA: json.dumps(row).encode()},
+        )
+        target = pa.PythonFile(_Writable(self._table), mode="w")
+        if self._chosen == "parquet":
+            # What is inside of that of `pyarrow.parquet`, which loads the clients of S3, Google and
+            # Azure, too: 8 MB.
+            from pyarrow._parquet import ParquetWriter
+
+            writer: Any = ParquetWriter(
+                target,
+                schema,
+                version="2.6",
+                data_page_version="1.0",
+                writer_engine_version="V2",
+                compression="zstd",
+                use_dictionary=False,
+                write_statistics=False,
+                data_page_size=_PAGE,
+            )
+        else:
+            writer = pa.ipc.new_file(target, schema)
+        with contextlib.closing(writer):
+            ids = _Reader(self._ids)
+            for documents, parts, lengths in self._groups():
+                offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+                values = pa.array(ids.take(int(offsets[-1])))
+                rows = pa.ListArray.from_arrays(pa.array(offsets), values)
+                columns = [pa.array(documents), pa.array(parts), rows]
+                # Not write_batch: that holds a row group of many of them in memory.
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+                del values, rows, columns
+                pa.default_memory_pool().release_unused()
+        target.close()
+
+    def _groups(self) -> Iterator[tuple[Any, Any, Any]]:
+        """(documents, parts, lengths) of rows that fit into memory together."""
+        document = self._first
+        for block in self._lengths.contents(8 * _BLOCK_ROWS):
+            whole = np.frombuffer(block, "<i8")
+            rows = np.maximum(1, -(-whole // ROW_TOKENS))
+            documents = np.repeat(np.arange(document, document + len(whole)), rows)
+            parts = np.arange(len(documents)) - np.repeat(np.cumsum(rows) - rows, rows)
+            lengths = np.minimum(whole[documents - document] - parts * ROW_TOKENS, ROW_TOKENS)
+            document += len(whole)
+            start = 0
+            while start < len(lengths):
+                sizes = np.cumsum(lengths[start:])
+                stop = start + max(1, int(np.searchsorted(sizes, _BLOCK_TOKENS, "right")))
+                yield documents[start:stop], parts[start:stop].astype(np.int32), lengths[start:stop]
+                start = stop
+
+
+class _Reader:
+    """The ids of a file, as many at a time as are asked for."""
+
+    def __init__(self, file: PartFile):
+        self._blocks = file.contents()
+        self._rest = np.empty(0, np.uint8)
+
+    def take(self, count: int) -> IdArray:
+        made = np.empty(count, "<u4")
+        target = made.view(np.uint8)
+        while len(target):
+            if not len(self._rest):
+                self._rest = np.frombuffer(next(self._blocks), np.uint8)
+            size = min(len(target), len(self._rest))
+            target[:size] = self._rest[:size]
+            target, self._rest = target[size:], self._rest[size:]
+        return made
+
+
+class _Writable:
+    """A PartFile as the file object that pyarrow writes to."""
+
+    closed = False
+
+    def __init__(self, file: PartFile):
+        self._file = file
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data)
+        self._file.write(view)
+        self._file.wait()  # the memory is pyarrow's, and not long
+        return view.nbytes
+
+    def tell(self) -> int:
+        return self._file.size
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def has_own_schema(path: str, chosen: str) -> bool:
+    """bool: whether the file at `path` is a table that ArrowSink made."""
+    pa = load_pyarrow()
+    try:
+        if chosen == "parquet":
+            from pyarrow._parquet import ParquetReader
+
+            reader: Any = ParquetReader()
+            reader.open(path)
+            schema = reader.schema_arrow
+            reader.close()
+        else:
+            with pa.OSFile(path) as file:
+                schema = pa.ipc.open_file(file).schema
+    except (pa.ArrowException, OSError):
+        return False
+    return METADATA in (schema.metadata or {}) or schema.names == ["document", "part", "input_ids"]

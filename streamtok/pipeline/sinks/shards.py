@@ -1,0 +1,239 @@
+"""The files of one run: shards, published one by one, in step with a checkpoint.
+
+Ids are appended to hidden files. `sync` and `getstate` say what is on the disk; once a checkpoint
+holds that state, `publish` gives the complete shards their names. Made again from the state, in
+another process, the object checks that its files hold what was saved, cuts them to the sizes of
+that moment and goes on; shards that were complete and not yet published are published first.
+Between any two of these steps the process may die. At the end, shards of an earlier and longer run
+are removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...files.part_file import PartFile, Saved, publish_left, publish_together, remove_left
+from ...files.writer_thread import Behind
+from .by_name import Family
+from .flat import Sink
+from .sidecar import has_sidecar, sidecar_path
+
+if TYPE_CHECKING:
+    from .flat import Ends, IdArray
+
+
+class Files:
+    """A sink of one file (or family of files), or of shards of `shard_tokens` ids.
+
+    A shard ends with the first document that makes it at least as long; with `is_exact` it has that
+    length to the id, except for the last one, and documents may be cut.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        family: Family,
+        *,
+        shard_tokens: int | None = None,
+        is_exact: bool = False,
+        is_resumable: bool = False,
+        state: dict[str, Any] | None = None,
+    ):
+        """state: what `getstate` gave. Raises OSError and, with a state, CheckpointError."""
+        self._path = path
+        self._family = family
+        self._shard_tokens = shard_tokens
+        self._is_exact = is_exact
+        self._is_resumable = is_resumable
+        self._shard = 0  # how many have begun
+        self._tokens = 0  # in the open one
+        self._documents = 0  # ended in all
+        self._files: list[PartFile] = []
+        self._sink: Sink | None = None
+        self._behind = Behind()
+        self._complete: list[list[PartFile]] = []
+        self._is_finished = False
+        try:
+            self._open() if state is None else self._restore(state)
+        except BaseException:
+            self.discard() if state is None else self.close()
+            raise
+
+    def _names(self, shard: int) -> list[str]:
+        return self._family.names(self._path, None if self._shard_tokens is None else shard)
+
+    def _hashed_from(self, i: int) -> int | None:
+        """From where on the file number i is hashed: what a checkpoint saves must be found again,
+        and some sidecars say it.
+        """
+        if self._is_resumable or (i == 0 and self._family.has_digest):
+            return 0 if i else self._family.header_size
+        return None
+
+    def _open(self, opened: dict[str, Any] | None = None) -> None:
+        names = self._names(self._shard)
+        saved: list[Saved | None] = opened["files"] if opened else [None] * len(names)
+        kept = len(names) - self._family.scratch
+        for i, name in enumerate(names):
+            self._files.append(
+                PartFile(
+                    name,
+                    is_resumable=self._is_resumable,
+                    saved=saved[i],
+                    hashed_from=self._hashed_from(i),
+                    behind=self._behind,
+                    is_scratch=i >= kept,
+                )
+            )
+        state = opened["sink"] if opened else None
+        self._sink = self._family.make(self._files, state, self._documents)
+        self._shard += 1
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        for shard in state["complete"]:
+            names = self._names(shard["shard"])
+            kept = len(names) - self._family.scratch
+            self._forget_sidecar(names[0])
+            for i, name in enumerate(names[:kept]):
+                publish_left(name, shard["files"][i], self._hashed_from(i) or 0)
+            for name in names[kept:]:
+                remove_left(name)
+        self._shard, self._tokens = state["shard"], state["tokens"]
+        self._documents = state["documents"]
+        if state["open"] is not None:
+            self._shard -= 1
+            self._open(state["open"])
+
+    @property
+    def has_complete(self) -> bool:
+        """bool: whether there are shards to publish."""
+        return bool(self._complete)
+
+    def write(self, ids: IdArray, ends: Ends = ()) -> None:
+        """Take ids and the places in them at which documents end."""
+        if self._shard_tokens is None:
+            assert self._sink is not None
+            self._sink.write(ids, ends)
+            self._documents += len(ends)
+            return
+        places = np.asarray(ends, np.int64)
+        start = 0  # of the ids not written yet
+        while start < len(ids) or len(places):
+            is_next_id = start < len(ids) and not (len(places) and places[0] == start)
+            if self._is_exact and self._tokens == self._shard_tokens and is_next_id:
+                # Not before: of an end in the next call it would matter how ids are cut into calls.
+                self._close()
+            if self._sink is None:
+                self._open()
+            cut = self._cut(start, len(ids), places)
+            inside = int(np.searchsorted(places, cut, "right"))
+            is_full = False
+            if not self._is_exact and inside:
+                first = np.searchsorted(places, start + self._shard_tokens - self._tokens)
+                if is_full := bool(first < inside):
+                    inside = int(first) + 1
+            assert self._sink is not None
+            self._sink.write(ids[start:cut], places[:inside] - start)
+            self._tokens += cut - start
+            self._documents += inside
+            start, places = cut, places[inside:]
+            if is_full:
+                self._close()
+
+    def _cut(self, start: int, stop: int, places: Any) -> int:
+        """Where the open shard ends at the latest."""
+        assert self._shard_tokens is not None
+        room = self._shard_tokens - self._tokens
+        if self._is_exact:
+            return min(stop, start + room)
+        first = int(np.searchsorted(places, start + room))
+        return int(places[first]) if first < len(places) else stop
+
+    def finish(self) -> None:
+        """Complete what is open: all is ready to be published."""
+        if self._sink is not None:
+            self._close()
+        self._behind.close()
+        self._is_finished = True
+
+    def _close(self) -> None:
+        assert self._sink is not None
+        self._sink.finish()
+        self._behind.wait()
+        for file in self._files:
+            if not file.is_scratch:
+                file.sync()
+            file.close()
+        self._complete.append(self._files)
+        self._files, self._sink, self._tokens = [], None, 0
+
+    def sync(self) -> None:
+        """Wait until all that was written is on the disk."""
+        for file in self._files:
+            file.sync()
+
+    def getstate(self) -> dict[str, Any]:
+        """dict: what to save after `sync`, for JSON."""
+        opened = None
+        if self._sink is not None:
+            opened = {"files": [f.saved() for f in self._files], "sink": self._sink.getstate()}
+        first = self._shard - (opened is not None) - len(self._complete)
+        return {
+            "shard": self._shard,
+            "tokens": self._tokens,
+            "documents": self._documents,
+            "open": opened,
+            "complete": [
+                {"shard": first + i, "files": [f.saved() for f in files if not f.is_scratch]}
+                for i, files in enumerate(self._complete)
+            ],
+        }
+
+    def publish(self) -> None:
+        """Give the complete shards their names, in order; after `finish`, remove those behind."""
+        while self._complete:
+            files = self._complete[0]
+            kept = len(files) - self._family.scratch
+            self._forget_sidecar(files[0].name)
+            publish_together(files[:kept])
+            for file in files[kept:]:
+                file.discard()
+            del self._complete[0]
+        if self._is_finished and self._shard_tokens is not None:
+            self._remove_behind()
+
+    def _forget_sidecar(self, name: str) -> None:
+        """Remove what describes an older file of the name, if this run describes none."""
+        if not self._family.has_sidecar and has_sidecar(name):
+            with contextlib.suppress(OSError):
+                os.remove(sidecar_path(name))
+
+    def _remove_behind(self) -> None:
+        """Remove the shards that an earlier run wrote behind our last one: who reads all files of
+        the name would take them for a part of this output.
+        """
+        for shard in self._family.shards_there(self._path):
+            if shard >= self._shard:
+                names = self._family.kept_names(self._path, shard)
+                self._forget_sidecar(names[0])
+                for name in names:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.remove(name)
+
+    def close(self) -> None:
+        """Close the hidden files and leave them to a later process."""
+        with contextlib.ExitStack() as stack:  # whatever one of them raises, the others are closed
+            for file in self._files:
+                stack.callback(file.close)
+            self._behind.close()
+
+    def discard(self) -> None:
+        """Remove all that is not published."""
+        with contextlib.ExitStack() as stack:
+            for file in [*self._files, *(file for files in self._complete for file in files)]:
+                stack.callback(file.discard)
+            self._behind.close()

@@ -1,0 +1,296 @@
+"""How often each piece of a text occurs: chunks, documents, threads, memory.
+
+`Counting` decides what is counted where; the counting itself is `_core/counter.pyx`. Large texts
+are cut where the pattern makes both sides independent of each other, and each thread counts its
+part into a table of its own. A table is added to the others in one step, together with the number
+of bytes that it stands for: whatever interrupts that, `bytes_in` says what is counted.
+
+Not here: what a user sees of it (`trainer.py`), and bytes that are no UTF-8 (`training/replacement.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._core.counter import PieceCounter, text_size
+from .._core.scanner import Scanner
+from ..errors import MemoryLimitExceeded
+from ..patterns.pattern import Pattern
+from .replacement import check_held, held_bytes, repair
+
+if TYPE_CHECKING:
+    from ..encoding import Text
+
+__all__ = ["WINDOW", "Counting"]
+
+WINDOW = 1 << 25  # bytes that are counted between two looks at the outside world
+LARGE = 1 << 20  # bytes from which it pays to share a text between threads
+_BLOCK = 1 << 16  # pieces that are put in order at a time
+
+
+class Counting:
+    """The pieces of one text after the other. One thread at a time: the caller sees to that."""
+
+    def __init__(self, pattern: Pattern, errors: str, num_threads: int, prune_singletons: bool):
+        policy = "surrogateescape" if errors == "surrogateescape" else "strict"
+        scanner, cut_pairs = _tables(pattern)
+        self.counter = PieceCounter(scanner, cut_pairs, policy, 0)
+        self.errors = errors
+        self.num_threads = num_threads
+        self.prune_singletons = prune_singletons
+        self.pruned_pieces = 0
+        self.pruned_bytes = 0
+        self.held = b""  # under "replace": what the next chunk decides, see `training/replacement.py`
+
+    def update(self, chunk: Text, final: bool) -> None:
+        """Count what `chunk` decides; see Trainer.update."""
+        if self.errors != "replace":
+            self._count(chunk, final)
+            return
+        before = self.counter.bytes_in
+        text, held = repair(self.held, chunk, final, before)
+        try:
+            self._count(text, final)
+        except BaseException:
+            if self.counter.bytes_in > before:  # what was not taken in begins inside `text`
+                self.held = b""
+            raise
+        self.held = held
+
+    def update_documents(self, texts: Iterable[Text]) -> None:
+        """Count texts that stand for themselves; nothing may be pending.
+
+        Whatever goes wrong, the texts before are counted.
+        """
+        batch: list[Text] = []
+        size = 0
+        try:
+            for text in texts:
+                if not isinstance(text, (str, bytes)):
+                    text = _copied(text)  # its owner may use it again for the next one
+                if len(text) >= LARGE:
+                    batch, done, size = [], batch, 0
+                    self._count_documents(done)
+                    self.update(text, True)
+                    continue
+                batch.append(text)
+                size += len(text)
+                if size >= WINDOW // 2:
+                    batch, done, size = [], batch, 0
+                    self._count_documents(done)
+        finally:
+            self._count_documents(batch)
+
+    def merge(self, other: Counting) -> None:
+        """End the text and add what `other` counted, as if it came next, or do nothing."""
+        more = held_bytes(self.held)
+        rest = self.counter.ended(more)
+        while True:
+            # What may fail for lack of memory, sums among it, comes before anything is added.
+            pruned_pieces = self.pruned_pieces + other.pruned_pieces
+            pruned_bytes = self.pruned_bytes + other.pruned_bytes
+            if self.counter.merge(other.counter, rest, len(more)):
+                break
+            self._make_room()
+        self.held = b""
+        self.pruned_pieces = pruned_pieces
+        self.pruned_bytes = pruned_bytes
+
+    @property
+    def pending(self) -> int:
+        """int: bytes that are not counted yet, those included that are held."""
+        return self.counter.pending + len(self.held)
+
+    def pieces(self, in_order: bool) -> tuple[Any, Any, Any, Any]:
+        """(uint8 [bytes], uint32 [n], uint64 [n], uint64 [n]): pieces in a row, their sizes,
+        counts and first places; in the order of these if wanted, else in any."""
+        data, sizes, counts, firsts = self.counter.table.export()
+        if not in_order:
+            return data, sizes, counts, firsts
+        order = np.argsort(firsts, kind="stable")
+        begins = (np.cumsum(sizes, dtype=np.int64) - sizes)[order]
+        sizes = sizes[order]
+        parts = [data[:0]]
+        for i in range(0, len(order), _BLOCK):
+            lengths = sizes[i : i + _BLOCK]
+            # From where each byte comes: its piece's begin and its place in the piece.
+            shifts = begins[i : i + _BLOCK] - (np.cumsum(lengths, dtype=np.int64) - lengths)
+            moved = np.repeat(shifts, lengths)
+            parts.append(data[moved + np.arange(len(moved))])
+        return np.concatenate(parts), sizes, counts[order], firsts[order]
+
+    def getstate(self) -> tuple[Any, Any, tuple[int, int]]:
+        """(bytes taken in, pending ones, held ones), arrays, (pieces, bytes) forgotten."""
+        place = *self.counter.getstate(), self.held
+        return place, self.pieces(in_order=False), (self.pruned_pieces, self.pruned_bytes)
+
+    def setstate(self, state: Any) -> None:
+        """Continue, in a fresh one, where `getstate` was called.
+
+        Raises ValueError, TypeError: the state is damaged; MemoryLimitExceeded. It is of no use
+        then.
+        """
+        (bytes_in, pending, held), arrays, (pruned_pieces, pruned_bytes) = state
+        arrays = [np.array(array) for array in arrays]
+        check_held(held, self.errors)
+        if min(pruned_pieces, pruned_bytes - pruned_pieces) < 0:
+            raise ValueError(f"{pruned_pieces} pieces with {pruned_bytes} bytes were forgotten")
+        _, sizes, counts, firsts = arrays
+        _check_counts(sizes, counts, firsts, bytes_in, bytes_in - len(pending) - pruned_bytes)
+        limit = self.counter.table.limit
+        if not self.counter.table.load(*arrays):
+            raise MemoryLimitExceeded(
+                f"the saved counts need more than memory_limit, {limit} bytes", limit=limit
+            )
+        self.counter.setstate(bytes_in, pending)
+        self.held = held
+        self.pruned_pieces, self.pruned_bytes = int(pruned_pieces), int(pruned_bytes)
+
+    def _count(self, chunk: Text, final: bool) -> None:
+        counter = self.counter
+        stop, size = counter.window(chunk, 0, WINDOW)
+        if stop < size:  # a window that is refused must not leave those before it counted
+            counter.check_bytes(chunk, 0, size, final, counter.bytes_in)
+        start = 0
+        while True:
+            self._count_window(chunk, start, stop, final and stop == size)
+            if stop == size:
+                return
+            start = stop
+            stop, _ = counter.window(chunk, start, WINDOW)
+
+    def _count_window(self, chunk: Text, start: int, stop: int, final: bool) -> None:
+        cuts: list[int] = []
+        if self.num_threads > 1 and stop - start >= LARGE:
+            cuts = self.counter.cuts(chunk, start, stop, self.num_threads)
+        if len(cuts) < 3 or not self._count_parts(chunk, start, stop, final, cuts):
+            self._feed(chunk, start, stop, final)
+
+    def _count_parts(
+        self, chunk: Text, start: int, stop: int, final: bool, cuts: list[int]
+    ) -> bool:
+        """Count the parts between the cuts in parallel; False, and nothing done: the limit."""
+        counter = self.counter
+        base = counter.bytes_in - start
+        workers = [counter.worker() for _ in cuts[1:]]
+        with ThreadPoolExecutor(len(workers)) as pool:
+            bounds = itertools.pairwise(cuts)
+            tasks = [
+                pool.submit(worker.count_part, chunk, a, b, base)
+                for worker, (a, b) in zip(workers, bounds, strict=True)
+            ]
+            if not all([task.result() for task in tasks]):
+                return False
+        counter.check_bytes(chunk, cuts[-1], stop, final, base)
+        self._feed(chunk, start, cuts[0], True)
+        for worker, (a, b) in zip(workers, itertools.pairwise(cuts), strict=True):
+            self._absorb(worker, 0, b - a)
+        self._feed(chunk, cuts[-1], stop, final)
+        return True
+
+    def _count_documents(self, batch: list[Text]) -> None:
+        if not batch:
+            return
+        if self._count_together(batch):
+            return
+        for text in batch:  # one by one, up to the one that cannot be counted
+            self.update(text, True)
+
+    def _count_together(self, batch: list[Text]) -> bool:
+        """Count texts in parallel. False, and nothing done: the limit, or one cannot be counted."""
+        try:
+            if self.errors == "replace":
+                batch = [repair(b"", text, True, 0)[0] for text in batch]
+            starts = np.cumsum([0, *map(text_size, batch)])
+        except UnicodeError:
+            return False
+        total = int(starts[-1])
+        n_parts = min(self.num_threads, total // (LARGE // 4) + 1)
+        bounds = np.searchsorted(starts, np.arange(n_parts + 1) * total / n_parts).tolist()
+        bounds[0], bounds[-1] = 0, len(batch)
+        parts = [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
+        workers = [self.counter.worker() for _ in parts]
+        base = self.counter.bytes_in
+        with ThreadPoolExecutor(len(workers)) as pool:
+            tasks = [
+                pool.submit(worker.count_documents, batch[a:b], base + int(starts[a]))
+                for worker, (a, b) in zip(workers, parts, strict=True)
+            ]
+            try:
+                if not all([task.result() for task in tasks]):
+                    return False
+            except UnicodeError:
+                return False
+        for worker, (a, b) in zip(workers, parts, strict=True):
+            self._absorb(worker, 0, int(starts[b] - starts[a]))
+        return True
+
+    def _feed(self, chunk: Text, start: int, stop: int | None, final: bool) -> None:
+        counter = self.counter
+        before = counter.bytes_in
+        while not counter.feed(chunk, start, stop, final):
+            start += counter.bytes_in - before
+            before = counter.bytes_in
+            self._make_room()
+
+    def _absorb(self, other: PieceCounter, shift: int, size: int) -> None:
+        while not self.counter.absorb(other, shift, size):
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Prune if that is allowed and helps, else raise."""
+        table = self.counter.table
+        if self.prune_singletons:
+            before = len(table)
+            pieces, size = table.prune()
+            self.pruned_pieces += pieces
+            self.pruned_bytes += size
+            if pieces and pieces * 8 >= before:
+                return
+        raise MemoryLimitExceeded(
+            f"counting needs more than memory_limit, {table.limit} bytes: {len(table)} different "
+            f"pieces in the first {self.counter.bytes_in} bytes, {self.counter.pending} of them in "
+            "a piece that has not ended. All is kept: raise the limit and go on from that byte, "
+            "save or merge the counts elsewhere, or train on what is there",
+            bytes_in=self.counter.bytes_in,
+            limit=table.limit,
+        )
+
+
+@functools.lru_cache(maxsize=16)
+def _tables(pattern: Pattern) -> tuple[Scanner, Any]:
+    """(Scanner, bool [128, 128]): what finds pieces, and where ASCII text may be cut."""
+    ascii_classes = [pattern.class_of(point) for point in range(128)]
+    return Scanner(pattern), pattern.clean_cut_pairs[np.ix_(ascii_classes, ascii_classes)]
+
+
+def _copied(text: Text) -> bytes:
+    try:
+        return bytes(memoryview(text))  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}") from None
+
+
+def _check_counts(sizes: Any, counts: Any, firsts: Any, bytes_in: int, counted: int) -> None:
+    """Raise ValueError for counts of pieces that are not from so many bytes of text.
+
+    counted: how many of its bytes are neither pending nor forgotten; a pattern may leave some out.
+    """
+    if not 0 <= counted <= bytes_in < 1 << 63:
+        raise ValueError(f"{counted} of {bytes_in} bytes were counted")
+    if not len(sizes):
+        return
+    if len(sizes) != len(counts) or len(sizes) != len(firsts):
+        raise ValueError("as many sizes as counts and places are needed")
+    if int(counts.max()) > bytes_in or int(firsts.max()) >= bytes_in:
+        raise ValueError(f"pieces have counts or places beyond the {bytes_in} bytes of text")
+    # First in floats, which cannot overflow.
+    total = float(np.dot(sizes.astype(np.float64), counts.astype(np.float64)))
+    if total > 1.001 * counted + 1 or int(np.dot(sizes.astype(np.uint64), counts)) > counted:
+        raise ValueError(f"pieces have more bytes than the {counted} that were counted")

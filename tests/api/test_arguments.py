@@ -1,0 +1,318 @@
+"""The arguments of the command line: what they accept, what they refuse, and what they say."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import streamtok
+from streamtok.cli import options
+from streamtok.cli.main import _parser, main
+
+from ..cli.test_cli import fails, run
+from ..pipeline.test_feeds import ids_of, rows_of
+
+CL100K = streamtok.get_encoding("cl100k_base")
+EOT = CL100K.eot_token
+
+
+def usage(*args: str) -> str:
+    """The one line of a wrong usage, which is exit code 2 however it was found."""
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors), contextlib.suppress(SystemExit):
+        code = main(args)
+        assert code == 2
+    (line,) = errors.getvalue().splitlines()
+    assert line.startswith("streamtok: error: ")
+    return line.removeprefix("streamtok: error: ")
+
+
+# Values that look like options
+
+
+def test_two_dashes_are_a_value() -> None:
+    assert rows_of("--delimiter=--", stdin=b"one--two\nthree") == CL100K.encode_batch(
+        ["one", "two\nthree"]
+    )
+    assert fails("encode", "--append=--").startswith("'--' is no special token of cl100k_base")
+
+
+def test_two_dashes_are_a_file_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "--").write_text("one")
+    assert run("encode", "-q", "--format", "u32", "-o=--out", "--", "--").returncode == 0
+    assert (tmp_path / "--out").read_bytes() == CL100K.encode_to_numpy("one").tobytes()
+
+
+def test_an_empty_delimiter_is_refused() -> None:
+    assert "the delimiter is empty; --lines" in usage("encode", "--delimiter", "")
+
+
+# Sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("32000", 32_000), ("32k", 32_000), ("100M", 10**8), ("1.5k", 1500), ("0.1K", 100),
+        ("1G", 10**9), ("2b", 2 * 10**9), ("9007199254740993", 9007199254740993), (" 5 k ", 5000),
+    ],
+)  # fmt: skip
+def test_counts(text: str, count: int) -> None:
+    assert options.count_of(text) == count
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "", "k", "1.0005k", "0.5", "-1", "1e3", "many", "9" * 400 + "G", "1.5.2k", "٣"]
+)
+def test_counts_that_are_none(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="must be a positive number"):
+        options.count_of(text)
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "message"),
+    [
+        (options.positive_of, "0", "'0' must be a positive number"),
+        (options.positive_of, "x", "'x' must be a positive number"),
+        (options.positive_of, "9" * 5000, "must be a positive number"),
+        (options.natural_of, "-1", "'-1' must be a number, 0 or more"),
+        (options.seconds_of, "nan", "'nan' must be a number of seconds"),
+        (options.size_of, "1TB", "'1TB' must be a size such as 65536, 64KiB or 1MiB"),
+        (options.size_of, "9" * 30, "must be a size"),
+        (options.chunk_size_of, "0", "must be 1 byte to 1 GiB, not 0"),
+        (options.address_of, "nowhere", "'nowhere' must be HOST:PORT"),
+    ],
+)
+def test_messages_say_what_is_expected(
+    parse: Callable[[str], Any], text: str, message: str
+) -> None:
+    with pytest.raises(argparse.ArgumentTypeError) as refused:
+        parse(text)
+    assert message in str(refused.value)
+    assert len(str(refused.value)) < 200
+
+
+def test_a_vocabulary_size_with_a_unit(tmp_path: Path) -> None:
+    text, out = tmp_path / "a.txt", tmp_path / "v.tiktoken"
+    text.write_text("one two three four five six seven " * 50)
+    args = ["train", str(text), "-q", "-o", str(out), "--vocab-size"]
+    assert run(*args, "0.27k").returncode == 0
+    assert len(out.read_bytes().splitlines()) == 270
+    assert "must be a positive number" in usage(*args, "lots")
+
+
+# Special tokens
+
+
+def test_an_id_can_be_appended() -> None:
+    ids = CL100K.encode("one")
+    assert ids_of("--append", str(EOT), stdin=b"one") == [*ids, EOT]
+    assert ids_of("--prepend", "0", "--append", "00065", stdin=b"one") == [0, *ids, 65]
+    for wrong in ("100256", "100277", "99999999999", "-1", "9" * 30):
+        message = fails("encode", f"--append={wrong}")
+        assert message.startswith(
+            f"'{wrong}' is no special token of cl100k_base and no id there: its special"
+        )
+
+
+def test_an_encoding_without_special_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "v.tiktoken"
+    path.write_text("".join(f"{_base64(i)} {i}\n" for i in range(256)))
+    for args in (["--append", "<|end|>"], ["--allowed-special", "<|end|>"]):
+        message = fails("encode", "-e", f"{path}@gpt2", *args)
+        assert message.endswith(", which has no special tokens")
+
+
+def _base64(byte: int) -> str:
+    import base64
+
+    return base64.b64encode(bytes([byte])).decode()
+
+
+# Wrong usage
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["decode", "a.npy", "l.txt"], "unrecognized arguments: l.txt"),
+        (["encode", "--appned", "x"], "unrecognized arguments: --appned; is --append meant?"),
+        (["encode", "--output=x", "--nonsense"], "unrecognized arguments: --nonsense"),
+        (["list", "x"], "unrecognized arguments: x"),
+        (["train", "x", "-o", "y", "--vocab", "5", "--vocab-size", "5"], "unrecognized argu"),
+        (["encode", "--follow"], "--follow is for one file of text"),
+        (["encode", "--resume"], "--resume is for a file: give one with -o"),
+        (["encode", "--shard-exactly", "-o", "x"], "--shard-exactly needs --shard-tokens"),
+        (["encode", "--parquet", "text"], "it must be a file"),
+        (["count", "--parquet", "text"], "it must be a file"),
+        (["encode", "--listen", "h:1", "a.txt"], "a socket is not for files"),
+        (["encode", "--connections", "2"], "--connections is for --listen"),
+        (["serve", "--unix-mode", "660"], "--unix-mode is for --unix"),
+    ],
+)
+def test_wrong_usage_names_the_help_of_the_command(args: list[str], message: str) -> None:
+    line = usage(*args)
+    assert message in line
+    assert line.endswith(f" (try: streamtok {args[0]} --help)")
+
+
+def test_help_has_examples() -> None:
+    for command in ("encode", "decode", "count", "list", "bench", "serve"):
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown), pytest.raises(SystemExit) as stop:
+            main([command, "--help"])
+        assert stop.value.code == 0
+        text = shown.getvalue()
+        examples = text.partition("examples:\n")[2].splitlines()
+        assert examples
+        assert all(f"streamtok {command}" in line for line in examples if line.strip())
+        assert max(map(len, text.splitlines())) <= 100
+
+
+def test_examples_are_understood() -> None:
+    for command in ("encode", "decode", "count", "list", "bench", "serve"):
+        parser = _parser()
+        help_text = next(
+            action.choices[command].format_help()
+            for action in parser._actions
+            if isinstance(action.choices, dict)
+        )
+        for line in help_text.partition("examples:\n")[2].splitlines():
+            words = shlex.split(line)
+            words = words[words.index("streamtok") + 1 :]
+            ends = [i for i, word in enumerate(words) if word in ("|", ">", "<")]
+            assert parser.parse_known_args(words[: min(ends, default=None)])[1] == []
+
+
+# Files
+
+
+def test_a_file_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "folder.txt").mkdir()
+
+    def names(*args: str) -> list[str]:
+        return [line.split()[1] for line in run("count", *args).stdout.decode().splitlines()]
+
+    assert names("--glob", "*.txt", "a.txt") == ["a.txt", "b.txt", "total"]
+    assert names("./b.txt", "--glob", "*.txt", "--glob", "a*") == ["./b.txt", "a.txt", "total"]
+    assert names("a.txt", "a.txt") == ["a.txt", "a.txt", "total"]  # who says it twice means it
+    assert rows_of("a.txt", "--glob", "*.txt") == CL100K.encode_batch(["a.txt", "b.txt"])
+    assert names("a.txt", "--glob", "a*") == ["a.txt"]
+    assert "no file is named like" in fails("count", "--glob", "fold*")
+
+
+# Line ends and byte order marks
+
+BOM = b"\xef\xbb\xbf"
+
+
+def test_crlf_is_said() -> None:
+    for command in ("encode", "count"):
+        said = run(command, "--lines", stdin=b"one\r\ntwo\r\n").stderr.decode()
+        assert r"standard input: lines end with \r\n, and \r is a part of each" in said
+        assert r"--delimiter '\r\n'" in said
+        for args, data in (
+            (["--lines"], b"one\ntwo\r\n"),
+            (["--delimiter", r"\r\n"], b"one\r\ntwo\r\n"),
+            ([], b"one\r\ntwo"),
+        ):
+            assert "lines end with" not in run(command, *args, stdin=data).stderr.decode()
+    assert rows_of("--delimiter", r"\r\n", stdin=b"one\r\ntwo\r\n") == CL100K.encode_batch(
+        ["one", "two"]
+    )
+    assert run("encode", "-q", "--lines", stdin=b"one\r\n").stderr == b""
+
+
+def test_a_byte_order_mark_is_said_and_left_out(tmp_path: Path) -> None:
+    for args in ([], ["--lines"], ["--delimiter", ";"]):
+        said = run("encode", *args, stdin=BOM + b"one").stderr.decode()
+        assert "standard input begins with a byte order mark, which becomes a token" in said
+        assert "--strip-bom" in said
+        for size in ("1", "2", "4", "64k"):
+            done = run("encode", *args, "--strip-bom", "--chunk-size", size, stdin=BOM + b"one")
+            assert [int(one) for one in done.stdout.split()] == CL100K.encode("one")
+            assert b"byte order" not in done.stderr
+            for text in (b"", b"\xef", b"\xef\xbb", b"one" + BOM, BOM[:2] + b"\xbc"):
+                more = ["--strip-bom", "--errors", "replace", "--chunk-size", size]
+                assert ids_of(*args, *more, stdin=text) == CL100K.encode(text, errors="replace")
+    data = BOM + b'{"t": "one"}\n'
+    assert b"byte order" not in run("encode", "--jsonl", "t", stdin=data).stderr
+    for name in "ab":
+        (tmp_path / name).write_bytes(BOM + b"one")
+    names = [str(tmp_path / "a"), str(tmp_path / "b")]
+    assert run("count", *names).stderr.count(b"byte order mark") == 1
+    assert rows_of("--strip-bom", *names) == [CL100K.encode("one")] * 2
+    row = json.loads(run("encode", "--json", names[0]).stderr.splitlines()[0])
+    assert "byte order mark" in row["note"]
+
+
+def test_a_run_without_its_byte_order_mark_goes_on(tmp_path: Path) -> None:
+    """The mark counts where positions do: a saved one fits the file."""
+    from streamtok.pipeline.sources import Delimited, FileInput, Opening, Whole
+
+    path = tmp_path / "a"
+    path.write_bytes(BOM + b"one\ntwo\nthree")
+    for make in (
+        lambda name, at, records, crc, is_open: Delimited(b"\n", at, records, crc, is_open),
+        lambda name, at, records, crc, is_open: Whole(at, records, crc),
+    ):
+        for size in (1, 4, 6, 100):
+            one = FileInput(str(path), "a", make, block_size=size, opening=Opening(True))
+            places = []
+            for _ in one.groups(None, False):
+                places.append(one.position())
+            assert places[-1]["at"] == 16
+            assert all(place["at"] == 0 or place["at"] >= 3 for place in places)
+
+
+# list, bench
+
+
+def test_list_in_json() -> None:
+    rows = [json.loads(line) for line in run("list", "--json").stdout.splitlines()]
+    assert [row["name"] for row in rows] == streamtok.list_encoding_names()
+    for row in rows:
+        assert set(row) == {"name", "n_vocab", "n_special", "is_packed"}
+        if row["is_packed"]:
+            enc = streamtok.get_encoding(row["name"])
+            assert (row["n_vocab"], row["n_special"]) == (
+                enc.n_vocab, len(enc.special_tokens_set)
+            )  # fmt: skip
+
+
+def test_bench_of_nothing_and_of_little(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"")
+    assert fails("bench", str(path)) == f"{path} is empty: there is nothing to measure"
+    assert fails("bench", "-") == "standard input is empty: there is nothing to measure"
+    path.write_bytes(b"hello world\n")
+    for name, stdin in ((str(path), b""), ("-", path.read_bytes())):
+        done = run("bench", name, "--chunk-sizes", "4,64k", stdin=stdin)
+        assert done.returncode == 0
+        assert b"too little for reliable figures: take a file of 1 MB or more" in done.stdout
+
+
+def test_a_file_that_must_be_downloaded_is_a_short_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("urllib.request.urlopen", fail)
+    error = fails("encode", "-e", "p50k_base")
+    assert "p50k_base.tiktoken cannot be downloaded: no network; " in error
+    assert f"put the file at {tmp_path}/" in error
+    assert len(error) < 200 + len(str(tmp_path))

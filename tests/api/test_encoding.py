@@ -1,0 +1,317 @@
+"""`Encoding` is tiktoken's: same names, arguments, results and exceptions."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import multiprocessing
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import streamtok
+from streamtok.reference import bpe as reference
+
+from ..conftest import encoding_of
+from ..nasty import TEXTS
+
+TEXT = "hello world, it's 12345 — naïve 日本語 👍\n\n  def f():\n\treturn <|x|>\r\n"
+RANKS = {bytes([i]): i for i in range(256)}
+
+
+def make(**changes):
+    made = {"pat_str": r"\w+|\W", "mergeable_ranks": RANKS, "special_tokens": {}}
+    return streamtok.Encoding("made", **{**made, **changes})
+
+
+def outcome(function, *args, **settings):
+    try:
+        return function(*args, **settings)
+    except Exception as error:
+        return type(error)
+
+
+def test_every_public_name_of_tiktoken_is_there(twin):
+    ours = encoding_of(twin.name)
+    for name in dir(twin):
+        if name.startswith("_"):
+            continue
+        assert hasattr(type(ours), name) or hasattr(ours, name), name
+        theirs = getattr(type(twin), name, None)
+        if inspect.isfunction(theirs):
+            wanted = inspect.signature(theirs).parameters
+            offered = inspect.signature(getattr(type(ours), name)).parameters
+            for parameter in wanted.values():
+                assert offered[parameter.name].kind == parameter.kind, (name, parameter)
+
+
+def test_same_results(enc, twin):
+    ids = twin.encode(TEXT)
+    assert enc.encode(TEXT) == ids
+    assert enc.encode_ordinary(TEXT) == twin.encode_ordinary(TEXT)
+    assert enc.encode_to_numpy(TEXT).tolist() == twin.encode_to_numpy(TEXT).tolist()
+    assert enc.encode_to_numpy(TEXT).dtype == np.uint32
+    texts = [TEXT, "", "x", TEXT * 3]
+    assert enc.encode_batch(texts) == twin.encode_batch(texts)
+    assert enc.encode_ordinary_batch(texts, num_threads=2) == twin.encode_ordinary_batch(texts)
+    assert enc.count(TEXT) == len(ids)
+    assert enc.decode(ids) == twin.decode(ids) == TEXT
+    assert enc.decode(ids[3:9]) == twin.decode(ids[3:9])
+    assert enc.decode_bytes(ids) == twin.decode_bytes(ids)
+    assert enc.decode_bytes(np.array(ids)) == TEXT.encode()
+    assert enc.decode_bytes(enc.encode_to_numpy(TEXT)) == TEXT.encode()
+    assert enc.decode_tokens_bytes(ids) == twin.decode_tokens_bytes(ids)
+    assert enc.decode_with_offsets(ids) == twin.decode_with_offsets(ids)
+    assert enc.decode_batch([ids, []]) == twin.decode_batch([ids, []])
+    assert enc.decode_bytes_batch([ids, []]) == twin.decode_bytes_batch([ids, []])
+    assert enc.token_byte_values() == twin.token_byte_values()
+    assert enc.special_tokens_set == twin.special_tokens_set
+    for name in ["n_vocab", "max_token_value", "name"]:
+        assert getattr(enc, name) == getattr(twin, name)
+    for token in [0, 5, 300, enc.max_token_value]:
+        assert enc.is_special_token(token) == twin.is_special_token(token)
+        expected = outcome(twin.decode_single_token_bytes, token)
+        assert outcome(enc.decode_single_token_bytes, token) == expected
+    for text in ["hello", b" the", "<|endoftext|>", "not a token", b"\xff"]:
+        assert outcome(enc.encode_single_token, text) == outcome(twin.encode_single_token, text)
+    assert outcome(lambda: enc.eot_token) == outcome(lambda: twin.eot_token)
+    assert repr(enc) == repr(twin)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "hello fanta", "a  ", "x\n ", "we'", "é", "日", "  !", "a <|endoftext|>"]
+)
+def test_unstable(enc, twin, text):
+    ours = enc.encode_with_unstable(text, allowed_special="all")
+    theirs = twin.encode_with_unstable(text, allowed_special="all")
+    assert ours[0] == theirs[0]
+    assert sorted(ours[1]) == sorted(map(list, theirs[1]))
+
+
+def test_same_exceptions(enc, twin):
+    name = next(iter(enc._special_tokens))
+    calls = [
+        lambda e: e.encode(f"a {name}"),
+        lambda e: e.encode_to_numpy(f"a {name}"),
+        lambda e: e.encode_batch([f"a {name}"]),
+        lambda e: e.encode_with_unstable(f"a {name}"),
+        lambda e: e.encode(f"a {name}", allowed_special={name}),
+        lambda e: e.encode(f"a {name}", disallowed_special=()),
+        lambda e: e.encode("a foo", disallowed_special={"foo"}),
+        lambda e: e.encode("a foo", disallowed_special=["foo"], allowed_special="all"),
+        lambda e: e.encode(f"{name}{name[:-1]}", allowed_special="all"),
+        lambda e: e.encode(5),
+        lambda e: e.encode("\ud83d\udc4d"),
+        lambda e: e.encode("\ud83d"),
+        lambda e: e.encode_ordinary("a\udc4d\ud83d"),
+        lambda e: e.decode([e.max_token_value + 1]),
+        lambda e: e.decode([-1]),
+        lambda e: e.decode([2**40]),
+        lambda e: e.decode(["x"]),
+        lambda e: e.decode([1.5]),
+        lambda e: e.decode_single_token_bytes(e.max_token_value + 1),
+        lambda e: e.decode_single_token_bytes(-1),
+        lambda e: e.encode_single_token("\ud83d"),
+        lambda e: e.is_special_token("x"),
+        lambda e: e.encode_to_numpy("\ud83d"),
+        lambda e: (
+            e.decode([e.encode_ordinary("é")[0]], errors="strict")
+            if len(e.encode_ordinary("é")) > 1
+            else None
+        ),
+    ]
+    for i, call in enumerate(calls):
+        ours, theirs = outcome(call, enc), outcome(call, twin)
+        if isinstance(ours, np.ndarray):
+            ours, theirs = ours.tolist(), theirs.tolist()
+        if isinstance(theirs, type):
+            assert isinstance(ours, type), i
+            assert issubclass(ours, theirs), (i, ours, theirs)
+        else:
+            assert ours == theirs, i
+
+
+@pytest.mark.parametrize("token", [1, 3.0, None, [97], (97,), np.int64(3), object()])
+def test_a_token_is_looked_up_by_text_only(enc, twin, token):
+    for encoding in (twin, enc):
+        with pytest.raises(TypeError):
+            encoding.encode_single_token(token)
+
+
+@pytest.mark.parametrize("ids", [[1.9], [1.0], ["1"], [None], [64, 1.5], 5])
+def test_ids_are_integers(enc, twin, ids):
+    for encoding in (twin, enc):
+        for decode in (encoding.decode_tokens_bytes, encoding.decode_with_offsets):
+            with pytest.raises(TypeError):
+                decode(ids)
+
+
+def test_ids_may_be_whatever_is_an_integer(enc, twin):
+    ids = [1, True, np.int64(3), np.uint32(64)]
+    assert enc.decode_tokens_bytes(ids) == twin.decode_tokens_bytes(ids)
+    array = np.array([1, 3, 64], np.uint32)
+    assert enc.decode_tokens_bytes(array) == enc.decode_tokens_bytes(array.tolist())
+
+
+def test_text_may_be_bytes(enc):
+    data = TEXT.encode()
+    for kind in [bytes, bytearray, memoryview]:
+        assert enc.encode(kind(data)) == enc.encode(TEXT)
+        assert enc.encode_to_numpy(kind(data)).tolist() == enc.encode(TEXT)
+        assert enc.count(kind(data)) == len(enc.encode(TEXT))
+    assert enc.encode(memoryview(b"x" + data)[1:]) == enc.encode(TEXT)
+    with pytest.raises(UnicodeDecodeError) as caught:
+        enc.encode(b"abc\xffdef")
+    assert (caught.value.start, caught.value.end) == (3, 4)
+    with pytest.raises(ValueError, match="errors must be one of"):
+        enc.encode(b"x", errors="ignore")
+
+
+def test_errors_are_pythons_own(enc):
+    for data in TEXTS:
+        replaced = enc.encode(data, errors="replace", disallowed_special=())
+        assert replaced == enc.encode(data.decode("utf-8", "replace"), disallowed_special=())
+        kept = enc.encode(data, errors="surrogateescape", disallowed_special=())
+        assert enc.decode_bytes(kept) == data
+        text = data.decode("utf-8", "surrogateescape")
+        assert enc.encode(text, errors="surrogateescape", disallowed_special=()) == kept
+        theirs = outcome(data.decode)
+        if theirs is UnicodeDecodeError:
+            try:
+                data.decode()
+            except UnicodeDecodeError as error:
+                expected = (error.start, error.end, error.reason)
+            with pytest.raises(UnicodeDecodeError) as caught:
+                enc.encode(data, disallowed_special=())
+            assert (caught.value.start, caught.value.end, caught.value.reason) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"mergeable_ranks": {}}, streamtok.VocabularyError, "256"),
+        ({"mergeable_ranks": {b"a": 0}}, streamtok.VocabularyError, "byte"),
+        ({"mergeable_ranks": {**RANKS, b"ab": 7}}, streamtok.VocabularyError, "7"),
+        ({"mergeable_ranks": {**RANKS, b"ab": -1}}, streamtok.VocabularyError, "-1"),
+        ({"mergeable_ranks": {**RANKS, b"": 300}}, streamtok.VocabularyError, "0 bytes"),
+        ({"mergeable_ranks": {**RANKS, b"x" * 70_000: 300}}, streamtok.VocabularyError, "65"),
+        ({"mergeable_ranks": {**RANKS, "ab": 300}}, TypeError, "bytes"),
+        ({"pat_str": "("}, streamtok.PatternError, "position 0"),
+        ({"pat_str": r"a{2"}, None, ""),
+        ({"explicit_n_vocab": 300}, ValueError, "300"),
+    ],
+)
+def test_bad_encodings(changes, error, words):
+    if error is None:
+        make(**changes)
+        return
+    with pytest.raises(error, match=words):
+        make(**changes)
+
+
+def test_holes_in_the_ranks():
+    ranks = {bytes([i]): 3 * i + 5 for i in range(256)} | {b"ab": 4_000_000_000, b"bc": 70_000}
+    enc = make(mergeable_ranks=ranks)
+    for text in ["abc", "ab", "bc", "xabcx ab"]:
+        assert enc.encode(text) == reference.encode_ordinary(ranks, r"\w+|\W", text)
+        assert enc.decode(enc.encode(text)) == text
+    assert enc.encode_single_token(b"ab") == 4_000_000_000
+    with pytest.raises(KeyError):
+        enc.decode([6])
+
+
+def test_a_pattern_without_tables_encodes_whole_texts(twin):
+    import tiktoken
+
+    made = {"mergeable_ranks": RANKS, "special_tokens": {"<x>": 300}}
+    pattern = r"(?<=a)b+|\w|\s+$|\s"
+    ours = streamtok.Encoding("o", pat_str=pattern, **made)
+    theirs = tiktoken.Encoding("t", pat_str=pattern, **made)
+    for text in ["", "abbb cd", "ab<x>bb  ", "é  \n", "a!b", "x \n"]:
+        assert ours.encode(text, allowed_special="all") == theirs.encode(
+            text, allowed_special="all"
+        )
+        assert ours.count(text, allowed_special="all") == len(
+            theirs.encode(text, allowed_special="all")
+        )
+    with pytest.raises(ValueError, match="disallowed special token '<x>' at byte 2"):
+        ours.encode("a <x>")
+    assert ours.encode(b"a\xffb", errors="surrogateescape") == [97, 98]
+    with pytest.raises(UnicodeDecodeError):
+        ours.encode(b"a\xffb")
+
+
+def test_pickling():
+    enc = encoding_of("cl100k_base")
+    assert pickle.loads(pickle.dumps(enc)) is enc
+    copy = pickle.loads(pickle.dumps(make(special_tokens={"<x>": 300})))
+    assert copy.encode("a<x>", allowed_special="all") == [97, 300]
+    assert copy.digest == make(special_tokens={"<x>": 300}).digest != make().digest
+
+
+def test_many_threads_one_encoding(enc):
+    texts = [TEXT * (i % 50 + 1) for i in range(400)]
+    expected = [enc.encode(text) for text in texts]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(enc.encode, texts)) == expected
+        streams = pool.map(
+            lambda t: [i for ids in enc.iterencode([t[:99], t[99:]]) for i in ids], texts
+        )
+        assert list(streams) == expected
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes(method):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this platform cannot {method}")
+    enc = encoding_of("r50k_base")
+    stream = enc.stream_encoder()
+    first = stream.encode("hello wor")
+    context = multiprocessing.get_context(method)
+    with context.Pool(2) as pool:
+        assert pool.map(enc.encode, ["hello", "world"]) == [
+            enc.encode("hello"),
+            enc.encode("world"),
+        ]
+        rest = pool.apply(finish, (stream, "ld"))
+    assert first + rest == enc.encode("hello world")
+
+
+def finish(stream, text):
+    return stream.encode(text, final=True)
+
+
+def test_iterencode(enc):
+    chunks = [TEXT[i : i + 5] for i in range(0, len(TEXT), 5)]
+    assert [i for ids in enc.iterencode(chunks) for i in ids] == enc.encode(TEXT)
+
+    async def collect():
+        async def arrive():
+            for chunk in chunks:
+                yield chunk
+
+        return [i async for ids in enc.aiterencode(arrive()) for i in ids]
+
+    assert asyncio.run(collect()) == enc.encode(TEXT)
+
+
+def test_import_is_light():
+    import subprocess
+
+    heavy = "('regex', 'tqdm', 'urllib.request')"
+    code = f"import sys, streamtok; print([m for m in {heavy} if m in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_memory_is_bounded_over_unseen_text():
+    """The cache of short pieces is wiped when it is full, and ids stay right."""
+    enc = make(mergeable_ranks={**RANKS, b"ab": 300, b"abab": 301})
+    for start in range(0, 120_000, 1000):
+        text = " ".join(f"ab{i:x}ab" for i in range(start, start + 1000))
+        ids = enc.encode(text)
+        assert enc.decode(ids) == text
+    assert enc.encode("abab abff") == [301, 32, 300, 102, 102]

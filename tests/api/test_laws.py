@@ -1,0 +1,167 @@
+"""The law over random vocabularies, patterns, texts and cuts, against the slow reference."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok.reference import bpe as reference
+
+from ..conftest import LLAMA3_PATTERN, stream_ids
+
+PATTERNS = [
+    r"[\s\S]+",  # the whole text is one piece
+    r" ?\p{L}+|\s+(?!\S)|\s+|[^\s\p{L}]+",
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+    LLAMA3_PATTERN,
+    r"\w+",  # leaves characters out
+    r"a+b?|[^a]",
+    r"(?:ab)+|a|[^a]",  # looks one character ahead
+]
+ALPHABET = b"aaaabbbc \n'1\xc3\xa9"
+
+
+@st.composite
+def rank_tables(draw):
+    """Tables with unreachable tokens, holes in the ranks, merges that can happen in two ways."""
+    tokens = draw(
+        st.lists(
+            st.lists(st.sampled_from(ALPHABET), min_size=2, max_size=7).map(bytes),
+            max_size=40,
+            unique=True,
+        )
+    )
+    singles = [bytes([i]) for i in range(256)]
+    where = draw(st.sampled_from(["before", "after"]))
+    order = tokens + singles if where == "before" else singles + tokens
+    step = draw(st.integers(1, 3))
+    return {token: i * step for i, token in enumerate(order)}
+
+
+TEXTS = st.one_of(
+    st.lists(st.sampled_from(ALPHABET), max_size=60).map(bytes),
+    st.tuples(st.sampled_from([b"a", b"ab", b" ", b"\n", b"aab", b"abc"]), st.integers(0, 60)).map(
+        lambda t: t[0] * t[1]
+    ),
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(
+    ranks=rank_tables(),
+    pattern=st.sampled_from(PATTERNS),
+    data=TEXTS,
+    cuts=st.lists(st.integers(0, 120), max_size=6),
+    errors=st.sampled_from(["replace", "surrogateescape"]),
+)
+def test_streams_equal_the_reference(ranks, pattern, data, cuts, errors):
+    enc = streamtok.Encoding("x", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    expected = reference.encode_ordinary(ranks, pattern, data, errors)
+    assert enc.encode_ordinary(data, errors=errors) == expected
+    assert enc.count(data, errors=errors) == len(expected)
+    bounds = [0, *sorted(min(c, len(data)) for c in cuts), len(data)]
+    chunks = [data[a:b] for a, b in itertools.pairwise(bounds)]
+    assert stream_ids(enc.stream_encoder(errors=errors), chunks) == expected
+    assert stream_ids(enc.stream_encoder(errors=errors), [bytes([b]) for b in data]) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    ranks=rank_tables(),
+    unit=st.lists(st.sampled_from(b"aabbc"), min_size=1, max_size=40).map(bytes),
+    size=st.integers(300, 14_000),
+    chunk=st.integers(1, 6000),
+)
+def test_long_pieces_equal_the_merge_loop(ranks, unit, size, chunk):
+    """Pieces beyond the window, committed while they are open."""
+    enc = streamtok.Encoding("x", pat_str=r"[\s\S]+", mergeable_ranks=ranks, special_tokens={})
+    data = (unit * (size // len(unit) + 1))[:size]
+    expected = heap_free_bpe(ranks, data)
+    assert enc.encode_ordinary(data) == expected
+    chunks = [data[i : i + chunk] for i in range(0, len(data), chunk)]
+    assert stream_ids(enc.stream_encoder(), chunks) == expected
+
+
+def heap_free_bpe(ranks: dict[bytes, int], piece: bytes) -> list[int]:
+    """BPE rank by rank: for each rank from the lowest, merge left to right until it is used up.
+
+    Only right where a merge never makes a pair of lower rank possible, so go back when it does.
+    """
+    if piece in ranks:
+        return [ranks[piece]]
+    parts = [bytes([b]) for b in piece]
+    while True:
+        pairs = {a + b for a, b in itertools.pairwise(parts)}
+        best = min((p for p in pairs if p in ranks), key=ranks.__getitem__, default=None)
+        if best is None:
+            return [ranks[p] for p in parts]
+        # All places of the lowest rank, left to right; stop as soon as a lower one turns up.
+        done: list[bytes] = []
+        i = 0
+        lower = False
+        while i < len(parts):
+            if not lower and i + 1 < len(parts) and parts[i] + parts[i + 1] == best:
+                done.append(best)
+                i += 2
+                around = [done[-2] + best] if len(done) > 1 else []
+                around += [best + parts[i]] if i < len(parts) else []
+                lower = any(ranks.get(p, 1 << 40) <= ranks[best] for p in around)
+            else:
+                done.append(parts[i])
+                i += 1
+        parts = done
+
+
+@settings(max_examples=150, deadline=None)
+@given(ranks=rank_tables(), data=TEXTS)
+def test_ids_given_out_are_the_longest_certain_beginning_or_less(ranks, data):
+    enc = streamtok.Encoding("x", pat_str=PATTERNS[1], mergeable_ranks=ranks, special_tokens={})
+    stream = enc.stream_encoder(errors="surrogateescape")
+    given_out = stream.encode(data)
+    more = [b"", b"a", b"b", b" ", b"\n", b"aaaa", b"\xa9", b"1"]
+    certain = reference.stable_prefix(
+        lambda b: enc.encode(b, errors="surrogateescape"), data, more
+    )
+    assert certain[: len(given_out)] == given_out
+
+
+def test_merges_in_two_ways_and_unreachable_tokens():
+    singles = {bytes([i]): i for i in range(256)}
+    # "abc" is there, but (b, c) has the lower rank and nothing joins a and bc: unreachable.
+    ranks = {**singles, b"bc": 256, b"ab": 257, b"abcd": 258, b"abc": 259}
+    del ranks[b"abcd"]
+    enc = streamtok.Encoding(
+        "x", pat_str=r"[a-z]+|[^a-z]", mergeable_ranks={**ranks}, special_tokens={}
+    )
+    assert enc.encode("abc") == [259]
+    assert enc.encode("abcd") == reference.encode_piece(ranks, b"abcd")
+    for text in ["abc", "abcabc", "xabc", "abc "]:
+        assert stream_ids(enc.stream_encoder(), list(text)) == enc.encode(text)
+
+
+def test_an_unreachable_long_token_is_waited_for():
+    singles = {bytes([i]): i for i in range(256)}
+    long = b"ab" * 5000
+    enc = streamtok.Encoding(
+        "x", pat_str=r"[ab]+|[^ab]", mergeable_ranks={**singles, long: 300}, special_tokens={}
+    )
+    assert enc._table.longest_unreachable == len(long)
+    for data in [long, long + b"a", long[:-1], long + b" ", long * 2]:
+        expected = reference.encode_ordinary({**singles, long: 300}, r"[ab]+|[^ab]", data)
+        assert enc.encode(data) == expected
+        chunks = [data[i : i + 777] for i in range(0, len(data), 777)]
+        assert stream_ids(enc.stream_encoder(), chunks) == expected
+
+
+@pytest.mark.parametrize("size", [1, 5, 4095, 4096, 4097, 8192, 8193, 70_000])
+def test_window_sizes(size):
+    enc = streamtok.get_encoding("cl100k_base")
+    data = (b"thequickbrownfoxjumpsoverthelazydog" * (size // 35 + 1))[:size]
+    expected = heap_free_bpe(enc._mergeable_ranks, data)
+    assert enc.encode(data) == expected
+    assert stream_ids(enc.stream_encoder(), [data[: size // 2], data[size // 2 :]]) == expected

@@ -1,0 +1,558 @@
+"""Several threads give what one gives: cuts, large texts, batches.
+
+The tests say how many cores there are and how large is large, so that they mean the same anywhere.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+import streamtok
+from streamtok._core.cuts import Cuts
+from streamtok._core.parallel import LargeText
+from streamtok.engines.rules import TextRules
+from streamtok.parallel import texts as batch
+from streamtok.patterns.sequence import SplitSequence
+
+from ..nasty import TEXTS
+
+NAMES = ["r50k_base", "cl100k_base", "o200k_base"]
+WORDS = [" the", " of", "word", " ", "\n", ". ", "12", "日本語", " été", "\r\n", ", "]
+ODD = [text.decode("utf-8", "replace") for text in TEXTS]
+SPECIALS = {"<|end of text|>": 100_300, "a b": 100_301, "\n\n": 100_302, "<|end": 100_303}
+
+
+@pytest.fixture(autouse=True)
+def many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "usable_cores", lambda: 8)
+    monkeypatch.setattr(batch, "LARGE", 500)
+    monkeypatch.setattr(batch, "PART", 100)
+    monkeypatch.setattr(batch, "PER_THREAD", 50)
+
+
+def with_specials(name: str = "cl100k_base") -> streamtok.Encoding:
+    known = streamtok.get_encoding(name)
+    return streamtok.Encoding(
+        "specials",
+        pat_str=known.pattern,
+        mergeable_ranks=known._vocabulary,
+        special_tokens=SPECIALS,
+    )
+
+
+def nasty(rng: random.Random, size: int) -> str:
+    """At least `size` characters of what breaks tokenizers, between words."""
+    parts: list[str] = []
+    length = 0
+    while length < size:
+        parts.append(rng.choice(WORDS if rng.random() < 0.5 else ODD))
+        length += len(parts[-1])
+    return "".join(parts)
+
+
+def texts(seed: int, count: int = 6) -> list[str]:
+    rng = random.Random(seed)
+    return [nasty(rng, rng.choice([600, 2_000, 9_000])) for _ in range(count)]
+
+
+def in_threads(encoding: streamtok.Encoding, text: Any, threads: int, **settings: Any) -> None:
+    """The three ways to encode a text on several threads against `encode`."""
+    expected = outcome(lambda: encoding.encode(text, **settings))
+    for make in (
+        lambda: encoding.encode_to_numpy(text, num_threads=threads, **settings).tolist(),
+        lambda: encoding.encode_batch([text, "", text], num_threads=threads, **settings)[2],
+    ):
+        assert outcome(make) == expected
+    found = outcome(lambda: encoding.count(text, num_threads=threads, **settings))
+    assert found == (len(expected) if isinstance(expected, list) else expected)
+
+
+def outcome(make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except (ValueError, UnicodeError) as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("threads", range(1, 9))
+def test_a_text_in_parts_has_the_ids_of_the_whole(name: str, threads: int) -> None:
+    enc = streamtok.get_encoding(name)
+    for text in texts(threads):
+        for kind in (text, text.encode(), bytearray(text.encode()), memoryview(text.encode())):
+            in_threads(enc, kind, threads, disallowed_special=())
+
+
+@pytest.mark.parametrize("kind", [str, str.encode])
+def test_every_cut_is_one(kind: Callable[[str], Any]) -> None:
+    for name in NAMES:
+        enc = streamtok.get_encoding(name)
+        cuts, ordinary = enc._cuts, enc._ordinary
+        assert cuts is not None
+        found = 0
+        for text in texts(7, 12):
+            data = kind(text)
+            expected = enc.encode_ordinary(data)
+            at = cuts.find(data, ordinary, 0, len(data))
+            while at >= 0:
+                found += 1
+                if found % 7 == 0:
+                    assert (
+                        enc.encode_ordinary(data[:at]) + enc.encode_ordinary(data[at:]) == expected
+                    )
+                assert cuts.find(data, ordinary, 0, at + 1, from_end=True) == at
+                at = cuts.find(data, ordinary, at + 1, len(data))
+        assert found > 1_000
+
+
+def test_cuts_are_the_same_in_characters_and_in_bytes() -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    specials = with_specials()
+    matcher = specials._matcher("all", ())
+    assert enc._cuts is not None
+    for text in texts(3, 8):
+        for one in (text, text.encode("latin-1", "replace").decode("latin-1"), text + "🎉 x"):
+            places = [0]
+            for char in one:
+                places.append(places[-1] + len(char.encode()))
+            data, at, in_bytes = one.encode(), 0, 0
+            while at >= 0:
+                at = enc._cuts.find(one, matcher, at + 1, len(one))
+                in_bytes = enc._cuts.find(data, matcher, in_bytes + 1, len(data))
+                assert in_bytes == (places[at] if at >= 0 else -1)
+
+
+def test_special_tokens_across_a_cut_are_left_whole() -> None:
+    enc = with_specials()
+    rng = random.Random(5)
+    for _ in range(60):
+        words = [*SPECIALS, "<|end of", " text|>", "a", " b", "\n", " word", "日本", "."]
+        text = "".join(rng.choices(words, k=rng.choice([150, 700])))
+        for settings in (
+            {"allowed_special": "all"},
+            {"allowed_special": {"a b"}, "disallowed_special": ()},
+            {"allowed_special": {"\n\n", "<|end of text|>"}, "disallowed_special": {"<|end"}},
+            {"disallowed_special": {"<|end of text|>"}},
+        ):
+            in_threads(enc, text, 3, **settings)
+            in_threads(enc, text.encode(), 3, **settings)
+
+
+HOSTILE = {
+    "one piece": "a" * 5_000,
+    "blanks": " " * 5_000,
+    "newlines and blanks": "\n " * 2_500,
+    "CJK": "日本語の文章" * 800,
+    "no cut but at the end": "a" * 5_000 + " b",
+    "one cut at the beginning": "b " + "a" * 5_000,
+    "digits": "1234567" * 700,
+    "not in the tables": "\U0010ffff\u0378" * 2_000,
+    "surrogates": "ab \ud800 cd" * 800,
+    "surrogate pairs": "ab \ud83c\udf89 cd" * 800,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_texts(name: str, kind: str) -> None:
+    enc = streamtok.get_encoding(name)
+    text = HOSTILE[kind]
+    assert enc.encode_batch([text, text], num_threads=4) == [enc.encode(text)] * 2
+    if "surrogate" in kind:
+        with pytest.raises(UnicodeEncodeError):
+            enc.encode_to_numpy(text, num_threads=4)
+        assert enc.count(text, num_threads=4) == len(enc.encode(text))
+    else:
+        in_threads(enc, text, 4)
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+def test_bytes_that_are_no_utf8(errors: str) -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    rng = random.Random(9)
+    for text in texts(11, 8):
+        data = bytearray(text.encode())
+        for _ in range(rng.choice([1, 3, 200])):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        in_threads(enc, bytes(data), 4, errors=errors, disallowed_special=())
+    in_threads(enc, b"ab cd " * 300 + b"\xe4\xb8", 4, errors=errors)
+    with pytest.raises(ValueError, match="errors must be one of"):
+        enc.encode_to_numpy("ab " * 500, num_threads=4, errors="ignore")
+    with pytest.raises(ValueError, match="errors must be one of"):
+        enc.encode_batch(["ab"], errors="ignore")
+
+
+def test_a_disallowed_special_token_is_said_at_its_place() -> None:
+    enc = streamtok.get_encoding("gpt2")
+    text = "word " * 500 + "<|endoftext|>" + " word" * 500 + "<|endoftext|>"
+    with pytest.raises(ValueError, match="at byte 2500"):
+        enc.encode_to_numpy(text, num_threads=4)
+    with pytest.raises(ValueError, match="at byte 2500"):
+        enc.encode_batch(["fine", text], num_threads=4)
+
+
+def test_patterns_without_cuts_or_tables() -> None:
+    ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
+    text = "ab AB 12\n" * 300
+    for pattern in (r"(?s).+", r"[a-z]+", r"\w+|\W", r"(?=.*b)a|[^a]|a", r"(\w)\1|\w|\W"):
+        enc = streamtok.Encoding("own", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+        in_threads(enc, text, 4)
+
+
+def test_a_pattern_that_leaves_characters_out() -> None:
+    ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
+    enc = streamtok.Encoding("own", pat_str="[a-z]+", mergeable_ranks=ranks, special_tokens={})
+    in_threads(enc, "ab " * 200 + "-" * 2_000 + " ab" * 200, 4)
+    in_threads(enc, "- " * 2_000, 4)
+
+
+def test_rules_beyond_tiktoken(tmp_path: Any) -> None:
+    known = streamtok.get_encoding("r50k_base")
+    for rules in (
+        TextRules(added_tokens=(("word ", 60_000), ("rd w", 60_001))),
+        TextRules(normalizer="NFC"),
+    ):
+        enc = streamtok.Encoding(
+            "ruled",
+            pat_str=known.pattern,
+            mergeable_ranks=known._vocabulary,
+            special_tokens={"<s>": 60_002},
+            rules=rules,
+        )
+        in_threads(enc, "a word word e\u0301 " * 300, 4)
+        in_threads(enc, "a word word e\u0301 <s>" * 300, 4, allowed_special="all")
+
+
+def test_more_parts_than_anybody_takes_in_turn() -> None:
+    """Threads that hold each other up, so that parts are done in any order."""
+    enc = streamtok.get_encoding("cl100k_base")
+    assert enc._cuts is not None
+    text = "".join(texts(21, 20))
+    expected = enc.encode_ordinary(text)
+    for into in ("array", "list", "count"):
+        for threads in (1, 2, 5, 16):
+            large = LargeText(enc._encoder, enc._cuts, enc._ordinary, text, "strict", into, 7)
+            assert large.n_parts > 1_000
+            batch.run_in_threads(large.work, threads)
+            if large.begin_list():
+                batch.run_in_threads(large.fill, threads)
+            found = large.result()
+            assert (found == len(expected)) if into == "count" else (list(found) == expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_batches(threads: int) -> None:
+    enc = streamtok.get_encoding("o200k_base")
+    rng = random.Random(threads)
+    many: list[Any] = [nasty(rng, rng.choice([0, 1, 20, 300, 3_000])) for _ in range(1_000)]
+    for i in range(0, len(many), 3):
+        many[i] = rng.choice([bytes, bytearray, memoryview])(many[i].encode())
+    many[300] = "lone \ud800 surrogate"
+    expected = [enc.encode_ordinary(text) for text in many]
+    assert enc.encode_ordinary_batch(many, num_threads=threads) == expected
+    assert enc.encode_batch(tuple(many), num_threads=threads, disallowed_special=()) == expected
+    for bad, error in ((7, TypeError), (b"\xff", UnicodeDecodeError), (None, TypeError)):
+        many[500] = bad
+        with pytest.raises(error):
+            enc.encode_ordinary_batch(many, num_threads=threads)
+
+
+def test_lists_of_a_batch_are_lists() -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    special = enc.eot_token  # an id beyond those of the vocabulary
+    rows = enc.encode_batch(["a b<|endoftext|>", ""] * 400, allowed_special="all", num_threads=3)
+    assert rows == [[64, 293, special], []] * 400
+    assert all(gc.is_tracked(row) for row in rows)
+    rows[0].append(-1)
+    rows[1] += [1 << 70]
+    del rows[2:]
+    gc.collect()
+    assert rows == [[64, 293, special, -1], [1 << 70]]
+
+
+def test_ids_live_as_long_as_lists_of_them() -> None:
+    """The int objects in lists are shared by all; giving lists back must not free them."""
+    enc = streamtok.get_encoding("r50k_base")
+    text = "".join(texts(30, 4))
+    expected = [int(i) for i in enc.encode_to_numpy(text, disallowed_special=())]
+    for _ in range(300):
+        ids = enc.encode(text, disallowed_special=())
+        copies = [ids[:] for _ in range(5)]
+        del ids, copies
+    gc.collect()
+    assert enc.encode(text, disallowed_special=()) == expected
+    own = streamtok.Encoding(
+        "short-lived", pat_str=enc.pattern, mergeable_ranks=enc._vocabulary, special_tokens={}
+    )
+    kept = own.encode_ordinary(text)
+    del own
+    gc.collect()
+    assert kept == expected
+
+
+def test_many_callers_at_once() -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    rng = random.Random(40)
+    many = [nasty(rng, 800) for _ in range(60)]
+    large = "".join(many)
+    rows = [enc.encode_ordinary(text) for text in many]
+    whole = enc.encode_ordinary(large)
+    wrong: list[str] = []
+
+    def call() -> None:
+        for _ in range(3):
+            if enc.encode_ordinary_batch(many, num_threads=3) != rows:
+                wrong.append("batch")
+            found = enc.encode_to_numpy(large, num_threads=3, disallowed_special=())
+            if found.tolist() != whole:
+                wrong.append("large")
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_an_error_in_a_thread_is_raised() -> None:
+    calls: list[int] = []
+
+    def fail() -> None:
+        calls.append(1)
+        if threading.current_thread() is not threading.main_thread():
+            raise MemoryError("in a thread")
+
+    with pytest.raises(MemoryError, match="in a thread"):
+        batch.run_in_threads(fail, 4)
+    assert len(calls) == 4
+
+
+def test_refusals() -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    for call in (enc.encode_to_numpy, enc.count):
+        with pytest.raises(ValueError, match="num_threads must be positive"):
+            call("text", num_threads=0)
+        with pytest.raises(TypeError, match="str or bytes-like"):
+            call(3, num_threads=2)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not the pairs of this pattern"):
+        Cuts(enc._encoder.scanner, np.ones((3, 3), bool))  # type: ignore[arg-type]
+    assert enc._cuts is not None
+    with pytest.raises(TypeError, match="str or bytes-like"):
+        enc._cuts.find(3, enc._ordinary, 0, 9)  # type: ignore[arg-type]
+
+
+def test_sequences_of_splits() -> None:
+    known = streamtok.get_encoding("r50k_base")
+    pattern = SplitSequence([r"\p{N}{1,3}", r"[a-z]+| ?[A-Z]+"])
+    enc = streamtok.Encoding(
+        "composed", pat_str=pattern, mergeable_ranks=known._vocabulary, special_tokens={}
+    )
+    for text in texts(50, 4):
+        in_threads(enc, text, 4)
+
+
+class Sleepy(str):
+    """A str of a class that lets other threads run when it is asked for its length."""
+
+    def __len__(self) -> int:
+        time.sleep(0.001)
+        return super().__len__()
+
+
+class Raising(str):
+    """A str of a class that knows nothing about itself."""
+
+    def __len__(self) -> int:
+        raise ZeroDivisionError("no length")
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError("no str")
+
+    __repr__ = __iter__ = __str__  # type: ignore[assignment]
+
+    def encode(self, *args: Any) -> bytes:
+        raise ZeroDivisionError("no bytes")
+
+
+def run_apart(code: str) -> str:
+    """What this code prints in a Python of its own, with an allocator that looks for damage."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=120,
+        env={"LD_PRELOAD": "libc_malloc_debug.so.0", **os.environ, "MALLOC_CHECK_": "3"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_cut_in_wide_characters_writes_no_further_than_it_may() -> None:
+    """It made UTF-8 of a few characters in a block that was 32 bytes too small."""
+    printed = run_apart(
+        """
+        import streamtok
+        from streamtok import batch
+
+        batch.usable_cores = lambda: 8
+        enc = streamtok.get_encoding("cl100k_base")
+        for text in ("中" * 1048577 + " 中", ("中" * 50 + " 日本 語") * 20_000, "éй " * 600_000):
+            for _ in range(4):
+                found = enc.encode_to_numpy(text, num_threads=2)
+            print(found.tolist() == enc.encode(text))
+        """
+    )
+    assert printed.split() == ["True"] * 3
+
+
+def test_a_batch_of_strs_that_are_slow_to_say_their_length() -> None:
+    """A lock was held while they were asked, which others waited for with the GIL."""
+    printed = run_apart(
+        """
+        import time
+        import streamtok
+        from streamtok import batch
+
+        class Sleepy(str):
+            def __len__(self):
+                time.sleep(0.001)
+                return super().__len__()
+
+        batch.usable_cores = lambda: 8
+        batch.PER_THREAD = 50
+        enc = streamtok.get_encoding("r50k_base")
+        texts = [Sleepy(f"text {i} " * 50) for i in range(400)]
+        found = enc.encode_batch(texts, num_threads=2)
+        print(found == [enc.encode(str(text)) for text in texts])
+        """
+    )
+    assert printed.split() == ["True"]
+
+
+@pytest.mark.parametrize("kind", [Sleepy, Raising])
+def test_classes_derived_from_str(kind: type[str]) -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    for plain in ("some text, ", "日本語 ", "a" * 700, "lone \ud800 one "):
+        texts = [kind(plain * n) for n in (1, 3, 50)]
+        expected = [enc.encode(plain * n) for n in (1, 3, 50)]
+        assert [enc.encode(text) for text in texts] == expected
+        assert enc.encode_batch(texts, num_threads=3) == expected
+        assert [enc.count(text, num_threads=3) for text in texts] == list(map(len, expected))
+
+
+def test_text_that_another_thread_writes_to_leaves_nothing_behind() -> None:
+    """What is remembered of pieces must be true, whatever happened to the bytes meanwhile."""
+    enc = with_specials()
+    rng = random.Random(3)
+
+    def words() -> bytes:
+        letters = (chr(rng.randrange(97, 123)) for _ in range(2_000 * 120))
+        return b" ".join("".join(islice(letters, 120)).encode() for _ in range(2_000))
+
+    for _ in range(8):
+        one, other = words(), words()
+        text = bytearray(one)
+        memory = np.frombuffer(text, np.uint8)
+        stop = threading.Event()
+
+        def write(one=one, other=other, memory=memory, stop=stop) -> None:
+            while not stop.is_set():
+                np.copyto(memory, np.frombuffer(other, np.uint8))
+                np.copyto(memory, np.frombuffer(one, np.uint8))
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            enc.encode_to_numpy(memoryview(text).toreadonly(), disallowed_special=())
+            enc.encode_ordinary_batch([text] * 4, num_threads=3)
+            enc.count(text, num_threads=3, disallowed_special=())
+        finally:
+            stop.set()
+            writer.join()
+        fresh = with_specials()
+        for plain in (one, other):
+            assert enc.encode_ordinary(plain) == fresh.encode_ordinary(plain)
+
+
+def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    assert enc._cuts is not None
+    rng = random.Random(8)
+    slow = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=3_000_000))
+    text = slow + " quick" * 20_000
+    expected = enc.encode(text)
+    for threads in (1, 2, 4):
+        large = LargeText(enc._encoder, enc._cuts, enc._ordinary, text, "strict", "list", 100)
+        assert large.n_parts > 1_000
+        batch.run_in_threads(large.work, threads)
+        assert large.most_ahead <= 4 * threads
+        assert large.result() == expected
+
+
+def test_a_part_that_fails_wakes_those_who_wait() -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    assert enc._cuts is not None
+    text = b"a" * 2_000_000 + b"\xff" + b" quick" * 20_000
+    large = LargeText(enc._encoder, enc._cuts, enc._ordinary, text, "strict", "list", 100)
+    batch.run_in_threads(large.work, 4)
+    assert large.result() is None
+    large = LargeText(enc._encoder, enc._cuts, enc._ordinary, b"a " * 9_000, "strict", "list", 100)
+    large.stop()
+    batch.run_in_threads(large.work, 4)
+    assert large.result() is None
+
+
+def test_who_clears_the_matchers_takes_none_from_others() -> None:
+    enc = with_specials()
+
+    class Clearing(dict[Any, Any]):
+        """What another thread may do at any moment, here at every one."""
+
+        def __setitem__(self, key: Any, value: Any) -> None:
+            super().__setitem__(key, value)
+            super().clear()
+
+    enc._matchers = Clearing()
+    for _ in range(3):
+        assert enc.encode("a b", allowed_special={"a b"}) == [100_301]
+
+
+def test_release_gives_back_what_arrays_gave_back() -> None:
+    enc = with_specials()
+    kept = [enc.encode_to_numpy("a b c " * 40_000, disallowed_special=()) for _ in range(4)]
+    del kept
+    assert enc._encoder.spare_bytes() > 1 << 20
+    enc._encoder.release()
+    assert enc._encoder.spare_bytes() == 0
+    assert len(enc.encode_to_numpy("a b c " * 40_000, disallowed_special=())) == 120_001
+
+
+def test_threads_are_back_when_one_of_them_failed() -> None:
+    """Also where the one who waits for the others is interrupted: they are told to stop."""
+    stopped = threading.Event()
+    ended: list[int] = []
+
+    def work() -> None:
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        assert stopped.wait(60)
+        ended.append(1)
+
+    with pytest.raises(KeyboardInterrupt):
+        batch.run_in_threads(work, 3, stopped.set)
+    assert len(ended) == 2

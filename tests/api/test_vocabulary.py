@@ -1,0 +1,469 @@
+"""The tables of tokens: what is refused, both file formats, and the three packed vocabularies."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.util
+import os
+import pickle
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamtok import errors
+from streamtok._core.vocab import TokenTable
+from streamtok.errors import VocabularyError
+from streamtok.vocabulary import table as vocabulary
+from streamtok.vocabulary.bundled import (
+    PACKED_NAMES,
+    dumps_packed,
+    load_packed,
+    loads_packed,
+    save_packed,
+)
+from streamtok.vocabulary.ranks_file import (
+    dumps_tiktoken,
+    load_tiktoken,
+    loads_tiktoken,
+    save_tiktoken,
+)
+from streamtok.vocabulary.table import Vocabulary
+
+# name: the SHA-256 that OpenAI's .tiktoken file is published with, and its number of lines
+PUBLISHED = {
+    "r50k_base": ("306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930", 50256),
+    "cl100k_base": ("223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7", 100256),
+    "o200k_base": ("446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d", 199998),
+}
+BYTES = {bytes([byte]): byte for byte in range(256)}
+SMALL = {**BYTES, b"ab": 256, b"abc": 257, "é".encode(): 258}
+
+
+# From and to rank tables
+
+
+def test_arrays_are_in_order_of_rank() -> None:
+    table = Vocabulary.from_ranks({b"zz": 999, **BYTES, b"ab": 300})
+    assert len(table) == 258
+    assert table.tokens == bytes(range(256)) + b"abzz"
+    assert table.ids.tolist() == [*range(256), 300, 999]
+    assert table.offsets.tolist() == [*range(257), 258, 260]
+    for array in (table.ids, table.offsets):
+        assert array.dtype == np.uint32
+        assert array.flags.c_contiguous
+
+
+@given(
+    tokens=st.lists(st.binary(min_size=2, max_size=255), max_size=20, unique=True),
+    shift=st.integers(0, 2**32 - 2 - 300),
+)
+def test_round_trips(tokens: list[bytes], shift: int) -> None:
+    ranks = {token: rank for rank, token in enumerate([*BYTES, *tokens])}
+    table = Vocabulary.from_ranks(ranks)
+    assert table.to_ranks() == ranks
+    assert loads_tiktoken(dumps_tiktoken(table)) == table
+    assert loads_packed(dumps_packed(table)) == table
+    shifted = Vocabulary.from_ranks({token: rank + shift for token, rank in ranks.items()})
+    assert shifted.to_ranks() == {token: rank + shift for token, rank in ranks.items()}
+    assert loads_tiktoken(dumps_tiktoken(shifted)) == shifted
+    assert (shifted == table) is (shift == 0)
+
+
+def test_integers_of_other_kinds_are_ranks() -> None:
+    numpy_ranks: dict[bytes, Any] = {token: np.int64(rank) for token, rank in SMALL.items()}
+    assert Vocabulary.from_ranks(numpy_ranks) == Vocabulary.from_ranks(SMALL)
+
+
+@pytest.mark.parametrize("length", [65535, 65536])
+def test_longest_token(length: int) -> None:
+    ranks = {**BYTES, b"x" * length: 256}
+    if length == 65535:
+        assert Vocabulary.from_ranks(ranks).to_ranks() == ranks
+    else:
+        with pytest.raises(VocabularyError, match=r"rank 256 has 65536 bytes: not in 1 … 65535"):
+            Vocabulary.from_ranks(ranks)
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ({b"ab": 255}, r"rank 255 is given twice: to b'ab' and to b'\\xff'"),
+        ({b"ab": -1}, r"the rank of b'ab' is -1: not in 0 … 4294967294"),
+        ({b"ab": 2**32 - 1}, r"the rank of b'ab' is 4294967295: not in"),
+        ({b"ab": 2**70}, r"the rank of b'ab' is \d+: not in"),
+        ({b"": 256}, r"the token of rank 256 has 0 bytes"),
+    ],
+)
+def test_bad_ranks_and_tokens_are_named(extra: dict[bytes, int], message: str) -> None:
+    with pytest.raises(VocabularyError, match=message):
+        Vocabulary.from_ranks({**BYTES, **extra})
+
+
+def test_largest_rank_is_accepted() -> None:
+    assert Vocabulary.from_ranks({**BYTES, b"ab": 2**32 - 2}).ids[-1] == 2**32 - 2
+
+
+@pytest.mark.parametrize("token", ["ab", bytearray(b"ab").hex(), 5, None, (97, 98)])
+def test_tokens_must_be_bytes(token: Any) -> None:
+    with pytest.raises(TypeError, match=r"a token must be bytes, not"):
+        Vocabulary.from_ranks({**BYTES, token: 256})
+
+
+@pytest.mark.parametrize("rank", ["256", 256.0, None, b"1"])
+def test_ranks_must_be_integers(rank: Any) -> None:
+    with pytest.raises(TypeError, match=r"the rank of b'ab' must be an int, not"):
+        Vocabulary.from_ranks({**BYTES, b"ab": rank})
+
+
+def test_missing_bytes_are_named() -> None:
+    some = {token: rank for token, rank in SMALL.items() if token not in (b"\n", b"a")}
+    with pytest.raises(
+        VocabularyError, match=r"^2 of the 256 .* not in the vocabulary: 0x0a, 0x61$"
+    ):
+        Vocabulary.from_ranks(some)
+    with pytest.raises(VocabularyError, match=r"^256 of the 256 .*: 0x00, 0x01, .*, 0x07, …$"):
+        Vocabulary.from_ranks({})
+
+
+# The object
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    good = Vocabulary.from_ranks(SMALL)
+    tokens, offsets, ids = good.tokens, good.offsets, good.ids
+    assert Vocabulary(tokens, offsets, ids) == good
+    falling, repeated = offsets.copy(), ids.copy()
+    falling[5] = 2**31
+    repeated[5] = repeated[4]
+    empty = np.zeros(0, np.uint32)
+    for bad in [
+        (tokens[:-1], offsets, ids),
+        (tokens, offsets[:-1], ids),
+        (tokens, offsets + np.uint32(1), ids),
+        (tokens, falling, ids),
+        (tokens, offsets, repeated),
+        (tokens, offsets, ids + np.uint32(2**32 - 1 - 258)),
+        (tokens, empty, empty),
+        (b"", np.zeros(1, np.uint32), empty),
+    ]:
+        with pytest.raises(VocabularyError):
+            Vocabulary(*bad)
+    wrong_types: list[Any] = [
+        (bytearray(tokens), offsets, ids),
+        (tokens, offsets.astype(np.int64), ids),
+        (tokens, offsets, ids.reshape(1, -1)),
+    ]
+    for wrong in wrong_types:
+        with pytest.raises(TypeError):
+            Vocabulary(*wrong)
+
+
+def test_immutable() -> None:
+    table = Vocabulary.from_ranks(SMALL)
+    before = table.digest
+    with pytest.raises(AttributeError, match="immutable"):
+        table.tokens = b""
+    with pytest.raises(AttributeError, match="immutable"):
+        del table.ids
+    with pytest.raises(AttributeError, match="immutable"):
+        table.other = 1
+    for array in (table.ids, table.offsets):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+    given = table.ids.copy()
+    copied = Vocabulary(table.tokens, table.offsets, given)
+    given[0] = 99
+    assert copied == table
+    assert table.digest == before
+
+
+def test_equality_hash_and_digest() -> None:
+    table, same = Vocabulary.from_ranks(SMALL), Vocabulary.from_ranks(SMALL)
+    renumbered = Vocabulary.from_ranks({**SMALL, "é".encode(): 300})
+    recut = Vocabulary.from_ranks({**BYTES, b"a" * 2: 256, b"a" * 3: 257})
+    recut_too = Vocabulary.from_ranks({**BYTES, b"a" * 3: 256, b"a" * 2: 257})
+    assert recut.tokens == recut_too.tokens
+    assert table == same
+    assert hash(table) == hash(same)
+    assert table.digest == same.digest
+    assert len({table.digest, renumbered.digest, recut.digest, recut_too.digest}) == 4
+    assert len({table, same, renumbered, recut, recut_too}) == 4
+    assert table != SMALL
+    # Streams are saved with this: it must never change.
+    assert table.digest == "14a7a26d0e4e8f89c4bd38eba196f3d5a96e0828aa664da195c2e7b6bff550f7"
+
+
+def test_pickle() -> None:
+    table = Vocabulary.from_ranks(SMALL)
+    again = pickle.loads(pickle.dumps(table))
+    assert again == table
+    assert again.digest == table.digest
+    assert repr(again) == "<Vocabulary of 259 tokens, 263 bytes>"
+
+
+# .tiktoken files
+
+
+def test_tiktoken_file_round_trip(tmp_path: Path) -> None:
+    path = tmp_path / "small.tiktoken"
+    table = Vocabulary.from_ranks({**SMALL, b"gap": 1000})
+    save_tiktoken(table, path)
+    assert path.read_bytes() == dumps_tiktoken(table)
+    assert path.read_bytes().endswith(b"w6k= 258\nZ2Fw 1000\n")
+    assert load_tiktoken(path) == load_tiktoken(str(path)) == table
+    assert os.listdir(tmp_path) == ["small.tiktoken"]
+
+
+def test_tiktoken_lines_may_be_in_any_form_that_tiktoken_reads() -> None:
+    data = dumps_tiktoken(Vocabulary.from_ranks(SMALL))
+    lines = data.splitlines()
+    for same in (
+        b"\n".join(lines),
+        b"\r\n".join(lines),
+        b"\n\n".join(reversed(lines)),
+        data.replace(b" ", b"\t  "),
+    ):
+        assert loads_tiktoken(same) == Vocabulary.from_ranks(SMALL)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"YWI=",
+        b"YWI= ",
+        b"YWI= 300 1",
+        b" 300",
+        b"YWI 300",
+        b"Y*WI= 300",
+        b"YWI= x",
+        b"YWI= 3_00",
+        b"YWI= -300",
+        b"YWI= +300",
+        b"YWI= 3.0",
+        b"YWI= " + b"9" * 5000,
+        b"\xff\xfe 300",
+        b"\0",
+        b"   ",
+        b"x" * 100,
+    ],
+)
+def test_bad_tiktoken_line_is_named(line: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "bad.tiktoken"
+    path.write_bytes(dumps_tiktoken(Vocabulary.from_ranks(BYTES)) + line + b"\nYWJj 257\n")
+    with pytest.raises(VocabularyError, match=r"bad\.tiktoken, line 257: expected a token") as info:
+        load_tiktoken(path)
+    assert str(path) in str(info.value)
+    assert len(str(info.value)) < len(str(path)) + 200
+
+
+def test_contradicting_tiktoken_lines_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "bad.tiktoken"
+    sound = dumps_tiktoken(Vocabulary.from_ranks(BYTES))
+    for extra, message in [
+        (b"AA== 256\n", r"bad\.tiktoken, line 257: b'\\x00' comes a second time$"),
+        (b"YWI= 7\n", r"bad\.tiktoken, line 257: rank 7 is already on line 8$"),
+        (b"YWI= 4294967295\n", r"bad\.tiktoken: the rank of b'ab' is 4294967295"),
+    ]:
+        path.write_bytes(sound + extra)
+        with pytest.raises(VocabularyError, match=message):
+            load_tiktoken(path)
+    path.write_bytes(sound[:-10])
+    with pytest.raises(VocabularyError, match=r"bad\.tiktoken.*1 of the 256 .*: 0xff"):
+        load_tiktoken(path)
+    path.write_bytes(b"")
+    with pytest.raises(VocabularyError, match=r"bad\.tiktoken: 256 of the 256"):
+        load_tiktoken(path)
+
+
+def test_a_missing_file_is_a_plain_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="absent"):
+        load_tiktoken(tmp_path / "absent")
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "old.tiktoken"
+    path.write_bytes(b"old")
+
+    def full_disk(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        save_tiktoken(Vocabulary.from_ranks(SMALL), path)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["old.tiktoken"]
+    with pytest.raises(FileNotFoundError):
+        save_tiktoken(Vocabulary.from_ranks(SMALL), tmp_path / "no folder" / "x")
+
+
+# Packed vocabularies
+
+
+@pytest.mark.parametrize("name", PACKED_NAMES)
+def test_packed_data_rebuilds_the_published_file(name: str) -> None:
+    published, count = PUBLISHED[name]
+    table = load_packed(name)
+    data = dumps_tiktoken(table)
+    assert hashlib.sha256(data).hexdigest() == published
+    assert len(table) == count
+    # The same, written out here so as not to rest on dumps_tiktoken.
+    lines = [f"{base64.b64encode(t).decode()} {i}\n" for i, t in enumerate(table.to_ranks())]
+    assert hashlib.sha256("".join(lines).encode()).hexdigest() == published
+    assert loads_tiktoken(data) == Vocabulary.from_ranks(table.to_ranks()) == table
+
+
+def test_package_holds_the_packed_names_and_is_small() -> None:
+    assert set(PACKED_NAMES) == set(PUBLISHED)
+    assert sum(os.path.getsize(vocabulary.packed_path(name)) for name in PACKED_NAMES) < 3_000_000
+    with pytest.raises(VocabularyError, match=r"no packed vocabulary '\.\./x': there are r50k"):
+        load_packed("../x")
+
+
+def test_every_flipped_bit_and_every_truncation_is_noticed() -> None:
+    data = dumps_packed(Vocabulary.from_ranks(SMALL))
+    assert loads_packed(data, "here.vocab") == Vocabulary.from_ranks(SMALL)
+    for position in range(len(data)):
+        with pytest.raises(VocabularyError, match=r"^here\.vocab "):
+            loads_packed(data[:position], "here.vocab")
+        for bit in range(8):
+            damaged = bytearray(data)
+            damaged[position] ^= 1 << bit
+            with pytest.raises(VocabularyError, match=r"^here\.vocab "):
+                loads_packed(bytes(damaged), "here.vocab")
+    for wrong in (data + b"\0", data * 2, b"", b"version https://git-lfs", b"\0" * 1000):
+        with pytest.raises(VocabularyError, match=r"^here\.vocab "):
+            loads_packed(wrong, "here.vocab")
+
+
+def test_damaged_package_data_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = Path(vocabulary.packed_path("r50k_base")).read_bytes()
+    path = tmp_path / "r50k_base.vocab"
+    monkeypatch.setattr(vocabulary, "packed_path", lambda name: str(tmp_path / f"{name}.vocab"))
+    with pytest.raises(VocabularyError, match=r"r50k_base cannot be read: .*r50k_base\.vocab"):
+        load_packed("r50k_base")
+    middle = len(sound) // 2
+    flipped = sound[:middle] + bytes([sound[middle] ^ 16]) + sound[middle + 1 :]
+    for damaged, message in [
+        (sound[:-1], f"has {len(sound) - 1} bytes instead of {len(sound)}"),
+        (flipped, "checksum is wrong"),
+        (sound[:20], "only the beginning"),
+        (sound[:7] + b"\x01" + sound[8:], "version 1 of the packed form, not 3"),
+    ]:
+        path.write_bytes(damaged)
+        with pytest.raises(VocabularyError, match=message) as info:
+            load_packed("r50k_base")
+        assert str(path) in str(info.value)
+
+
+def test_packed_sizes_that_lie_are_refused() -> None:
+    # A checksum only shows that the file is as it was written, not that it makes sense.
+    data = dumps_packed(Vocabulary.from_ranks(SMALL))
+    header = vocabulary._HEADER
+    magic, version, _, count, spelled, flags = header.unpack_from(data)
+    parts = np.frombuffer(data, "<u4", 2 * count, header.size)
+    assert spelled == 256
+    for at, value in [
+        (256, 256),  # ab: made of itself
+        (256, 257),
+        (256, 2**32 - 2),
+        (256, vocabulary.NO_ID),  # spelled out, though its bytes are not there
+        (0, 255),
+        (count, 0),  # the length of what is spelled out first
+        (count, 2),
+        (count, 2**31),
+        (count + 257, 257),
+        (255, 7),  # no byte 255 then
+    ]:
+        wrong = parts.copy()
+        wrong[at] = value
+        tail = wrong.tobytes() + data[-spelled:]
+        body = header.pack(magic, version, 0, count, spelled, flags)[12:] + tail
+        forged = header.pack(magic, version, zlib.crc32(body), count, spelled, flags) + tail
+        with pytest.raises(VocabularyError, match=r"^forged is damaged: "):
+            loads_packed(forged, "forged")
+    for sizes in [(count - 1, spelled), (count, spelled - 1), (0, 0), (2**32 - 1, spelled)]:
+        body = header.pack(magic, version, 0, *sizes, flags)[12:] + data[header.size :]
+        forged = header.pack(magic, version, zlib.crc32(body), *sizes, flags) + data[header.size :]
+        with pytest.raises(VocabularyError, match=r"^forged is damaged: "):
+            loads_packed(forged, "forged")
+
+
+def test_tokens_that_no_earlier_ones_make_are_spelled_out() -> None:
+    # xyz is made of xy and z, which merge in this order, but xy comes later; xyzx is never made.
+    ranks = {**BYTES, b"xyz": 256, b"xy": 257, b"q" * 300: 258, b"ab": 259}
+    table = Vocabulary.from_ranks(ranks)
+    again = loads_packed(dumps_packed(table))
+    assert again == table
+    assert again.known_parts is None  # the core has to find out about xyz
+    del ranks[b"xyz"], ranks[b"xy"]
+    ranks = {token: i for i, token in enumerate(ranks)}
+    again = loads_packed(dumps_packed(Vocabulary.from_ranks(ranks)))
+    assert again.known_parts is not None
+    for made in (Vocabulary.from_ranks(ranks), again):
+        arrays = made.tokens, made.offsets, made.ids
+        assert TokenTable(*arrays, parts=made.known_parts).longest_unreachable == 300
+
+
+def test_what_cannot_be_packed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(VocabularyError, match="can be packed"):
+        save_packed(Vocabulary.from_ranks({**BYTES, b"ab": 257}), tmp_path / "x.vocab")
+    table = Vocabulary.from_ranks(SMALL)
+    lefts = TokenTable(table.tokens, table.offsets, table.ids).lefts()
+    listed = Vocabulary(table.tokens, table.offsets, table.ids, lefts=lefts)
+    with pytest.raises(VocabularyError, match="can be packed"):
+        save_packed(listed, tmp_path / "x.vocab")
+    assert os.listdir(tmp_path) == []
+
+
+def test_pack_script_refuses_other_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(__file__).parents[2] / "tools" / "pack_vocabularies.py"
+    spec = importlib.util.spec_from_file_location("pack_vocabularies", path)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "pack_vocabularies", script)
+    spec.loader.exec_module(script)
+    assert {name: sha256 for name, (sha256, _) in PUBLISHED.items()} == script.PUBLISHED_SHA256
+    packed: list[object] = []
+    monkeypatch.setattr(script, "save_packed", lambda *arguments: packed.append(arguments))
+    sound = load_packed("r50k_base").to_ranks()
+    sources = {"r50k_base": lambda: sound, "cl100k_base": lambda: SMALL}
+    monkeypatch.setattr(script, "SOURCES", sources)
+    with pytest.raises(SystemExit, match=r"cl100k_base: .* nothing was written"):
+        script.main()
+    assert packed == []
+
+
+# The exceptions
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.StreamtokError("text"),
+        errors.VocabularyError("text"),
+        errors.PatternError("text"),
+        errors.UnsupportedPatternError("text", construct="look-behind", position=3),
+        errors.PendingLimitExceeded("text", offset=10, pending=20, limit=15),
+        errors.StreamInUseError("text"),
+        errors.StateError("text"),
+        errors.CheckpointError("text"),
+        errors.ArchiveError("text"),
+        errors.DocumentError("text"),
+        errors.FormatLimitError("text"),
+        errors.MissingLibraryError("text"),
+    ],
+)
+def test_errors_can_be_pickled(error: errors.StreamtokError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error) == "text"
+    assert again.__dict__ == error.__dict__
+    assert type(error).__name__ == "StreamtokError" or type(error).__name__ in errors.__all__

@@ -1,0 +1,667 @@
+"""The command line, as a user has it: real processes, pipes, signals and full disks."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pytest
+
+import streamtok
+from streamtok.cli.main import main
+
+ROOT = str(Path(streamtok.__file__).parent.parent)
+ENV = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join([ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]),
+}
+COMMAND = [sys.executable, "-m", "streamtok"]
+SMALL = "gpt2"  # its ids fit into u16
+LARGE = "cl100k_base"
+NO_SPACE = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
+
+
+def spawn(command: Any, **settings: Any) -> subprocess.CompletedProcess[bytes]:
+    """A real process, from its start to its end."""
+    settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings}
+    return subprocess.run(command, env=ENV, timeout=60, check=False, **settings)
+
+
+def run(*args: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """The same in this process, which is faster: with real descriptors for 0 and 1."""
+    kept = os.dup(0), os.dup(1)
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as target:
+        source.write(stdin)
+        source.seek(0)
+        try:
+            os.dup2(source.fileno(), 0)
+            os.dup2(target.fileno(), 1)
+            errors = io.StringIO()
+            with (
+                open(1, "w", closefd=False) as stdout,
+                contextlib.redirect_stdout(stdout),
+                contextlib.redirect_stderr(errors),
+            ):
+                code = main(args)
+        finally:
+            for fd, copy in enumerate(kept):
+                os.dup2(copy, fd)
+                os.close(copy)
+        target.seek(0)
+        error = errors.getvalue().encode("utf-8", "surrogateescape")
+        return subprocess.CompletedProcess(args, code, target.read(), error)
+
+
+def only_error(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The one line of an expected failure."""
+    assert done.returncode == 1, done
+    lines = done.stderr.decode().splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("streamtok: error: ")
+    return lines[0].removeprefix("streamtok: error: ")
+
+
+def fails(*args: str, stdin: bytes = b"") -> str:
+    return only_error(run(*args, stdin=stdin))
+
+
+def wrapped(prelude: str, *args: str) -> list[str]:
+    """A command line that runs some Python before streamtok, in the same process."""
+    code = (
+        f"import sys\n{prelude}\nfrom streamtok.cli import main\nraise SystemExit(main({args!r}))"
+    )
+    return [sys.executable, "-c", code]
+
+
+# A background job of a shell inherits SIGINT ignored; these tests want a foreground one.
+FOREGROUND = """import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)"""
+
+
+class Live:
+    """A running streamtok with pipes; what it prints is read with a deadline."""
+
+    def __init__(self, command: list[str]):
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=ENV,
+            bufsize=0,
+        )
+        assert self.process.stdin
+        assert self.process.stdout
+        assert self.process.stderr
+        self.stdin: IO[bytes] = self.process.stdin
+        self.stdout: IO[bytes] = self.process.stdout
+        self.stderr: IO[bytes] = self.process.stderr
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            pipe.close()
+
+    def lines(self, n: int, seconds: float = 20.0) -> list[bytes]:
+        """The next n lines of the output, or what there is when time is up."""
+        data = b""
+        end = time.monotonic() + seconds
+        while data.count(b"\n") < n and time.monotonic() < end:
+            if select.select([self.stdout], [], [], 0.2)[0]:
+                got = os.read(self.stdout.fileno(), 1 if n == 1 else 1 << 16)
+                if not got:
+                    break
+                data += got
+        return data.split(b"\n")[:-1]
+
+
+def make_text(size: int, seed: int = 1) -> str:
+    rng = random.Random(seed)
+    words = ["the", "Quick", "naïve", "日本語", "🙂", "don't", "x" * 30, "12345", "\n\n", "\t", "—"]
+    words += ["".join(rng.choices("abcdefghij ", k=7)) for _ in range(200)]
+    text = ""
+    while len(text) < size:
+        text += " ".join(rng.choices(words, k=500))
+    return text[:size]
+
+
+TEXT = make_text(300_000)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_bytes(TEXT.encode())
+    return path
+
+
+def leftovers(folder: Path) -> list[str]:
+    return [name for name in os.listdir(folder) if name.endswith(".part")]
+
+
+# encode
+
+
+def ids_in(path: Path, chosen: str) -> list[int]:
+    data = path.read_bytes()
+    if chosen == "text":
+        return [int(word) for word in data.split()]
+    if chosen == "npy":
+        found = np.load(io.BytesIO(data), allow_pickle=False)
+        return [int(one) for one in found]
+    return [int(one) for one in np.frombuffer(data, {"u16": "<u2", "u32": "<u4"}[chosen])]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "chosen"),
+    [(SMALL, "u16"), (LARGE, "u32"), (SMALL, "npy"), (LARGE, "npy"), (LARGE, "text")],
+)
+def test_encode_and_decode_a_file(file: Path, tmp_path: Path, encoding: str, chosen: str) -> None:
+    out, back = tmp_path / "out", tmp_path / "back"
+    done = run("encode", str(file), "-e", encoding, "-o", str(out), "--format", chosen)
+    assert done.returncode == 0, done
+    assert done.stdout == b""
+    expected = streamtok.get_encoding(encoding).encode(TEXT)
+    assert ids_in(out, chosen) == expected
+    size = f"{len(file.read_bytes()):,} bytes, {len(expected):,} tokens"
+    assert size in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+    done = run("decode", str(out), "-e", encoding, "-o", str(back), "--format", chosen)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert back.read_bytes() == file.read_bytes()
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".txt", ".bin", ".u32"])
+def test_format_by_suffix_round_trip(file: Path, tmp_path: Path, suffix: str) -> None:
+    out = str(tmp_path / f"out{suffix}")
+    assert run("encode", "-q", str(file), "-o", out).stderr == b""
+    assert run("decode", out).stdout == file.read_bytes()
+
+
+def test_standard_input_to_standard_output() -> None:
+    done = spawn([*COMMAND, "encode"], input=b"hello world")
+    assert done.stdout == b"15339\n1917\n"
+    assert done.stderr.startswith(b"streamtok: 1 input, 11 bytes, 2 tokens, 5.50 bytes per token")
+    assert spawn([*COMMAND, "decode"], input=done.stdout).stdout == b"hello world"
+    error = only_error(spawn([*COMMAND, "encode"], input=b"hello \xff world"))
+    assert error.startswith("standard input: byte 6 is not UTF-8")
+    assert run("encode", "-", stdin=b"hello world").stdout == done.stdout
+    raw = run("encode", "--format", "u32", stdin=b"hello world").stdout
+    assert run("decode", "--format", "u32", stdin=raw).stdout == b"hello world"
+
+
+def test_chunk_size_does_not_change_the_ids(file: Path) -> None:
+    small = file.with_name("small")
+    small.write_bytes(file.read_bytes()[:6007])
+    whole = streamtok.get_encoding(LARGE).encode(small.read_bytes(), errors="replace")
+    for size in ("1", "7", "4KiB", "1MiB"):
+        done = run("encode", str(small), "--chunk-size", size, "--errors", "replace")
+        assert [int(line) for line in done.stdout.split()] == whole
+
+
+def test_each_file_is_a_text_of_its_own(tmp_path: Path) -> None:
+    for name, text in [("a", "hel"), ("b", "lo"), ("c", "")]:
+        (tmp_path / name).write_text(text)
+    enc = streamtok.get_encoding(LARGE)
+    done = run("encode", *(str(tmp_path / name) for name in "abc"))
+    assert [int(line) for line in done.stdout.split()] == enc.encode("hel") + enc.encode("lo")
+    assert b"3 inputs, 5 bytes" in done.stderr
+
+
+def test_empty_input(tmp_path: Path) -> None:
+    for name in ("out.npy", "out.txt", "out.bin"):
+        done = run("encode", "-o", str(tmp_path / name))
+        assert done.returncode == 0
+        assert b"0 tokens" in done.stderr
+        assert run("decode", str(tmp_path / name)).stdout == b""
+    assert np.load(tmp_path / "out.npy").shape == (0,)
+
+
+def test_json_summary(file: Path, tmp_path: Path) -> None:
+    done = run("encode", str(file), "-o", str(tmp_path / "out.bin"), "--json")
+    row = json.loads(done.stderr)
+    tokens = len(streamtok.get_encoding(LARGE).encode(TEXT))
+    assert (row["files"], row["bytes"], row["tokens"]) == (1, file.stat().st_size, tokens)
+    assert row["bytes_per_token"] == pytest.approx(row["bytes"] / tokens, abs=1e-3)
+    assert row["seconds"] > 0
+
+
+def test_lossless_for_any_bytes(tmp_path: Path) -> None:
+    data = random.Random(2).randbytes(50_000)
+    (tmp_path / "noise").write_bytes(data)
+    done = run("encode", str(tmp_path / "noise"), "--errors", "surrogateescape", "-q")
+    assert run("decode", stdin=done.stdout).stdout == data
+
+
+def test_special_tokens(tmp_path: Path) -> None:
+    data = b"a<|endoftext|>b<|fim_prefix|>"
+    assert b"100257" in run("encode", "--allowed-special", "all", stdin=data).stdout
+    enc = streamtok.get_encoding(LARGE)
+    cases: list[tuple[list[str], dict[str, Any]]] = [
+        (["--disallowed-special", "none"], {"disallowed_special": ()}),
+        (["--allowed-special", "all"], {"allowed_special": "all"}),
+        (
+            ["--allowed-special", "<|endoftext|>", "--disallowed-special", "none"],
+            {"allowed_special": {"<|endoftext|>"}, "disallowed_special": ()},
+        ),
+    ]
+    for args, settings in cases:
+        done = run("encode", *args, stdin=data)
+        assert [int(x) for x in done.stdout.split()] == enc.encode(data, **settings)
+
+
+# As it comes
+
+
+def test_ids_come_before_the_input_ends() -> None:
+    enc = streamtok.get_encoding(LARGE)
+    with Live([*COMMAND, "encode", "-o", "-", "--format", "text"]) as live:
+        sent = b""
+        got: list[int] = []
+        for i in range(3):
+            line = f"GET /index{i}.html took {i} ms\n".encode()
+            live.stdin.write(line)
+            sent += line
+            stream = enc.stream_encoder()
+            stable = stream.encode(sent)
+            assert len(stable) > len(got)
+            got += [int(x) for x in live.lines(len(stable) - len(got))]
+            assert got == stable
+        live.stdin.close()
+        got += [int(x) for x in live.lines(100)]
+        assert got == enc.encode(sent)
+        assert live.process.wait(20) == 0
+
+
+def test_closed_output_ends_it_quietly(file: Path) -> None:
+    with Live([*COMMAND, "encode", *[str(file)] * 20]) as live:
+        assert len(live.lines(1)) == 1
+        live.stdout.close()
+        assert live.process.wait(20) == 128 + signal.SIGPIPE
+        assert live.stderr.read() == b""
+
+
+@POSIX
+def test_head(file: Path) -> None:
+    done = spawn(
+        f"{sys.executable} -m streamtok encode -q '{file}' | head -1",
+        shell=True,
+    )
+    first = streamtok.get_encoding(LARGE).encode(TEXT[:1000])[0]
+    assert (done.stdout, done.stderr) == (f"{first}\n".encode(), b"")
+
+
+@POSIX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_quietly_with_whole_ids(number: signal.Signals) -> None:
+    with Live(wrapped(FOREGROUND, "encode")) as live:
+        text = b"one two three four five\n" * 50
+        live.stdin.write(text)
+        stable = streamtok.get_encoding(LARGE).stream_encoder().encode(text)
+        got = live.lines(len(stable))
+        live.process.send_signal(number)
+        assert live.process.wait(20) == 128 + number
+        assert [int(x) for x in got] == stable
+        assert live.stdout.read() == b""
+        assert live.stderr.read() == b""
+
+
+@POSIX
+def test_an_interrupted_file_is_not_there(tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    with Live(wrapped(FOREGROUND, "encode", "-o", str(out))) as live:
+        live.stdin.write(b"one two three\n")
+        end = time.monotonic() + 20
+        while not leftovers(tmp_path) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert leftovers(tmp_path)
+        live.process.send_signal(signal.SIGINT)
+        assert live.process.wait(20) == 130
+        error = live.stderr.read().decode()
+    assert error == f"streamtok: error: interrupted, {out} was not written\n"
+    assert os.listdir(tmp_path) == []
+
+
+@POSIX
+def test_a_signal_waits_until_ids_are_written_and_a_second_one_does_not(file: Path) -> None:
+    """A reader that is stuck: the first Ctrl-C waits for the write, the second ends it."""
+    with Live(wrapped(FOREGROUND, "encode", *[str(file)] * 20)) as live:
+        assert select.select([live.stdout], [], [], 20)[0]
+        time.sleep(0.5)  # the pipe is full now
+        live.process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        assert live.process.poll() is None
+        live.process.send_signal(signal.SIGINT)
+        assert live.process.wait(20) == 130
+
+
+@POSIX
+def test_the_last_id_is_whole_after_ctrl_c(file: Path) -> None:
+    with Live(wrapped(FOREGROUND, "encode", *[str(file)] * 20)) as live:
+        assert select.select([live.stdout], [], [], 20)[0]
+        time.sleep(0.3)
+        live.process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+        data = b""
+        while got := os.read(live.stdout.fileno(), 1 << 16):
+            data += got
+        assert live.process.wait(20) == 130
+    whole = streamtok.get_encoding(LARGE).encode(TEXT) * 20
+    got_ids = [int(x) for x in data.split()]
+    assert data.endswith(b"\n")
+    assert 0 < len(got_ids) < len(whole)
+    assert got_ids == whole[: len(got_ids)]
+
+
+@POSIX
+def test_progress_on_a_terminal_only(file: Path, tmp_path: Path) -> None:
+    import pty
+
+    def seen(*args: str) -> bytes:
+        mine, theirs = pty.openpty()
+        try:
+            process = subprocess.Popen(
+                [*COMMAND, "encode", str(file), "-o", str(tmp_path / "out.bin"), *args],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=theirs,
+                env=ENV,
+            )
+            assert process.wait(30) == 0
+            data = b""
+            while select.select([mine], [], [], 0.1)[0]:
+                data += os.read(mine, 1 << 16)
+            return data
+        finally:
+            os.close(mine)
+            os.close(theirs)
+
+    shown = seen()
+    assert b"B/s" in shown
+    assert b"bytes per token" in shown
+    assert seen("--quiet") == b""
+
+
+# Memory
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB")
+@pytest.mark.parametrize("command", ["encode", "count"])
+def test_memory_does_not_grow_with_the_input(command: str) -> None:
+    # In a small process of its own: a forked child begins with the size of its parent.
+    measure = f"""
+import resource, subprocess, sys
+block = sys.stdin.buffer.read()
+child = subprocess.Popen(
+    [sys.executable, "-m", "streamtok", "{command}"] + sys.argv[1:],
+    stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+)
+for _ in range(100):
+    child.stdin.write(block)
+child.stdin.close()
+assert child.wait() == 0
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+    block = ("".join(make_text(125_000, seed) for seed in range(10)).encode())[: 1 << 20]
+    args = ["--format", "u32", "--errors", "replace", "-q"] if command == "encode" else []
+    if command == "count":
+        args = ["--errors", "replace"]
+    done = spawn(
+        [sys.executable, "-c", measure, *args],
+        input=block,
+    )
+    assert done.stderr == b""
+    assert int(done.stdout) < 100 * 1024
+
+
+# Bad input and outputs
+
+
+def test_unknown_encoding_names_those_there_are() -> None:
+    assert "gpt2, r50k_base" in fails("encode", "-e", "nonsense")
+    assert "gpt2, r50k_base" in fails("decode", "-e", "nonsense")
+
+
+@pytest.mark.parametrize("command", ["encode", "decode", "count"])
+def test_unreadable_input(command: str, tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    assert fails(command, missing) == f"{missing}: No such file or directory"
+    assert fails(command, str(tmp_path)) == f"{tmp_path}: Is a directory"
+
+
+def test_a_missing_second_file_is_found_before_anything_is_encoded(
+    file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.bin"
+    fails("encode", str(file), str(tmp_path / "missing"), "-o", str(out))
+    assert not out.exists()
+
+
+def test_unwritable_output(file: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "no folder" / "out.bin")
+    assert fails("encode", str(file), "-o", out) == f"{out}: No such file or directory"
+    assert fails("encode", str(file), "-o", str(tmp_path)) == f"{tmp_path}: Is a directory"
+    out = str(file / "out.bin")
+    assert fails("encode", str(file), "-o", out) == f"{out}: Not a directory"
+
+
+@POSIX
+@pytest.mark.parametrize("suffix", ["bin", "npy", "txt"])
+def test_full_disk(file: Path, tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / f"out.{suffix}"
+    out.write_bytes(b"old")
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))"
+    done = spawn(
+        wrapped(limit, "encode", str(file), "-o", str(out), "--force"),
+    )
+    assert done.returncode == 1
+    assert done.stderr.decode() == f"streamtok: error: {out}: File too large\n"
+    assert out.read_bytes() == b"old"
+    assert leftovers(tmp_path) == []
+
+
+@NO_SPACE
+def test_full_device(file: Path) -> None:
+    assert fails("encode", str(file), "-o", "/dev/full") == "/dev/full: No space left on device"
+    with open("/dev/full", "wb") as full:
+        done = spawn(
+            [*COMMAND, "encode", str(file)],
+            stdout=full,
+        )
+    assert done.returncode == 1
+    assert done.stderr == b"streamtok: error: standard output: No space left on device\n"
+
+
+def test_u16_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    out = tmp_path / "out.u16"
+    with Live([*COMMAND, "encode", "-o", str(out)]) as live:
+        assert live.process.wait(20) == 1  # its input is still open
+        assert b"highest id is 100276" in live.stderr.read()
+    assert os.listdir(tmp_path) == []
+
+
+def test_npy_needs_a_file() -> None:
+    done = run("encode", "--format", "npy", stdin=b"x")
+    assert done.returncode == 2
+    assert b"npy has its count in front and cannot go to standard output" in done.stderr
+
+
+def test_not_utf8(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(TEXT.encode() + b"\xff" + b"x" * 70_000)
+    out = tmp_path / "out.bin"
+    where = len(TEXT.encode())
+    error = fails("encode", str(bad), "-o", str(out))
+    assert error.startswith(f"{bad}: byte {where} is not UTF-8 (invalid start byte)")
+    assert "--errors replace" in error
+    assert not out.exists()
+    assert "standard input: byte 1 is not" in fails("encode", stdin=b"a\xe2\x82")
+    assert f"{bad}: byte {where}" in fails("count", str(bad))
+
+
+def test_disallowed_special_token(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(TEXT.encode() + b"<|endoftext|>")
+    error = fails("encode", str(bad), "-o", str(tmp_path / "out.bin"))
+    assert error.startswith(f"{bad}: ")
+    assert f"'<|endoftext|>' at byte {len(TEXT.encode())};" in error
+    assert "--allowed-special" in error
+    assert "--disallowed-special none" in error
+    error = fails("encode", "--allowed-special", "<|nope|>")
+    assert "'<|nope|>' is no special token of cl100k_base" in error
+
+
+def test_max_pending() -> None:
+    error = fails("encode", "--max-pending", "0", stdin=b"hello")
+    assert "standard input: " in error
+    assert "--max-pending" in error
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        [],
+        ["nonsense"],
+        ["encode", "--nonsense"],
+        ["encode", "--format", "csv"],
+        ["encode", "--chunk-size", "0"],
+        ["encode", "--chunk-size", "ten"],
+        ["encode", "--errors", "ignore"],
+        ["decode", "a", "b"],
+        ["serve", "--tcp", "nowhere"],
+        ["serve", "--tcp", "localhost:1", "--unix", "x"],
+        ["serve", "--max-connections", "0"],
+    ],
+)
+def test_wrong_usage(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(args)
+    assert stop.value.code == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("streamtok: error: ")
+    assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"1 2 x", "decimal numbers; if the input is not text, say what it is with --format"),
+        (b"1 2 100270 4", "standard input: id 100270 is not in cl100k_base (after 2 others)"),
+        (b"1 99999999999", "standard input: id 99999999999 is not in cl100k_base (after 1 others)"),
+        (b"1 " * 70_000 + b"100270", "id 100270 is not in cl100k_base (after 70000 others)"),
+        (b"9" * 30, "standard input: a number of 30 digits is no id"),
+    ],
+)
+def test_ids_that_are_none(data: bytes, message: str) -> None:
+    assert fails("decode", stdin=data).endswith(message)
+
+
+def test_ids_that_end_too_early(tmp_path: Path) -> None:
+    out = tmp_path / "out.txt"
+    error = fails("decode", "--format", "u32", "-o", str(out), stdin=b"\1\0\0\0\1\0\0")
+    assert error == "standard input: the input ends inside an id: 3 of its 4 bytes"
+    assert not out.exists()
+    assert "no npy file" in fails("decode", "--format", "npy", stdin=b"hello world")
+
+
+@POSIX
+def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
+    name = os.path.join(os.fsencode(tmp_path), b"\xff\n")
+    with open(name, "wb") as file:
+        file.write(b"hello")
+    done = spawn(
+        [*map(os.fsencode, COMMAND), b"count", name, name + b"x"],
+    )
+    assert done.returncode == 1
+    assert done.stdout.count(b"\n") == 2
+    assert done.stderr.count(b"\n") == 1
+
+
+# count, list, bench
+
+
+def test_count(file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("hello world")
+    n = len(streamtok.get_encoding(LARGE).encode(TEXT))
+    assert run("count", stdin=b"hello world").stdout == b"2\n"
+    done = run("count", str(file), str(other))
+    expected = [[str(n), str(file)], ["2", str(other)], [str(n + 2), "total"]]
+    assert [line.split() for line in done.stdout.decode().splitlines()] == expected
+    rows = run("count", "--json", str(file), str(other)).stdout.splitlines()
+    assert [json.loads(row)["tokens"] for row in rows] == [n, 2, n + 2]
+    assert json.loads(rows[0])["bytes"] == file.stat().st_size
+
+
+def test_count_goes_on_after_an_error(file: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad"
+    bad.write_bytes(b"half of a stream \xff")
+    done = run("count", str(bad), str(tmp_path / "missing"), str(file))
+    n = len(streamtok.get_encoding(LARGE).encode(TEXT))
+    assert done.returncode == 1
+    assert done.stderr.count(b"streamtok: error: ") == 2
+    assert re.findall(r"\d+(?= )", done.stdout.decode()) == [str(n), str(n)]
+
+
+def test_list_agrees_with_the_encodings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [row[0] for row in rows] == streamtok.list_encoding_names()
+    for name, n_vocab, special, where, *_ in rows:
+        if where == "packed":
+            enc = streamtok.get_encoding(name)
+            assert enc.n_vocab == int(n_vocab)
+            assert len(enc.special_tokens_set) == int(special)
+        else:
+            assert name.startswith("p50k")
+
+
+def test_bench_is_called(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    calls: list[tuple[Any, ...]] = []
+
+    def bench(*args: Any) -> int:
+        calls.append(args)
+        return 0
+
+    monkeypatch.setattr("streamtok.cli.measure.main", bench)
+    assert main(["bench", str(file), "-e", SMALL, "--chunk-sizes", "256,4KiB"]) == 0
+    assert calls == [(str(file), SMALL, [256, 4096], False)]
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for args in (["--version"], ["--help"], ["encode", "--help"], ["serve", "--help"]):
+        with pytest.raises(SystemExit) as stop:
+            main(args)
+        assert stop.value.code == 0
+        assert "streamtok" in capsys.readouterr().out
+
+
+@pytest.fixture(autouse=True)
+def _signals_are_as_before() -> Iterator[None]:
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    assert [signal.getsignal(number) for number in numbers] == before

@@ -1,0 +1,133 @@
+"""Signals that come at the worst moment: what was read is never lost, and what is left is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import streamtok
+from streamtok.cli.stop_signals import Signals
+
+from .test_cli import ENV, FOREGROUND, POSIX, wrapped
+
+pytestmark = POSIX
+CL100K = streamtok.get_encoding("cl100k_base")
+
+# A signal that arrives when the system call has the bytes, and Python has not returned them yet.
+IN_READ = f"""{FOREGROUND}
+import os
+read = os.read
+def read_and_signal(fd, size):
+    block = read(fd, size)
+    if b"two" in block:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return block
+os.read = read_and_signal
+"""
+
+
+def test_a_signal_between_a_read_and_its_use_loses_nothing(tmp_path: Path) -> None:
+    log, out = tmp_path / "app.log", tmp_path / "out.jsonl"
+    log.write_text("one\ntwo\nthree\n")
+    command = wrapped(IN_READ, "encode", "--follow", str(log), "--lines", "-o", str(out))
+    done = subprocess.run(command, env=ENV, timeout=60, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line)["input_ids"] for line in out.read_text().splitlines()]
+    assert rows == CL100K.encode_batch(["one", "two", "three"])
+
+
+def test_the_second_signal_is_heard_at_once() -> None:
+    for is_waiting in (False, True):
+        signals = Signals()
+        signals._is_held = True
+        if not is_waiting:
+            signals._handle(signal.SIGTERM, None)
+        with pytest.raises(Signals.Paused), signals.heard():
+            signals._handle(signal.SIGTERM, None)
+        with pytest.raises(Signals.Stopped) as stop:
+            signals._handle(signal.SIGINT, None)
+        assert not isinstance(stop.value, Signals.Paused)
+
+
+def test_no_moment_of_leaving_a_wait_stops_it_at_once() -> None:
+    """Before each line of `heard`, a signal is `Paused` or waits; it is never `Stopped`."""
+    code = Signals.heard.__wrapped__.__code__  # type: ignore[attr-defined]
+    lines = sorted({line for _, _, line in code.co_lines() if line})
+    seen = 0
+    for line in lines:
+        signals = Signals()
+        signals._is_held = True
+        fired = False
+
+        def trace(frame, event, arg, line=line, signals=signals):  # type: ignore[no-untyped-def]
+            nonlocal fired
+            if frame.f_code is code and event == "line" and frame.f_lineno == line and not fired:
+                fired = True
+                sys.settrace(None)
+                signals._handle(signal.SIGTERM, None)
+            return trace if frame.f_code is code else None
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            with signals.heard():
+                pass
+        except Signals.Paused:
+            pass
+        else:
+            if fired:
+                with pytest.raises(Signals.Paused), signals.heard():
+                    pass
+        finally:
+            sys.settrace(before)
+        seen += fired
+    assert seen >= 5
+
+
+def test_count_says_what_it_had_counted(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"one\ntwo\n")
+    command = wrapped(IN_READ, "count", "--lines")
+    with subprocess.Popen(
+        command, env=ENV, stdin=read_end, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        os.close(read_end)
+        out, said = process.communicate(timeout=60)
+    os.close(write_end)
+    assert process.returncode == 128 + signal.SIGTERM
+    expected = CL100K.count("one") + CL100K.count("two")
+    assert out == b"%d\n" % expected
+    assert said == b"streamtok: interrupted: standard input is counted as far as it was read\n"
+
+
+def test_count_of_several_files_stops_with_a_total(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("zero one")
+    (tmp_path / "b").write_text("two")
+    (tmp_path / "c").write_text("never read")
+    names = [str(tmp_path / name) for name in "abc"]
+    for args in ([], ["--json"]):
+        done = subprocess.run(
+            wrapped(IN_READ, "count", *args, *names),
+            env=ENV, timeout=60, capture_output=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 128 + signal.SIGTERM
+        lines = done.stdout.decode().splitlines()
+        if args:
+            rows = [json.loads(line) for line in lines]
+            assert [(row["name"], row["tokens"]) for row in rows] == [
+                (names[0], 2), (names[1], 1), ("total", 3)
+            ]  # fmt: skip
+            assert [row.get("interrupted", False) for row in rows] == [False, True, True]
+        else:
+            assert [line.split() for line in lines] == [
+                ["2", names[0]], ["1", names[1]], ["3", "total"]
+            ]  # fmt: skip
+        assert done.stderr.decode() == (
+            f"streamtok: interrupted: {names[1]} is counted as far as it was read\n"
+        )

@@ -1,0 +1,302 @@
+"""The command line of training, in process."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+from pathlib import Path
+
+import pytest
+
+import streamtok
+from streamtok import Trainer
+from streamtok.cli import cmd_train as train
+from streamtok.cli import counted_files
+from streamtok.training import merging, trainer
+
+from ..trained import counted, numbers, some_text, tokens_of
+
+
+def run_cli(*args: object) -> int:
+    from streamtok.cli.main import main
+
+    return main(["train", *map(str, args)])
+
+
+def texts_of_files() -> list[str]:
+    whole = "".join(some_text())
+    return [whole[start : start + 9000] for start in range(0, 54_000, 9000)]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    paths = []
+    for i, text in enumerate(texts_of_files()):
+        paths.append(tmp_path / f"{i}.txt")
+        paths[-1].write_text(text, "utf-8", newline="")
+    return paths
+
+
+def test_command(files, tmp_path, capsys):
+    out = tmp_path / "mine.tiktoken"
+    assert run_cli(*files, "--vocab-size", 700, "-o", out, "--special", "<|end|>") == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "700 tokens in" in said.err
+    assert "'<|end|>' has id 699" in said.err
+    expected = streamtok.Encoding.train_from_iterator(texts_of_files(), 699)
+    assert streamtok.vocabulary.load_tiktoken(out).to_ranks() == expected._mergeable_ranks
+    options = "--pattern", "gpt2", "--tie", "hf", "--min-frequency", 4, "--threads", 1, "-q"
+    assert run_cli(*files, "--vocab-size", 400, "-o", out, *options) == 0
+    trainer = counted(texts_of_files(), "gpt2")
+    tokens = list(streamtok.vocabulary.load_tiktoken(out).to_ranks())
+    assert tokens == tokens_of(trainer.merges(400, tie="hf", min_frequency=4))
+    assert capsys.readouterr().err == ""
+
+
+def test_command_on_standard_input(files):
+    import subprocess
+    import sys
+
+    out = files[0].with_suffix(".tiktoken")
+    command = [sys.executable, "-m", "streamtok", "train", "--vocab-size", "300", "-o", str(out)]
+    with open(files[0], "rb") as text:
+        subprocess.run(command, stdin=text, check=True, capture_output=True)
+    tokens = list(streamtok.vocabulary.load_tiktoken(out).to_ranks())
+    assert tokens == tokens_of(counted(texts_of_files()[:1]).merges(300))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("many").write_bytes(numbers(60_000))
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--vocab-size", 200], "there are 256 bytes"),
+        (["--vocab-size", 256, "--special", "x"], "there are 256 bytes"),
+        (["--vocab-size", 300, "--special", "x", "--special", "x"], "special tokens"),
+        (["--vocab-size", 300, "--pattern", "("], "pattern"),
+        (["--vocab-size", 300, "--pattern", "(?<=a)b"], "look-behind"),
+        (["--vocab-size", 300, "--memory-limit", "1k"], "memory_limit"),
+        (["--vocab-size", 300, "--save-counts", "c", "--errors", "replace"], "--save-counts"),
+    ],
+)
+def test_command_refuses(args, message, capsys):
+    assert run_cli("many", "-o", "out", *args) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.startswith("streamtok: error: ")
+    assert said.count("\n") == 1
+    assert not Path("out").exists()
+
+
+def test_command_refuses_files(files, tmp_path, capsys):
+    options = "--vocab-size", 300, "-o", tmp_path / "out"
+    assert run_cli(tmp_path / "none", *options) == 1
+    assert run_cli(*files, "--vocab-size", 300, "-o", tmp_path / "none" / "out") == 1
+    assert run_cli(*files, "--vocab-size", 300, "-o", tmp_path) == 1
+    files[2].write_bytes(b"good \xff")
+    assert run_cli(files[2], *options) == 1
+    assert "invalid start byte at byte 5" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_command_goes_on_where_it_stopped(files, tmp_path, capsys, monkeypatch):
+    out, counts = tmp_path / "out", tmp_path / "counts.npz"
+    monkeypatch.setattr("streamtok.cli.counted_files.BLOCK", 1000)
+    update = Trainer.update
+    left = [0]  # calls before Ctrl-C
+
+    def interrupted(self, chunk, final=False):
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        update(self, chunk, final)
+
+    monkeypatch.setattr(Trainer, "update", interrupted)
+    options = "--vocab-size", 700, "-o", out, "--save-counts", counts, "--tie", "first"
+    for calls in (4, 25, 20):
+        left[0] = calls
+        assert run_cli(*files, *options) == 130
+        assert counts.exists()
+        assert not out.exists()
+    assert run_cli(files[0], *options) == 1  # all that is counted must be named
+    assert "and of 3 more, too: name all files" in capsys.readouterr().err
+    assert run_cli(*files, *options) == 0
+    expected = tokens_of(counted(texts_of_files()).merges(700, tie="first"))
+    assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
+    assert run_cli(*files, *options) == 0  # nothing is counted twice
+    assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
+    assert run_cli(*files, *options, "--pattern", "gpt2") == 1
+    files[0].write_text("another text", "utf-8")
+    assert run_cli(*files, *options) == 1
+    assert "has changed since its first 9,0" in capsys.readouterr().err
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Options; a and b are there, and a is counted."""
+    monkeypatch.chdir(tmp_path)
+    Path("a").write_bytes(b"abab abab")
+    Path("b").write_bytes(b"xyxy xyxy xyxy")
+    options = ["--vocab-size", "257", "-o", "out", "--save-counts", "counts", "-q"]
+    assert run_cli("a", *options) == 0
+    return options
+
+
+def tokens_in(path: str) -> list[bytes]:
+    return list(streamtok.vocabulary.load_tiktoken(path).to_ranks())[256:]
+
+
+def test_counts_of_other_files_are_not_taken(two, capsys):
+    assert run_cli("b", *two) == 1
+    assert "counts has the counts of" in capsys.readouterr().err
+    assert tokens_in("out") == [b"ab"]
+    assert run_cli("b", "a", *two) == 0  # in any order
+    assert tokens_in("out") == [b"xy"]
+    assert Trainer.load_counts("counts").bytes_in == 23
+    # Counts that say nothing about files.
+    trainer = counted([b"abab"])
+    trainer.save_counts("other")
+    assert run_cli("a", *two[:-2], "other", "-q") == 1
+    trainer.notes["files"] = {"a": {"size": 4, "begin": 0, "done": True}}
+    trainer.save_counts("other")
+    assert run_cli("a", *two[:-2], "other", "-q") == 1
+    assert capsys.readouterr().err.count("does not say which files") == 2
+
+
+def test_a_changed_file_is_noticed(two, capsys):
+    status = os.stat("a")
+    Path("a").write_bytes(b"xyxy xyxy")  # of the same size
+    os.utime("a", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert run_cli("a", *two) == 1
+    assert "has changed since its first 9 bytes" in capsys.readouterr().err
+    Path("a").write_bytes(b"abab abab and more")
+    assert run_cli("a", *two) == 1
+    Path("a").write_bytes(b"abab")
+    assert run_cli("a", *two) == 1
+    Path("a").write_bytes(b"abab abab")  # as it was, at another time
+    assert run_cli("a", *two) == 0
+    assert Trainer.load_counts("counts").bytes_in == 9
+
+
+def test_a_settled_file_is_not_read_again(two, monkeypatch):
+    old = os.stat("a").st_mtime_ns - 10**10
+    os.utime("a", ns=(old, old))
+    real = counted_files._status
+    later = lambda path: [*real(path)[:4], real(path)[4] + 10**11]  # noqa: E731
+    monkeypatch.setattr(counted_files, "_status", later)
+    assert run_cli("a", *two) == 0  # now it is known not to change any more
+    monkeypatch.setattr(counted_files, "blocks_of", None)
+    assert run_cli("a", *two) == 0
+
+
+def test_a_file_that_is_named_twice_counts_twice(two):
+    assert run_cli("a", "a", "b", *two) == 0
+    assert tokens_in("out") == [b"ab"]
+    assert Trainer.load_counts("counts").bytes_in == 32
+    assert run_cli("a", "b", "a", *two) == 0
+    assert Trainer.load_counts("counts").bytes_in == 32
+    assert run_cli("a", "b", *two) == 1
+    assert run_cli("a", "b", "a", *two[:4], "-q") == 0
+    assert tokens_in("out") == [b"ab"]
+
+
+@pytest.mark.parametrize("module", [gzip, bz2, lzma])
+def test_compressed_files_are_unpacked(module, files, tmp_path, monkeypatch):
+    packed = []
+    for file in files:
+        packed.append(file.with_suffix(".packed"))
+        packed[-1].write_bytes(module.compress(file.read_bytes()))
+    out, counts = tmp_path / "out", tmp_path / "counts"
+    expected = tokens_of(counted(texts_of_files()).merges(400))
+    for errors in "strict", "replace":
+        assert run_cli(*packed, "--vocab-size", 400, "-o", out, "--errors", errors, "-q") == 0
+        assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
+    # Interrupted in the middle of one.
+    packed = [tmp_path / "all.packed"]
+    packed[0].write_bytes(module.compress("".join(texts_of_files() * 10).encode()))
+    expected = tokens_of(counted(["".join(texts_of_files() * 10)]).merges(400))
+    monkeypatch.setattr(counted_files, "BLOCK", 1000)
+    update = Trainer.update
+    left = [4]
+
+    def interrupted(self, chunk, final=False):
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+        update(self, chunk, final)
+
+    monkeypatch.setattr(Trainer, "update", interrupted)
+    options = "--vocab-size", 400, "-o", out, "--save-counts", counts, "-q"
+    out.unlink()
+    assert run_cli(*packed, *options) == 130
+    [entry] = Trainer.load_counts(counts).notes["files"]
+    assert 0 < entry["at"] < 540_000
+    assert not entry["is_done"]
+    assert run_cli(*packed, *options) == 0
+    assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
+    packed[0].write_bytes(packed[0].read_bytes()[:-10])
+    assert run_cli(packed[0], *options[:4]) == 1
+
+
+def test_the_name_says_the_format(files, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    options = "--vocab-size", 400, "--special", "<|end|>", "--pattern", "gpt2"
+    assert run_cli(*files, *options, "-o", "tokenizer.json") == 0
+    said = capsys.readouterr().err
+    assert "'<|end|>' has id 399\n" in said
+    loaded = streamtok.load("tokenizer.json")
+    trainer = counted(texts_of_files(), "gpt2")
+    expected = trainer.train(400, special_tokens=["<|end|>"])
+    text = texts_of_files()[0] + "<|end|>"
+    ids = expected.encode(text, allowed_special="all")
+    assert ids[-1] == 399
+    assert loaded.encode(text, allowed_special="all") == ids
+    assert run_cli(*files, *options, "-o", "mine", "--to", "huggingface", "-q") == 0
+    assert Path("mine").read_bytes() == Path("tokenizer.json").read_bytes()
+    for to in "tiktoken", "minbpe", "tekken", "nanochat":
+        specials = () if to == "tekken" else options[2:4]  # which has them before all others
+        args = *options[:2], *specials, *options[4:], "--to", to, "-o", f"as-{to}", "-q"
+        assert run_cli(*files, *args) == 0, capsys.readouterr().err
+        assert Path(f"as-{to}").exists()
+    assert run_cli(*files, *options, "--to", "gpt2", "-o", "folder", "-q") == 0
+    assert sorted(path.name for path in Path("folder").iterdir()) == ["encoder.json", "vocab.bpe"]
+
+
+def test_formats_that_cannot_hold_it_are_refused_at_once(folder, monkeypatch, capsys):
+    monkeypatch.setattr(Trainer, "update", None)  # nothing is counted
+    for args, message in (
+        (["-o", "ids.json"], "does not say which format"),
+        (["-o", "mine.model"], "does not say which format"),
+        (["-o", "tokenizer.json", "--pattern", "a"], "leaves characters out"),
+    ):
+        assert run_cli("many", "--vocab-size", 300, *args) == 1
+        assert message in capsys.readouterr().err
+    assert sorted(os.listdir(".")) == ["many"]
+
+
+def test_command_keeps_counts_at_the_memory_limit(tmp_path, capsys):
+    text, out, counts = (tmp_path / name for name in ("text", "out", "counts"))
+    text.write_bytes(numbers(60_000))
+    options = text, "--vocab-size", 300, "-o", out, "--pattern", "gpt2"
+    pruned = *options, "--memory-limit", "1MiB", "--prune"
+    options = *options, "--save-counts", counts
+    assert run_cli(*options, "--memory-limit", "1MiB") == 1
+    assert "memory_limit" in capsys.readouterr().err
+    assert run_cli(*options) == 0
+    expected = tokens_of(counted([numbers(60_000)], "gpt2").merges(300))
+    assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
+    assert run_cli(*pruned) == 0
+    assert "not exact" in capsys.readouterr().err
+
+
+def test_the_command_knows_all_names() -> None:
+    assert set(trainer.PATTERNS) >= set(train.PATTERN_NAMES)
+    assert merging.TIES == train.TIES

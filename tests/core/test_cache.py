@@ -1,0 +1,86 @@
+"""What is remembered of pieces is bounded, and changes no id: grown, swept or new."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import streamtok
+from streamtok.reference import bpe as reference
+
+from ..conftest import PACKED, encoding_of
+
+SIZES = [*range(3, 12)] * 3 + [20, 30, 60, 200]
+
+
+@pytest.fixture(autouse=True)
+def limit() -> Iterator[None]:
+    before = streamtok.cache_limit()
+    yield
+    streamtok.set_cache_limit(before)
+
+
+def words_of(rng: random.Random, count: int, alphabet: str = "abcdefghijklm") -> list[str]:
+    return ["".join(rng.choices(alphabet, k=rng.choice(SIZES))) for _ in range(count)]
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_the_cache_is_bounded_and_changes_no_id(name: str) -> None:
+    table = encoding_of(name)
+    enc = streamtok.Encoding(
+        name, pat_str=table._pat_str, mergeable_ranks=table._vocabulary, special_tokens={}
+    )
+    text = " ".join(words_of(random.Random(name), 180_000))
+    streamtok.set_cache_limit(0)
+    enc.encode_to_numpy("a")
+    least = enc._encoder.cache_bytes()
+    swept = enc.encode_to_numpy(text)
+    assert enc._encoder.cache_bytes() == least
+    streamtok.set_cache_limit(3 * least)
+    grown = enc.encode_to_numpy(text)
+    assert least < enc._encoder.cache_bytes() <= 3 * least
+    np.testing.assert_array_equal(enc.encode_to_numpy(text), grown)
+    assert enc._encoder.cache_bytes() <= 3 * least
+    np.testing.assert_array_equal(swept, grown)
+    assert enc.decode(swept) == text
+
+
+@pytest.mark.parametrize("are_ids_ranks", [True, False])
+def test_tokens_that_were_forgotten_come_back(are_ids_ranks: bool) -> None:
+    """Of all sizes, reachable or not, each between sweeps that nobody asked for it before."""
+    rng = random.Random(5)
+    odd = [
+        "".join(rng.choices("xyz", k=n)) for n in [2, 3, 7, 15, 16, 40, 64, 65, 100, 256, 257, 400]
+    ]
+    step = 1 if are_ids_ranks else 3
+    order = [*(bytes([i]) for i in range(256)), *(word.encode() for word in odd)]
+    ranks = {token: step * i for i, token in enumerate(order)}
+    enc = streamtok.Encoding(
+        "odd", pat_str=r"[a-z]+|[^a-z]", mergeable_ranks=ranks, special_tokens={}
+    )
+    assert enc._table.longest_unreachable == 400
+    streamtok.set_cache_limit(0)
+    text = " ".join(odd * 2)
+    expected = reference.encode_ordinary(ranks, enc._pat_str, text.encode())
+    assert enc.encode(text) == expected
+    for _ in range(4):
+        # Four times what there is room for, of short pieces and of long ones.
+        enc.encode_to_numpy(" ".join(words_of(rng, 90_000, "abcdefghijklmnop")))
+        assert enc.encode(text) == expected
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_what_comes_again_and_again_among_new_text(share: float) -> None:
+    enc = encoding_of("r50k_base")
+    rng = random.Random(share)
+    streamtok.set_cache_limit(0)
+    often = words_of(rng, 20_000)
+    words = [rng.choice(often) if rng.random() < share else word for word in words_of(rng, 150_000)]
+    ids = enc.encode_to_numpy(" ".join(words))
+    enc._encoder.release()
+    streamtok.set_cache_limit(1 << 28)
+    np.testing.assert_array_equal(enc.encode_to_numpy(" ".join(words)), ids)
+    enc._encoder.release()

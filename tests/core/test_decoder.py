@@ -1,0 +1,305 @@
+"""Decoding the short way gives what the slow way gives, which iterators always go."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import random
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok._core.decoder import Decoder, UnknownId
+
+from ..conftest import PACKED, corpus, encoding_of
+from ..nasty import TEXTS
+
+BYTES = streamtok.Encoding(
+    "bytes",
+    pat_str=r"[\s\S]",
+    mergeable_ranks={bytes([i]): i for i in range(256)},
+    special_tokens={},
+)
+SIZES = [0, 1, 2, 3, 24, 25, 255, 256, 257, 511, 512, 513, 1024, 1025, 5000]
+
+
+def mixed() -> streamtok.Encoding:
+    """Tokens of about the 15 bytes of an entry, and far longer; special ones among and beyond."""
+    ranks = {bytes([i]): i for i in range(256)}
+    for size in (*range(2, 40), 300, 5000):
+        ranks[b"ab"[: size % 2 + 1] * size] = len(ranks) + 3 * (len(ranks) // 7)
+    free = sorted(set(range(max(ranks.values()))) - set(ranks.values()))
+    specials = {
+        "<|short|>": free[0],
+        "<|a long special token|>": free[1],
+        "x": max(ranks.values()) + 10,
+        "<|far off|>": 4_000_000_000,
+    }
+    return streamtok.Encoding(
+        "mixed", pat_str=r"[\s\S]", mergeable_ranks=ranks, special_tokens=specials
+    )
+
+
+MIXED = mixed()
+KNOWN = sorted({*MIXED._mergeable_ranks.values(), *MIXED._special_tokens.values()})
+NEAR = [id for id in KNOWN if id < 1 << 31]
+
+
+def outcome(function: Callable[..., Any], *args: Any) -> Any:
+    """What it gives, or what it raises, in full."""
+    try:
+        return function(*args)
+    except Exception as error:
+        return type(error), str(error), vars(error)
+
+
+def decoder_of(encoding: streamtok.Encoding) -> Decoder:
+    return encoding._decoder
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("size", SIZES)
+def test_rows_are_as_iterators(size: int, skip: bool) -> None:
+    rng = random.Random(size)
+    decoder = decoder_of(MIXED)
+    for known in (NEAR, KNOWN, NEAR[:256], NEAR[-8:]):
+        ids = rng.choices(known, k=size)
+        slow = decoder.decode(iter(ids), skip)
+        assert decoder.decode(ids, skip) == decoder.decode(tuple(ids), skip) == slow
+        for dtype in ["uint32", "int64", "uint64", ">u4", "<i8", ">i8"]:
+            assert decoder.decode(np.array(ids, dtype), skip) == slow, dtype
+        if known is not KNOWN:
+            for dtype in ["int32", "uint16", "int16"]:
+                assert decoder.decode(np.array(ids, dtype), skip) == slow, dtype
+        if not skip:
+            assert MIXED.decode_bytes(ids) == slow
+            assert MIXED.decode(ids) == MIXED.decode(iter(ids)) == slow.decode("utf-8", "replace")
+            assert MIXED.decode(np.array(ids, np.uint32)) == slow.decode("utf-8", "replace")
+
+
+def test_arrays_as_they_lie_in_memory() -> None:
+    ids = random.Random(3).choices(NEAR, k=3000)
+    array = np.array(ids, np.uint32)
+    slow = MIXED.decode_bytes(iter(ids))
+    raw = bytearray(1 + array.nbytes)
+    raw[1:] = array.tobytes()
+    unaligned = np.frombuffer(raw, np.uint32, offset=1)
+    assert not unaligned.flags.aligned
+    read_only = array.copy()
+    read_only.flags.writeable = False
+    spread = np.repeat(array, 2)[::2]
+    backwards = array[::-1].copy()[::-1]
+    for row in (unaligned, read_only, spread, backwards, array.view(np.recarray)):
+        assert MIXED.decode_bytes(row) == MIXED.decode_bytes(memoryview(row)) == slow
+    assert MIXED.decode_bytes(np.zeros(0, np.float64)) == b""
+    for wrong in (array.reshape(2, -1), np.uint32(5), array.astype(float), array.astype(bool)):
+        with pytest.raises(TypeError):
+            MIXED.decode(np.asarray(wrong))
+
+
+class Colour(enum.IntEnum):
+    RED = 65
+
+
+class Index:
+    def __init__(self, value: int):
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+@pytest.mark.parametrize("before", [0, 1, 511, 512, 2000])
+def test_what_is_unusual_is_as_from_an_iterator(before: int) -> None:
+    odd = [
+        *(True, False, Colour.RED, Index(66), np.uint32(67), np.int64(68), 0, 255),
+        *(-1, 256, 2**30 - 1, 2**30, 2**31, 2**32 - 1, 2**32, 2**40, 2**64, -(2**64), 10**40),
+        *("x", 1.5, None, b"a", np.float64(1), Index(-5), Index(2**32), [1]),
+    ]
+    for encoding, (first, last) in itertools.product(
+        (BYTES, MIXED), itertools.product(odd, [None, 65, -1, 2**20, "y"])
+    ):
+        ids = [66] * before + [first] + [67, last][: 2 * (last is not None)]
+        for method in (encoding.decode, encoding.decode_bytes):
+            wanted = outcome(method, iter(ids))
+            assert outcome(method, ids) == outcome(method, tuple(ids)) == wanted
+    for value in (-1, 256, 2**31, 2**32 - 1, 2**32, 2**63 - 1):
+        ids = [66] * before + [value, 256, -1]
+        spread = np.repeat(np.array(ids), 2)[::2]
+        assert outcome(BYTES.decode, np.array(ids)) == outcome(BYTES.decode, spread)
+    with pytest.raises(UnknownId) as caught:
+        BYTES.decode([66] * before + [300, 301])
+    assert (caught.value.id, caught.value.position) == (300, before)
+
+
+def test_a_list_that_changes_under_the_hands() -> None:
+    class Clears:
+        def __index__(self) -> int:
+            ids.clear()
+            return 65
+
+    ids: list[Any] = [66] * 1000 + [Clears()] + [67] * 1000
+    assert BYTES.decode_bytes(ids) == b"B" * 1000 + b"A" + b"C" * 1000
+    assert ids == []
+
+
+def test_an_array_that_changes_under_the_hands() -> None:
+    """The bytes may be of either; nothing is read or written where nothing is."""
+    few, many = NEAR[0], max(NEAR, key=lambda id: len(MIXED.decode_single_token_bytes(id)))
+    ids = np.full(1 << 17, few, np.uint32)
+    stop = threading.Event()
+
+    def write() -> None:
+        while not stop.is_set():
+            ids[::97] = many
+            ids[::97] = few
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(20):
+            assert len(MIXED.decode_bytes(ids)) >= len(ids)
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_first_calls_at_once() -> None:
+    """The table is made by the first call that needs it."""
+    for _ in range(20):
+        encoding = mixed()
+        barrier = threading.Barrier(4)
+        found: list[bytes] = []
+
+        def call(encoding=encoding, barrier=barrier, found=found) -> None:
+            barrier.wait()
+            found.append(encoding.decode_bytes(NEAR))
+
+        threads = [threading.Thread(target=call) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [MIXED.decode_bytes(iter(NEAR))] * 4
+
+
+def test_sparse_ids_and_shared_ones() -> None:
+    ranks = {bytes([i]): i * 100_000 for i in range(256)}
+    sparse = streamtok.Encoding(
+        "sparse", pat_str=r"[\s\S]", mergeable_ranks=ranks, special_tokens={"<s>": 7}
+    )
+    ids = [*ranks.values(), 7, 100_000]
+    data = bytes(range(256)) + b"<s>\x01"
+    for row in (ids, tuple(ids), iter(ids), np.array(ids)):
+        assert sparse.decode_bytes(row) == data
+    assert outcome(sparse.decode, [8]) == outcome(sparse.decode, iter([8]))
+    # A special token of a token's id is taken; what only decodes gives way to tokens.
+    decoder = Decoder(BYTES._table, {65: b"special"}, {66: b"other", 300: b"other" * 5})
+    for skip, wanted in ((False, b"specialB" + b"other" * 5), (True, b"B" + b"other" * 5)):
+        assert decoder.decode([65, 66, 300], skip) == wanted
+        assert decoder.decode(iter([65, 66, 300]), skip) == wanted
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_whole_vocabularies(name: str) -> None:
+    enc = encoding_of(name)
+    ids = sorted({*enc._vocabulary.ids.tolist(), *enc._special_tokens.values()})
+    random.Random(name).shuffle(ids)
+    slow = enc.decode_bytes(iter(ids))
+    assert enc.decode_bytes(ids) == enc.decode_bytes(np.array(ids, np.uint32)) == slow
+    assert enc.decode(ids) == enc.decode(np.array(ids)) == slow.decode("utf-8", "replace")
+    for id in ids[:5000]:
+        assert enc.decode_bytes([id]) == enc.decode_single_token_bytes(id)
+
+
+@pytest.mark.parametrize("name", PACKED)
+@pytest.mark.parametrize("source", ["english", "multilingual", "code"])
+def test_whole_texts(name: str, source: str) -> None:
+    check_round_trip(name, corpus(source))
+
+
+def check_round_trip(name: str, data: bytes) -> None:
+    enc = encoding_of(name)
+    ids = enc.encode(data.decode(), disallowed_special=())
+    assert enc.decode(ids) == enc.decode(iter(ids)) == data.decode()
+    assert enc.decode_bytes(ids) == enc.decode_bytes(np.array(ids)) == data
+
+
+def check_text(data: bytes) -> None:
+    for errors in ("replace", "strict", "ignore", "backslashreplace", "surrogateescape"):
+        wanted = outcome(data.decode, "utf-8", errors)
+        found = outcome(BYTES.decode, list(data), errors)
+        assert found == wanted
+        if isinstance(wanted, str):  # the same width of characters, too
+            assert sys.getsizeof(found) == sys.getsizeof("".join(list(wanted)))
+
+
+CHARACTERS = "aZ \x00\x7f\x80é\xff\u0100ʼ߿\u0800日\ud7ff\ue000\uffff\U00010000👍\U0010ffff"
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.one_of(
+            st.text(st.sampled_from(CHARACTERS)).map(str.encode),
+            st.text("abc ", min_size=10, max_size=80).map(str.encode),
+            st.text(max_size=30).map(str.encode),
+            st.binary(max_size=3),
+        ),
+        max_size=6,
+    ).map(b"".join)
+)
+@example(b"a" * 63 + "é".encode())
+@example(b"a" * 70 + b"\xe6\x97")
+def test_text_is_as_pythons(data: bytes) -> None:
+    check_text(data)
+
+
+def test_nasty_texts() -> None:
+    for text in TEXTS:
+        data = text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
+        for cut in range(4):
+            check_text(data[cut:])
+            check_text(data[: len(data) - cut])
+
+
+def test_every_short_sequence() -> None:
+    """All pairs of bytes, and longer sequences of those at which something changes, in a text of
+    one, two and four bytes a character, and at its very end."""
+    edges = b"a\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0\xc1\xc2\xc3\xdf\xe0\xed\xef\xf0\xf4\xf5\xff"
+    sequences = [bytes(pair) for pair in itertools.product(range(256), repeat=2)]
+    for first in (0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF):
+        sequences += [bytes((first, *rest)) for rest in itertools.product(edges, repeat=2)]
+    for first in (0xF0, 0xF1, 0xF3, 0xF4, 0xF5):
+        sequences += [bytes((first, *rest)) for rest in itertools.product(edges, repeat=3)]
+    decode = BYTES.decode
+    for sequence in sequences:
+        for data in (sequence, sequence + b"x", "日".encode() + sequence, "👍".encode() + sequence):
+            assert decode(list(data)) == data.decode("utf-8", "replace")
+
+
+def test_short_texts_are_the_ones_that_python_keeps() -> None:
+    for char in map(chr, range(256)):
+        assert BYTES.decode(list(char.encode())) is char
+    assert BYTES.decode([]) == ""
+
+
+def test_errors_that_are_no_handler() -> None:
+    for errors in (None, 5, "nonsense", "repl\0ace", "".join(["repl", "ace"])):
+        for data in (b"ab", b"\xff", b""):
+            wanted = outcome(lambda data=data, errors=errors: data.decode("utf-8", errors))
+            assert outcome(BYTES.decode, list(data), errors)[:1] == wanted[:1]
+
+
+def test_not_made_by_its_own_init() -> None:
+    bare = streamtok.Encoding.__new__(streamtok.Encoding)
+    for method in (bare.decode, bare.decode_bytes):
+        with pytest.raises(ValueError, match="not made"):
+            method([1])

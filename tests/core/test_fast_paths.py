@@ -1,0 +1,426 @@
+"""What is only there for speed gives what the slow way gives: windows, registers, threads."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import random
+
+import numpy as np
+import pytest
+import tiktoken
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+from benchmarks.corpus import hard_pieces
+from streamtok._core.cells import use_wide_keys
+from streamtok._core.merge import use_lanes
+from streamtok._core.scanner import Scanner
+from streamtok._core.stretches import use_side_by_side
+from streamtok._core.text import use_wide_transcode
+from streamtok._core.vocab import TokenTable
+from streamtok.patterns.pattern import Pattern, Windows
+from streamtok.patterns.windows import UNDECIDED, derive_windows
+from streamtok.reference import bpe as reference
+from streamtok.vocabulary import table as vocabulary
+
+from ..api.test_laws import PATTERNS
+from ..conftest import CORPORA, LLAMA3_PATTERN, PACKED, corpus, encoding_of, stream_ids, twin_of
+from ..nasty import TEXTS
+
+SPLITS = [
+    *(streamtok.get_encoding(name)._pat_str for name in PACKED),
+    LLAMA3_PATTERN,
+    *PATTERNS,
+    r"'s|[^\S\n]+(?!\S)|\n+|\p{L}{1,4}|\d\d?|.",
+    r"(?:'[a-c])+|[a-z']+?|[^a-z']",
+    r"\p{L}+|\d{1,7}|'[a-c]{2}|[^\p{L}\d]",
+]
+PIECES = [
+    *"aAsSdlv'1 9\n\r\t/.,é日ſ",
+    *("'s", "'ll", "'RE", "  ", "\n\n", "   x", "123", "don't", "://", "\n    ", "x'", "'x"),
+    *("12345678", "1" * 70, "٣", "1٣", "'ſ", "'é日", "''", "'1"),
+]
+
+
+@pytest.fixture(scope="module", params=range(3))
+def tier(request: pytest.FixtureRequest) -> int:
+    """Every way to mark windows that this processor has; the last is the plain one."""
+    scanner = Scanner(Pattern.compile(SPLITS[0]))
+    if scanner.use_tier(request.param) is None:
+        pytest.skip("this processor has no more tiers")
+    return request.param
+
+
+def text_of(rng: random.Random, size: int) -> str:
+    return "".join(rng.choices(PIECES, k=size))
+
+
+def starts_of(pattern: Pattern, text: str) -> np.ndarray:
+    """bool [bytes]: where pieces begin, by the slow walk."""
+    starts = np.zeros(len(text.encode()) + 1, bool)
+    at = 0
+    for piece in pattern.findall(text):
+        starts[at] = True
+        at += len(piece.encode())
+    return starts
+
+
+@pytest.mark.parametrize("source", SPLITS)
+def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
+    pattern = Pattern.compile(source)
+    if pattern.windows is None:
+        assert not pattern.is_total or source in PATTERNS
+        return
+    scanner = Scanner(pattern)
+    scanner.use_tier(tier)
+    rng = random.Random(source)
+    decided = 0
+    for number in range(120):
+        text = text_of(rng, 400)
+        data = text.encode()
+        blocks = (len(data) - 9) // 64
+        begins, is_open = (
+            np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
+            for words in scanner.marks(data, 8, blocks, number % 2 == 1)
+        )
+        truth = starts_of(pattern, text)[8 : 8 + 64 * blocks]
+        assert not (begins & is_open).any()
+        assert (begins == truth)[~is_open].all()
+        decided += int((~is_open).sum())
+    assert decided or source not in SPLITS[:4]
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_windows_decide_nearly_all_of_plain_text(name: str) -> None:
+    windows = streamtok.get_encoding(name).pattern.windows
+    assert isinstance(windows, Windows)
+    assert chr(windows.trigger) == "'"
+    assert windows.run == (0 if name == "r50k_base" else 3)
+    used = windows.decisions[: windows.lefts.max() + 1, : windows.rights.max() + 1]
+    assert (used == UNDECIDED).mean() < 0.25
+
+
+@pytest.mark.parametrize("source", SPLITS)
+def test_tiers_agree(source: str) -> None:
+    scanner = Scanner(Pattern.compile(source))
+    if Pattern.compile(source).windows is None:
+        with pytest.raises(ValueError, match="no windows"):
+            scanner.marks(bytes(200), 8, 1)
+        return
+    rng = random.Random(source)
+    data = bytes(rng.choices(range(256), k=4000)) + text_of(rng, 2000).encode()
+    blocks = (len(data) - 9) // 64
+    seen = []
+    for number in range(5):
+        if scanner.use_tier(number) is None:
+            break
+        seen.append([words.tolist() for words in scanner.marks(data, 8, blocks)])
+    assert all(marks == seen[0] for marks in seen)
+
+
+def test_windows_are_packed_as_derived() -> None:
+    for name in PACKED:
+        pattern = streamtok.get_encoding(name).pattern
+        assert pattern.windows.to_bytes() == derive_windows(pattern).to_bytes()
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    source=st.sampled_from(SPLITS),
+    seed=st.integers(0, 2**32),
+    lanes=st.booleans(),
+    errors=st.sampled_from(["replace", "surrogateescape"]),
+)
+def test_long_texts_equal_the_reference(source: str, seed: int, lanes: bool, errors: str) -> None:
+    rng = random.Random(seed)
+    data = bytearray(text_of(rng, 300).encode())
+    for _ in range(rng.choice([0, 0, 1, 5])):
+        data[rng.randrange(len(data))] = rng.randrange(256)
+    singles = [bytes([i]) for i in range(256)]
+    tokens = {text_of(rng, rng.randint(2, 4)).encode() for _ in range(120)}
+    pairs = {token[i : i + 2] for token in tokens for i in range(len(token) - 1)}
+    order = [*singles, *sorted(t for t in pairs | tokens if len(t) > 1)]
+    ranks = {token: rank for rank, token in enumerate(order)}
+    use_lanes(lanes)
+    use_wide_keys(lanes)
+    try:
+        enc = streamtok.Encoding("random", pat_str=source, mergeable_ranks=ranks, special_tokens={})
+        expected = reference.encode(
+            ranks, source, bytes(data), errors=errors, special_tokens={}, allowed_special=()
+        )
+        assert enc.encode(bytes(data), errors=errors) == expected
+        if enc.pattern is not None:
+            cuts = sorted(rng.sample(range(len(data)), 5))
+            chunks = [bytes(data[a:b]) for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
+            assert stream_ids(enc.stream_encoder(errors=errors), chunks) == expected
+    finally:
+        use_lanes(True)
+        use_wide_keys(True)
+
+
+@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize("source", [r"[a-zé日]+|[^a-zé日]", r"[a-zé日]+"])
+def test_long_pieces_among_short_ones_are_found_again(source: str, wide: bool) -> None:
+    """Around 15, 64 and 256 bytes, anywhere in a batch; between some, what no piece covers."""
+    rng = random.Random(f"{source}{wide}")
+    ranks = {bytes([i]): i for i in range(256)}
+    for pair in ("ab", "cd", "abcd", "é", "日"):
+        ranks[pair.encode()] = len(ranks)
+    sizes = [*range(1, 40), *range(60, 70), *range(250, 262), 400]
+    words = ["".join(rng.choices("abcdeé日", k=size)) for size in sizes]
+    use_wide_keys(wide)
+
+    def slow(text: str) -> list[int]:
+        return reference.encode(ranks, source, text, special_tokens={}, allowed_special=())
+
+    try:
+        enc = streamtok.Encoding("long", pat_str=source, mergeable_ranks=ranks, special_tokens={})
+        ids = {word: slow(word) for word in words}
+        gap = slow(" ")
+        for weight in (1, 0.03, 0.0):  # of long words: some batches have many, some few, some none
+            weights = [1 if len(word.encode()) <= 15 else weight for word in words]
+            for _ in range(3):
+                chosen = rng.choices(words, weights, k=700)
+                expected = [number for word in chosen for number in [*ids[word], *gap]]
+                assert enc.encode(" ".join(chosen) + " ") == expected
+    finally:
+        use_wide_keys(True)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_merging_in_registers_is_merging(name: str) -> None:
+    enc = encoding_of(name)
+    rng = random.Random(name)
+    pieces = [rng.randbytes(rng.randint(1, 70)) for _ in range(500)]
+    pieces += [
+        "".join(rng.choices("etaoinsh日本ё", k=rng.randint(1, 40))).encode() for _ in range(2000)
+    ]
+    fast = [enc._encoder.encode_piece(piece) for piece in pieces]
+    use_lanes(False)
+    try:
+        slow = streamtok.Encoding(
+            "slow", pat_str=enc._pat_str, mergeable_ranks=enc._vocabulary, special_tokens={}
+        )
+        assert fast == [slow._encoder.encode_piece(piece) for piece in pieces]
+    finally:
+        use_lanes(True)
+
+
+def long_piece(rng: random.Random, letters: str, size: int) -> str:
+    """Letters at random, runs of one, and a few of them again and again."""
+    parts, made = [], 0
+    while made < size:
+        count = rng.choice([1, 20, 100, 1000, 3000])
+        unit = "".join(rng.choices(letters, k=rng.choice([1, 2, 3, 5, 47, 64, 65])))
+        is_random = rng.random() < 0.5
+        part = "".join(rng.choices(letters, k=count)) if is_random else unit * (count // len(unit))
+        parts.append(part)
+        made += len(part)
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_long_pieces_joined_of_stretches_equal_tiktoken(seed: int) -> None:
+    rng = random.Random(seed)
+    letters = "abc"[: rng.randint(1, 3)]
+    tokens = {letters[0] * 2**k for k in range(1, rng.choice([2, 6, 9]))}
+    while len(tokens) < 100 and len(letters) > 1:
+        tokens.add("".join(rng.choices(letters, k=rng.choice([2, 2, 3, 4, 7]))))
+        if len(tokens) > 20 and rng.random() < 0.3:  # long ones: what is cut by few tokens
+            tokens.add("".join(rng.choices(sorted(tokens), k=rng.randint(2, 6))))
+    order = (
+        sorted(tokens, key=len) if rng.random() < 0.5 else rng.sample(sorted(tokens), len(tokens))
+    )
+    ranks = {bytes([i]): i for i in range(256)}
+    ranks |= {token.encode(): 256 + i for i, token in enumerate(order)}
+    pattern, specials = r"\w+", {}
+    twin = tiktoken.Encoding("t", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
+    enc = streamtok.Encoding("s", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials)
+    pieces = [long_piece(rng, letters, size) for size in (65, 70, 130, 250, 300, 500, 1100, 30_000)]
+    expected = [twin.encode_ordinary(piece) for piece in pieces]
+    try:
+        for lanes in (True, False):
+            use_lanes(lanes)
+            use_side_by_side(lanes)
+            for piece, ids in zip(pieces, expected, strict=True):
+                assert enc.encode_ordinary(piece) == ids
+                assert enc._encoder.encode_piece(piece.encode()) == ids
+                cuts = sorted(rng.choices(range(len(piece)), k=4))
+                chunks = [piece[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
+                assert stream_ids(enc.stream_encoder(), chunks) == ids
+    finally:
+        use_lanes(True)
+        use_side_by_side(True)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_long_pieces_of_every_kind_equal_tiktoken(name: str) -> None:
+    enc, twin = encoding_of(name), twin_of(name)
+    rng = random.Random(name)
+    pieces = list(hard_pieces(20_000).values())
+    pieces += ["=-" * 10_000, "".join(rng.choice("=-#*") * rng.randint(1, 200) for _ in range(200))]
+    pieces += ["".join(map(chr, rng.choices(range(0x4E00, 0x9FA0), k=7000)))]
+    for piece in pieces:
+        expected = twin.encode_ordinary(piece)
+        assert enc.encode_ordinary(piece) == expected
+        use_side_by_side(False)
+        try:
+            assert enc.encode_ordinary(piece) == expected
+        finally:
+            use_side_by_side(True)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_parts_are_those_that_the_core_finds(name: str) -> None:
+    table = vocabulary.load_packed(name)
+    assert table.lefts is None
+    assert table.is_rank_table
+    arrays = table.tokens, table.offsets, table.ids
+    found = TokenTable(*arrays)
+    known = TokenTable(*arrays, parts=table.known_parts)
+    np.testing.assert_array_equal(known.lefts(), found.lefts())
+    assert known.longest_unreachable == found.longest_unreachable
+    assert known.longest == found.longest
+    lefts, rights = table.known_parts
+    made = lefts != vocabulary.NO_ID
+    assert made.sum() == len(table) - 256
+    tokens = table.to_list()
+    pairs = zip(lefts.tolist(), rights.tolist(), strict=True)
+    assert all(
+        token == (tokens[left] + tokens[right] if is_made else token)
+        for token, (left, right), is_made in zip(tokens, pairs, made, strict=True)
+    )
+
+
+def test_parts_that_make_no_sense_are_refused() -> None:
+    table = vocabulary.load_packed("r50k_base")
+    arrays = table.tokens, table.offsets, table.ids
+    lefts, rights = table.known_parts
+    for at, left, right in [(300, 300, 300), (400, len(table), 0), (500, 3, 2**32 - 2)]:
+        wrong = lefts.copy(), rights.copy()
+        wrong[0][at], wrong[1][at] = left, right
+        with pytest.raises(ValueError, match=f"token {at} is made of something that is no token"):
+            TokenTable(*arrays, parts=wrong)
+    with pytest.raises(ValueError, match="do not fit"):
+        TokenTable(*arrays, parts=(lefts[1:], rights))
+
+
+def test_tokens_are_put_in_the_order_of_their_bytes() -> None:
+    rng = random.Random(11)
+    tokens = {bytes([i]) for i in range(256)}
+    tokens |= {rng.randbytes(rng.randint(2, 12)) for _ in range(500)}
+    tokens |= {bytes(rng.choices(b"\0a\xff", k=rng.randint(1, 30))) for _ in range(2000)}
+    tokens |= {b"the same start " + bytes(rng.choices(b"\0b", k=n)) for n in range(60)}
+    tokens |= {bytes(n) for n in range(1, 40)}
+    shuffled = sorted(tokens)
+    rng.shuffle(shuffled)
+    ranks = {token: rank for rank, token in enumerate(shuffled)}
+    table = vocabulary.Vocabulary.from_ranks(ranks)
+    made = TokenTable(table.tokens, table.offsets, table.ids)
+    assert made.sorted() == [ranks[token] for token in sorted(tokens)]
+    assert made.sorted() == made.sorted()
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_all_of_the_corpus_equals_tiktoken(name: str) -> None:
+    for kind in CORPORA:
+        check_whole(name, corpus(kind).decode())
+
+
+def check_whole(name: str, text: str) -> None:
+    enc, twin = encoding_of(name), twin_of(name)
+    expected = twin.encode_to_numpy(text, disallowed_special=())
+    got = enc.encode_to_numpy(text, disallowed_special=())
+    np.testing.assert_array_equal(got, expected)
+    assert enc.encode(text.encode(), disallowed_special=()) == expected.tolist()
+
+
+def test_arrays_own_their_memory() -> None:
+    enc = streamtok.get_encoding("gpt2")
+    text = "one two three " * 20_000
+    first = enc.encode_to_numpy(text)
+    expected = first.copy()
+    second = enc.encode_to_numpy("another text " * 20_000)
+    assert first.dtype == np.uint32
+    assert first.flags.writeable
+    np.testing.assert_array_equal(first, expected)
+    second[:] = 0
+    np.testing.assert_array_equal(enc.encode_to_numpy(text), expected)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)), expected)
+    part = first[5:10]
+    del first, second, enc
+    gc.collect()
+    np.testing.assert_array_equal(part, expected[5:10])
+
+
+@pytest.mark.parametrize(
+    "text", ["ä" * 100_000, "日本" * 90_000, "😀x" * 70_000, "plain " * 50_000]
+)
+def test_text_of_every_width(text: str) -> None:
+    enc, twin = encoding_of("o200k_base"), twin_of("o200k_base")
+    assert enc.encode(text) == twin.encode(text)
+    assert enc.encode(text[:3]) == twin.encode(text[:3])
+    broken = text + "\ud800" + text
+    assert enc.encode(broken) == twin.encode(broken)
+    with pytest.raises(UnicodeEncodeError):
+        enc.encode_to_numpy(broken)
+
+
+def test_batches_are_spread_by_size_and_keep_their_order() -> None:
+    enc = encoding_of("cl100k_base")
+    rng = random.Random(3)
+    words = [text.decode("utf-8", "replace") for text in TEXTS]
+    texts = [" ".join(rng.choices(words, k=rng.choice([0, 3, 900]))) for _ in range(120)]
+    expected = [enc.encode_ordinary(text) for text in texts]
+    for threads in (1, 2, 8):
+        assert enc.encode_ordinary_batch(texts, num_threads=threads) == expected
+        assert enc.encode_batch(texts, num_threads=threads, disallowed_special=()) == [
+            enc.encode(text, disallowed_special=()) for text in texts
+        ]
+    assert enc.encode_batch([]) == []
+    assert enc.encode_batch(["a\ud800b", "c"]) == [enc.encode("a\ud800b"), enc.encode("c")]
+    with pytest.raises(ValueError, match="endoftext"):
+        enc.encode_batch([*texts, "x<|endoftext|>"][-2:], num_threads=2)
+    with pytest.raises(TypeError):
+        enc.encode_batch(["fine", 3])
+    with pytest.raises(ValueError, match="num_threads"):
+        enc.encode_batch(["a"], num_threads=0)
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_str_of_every_width_becomes_its_utf8(wide: bool) -> None:
+    enc = streamtok.get_encoding("gpt2")
+    rng = random.Random(1)
+    kinds = [
+        range(0x80),
+        range(0x100),
+        [*range(0xD800), *range(0xE000, 0x10000)],
+        range(0x10000, 0x110000),
+    ]
+    use_wide_transcode(wide)
+    try:
+        for kind in range(4):
+            for size in [*range(40), 100, 1000]:
+                for share in (0.02, 0.5, 1):
+                    text = "".join(
+                        chr(
+                            rng.choice(
+                                kinds[rng.randint(0, kind)] if rng.random() < share else kinds[0]
+                            )
+                        )
+                        for _ in range(size)
+                    )
+                    text = str(text.encode(), "utf-8")  # a new one, without UTF-8 of its own
+                    assert enc.decode_bytes(enc.encode_ordinary(text)) == text.encode()
+        for text in [
+            "\ud800",
+            "a" * 30 + "\udfff",
+            "é" * 15 + "\udc80",
+            "\U0001f600" * 20 + "\udabc" + "a" * 50,
+        ]:
+            with pytest.raises(UnicodeEncodeError):
+                enc.encode_to_numpy(text)
+    finally:
+        use_wide_transcode(True)

@@ -1,0 +1,220 @@
+"""The quick way of small texts gives what the long way gives, and the reference."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import tiktoken
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok._core.cells import use_at_once
+from streamtok._core.merge import use_lanes, use_one_by_one
+from streamtok.engines.rules import TextRules
+from streamtok.reference import bpe as reference
+
+from ..conftest import PACKED, encoding_of, stream_ids, twin_of
+from .test_fast_paths import PIECES
+
+
+class Text(str):
+    """A str of another class."""
+
+
+CALLS = [
+    *("", "a", "hello world", "x" * 5000, "naïve café", "日本語のテキスト", "😀 ok", "\0"),
+    *("a<b", "<|", "<|endoftext|>", "a <|endoftext|> b", "<|endoftext|", "<|fim_prefix|>é"),
+    *("\ud800", "a\udfffb", "\ud83d\ude00", "é\ud800", "é" * 2040 + "\ud83d"),
+    *("é" * 2047 + "x", "é" * 2047 + "xy", "é" * 2047 + "xyz", "日" * 1366, "a" * 4096, "a" * 4097),
+    *(b"", b"bytes", "é".encode(), b"\xff", b"abc\xe2\x82", b"x" * 4097, b"<|endoftext|>"),
+    *(
+        bytearray(b"bytes"),
+        memoryview(b"view"),
+        Text("hello"),
+        Text("<|endoftext|>"),
+        None,
+        3,
+        ["a"],
+    ),
+]
+SETTINGS = [
+    *({}, {"disallowed_special": ()}, {"allowed_special": "all"}, {"errors": "replace"}),
+    *({"errors": "surrogateescape"}, {"errors": "nonsense"}, {"disallowed_special": {"a"}}),
+    *(
+        {"allowed_special": {"<|endoftext|>"}},
+        {"allowed_special": set()},
+        {"errors": "".join("strict")},
+    ),
+    {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"},
+]
+
+
+def outcome(call: Callable[[], object]) -> object:
+    try:
+        return call()
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_quick_calls_equal_the_long_way(name: str) -> None:
+    enc = encoding_of(name)
+    for text in CALLS * 2:  # the second time, there is room for what is not ASCII
+        for some in SETTINGS:
+            full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
+            full |= some
+            slow = outcome(lambda: enc._encode(text, *full.values()))  # noqa: B023
+            assert outcome(lambda: enc.encode(text, **some)) == slow, (text, some)  # noqa: B023
+        slow = outcome(lambda: enc._run(text, enc._ordinary, "strict", "list"))  # noqa: B023
+        assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.text(st.characters(codec=None), max_size=60)
+    | st.lists(st.sampled_from([*PIECES, "<|endoftext|>", "<|"]), max_size=40).map("".join)
+    | st.binary(max_size=40)
+)
+def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
+    enc = encoding_of("cl100k_base")
+    slow = outcome(lambda: enc._encode(text, frozenset(), "all", "strict"))
+    assert outcome(lambda: enc.encode(text)) == slow
+    ordinary = outcome(lambda: enc.encode_ordinary(text))
+    assert ordinary == outcome(lambda: enc._encode(text, frozenset(), (), "strict"))
+    if isinstance(ordinary, list) and isinstance(text, bytes):
+        assert ordinary == twin_of("cl100k_base").encode_ordinary(text.decode())
+
+
+@pytest.fixture(params=["at once", "one by one", "in columns", "without registers"])
+def way_to_merge(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every way that new pieces of small texts can go."""
+    use_at_once(request.param in ("at once", "without registers"))
+    use_one_by_one(request.param == "one by one")
+    use_lanes(request.param != "without registers")
+    try:
+        yield
+    finally:
+        use_at_once(True)
+        use_one_by_one(True)
+        use_lanes(True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_new_pieces_of_small_texts_equal_the_reference(way_to_merge: None, seed: int) -> None:
+    rng = random.Random(seed)
+    letters = "abcé日"[: rng.randint(2, 5)]
+
+    def word(longest: int) -> str:
+        return "".join(rng.choices(letters, k=rng.randint(1, longest)))
+
+    tokens = {(" " * rng.randint(0, 1) + word(9)).encode() for _ in range(150)}
+    parts = {token[:end] for token in tokens for end in range(2, len(token) + 1)}
+    order = rng.sample(sorted(parts), len(parts))
+    ranks = {bytes([i]): i for i in range(256)}
+    step = rng.choice([1, 3])  # ids in a row, or not
+    ranks |= {token: 256 + step * i for i, token in enumerate(order)}
+    pattern = r" ?\w+|\s+|[^\w\s]+"
+    enc = streamtok.Encoding("s", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    for count in [*range(1, 30), 60] * 3:
+        longest = rng.choice([3, 15, 16, 40, 70])
+        text = " ".join(word(longest) for _ in range(count))
+        if rng.random() < 0.5:  # up to where texts are not copied any more
+            text = text[: rng.randint(1, 140)]
+        expected = reference.encode(ranks, pattern, text, special_tokens={}, allowed_special=())
+        for encode in (
+            enc.encode,
+            lambda text: enc.encode(text.encode()),
+            lambda text: enc.encode_to_numpy(text).tolist(),
+            lambda text: stream_ids(enc.stream_encoder(), [text[:7], text[7:]]),
+        ):
+            enc._encoder.release()  # everything is new again
+            assert encode(text) == expected, text
+            assert encode(text) == expected, text  # and now known
+            assert enc._encode(text, frozenset(), (), "strict") == expected
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_lone_pieces_of_every_size_equal_tiktoken(way_to_merge: None, name: str) -> None:
+    enc, twin = encoding_of(name), twin_of(name)
+    rng = random.Random(name)
+    enc._encoder.release()
+    for size in range(1, 71):
+        for letters in ("etaoinshrdlu", "日本語のё", "=-#*/"):
+            piece = "".join(rng.choices(letters, k=size))
+            expected = twin.encode_ordinary(piece)
+            assert enc.encode_ordinary(piece) == expected
+            assert enc.encode_ordinary(piece) == expected
+
+
+def test_quick_calls_keep_their_signature() -> None:
+    for ours, theirs in ((streamtok.Encoding, tiktoken.Encoding),):
+        for name in ("encode", "encode_ordinary"):
+            got = inspect.signature(getattr(ours, name)).parameters
+            for parameter in inspect.signature(getattr(theirs, name)).parameters.values():
+                assert got[parameter.name].kind == parameter.kind
+                if parameter.name.endswith("_special"):
+                    assert got[parameter.name].default == parameter.default
+    enc = encoding_of("gpt2")
+    assert enc.encode(text="a b") == enc.encode_ordinary(text="a b") == enc.encode("a b")
+    for wrong in [enc.encode, lambda: enc.encode("a", set()), lambda: enc.encode("a", x=1)]:
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_quick_calls_are_not_for_encodings_with_rules() -> None:
+    rules = TextRules(normalizer="spaces", space_first=True)
+    base = encoding_of("gpt2")
+    enc = streamtok.Encoding(
+        "spaces",
+        pat_str=base._pat_str,
+        mergeable_ranks=base._vocabulary,
+        special_tokens=base._special_tokens,
+        rules=rules,
+    )
+    assert enc.encode("a\u2581b") == base.encode(" a b") == enc.encode_ordinary("a\u2581b")
+    assert stream_ids(enc.stream_encoder(), ["a\u2581", "b"]) == base.encode(" a b")
+    added = streamtok.Encoding(
+        "added",
+        pat_str=base._pat_str,
+        mergeable_ranks=base._vocabulary,
+        special_tokens=base._special_tokens,
+        rules=TextRules(added_tokens=(("b c", 60000),)),
+    )
+    assert added.encode("a b c") == [*base.encode("a "), 60000] == added.encode_ordinary("a b c")
+
+
+def test_quick_calls_of_two_threads_and_of_finalizers() -> None:
+    enc = encoding_of("cl100k_base")
+    texts = [f"line {i}: {'é' * (i % 7)} of words" for i in range(3000)]
+    expected = [enc._encode(text, frozenset(), "all", "strict") for text in texts]
+    enc._encoder.release()
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            runs = [pool.submit(list, map(enc.encode, texts)) for _ in range(4)]
+            assert all(run.result() == expected for run in runs)
+    enc._encoder.release()
+    assert enc.encode(texts[0]) == expected[0]
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+def test_quick_stream_equals_the_long_way(errors: str) -> None:
+    enc = encoding_of("cl100k_base")
+    rng = random.Random(errors)
+    for _ in range(300):
+        quick, slow = (enc.stream_encoder(errors=errors, max_pending=3000) for _ in range(2))
+        for _ in range(rng.randint(1, 8)):
+            chunk, final = rng.choice(CALLS), rng.random() < 0.2
+            if rng.random() < 0.5:
+                fast = outcome(lambda: quick.encode(chunk, final))  # noqa: B023
+            else:
+                fast = outcome(lambda: quick.encode_to_numpy(chunk, final).tolist())  # noqa: B023
+            assert fast == outcome(lambda: slow._feed(chunk, final, "list", None))  # noqa: B023
+            assert quick.getstate() == slow.getstate()
+            if rng.random() < 0.2:
+                quick = pickle.loads(pickle.dumps(quick)) if rng.random() < 0.5 else quick.copy()

@@ -1,0 +1,222 @@
+"""Special tokens: the choices are tiktoken's, in whole texts and at every cut of a stream."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+
+import pytest
+import tiktoken
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok._core.special import SpecialMatcher, use_wide_search
+
+from ..conftest import stream_ids
+
+RANKS = {bytes([i]): i for i in range(256)}
+PATTERN = r" ?\p{L}+|\s+(?!\S)|\s+|[^\s\p{L}]+"
+
+
+def both(specials: dict[str, int]):
+    import tiktoken
+
+    made = {"pat_str": PATTERN, "mergeable_ranks": RANKS, "special_tokens": specials}
+    return streamtok.Encoding("ours", **made), tiktoken.Encoding("theirs", **made)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_preference_is_tiktokens(seed):
+    rng = random.Random(seed)
+    size = rng.choice([1, 2, 3, 4, 5, 7, 8, 9, 14, 15, 16, 28, 29, 40, 100])
+    texts = {"<a>"}
+    while len(texts) < size:
+        base = rng.choice(sorted(texts))
+        more = "".join(rng.choices("ab<>| é", k=rng.randint(1, 9)))
+        texts.add((base + more)[:40] if rng.random() < 0.7 else more)
+    specials = {text: 300 + i for i, text in enumerate(texts)}
+    ours, theirs = both(specials)
+    for _ in range(30):
+        text = "".join(rng.choices([*texts, "x", " "], k=3))
+        some = set(rng.sample(sorted(texts), rng.randint(0, len(texts))))
+        for allowed in ["all", some]:
+            try:
+                expected = theirs.encode(text, allowed_special=allowed, disallowed_special=())
+            except BaseException as error:  # it cannot search on inside a character
+                assert "char boundary" in str(error)  # noqa: PT017
+                continue
+            chosen = {"allowed_special": allowed, "disallowed_special": ()}
+            assert ours.encode(text, **chosen) == expected
+            for cut in range(len(text)):
+                stream = ours.stream_encoder(**chosen)
+                assert stream_ids(stream, [text[:cut], text[cut:]]) == expected
+
+
+SPECIALS = ["<|a|>", "<|a|>b", "<|a", "\n\n<x>", " <x>", "<x> ", "é<", "<|a|><|a|>", "aa"]
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    parts=st.lists(
+        st.sampled_from([*SPECIALS, "<", "|", "a", " ", "\n", "é", "b", "x>"]), max_size=8
+    ),
+    specials=st.sets(st.sampled_from(SPECIALS), min_size=1),
+    allowed=st.sets(st.sampled_from(SPECIALS)),
+    disallowed=st.sets(st.sampled_from([*SPECIALS, "x>", "><"])),
+    cuts=st.lists(st.integers(0, 60), max_size=5),
+)
+def test_allowed_and_disallowed_in_streams(parts, specials, allowed, disallowed, cuts):
+    enc = streamtok.Encoding(
+        "x",
+        pat_str=PATTERN,
+        mergeable_ranks=RANKS,
+        special_tokens={text: 300 + i for i, text in enumerate(sorted(specials))},
+    )
+    data = "".join(parts).encode()
+    chosen = {"allowed_special": allowed, "disallowed_special": disallowed}
+    must_raise = any(text.encode() in data for text in disallowed)
+    try:
+        whole = enc.encode(data, **chosen)
+        assert not must_raise
+    except ValueError:
+        assert must_raise
+        whole = None
+    bounds = [0, *sorted(min(c, len(data)) for c in cuts), len(data)]
+    chunks = [data[a:b] for a, b in itertools.pairwise(bounds)]
+    try:
+        assert stream_ids(enc.stream_encoder(**chosen), chunks) == whole
+    except ValueError as error:
+        assert must_raise, error  # noqa: PT017
+
+
+def test_a_special_token_ends_the_text_before_it():
+    enc = streamtok.get_encoding("cl100k_base")
+    text = "a   <|endoftext|>   b"
+    ids = [*enc.encode("a   "), enc.eot_token, *enc.encode("   b")]
+    assert enc.encode(text, allowed_special="all") == ids
+    for cut in range(len(text)):
+        stream = enc.stream_encoder(allowed_special="all")
+        assert stream_ids(stream, [text[:cut], text[cut:]]) == ids
+
+
+def test_long_special_tokens():
+    name = "<|" + "x" * 5000 + "|>"
+    enc = streamtok.Encoding(
+        "x", pat_str=PATTERN, mergeable_ranks=RANKS, special_tokens={name: 300}
+    )
+    stream = enc.stream_encoder(allowed_special="all")
+    text = name[:-1] + name
+    chunks = [text[i : i + 700] for i in range(0, len(text), 700)]
+    assert stream_ids(stream, chunks) == [*name[:-1].encode(), 300]
+
+
+@pytest.mark.parametrize("bad", [{"": 300}, {"<x>": -1}, {"<x>": 2**32}, {"<x>": "1"}])
+def test_bad_special_tokens(bad):
+    with pytest.raises(ValueError, match="special token"):
+        streamtok.Encoding("x", pat_str=PATTERN, mergeable_ranks=RANKS, special_tokens=bad)
+
+
+@pytest.mark.parametrize("is_wide", [True, False])
+@pytest.mark.parametrize("texts", [("<|a|>",), ("<|a|>", "<|", "<|<|b"), ("<|a|>", "<b>"), ("<",)])
+def test_what_they_begin_with_is_found_at_every_place(
+    is_wide: bool, texts: tuple[str, ...]
+) -> None:
+    rng = random.Random(len(texts))
+    matcher = SpecialMatcher([(text, i) for i, text in enumerate(texts)], frozenset(texts), ())
+    use_wide_search(is_wide)
+    try:
+        for size in [*range(70), 127, 128, 129, 130, 200, 500]:
+            for share in (0.5, 0.05, 0.002):
+                letters = [
+                    rng.choice("<|a>b") if rng.random() < share else "." for _ in range(size)
+                ]
+                text = "".join(letters)
+                at = rng.randint(0, size)
+                text = text[:at] + rng.choice(texts) + text[at:]
+                expected = re.split("(" + "|".join(map(re.escape, texts)) + ")", text)
+                found = matcher.split(text.encode())
+                assert [text[begin:end] for begin, end, _ in found] == expected
+                assert [token for _, _, token in found[1::2]] == [
+                    texts.index(special) for special in expected[1::2]
+                ]
+    finally:
+        use_wide_search(True)
+
+
+# What the settings may be. tiktoken raises the same for all that is wrong here.
+
+DOORS = {
+    "encode": lambda enc, text, **how: enc.encode(text, **how),
+    "encode_to_numpy": lambda enc, text, **how: enc.encode_to_numpy(text, **how).tolist(),
+    "encode_batch": lambda enc, text, **how: enc.encode_batch([text], **how)[0],
+    "encode_with_unstable": lambda enc, text, **how: enc.encode_with_unstable(text, **how),
+    "count": lambda enc, text, **how: enc.count(text, **how),
+    "stream_encoder": lambda enc, text, **how: stream_ids(enc.stream_encoder(**how), [text]),
+    "iterencode": lambda enc, text, **how: list(
+        itertools.chain.from_iterable(enc.iterencode([text], **how))
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def twin():
+    enc = streamtok.get_encoding("gpt2")
+    return tiktoken.Encoding(
+        "gpt2",
+        pat_str=enc._pat_str,
+        mergeable_ranks=enc._mergeable_ranks,
+        special_tokens=enc._special_tokens,
+    )
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [
+        ({"allowed_special": "none"}, TypeError),
+        ({"allowed_special": ""}, TypeError),
+        ({"allowed_special": "<|endoftext|>"}, TypeError),
+        ({"allowed_special": "none", "disallowed_special": ()}, TypeError),
+        ({"allowed_special": b"all"}, TypeError),
+        ({"allowed_special": None}, TypeError),
+        ({"allowed_special": 1}, TypeError),
+        ({"disallowed_special": {""}}, ValueError),
+        ({"disallowed_special": ["", "x"]}, ValueError),
+        ({"disallowed_special": {1}}, TypeError),
+        ({"disallowed_special": 1}, TypeError),
+        ({"disallowed_special": {b"a"}}, TypeError),
+    ],
+    ids=str,
+)
+def test_settings_that_mean_nothing_are_refused_at_every_door(door, how, error, twin):
+    enc = streamtok.get_encoding("gpt2")
+    for text in ("a", "<|endoftext|>"):
+        with pytest.raises(error):
+            twin.encode(text, **how)
+        with pytest.raises(error, match=r"special|iterable"):
+            DOORS[door](enc, text, **how)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_all_and_any_collection_of_texts_are_allowed(door):
+    enc = streamtok.get_encoding("gpt2")
+    expected = DOORS[door](enc, "<|endoftext|>", allowed_special="all")
+    every_kind = [
+        "".join(["al", "l"]), {"<|endoftext|>"}, frozenset(["<|endoftext|>"]), ["<|endoftext|>"],
+        ("<|endoftext|>", "other"), {"<|endoftext|>": 1}, {"<|endoftext|>": 1}.keys(),
+    ]  # fmt: skip
+    for allowed in every_kind:
+        assert DOORS[door](enc, "<|endoftext|>", allowed_special=allowed) == expected
+    with pytest.raises(ValueError, match="disallowed special token"):
+        DOORS[door](enc, "<|endoftext|>", allowed_special=[])
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_disallowing_none_is_disallowing_nothing(door, twin):
+    enc = streamtok.get_encoding("gpt2")
+    text = "a<|endoftext|>"
+    expected = DOORS[door](enc, text, disallowed_special=())
+    assert DOORS[door](enc, text, disallowed_special=None) == expected
+    assert enc.encode(text, disallowed_special=None) == twin.encode(text, disallowed_special=None)

@@ -1,0 +1,367 @@
+"""Files of ids, read as their users read them, not by our own code.
+
+Megatron-LM's and datatrove's readers need torch: here are their layouts, written down anew from
+`megatron/core/datasets/indexed_dataset.py` and `datatrove/utils/dataset.py`. numpy and pyarrow read
+the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from streamtok import FormatLimitError
+from streamtok.pipeline.sinks import FILE_FORMATS, About, Family, Files
+from streamtok.pipeline.sinks.arrow import ROW_TOKENS
+from streamtok.pipeline.sinks.flat import LlmcSink
+from streamtok.pipeline.sinks.indexed import metric
+
+GPT2 = About("gpt2", "00" * 32, 50_256)
+CL100K = About("cl100k_base", "11" * 32, 100_276)
+
+
+def parts_of(documents: list[list[int]], step: int) -> list[tuple[list[int], list[int]]]:
+    """The documents as a pipeline gives them: ids in pieces of `step`, and where documents end."""
+    ids = [one for document in documents for one in document]
+    ends = np.cumsum([len(document) for document in documents]).tolist()
+    parts = []
+    for start in range(0, max(1, len(ids)), step):
+        stop = min(start + step, len(ids))
+        is_last = stop == len(ids)
+        # An end between two pieces comes with the first or with the second of them.
+        inside = [e - start for e in ends if start < e <= stop or (e == start == 0)]
+        assert is_last or stop - start == step
+        parts.append((ids[start:stop], inside))
+    return parts
+
+
+def write(
+    path: Path,
+    chosen: str,
+    documents: list[list[int]],
+    about: About = GPT2,
+    *,
+    step: int = 7,
+    has_sidecar: bool = False,
+    **settings: Any,
+) -> list[str]:
+    """Write them; the names of the files."""
+    before = set(path.parent.iterdir())
+    files = Files(str(path), Family(chosen, about, has_sidecar), **settings)
+    for ids, ends in parts_of(documents, step):
+        files.write(np.array(ids, np.uint32), ends)
+        files.publish()
+    files.finish()
+    files.publish()
+    return sorted(one.name for one in set(path.parent.iterdir()) - before)
+
+
+# The readers
+
+
+def read_megatron(prefix: str) -> list[list[int]]:
+    """IndexedDataset: the header, then lengths, pointers and documents from the index."""
+    index = Path(f"{prefix}.idx").read_bytes()
+    assert index[:9] == b"MMIDIDX\x00\x00"
+    version, code, sequences, documents = struct.unpack_from("<QBQQ", index, 9)
+    assert version == 1
+    dtype = np.dtype({4: "<i4", 8: "<u2"}[code])
+    at = 34
+    lengths = np.frombuffer(index, "<i4", sequences, at)
+    pointers = np.frombuffer(index, "<i8", sequences, at + lengths.nbytes)
+    indices = np.frombuffer(index, "<i8", documents, at + lengths.nbytes + pointers.nbytes)
+    assert len(index) == at + lengths.nbytes + pointers.nbytes + indices.nbytes
+    assert indices.tolist() == list(range(sequences + 1))
+    data = Path(f"{prefix}.bin").read_bytes()
+    assert len(data) == dtype.itemsize * int(lengths.sum())
+    return [
+        np.frombuffer(data, dtype, length, pointer).tolist()
+        for length, pointer in zip(lengths.tolist(), pointers.tolist(), strict=True)
+    ]
+
+
+def read_datatrove(path: str) -> list[list[int]]:
+    """DatatroveFileDataset with load_doc_ends: ids of token_size bytes, u64 ends."""
+    name, count, shown = Path(f"{path}.metadata").read_text().split("\n")
+    token_size = int(name.split("|")[1])
+    ids = np.fromfile(path, f"<u{token_size}")
+    ends = np.fromfile(f"{path}.index", "<u8").tolist()
+    assert int(count) == len(ids)
+    assert shown.endswith("T")
+    assert ends[-1:] in ([], [len(ids)])
+    return [ids[a:b].tolist() for a, b in zip([0, *ends], ends, strict=False)]
+
+
+def read_llmc(path: str, magic: int, version: int, dtype: str) -> list[int]:
+    """dataloader.h of llm.c, and its Python twin: 256 int32, then the ids, nothing else."""
+    header = np.fromfile(path, "<i4", 256)
+    assert header[:2].tolist() == [magic, version]
+    assert not header[3:].any()
+    ids = np.memmap(path, dtype, "r", offset=1024) if header[2] else np.array([], dtype)
+    assert len(ids) == header[2]
+    return ids.tolist()
+
+
+def read_table(path: str) -> list[list[int]]:
+    """Rows of Parquet or Arrow; those of one long document put together."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path) if path.endswith("parquet") else pa.ipc.open_file(path).read_all()
+    assert table.column_names == ["document", "part", "input_ids"]
+    assert table.schema.field("input_ids").type == pa.list_(pa.uint32())
+    found: list[list[int]] = []
+    first = table["document"][0].as_py() if table.num_rows else 0
+    for row in table.to_pylist():
+        if row["part"] == 0:
+            assert row["document"] == first + len(found)
+            found.append(row["input_ids"])
+        else:
+            assert row["part"] * ROW_TOKENS == len(found[-1])
+            found[-1] += row["input_ids"]
+    return found
+
+
+DOCUMENTS = st.lists(st.lists(st.integers(0, 50_256), max_size=12), max_size=12)
+FOLDER = settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def fresh(folder: Path) -> Path:
+    path = folder / str(len(list(folder.iterdir())))
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("about", [GPT2, CL100K])
+@FOLDER
+@given(documents=DOCUMENTS, step=st.integers(1, 40))
+def test_megatron(folder: Path, about: About, documents: list[list[int]], step: int) -> None:
+    path = fresh(folder) / "ids"
+    assert write(path, "megatron", documents, about, step=step) == ["ids.bin", "ids.idx"]
+    assert read_megatron(str(path)) == [one for one in documents if one]
+    assert struct.unpack_from("<B", path.with_suffix(".idx").read_bytes(), 17)[0] == (
+        8 if about is GPT2 else 4
+    )
+
+
+@pytest.mark.parametrize("about", [GPT2, CL100K])
+@FOLDER
+@given(documents=DOCUMENTS, step=st.integers(1, 40))
+def test_datatrove(folder: Path, about: About, documents: list[list[int]], step: int) -> None:
+    path = fresh(folder) / "ids.ds"
+    names = write(path, "datatrove", documents, about, step=step)
+    assert names == ["ids.ds", "ids.ds.index", "ids.ds.metadata"]
+    assert read_datatrove(str(path)) == documents
+    assert (
+        path.with_suffix(".ds.metadata").read_text().startswith(f"{about.encoding}|{about.width}\n")
+    )
+
+
+@pytest.mark.parametrize("chosen", ["parquet", "arrow"])
+@FOLDER
+@given(documents=DOCUMENTS, step=st.integers(1, 40))
+def test_tables(folder: Path, chosen: str, documents: list[list[int]], step: int) -> None:
+    path = fresh(folder) / f"ids.{chosen}"
+    assert write(path, chosen, documents, step=step) == [path.name]
+    assert read_table(str(path)) == documents
+
+
+@FOLDER
+@given(documents=DOCUMENTS, step=st.integers(1, 40))
+def test_jsonl(folder: Path, documents: list[list[int]], step: int) -> None:
+    path = fresh(folder) / "ids.jsonl"
+    write(path, "jsonl", documents, step=step)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert rows == [{"input_ids": one} for one in documents]
+
+
+@pytest.mark.parametrize(
+    ("about", "kind"),
+    [(GPT2, (20240520, 1, "<u2")), (CL100K, (20240801, 7, "<u4"))],
+)
+@pytest.mark.parametrize("count", [0, 1, 1000])
+def test_llmc(tmp_path: Path, about: About, kind: tuple[int, int, str], count: int) -> None:
+    ids = [(i * 7919) % 50_000 for i in range(count)]
+    write(tmp_path / "a.bin", "llmc", [ids], about)
+    assert read_llmc(str(tmp_path / "a.bin"), *kind) == ids
+
+
+@pytest.mark.parametrize(("chosen", "dtype"), [("u16", "uint16"), ("u32", "uint32")])
+def test_raw_ids_and_their_sidecar(tmp_path: Path, chosen: str, dtype: str) -> None:
+    documents = [[1, 2, 3], [], [50_000]]
+    names = write(tmp_path / "a.bin", chosen, documents, has_sidecar=True)
+    assert names == ["a.bin", "a.bin.json"]
+    row = json.loads((tmp_path / "a.bin.json").read_text())
+    assert np.memmap(tmp_path / "a.bin", row["dtype"], "r").tolist() == [1, 2, 3, 50_000]
+    assert row == {
+        "encoding": "gpt2",
+        "vocabulary_sha256": "00" * 32,
+        "format": chosen,
+        "dtype": dtype,
+        "byteorder": "little",
+        "tokens": 4,
+        "documents": 3,
+        "bytes": (tmp_path / "a.bin").stat().st_size,
+        "sha256": hashlib.sha256((tmp_path / "a.bin").read_bytes()).hexdigest(),
+    }
+
+
+def test_a_document_of_many_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    lengths = [3, 2 * ROW_TOKENS + 5, 0, ROW_TOKENS, ROW_TOKENS - 1, 1, 7]
+    documents = [rng.integers(0, 50_000, length).tolist() for length in lengths]
+    write(tmp_path / "a.parquet", "parquet", documents, step=300_001)
+    assert read_table(str(tmp_path / "a.parquet")) == documents
+
+
+# What a format cannot hold
+
+
+def test_llmc_counts_to_31_bits(tmp_path: Path) -> None:
+    class Nothing:
+        name, is_file = "nothing", True
+
+        def write(self, data: bytes | memoryview) -> None: ...
+        def patch(self, offset: int, data: bytes) -> None: ...
+
+    sink = LlmcSink(Nothing(), 2, {"tokens": 2**31 - 3})
+    sink.write(np.zeros(2, np.uint32))
+    with pytest.raises(FormatLimitError, match="--shard-tokens"):
+        sink.write(np.zeros(1, np.uint32))
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0.00 T"),
+        (1, "1.00 T"),
+        (999, "999 T"),
+        (1000, "1.00 kT"),
+        (9_999, "10.0 kT"),
+        (911_612, "912 kT"),
+        (999_983, "1.00 MT"),
+        (1_500_000, "1.50 MT"),
+        (45_678_901, "45.7 MT"),
+        (10**11, "100 GT"),
+    ],
+)
+def test_metric_is_that_of_humanize(count: int, shown: str) -> None:
+    assert metric(count) == shown
+
+
+# Shards
+
+
+def shards_of(folder: Path, chosen: str = "u32") -> list[list[int]]:
+    names = sorted(one for one in folder.iterdir() if one.suffix != ".json")
+    return [np.fromfile(one, "<u4").tolist() for one in names]
+
+
+def expected_shards(documents: list[list[int]], size: int) -> list[list[int]]:
+    """The rule, said slowly: a shard ends with the document that brings it to the size."""
+    found: list[list[int]] = []
+    is_full = True
+    for document in documents:
+        if is_full:
+            found.append([])
+        found[-1] += document
+        is_full = len(found[-1]) >= size
+    return found or [[]]
+
+
+@FOLDER
+@given(documents=DOCUMENTS, size=st.integers(1, 30), step=st.integers(1, 40))
+def test_shards_end_with_documents(
+    folder: Path, documents: list[list[int]], size: int, step: int
+) -> None:
+    path = fresh(folder)
+    write(path / "a.u32", "u32", documents, step=step, shard_tokens=size)
+    assert shards_of(path) == expected_shards(documents, size)
+    path = fresh(folder)
+    write(path / "a.ds", "datatrove", documents, step=step, shard_tokens=size)
+    names = sorted(str(one) for one in path.iterdir() if one.suffix == ".ds")
+    assert [one for name in names for one in read_datatrove(name)] == documents
+
+
+@FOLDER
+@given(documents=DOCUMENTS, size=st.integers(1, 30), step=st.integers(1, 40))
+def test_exact_shards(folder: Path, documents: list[list[int]], size: int, step: int) -> None:
+    path = fresh(folder)
+    write(
+        path / "a.u32", "u32", documents, step=step, has_sidecar=True, shard_tokens=size,
+        is_exact=True,
+    )  # fmt: skip
+    ids = [one for document in documents for one in document]
+    assert shards_of(path) == [ids[i : i + size] for i in range(0, max(1, len(ids)), size)]
+    found = [json.loads(one.read_text())["documents"] for one in sorted(path.glob("*.json"))]
+    ends = np.cumsum([len(document) for document in documents]).tolist()
+    shard = [max(0, -(-end // size) - 1) for end in ends]
+    assert found == [shard.count(i) for i in range(len(found))]
+
+
+def test_a_shard_is_published_when_it_is_full(tmp_path: Path) -> None:
+    files = Files(str(tmp_path / "a.u32"), Family("u32", GPT2), shard_tokens=3)
+    files.write(np.arange(2, dtype=np.uint32), [2])
+    assert not files.has_complete
+    files.write(np.arange(3, dtype=np.uint32), [1])
+    assert files.has_complete
+    files.publish()
+    assert [one.name for one in tmp_path.glob("a*")] == ["a_000000.u32"]
+    files.discard()
+    assert [one.name for one in tmp_path.iterdir()] == ["a_000000.u32"]
+
+
+@pytest.mark.parametrize("chosen", FILE_FORMATS)
+@pytest.mark.parametrize("shard_tokens", [None, 10])
+def test_state_goes_on_elsewhere(tmp_path: Path, chosen: str, shard_tokens: int | None) -> None:
+    """Every moment between two writes, with bytes behind it that nothing has saved."""
+    rng = np.random.default_rng(3)
+    documents = [rng.integers(0, 50_000, n).tolist() for n in (3, 0, 5, 9, 1, 12, 0, 4)]
+    parts = parts_of(documents, 4)
+    family = Family(chosen, GPT2, has_sidecar=chosen == "u32")
+
+    def feed(files: Files, some: Sequence[tuple[list[int], list[int]]]) -> None:
+        for ids, ends in some:
+            files.write(np.array(ids, np.uint32), ends)
+
+    def make(folder: str, state: dict[str, Any] | None = None) -> Files:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        return Files(
+            str(tmp_path / folder / "a"), family, shard_tokens=shard_tokens, is_resumable=True,
+            state=state,
+        )  # fmt: skip
+
+    whole = make("whole")
+    feed(whole, parts)
+    whole.finish()
+    whole.publish()
+    good = {one.name: one.read_bytes() for one in (tmp_path / "whole").iterdir()}
+    for i in range(len(parts)):
+        first = make(str(i))
+        feed(first, parts[:i])
+        first.sync()
+        state = json.loads(json.dumps(first.getstate()))
+        first.publish()
+        feed(first, parts[i : i + 2])
+        first.close()
+        second = make(str(i), state)
+        feed(second, parts[i:])
+        second.finish()
+        second.publish()
+        assert {one.name: one.read_bytes() for one in (tmp_path / str(i)).iterdir()} == good

@@ -1,0 +1,195 @@
+"""`formats.load`, `streamtok convert` and vocabulary files on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+
+import pytest
+import tiktoken
+from tokenizers import Tokenizer
+
+import streamtok
+from streamtok import formats
+from streamtok.cli import main as cli
+from streamtok.cli.cmd_convert import NAMES
+from streamtok.formats import conversion
+
+from ..oracles import PLAIN, refuses, write
+from .test_formats_huggingface import ids_of, llama3, trained
+from .test_formats_merges import GPT4, minbpe_model
+from .test_formats_ranks import DATA, tekken
+
+SP_MODEL = DATA / "tokenizer.model.v1"
+
+
+def run(*args, capsys=None):
+    code = cli.main([str(arg) for arg in args])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_every_format_is_recognised(tmp_path):
+    gpt2 = streamtok.get_encoding("gpt2")
+    for name in ("x.tiktoken", "x.json", "x.pkl", "tokenizer.json"):
+        path = tmp_path / name
+        format = "huggingface" if name == "x.json" else conversion.format_of(str(path))
+        conversion.convert(gpt2, str(path), format)
+        assert formats.load(path).encode(PLAIN[0]) == gpt2.encode(PLAIN[0])
+        assert formats.load(path).special_tokens_set == gpt2.special_tokens_set
+    assert formats.load(tmp_path).name == "tokenizer"
+    assert formats.load(SP_MODEL).encode("a") == [264]
+    assert formats.load(write(tmp_path / "t", tekken()), name="t").name == "t"
+    assert formats.load(write(tmp_path / "m", minbpe_model(GPT4, {}))).n_vocab > 300
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "of no known format, it begins with b''"),
+        (b"hello world\n", "of no known format, it begins with b'hello world"),
+        (b'{"a": 1}', r"JSON of no known format, with the keys \['a'\]"),
+        (b"[1]", "of no known format"),
+        (b"YQ== 0\n", "255 of the 256 single bytes"),
+        (b"#version: 0.2\na b\n", "merges without their ids"),
+        (b"\x80\x04N.", "the opcode NONE"),
+        (b"PK\x03\x04", "of no known format"),
+    ],
+)
+def test_what_is_not_recognised(tmp_path, data, message):
+    refuses(formats.load, write(tmp_path / "file", data), match=message)
+
+
+def test_what_a_file_does_not_say(tmp_path):
+    ranks = {bytes([b]): b for b in range(256)} | {b"ab": 256}
+    enc = streamtok.Encoding("e", pat_str=r"\s|\S+", mergeable_ranks=ranks, special_tokens={})
+    path = tmp_path / "e.tiktoken"
+    formats.save_tiktoken(enc, path)
+    refuses(formats.load, path, match="does not say how text is split")
+    made = formats.load(path, pattern="gpt2", special_tokens={"<x>": 300})
+    assert made.encode("ab<x>", allowed_special="all") == [256, 300]
+    refuses(formats.load, SP_MODEL, pattern="gpt2", match="has its own pattern")
+    refuses(formats.load, tmp_path.parent, match="none of tokenizer.json, ")
+
+
+def test_convert_between_all_that_can_express_it(tmp_path, capsys):
+    source = tmp_path / "tokenizer.json"
+    write(source, llama3(as_strings=True))
+    peer = Tokenizer.from_file(str(source))
+    enc = formats.load(source)
+    for output, extra in [
+        (tmp_path / "a.tiktoken", []),
+        (tmp_path / "b.pkl", []),
+        (tmp_path / "c.json", ["--to", "huggingface"]),
+    ]:
+        code, out, err = run("convert", source, output, *extra, capsys=capsys)
+        assert (code, out) == (0, "")
+        assert err.count("\n") == 1
+        assert "a sample encodes alike" in err
+        assert ("not in the file: the split pattern" in err) == (output.suffix == ".tiktoken")
+    with (tmp_path / "b.pkl").open("rb") as file:
+        assert isinstance(unpickled := pickle.load(file), tiktoken.Encoding)
+    for text in PLAIN:
+        expected = ids_of(peer)(text)
+        assert unpickled.encode(text) == expected
+        assert formats.load(tmp_path / "c.json").encode(text) == expected
+        assert formats.load(tmp_path / "a.tiktoken", pattern="llama3").encode(text) == expected
+    assert formats.load(tmp_path / "b.pkl").special_tokens_set == enc.special_tokens_set
+
+
+def test_convert_into_a_folder_and_back(tmp_path, capsys):
+    assert run("convert", "gpt2", tmp_path / "g", "--to", "gpt2", capsys=capsys)[0] == 0
+    assert sorted(os.listdir(tmp_path)) == ["g"]
+    assert sorted(os.listdir(tmp_path / "g")) == ["encoder.json", "vocab.bpe"]
+    code, _, err = run("convert", "-q", tmp_path / "g", tmp_path / "t.tiktoken", capsys=capsys)
+    assert (code, err) == (0, "")
+    ranks = formats.load(tmp_path / "t.tiktoken")._vocabulary
+    assert ranks == streamtok.get_encoding("gpt2")._vocabulary
+
+
+def test_convert_sentencepiece(tmp_path, capsys):
+    output = tmp_path / "tokenizer.model"
+    assert run("convert", SP_MODEL, output, capsys=capsys)[0] == 0
+    assert formats.load(output).digest == formats.load(SP_MODEL).digest
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("gpt2", "OUT.model"), "the name 'OUT.model' does not say which format is meant"),
+        (("gpt2", "OUT", "--to", "minbpe"), "byte 0 has the id 0"),
+        (("gpt2", "OUT", "--to", "tekken"), "the special tokens have the first ids"),
+        (("gpt2", "OUT", "--to", "sentencepiece"), "gpt2 is of bytes"),
+        ((SP_MODEL, "OUT", "--to", "tiktoken"), "has merges of its own"),
+        ((SP_MODEL, "OUT", "--to", "huggingface"), "cannot say"),
+        (("gpt3", "OUT.tiktoken"), "Unknown encoding gpt3"),
+        (("./gpt3", "OUT.tiktoken"), "./gpt3: No such file"),
+        (("gpt2", "no/such/folder/OUT.tiktoken"), "No such file or directory"),
+    ],
+)
+def test_what_cannot_be_converted(tmp_path, monkeypatch, capsys, args, message):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("convert", *args, capsys=capsys)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not os.listdir(tmp_path)
+
+
+def test_bench_compares_named_encodings_only(tmp_path, capsys):
+    text = write(tmp_path / "text", PLAIN[0])
+    code, out, err = run("bench", "-e", SP_MODEL, text, capsys=capsys)
+    assert (code, out) == (1, "")
+    assert "only encodings that have a name are compared" in err
+
+
+def test_the_check_finds_a_difference(tmp_path, monkeypatch):
+    """A writer that swaps two ids is caught, and nothing is written over what was there."""
+    path = write(tmp_path / "tokenizer.json", "what was there")
+    save = formats.save_huggingface
+
+    def broken(encoding, to):
+        save(encoding, to)
+        with open(to, encoding="utf-8") as file:
+            made = json.load(file)
+        vocab = made["model"]["vocab"]
+        vocab["Ġa"], vocab["he"] = vocab["he"], vocab["Ġa"]
+        write(type(path)(to), json.dumps(made))
+
+    format = conversion.FORMATS["huggingface"]._replace(save=broken)
+    monkeypatch.setitem(conversion.FORMATS, "huggingface", format)
+    gpt2 = streamtok.get_encoding("gpt2")
+    refuses(conversion.convert, gpt2, str(path), "huggingface", match="to other ids: not written")
+    assert path.read_text() == "what was there"
+    assert os.listdir(tmp_path) == ["tokenizer.json"]
+
+
+def test_vocabulary_files_on_the_command_line(tmp_path, capsys):
+    text = write(tmp_path / "text", PLAIN[0])
+    source = write(tmp_path / "tokenizer.json", trained("deepseek"))
+    expected = ids_of(Tokenizer.from_file(str(source)))(PLAIN[0])
+    for name in (source, tmp_path):
+        ids = tmp_path / "ids.txt"
+        assert run("encode", "-q", "-e", name, text, "-o", ids, capsys=capsys)[0] == 0
+        assert list(map(int, ids.read_text().split())) == expected
+    code, out, _ = run("count", "-e", SP_MODEL, text, capsys=capsys)
+    assert int(out.split()[0]) == len(formats.load(SP_MODEL).encode(PLAIN[0]))
+    ranks = tmp_path / "r.tiktoken"
+    formats.save_tiktoken(streamtok.get_encoding("cl100k_base"), ranks)
+    code, out, _ = run("count", "-e", f"{ranks}@llama3", text, capsys=capsys)
+    llama = formats.load_tiktoken(ranks, pattern="llama3")
+    assert (code, int(out.split()[0])) == (0, llama.count(PLAIN[0]))
+    for name, message in (
+        (f"{ranks}@llama9", "no pattern is named 'llama9'"),
+        (text, "of no known format"),
+        (tmp_path / "none", "No such file"),
+    ):
+        code, out, err = run("count", "-e", name, text, capsys=capsys)
+        assert (code, out) == (1, "")
+        assert message in err
+        assert err.count("\n") == 1
+
+
+def test_the_command_knows_every_format() -> None:
+    assert list(conversion.FORMATS) == NAMES

@@ -1,0 +1,149 @@
+"""Vocabulary files that are damaged or ask for too much: bounded work and memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from streamtok import formats
+from streamtok.errors import VocabularyError
+from streamtok.special_order import _hash, in_order_of_preference
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT = 2 << 30  # bytes of memory; without bounds each of the files here took more, or minutes
+
+# (name of the file, an expression for its contents, what the error says)
+BOMBS = [
+    ("lists.json", 'b\'{"model": [\' + b"[]," * 9_000_000 + b"[]]}"', "8388608 values"),
+    ("dicts.json", 'b\'{"model": [\' + b"{}," * 9_000_000 + b"{}]}"', "8388608 values"),
+    ("strings.json", "b'{\"model\": [' + b'\"ab\",' * 9_000_000 + b'\"\"]}'", "8388608 values"),
+    ("digits.json", 'b\'{"model": \' + b"9" * 20_000_000 + b"}"', "20000000 digits"),
+    ("large.json", 'b"{" + b" " * (1 << 27)', "more than 128 MiB"),
+    ("lines.tiktoken", 'b"YQ== 0\\n" + b"\\n" * 20_000_000', "4194304 lines"),
+    ("returns.tiktoken", 'b"YQ== 0\\n" + b"\\r" * 20_000_000', "4194304 lines"),
+    ("rank.tiktoken", 'b"YQ== " + b"9" * 50_000_000', "expected a token in base64"),
+    ("lines.model", 'b"minbpe v1\\n" + b"\\n" * 20_000_000', "4194304 lines"),
+    ("doubling.model", "doubling()", "the token has .* bytes, all have"),
+    ("memo.pkl", 'b"\\x80\\x04}" + b"\\x94" * 20_000_000', "4194304 opcodes"),
+    ("dicts.pkl", 'b"\\x80\\x04" + b"}" * 20_000_000', "4194304 opcodes"),
+    ("marks.pkl", 'b"\\x80\\x04" + b"(" * 20_000_000', "4194304 opcodes"),
+    ("blanks/tokenizer.json", "huggingface(merges=[' ' * 100_000_000])", "expected two tokens"),
+    ("added/tokenizer.json", "huggingface(added=added())", "added tokens of more than 2 MiB"),
+    ("splits/tokenizer.json", "huggingface(splits=['a{1,9}|[^x]'] * 1_000)", "more than 16"),
+    ("states/tokenizer.json", "huggingface(splits=['((a{1,20}){1,20}){1,20}'])", "4096 states"),
+]
+
+SOURCE = """
+import json, os, resource, sys
+from streamtok import formats
+from streamtok.errors import VocabularyError
+from streamtok.formats.byte_alphabet import CHARACTERS
+
+resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+
+def doubling():
+    lines = ["97 97"] + [f"{i} {i}" for i in range(256, 270)]  # the last is of 32 768 bytes
+    lines += [f"{i} 270" for i in range(256)]
+    lines += [f"{first} {i}" for i in range(98, 256) for first in range(271, 400)]
+    return "\\n".join(["minbpe v1", "", "0", *lines]).encode()
+
+def added():
+    return [("%07d" % i) * 36 for i in range(20_000)]
+
+def huggingface(merges=(), added=(), splits=()):
+    vocab = {CHARACTERS[i]: i for i in range(256)}
+    split = [
+        {"type": "Split", "pattern": {"Regex": s}, "behavior": "Isolated", "invert": False}
+        for s in splits
+    ]
+    level = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}
+    return json.dumps({
+        "added_tokens": [
+            {"id": 256 + i, "content": s, "normalized": bool(i % 2)} for i, s in enumerate(added)
+        ],
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*split, level]},
+        "model": {"type": "BPE", "vocab": vocab, "merges": list(merges)},
+    }).encode()
+
+messages = {}
+for name, contents, _ in BOMBS:
+    path = os.path.join(FOLDER, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(eval(contents))
+    try:
+        if name.endswith(".tiktoken"):
+            formats.load_tiktoken(path, pattern="gpt2")
+        elif name.endswith(".json") and os.path.basename(name) != "tokenizer.json":
+            formats.load_tekken(path)
+        else:
+            formats.load(path)
+        messages[name] = "loaded"
+    except VocabularyError as error:
+        messages[name] = str(error)
+    os.unlink(path)
+print(json.dumps(messages))
+"""
+
+
+def test_files_that_ask_for_too_much_are_refused_within_bounds(tmp_path: Path) -> None:
+    head = f"LIMIT, FOLDER, BOMBS = {LIMIT}, {str(tmp_path)!r}, {BOMBS!r}\n"
+    done = subprocess.run(
+        [sys.executable, "-c", head + SOURCE],
+        check=False, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    messages = json.loads(done.stdout)
+    for name, _, expected in BOMBS:
+        with pytest.raises(VocabularyError, match=expected):
+            raise VocabularyError(messages[name])
+        assert name in messages[name]
+        assert len(messages[name]) < 1_000
+
+
+def test_damaged_files_of_every_format(tmp_path: Path) -> None:
+    """A small run of `python -m tests.loader_fuzz`, in a process with little memory."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.loader_fuzz", "--rounds", "600"],
+        check=False, capture_output=True, text=True, timeout=600, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    outcomes = json.loads(done.stdout)
+    assert sum(found["encoding"] + found["refused"] for found in outcomes.values()) == 600
+    assert all(found["refused"] > 20 for found in outcomes.values())
+    assert sum(found["encoding"] for found in outcomes.values()) > 20
+
+
+@pytest.mark.parametrize("key", ["normalizers", "processors", "pretokenizers"])
+@pytest.mark.parametrize("depth", [40, 200])
+def test_sequences_in_sequences_end_at_a_depth(tmp_path: Path, key: str, depth: int) -> None:
+    made: object = {"type": "ByteLevel", "add_prefix_space": False}
+    for _ in range(depth):
+        made = {"type": "Sequence", key: [made]}
+    where = {"normalizers": "normalizer", "processors": "post_processor"}
+    value = {
+        "added_tokens": [],
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+        "model": {},
+        where.get(key, "pre_tokenizer"): made,
+    }
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(value))
+    with pytest.raises(VocabularyError, match=r"nested (deeper than 64|too deep)"):
+        formats.load_huggingface(path)
+
+
+def test_special_tokens_made_to_collide_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finding places in a table takes the square of the number where all have one hash."""
+    texts = [f"<{i}>" for i in range(30_000)]
+    assert sorted(in_order_of_preference(texts)) == sorted(texts)
+    assert _hash(b"<1>") != _hash(b"<2>")
+    monkeypatch.setattr("streamtok.special_order._hash", lambda data: 5)
+    few = texts[:300]
+    assert sorted(in_order_of_preference(few)) == sorted(few)
+    with pytest.raises(ValueError, match="30000 special tokens have the same hash"):
+        in_order_of_preference(texts)

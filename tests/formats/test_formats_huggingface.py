@@ -1,0 +1,470 @@
+"""tokenizer.json against Hugging Face's tokenizers: ids, refusals, round trips."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, processors
+from tokenizers import pre_tokenizers as pre
+from tokenizers.trainers import BpeTrainer
+
+import streamtok
+from streamtok import UnsupportedStreamError, formats
+from streamtok.formats import huggingface
+from streamtok.formats.byte_alphabet import to_text
+from streamtok.formats.loading import Reader
+from streamtok.formats.merge_lists import to_merges
+from streamtok.patterns.sequence import SplitSequence
+from streamtok.reference import bpe as reference
+
+from ..conftest import stream_ids
+from ..oracles import PLAIN, assert_same, corpus_texts, cut, refuses, texts, write
+
+DEEPSEEK = [
+    r"\p{N}{1,3}",
+    r"[一-龥぀-ゟ゠-ヿ]+",
+    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
+    r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+]
+
+
+def loaded(tokenizer: Tokenizer, tmp_path) -> streamtok.Encoding:
+    path = tmp_path / "tokenizer.json"
+    tokenizer.save(str(path))
+    return formats.load_huggingface(path)
+
+
+def ids_of(tokenizer: Tokenizer):
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+
+def split(pattern: str, use_regex: bool = False):
+    return pre.Sequence(
+        [
+            pre.Split(Regex(pattern), "isolated"),
+            pre.ByteLevel(add_prefix_space=False, use_regex=use_regex),
+        ]
+    )
+
+
+@functools.lru_cache
+def trained(kind: str, size: int = 900) -> str:
+    """A small tokenizer of the kind, trained on the spot; as JSON."""
+    made = Tokenizer(models.BPE())
+    made.decoder = decoders.ByteLevel()
+    if kind == "deepseek":
+        steps = [pre.Split(Regex(pattern), "isolated") for pattern in DEEPSEEK]
+        made.pre_tokenizer = pre.Sequence([*steps, pre.ByteLevel(False, use_regex=False)])
+    elif kind == "starcoder":
+        made.pre_tokenizer = pre.Sequence(
+            [pre.Digits(individual_digits=True), pre.ByteLevel(False)]
+        )
+    elif kind == "digits":
+        made.pre_tokenizer = pre.Sequence(
+            [
+                pre.Split(Regex("[ab]+"), "isolated"),
+                pre.Digits(),
+                pre.ByteLevel(False, use_regex=False),
+            ]
+        )
+    elif kind == "qwen":
+        made.normalizer = normalizers.NFC()
+        made.pre_tokenizer = split(formats.PATTERNS["qwen2"])
+    elif kind == "whole":
+        made.pre_tokenizer = pre.ByteLevel(add_prefix_space=False, use_regex=False)
+    else:
+        made.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
+    trainer = BpeTrainer(
+        vocab_size=size,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    samples = [text for text in (*PLAIN, *corpus_texts()) if text]
+    made.train_from_iterator([text[:4000] for text in samples] * 2, trainer)
+    return made.to_str()
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "deepseek", "starcoder", "digits", "whole"])
+def test_trained_by_the_library_itself(kind, tmp_path):
+    peer = Tokenizer.from_str(trained(kind))
+    enc = loaded(peer, tmp_path)
+    assert_same(enc, ids_of(peer), allowed_special="all")
+    for text in PLAIN:
+        assert enc.decode(enc.encode(text)) == peer.decode(enc.encode(text))
+    formats.save_huggingface(enc, tmp_path / "again.json")
+    again = Tokenizer.from_file(str(tmp_path / "again.json"))
+    for text in texts():
+        assert ids_of(again)(text) == ids_of(peer)(text)
+    assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
+
+
+@pytest.mark.parametrize("name", ["gpt2", "cl100k_base"])
+def test_openais_vocabularies(name, tmp_path):
+    enc = streamtok.get_encoding(name)
+    formats.save_huggingface(enc, tmp_path / "tokenizer.json")
+    peer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    again = formats.load_huggingface(tmp_path)
+    assert again._vocabulary == enc._vocabulary  # the plain table is found again
+    assert_same(again, ids_of(peer), allowed_special="all")
+    for text in PLAIN:
+        assert enc.encode(text) == again.encode(text)
+
+
+def llama3(as_strings: bool) -> str:
+    """In the manner of Llama 3's: every way to cut a token is a merge, and pieces are looked up."""
+    ranks = {
+        t: r for t, r in streamtok.get_encoding("cl100k_base")._mergeable_ranks.items() if r < 9000
+    }
+    ranks[b" unreachable by merges"] = 9000
+    merges = []
+    for token in ranks:
+        ways = [(token[:i], token[i:]) for i in range(1, len(token))]
+        ways = [way for way in ways if way[0] in ranks and way[1] in ranks]
+        merges += sorted(ways, key=lambda way: (ranks[way[0]], ranks[way[1]]))
+    pairs = [[to_text(left), to_text(right)] for left, right in merges]
+    file = json.loads(Tokenizer(models.BPE(ignore_merges=True)).to_str())
+    file["model"]["vocab"] = {to_text(token): rank for token, rank in ranks.items()}
+    file["model"]["merges"] = [" ".join(pair) for pair in pairs] if as_strings else pairs
+    made = Tokenizer.from_str(json.dumps(file))
+    made.pre_tokenizer = split(formats.PATTERNS["llama3"])
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens(["<|begin_of_text|>", "<|eot_id|>", "<|eot_id|>more"])
+    made.post_processor = processors.Sequence(
+        [
+            processors.ByteLevel(trim_offsets=False),
+            processors.TemplateProcessing(
+                single="<|begin_of_text|> $A", special_tokens=[("<|begin_of_text|>", 9001)]
+            ),
+        ]
+    )
+    written = json.loads(made.to_str())
+    written["model"]["merges"] = file["model"]["merges"]
+    return json.dumps(written)
+
+
+@pytest.mark.parametrize("as_strings", [True, False])
+def test_in_the_manner_of_llama_3(as_strings, tmp_path):
+    path = write(tmp_path / "tokenizer.json", llama3(as_strings))
+    peer = Tokenizer.from_file(str(path))
+    enc = formats.load_huggingface(path)
+    samples = [
+        *texts(),
+        "a<|eot_id|>b <|eot_id|>more <|eot_id|>mor  <|begin_of_text|><|eot_id|",
+        "x unreachable by merges", " unreachable", " unreachable by merges ",
+    ]  # fmt: skip
+    assert_same(enc, ids_of(peer), samples, allowed_special="all")
+    assert peer.encode("a").ids == [9001, *enc.encode("a")]  # what the post-processor would add
+    with pytest.raises(ValueError, match="disallowed special token"):
+        enc.encode("a<|eot_id|>")
+
+
+def test_a_whole_piece_that_no_merge_makes(tmp_path):
+    for ignore_merges in (True, False):
+        vocab = {c: i for i, c in enumerate(sorted(pre.ByteLevel.alphabet()))}
+        vocab |= {"abc": 256, "ab": 257, "bc": 258, "Ġabc": 259}
+        model = models.BPE(vocab, [("b", "c")], ignore_merges=ignore_merges)
+        peer = Tokenizer(model)
+        peer.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
+        enc = loaded(peer, tmp_path)
+        assert_same(enc, ids_of(peer), ["abc", "abc abc abcd ab", " abc", "xabc abc"])
+        assert enc.decode([256, 257, 259]) == "abcab abc"
+        formats.save_huggingface(enc, tmp_path / "again.json")
+        assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_ids_in_any_order_and_merges_in_any_order(seed):
+    rng = random.Random(seed)
+    file = json.loads(trained("gpt2", 400))
+    vocab = file["model"]["vocab"]
+    numbers = list(range(len(vocab) - 1))
+    rng.shuffle(numbers)
+    specials = {"<|endoftext|>": len(vocab) - 1}
+    others = [token for token in vocab if token not in specials]
+    file["model"]["vocab"] = dict(zip(others, numbers, strict=True)) | specials
+    file["added_tokens"][0]["id"] = len(vocab) - 1
+    merges = file["model"]["merges"]
+    for _ in range(rng.randint(0, 60)):
+        i, j = rng.randrange(len(merges)), rng.randrange(len(merges))
+        merges[i], merges[j] = merges[j], merges[i]
+    merges += rng.sample(merges, 5)  # the later place counts
+    peer = Tokenizer.from_str(json.dumps(file))
+    enc = huggingface.read_huggingface(Reader(file, "made"), "made")
+    for text in [*PLAIN, "".join(rng.choices("theinabc \n", k=200))]:
+        expected = ids_of(peer)(text)
+        assert enc.encode(text) == expected
+        assert stream_ids(enc.stream_encoder(), cut(rng, text.encode(), 5)) == expected
+
+
+def test_ids_against_the_slow_reference(tmp_path):
+    file = json.loads(trained("deepseek"))
+    vocab = {token: number for token, number in file["model"]["vocab"].items()}
+    enc = huggingface.read_huggingface(Reader(file, "made"), "made")
+    ids = {token: enc.encode_single_token(token) for token in enc._vocabulary.to_list()}
+    merges = to_merges(enc._vocabulary)
+    assert len(merges) == len(file["model"]["merges"])
+    assert set(ids.values()) <= set(vocab.values())
+    for text in PLAIN:
+        pieces = reference.split_in_turn(DEEPSEEK, text)
+        expected = [i for p in pieces for i in reference.bpe_by_merges(ids, merges, p.encode())]
+        assert enc.encode(text) == expected
+
+
+# Added tokens
+
+
+def with_added(*tokens: AddedToken, special: tuple[str, ...] = ()) -> Tokenizer:
+    made = Tokenizer.from_str(trained("gpt2"))
+    made.add_tokens(list(tokens))
+    made.add_special_tokens(list(special))
+    return made
+
+
+def test_added_tokens_are_always_found(tmp_path):
+    peer = with_added(
+        AddedToken("<tool>", special=False, normalized=False),
+        AddedToken("<tool>x", special=False, normalized=False),
+        AddedToken("  ", special=False, normalized=False),
+        AddedToken("日本", special=False, normalized=False),
+        special=("<|im_start|>", "<|im_end|>"),
+    )
+    enc = loaded(peer, tmp_path)
+    samples = [
+        "<tool>", "a<tool>x b", "<tool", "<tool>xy<tool>", "a   b    c", "日本語 日",
+        "x<|im_start|>", "<|im_start|>user\n  hi<|im_end|>\n<|im_", *PLAIN,
+    ]  # fmt: skip
+    assert_same(enc, ids_of(peer), samples, allowed_special="all")
+    assert enc.special_tokens_set == {"<|endoftext|>", "<|im_start|>", "<|im_end|>"}
+    assert 901 not in enc._special_ids
+    assert enc.encode_ordinary("a<tool>") == ids_of(peer)("a<tool>")
+    assert enc.encode("<tool>") == [900]
+    assert enc.decode([900]) == "<tool>"
+    assert enc.encode_single_token("<tool>") == 900
+    decoder = enc.stream_decoder(skip_special_tokens=True)
+    assert decoder.decode(ids_of(peer)("<|im_start|><tool>")) == "<tool>"
+    formats.save_huggingface(enc, tmp_path / "again.json")
+    assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
+    with pytest.raises(ValueError, match="encode_with_unstable"):
+        enc.encode_with_unstable("a")
+
+
+@pytest.mark.parametrize("flag", ["lstrip", "rstrip", "single_word"])
+def test_flags_of_added_tokens_are_refused_by_name(flag, tmp_path):
+    peer = with_added(AddedToken("<x>", **{flag: True}))
+    refuses(loaded, peer, tmp_path, match=f"{flag} of the added token '<x>' is not supported")
+
+
+def test_added_tokens_that_overlap_at_two_times_are_refused(tmp_path):
+    for first, second in (("<ab>", "b>c"), ("<ab>", "a"), ("x", "yx"), ("ab", "ba")):
+        peer = with_added(AddedToken(first, normalized=True), AddedToken(second, normalized=False))
+        refuses(loaded, peer, tmp_path, match="may begin or end inside an added token")
+    peer = with_added(AddedToken("<a>", normalized=True), AddedToken("{a}", normalized=False))
+    assert_same(loaded(peer, tmp_path), ids_of(peer), ["<a>{a}", "<{a}>", "{<a>"])
+
+
+def test_hostile_added_tokens(tmp_path):
+    file = json.loads(trained("gpt2"))
+    entry = file["added_tokens"][0] | {"special": False, "normalized": True}
+    for contents, message in (
+        (["x" * 3_000_000], "tokens of more than"),
+        ([f"<{i}>" + "y" * 100 for i in range(40_000)], "tokens of more than"),
+        (["x" * 300, "zz>"], "may begin or end inside"),
+    ):
+        new = [
+            entry | {"id": len(file["model"]["vocab"]) + i, "content": text}
+            for i, text in enumerate(contents)
+        ]
+        new[-1]["normalized"] = False
+        data = json.dumps(file | {"added_tokens": new})
+        refuses(formats.load_huggingface, write(tmp_path / "t.json", data), match=message)
+
+
+# NFC
+
+
+NFC_TEXTS = [
+    "e\u0301", "caf\u00e9 cafe\u0301", "\u1100\u1161\u11a8", "a\u0338<|endoftext|>\u0338b",
+    "\u212b\u2126", ">\u0338", "\u0958", "q\u0323\u0307 q\u0307\u0323", *PLAIN,
+]  # fmt: skip
+
+
+def test_nfc_in_whole_texts(tmp_path):
+    peer = Tokenizer.from_str(trained("qwen"))
+    enc = loaded(peer, tmp_path)
+    samples = [*NFC_TEXTS, *texts()]
+    assert_same(enc, ids_of(peer), samples, allowed_special="all", round_trip=False, stream=False)
+    for text in NFC_TEXTS:
+        assert enc.encode(text.encode(), allowed_special="all") == ids_of(peer)(text)
+        array = enc.encode_to_numpy(text, allowed_special="all")
+        assert array.tolist() == ids_of(peer)(text)
+    with pytest.raises(ValueError, match=r"'<\|endoftext\|>' at byte 3"):
+        enc.encode("e\u0301<|endoftext|>")
+    with pytest.raises(UnsupportedStreamError, match="normalises text to NFC"):
+        enc.stream_encoder()
+    formats.save_huggingface(enc, tmp_path / "again.json")
+    assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
+
+
+# What is refused
+
+
+def changed(**changes) -> str:
+    file = json.loads(trained("deepseek"))
+    for path, value in changes.items():
+        *parents, last = path.split("__")
+        place = file
+        for parent in parents:
+            place = place[int(parent) if parent.isdigit() else parent]
+        place[int(last) if last.isdigit() else last] = value
+    return json.dumps(file)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"truncation": {"max_length": 5}}, "what 'truncation' asks for"),
+        ({"padding": {"strategy": "BatchLongest"}}, "what 'padding' asks for"),
+        ({"more": 1}, "what 'more' asks for"),
+        ({"normalizer": {"type": "Lowercase"}}, "normalizer: the normalizer 'Lowercase' is not"),
+        (
+            {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}]}},
+            r"normalizers\[0\]: the normalizer 'NFKC'",
+        ),
+        ({"pre_tokenizer": None}, "no pre-tokenizer is given"),
+        ({"pre_tokenizer": {"type": "Whitespace"}}, "the last pre-tokenizer is 'Whitespace'"),
+        (
+            {"pre_tokenizer__pretokenizers__1": {"type": "Metaspace"}},
+            "'Metaspace' is not supported",
+        ),
+        ({"pre_tokenizer__pretokenizers__1": {"type": "Punctuation"}}, "'Punctuation' is not"),
+        ({"pre_tokenizer__pretokenizers__3__add_prefix_space": True}, "add_prefix_space is not"),
+        ({"pre_tokenizer__pretokenizers__0": {"type": "ByteLevel"}}, "at the end only"),
+        ({"pre_tokenizer__pretokenizers__0__behavior": "MergedWithNext"}, "the behavior 'Merged"),
+        ({"pre_tokenizer__pretokenizers__0__invert": True}, "invert=True is not supported"),
+        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a$"}}, "the ends of lines"),
+        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a{1,2}+"}}, "repeated repetition"),
+        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "(?<=a)b"}}, "group that is not"),
+        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "(?m:.)"}}, "group that is not"),
+        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "[a&&b]"}}, "a set of sets"),
+        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": r"\bx"}}, "word boundary"),
+        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "("}}, "pattern"),
+        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a+b"}}, "cannot be followed"),
+        ({"pre_tokenizer__pretokenizers__0__pattern": {}}, "expected a Regex or a String"),
+        ({"post_processor": {"type": "Magic"}}, "the post-processor 'Magic' is not known"),
+        ({"decoder": {"type": "WordPiece"}}, "the decoder 'WordPiece' is not supported"),
+        ({"model__type": "Unigram"}, "the model 'Unigram' is not supported: only BPE is"),
+        ({"model__dropout": 0.1}, "dropout 0.1 is not supported"),
+        ({"model__end_of_word_suffix": "</w>"}, "end_of_word_suffix '</w>' is not supported"),
+        ({"model__continuing_subword_prefix": "##"}, "continuing_subword_prefix '##'"),
+        ({"model__magic": True}, "what 'magic' asks for"),
+        ({"model__vocab__a": None}, "the id of 'a' is None"),
+        ({"model__vocab__a": 1.5}, "the id of 'a' is 1.5"),
+        ({"model__vocab__a": -1}, "is -1"),
+        ({"model__vocab__a": 7}, "id 7 is given twice"),
+        ({"model__vocab": []}, "vocab: expected an object"),
+        ({"model__vocab": {}}, "not in the vocabulary"),
+        ({"model__merges__3": "ab"}, "merge 3: expected two tokens, got 'ab'"),
+        ({"model__merges__3": ["a"]}, "merge 3: expected two tokens"),
+        ({"model__merges__3": ["a", 5]}, "merge 3: expected two tokens"),
+        ({"model__merges__3": ["a", "zzzz"]}, "merge 3 is of b'a' and b'zzzz'"),
+        ({"model__merges__3": ["a", "日"]}, "is not in the byte alphabet"),
+        ({"model__merges": None}, "merges: expected an array"),
+        ({"model__ignore_merges": "yes"}, "expected true or false"),
+        ({"added_tokens__0__id": 5}, "would get id 0, the file says 5"),
+        ({"added_tokens__0__content": ""}, "empty or comes a second time"),
+        ({"added_tokens__0__content": 5}, "content: expected a string"),
+        ({"added_tokens": {}}, "added_tokens: expected an array"),
+    ],
+)
+def test_what_is_not_done_is_refused_by_name(changes, message, tmp_path):
+    path = write(tmp_path / "t.json", changed(**changes))
+    refuses(formats.load_huggingface, path, match=message)
+
+
+def test_sequences_nested_too_deep(tmp_path):
+    inner = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
+    for _ in range(100):
+        inner = {"type": "Sequence", "pretokenizers": [inner]}
+    refuses(
+        formats.load_huggingface,
+        write(tmp_path / "t.json", changed(pre_tokenizer=inner)),
+        match="nested too deep",
+    )
+
+
+def test_a_missing_byte(tmp_path):
+    file = json.loads(changed())
+    file["model"]["merges"] = []
+    del file["model"]["vocab"]["a"]
+    refuses(formats.load_huggingface, write(tmp_path / "t.json", json.dumps(file)), match="0x61")
+
+
+def test_what_cannot_be_written(tmp_path):
+    ranks = {bytes([b]): b for b in range(256)}
+    skips = streamtok.Encoding("x", pat_str=r"\w+", mergeable_ranks=ranks, special_tokens={})
+    refuses(formats.save_huggingface, skips, tmp_path / "x", match="leaves characters out")
+    later = streamtok.Encoding(
+        "x",
+        pat_str=r"\s|\S",
+        mergeable_ranks=ranks,
+        special_tokens={f"<{'a' * i}": 300 + i for i in range(8)},
+    )
+    refuses(formats.save_huggingface, later, tmp_path / "x", match="finds '<a*'")
+    assert not list(tmp_path.iterdir())
+
+
+# Sequences of splits against the slow reference
+
+
+PARTS = [r"\p{N}{1,3}", r"\p{N}", r"[ab]+", r"\s+", r"[一-龥]+", r" ?\p{L}+|\s+(?!\S)|\s", r"'s|\w"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(PARTS), min_size=1, max_size=3),
+    st.lists(st.text("aab1 2!'\n \r日\x00\u200d\u0301s", max_size=14), min_size=30, max_size=30),
+)
+def test_sequences_of_splits(patterns, samples):
+    try:
+        pattern = _sequence(tuple(patterns))
+    except streamtok.UnsupportedPatternError:
+        return
+    assert pattern.is_total
+    for text in samples:
+        assert pattern.findall(text) == reference.split_in_turn(patterns, text)
+
+
+@functools.lru_cache(maxsize=256)
+def _sequence(patterns: tuple[str, ...]) -> SplitSequence:
+    return SplitSequence(patterns)
+
+
+def test_most_sequences_can_be_followed():
+    done = 0
+    for first in PARTS:
+        for second in PARTS:
+            try:
+                _sequence((first, second))
+                done += 1
+            except streamtok.UnsupportedPatternError:
+                pass
+    assert done >= 30
+
+
+def test_pieces_of_every_character():
+    """Every hundredth character or so; `tools`-free, since the two libraries differ in few."""
+    theirs = pre.Sequence([pre.Split(Regex(pattern), "isolated") for pattern in DEEPSEEK])
+    mine = _sequence(tuple(DEEPSEEK))
+    rng = random.Random(3)
+    points = [rng.randrange(0x20, 0x3000) for _ in range(3000)]
+    for point in points:
+        text = "a{0}1{0}' {0}.{0}B\n".format(chr(point))
+        assert mine.findall(text) == [piece for piece, _ in theirs.pre_tokenize_str(text)], hex(
+            point
+        )

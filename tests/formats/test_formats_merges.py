@@ -1,0 +1,201 @@
+"""Merges in files: GPT-2's pair against tokenizers, minbpe's model against what minbpe does."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from tokenizers import Tokenizer
+from tokenizers import pre_tokenizers as pre
+from tokenizers.models import BPE
+
+import streamtok
+from streamtok import formats
+
+from ..minbpe_twin import Twin
+from ..oracles import PLAIN, assert_same, refuses, texts, write
+from .test_formats_huggingface import ids_of, trained
+
+# GPT-2's pair
+
+
+def test_gpt2s_own_pair(tmp_path):
+    gpt2 = streamtok.get_encoding("gpt2")
+    merges, ids = tmp_path / "merges.txt", tmp_path / "vocab.json"
+    formats.save_gpt2(gpt2, merges, ids)
+    assert merges.read_bytes().startswith(b"#version: 0.2\n\xc4\xa0 t\n\xc4\xa0 a\nh e\n")
+    assert json.loads(ids.read_text("utf-8"))["<|endoftext|>"] == 50256
+    peer = Tokenizer(BPE.from_file(str(ids), str(merges)))
+    peer.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
+    enc = formats.load_gpt2(merges, ids)
+    assert enc._vocabulary == gpt2._vocabulary
+    assert enc.special_tokens_set == {"<|endoftext|>"}
+    assert_same(enc, ids_of(peer))
+    assert formats.load(tmp_path).encode("hello world") == [31373, 995]
+
+
+def shuffled_pair(tmp_path, seed):
+    """A trained pair with its ids in another order, and a few lines of merges swapped."""
+    rng = random.Random(seed)
+    model = json.loads(trained("gpt2", 600))["model"]
+    numbers = list(range(len(model["vocab"])))
+    rng.shuffle(numbers)
+    vocab = dict(zip(model["vocab"], numbers, strict=True))
+    merges = [" ".join(pair) for pair in model["merges"]]
+    for _ in range(20):
+        i, j = rng.randrange(len(merges)), rng.randrange(len(merges))
+        merges[i], merges[j] = merges[j], merges[i]
+    return (
+        write(tmp_path / "merges.txt", "#version: 0.2\n" + "\n".join(merges) + "\n"),
+        write(tmp_path / "vocab.json", json.dumps(vocab)),
+        vocab,
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ids_in_another_order_than_the_merges(tmp_path, seed):
+    merges, ids, vocab = shuffled_pair(tmp_path, seed)
+    peer = Tokenizer(BPE.from_file(str(ids), str(merges)))
+    peer.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
+    enc = formats.load_gpt2(merges, ids)
+    assert enc._special_tokens == {"<|endoftext|>": vocab["<|endoftext|>"]}
+    assert_same(enc, ids_of(peer))
+    again = tmp_path / "again.txt", tmp_path / "again.json"
+    formats.save_gpt2(enc, *again)
+    assert formats.load_gpt2(*again).digest == enc.digest
+    assert json.loads(again[1].read_text("utf-8")) == vocab
+    refuses(formats.load, tmp_path, match="give a pattern")
+    assert formats.load(tmp_path, pattern="gpt2").digest == enc.digest
+
+
+@pytest.mark.parametrize(
+    ("merges", "vocab", "message"),
+    [
+        ("a\n", None, "merges.txt, line 1: expected two tokens and a blank, got 'a'"),
+        ("#version: 0.2\na b c\n", None, "line 2: expected two tokens"),
+        ("a b\n", None, "'ab' is not in the vocabulary"),
+        ("日 b\n", None, "merge 0 of '日' and 'b' is not in the byte alphabet"),
+        (b"\xff\n", None, "byte 0: not UTF-8"),
+        ("", "[]", "expected an object"),
+        ("", '{"a": "b"}', "vocab.json: 'a': expected an integer"),
+        ("", '{"a": 1}', "255 of the 256 single bytes"),
+        ("", '{"a": 1, "b": 1}', "id 1 is given twice"),
+        ("", '{"日": 1, "é日": 1}', "id is given twice"),
+        ("", '{"a": 1, "a": 2}', "the key 'a' is given twice"),
+        ("", '{"a": 1', "line 1, column"),
+    ],
+)
+def test_unsound_pairs(tmp_path, merges, vocab, message):
+    if vocab is None:
+        vocab = json.dumps({c: i for i, c in enumerate(pre.ByteLevel.alphabet())})
+    paths = write(tmp_path / "merges.txt", merges), write(tmp_path / "vocab.json", vocab)
+    refuses(formats.load_gpt2, *paths, match=message)
+
+
+def test_what_a_pair_cannot_say(tmp_path):
+    paths = tmp_path / "a", tmp_path / "b"
+    ranks = {bytes([b]): b for b in range(256)} | {b"abc": 256}
+    enc = streamtok.Encoding("e", pat_str=r"\S+|\s+", mergeable_ranks=ranks, special_tokens={})
+    refuses(formats.save_gpt2, enc, *paths, match="nothing else finds b'abc' of e, id 256")
+    assert not list(tmp_path.iterdir())
+    merges, ids, _ = shuffled_pair(tmp_path, 0)
+    refuses(formats.load_gpt2, merges, ids, special_tokens=["<x>"], match="'<x>' is not there")
+    refuses(formats.load, merges.rename(tmp_path / "m.txt"), match="merges without their ids")
+
+
+# minbpe
+
+
+def minbpe_model(pattern: str, specials: dict[str, int], count: int = 300) -> str:
+    """A model as minbpe saves it, trained by tokenizers."""
+    model = json.loads(trained("gpt2", 257 + count))["model"]
+    enc = formats.huggingface.read_huggingface(
+        formats.files.Reader(json.loads(trained("gpt2", 257 + count)), "x"), "x"
+    )
+    numbers = {bytes([byte]): byte for byte in range(256)}
+    lines = ["minbpe v1", pattern, str(len(specials))]
+    lines += [f"{text} {number}" for text, number in specials.items()]
+    for left, right in streamtok.formats.merge_lists.to_merges(enc._vocabulary):
+        lines.append(f"{numbers[left]} {numbers[right]}")
+        numbers[left + right] = len(numbers)
+    assert len(model["merges"]) == len(numbers) - 256
+    return "\n".join(lines) + "\n"
+
+
+GPT4 = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+)
+
+
+@pytest.mark.parametrize("pattern", [GPT4, formats.PATTERNS["gpt2"], ""])
+def test_minbpe(tmp_path, pattern):
+    path = write(tmp_path / "x.model", minbpe_model(pattern, {"<|end|>": 1000, "<é>": 1001}))
+    peer = Twin(path)
+    enc = formats.load_minbpe(path)
+    samples = [text[:3000] for text in texts()] if pattern else PLAIN
+    assert_same(enc, peer.encode_ordinary, samples)
+    assert enc._special_tokens == peer.special_tokens
+    assert enc.encode("a<é>", allowed_special="all")[-1] == 1001
+    formats.save_minbpe(enc, tmp_path / "again.model")
+    assert (tmp_path / "again.model").read_bytes() == path.read_bytes()
+    assert formats.load(path).digest == enc.digest
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("", "line 1: expected 'minbpe v1', got b''"),
+        ("minbpe v2\n", "line 1: expected 'minbpe v1'"),
+        ("minbpe v1\n.\n", "ends before the merges"),
+        (b"minbpe v1\n\xff\n0\n", "line 2: the pattern is not UTF-8"),
+        ("minbpe v1\n(\n0\n", "pattern"),
+        ("minbpe v1\n.\nx\n", "line 3: the number of special tokens: got b'x'"),
+        ("minbpe v1\n.\n-1\n", "line 3"),
+        ("minbpe v1\n.\n999999999\n", "ends before its 999999999 special tokens do"),
+        ("minbpe v1\n.\n1\na b 3\n", "line 4: a special token and its id"),
+        ("minbpe v1\n.\n1\na 3x\n", "line 4: a special token and its id"),
+        ("minbpe v1\n.\n2\na 3\na 4\n", "line 5: .* comes a second time"),
+        ("minbpe v1\n.\n2\na 3\nb 3\n", "id 3 is given twice"),
+        ("minbpe v1\n.\n0\n97\n", "line 4: a merge of two earlier ids: got b'97'"),
+        ("minbpe v1\n.\n0\n97 256\n", "line 4: .*: 256 is not made yet"),
+        ("minbpe v1\n.\n0\n97 -1\n", "line 4"),
+        ("minbpe v1\n.\n0\n97 98\n97 98\n", "line 5: .*ids 256 and 257 are both b'ab'"),
+        (
+            "minbpe v1\n.\n0\n97 97\n" + "".join(f"{i} {i}\n" for i in range(256, 300)),
+            "65536 bytes",
+        ),
+        ("minbpe v1\n.\n0\n97 " + "9" * 5000 + "\n", "line 4"),
+    ],
+)
+def test_unsound_minbpe_models(tmp_path, data, message):
+    refuses(formats.load_minbpe, write(tmp_path / "x.model", data), match=message)
+
+
+def test_a_minbpe_model_that_grows_without_end(tmp_path):
+    lines = ["97 97", *(f"{i} {i}" for i in range(256, 270))]  # 32768 bytes
+    lines += [f"{i} {97 + (i % 2)}" for i in range(270, 20_000)]
+    data = "minbpe v1\n.\n0\n" + "\n".join(lines)
+    refuses(formats.load_minbpe, write(tmp_path / "x.model", data), match="all have 335")
+
+
+def test_what_a_minbpe_model_cannot_say(tmp_path):
+    path = tmp_path / "x.model"
+    singles = {bytes([b]): b for b in range(256)}
+
+    def enc(ranks, pattern=r"\s|\S", specials=None):
+        return streamtok.Encoding(
+            "e", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials or {}
+        )
+
+    gpt2 = streamtok.get_encoding("gpt2")
+    for encoding, message in [
+        (gpt2, "byte 0 has the id 0, in gpt2 it is 188"),
+        (enc(singles | {b"ab": 257}), "257 for b'ab' instead of 256"),
+        (enc(singles | {b"abc": 256}), "no merge makes some tokens"),
+        (enc(singles, pattern=r"\s|\S| "), "blanks at an end of the pattern"),
+        (enc(singles, specials={"a b": 300}), "the blank in 'a b'"),
+    ]:
+        refuses(formats.save_minbpe, encoding, path, match=message)
+    assert not list(tmp_path.iterdir())

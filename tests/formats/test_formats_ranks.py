@@ -1,0 +1,294 @@
+"""Rank tables in files: .tiktoken, tekken.json, nanochat's pickle, rustbpe."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import pickle
+import time
+from pathlib import Path
+
+import pytest
+import rustbpe
+import tiktoken
+import tiktoken.load
+
+import streamtok
+from streamtok import formats
+
+from ..conftest import twin_of
+from ..oracles import PLAIN, assert_same, refuses, texts, write
+
+SINGLES = {bytes([b]): b for b in range(256)}
+DATA = Path(importlib.util.find_spec("mistral_common").origin).parent / "data"
+
+
+# .tiktoken
+
+
+def test_tiktoken_files(tmp_path):
+    for name in ("r50k_base", "cl100k_base"):
+        enc = streamtok.get_encoding(name)
+        path = tmp_path / f"{name}.tiktoken"
+        formats.save_tiktoken(enc, path)
+        made = formats.load_tiktoken(path, pattern=name, special_tokens=enc._special_tokens)
+        assert made.digest == enc.digest
+        assert made.name == name
+        assert tiktoken.load.load_tiktoken_bpe(str(path)) == enc._mergeable_ranks
+    assert_same(made, twin_of("cl100k_base").encode_ordinary)
+
+
+def test_a_pattern_must_be_known(tmp_path):
+    path = tmp_path / "x.tiktoken"
+    formats.save_tiktoken(streamtok.get_encoding("gpt2"), path)
+    with pytest.raises(streamtok.PatternError, match="no pattern is named 'gpt3'"):
+        formats.load_tiktoken(path, pattern="gpt3")
+    assert formats.load_tiktoken(path, pattern=r"\w+|\W").encode("a b") == [64, 220, 65]
+
+
+# tekken.json
+
+
+@pytest.mark.parametrize("file", ["tekken_240718.json", "tekken_240911.json"])
+def test_mistrals_own_tekken(file):
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+    peer = Tekkenizer.from_file(DATA / file)
+    enc = formats.load_tekken(DATA / file)
+    assert_same(enc, lambda text: peer.encode(text, bos=False, eos=False))
+    assert enc.n_vocab == peer.n_words
+    assert enc._special_tokens == {
+        token["token_str"]: token["rank"] for token in peer._all_special_tokens
+    }
+    assert enc.encode("<s>a", allowed_special="all") == [
+        peer.bos_id,
+        *peer.encode("a", False, False),
+    ]
+
+
+def test_tekken_round_trip(tmp_path):
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+    enc = formats.load_tekken(DATA / "tekken_240911.json")
+    formats.save_tekken(enc, tmp_path / "tekken.json")
+    assert formats.load_tekken(tmp_path / "tekken.json").digest == enc.digest
+    peer = Tekkenizer.from_file(tmp_path / "tekken.json")
+    for text in PLAIN:
+        assert peer.encode(text, bos=False, eos=False) == enc.encode(text)
+    refuses(
+        formats.save_tekken, streamtok.get_encoding("gpt2"), tmp_path / "x", match="the first ids"
+    )
+    assert not (tmp_path / "x").exists()
+
+
+def tekken(**changes):
+    vocab = [
+        {"rank": b, "token_bytes": base64.b64encode(bytes([b])).decode(), "token_str": None}
+        for b in range(256)
+    ]
+    config = {
+        "pattern": r"\s+|\S+",
+        "num_vocab_tokens": 256,
+        "default_vocab_size": 258,
+        "default_num_special_tokens": 2,
+        "version": "v11",
+    }
+    file = {
+        "config": config,
+        "vocab": vocab,
+        "special_tokens": [{"rank": 0, "token_str": "<s>", "is_control": True}],
+    }
+    for path, value in changes.items():
+        *parents, last = path.split("__")
+        place = file
+        for parent in parents:
+            place = place[int(parent) if parent.isdigit() else parent]
+        place[int(last) if last.isdigit() else last] = value
+    return json.dumps(file)
+
+
+def test_a_small_tekken(tmp_path):
+    enc = formats.load_tekken(write(tmp_path / "t.json", tekken()))
+    assert enc._special_tokens == {"<s>": 0, "<SPECIAL_1>": 1}
+    assert enc.encode("ab") == [99, 100]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vocab__7__rank": 8}, r"vocab\[7\]: expected rank 7, got 8"),
+        ({"vocab__7__rank": True}, "expected an integer, got True"),
+        ({"vocab__7__token_bytes": "A"}, r"vocab\[7\]: token_bytes: expected a token in base64"),
+        ({"vocab__7__token_bytes": "é"}, "expected a token in base64"),
+        ({"vocab__7__token_bytes": "QQ=="}, "b'A' comes a second time, first with rank 7"),
+        ({"vocab__7__token_bytes": ""}, "0 bytes"),
+        ({"vocab__7": 3}, r"vocab\[7\]: expected an object, got 3"),
+        ({"vocab": None}, "expected an array, got None"),
+        ({"config": []}, r"config: expected an object, got \[\]"),
+        ({"config__default_vocab_size": 10**30}, "leaves room for"),
+        ({"config__default_vocab_size": 100}, "158 of the 256 single bytes"),
+        ({"config__default_vocab_size": 1}, "leaves room for -1"),
+        ({"config__default_num_special_tokens": 10**12}, "1000000000000 special tokens"),
+        ({"config__default_num_special_tokens": 0}, "special_tokens must have"),
+        ({"config__pattern": "(?P<x>a)["}, "pattern"),
+        ({"config__pattern": 1}, "expected a string"),
+        ({"special_tokens": None}, "'v11' must name its special tokens"),
+        ({"special_tokens__0__rank": 1}, "without a hole"),
+        ({"special_tokens__0__token_str": "<SPECIAL_1>"}, "<SPECIAL_1> is the name"),
+        ({"special_tokens__0__token_str": "\ud800"}, "half of a surrogate pair"),
+    ],
+)
+def test_unsound_tekken(tmp_path, changes, message):
+    refuses(formats.load_tekken, write(tmp_path / "t.json", tekken(**changes)), match=message)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "line 1, column 1"),
+        (b"{", "line 1, column 2"),
+        (tekken()[:-100].encode(), "line 1, column"),
+        (b"\xff{}", "byte 0: not UTF-8"),
+        (b'{"a": 1, "a": 2}', "the key 'a' is given twice"),
+        (b'{"config": NaN}', "NaN is no JSON"),
+        (b"[" * 5_000_000, "nested too deep"),
+        (b'{"a":' * 1_000_000, "nested too deep"),
+        (b'{"config": {"default_num_special_tokens": ' + b"9" * 10_000 + b"}}", "t.json: "),
+        (b"[]", "expected an object"),
+        (b"null", "expected an object"),
+    ],
+)
+def test_json_that_is_damaged_or_hostile(tmp_path, data, message):
+    start = time.monotonic()
+    refuses(formats.load_tekken, write(tmp_path / "t.json", data), match=message)
+    assert time.monotonic() - start < 5
+
+
+def test_a_file_without_an_end():
+    if not Path("/dev/zero").exists():
+        return
+    refuses(formats.load_tekken, "/dev/zero", match="more than 128 MiB")
+
+
+# nanochat and rustbpe
+
+
+def test_rustbpe():
+    trainer = rustbpe.Tokenizer()
+    pattern = formats.PATTERNS["nanochat"]
+    trainer.train_from_iterator(iter(texts()), 1000, pattern=pattern)
+    enc = formats.from_rustbpe(
+        trainer.get_mergeable_ranks(), trainer.get_pattern(), special_tokens=["<|bos|>", "<|end|>"]
+    )
+    assert enc._special_tokens == {"<|bos|>": 1000, "<|end|>": 1001}
+    assert_same(enc, trainer.encode)
+
+
+@pytest.fixture
+def pickled():
+    return tiktoken.Encoding(
+        "nano",
+        pat_str=formats.PATTERNS["nanochat"],
+        mergeable_ranks=twin_of("r50k_base")._mergeable_ranks,
+        special_tokens={"<|bos|>": 50256},
+    )
+
+
+@pytest.mark.parametrize("protocol", [3, 4, 5])
+def test_nanochats_pickle(tmp_path, pickled, protocol):
+    path = write(tmp_path / "tokenizer.pkl", pickle.dumps(pickled, protocol))
+    enc = formats.load_nanochat(path)
+    assert formats.load_nanochat(tmp_path).digest == enc.digest
+    assert enc.name == "nano"
+    assert_same(enc, pickled.encode_ordinary)
+    formats.save_nanochat(enc, tmp_path)
+    with path.open("rb") as file:
+        again = pickle.load(file)
+    assert isinstance(again, tiktoken.Encoding)
+    for text in PLAIN:
+        assert again.encode(text) == enc.encode(text)
+    assert again._special_tokens == enc._special_tokens
+
+
+class Calls:
+    def __init__(self, function, *args):
+        self.made = function, args
+
+    def __reduce__(self):
+        return self.made
+
+
+def hostile_pickles():
+    sound = pickle.dumps(
+        tiktoken.Encoding("x", pat_str="a|b", mergeable_ranks=SINGLES, special_tokens={}), 4
+    )
+    state = {"name": "x", "pat_str": "a", "mergeable_ranks": SINGLES, "special_tokens": {}}
+    head = b"\x80\x03ctiktoken.core\nEncoding\n)\x81"
+
+    def with_state(value):
+        return head + pickle.dumps(value, 3)[2:-1] + b"b."
+
+    yield pickle.dumps(Calls(print, "called"), 4), "names 'builtins'.'print'; nothing is imported"
+    yield pickle.dumps(Calls(eval, "1"), 2), "protocol 2"
+    yield pickle.dumps(Calls(eval, "1"), 0), "the opcode GLOBAL|names|opcode"
+    yield pickle.dumps(SINGLES, 4), "a pickled dict, no tiktoken.Encoding"
+    yield pickle.dumps([1, 2], 4), "the opcode EMPTY_LIST has no place"
+    yield with_state({**state, "name": Calls(print, "called")}), "names 'builtins'.'print'"
+    yield with_state({**state, "more": 1}), "has no field 'more'"
+    yield with_state({**state, "name": 3}), "the field 'name' is no str"
+    yield with_state({k: v for k, v in state.items() if k != "pat_str"}), "'pat_str' is no str"
+    yield with_state({**state, "mergeable_ranks": {b"a": 0}}), "255 of the 256"
+    yield with_state({**state, "mergeable_ranks": {"a": 0}}), "a token must be bytes"
+    yield with_state({**state, "mergeable_ranks": SINGLES | {b"ab": b"x"}}), "must be an int"
+    yield with_state({**state, "special_tokens": {"a": "b"}}), "'a' is no special token"
+    yield with_state({**state, "special_tokens": {"a": 2**40}}), "no uint32"
+    yield with_state({**state, "special_tokens": {"a": 900, "b": 900}}), "id 900 is given twice"
+    yield with_state({**state, "pat_str": "("}), "pattern"
+    yield with_state("cl100k_base"), "use streamtok.get_encoding"
+    yield head + b".", "without its state"
+    yield b"\x80\x04ctiktoken.core\nEncoding\n.", "a pickled _Class"
+    yield b"\x80\x04ctiktoken.core\nEncoding\n)R.", "the opcode REDUCE"
+    yield b"\x80\x04ctiktoken.core\nencoding_for_model\n)\x81.", "encoding_for_model'; nothing"
+    yield b"\x80\x04c" + b"a" * 1000, "does not end"
+    yield b"\x80\x04]\x94", "the opcode EMPTY_LIST"
+    yield b"\x80\x04}\x94h\x00h\x00s.", "a value is missing|do not pair up|a key is"
+    yield b"\x80\x04}\x94\x8c\x01ah\x00s\x8c\x01ah\x00s.", "comes a second time"
+    yield b"\x80\x04)q\xffr\xff\xff\xff\xff.", "a pickled tuple"
+    yield b"\x80\x04\x8e\xff\xff\xff\xff\xff\xff\xff\x7f", "bytes expected, the file ends"
+    yield b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7f", "bytes expected, the file ends"
+    yield b"\x80\x04\x8a\xff", "bytes expected, the file ends"
+    yield b"\x80\x04X\x02\x00\x00\x00\xff\xff.", "a string is not UTF-8"
+    yield b"\x80\x04h\x07.", "nothing was remembered as 7"
+    yield b"\x80\x04\x94.", "nothing to remember"
+    yield b"\x80\x04u.", "a mark is missing"
+    yield b"\x80\x04((((.", "0 values at the end"
+    yield b"\x80\x04K\x01K\x01b.", "a state for something that has none"
+    yield b"", "1 bytes expected"
+    yield b"\x80\x63", "protocol 99"
+    for size in (1, 50, len(sound) // 2, len(sound) - 1):
+        yield sound[:size], "expected, the file ends|values at the end|opcode"
+
+
+@pytest.mark.parametrize(("data", "message"), list(hostile_pickles()))
+def test_pickles_of_anything_else_are_refused(tmp_path, capsys, data, message):
+    refuses(formats.load_nanochat, write(tmp_path / "x.pkl", data), match=message)
+    assert "called" not in capsys.readouterr().out
+
+
+def test_every_byte_of_a_pickle_may_be_damaged(tmp_path):
+    peer = tiktoken.Encoding(
+        "x", pat_str="a|b", mergeable_ranks=SINGLES, special_tokens={"<>": 300}
+    )
+    sound = pickle.dumps(peer, 4)
+    refused = 0
+    for at in [*range(150), *range(len(sound) - 60, len(sound))]:
+        for value in (0, 0x2E, 0x52, 0x63, 0xFF):
+            damaged = sound[:at] + bytes([value]) + sound[at + 1 :]
+            try:
+                enc = formats.load_nanochat(write(tmp_path / "x.pkl", damaged))
+            except streamtok.VocabularyError as error:
+                refused += str(tmp_path) in str(error)
+            else:  # a name, a pattern, an id: something that only a human could miss
+                assert len(enc._mergeable_ranks) == 256
+    assert refused > 800

@@ -1,0 +1,449 @@
+"""SentencePiece models against sentencepiece itself: real ones, trained ones, random ones."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import io
+import pickle
+import random
+import time
+from pathlib import Path
+
+import pytest
+import sentencepiece as spm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok import formats
+from streamtok.formats import sentencepiece as module
+from streamtok.formats.protobuf import field
+from streamtok.reference import bpe as reference
+
+from ..conftest import stream_ids
+from ..oracles import PLAIN, assert_same, corpus_texts, cut, refuses, texts, write
+
+DATA = Path(importlib.util.find_spec("mistral_common").origin).parent / "data"
+
+
+def processor(data: bytes) -> spm.SentencePieceProcessor:
+    peer = spm.SentencePieceProcessor()
+    peer.LoadFromSerializedProto(data)
+    return peer
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "tokenizer.model.v1",
+        "mistral_instruct_tokenizer_240216.model.v2",
+        "mistral_instruct_tokenizer_240323.model.v3",
+        "mistral_instruct_tokenizer_241114.model.v7",
+        "mistral_instruct_tokenizer_241114.model.v7m1",
+    ],
+)
+def test_mistrals_own_models(file, tmp_path):
+    data = (DATA / file).read_bytes()
+    peer = processor(data)
+    enc = formats.load_sentencepiece(DATA / file)
+    samples = [*texts(), "[INST] a [/INST]<s> [REF] x[/REF] [REFERENCE_DOC_1][REFERENCE_DOC_12"]
+    assert_same(enc, peer.encode, samples, round_trip=False)
+    for text in samples:
+        ids = peer.encode(text)
+        if "<" not in text:  # a control symbol decodes to nothing there
+            assert enc.decode(ids) == peer.decode(ids)
+        if "\u2581" not in text:
+            assert enc.decode(ids) == text
+    assert enc.n_vocab == peer.vocab_size()
+    assert b" the" in enc.token_byte_values()
+    assert b"\xe6\x97" not in enc.token_byte_values()
+    for number in range(peer.vocab_size()):
+        if not peer.is_control(number) and not peer.is_unknown(number) and not peer.is_byte(number):
+            piece = peer.id_to_piece(number).replace("\u2581", " ").encode()
+            assert enc.decode_single_token_bytes(number) == piece
+            assert enc.encode_single_token(piece) == number
+        elif peer.is_byte(number):
+            value = bytes([int(peer.id_to_piece(number)[3:5], 16)])
+            assert enc.decode_single_token_bytes(number) == value
+    formats.save_sentencepiece(enc, tmp_path / "tokenizer.model")
+    assert formats.load(tmp_path).digest == enc.digest
+    again = processor((tmp_path / "tokenizer.model").read_bytes())
+    for text in PLAIN:
+        assert again.encode(text) == peer.encode(text)
+
+
+@functools.lru_cache
+def trained(**settings) -> bytes:
+    writer = io.BytesIO()
+    lines = [line for text in (*PLAIN, *corpus_texts()) for line in text.split("\n") if line]
+    spm.SentencePieceTrainer.train(
+        sentence_iterator=iter([line[:1000] for line in lines[:600]]),
+        model_writer=writer,
+        **{
+            "model_type": "bpe",
+            "vocab_size": 1200,
+            "byte_fallback": True,
+            "character_coverage": 0.98,
+            "normalization_rule_name": "identity",
+            "remove_extra_whitespaces": False,
+            "hard_vocab_limit": False,
+            "minloglevel": 2,
+            **settings,
+        },
+    )
+    return writer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"add_dummy_prefix": False},
+        {"split_by_whitespace": False},
+        {"allow_whitespace_only_pieces": True, "split_digits": True},
+        {"user_defined_symbols": "<sep>,<sep>x,ab,\u2581\u2581"},
+        {"control_symbols": "<call>", "pad_id": 3},
+    ],
+    ids=str,
+)
+def test_trained_by_the_library_itself(settings, tmp_path):
+    data = trained(**settings)
+    peer = processor(data)
+    path = write(tmp_path / "m.model", data)
+    enc = formats.load_sentencepiece(path)
+    samples = [*texts(), "a<sep>xy<sep> ab  ab<call>", "<sep>", " <sep>", "", " ", "\u2581"]
+    assert_same(enc, peer.encode, samples, round_trip=False)
+    for text in samples:
+        if "\u2581" not in text and "<" not in text:
+            assert enc.decode(peer.encode(text)) == text
+    formats.save_sentencepiece(enc, tmp_path / "again.model")
+    assert formats.load_sentencepiece(tmp_path / "again.model").digest == enc.digest
+    assert formats.load(path).digest == enc.digest
+    assert pickle.loads(pickle.dumps(enc)).digest == enc.digest
+
+
+# Random models
+
+
+def model(
+    pieces: list[tuple[str, float, int]],
+    dummy: bool = True,
+    trainer: bytes = b"",
+    more: bytes = b"",
+    normalizer: bytes | None = b"",
+) -> bytes:
+    parts = [
+        field(1, field(1, text.encode()) + field(2, score) + field(3, kind))
+        for text, score, kind in pieces
+    ]
+    parts.append(field(2, trainer or field(3, 2) + field(35, 1)))
+    if normalizer is not None:
+        identity = field(1, b"identity") + field(3, int(dummy)) + field(4, 0)
+        parts.append(field(3, (normalizer or identity) + more))
+    return b"".join(parts)
+
+
+BASE = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)]
+BASE += [(f"<0x{byte:02X}>", 0.0, 6) for byte in range(256)]
+SPACE = ("\u2581", -50.0, 1)
+LETTERS = "aaab\u2581\u2581é日\U0001f44d"
+
+
+@st.composite
+def models(draw):
+    """Pieces of a few letters, some of them no pieces themselves; scores with ties."""
+    letters = draw(st.sets(st.sampled_from(LETTERS), min_size=1))
+    words = draw(st.sets(st.text(LETTERS, min_size=2, max_size=5), max_size=30))
+    scores = draw(st.sampled_from([[-1.0, -2.0, -3.0], [float(-i) for i in range(40)]]))
+    pieces = [(word, draw(st.sampled_from(scores)), 1) for word in sorted(words)]
+    letters.add("\u2581")
+    pieces += [(letter, -100.0 - i, 1) for i, letter in enumerate(sorted(letters))]
+    symbols = draw(
+        st.sets(st.sampled_from(["xy", "xyx", "y\u2581", "\u2581\u2581\u2581a"]), max_size=3)
+    )
+    pieces += [(symbol, 0.0, 4) for symbol in sorted(symbols - words)]
+    return BASE + draw(st.permutations(pieces)), draw(st.booleans())
+
+
+@settings(max_examples=400, deadline=None)
+@given(models(), st.text("aaab  \u2581é日\U0001f44dxy\u0301", max_size=40), st.integers(0, 1000))
+def test_random_models(made, text, seed):
+    pieces, dummy = made
+    data = model(pieces, dummy)
+    expected = processor(data).encode(text)
+    enc = module.read_sentencepiece(data, "made", "made")
+    assert enc.encode(text, disallowed_special=()) == expected
+    chunks = cut(random.Random(seed), text.encode(), 3)
+    assert stream_ids(enc.stream_encoder(disallowed_special=()), chunks) == expected
+    assert enc.decode(expected) == text.replace("\u2581", " ")
+    if not any(kind == 4 for *_, kind in pieces):
+        normal = {piece: score for piece, score, kind in pieces if kind == 1}
+        numbers = {piece: number for number, (piece, *_) in enumerate(pieces)}
+        seen = text.replace(" ", "\u2581")
+        seen = "\u2581" * (dummy and seen != "") + seen
+        slow = reference.sentencepiece(normal, numbers, range(3, 259), seen)
+        assert slow == expected
+
+
+@settings(max_examples=25, deadline=None)
+@given(models(), st.text("aab \u2581é日", min_size=1, max_size=9), st.integers(500, 4000))
+def test_long_texts_of_random_models(made, unit, size):
+    pieces, dummy = made
+    data = model(pieces, dummy)
+    text = (unit * size)[:size]
+    expected = processor(data).encode(text)
+    enc = module.read_sentencepiece(data, "made", "made")
+    assert enc.encode(text) == expected
+    stream = enc.stream_encoder()
+    assert stream_ids(stream, cut(random.Random(size), text.encode(), 200)) == expected
+
+
+def test_an_endless_text_is_given_out_as_it_comes():
+    enc = module.read_sentencepiece(
+        model([*BASE, SPACE, ("aa", -1.0, 1), ("aab", -2.0, 1), ("a", -3.0, 1), ("xb", -4.0, 1)]),
+        "made",
+        "made",
+    )
+    stream = enc.stream_encoder()
+    longest = 0
+    for _ in range(300):
+        stream.encode("a" * 997)
+        longest = max(longest, stream.pending)
+    assert longest < 5000
+
+
+# Streams
+
+
+@pytest.fixture(scope="module")
+def enc():
+    return formats.load_sentencepiece(DATA / "mistral_instruct_tokenizer_240323.model.v3")
+
+
+def test_states_of_streams(enc):
+    text = "one \u2581two  three<s> \u2581 日本 \u2581" * 30
+    data = text.encode()
+    settings = {"disallowed_special": ()}
+    expected = enc.encode(text, **settings)
+    for at in range(0, 200, 7):
+        first = enc.stream_encoder(**settings)
+        ids = first.encode(data[:at])
+        state = first.getstate()
+        second = enc.stream_encoder(**settings)
+        second.setstate(state)
+        assert second.bytes_in == at
+        assert 0 <= second.pending <= at
+        third = pickle.loads(pickle.dumps(second.copy()))
+        for stream in (first, second, third):
+            assert ids + stream.encode(data[at:], final=True) == expected
+            assert stream.bytes_in == 0
+    other = formats.load_sentencepiece(DATA / "tokenizer.model.v1")
+    with pytest.raises(streamtok.StateError):
+        other.stream_encoder(**settings).setstate(state)
+    with pytest.raises(streamtok.StateError):
+        second.setstate(state[:-1])
+    assert second.bytes_in == 0
+
+
+def test_offsets_of_errors_are_those_of_the_text(enc):
+    data = "ab \u2581\u2581 c\u2581".encode()
+    for cut_at in range(len(data) + 1):
+        stream = enc.stream_encoder(disallowed_special=())
+        stream.encode(data[:cut_at])
+        with pytest.raises(UnicodeDecodeError) as raised:
+            stream.encode(data[cut_at:] + b"x\xffy")
+        assert raised.value.start == len(data) + 1
+        assert stream.bytes_in == cut_at
+        rest = stream.encode(data[cut_at:], final=True)
+        assert rest  # as if the failed call had not been made
+        stream.encode(data[:cut_at])
+        strict = enc.stream_encoder()
+        with pytest.raises(ValueError, match=f"at byte {len(data)}"):
+            strict.encode(data[:cut_at]) + strict.encode(data[cut_at:] + b"<s>")
+    with pytest.raises(UnicodeDecodeError) as raised:
+        enc.encode(data + b"\xff")
+    assert raised.value.start == len(data)
+    with pytest.raises(ValueError, match=f"at byte {len(data)}"):
+        enc.encode(data + b"<s>")
+
+
+def test_a_str_after_half_a_mark(enc):
+    stream = enc.stream_encoder()
+    stream.encode(b"a\xe2\x96")
+    with pytest.raises(UnicodeDecodeError, match="a str chunk follows bytes that end inside"):
+        stream.encode("b")
+    assert stream.encode(b"\x81b", final=True) == enc.encode("a\u2581b")
+
+
+def test_max_pending_counts_bytes_of_the_text():
+    tokens = [*BASE, SPACE, ("a", -1.0, 1)]
+    tokens += [("b" + "a" * size, -2.0 - size, 1) for size in range(1, 3000)]
+    enc = module.read_sentencepiece(model(tokens), "made", "made")
+    stream = enc.stream_encoder(max_pending=100)
+    with pytest.raises(streamtok.PendingLimitExceeded) as raised:
+        stream.encode("\u2581\u2581b" + "a" * 500)
+    assert raised.value.limit == 100
+    assert raised.value.pending + raised.value.offset == 507
+    assert stream.bytes_in == 0
+
+
+def test_the_space_before_the_text(enc):
+    a = enc.encode("a")
+    assert enc.encode("") == []
+    assert enc.decode(a) == "a"
+    assert enc.encode(" a") != a
+    assert enc.decode(enc.encode(" a")) == " a"
+    # An allowed special token at the start stands alone; in the middle nothing is put before text.
+    s = enc.encode_single_token("<s>")
+    assert enc.encode("<s>a", allowed_special="all") == [s, enc.encode_single_token("a")]
+    assert enc.encode("a<s>a", allowed_special="all") == [*a, s, enc.encode_single_token("a")]
+    for text in ("<s>a", "<s", "<", "<sx", "a<s>a", "<s><s>", "<unk", "<un \u2581"):
+        settings = {"allowed_special": "all"}
+        chunks = [bytes([byte]) for byte in text.encode()]
+        expected = enc.encode(text, **settings)
+        assert stream_ids(enc.stream_encoder(**settings), chunks) == expected
+    assert enc.decode_with_offsets(enc.encode("a b")) == ("a b", [0, 1])
+    decoder = enc.stream_decoder()
+    ids = enc.encode("  a b")
+    parts = []
+    for token in ids:
+        state = decoder.getstate()
+        decoder = enc.stream_decoder()
+        decoder.setstate(state)
+        parts.append(decoder.decode([token]))
+    assert "".join(parts) == "  a b"
+    assert decoder.bytes_out == 5
+
+
+@pytest.mark.parametrize("errors", ["replace", "surrogateescape"])
+def test_bytes_that_are_not_utf8(enc, errors):
+    for data in (
+        b"a\xff b\xe2\x96",
+        b"\xe2\x96\xe2\x96\x81\x81",
+        b"\xe2\xe2\x96\x81",
+        b"\x81 \xf0\x9f",
+    ):
+        expected = enc.encode(data, errors=errors)
+        for chunks in ([bytes([byte]) for byte in data], [data[:3], data[3:]], [data]):
+            assert stream_ids(enc.stream_encoder(errors=errors), chunks) == expected
+        marks = data.replace(b"\xe2\x96\x81", b" ")
+        if errors == "surrogateescape":
+            assert enc.decode_bytes(expected) == marks
+        else:
+            assert enc.decode(expected) == data.decode("utf-8", errors).replace("\u2581", " ")
+
+
+# What is refused
+
+
+def test_other_models_are_refused_by_name(tmp_path):
+    for kind in ("unigram", "word", "char"):
+        data = trained(model_type=kind, byte_fallback=False, vocab_size=200)
+        refuses(
+            formats.load_sentencepiece, write(tmp_path / "m.model", data),
+            match=f"a {kind} model is not supported: only BPE is",
+        )  # fmt: skip
+    for more, message in (
+        ({"byte_fallback": False}, "a model without byte_fallback"),
+        ({"normalization_rule_name": "nmt_nfkc"}, "the normalizer 'nmt_nfkc' is not supported"),
+        ({"normalization_rule_name": "nfkc_cf"}, "the normalizer 'nfkc_cf' is not supported"),
+        ({"remove_extra_whitespaces": True}, "remove_extra_whitespaces is not supported"),
+        ({"treat_whitespace_as_suffix": True}, "treat_whitespace_as_suffix is not supported"),
+    ):
+        path = write(tmp_path / "m.model", trained(**more))
+        refuses(formats.load_sentencepiece, path, match=message)
+
+
+@pytest.mark.parametrize("said", [b"", field(3, 1), field(1, b"identity")], ids=repr)
+def test_what_a_normalizer_does_not_say_has_sentencepieces_default(tmp_path, said):
+    """Without a word, runs of spaces become one: ids for all of them would be other ids."""
+    pieces = [*BASE, SPACE, ("a", -1.0, 1), ("b", -2.0, 1)]
+    head = model(pieces, normalizer=None)
+    for data in (head, head + field(3, said)):
+        peer = processor(data)
+        assert peer.encode("a  b ") == peer.encode("a b")
+        path = write(tmp_path / "m.model", data)
+        refuses(formats.load_sentencepiece, path, match="remove_extra_whitespaces is not supported")
+        refuses(formats.load, path, match="remove_extra_whitespaces is not supported")
+
+
+def test_settings_that_come_twice_are_one_message(tmp_path):
+    pieces = [*BASE, SPACE, ("a", -1.0, 1), ("b", -2.0, 1)]
+    parts = field(4, 0), field(3, 0), field(3, 1)
+    data = model(pieces, normalizer=None) + field(3, parts[0]) + field(3, parts[1])
+    for made in (data, data + field(3, parts[2])):
+        peer = processor(made)
+        enc = formats.load_sentencepiece(write(tmp_path / "m.model", made))
+        for text in ("a  b ", " a", "", "  "):
+            assert enc.encode(text) == peer.encode(text)
+
+
+def damaged():
+    sound = model([*BASE, SPACE, ("ab", -1.0, 1), ("a", -2.0, 1)])
+    yield b"", "does not say of which type it is"
+    yield sound[:-1], "byte .*: field 3 has 14 bytes, but the message ends after 13"
+    yield sound[:3000], "byte"
+    yield b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "but the message ends after 0"
+    yield b"\x0a" + b"\xff" * 11, "a number of more than ten bytes"
+    yield b"\x0a\x03\x0a\x7fa", "field 1 has 127 bytes, but the message ends after 1"
+    yield b"\x0b", "unknown kind 3"
+    yield b"\x00\x00", "a field has the number 0"
+    yield b"\x08\x01", "a piece is given as varint, not as bytes"
+    yield b"\x0a\x02\x08\x01", "piece 0 is given as varint"
+    yield b"\x0a\x04\x0a\x02\xff\xff", "piece 0 is not UTF-8"
+    yield b"\x0a\x02\x10\x01", "the score of piece 0 is given as varint"
+    yield b"\x0a\x02\x15\x00", "field 2 has 4 bytes"
+    yield b"\x0a\x00", "piece 0, '', has 0 characters"
+    yield model([*BASE, SPACE, ("ab", float("nan"), 1)]), "the score nan"
+    yield model([*BASE, SPACE, ("ab", float("inf"), 1)]), "the score inf"
+    yield (
+        model([*BASE, SPACE, ("ab", 0.0, 1), ("ab", 1.0, 1)]),
+        "piece 261, 'ab', comes a second time",
+    )
+    yield model([*BASE, SPACE, ("ab", 0.0, 5)]), "is unused: that is not supported"
+    yield model([*BASE, SPACE, ("ab", 0.0, 77)]), "is of type 77"
+    yield model([*BASE, ("<0x0a>", 0.0, 6)]), "is no byte such as <0x0A>"
+    yield model(BASE[:-1]), "only 255 of the 256 bytes are pieces"
+    yield model([*BASE, ("a b", 0.0, 1)]), "has a space that no text can have"
+    yield model([*BASE, ("a" * 70_000, 0.0, 1)]), "has 70000 characters"
+    yield model([*BASE, ("<s> ", 0.0, 3), ("<s>\u2581", 0.0, 3)]), "only in what stands for a space"
+    yield model([*BASE, ("a", 0.0, 1)]), "a model without the piece '▁' is not supported"
+    yield model(BASE, trainer=field(35, 1)), "a unigram model is not supported"
+    yield model(BASE, trainer=field(3, 9) + field(35, 1)), "a 9 model"
+    yield model(BASE, more=field(5, 0)), "escape_whitespaces=false"
+    yield model(BASE, more=field(2, b"x")), "the normalizer 'identity'"
+    yield model(BASE) + field(5, field(2, b"x")), "a denormalizer is not supported"
+    yield b"\x0a\x00" * 3_000_000, "piece 0"
+    yield b"\x0a\x80\x80\x80\x80\x08", "2147483648 bytes|ends after"
+
+
+@pytest.mark.parametrize(("data", "message"), list(damaged()))
+def test_damaged_and_hostile_models(tmp_path, data, message):
+    start = time.monotonic()
+    refuses(formats.load_sentencepiece, write(tmp_path / "m.model", data), match=message)
+    assert time.monotonic() - start < 10
+
+
+def test_any_byte_may_be_damaged(tmp_path):
+    sound = model([*BASE, SPACE, ("ab", -1.0, 1), ("a", -2.0, 1)])
+    rng = random.Random(5)
+    refused = 0
+    for _ in range(600):
+        at = rng.randrange(len(sound))
+        made = sound[:at] + rng.randbytes(1) + sound[at + rng.randint(0, 2) :]
+        try:
+            module.read_sentencepiece(made, "made", "made")
+        except streamtok.VocabularyError as error:
+            refused += str(error).startswith("made")
+    assert refused > 200
+
+
+def test_what_cannot_be_written(tmp_path):
+    path = tmp_path / "m.model"
+    gpt2 = streamtok.get_encoding("gpt2")
+    refuses(formats.save_sentencepiece, gpt2, path, match="gpt2 is of bytes")
+    enc = formats.load_sentencepiece(DATA / "tokenizer.model.v1")
+    for save in (formats.save_tiktoken, formats.save_huggingface, formats.save_minbpe):
+        refuses(save, enc, path, match="cannot|of characters|merges of its own")
+    assert not path.exists()

@@ -1,0 +1,243 @@
+"""Lists of merges against the slow reference: random lists, ids in any order, any cut."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok import StateError, VocabularyError
+from streamtok.formats.merge_lists import from_merges, to_merges, without_lost_tokens
+from streamtok.reference import bpe as reference
+from streamtok.vocabulary.table import Vocabulary
+
+from ..conftest import stream_ids
+
+WHOLE = r"[\s\S]+"
+PATTERNS = [WHOLE, r"[^\s\p{N}]+|\s+|\p{N}", r" ?\p{L}+|\s+(?!\S)|\s+|[^\s\p{L}]+"]
+LETTERS = b"aaabbc d1"
+
+
+@st.composite
+def merge_lists(draw):
+    """Tokens with ids in any order, and merges of all kinds: shuffled, doubled, in two ways."""
+    parts = [bytes([byte]) for byte in sorted(set(LETTERS))]
+    merges: list[tuple[bytes, bytes]] = []
+    for _ in range(draw(st.integers(0, 25))):
+        left, right = draw(st.sampled_from(parts)), draw(st.sampled_from(parts))
+        if len(left + right) <= 9:
+            merges.append((left, right))
+            parts.append(left + right)
+    made = {left + right for left, right in merges}
+    # The same token in another way, where both parts are tokens.
+    for token in sorted(made):
+        for cut in range(1, len(token)):
+            pair = token[:cut], token[cut:]
+            if pair[0] in parts and pair[1] in parts and draw(st.integers(0, 3)) == 0:
+                merges.append(pair)
+    if draw(st.booleans()):
+        merges = draw(st.permutations(merges))
+    lost = draw(st.lists(st.lists(st.sampled_from(LETTERS), min_size=2, max_size=6).map(bytes)))
+    tokens = {bytes([byte]) for byte in range(256)} | made | set(lost)
+    numbers = (
+        draw(st.permutations(range(len(tokens)))) if draw(st.booleans()) else itertools.count()
+    )
+    return dict(zip(sorted(tokens), numbers, strict=False)), merges
+
+
+TEXTS = st.one_of(
+    st.lists(st.sampled_from(LETTERS), max_size=70).map(bytes),
+    st.tuples(st.sampled_from([b"a", b"ab", b"aab", b"abc", b"b "]), st.integers(0, 60)).map(
+        lambda pair: pair[0] * pair[1]
+    ),
+)
+
+
+def expected_ids(ids, merges, pattern, data, whole_pieces):
+    pieces = reference.split(pattern, data.decode())
+    parts = [reference.bpe_by_merges(ids, merges, p.encode(), whole_pieces) for p in pieces]
+    return [token for part in parts for token in part]
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    listed=merge_lists(),
+    pattern=st.sampled_from(PATTERNS),
+    data=TEXTS,
+    whole_pieces=st.booleans(),
+    cuts=st.lists(st.integers(0, 120), max_size=6),
+)
+def test_whole_texts_and_streams_equal_the_reference(listed, pattern, data, whole_pieces, cuts):
+    ids, merges = listed
+    vocabulary = from_merges(ids, merges, whole_pieces=whole_pieces)
+    enc = streamtok.Encoding("x", pat_str=pattern, mergeable_ranks=vocabulary, special_tokens={})
+    expected = expected_ids(ids, merges, pattern, data, whole_pieces)
+    assert enc.encode(data) == expected
+    assert enc.count(data) == len(expected)
+    assert enc.decode_bytes(expected) == data
+    bounds = [0, *sorted(min(c, len(data)) for c in cuts), len(data)]
+    chunks = [data[a:b] for a, b in itertools.pairwise(bounds)]
+    assert stream_ids(enc.stream_encoder(), chunks) == expected
+    assert stream_ids(enc.stream_encoder(), [bytes([b]) for b in data]) == expected
+    for token, number in ids.items():
+        assert enc.decode_single_token_bytes(number) == token
+        assert enc.encode_single_token(token) == number
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    listed=merge_lists(),
+    unit=st.lists(st.sampled_from(b"aabbc"), min_size=1, max_size=30).map(bytes),
+    size=st.integers(1500, 5000),
+    chunk=st.integers(1, 3000),
+)
+def test_long_pieces_are_committed_while_they_are_open(listed, unit, size, chunk):
+    ids, merges = listed
+    data = (unit * (size // len(unit) + 1))[:size]
+    enc = streamtok.Encoding(
+        "x",
+        pat_str=WHOLE,
+        mergeable_ranks=from_merges(ids, merges, whole_pieces=False),
+        special_tokens={},
+    )
+    expected = reference_of_long(ids, merges, data)
+    assert enc.encode(data) == expected
+    chunks = [data[i : i + chunk] for i in range(0, len(data), chunk)]
+    assert stream_ids(enc.stream_encoder(), chunks) == expected
+
+
+def reference_of_long(ids, merges, data):
+    """`bpe_by_merges` with a heap, for texts on which that would take minutes."""
+    import heapq
+
+    places = {pair: place for place, pair in enumerate(merges)}
+    parts = {i: data[i : i + 1] for i in range(len(data))}
+    after = {i: i + 1 for i in range(len(data))}
+    before = {i: i - 1 for i in range(len(data))}
+    heap = []
+
+    def push(i):
+        j = after.get(i)
+        if i in parts and j in parts and (parts[i], parts[j]) in places:
+            heapq.heappush(heap, (places[parts[i], parts[j]], i, parts[i], parts[j]))
+
+    for i in range(len(data)):
+        push(i)
+    while heap:
+        _, i, left, right = heapq.heappop(heap)
+        j = after.get(i)
+        if parts.get(i) != left or parts.get(j) != right:
+            continue
+        parts[i] = left + right
+        del parts[j]
+        after[i] = after[j]
+        before[after[i]] = i
+        push(i)
+        push(before[i])
+    return [ids[parts[i]] for i in sorted(parts)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(listed=merge_lists(), data=TEXTS)
+def test_a_list_written_out_again_says_the_same(listed, data):
+    ids, merges = listed
+    vocabulary = from_merges(ids, merges, whole_pieces=False)
+    again = from_merges(
+        {t: i for t, i in ids.items() if i not in vocabulary.others},
+        to_merges(vocabulary),
+        whole_pieces=False,
+        others=vocabulary.others,
+    )
+    assert again == vocabulary
+    assert again.digest == vocabulary.digest
+    assert pickle.loads(pickle.dumps(vocabulary)) == vocabulary
+
+
+def test_the_plain_table_is_found_again():
+    for name in ("r50k_base", "cl100k_base"):
+        table = streamtok.get_encoding(name)._vocabulary
+        assert from_merges(table.to_ranks(), to_merges(table), whole_pieces=True) == table
+
+
+def test_what_only_a_look_up_finds():
+    ids = {bytes([b]): b for b in range(256)} | {b"abc": 256, b"ab": 257}
+    merges = [(b"a", b"b")]
+    for whole_pieces, expected in ((True, [256]), (False, [257, 99])):
+        enc = streamtok.Encoding(
+            "x",
+            pat_str=WHOLE,
+            mergeable_ranks=from_merges(ids, merges, whole_pieces=whole_pieces),
+            special_tokens={},
+        )
+        assert enc.encode("abc") == expected
+        assert stream_ids(enc.stream_encoder(), list("abc")) == expected
+        assert enc.encode("abcd") == [257, 99, 100]
+        assert enc.decode([256, 257]) == "abcab"
+
+
+def test_digests_and_states_know_the_merges_apart():
+    ids = {bytes([b]): b for b in range(256)} | {b"ab": 256, b"bc": 257, b"abc": 258}
+    makings = [
+        [(b"a", b"b"), (b"b", b"c"), (b"ab", b"c")],
+        [(b"a", b"b"), (b"b", b"c"), (b"a", b"bc")],
+        [(b"b", b"c"), (b"a", b"b"), (b"a", b"bc")],
+        [(b"b", b"c"), (b"a", b"b")],
+    ]
+    encodings = [
+        streamtok.Encoding(
+            "x",
+            pat_str=WHOLE,
+            mergeable_ranks=from_merges(ids, merges, whole_pieces=False),
+            special_tokens={},
+        )
+        for merges in makings
+    ]
+    assert [enc.encode("abc") for enc in encodings] == [[258], [256, 99], [258], [97, 257]]
+    assert len({enc.digest for enc in encodings}) == len(encodings)
+    state = encodings[0].stream_encoder().getstate()
+    for enc in encodings[1:]:
+        with pytest.raises(StateError):
+            enc.stream_encoder().setstate(state)
+        assert pickle.loads(pickle.dumps(enc)).encode("abc") == enc.encode("abc")
+
+
+def test_what_ranks_cannot_express_is_refused():
+    ids = {bytes([b]): b for b in range(256)} | {b"ab": 257, b"bc": 256}
+    table = from_merges(ids, [(b"a", b"b"), (b"b", b"c")], whole_pieces=False)
+    assert not table.is_rank_table
+    with pytest.raises(VocabularyError, match="ranks cannot express"):
+        table.to_ranks()
+
+
+def test_lost_tokens():
+    ranks = {bytes([b]): b for b in range(256)} | {b"xyz": 256, b"ab": 257}
+    table = without_lost_tokens(Vocabulary.from_ranks(ranks))
+    assert table.others == {256: b"xyz"}
+    assert len(table) == 257
+    assert without_lost_tokens(table) is table
+
+
+SINGLES = {bytes([b]): b for b in range(256)}
+
+
+@pytest.mark.parametrize(
+    ("ids", "merges", "message"),
+    [
+        (SINGLES, [(b"a", b"b")], "merge 0 is of b'a' and b'b', but b'ab' is not in"),
+        (SINGLES | {b"abc": 300}, [(b"a", b"bc")], "but b'bc' is not in the vocabulary"),
+        ({b"a": 0}, [], "255 of the 256 single bytes"),
+        (SINGLES | {b"": 300}, [], "the token of id 300 has 0 bytes"),
+        (SINGLES | {b"ab": 97}, [], "id 97 is given twice: to b'a' and to b'ab'"),
+        (SINGLES | {b"ab": -1}, [], "the id of b'ab' is -1"),
+        (SINGLES | {b"ab": 2**32 - 1}, [], "the id of b'ab' is 4294967295"),
+        (SINGLES | {b"a" * 65536: 300}, [], "has 65536 bytes"),
+        (SINGLES | {b"ab": 10**7, b"bc": 10**6}, [(b"a", b"b"), (b"b", b"c")], "too sparse"),
+    ],
+)
+def test_unsound_lists_are_refused(ids, merges, message):
+    with pytest.raises(VocabularyError, match=message.replace("(", r"\(")):
+        from_merges(ids, merges, whole_pieces=False)

@@ -1,0 +1,163 @@
+"""Hostile split patterns: each ends in bounded work, with tables or with an error that says why."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import string
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import streamtok
+from streamtok.errors import PatternError, UnsupportedPatternError
+from streamtok.patterns import budget as pattern_budget
+from streamtok.patterns.budget import Budget
+from streamtok.patterns.dfa import compile_tables
+from streamtok.patterns.pattern import Pattern
+from streamtok.patterns.sequence import SplitSequence
+
+from .test_pattern import REAL
+
+# Patterns of a few bytes to 64 KiB that ask for a great deal, each in another way.
+MANY = "".join(map(chr, range(0x4E00, 0x4E00 + 8_000)))
+HOSTILE = {
+    "repeats": r"((a{1,20}){1,20}){1,20}",
+    "deeper repeats": r"(((((((a{1,3}){1,3}){1,3}){1,3}){1,3}){1,3}){1,3})",
+    "repeats of more": r"(?:ab|cd|a|c|abcd){1,300}(?:ab|cd|a|c|abcd){1,300}",
+    "large counts": r"(?:(?:a{1000}){1000}){1000}",
+    "a larger count": "a{1,1000000}",
+    "the largest count": "a{99999999999999999999}",
+    "many repeats": "a{1000}" * 9_000,
+    "exponential": r"[ab]*a[ab]{20}",
+    "options": "|".join(f"a{i}b" for i in range(5_000)),
+    "options of runs": "(?:" + "|".join("a" * i for i in range(1, 340)) + ")[^a]",
+    "empty options": "(?:" + "|" * 60_000 + ")a",
+    "repeated empty options": "(?:(?:" + "|" * 30_000 + ")a){1000}",
+    "sets": "".join(f"[{a}-{b}]" for a, b in zip(MANY, MANY[50:], strict=False)),
+    "other sets": "|".join(f"[^{c}]x" for c in MANY),
+    "pairs": "|".join(map("".join, itertools.pairwise(MANY))),
+    "properties": r"\p{L}" * 13_000,
+    "folded properties": r"(?i)" + r"\p{L}" * 13_000,
+    "a set of properties": "[" + r"\p{L}\P{N}" * 6_500 + "]",
+    "folded letters": "(?i:" + "ab" * 30_000 + ")",
+    "look-ahead": f"a(?!{'|'.join(MANY)})",
+    "flags": "(?i:" * 90 + "a" + ")" * 90,
+    "broken flags": "(?" * 32_000,
+    "options in options": "(?:" * 95 + "x?" * 5_000 + ")?" * 95,
+    "possessive": "a{1,1000}+" * 60 + "b",
+    "atomic in a repeat": "(?:a{1,300}+b){1,300}",
+    "atomic in atomic": "(?>" * 90 + "a{1,90}b" + ")" * 90,
+    "a chain": r"a{1000}b{1000}c{1000}d{1000}|[\s\S]",
+    "classes": MANY[:250] * 10 + r"|[\s\S]",
+    "states and classes": "|".join(f"{c}{{2,40}}" for c in string.ascii_letters) + r"|[\s\S]",
+    "long": "a" * 65_536,
+    "too long": "a" * 65_537,
+    "nesting": "(" * 30_000 + "a" + ")" * 30_000,
+    "unclosed sets": "[" * 60_000,
+    "unclosed escapes": r"\p{" * 20_000,
+    "an endless name": r"\p{" + "L" * 60_000 + "}",
+    "a blank before a repeat": "(?x)(?:a{1000}) {1000} (?<=b)",
+    "a comment before a repeat": "(?x)(?:a{1000})#c\n{1000}(?<=b)",
+    "a comment in a repeat": "(?:a{1000})(?#c){1000}(?<=b)",
+    "repeats after look-behind": "(?<=x)(?:(?:a{1000}){1000}){1000}",
+    "nesting after look-behind": "(?<=x)" + "(" * 5_000 + "a" + ")" * 5_000,
+}
+
+
+def test_hostile_patterns_end_in_bounded_work_and_memory(tmp_path: Path) -> None:
+    """All of them in one process of 2 GiB that would be killed: before, some took hours."""
+    source = """
+import json, resource, sys
+import streamtok
+from streamtok.errors import PatternError
+resource.setrlimit(resource.RLIMIT_AS, (1 << 31, 1 << 31))
+singles = {bytes([i]): i for i in range(256)}
+outcomes = {}
+for name, source in json.load(open(sys.argv[1])).items():
+    try:
+        made = streamtok.Encoding(
+            "x", pat_str=source, mergeable_ranks=singles, special_tokens={}
+        )
+        if made.pattern:
+            made.pattern.windows, made.pattern.settled, made.pattern.is_total
+            outcomes[name] = "tables"
+        else:
+            outcomes[name] = "whole texts"
+    except PatternError as error:
+        assert len(str(error)) < 300, name
+        outcomes[name] = "refused"
+print(json.dumps(outcomes))
+"""
+    (tmp_path / "patterns.json").write_text(json.dumps(HOSTILE))
+    done = subprocess.run(
+        [sys.executable, "-c", source, str(tmp_path / "patterns.json")],
+        check=False, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    outcomes = json.loads(done.stdout)
+    assert outcomes.keys() == HOSTILE.keys()
+    assert set(outcomes.values()) == {"tables", "whole texts", "refused"}
+    for name in ("large counts", "a larger count", "too long", "repeats after look-behind"):
+        assert outcomes[name] == "refused", name
+    for name in ("flags", "a chain", "classes", "atomic in atomic", "look-ahead"):
+        assert outcomes[name] == "tables", name
+
+
+@pytest.mark.parametrize("name", ["repeats", "pairs", "folded letters", "possessive", "options"])
+def test_what_tables_take_is_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the steps that a pattern takes are too few, and the error says what for."""
+    monkeypatch.setattr(pattern_budget, "MAX_STEPS", 2_000)
+    monkeypatch.setattr(Budget.__init__, "__defaults__", (2_000,))
+    with pytest.raises(UnsupportedPatternError, match="take more than 2000 steps"):
+        compile_tables(HOSTILE[name])
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_patterns_in_use_take_a_tenth_of_the_budget(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Budget.__init__, "__defaults__", (pattern_budget.MAX_STEPS // 10,))
+    compile_tables(REAL[name])
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (r"x|(?:(?:a{1000}){1000}){1000}", r"'\(\?:a\{1000\}\)\{1000\}' at position 5 is its"),
+        (r"[{1000}{]\{9999999}|\p{L}{999999}", r"'\\\\p\{L\}\{999999\}' at position 20 is its"),
+        ("(?<=x)(?#{9}a{9})b{100001}", r"'b\{100001\}' at position 17 is its largest"),
+        (
+            "(?P<x>ab){3,}" + "(?:c{50000}|d{,50001})",
+            r"'d\{,50001\}' at position 25 is its largest",
+        ),
+        ("a" * 65_537, "has 65537 characters, more than 65536"),
+    ],
+)
+def test_patterns_too_large_for_any_use(source: str, message: str) -> None:
+    for use in (Pattern.compile, lambda s: SplitSequence([s]), encoding_with):
+        with pytest.raises(PatternError, match=message) as caught:
+            use(source)
+        assert not isinstance(caught.value, UnsupportedPatternError)
+
+
+def encoding_with(source: str) -> streamtok.Encoding:
+    singles = {bytes([i]): i for i in range(256)}
+    return streamtok.Encoding("x", pat_str=source, mergeable_ranks=singles, special_tokens={})
+
+
+def test_sequences_of_too_many_splits_are_refused() -> None:
+    with pytest.raises(UnsupportedPatternError, match="17 patterns, more than 16"):
+        SplitSequence([r"\d"] * 17)
+
+
+def test_what_a_sequence_takes_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns = [r"\d", "[a-z]+"]
+    SplitSequence(patterns)  # and their own tables are remembered
+    monkeypatch.setattr(Budget.__init__, "__defaults__", (20,))
+    with pytest.raises(
+        UnsupportedPatternError, match=f"more than {pattern_budget.MAX_STEPS} steps"
+    ):
+        SplitSequence(patterns)

@@ -1,0 +1,268 @@
+"""Writing behind the encoder: in order, bounded, and as if it were done at once when it fails."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamtok.files.writer_thread import Behind
+from streamtok.pipeline.sinks import About, Family, Files, outputs
+
+from ..cli.test_cli import POSIX, only_error, run, spawn, wrapped
+
+ABOUT = About("none", "", 100_000)
+BLOCK = np.arange(5_000, dtype=np.uint32)
+
+
+def threads() -> list[str]:
+    return [one.name for one in threading.enumerate() if one.name == "streamtok-write"]
+
+
+def test_jobs_are_done_in_order() -> None:
+    behind, done = Behind(limit=50), []
+    for i in range(500):
+        behind.do(lambda i=i: done.append(i), 10)
+    behind.wait()
+    assert done == list(range(500))
+    assert len(threads()) == 1
+    behind.close()
+    assert threads() == []
+    behind.do(lambda: done.append(500), 10)  # another thread begins
+    behind.wait()
+    behind.close()
+    assert done[-1] == 500
+    assert threads() == []
+
+
+def test_no_more_waits_than_the_limit() -> None:
+    behind, gate, begun = Behind(limit=100), threading.Event(), []
+
+    def feed() -> None:
+        for i in range(20):
+            behind.do(lambda: bool(gate.wait()), 10)
+            begun.append(i)
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    end = time.monotonic() + 20
+    while len(begun) < 11 and time.monotonic() < end:
+        time.sleep(0.001)
+    time.sleep(0.05)
+    assert len(begun) == 11  # one over the limit, which the last may have crossed
+    gate.set()
+    feeder.join(20)
+    behind.wait()
+    assert len(begun) == 20
+    behind.close()
+
+
+@pytest.mark.parametrize("later", ["do", "wait"])
+def test_an_error_is_raised_by_what_comes_next(later: str) -> None:
+    behind, done = Behind(), []
+
+    def fail() -> None:
+        raise OSError(errno.ENOSPC, "full", "name")
+
+    behind.do(lambda: done.append(1), 1)
+    behind.do(fail, 1)
+    for _ in range(2):
+        with pytest.raises(OSError, match="full") as caught:  # noqa: PT012
+            if later == "wait":
+                behind.wait()
+            end = time.monotonic() + 20
+            while time.monotonic() < end:
+                behind.do(lambda: done.append(2) if behind._error else None, 1)
+        assert caught.value.filename == "name"
+    assert done == [1]
+    behind.close()
+    assert threads() == []
+
+
+def test_who_waits_for_room_hears_of_an_error() -> None:
+    behind, gate = Behind(limit=0), threading.Event()
+
+    def fail() -> None:
+        gate.wait()
+        raise OSError("full")
+
+    behind.do(fail, 1)
+    threading.Timer(0.05, gate.set).start()
+    with pytest.raises(OSError, match="full"):
+        behind.do(lambda: None, 1)
+    behind.close()
+
+
+def test_close_drops_what_has_not_begun() -> None:
+    behind, gate, begun, done = Behind(), threading.Event(), threading.Event(), []
+
+    def first() -> None:
+        begun.set()
+        gate.wait()
+        done.append(1)
+
+    behind.do(first, 1)
+    behind.do(lambda: done.append(2), 1)
+    begun.wait()
+    threading.Timer(0.05, gate.set).start()
+    behind.close()
+    assert done == [1]
+    assert threads() == []
+
+
+@POSIX
+def test_a_signal_while_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stop(BaseException):
+        pass
+
+    def stop(*_: object) -> None:
+        gate.set()
+        raise Stop
+
+    behind, gate = Behind(limit=0), threading.Event()
+    previous = signal.signal(signal.SIGALRM, stop)
+    try:
+        behind.do(lambda: bool(gate.wait()), 1)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Stop):
+            behind.wait()
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    behind.close()
+    assert threads() == []
+
+
+def test_without_a_thread_jobs_are_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    behind, done = Behind(), []
+    behind.do(lambda: done.append(1), 1)
+    assert done == [1]
+    behind.wait()
+    behind.close()
+
+
+# Files
+
+
+def failing(after: int, error: BaseException) -> Callable[..., int]:
+    """os.write that takes `after` bytes, the last of them in a part of a block."""
+    real, left = os.write, [after]
+
+    def write(fd: int, data: Any) -> int:
+        if threading.current_thread() is threading.main_thread():
+            return real(fd, data)
+        if not left[0]:
+            raise error
+        written = real(fd, memoryview(data)[: left[0]])
+        left[0] -= written
+        return written
+
+    return write
+
+
+@pytest.mark.parametrize("chosen", ["u32", "npy", "megatron", "datatrove", "jsonl", "parquet"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EIO])
+def test_a_failing_write_names_the_file_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, number: int
+) -> None:
+    path = tmp_path / "a.x"
+    monkeypatch.setattr(os, "write", failing(50_000, OSError(number, os.strerror(number))))
+    files = Files(str(path), Family(chosen, ABOUT, chosen == "u32"))
+
+    def feed() -> None:
+        for _ in range(50):
+            files.write(BLOCK, [len(BLOCK)])
+        files.finish()
+
+    with pytest.raises(OSError, match=r".") as caught:
+        feed()
+    assert caught.value.errno == number
+    assert str(caught.value.filename).startswith(str(tmp_path / "a"))
+    with pytest.raises(OSError, match=r"."):
+        files.sync()
+    files.discard()
+    assert list(tmp_path.iterdir()) == []
+    assert threads() == []
+
+
+def test_what_a_failed_run_leaves_can_be_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state of the last `sync` holds, whatever was on its way."""
+    path = tmp_path / "a.bin"
+    family = Family("u32", ABOUT, has_sidecar=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", failing(70_000, OSError(errno.ENOSPC, "full")))
+        files = Files(str(path), family, is_resumable=True)
+        for _ in range(3):
+            files.write(BLOCK)
+        files.sync()
+        state = json.loads(json.dumps(files.getstate()))
+        with pytest.raises(OSError, match="full"):  # noqa: PT012
+            for _ in range(50):
+                files.write(BLOCK)
+            files.sync()
+        files.close()
+    again = Files(str(path), family, is_resumable=True, state=state)
+    for _ in range(4):
+        again.write(BLOCK + 1)
+    again.finish()
+    again.publish()
+    data = np.concatenate([BLOCK] * 3 + [BLOCK + 1] * 4).astype("<u4").tobytes()
+    assert path.read_bytes() == data
+    sidecar = json.loads((tmp_path / "a.bin.json").read_text())
+    assert sidecar["sha256"] == hashlib.sha256(data).hexdigest()
+    assert threads() == []
+
+
+def test_files_are_synced_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[bool] = []
+    real = os.fsync
+
+    def fsync(fd: int) -> None:
+        synced.append(threading.current_thread() is threading.main_thread())
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(outputs, "_SYNC_EVERY", 4 * len(BLOCK) * 3)
+    files = Files(str(tmp_path / "a.bin"), Family("megatron", ABOUT))
+    for _ in range(10):
+        files.write(BLOCK, [len(BLOCK)])
+    files.finish()
+    assert synced.count(False) == 3
+    assert synced.count(True) == 2  # the ids and the index; not the lengths
+    files.publish()
+    assert synced.count(True) == 3  # their folder, once
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.bin", "a.idx"]
+
+
+@POSIX
+@pytest.mark.parametrize("more", [[], ["--resume", "--checkpoint-every", "0"]])
+def test_a_full_disk_in_large_blocks(tmp_path: Path, more: list[str]) -> None:
+    text, out = tmp_path / "text", tmp_path / "out.bin"
+    text.write_bytes(b"".join(b"line %d of many\n" % i for i in range(200_000)))
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))"
+    command = ["encode", str(text), "-o", str(out), "-q", *more]
+    assert only_error(spawn(wrapped(limit, *command))) == f"{out}: File too large"
+    left = {one.name for one in tmp_path.iterdir()} - {"text"}
+    assert out.name not in left
+    assert bool(left) == bool(more)
+    assert run(*command).returncode == 0
+    good = tmp_path / "good.bin"
+    assert run("encode", str(text), "-o", str(good), "-q").returncode == 0
+    assert out.read_bytes() == good.read_bytes()
+    assert (tmp_path / "out.bin.json").read_bytes() == (tmp_path / "good.bin.json").read_bytes()
+    assert threads() == []

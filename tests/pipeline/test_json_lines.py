@@ -1,0 +1,176 @@
+"""JSON lines that are broken, too long or no UTF-8: refused, skipped or repaired, as was said."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import streamtok
+from streamtok.errors import DocumentError
+from streamtok.pipeline.sources import Documents, JsonLines, Part
+
+from ..cli.test_cli import fails, run
+from .test_feeds import rows_of
+
+CL100K = streamtok.get_encoding("cl100k_base")
+
+
+def cut(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[i : i + size] for i in range(0, len(data), size))
+
+
+def texts_in(parts: list[Part]) -> list[str | bytes]:
+    found: list[str | bytes] = []
+    for part in parts:
+        if isinstance(part, Documents):
+            found += [text.decode() for text in part.texts()]
+        else:
+            found.append(part[0])
+    return found
+
+
+def read(data: bytes, size: int, **more: Any) -> tuple[list[str | bytes], JsonLines]:
+    splitter = JsonLines("t", "rows", **more)
+    parts = [texts_in(splitter.split(block)) for block in cut(data, size)]
+    parts.append(texts_in(splitter.finish()))
+    assert splitter.consumed == len(data)
+    return list(itertools.chain.from_iterable(parts)), splitter
+
+
+SIZES = [1, 3, 50, 1000, 1 << 16]
+
+
+# Lines that are too long
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_line_is_too_long_however_it_comes(size: int) -> None:
+    """What is skipped does not depend on how the bytes are cut."""
+    row = json.dumps({"t": "x" * 80}).encode()
+    most = len(row)
+    longer = json.dumps({"t": "y" * 81}).encode()
+    much = json.dumps({"t": "z" * 5000}).encode()
+    for lines in ([row, longer, row], [longer], [much, longer, row], [row, much], [b"", longer]):
+        for end in (b"\n", b""):
+            data = b"\n".join(lines) + end
+            found, splitter = read(data, size, skip_bad=True, max_line=most)
+            assert found == ["x" * 80] * lines.count(row)
+            assert splitter.skipped == sum(len(line) > most for line in lines)
+            assert splitter.records == len(lines)
+            if splitter.skipped:
+                number = next(i for i, line in enumerate(lines) if len(line) > most) + 1
+                message = (
+                    rf"^rows: line {number} has over {most} bytes \(--max-pending\); "
+                    "--skip-bad-lines goes on$"
+                )
+                with pytest.raises(DocumentError, match=message):
+                    read(data, size, max_line=most)
+
+
+def test_a_long_line_is_not_kept() -> None:
+    splitter = JsonLines("t", "rows", skip_bad=True, max_line=1000)
+    for _ in range(100):
+        splitter.split(b"x" * 500)
+        assert sum(map(len, splitter._rest)) <= 1500
+    assert splitter.consumed == 0  # going on from here begins with the line once more
+    assert texts_in(splitter.split(b'\n{"t": "one"}\n')) == ["one"]
+    assert splitter.consumed == 50_000 + 14
+
+
+@pytest.mark.parametrize("size", [7, 64, 1 << 16])
+def test_going_on_amid_long_lines(size: int) -> None:
+    """A position is a line's begin, with the CRC of all before, also of what was skipped."""
+    rng = random.Random(39)
+    lines = [json.dumps({"t": "x" * rng.choice([3, 30, 300, 3000])}).encode() for _ in range(40)]
+    data = b"\n".join(lines)
+    more: dict[str, Any] = {"skip_bad": True, "max_line": 200}
+    whole, last = read(data, size, **more)
+    first = JsonLines("t", "rows", **more)
+    found: list[str | bytes] = []
+    for block in cut(data, size):
+        found += texts_in(first.split(block))
+        second = JsonLines(
+            "t", "rows", consumed=first.consumed, records=first.records, crc=first.crc, **more
+        )
+        rest = texts_in(second.split(data[first.consumed :])) + texts_in(second.finish())
+        assert found + rest == whole
+        assert (second.consumed, second.records, second.crc) == (
+            last.consumed, last.records, last.crc
+        )  # fmt: skip
+        assert first.skipped + second.skipped == last.skipped
+
+
+def test_long_lines_are_skipped_on_the_command_line(tmp_path: Path) -> None:
+    data = json.dumps({"t": "x" * 5000}).encode() + b'\n{"t": "one"}\n'
+    args = ["--jsonl", "t", "--max-pending", "1KiB"]
+    assert rows_of(*args, "--skip-bad-lines", stdin=data) == [CL100K.encode("one")]
+    assert "line 1 has over 1024 bytes" in fails("encode", *args, stdin=data)
+    said = run("encode", *args, "--skip-bad-lines", stdin=data).stderr.decode()
+    assert "1 document, 1 skipped" in said
+
+
+# Surrogates and bytes that are not UTF-8
+
+LONE = [r'{"t": "a\ud800"}', r'{"t": "\uDBFF b"}', r'{"t": "\udfff"}', r'{"t": "\udc00\ud800"}']
+
+
+@pytest.mark.parametrize("line", LONE)
+@pytest.mark.parametrize("size", SIZES)
+def test_lone_surrogates(line: str, size: int) -> None:
+    data = b'{"t": "one"}\n' + line.encode() + b'\n{"t": "two"}\n'
+    for errors in ("strict", "replace"):  # the stream has a rule for them
+        found, _ = read(data, size, errors=errors)
+        assert found == ["one", json.loads(line)["t"], "two"]
+    with pytest.raises(DocumentError, match=r"line 2: .*half of a surrogate pair.*--skip-bad"):
+        read(data, size, errors="surrogateescape")
+    found, splitter = read(data, size, errors="surrogateescape", skip_bad=True)
+    assert (found, splitter.skipped) == (["one", "two"], 1)
+
+
+def test_lone_surrogates_on_the_command_line() -> None:
+    data = b'{"t": "one"}\n{"t": "a\\ud800"}\n{"t": "two"}\n'
+    args = ["--jsonl", "t", "--errors", "surrogateescape"]
+    rows = rows_of(*args, "--skip-bad-lines", stdin=data)
+    assert rows == CL100K.encode_batch(["one", "two"])
+    assert "standard input: line 2: " in fails("encode", *args, stdin=data)
+    pair = b'{"t": "a\\ud83c\\udf89"}\n'
+    assert rows_of(*args, stdin=pair) == [CL100K.encode("a\U0001f389")]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("bad", [b"\xff", b"\xe4\xb8", b"a\x80b", b"\xed\xa0\x80", b"\xf0\x9f"])
+def test_errors_apply_to_json_lines(size: int, bad: bytes) -> None:
+    """The text is what the field of the decoded line holds."""
+    data = b'{"t": "one"}\n{"t": "a ' + bad + b' b", "u": 1}\n{"t": "two"}\n'
+    with pytest.raises(DocumentError, match=r"line 2: byte \d+ is not UTF-8; --errors replace"):
+        read(data, size)
+    found, splitter = read(data, size, skip_bad=True)
+    assert (found, splitter.skipped) == (["one", "two"], 1)
+    found, splitter = read(data, size, errors="replace")
+    assert found == ["one", f"a {bad.decode('utf-8', 'replace')} b", "two"]
+    assert splitter.skipped == 0
+    found, _ = read(data, size, errors="surrogateescape")
+    assert found == ["one", b"a " + bad + b" b", "two"]
+
+
+def test_errors_apply_to_json_lines_on_the_command_line() -> None:
+    data = b'{"t": "one"}\n{"t": "a \xff b"}\n'
+    rows = rows_of("--jsonl", "t", "--errors", "replace", stdin=data)
+    assert rows == CL100K.encode_batch(["one", "a \ufffd b"])
+    rows = rows_of("--jsonl", "t", "--errors", "surrogateescape", stdin=data)
+    assert CL100K.decode_bytes(rows[1]) == b"a \xff b"
+    done = run("count", "--jsonl", "t", "--errors", "replace", stdin=data)
+    assert int(done.stdout) == sum(map(len, CL100K.encode_batch(["one", "a \ufffd b"])))
+
+
+def test_bytes_outside_of_the_text_are_no_json() -> None:
+    for errors in ("replace", "surrogateescape"):
+        with pytest.raises(DocumentError, match="line 1: no JSON"):
+            read(b'\xff{"t": "one"}\n', 100, errors=errors)
+        assert read(b'{"\xff": 1, "t": "one"}\n', 100, errors=errors)[0] == ["one"]

@@ -1,0 +1,138 @@
+"""Which columns of a Parquet file are texts, and what is said of the others."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import streamtok
+from streamtok.errors import DocumentError
+from streamtok.pipeline.sources.parquet import ParquetTexts
+
+from ..cli.test_cli import fails, run
+
+TEXTS = [f"text {i} ü" for i in range(300)]
+
+
+def upper(texts: list[str]) -> list[str]:
+    return [text.upper() for text in texts]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    table = pa.table({
+        "number": range(300),
+        "a.b": TEXTS,
+        "lists": [[text, "x"] for text in TEXTS],
+        "pairs": pa.array([[(text, "x")] for text in TEXTS], pa.map_(pa.string(), pa.string())),
+        "rows": [[{"text": text}] for text in TEXTS],
+        "deep": [{"l": [text], "in": {"x.y": text.upper(), "n": 1}} for text in TEXTS],
+        "a": [{"b": text.upper(), "c": text.upper()} for text in TEXTS],
+        "some": [{"text": text} if i % 3 else None for i, text in enumerate(TEXTS)],
+        "fixed": pa.array([b"1234"] * 300, pa.binary(4)),
+        "price": pa.array(range(300), pa.decimal128(30)),
+        "json": pa.array(['{"a": 1}'] * 300, pa.json_(pa.string())),
+        "last": TEXTS,
+    })  # fmt: skip
+    name = tmp_path / "a.parquet"
+    pq.write_table(table, name, row_group_size=70)
+    return str(name)
+
+
+def read(path: str, column: str, **more: Any) -> list[Any]:
+    return list(itertools.chain.from_iterable(ParquetTexts(path, column, **more).texts()))
+
+
+def test_a_name_with_a_dot_is_the_column_and_not_the_field(path: str) -> None:
+    assert read(path, "a.b") == TEXTS
+    assert read(path, "a.c") == upper(TEXTS)
+    assert read(path, "deep.in.x.y") == upper(TEXTS)
+    assert read(path, "last") == TEXTS
+    assert read(path, "json") == ['{"a": 1}'] * 300
+    assert run("count", "--parquet", "a.b", path).returncode == 0
+    for row in (1, 69, 70, 150, 299):
+        assert read(path, "deep.in.x.y", row=row) == upper(TEXTS[row:])
+
+
+def test_a_text_in_a_row_that_is_none(path: str) -> None:
+    with pytest.raises(DocumentError, match="row 0 has no text"):
+        read(path, "some.text")
+    assert read(path, "some.text", skip_bad=True) == [t for i, t in enumerate(TEXTS) if i % 3]
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("lists", "'lists' holds lists; each row must be one text"),
+        ("lists.list.element", "'lists' holds lists"),
+        ("pairs", "'pairs' holds lists"),
+        ("pairs.key_value.value", "'pairs' holds lists"),
+        ("rows.list.element.text", "'rows' holds lists"),
+        ("deep.l", "'deep.l' holds lists"),
+        ("deep.l.list.element", "'deep.l' holds lists"),
+        ("deep", "'deep' has no text itself; name one of its fields: deep.in.x.y"),
+        ("deep.in", "'deep.in' has no text itself"),
+        ("deep.in.n", "'deep.in.n' holds no text but int64"),
+        ("number", "'number' holds no text but int64"),
+        ("fixed", "'fixed' holds no text but fixed_len_byte_array"),
+        ("price", "'price' holds no text but decimal"),
+        ("nothing", "no column 'nothing'; those with text are a.b, deep.in.x.y, a.c, some.text"),
+        ("a.d", "no column 'a.d'"),
+        ("", "no column ''"),
+    ],
+)
+def test_columns_that_are_no_texts(path: str, column: str, message: str) -> None:
+    with pytest.raises(DocumentError, match=message.replace(".", r"\.")):
+        ParquetTexts(path, column)
+    error = fails("encode", "--parquet", column, path)
+    assert error.startswith(f"{path}: ")
+
+
+def test_every_name_that_a_message_suggests_can_be_read(path: str) -> None:
+    message = fails("count", "--parquet", "nothing", path)
+    for column in message.partition("those with text are ")[2].split(", "):
+        assert len(read(path, column, skip_bad=True)) >= 200
+
+
+def test_a_file_without_a_column_of_text(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "a")
+    with pytest.raises(DocumentError, match="no column 'text', and none with text"):
+        ParquetTexts(str(tmp_path / "a"), "text")
+
+
+def test_damaged_pages_are_named(tmp_path: Path) -> None:
+    name = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": TEXTS}), name, compression="zstd", use_dictionary=False)
+    good = name.read_bytes()
+    refused = []
+    for at in range(4, 400, 3):
+        data = bytearray(good)
+        data[at] ^= 0xFF
+        name.write_bytes(data)
+        try:
+            list(ParquetTexts(str(name), "text").texts())
+        except DocumentError as error:
+            refused.append(str(error).removeprefix(f"{name}: "))
+    assert len(refused) > 10
+    assert all("damaged" in one or one.startswith("no Parquet") for one in refused)
+
+
+def test_texts_that_are_not_utf8(tmp_path: Path) -> None:
+    """As in every other input: an error with its place, or what --errors says."""
+    enc = streamtok.get_encoding("cl100k_base")
+    rows = [b"one", b"t\xffo", b"three"]
+    raw = pa.Array.from_buffers(pa.string(), 3, pa.array(rows, pa.binary()).buffers())
+    for column in (raw, raw.dictionary_encode()):
+        name = tmp_path / "a.parquet"
+        pq.write_table(pa.table({"text": column}), name)
+        error = fails("count", "--parquet", "text", str(name))
+        assert "document 2: byte 1 is not UTF-8" in error
+        for errors in ("replace", "surrogateescape"):
+            done = run("count", "--parquet", "text", "--errors", errors, str(name))
+            expected = sum(enc.count(row, errors=errors) for row in rows)
+            assert int(done.stdout.split()[0]) == expected

@@ -1,0 +1,439 @@
+"""Runs that die and go on: the files are those of a run that nothing interrupted.
+
+`python -m tests.crash --kills 200` does the same with more and harder deaths.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import re
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from streamtok import CheckpointError
+from streamtok.pipeline.sinks import About, Family, Files
+
+from .. import crash
+from ..cli.test_cli import FOREGROUND, POSIX, Live, fails, only_error, run, spawn, wrapped
+
+pytestmark = POSIX
+SCENARIOS = {one.name: one for one in crash.scenarios(6_000)}
+FORKED = [name for name, one in SCENARIOS.items() if one.stdin is None]
+TEXT = crash.make_text(random.Random(7), 200_000).encode()
+
+
+@pytest.fixture(scope="module")
+def good() -> dict[str, dict[str, bytes]]:
+    found = {}
+    for name in FORKED:
+        with tempfile.TemporaryDirectory() as folder:
+            SCENARIOS[name].prepare(Path(folder))
+            assert crash.die_at_step(SCENARIOS[name], Path(folder), None, resume=False) == 0
+            found[name] = crash.results(Path(folder), SCENARIOS[name])
+    return found
+
+
+@pytest.mark.parametrize("name", FORKED)
+def test_death_in_the_middle_of_a_system_call(
+    name: str, good: dict[str, dict[str, bytes]], tmp_path: Path
+) -> None:
+    """At moments all over the run; the one that goes on dies as well, once."""
+    scenario = SCENARIOS[name]
+    rng = random.Random(name)
+    step, deaths, is_over = rng.randrange(4), 0, False
+    while not is_over:
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        scenario.prepare(folder)
+        code = crash.die_at_step(scenario, folder, step)
+        if is_over := code == 0:
+            break
+        assert code == 137
+        deaths += 1
+        if rng.random() < 0.5:
+            code = crash.die_at_step(scenario, folder, rng.randrange(25))
+            assert code in (0, 137)
+        if code:
+            assert crash.die_at_step(scenario, folder, None) == 0
+        crash.compare(crash.results(folder, scenario), good[name], scenario)
+        step = int(step * 1.5) + rng.randrange(1, 6)
+    assert deaths > 5
+
+
+@pytest.mark.parametrize("name", ["exact shards of llm.c", "text, of standard input"])
+def test_kill_9_of_a_real_process(name: str) -> None:
+    """Standard input comes slowly, and again from its beginning after each kill."""
+    scenario = next(one for one in crash.scenarios(9_000) if one.name == name)
+    good = crash.expected(scenario)
+    assert crash.kill_at_random(scenario, random.Random(1), good) > 0
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text"
+    path.write_bytes(TEXT)
+    return path
+
+
+def resumed(path: Path, out: Path, *more: str) -> list[str]:
+    return ["encode", str(path), "-o", str(out), "-q", "--resume", "--chunk-size", "1k", *more]
+
+
+def left(folder: Path) -> set[str]:
+    return {one.name for one in folder.iterdir()} - {"text", "whole.bin", "whole.bin.json"}
+
+
+def whole(text: Path) -> bytes:
+    assert run("encode", str(text), "-q", "-o", str(text.parent / "whole.bin")).returncode == 0
+    return (text.parent / "whole.bin").read_bytes()
+
+
+def interrupt(text: Path, out: Path, *more: str) -> None:
+    """A run that ends in the middle: its file may not grow over 50 KB."""
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))"
+    done = spawn(wrapped(limit, *resumed(text, out, "--checkpoint-every", "0", *more)))
+    assert only_error(done) == f"{out}: File too large"
+    assert (out.parent / f"{out.name}.checkpoint").exists()
+    assert not out.exists()
+
+
+def test_a_full_disk_takes_nothing_away(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    interrupt(text, out)  # still full
+    assert run(*resumed(text, out)).returncode == 0
+    assert out.read_bytes() == whole(text)
+    assert left(tmp_path) == {"out.bin", "out.bin.json"}
+
+
+def test_a_signal_makes_a_checkpoint(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    command = ["encode", "-o", str(out), "--resume", "--lines", "--checkpoint-every", "1000"]
+    with Live(wrapped(FOREGROUND, *command)) as live:
+        live.stdin.write(TEXT[:100_000])
+        end = time.monotonic() + 20
+        while not any(one.stat().st_size for one in tmp_path.glob(".streamtok*")):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        live.process.send_signal(signal.SIGTERM)
+        assert live.process.wait(20) == 128 + signal.SIGTERM
+        said = live.stderr.read().decode()
+    assert said.endswith(f"streamtok: stopped; the same command goes on with {out}\n")
+    done = run(*command, stdin=TEXT)
+    assert done.returncode == 0
+    lines = TEXT.count(b"\n") + (not TEXT.endswith(b"\n"))
+    assert f"1 input, {lines:,} documents, ".encode() in done.stderr
+    good = tmp_path / "good.bin"
+    run("encode", "-o", str(good), "--lines", "-q", stdin=TEXT)
+    assert out.read_bytes() == good.read_bytes()
+    assert (tmp_path / "out.bin.json").read_bytes() == (tmp_path / "good.bin.json").read_bytes()
+
+
+@pytest.mark.parametrize("size", [0, 10, 500, -1])
+def test_a_damaged_checkpoint(text: Path, tmp_path: Path, size: int) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    path = tmp_path / "out.bin.checkpoint"
+    data = bytearray(path.read_bytes())
+    if size < 0:
+        data[len(data) // 2] ^= 1
+    path.write_bytes(data[:size] if size >= 0 else data)
+    error = fails(*resumed(text, out))
+    assert error.startswith(f"{path} is ")
+    assert "damaged" in error or "no checkpoint" in error
+    assert "without it, the run begins anew" in error
+    path.unlink()
+    assert run(*resumed(text, out)).returncode == 0
+    assert out.read_bytes() == whole(text)
+    assert left(tmp_path) == {"out.bin", "out.bin.json"}
+
+
+@pytest.mark.parametrize("how", ["gone", "shorter"])
+def test_a_part_that_is_not_there(text: Path, tmp_path: Path, how: str) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    for part in tmp_path.glob(".streamtok*"):
+        if how == "gone":
+            part.unlink()
+        else:
+            os.truncate(part, part.stat().st_size // 2)
+    error = fails(*resumed(text, out))
+    assert f"holds the beginning of {out}" in error
+    assert ("is gone" if how == "gone" else "that were saved") in error
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("at", [0, 1, 20_000])
+def test_a_part_of_other_content(text: Path, tmp_path: Path, at: int) -> None:
+    """The size alone says nothing: not one byte may be another one."""
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    (part,) = (one for one in tmp_path.glob(".streamtok*.part") if one.stat().st_size)
+    data = bytearray(part.read_bytes())
+    data[at] ^= 1
+    part.write_bytes(data)
+    error = fails(*resumed(text, out))
+    assert error == (
+        f"{part} should hold the beginning of {out}, and holds other bytes than those that were "
+        "saved"
+    )
+    assert part.read_bytes() == data  # somebody's, perhaps
+    assert not out.exists()
+    data[at] ^= 1
+    part.write_bytes(data)
+    assert run(*resumed(text, out)).returncode == 0
+    assert out.read_bytes() == whole(text)
+
+
+def other_names(folder: Path) -> list[tuple[list[str], list[str]]]:
+    """Two ways each to name an output of which at least one file is the same."""
+    (folder / "link.bin").symlink_to("c.bin")
+    (folder / "folder").symlink_to(".")
+    c = str(folder / "c")
+    megatron = ["-o", c, "--format", "megatron"]
+    return [
+        (megatron, ["-o", f"{c}.bin"]),
+        (megatron, ["-o", f"{c}.bin", "--format", "megatron", "--append", "<|endoftext|>"]),
+        (megatron, ["-o", f"{c}.idx", "--format", "u32"]),
+        (["-o", f"{c}.bin"], ["-o", str(folder / "link.bin"), "--append", "<|endoftext|>"]),
+        (
+            ["-o", f"{c}.bin"],
+            ["-o", str(folder / "folder" / "c.bin"), "--prepend", "<|endoftext|>"],
+        ),
+    ]
+
+
+@pytest.mark.parametrize("case", range(5))
+def test_two_names_of_one_output_meet(text: Path, tmp_path: Path, case: int) -> None:
+    """While one process writes, the other one is refused before it touches anything."""
+    first, second = other_names(tmp_path)[case]
+    for one, two in ((first, second), (second, first)):
+        command = ["encode", "-q", "--resume", "--chunk-size", "1k"]
+        with Live(wrapped("", *command, *one)) as live:
+            end = time.monotonic() + 60
+            while not list(tmp_path.glob(".streamtok-*.part")):
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            before = {path.name for path in tmp_path.glob("[!.]*")}
+            for more in ([], ["--force"]):
+                error = fails(*command, str(text), *two, *more)
+                assert error.endswith(": another process is writing it")
+            plain = fails("encode", "-q", str(text), *two)
+            assert plain.endswith(": another process is writing it")
+            assert {path.name for path in tmp_path.glob("[!.]*")} == before
+            live.stdin.write(TEXT)
+            live.stdin.close()
+            assert live.process.wait(60) == 0
+        for path in tmp_path.glob("c.*"):
+            path.unlink()
+        assert {path.name for path in tmp_path.iterdir()} <= {"text", "link.bin", "folder"}
+
+
+@pytest.mark.parametrize("case", range(5))
+def test_two_names_of_one_output_one_after_the_other(text: Path, tmp_path: Path, case: int) -> None:
+    """One stopped, then the other, then both go on: each is right, or says that it cannot be."""
+    first, second = other_names(tmp_path)[case]
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))"
+    command = ["encode", str(text), "-q", "--resume", "--chunk-size", "1k"]
+    for args in (first, second):
+        done = spawn(wrapped(limit, *command, "--checkpoint-every", "0", *args))
+        assert done.returncode == 1
+    (tmp_path / "good").mkdir()
+    for args in (first, second, first):
+        folder = tmp_path / "good"
+        done = run(*command, *args)
+        if done.returncode:
+            said = rb"checkpoint is of a run with|--force replaces it|holds the beginning of"
+            assert re.search(said, done.stderr), done.stderr
+            continue
+        name = Path(os.path.realpath(args[1]))
+        good = run("encode", str(text), "-q", "--force", "-o", str(folder / name.name), *args[2:])
+        assert good.returncode == 0
+        for made in folder.iterdir():
+            assert (name.parent / made.name).read_bytes() == made.read_bytes(), made.name
+            made.unlink()
+    assert (tmp_path / "c.bin").exists()
+
+
+@pytest.mark.parametrize("more", [["--shard-tokens", "5k"], ["--format", "megatron"]])
+def test_a_failure_before_the_first_checkpoint_leaves_nothing(
+    tmp_path: Path, more: list[str]
+) -> None:
+    bad = tmp_path / "text"
+    bad.write_bytes(TEXT + b"\xff\xff")
+    out = tmp_path / "out.bin"
+    error = fails(*resumed(bad, out, "--checkpoint-every", "1000", "--lines", *more[2:]))
+    assert "is not UTF-8" in error
+    assert left(tmp_path) == set()
+    command = resumed(bad, out, "--checkpoint-every", "1000", *more)
+    if "--format" in more:
+        assert "is not UTF-8" in fails(*command)
+        assert left(tmp_path) == set()
+
+
+def test_what_appeared_since_is_not_replaced(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    out.write_bytes(b"somebody's only copy")
+    assert fails(*resumed(text, out)).startswith(f"{out} exists, and is not an earlier output")
+    assert out.read_bytes() == b"somebody's only copy"
+    out.unlink()
+    assert run(*resumed(text, out)).returncode == 0
+    assert out.read_bytes() == whole(text)
+
+
+def test_a_checkpoint_of_an_older_version(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    path = tmp_path / "out.bin.checkpoint"
+    path.write_bytes(
+        path.read_bytes().replace(b"streamtok checkpoint 2", b"streamtok checkpoint 1")
+    )
+    error = fails(*resumed(text, out))
+    assert error == (
+        f"{path} is no checkpoint of this version of streamtok; without it, the run begins anew"
+    )
+
+
+def test_a_complete_shard_of_other_content(tmp_path: Path) -> None:
+    """What was complete and not yet published when the process died is compared as well."""
+    family = Family("npy", About("none", "", 100), has_sidecar=True)
+    path = str(tmp_path / "a.npy")
+    files = Files(path, family, shard_tokens=3, is_resumable=True)
+    files.write(np.arange(7, dtype=np.uint32), [7])
+    files.finish()
+    state = json.loads(json.dumps(files.getstate()))
+    files.close()
+    part = next(one for one in tmp_path.glob(".streamtok*.part") if one.stat().st_size == 128 + 14)
+    data = part.read_bytes()
+    part.write_bytes(data[:-1] + b"x")
+    with pytest.raises(CheckpointError, match=r"a_000000\.npy was complete, and is not the file"):
+        Files(path, family, shard_tokens=3, is_resumable=True, state=state)
+    assert part.read_bytes() == data[:-1] + b"x"
+    part.write_bytes(data)
+    Files(path, family, shard_tokens=3, is_resumable=True, state=state)
+    assert np.load(tmp_path / "a_000000.npy").tolist() == list(range(7))
+    Files(path, family, shard_tokens=3, is_resumable=True, state=state)  # published before
+    os.remove(tmp_path / "a_000000.npy")
+    with pytest.raises(CheckpointError, match=r"a_000000\.npy was complete, and is gone"):
+        Files(path, family, shard_tokens=3, is_resumable=True, state=state)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--format", "npy"], "--format 'u32', not 'npy'"),
+        (["-e", "o200k_base"], "--encoding 'cl100k_base (87d8ba64e6926f4a)', not 'o200k_base"),
+        (["--append", "<|endoftext|>"], "--append None, not '<|endoftext|>'"),
+        (["--lines"], "--lines False, not True"),
+        (["--delimiter", "x"], "--delimiter None, not "),
+        (["--errors", "replace"], "--errors 'strict', not 'replace'"),
+        (["--shard-tokens", "5k"], "--shard-tokens None, not 5000"),
+    ],
+)
+def test_other_settings_are_refused(
+    text: Path, tmp_path: Path, more: list[str], message: str
+) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    error = fails(*resumed(text, out, *more))
+    assert error.startswith(f"{out}.checkpoint is of a run with {message}")
+    assert (
+        run(*resumed(text, out, "--chunk-size", "64k", "--checkpoint-every", "9")).returncode == 0
+    )
+    assert out.read_bytes() == whole(text)
+
+
+def test_other_inputs_are_refused(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt(text, out)
+    text.write_bytes(TEXT + b"more")
+    assert fails(*resumed(text, out)) == f"{text} has changed since {out}.checkpoint was saved"
+    error = fails("encode", str(text), *resumed(text, out)[1:])
+    assert "there were 1 and are 2" in error
+
+
+def test_standard_input_must_come_again(tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    interrupt_stdin = wrapped(
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))",
+        *resumed(Path("-"), out, "--checkpoint-every", "0"),
+    )
+    assert "too large" in only_error(spawn(interrupt_stdin, input=TEXT))
+    for other in (b"X" + TEXT[1:], TEXT[:1000], gzip.compress(TEXT[:5000])):
+        error = fails(*resumed(Path("-"), out), stdin=other)
+        assert "standard input does not begin with the " in error
+    packed = gzip.compress(TEXT)  # the text counts, not how it is packed
+    assert run(*resumed(Path("-"), out), stdin=packed).returncode == 0
+    assert run("decode", str(out)).stdout == TEXT
+
+
+def test_two_processes_do_not_write_one_file(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    with Live(wrapped("", *resumed(Path("-"), out))) as live:
+        end = time.monotonic() + 20
+        while not list(tmp_path.glob(".streamtok-*.part")):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        error = fails(*resumed(Path("-"), out))
+        assert error == f"{out}: another process is writing it"
+        live.stdin.write(TEXT)
+        live.stdin.close()
+        assert live.process.wait(20) == 0
+    assert run("decode", str(out)).stdout == TEXT
+    assert left(tmp_path) == {"out.bin", "out.bin.json"}
+
+
+def test_a_followed_log_goes_on_after_rotation(tmp_path: Path) -> None:
+    log, out = tmp_path / "app.log", tmp_path / "out.jsonl"
+    command = ["encode", "--follow", str(log), "--lines", "-o", str(out), "--resume", "-q"]
+    command += ["--checkpoint-every", "0", "--shard-tokens", "60"]
+
+    def follow(shards: int) -> None:
+        with Live(wrapped(FOREGROUND, *command)) as live:
+            end = time.monotonic() + 20
+            while len(list(tmp_path.glob("out_*.jsonl"))) < shards:
+                assert time.monotonic() < end, live.process.poll()
+                time.sleep(0.01)
+            live.process.send_signal(signal.SIGKILL)
+            live.process.wait(20)
+
+    with log.open("w") as file:
+        file.writelines(f"line {i} of the first log\n" for i in range(50))
+    follow(2)
+    with log.open("a") as file:
+        file.write("the last line, ")
+    log.rename(tmp_path / "app.log.1")
+    log.write_text("which goes on here\n" + "and one more\n" * 60)
+    follow(7)
+    shards = sorted(tmp_path.glob("out_*.jsonl"))
+    lines = b"".join(one.read_bytes() for one in shards).splitlines()
+    rows = [json.loads(line) for line in lines]
+    documents = [run("decode", "--format", "text", stdin=str(r["input_ids"]).encode()).stdout
+                 for r in rows]  # fmt: skip
+    expected = [f"line {i} of the first log".encode() for i in range(50)]
+    expected += [b"the last line, which goes on here"] + [b"and one more"] * 60
+    assert documents == expected[: len(documents)]
+    assert len(documents) > 60
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["-o", "-"], 2, "--resume is for a file"),
+        (["-o", "x", "--listen", "127.0.0.1:0"], 2, "--resume is not for a socket"),
+        (["-o", "/dev/null"], 1, "/dev/null is no file"),
+    ],
+)
+def test_what_cannot_be_resumed(args: list[str], code: int, message: str) -> None:
+    done = run("encode", "--resume", *args)
+    assert done.returncode == code
+    assert f"streamtok: error: {message}" in done.stderr.decode()

@@ -1,0 +1,248 @@
+"""Ids say which encoding they are of, and who reads them believes it or is told to stop."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import streamtok
+
+from ..cli.test_cli import fails, run
+
+TEXT = "one two three, naïve 日本語\n".encode() * 30
+GPT2 = streamtok.get_encoding("gpt2")
+CL100K = streamtok.get_encoding("cl100k_base")
+READ = [("a.npy", []), ("a.u16", []), ("a.u32", []), ("a.bin", []), ("a.txt", [])]
+READ += [("a", []), ("a.bin", ["--format", "llmc"]), ("a.bin", ["--format", "megatron"])]
+READ += [("a.ds", [])]
+
+
+def made(tmp_path: Path, name: str, *more: str, encoding: str = "gpt2") -> Path:
+    text, out = tmp_path / "text", tmp_path / name
+    text.write_bytes(TEXT)
+    done = run("encode", "-q", "-e", encoding, str(text), "-o", str(out), *more)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def sidecar(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(f"{path}.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize(("name", "more"), READ)
+def test_decode_takes_the_encoding_from_the_sidecar(
+    tmp_path: Path, name: str, more: list[str]
+) -> None:
+    out = made(tmp_path, name, *more)
+    about = sidecar(out)
+    assert (about["encoding"], about["vocabulary_sha256"]) == ("gpt2", GPT2.digest)
+    assert about["tokens"] == GPT2.count(TEXT)
+    assert about["bytes"] == out.stat().st_size
+    assert run("decode", str(out)).stdout == TEXT
+    assert run("decode", str(out), "-e", "gpt2").stdout == TEXT
+
+
+@pytest.mark.parametrize(("name", "more"), READ)
+def test_another_encoding_is_an_error_that_names_both(
+    tmp_path: Path, name: str, more: list[str]
+) -> None:
+    out, back = made(tmp_path, name, *more), tmp_path / "back"
+    error = fails("decode", str(out), "-e", "cl100k_base", "-o", str(back))
+    assert f"{out}.json says that the ids are of gpt2 ({GPT2.digest[:16]})" in error
+    assert f"cl100k_base ({CL100K.digest[:16]})" in error
+    assert not back.exists()
+    assert run("decode", str(out), "-e", "cl100k_base", "--force").stdout == CL100K.decode_bytes(
+        GPT2.encode(TEXT)
+    )
+
+
+def test_another_format_is_an_error_that_names_both(tmp_path: Path) -> None:
+    out = made(tmp_path, "a.bin", encoding="cl100k_base")
+    error = fails("decode", str(out), "--format", "npy")
+    assert f"{out}.json says that the format is u32, and --format is npy" in error
+    forced = run("decode", str(out), "--format", "u16", "--force", "-e", "gpt2")
+    assert forced.returncode == 0
+    assert forced.stdout != TEXT
+
+
+def test_a_vocabulary_of_the_same_name_is_another_encoding(tmp_path: Path) -> None:
+    out = made(tmp_path, "a.npy")
+    row = sidecar(out) | {"vocabulary_sha256": "00" * 32}
+    Path(f"{out}.json").write_text(json.dumps(row))
+    assert "(0000000000000000)" in fails("decode", str(out))
+    assert "(0000000000000000)" in fails("decode", str(out), "-e", "gpt2")
+
+
+def test_ids_of_a_vocabulary_file(tmp_path: Path) -> None:
+    vocabulary = tmp_path / "mine.json"
+    assert run("convert", "gpt2", str(vocabulary), "--to", "huggingface", "-q").returncode == 0
+    out = made(tmp_path, "a.npy", encoding=str(vocabulary))
+    error = fails("decode", str(out))
+    assert "of mine" in error
+    assert "give its vocabulary file with -e" in error
+    assert run("decode", str(out), "-e", str(vocabulary)).stdout == TEXT
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b'{"vocabulary_sha256": 7}',
+        b'{"vocabulary_sha256": "00", "encoding": "gpt2", "tokens": "many"}',
+        b'{"vocabulary_sha256": "00", "encoding": "gpt2", "tokens": true}',
+    ],
+)
+def test_a_damaged_sidecar(tmp_path: Path, damage: bytes) -> None:
+    out = made(tmp_path, "a.npy")
+    Path(f"{out}.json").write_bytes(damage)
+    error = fails("decode", str(out))
+    assert error.startswith(f"{out}.json, which describes {out}, is damaged: ")
+    assert "--force ignores it" in error
+    assert run("decode", str(out), "-e", "gpt2", "--force").stdout == TEXT
+
+
+def test_a_sidecar_of_another_file(tmp_path: Path) -> None:
+    out = made(tmp_path, "a.u16")
+    with out.open("ab") as file:
+        file.write(b"\1\0")
+    size = out.stat().st_size
+    error = fails("decode", str(out))
+    assert f"{out} has {size} bytes, and {out}.json describes a file of {size - 2}" in error
+
+
+def test_a_link_to_ids(tmp_path: Path) -> None:
+    """The sidecar is beside the real file, whichever name was used to write or to read it."""
+    (tmp_path / "sub").mkdir()
+    link = tmp_path / "link.npy"
+    link.symlink_to(Path("sub") / "real.npy")
+    made(tmp_path, "link.npy")
+    assert sorted(os.listdir(tmp_path / "sub")) == ["real.npy", "real.npy.json"]
+    for path in (link, tmp_path / "sub" / "real.npy"):
+        assert run("decode", str(path)).stdout == TEXT
+    made(tmp_path, "link.npy", encoding="cl100k_base")
+    assert run("decode", str(tmp_path / "sub" / "real.npy")).stdout == TEXT
+    assert sorted(os.listdir(tmp_path)) == ["link.npy", "sub", "text"]
+
+
+def test_json_of_another_kind_is_no_sidecar(tmp_path: Path) -> None:
+    out = made(tmp_path, "a.npy", "--no-sidecar")
+    for other in ({"name": "x"}, [1, 2], "text", None):
+        Path(f"{out}.json").write_text(json.dumps(other))
+        assert run("decode", str(out), "-e", "gpt2").stdout == TEXT
+
+
+def test_ids_that_the_default_cannot_be(tmp_path: Path) -> None:
+    """Without a sidecar, the type in npy's header speaks against the default at least."""
+    out, back = made(tmp_path, "a.npy", "--no-sidecar"), tmp_path / "back"
+    error = fails("decode", str(out), "-o", str(back))
+    assert "its header says uint16, and the ids of cl100k_base, the default, need uint32" in error
+    assert not back.exists()
+    assert run("decode", str(out), "-e", "gpt2").stdout == TEXT
+
+
+def test_a_sidecar_of_version_0_1_0(tmp_path: Path) -> None:
+    out = made(tmp_path, "a.bin")
+    row = {key: value for key, value in sidecar(out).items() if key not in ("format", "bytes")}
+    Path(f"{out}.json").write_text(json.dumps(row))
+    assert run("decode", str(out)).stdout == TEXT
+    assert "another" not in fails("decode", str(out), "-e", "cl100k_base")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.npy"])
+def test_ids_are_no_text(tmp_path: Path, name: str) -> None:
+    out = made(tmp_path, name)
+    for command in ("encode", "count", "bench"):
+        assert f"{out} holds {GPT2.count(TEXT):,} ids of gpt2" in fails(command, str(out))
+
+
+def test_decode_reads_json_lines(tmp_path: Path) -> None:
+    out = made(tmp_path, "a.jsonl")
+    assert run("decode", str(out)).stdout == TEXT
+
+
+def test_tables_name_their_encoding(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    expected = {"encoding": "gpt2", "vocabulary_sha256": GPT2.digest}
+    schema = pq.read_schema(made(tmp_path, "a.parquet"))
+    assert json.loads(schema.metadata[b"streamtok"]) == expected
+    schema = pa.ipc.open_file(str(made(tmp_path, "a.arrow"))).schema
+    assert json.loads(schema.metadata[b"streamtok"]) == expected
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_llmc_says_what_it_is_by_its_header(tmp_path: Path) -> None:
+    out = made(tmp_path, "a.bin", "--format", "llmc", encoding="cl100k_base")
+    os.remove(f"{out}.json")
+    error = fails("decode", str(out))
+    assert "the header of llm.c does not say which encoding the ids are of" in error
+    assert run("decode", str(out), "-e", "cl100k_base").stdout == TEXT
+    error = fails("decode", str(out), "-e", "gpt2")
+    assert "is not in gpt2" in error
+    assert "the header of llm.c does not say which encoding it is" in error
+    data = out.read_bytes()
+    out.write_bytes(data[:-4])
+    command = ["decode", str(out), "-e", "cl100k_base", "--format", "llmc"]
+    assert "and there are only" in fails(*command)
+    out.write_bytes(data + b"\0\0\0\0")
+    assert "and there are more" in fails(*command)
+    out.write_bytes(b"short")
+    assert "does not begin with the header" in fails(*command)
+
+
+def test_an_id_that_is_not_there_names_the_sidecar(tmp_path: Path) -> None:
+    out = made(tmp_path, "a.npy")
+    np.save(out, np.full(GPT2.count(TEXT), 60_000, np.uint16))
+    error = fails("decode", str(out))
+    assert error.endswith(f"id 60000 is not in gpt2 (after 0 others), though {out}.json says gpt2")
+
+
+# Documents without a mark between them
+
+
+def test_joined_documents_are_said(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_bytes(b"hello")
+    names = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]
+    out = str(tmp_path / "out.u16")
+    command = ["encode", "-e", "gpt2", *names, "-o", out]
+    said = run(*command).stderr.decode().splitlines()
+    assert len(said) == 2
+    assert said[1] == (
+        "streamtok: warning: u16 does not say where one of the 2 documents ends: "
+        "--append '<|endoftext|>' marks their ends, and --format jsonl keeps them apart"
+    )
+    row = json.loads(run(*command, "--json").stderr)
+    assert row["warning"].startswith("u16 does not say where")
+    for more in (["--append", "<|endoftext|>"], ["-q"]):
+        assert b"warning" not in run(*command, *more).stderr
+    assert b"warning" not in run("encode", "-e", "gpt2", names[0], "-o", out).stderr
+    for name in ("out.jsonl", "out.ds", "out.arrow"):
+        assert b"warning" not in run("encode", *names, "-o", str(tmp_path / name)).stderr
+
+
+def test_the_readme_marks_the_ends_of_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its example of several files can be taken apart again."""
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+    line = next(one for one in readme.splitlines() if "-o train.u16" in one)
+    command = line.partition("#")[0].replace("'", "").split()
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_bytes(b"hello")
+    monkeypatch.chdir(tmp_path)
+    at = command.index("*.txt")
+    done = run(*command[1:at], "a.txt", "b.txt", *command[at + 1 :])
+    assert done.returncode == 0
+    assert b"warning" not in done.stderr
+    ids = [*GPT2.encode("hello"), GPT2.eot_token]
+    assert np.fromfile("train.u16", "<u2").tolist() == ids * 2

@@ -1,0 +1,632 @@
+"""Texts from anywhere: every source gives what is in it, at every cut, and says what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import bz2
+import contextlib
+import gzip
+import io
+import itertools
+import json
+import lzma
+import os
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok.errors import ArchiveError, DocumentError
+from streamtok.pipeline.sources import (
+    Address,
+    Delimited,
+    Documents,
+    Follower,
+    JsonLines,
+    Listener,
+    Part,
+    Splitter,
+    Whole,
+    unescape,
+    unpack,
+)
+from streamtok.pipeline.sources.parquet import ParquetTexts
+from streamtok.pipeline.sources.records import together
+from streamtok.pipeline.sources.sockets import connect
+
+from ..crash import make_text
+
+TEXT = make_text(random.Random(5), 300_000).encode()
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "zstd": lambda data: zstandard.ZstdCompressor(write_checksum=True).compress(data),
+    "xz": lzma.compress,
+    "bzip2": bz2.compress,
+}
+
+
+def cut(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[i : i + size] for i in range(0, len(data), size))
+
+
+# Compression
+
+
+@pytest.mark.parametrize("kind", PACK)
+@pytest.mark.parametrize("size", [1, 7, 4096, 1 << 20])
+def test_packed_is_unpacked(kind: str, size: int) -> None:
+    text = TEXT if size > 7 else TEXT[:2000]
+    assert b"".join(unpack(cut(PACK[kind](text), size), "x")) == text
+
+
+@pytest.mark.parametrize("kind", PACK)
+@pytest.mark.parametrize("size", [3, 1 << 16])
+def test_members_in_a_row_are_one_text(kind: str, size: int) -> None:
+    pack = PACK[kind]
+    data = pack(b"one ") + pack(b"") + b"\0" * 8 + pack(TEXT[:5000]) + b"\0" * 4
+    assert b"".join(unpack(cut(data, size), "x")) == b"one " + TEXT[:5000]
+
+
+def test_skippable_frames_of_zstd() -> None:
+    skippable = b"\x50\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"notes"
+    data = PACK["zstd"](b"one ") + skippable + PACK["zstd"](b"two")
+    assert b"".join(unpack(cut(data, 3), "x")) == b"one two"
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_what_is_cut_off_is_never_taken_for_whole(kind: str) -> None:
+    data = PACK[kind](TEXT[:3000])
+    for end in range(11, len(data)):
+        with pytest.raises(
+            ArchiveError, match=rf"x: the {kind} data ends too early, at byte {end}"
+        ):
+            list(unpack(cut(data[:end], 64), "x"))
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_damage_is_named(kind: str) -> None:
+    data = bytearray(PACK[kind](TEXT))
+    data[len(data) // 2] ^= 0xFF
+    with pytest.raises(ArchiveError, match=rf"x: damaged {kind} data near byte \d+"):
+        list(unpack(cut(bytes(data), 1000), "x"))
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_what_follows_a_member_must_be_one(kind: str) -> None:
+    data = PACK[kind](b"one")
+    with pytest.raises(ArchiveError, match=rf"no {kind} data at byte {len(data)}, behind"):
+        list(unpack(iter([data + b"and some text"]), "x"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"B", b"BZ", b"BZh", b"BZh9 is a text", b"\x1f\x8b", b"\xfd7zX", b"(\xb5", b"plain"],
+)
+def test_what_only_begins_like_packed_is_text(text: bytes) -> None:
+    for size in (1, 100):
+        assert b"".join(unpack(cut(text, size), "x")) == text
+
+
+def test_no_more_is_read_than_is_needed_to_tell() -> None:
+    def live() -> Iterator[bytes]:
+        yield b"h"
+        raise AssertionError("the next block may never come")
+
+    assert next(unpack(live(), "x")) == b"h"
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_a_bomb_is_unpacked_bit_by_bit(kind: str) -> None:
+    data = PACK[kind](bytes(30_000_000))
+    sizes = [len(block) for block in unpack(cut(data, 1 << 16), "x")]
+    assert sum(sizes) == 30_000_000
+    assert max(sizes) < 9_000_000
+
+
+# Documents
+
+
+def one_by_one(parts: list[Part]) -> list[tuple[str | bytes, bool]]:
+    """The parts, with each of many documents by itself."""
+    found: list[tuple[str | bytes, bool]] = []
+    for part in parts:
+        if isinstance(part, Documents):
+            texts = part.texts()
+            assert part.number == len(texts) > 0
+            found += [(text, True) for text in texts]
+        else:
+            found.append(part)
+    return found
+
+
+def documents_of(splitter: Splitter, blocks: Iterator[bytes]) -> list[bytes | str]:
+    """The documents put together again; `consumed` is checked on the way."""
+    found: list[bytes | str] = []
+    open_: Any = None
+    total = 0
+    for block in blocks:
+        total += len(block)
+        for text, is_end in one_by_one(splitter.split(block)):
+            open_ = text if open_ is None else open_ + text
+            if is_end:
+                found.append(open_)
+                open_ = None
+        assert splitter.consumed <= total
+    for text, is_end in one_by_one(splitter.finish()):
+        open_ = text if open_ is None else open_ + text
+        assert is_end
+        found.append(open_)
+        open_ = None
+    assert open_ is None
+    assert splitter.consumed == total
+    return found
+
+
+@given(
+    data=st.binary(max_size=40).map(lambda b: bytes(b"ab-\n"[x % 4] for x in b)),
+    delimiter=st.sampled_from([b"\n", b"--", b"ab", b"aab", b"-\n-", b"abab", b"\n\n"]),
+    size=st.integers(1, 9),
+)
+def test_delimited_is_split(data: bytes, delimiter: bytes, size: int) -> None:
+    expected = data.split(delimiter)
+    if not expected[-1]:
+        expected.pop()
+    splitter = Delimited(delimiter)
+    assert documents_of(splitter, cut(data, size)) == expected
+    assert splitter.records == len(expected)
+
+
+@given(data=st.binary(max_size=30).map(lambda b: bytes(b"ab-\n"[x % 4] for x in b)), at=st.data())
+def test_a_new_splitter_goes_on(data: bytes, at: st.DataObject) -> None:
+    place = at.draw(st.integers(0, len(data)))
+    first = Delimited(b"ab-")
+    parts = one_by_one(first.split(data[:place]))
+    is_open = bool(parts and not parts[-1][1])
+    second = Delimited(b"ab-", first.consumed, first.records, first.crc, is_open)
+    parts += one_by_one(second.split(data[first.consumed :]) + second.finish())
+    whole = Delimited(b"ab-")
+    expected = documents_of(whole, iter([data]))
+    found = b"".join(b"%s%s" % (text, b"|" if end else b"") for text, end in parts)  # type: ignore[str-bytes-safe]
+    assert found.split(b"|")[:-1] == expected
+    assert (second.consumed, second.records, second.crc) == (
+        whole.consumed, whole.records, whole.crc
+    )  # fmt: skip
+
+
+def test_whole_is_one_document_even_when_empty() -> None:
+    assert documents_of(Whole(), iter([b"a", b"b"])) == [b"ab"]
+    assert Whole().finish() == [(b"", True)]
+
+
+def as_text(found: list[bytes | str]) -> list[str]:
+    """Documents that were str before they were put together."""
+    return [one.decode() if isinstance(one, bytes) else one for one in found]
+
+
+def test_texts_together() -> None:
+    for texts in (["a", "", "é\U0001f389\n"], ["", ""], ["x" * 1000] * 1000):
+        (part,) = together(texts)
+        assert isinstance(part, Documents)
+        assert [one.decode() for one in part.texts()] == texts
+        assert part.number == len(texts)
+    lone: list[list[Any]] = [
+        [], ["one"], ["a\0b", "c"], ["\0", ""], ["\ud800", "b"], [b"\xff", b""], ["a", b"b"],
+        ["x" * 600_000] * 2,
+    ]  # fmt: skip
+    for texts in lone:
+        assert together(texts) == [(text, True) for text in texts]
+
+
+@settings(max_examples=50, deadline=None)
+@given(texts=st.lists(st.text(max_size=20), max_size=8), size=st.integers(1, 200))
+def test_json_lines(texts: list[str], size: int) -> None:
+    rows = [json.dumps({"id": 1, "a": {"b": [text]}}) for text in texts]
+    data = "\r\n".join(rows).encode() + b"\n \n\n"
+    assert as_text(documents_of(JsonLines("a.b.0", "x"), cut(data, size))) == texts
+    utf8 = "\n".join(json.dumps({"t.x": text}, ensure_ascii=False) for text in texts)
+    data = b"\xef\xbb\xbf" + utf8.encode("utf-8", "replace")
+    found = documents_of(JsonLines("t.x", "x"), cut(data, size))
+    assert as_text(found) == [text.encode("utf-8", "replace").decode() for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"text": "a"', "no JSON: Expecting ',' delimiter at character 12"),
+        (b'{"other": "a"}', "there is no field 'text'"),
+        (b'{"text": null}', "the field 'text' holds no text but null"),
+        (b'{"text": 3}', "holds no text but a number"),
+        (b'{"text": [true]}', "holds no text but a list"),
+        (b'["text"]', "there is no field 'text'"),
+        (b'{"text": "\xff"}', "byte 10 is not UTF-8"),
+        (b"[" * 100_000, "nested too deeply|no JSON"),
+    ],
+)
+def test_a_bad_line_is_named_or_counted(line: bytes, message: str) -> None:
+    data = b'{"text": "one"}\n' + line + b'\n{"text": "two"}\n'
+    with pytest.raises(DocumentError, match=rf"^rows: line 2: .*({message})"):
+        documents_of(JsonLines("text", "rows"), iter([data]))
+    splitter = JsonLines("text", "rows", skip_bad=True)
+    assert as_text(documents_of(splitter, cut(data, 5))) == ["one", "two"]
+    assert splitter.skipped == 1
+    assert splitter.records == 3
+
+
+ODD_LINES = [
+    '{"t": "a"}', ' {"t": "b"}', '{"t": "c"} \t\r', '{"t": "d"} x', '{"t": "e"}\x0b',
+    '{"t": "f"}\xa0',
+    '{"t": NaN, "u": "g"}', r'{"t": "\ud800"}', '{"t": "h", "t": "i"}', '{"t.u": "j", "t": "J"}',
+    '{"t": {"u": "k"}}', '{"t": 1}', '{"t": null}', '["l"]', '"t"', "", " ", "\xa0",
+    "\ufeff", "{", "{}", '{"n": 1e999, "t": "o"}',
+    '\ufeff{"t": "m"}', '{"t": "n\x00"}', r'{"t": "n\u0000"}', '{"t": "tab\t"}',
+    '{"t": "p", "n": ' + "9" * 5000 + "}", '{"t": ' * 3000, '{"n": ' * 3000 + "1" + "}" * 3000,
+    '{"t": ["q", "r"]}', '{"t": "\u2028\x85 s"}', '{"t": "\U0001f389"}',
+]  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    lines=st.lists(st.sampled_from(ODD_LINES), max_size=12),
+    field=st.sampled_from(["t", "t.u", "t.1", "u"]),
+    size=st.sampled_from([7, 100, 10_000]),
+)
+def test_json_lines_fast_and_slow(lines: list[str], field: str, size: int) -> None:
+    """What is read without looking twice is what is read line by line, errors and counts too."""
+
+    class Slow(JsonLines):
+        def _add_fast(self, texts: list[str | bytes], lines: str) -> None:
+            for line in lines.split("\n"):
+                self._add(texts, line.encode())
+
+    data = "\n".join(lines).encode()
+    for skip_bad in (False, True):
+        found = []
+        for kind in (JsonLines, Slow):
+            splitter = kind(field, "rows", skip_bad=skip_bad)
+            try:
+                texts: Any = as_text(documents_of(splitter, cut(data, size)))
+            except DocumentError as error:
+                texts = str(error)
+            found.append((texts, splitter.records, splitter.skipped, splitter.consumed))
+        assert found[0] == found[1]
+
+
+def test_a_line_that_does_not_end_is_refused() -> None:
+    with pytest.raises(DocumentError, match="line 2 has over 1000 bytes"):
+        documents_of(JsonLines("text", "x", max_line=1000), cut(b"\n" + b"x" * 5000, 100))
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (r"\n", b"\n"),
+        (r"\r\n\t\0\\", b"\r\n\t\0\\"),
+        (r"--\x1e\xff", b"--\x1e\xff"),
+        ("<|end|>", b"<|end|>"),
+        ("é", "é".encode()),
+    ],
+)
+def test_unescape(typed: str, meant: bytes) -> None:
+    assert unescape(typed) == meant
+
+
+@pytest.mark.parametrize("typed", ["\\", r"\q", r"\x", r"\x1", r"\xgg", r"\x 1"])
+def test_unescape_refuses(typed: str) -> None:
+    with pytest.raises(ValueError, match=r"escape|hexadecimal"):
+        unescape(typed)
+
+
+# Parquet
+
+
+def test_parquet_rows_from_anywhere(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = [f"text {i} ü" for i in range(1000)]
+    path = str(tmp_path / "a.parquet")
+    table = pa.table({
+        "text": texts,
+        "large": pa.array(texts, pa.large_string()),
+        "binary": pa.array([text.encode() for text in texts], pa.binary()),
+        "coded": pa.array(texts).dictionary_encode(),
+        "some": [text if i % 3 else None for i, text in enumerate(texts)],
+        "number": range(1000),
+        "inner": [{"text": text, "id": 1} for text in texts],
+    })  # fmt: skip
+    pq.write_table(table, path, row_group_size=150)
+
+    def read(column: str, **more: Any) -> list[Any]:
+        return list(itertools.chain.from_iterable(ParquetTexts(path, column, **more).texts()))
+
+    for column in ("text", "large", "coded", "inner.text"):
+        assert read(column) == texts
+    assert read("binary") == [text.encode() for text in texts]
+    for row in (0, 1, 149, 150, 151, 999, 1000):
+        assert read("text", row=row) == texts[row:]
+    assert read("some", skip_bad=True) == [text for i, text in enumerate(texts) if i % 3]
+    with pytest.raises(DocumentError, match="row 0 has no text"):
+        read("some")
+    with pytest.raises(DocumentError, match="'number' holds no text but int64"):
+        read("number")
+    with pytest.raises(DocumentError, match=r"no column 'nothing'; .* text, .*inner\.text"):
+        read("nothing")
+    (tmp_path / "b").write_bytes(b"no parquet at all")
+    with pytest.raises(DocumentError, match="no Parquet that can be read"):
+        ParquetTexts(str(tmp_path / "b"), "text")
+
+
+def test_parquet_in_batches_of_about_one_size(tmp_path: Path) -> None:
+    """Long rows one by one, short ones many at a time, also where a dictionary hides their size."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = str(tmp_path / "a.parquet")
+    for texts, most in ((["x" * 100_000] * 50, 1), ([f"{i}" * 50_000 for i in range(50)], 1)):
+        pq.write_table(pa.table({"text": texts}), path)
+        batches = list(ParquetTexts(path, "text").texts())
+        assert [text for batch in batches for text in batch] == texts
+        assert max(map(len, batches)) <= most
+    pq.write_table(pa.table({"text": [f"row {i}" for i in range(5_000)]}), path)
+    assert max(map(len, ParquetTexts(path, "text").texts())) > 500
+
+
+# Followed files
+
+
+class Reader:
+    """A Follower in a thread, and what it has read."""
+
+    def __init__(self, path: Path, position: dict[str, Any] | None = None):
+        self.follower = Follower(str(path), interval=0.01)
+        self.data = b""
+        self._is_over = False
+        self._position = position
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        class Over(BaseException):
+            pass
+
+        @contextlib.contextmanager
+        def waiting() -> Iterator[None]:
+            if self._is_over:
+                raise Over
+            yield
+
+        self.follower._waiting = waiting
+        with contextlib.suppress(Over):
+            for block in self.follower.blocks(self._position):
+                self.data += block
+
+    def wait_for(self, data: bytes) -> None:
+        end = time.monotonic() + 10
+        while self.data != data and time.monotonic() < end:
+            time.sleep(0.005)
+        assert self.data == data
+
+    def close(self) -> None:
+        self._is_over = True
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+
+
+@pytest.fixture
+def readers() -> Iterator[list[Reader]]:
+    made: list[Reader] = []
+    yield made
+    for one in made:
+        one.close()
+
+
+def test_follow_appends_rename_and_copytruncate(tmp_path: Path, readers: list[Reader]) -> None:
+    path = tmp_path / "app.log"
+    reader = Reader(path)  # the file comes later
+    readers.append(reader)
+    time.sleep(0.05)
+    path.write_bytes(b"one\n")
+    reader.wait_for(b"one\n")
+    with path.open("ab") as old:
+        old.write(b"two\n")
+        old.flush()
+        reader.wait_for(b"one\ntwo\n")
+        path.rename(tmp_path / "app.log.1")
+        old.write(b"late\n")  # its writer has not noticed yet
+        old.flush()
+        path.write_bytes(b"three\n")
+    expected = b"one\ntwo\nlate\nthree\n"
+    reader.wait_for(expected)
+    os.truncate(path, 0)  # copytruncate
+    time.sleep(0.1)
+    with path.open("ab") as file:
+        file.write(b"four\n")
+    reader.wait_for(expected + b"four\n")
+    # Cut and written to more than before, between two looks.
+    path.write_bytes(b"five, and this is longer than what was there\n")
+    reader.wait_for(expected + b"four\nfive, and this is longer than what was there\n")
+    path.unlink()
+    time.sleep(0.05)
+    path.write_bytes(b"six\n")
+    reader.wait_for(expected + b"four\nfive, and this is longer than what was there\nsix\n")
+
+
+def test_follow_does_not_spin(tmp_path: Path, readers: list[Reader]) -> None:
+    path = tmp_path / "app.log"
+    path.write_bytes(b"one\n")
+    reader = Reader(path)
+    readers.append(reader)
+    reader.wait_for(b"one\n")
+    before = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - before < 0.2
+
+
+def test_follow_goes_on_from_a_position(tmp_path: Path, readers: list[Reader]) -> None:
+    path = tmp_path / "app.log"
+    path.write_bytes(b"one\ntwo\n")
+    first = Reader(path)
+    first.wait_for(b"one\ntwo\n")
+    first.close()
+    position = json.loads(json.dumps(first.follower.position(5)))
+    path.rename(tmp_path / "app.log.2")  # rotated twice while nobody looked
+    with (tmp_path / "app.log.2").open("ab") as old:
+        old.write(b"three\n")
+    time.sleep(0.02)
+    (tmp_path / "app.log.1").write_bytes(b"four\n")
+    path.write_bytes(b"five\n")
+    second = Reader(path, position)
+    readers.append(second)
+    second.wait_for(b"wo\nthree\nfour\nfive\n")
+    # In the middle of the first file, in that of the second, and where one ends.
+    for at, offset, name in [(8, 8, "app.log.2"), (14, 0, "app.log.1"), (16, 2, "app.log.1")]:
+        found = second.follower.position(at)
+        assert (found["file"][1], found["offset"]) == ((tmp_path / name).stat().st_ino, offset)
+
+
+@pytest.mark.parametrize("how", ["gone", "cut", "other"])
+def test_follow_refuses_what_it_cannot_go_on_from(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "app.log"
+    path.write_bytes(b"one\ntwo\n")
+    first = Reader(path)
+    first.wait_for(b"one\ntwo\n")
+    first.close()
+    position = first.follower.position(8)
+    if how == "gone":
+        path.rename(tmp_path / "elsewhere")
+        path.write_bytes(b"three\n")
+    elif how == "cut":
+        os.truncate(path, 3)
+    else:
+        with path.open("r+b") as file:
+            file.write(b"ONE")
+    with pytest.raises(streamtok.CheckpointError, match="lost"):
+        next(Follower(str(path)).blocks(position))
+
+
+# Sockets
+
+
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+def test_sockets(tmp_path: Path, kind: str) -> None:
+    where: list[str] = []
+    address = "127.0.0.1:0" if kind == "tcp" else str(tmp_path / "socket")
+    listener = Listener(Address(address), where.append)
+    if kind == "unix":
+        assert (tmp_path / "socket").stat().st_mode & 0o777 == 0o600
+        with pytest.raises(OSError, match="in use"):
+            Listener(Address(address))
+
+    def send() -> None:
+        for text in (TEXT, b"", b"more"):
+            target = Address(where[0])
+            link = socket.socket(socket.AF_UNIX if target.path else socket.AF_INET)
+            with link:
+                link.connect(target.path or (target.host, target.port))
+                link.sendall(text)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    assert [b"".join(listener.accept()) for _ in range(3)] == [TEXT, b"", b"more"]
+    sender.join()
+    listener.close()
+    assert not (tmp_path / "socket").exists()
+
+
+def test_connect(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s"))
+        server.listen()
+
+        def answer() -> None:
+            link, _ = server.accept()
+            with link:
+                link.sendall(TEXT)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert b"".join(connect(Address(str(tmp_path / "s")))) == TEXT
+        thread.join()
+    with pytest.raises(ConnectionRefusedError) as caught:
+        next(connect(Address(str(tmp_path / "s"))))
+    assert caught.value.filename == str(tmp_path / "s")
+
+
+@pytest.mark.parametrize("text", ["", "host:port", "localhost:70000"])
+def test_no_address(text: str) -> None:
+    with pytest.raises(ValueError, match=r"address|HOST:PORT"):
+        Address(text)
+
+
+# Python objects
+
+
+class Live(io.RawIOBase):
+    """A raw file that gives a few bytes at a time."""
+
+    def __init__(self, data: bytes):
+        self._file = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._file.readinto(memoryview(buffer)[:1000])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: io.BytesIO(TEXT),
+        lambda: io.BufferedReader(Live(TEXT)),
+        lambda: Live(TEXT),
+        lambda: io.StringIO(TEXT.decode(), newline=""),
+        lambda: gzip.GzipFile(fileobj=io.BytesIO(gzip.compress(TEXT))),
+        lambda: cut(TEXT, 777),
+        lambda: [TEXT.decode()],
+    ],
+    ids=["BytesIO", "BufferedReader", "RawIOBase", "StringIO", "gzip", "iterator", "list"],
+)
+def test_iterencode_takes_what_gives_text(make: Callable[[], Any]) -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    whole = enc.encode(TEXT)
+    assert [one for ids in enc.iterencode(make()) for one in ids] == whole
+
+    async def collect() -> list[int]:
+        return [one async for ids in enc.aiterencode(make()) for one in ids]
+
+    assert asyncio.run(collect()) == whole
+
+
+def test_aiterencode_takes_stream_readers_and_async_iterators() -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+
+    async def main() -> None:
+        reader = asyncio.StreamReader(limit=1000)  # a line of this text is longer
+
+        async def feed() -> None:
+            for chunk in cut(TEXT, 5000):
+                reader.feed_data(chunk)
+                await asyncio.sleep(0)
+            reader.feed_eof()
+
+        async def chunks() -> Any:
+            for chunk in cut(TEXT, 5000):
+                yield chunk
+
+        feeder = asyncio.create_task(feed())
+        read = [one async for ids in enc.aiterencode(reader) for one in ids]
+        await feeder
+        assert read == enc.encode(TEXT)
+        assert [one async for ids in enc.aiterencode(chunks()) for one in ids] == read
+
+    asyncio.run(main())

@@ -1,0 +1,162 @@
+"""The slow twin against tiktoken, with vocabularies small enough to be read."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import tiktoken
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamtok.reference import bpe as reference
+
+PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
+LETTERS = "abc \n'é1<|>"
+SPECIALS = {"<|a|>": 1000, "<|b|>": 1001, "|>": 1002}
+
+
+def random_ranks(seed: int, size: int = 60) -> dict[bytes, int]:
+    """All bytes, and tokens that are two earlier ones joined, as training makes them."""
+    rng = random.Random(seed)
+    ranks = {bytes([value]): value for value in range(256)}
+    tokens = [bytes([byte]) for byte in LETTERS.encode()]
+    while len(ranks) < 256 + size:
+        token = rng.choice(tokens) + rng.choice(tokens)
+        if token not in ranks and len(token) < 7:
+            ranks[token] = len(ranks)
+            tokens.append(token)
+    return ranks
+
+
+PAIRS = [
+    (
+        ranks,
+        tiktoken.Encoding("tiny", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=SPECIALS),
+    )
+    for ranks in map(random_ranks, range(12))
+]
+TEXTS = st.text(LETTERS, max_size=25) | st.text(max_size=12)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(PAIRS), TEXTS)
+def test_ordinary_text(pair: tuple[dict[bytes, int], tiktoken.Encoding], text: str) -> None:
+    ranks, peer = pair
+    ids = reference.encode_ordinary(ranks, PATTERN, text)
+    assert ids == peer.encode_ordinary(text)
+    assert ids == reference.encode_ordinary(ranks, PATTERN, text.encode())
+    assert reference.decode_bytes(ranks, ids) == text.encode() == peer.decode_bytes(ids)
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from(PAIRS),
+    st.lists(st.sampled_from([*SPECIALS, "a", " ", "<", "<|", "|", "é"]), max_size=12).map("".join),
+    st.sets(st.sampled_from(sorted(SPECIALS))),
+)
+def test_special_tokens(
+    pair: tuple[dict[bytes, int], tiktoken.Encoding], text: str, allowed: set[str]
+) -> None:
+    ranks, peer = pair
+    ids = reference.encode(ranks, PATTERN, text, special_tokens=SPECIALS, allowed_special=allowed)
+    assert ids == peer.encode(text, allowed_special=allowed, disallowed_special=())
+    assert reference.decode_bytes(ranks, ids, SPECIALS) == text.encode()
+
+
+def test_a_long_piece() -> None:
+    ranks, peer = PAIRS[0]
+    text = "".join(random.Random(1).choices("abc", k=700))  # tiktoken takes another way from 100
+    assert reference.encode_ordinary(ranks, PATTERN, text) == peer.encode_ordinary(text)
+
+
+def test_the_special_token_ends_the_segment_before_it() -> None:
+    ranks = PAIRS[0][0]
+    assert reference.split(PATTERN, "a  <") == ["a", " ", " <"]
+    ids = reference.encode(
+        ranks, PATTERN, "a  <|a|>", special_tokens=SPECIALS, allowed_special={"<|a|>"}
+    )
+    assert ids == [97, *reference.encode_piece(ranks, b"  "), 1000]
+
+
+def test_the_longer_special_token_is_meant() -> None:
+    specials = {"<a": 1, "<ab": 2}
+    ids = reference.encode(
+        PAIRS[0][0], PATTERN, "<ab<a", special_tokens=specials, allowed_special=specials
+    )
+    assert ids == [2, 1]
+
+
+def test_the_whole_piece_comes_before_its_merges() -> None:
+    ranks = {b"a": 0, b"b": 1, b"c": 2, b"bc": 3, b"abc": 4, b"ab": 5}
+    assert reference.encode_piece(ranks, b"abc") == [4]
+    assert reference.bpe(ranks | {b"abc": 4}, b"abc") == [4]
+    unreachable = {b"a": 0, b"b": 1, b"ab": 2, b"aaab": 3}
+    assert reference.encode_piece(unreachable, b"aaab") == [3]
+    assert reference.bpe(unreachable, b"aaab") == [0, 0, 2]
+
+
+def test_the_leftmost_of_equal_pairs_is_merged_first() -> None:
+    assert reference.bpe({b"a": 0, b"aa": 1}, b"aaa") == [1, 0]
+
+
+def test_a_byte_without_a_token() -> None:
+    with pytest.raises(KeyError):
+        reference.bpe({b"a": 0}, b"ab")
+    with pytest.raises(KeyError):
+        reference.decode_bytes({b"a": 0}, [1])
+
+
+def test_strings_with_lone_surrogates_are_mended_as_tiktoken_does() -> None:
+    ranks, peer = PAIRS[0]
+    for text in ("a\ud83d\ude00b", "a\ud83d", "\ude00\ud83d \udc80"):
+        assert reference.encode_ordinary(ranks, PATTERN, text) == peer.encode_ordinary(text)
+
+
+@given(st.binary(max_size=12), st.sampled_from(["strict", "replace", "surrogateescape"]))
+def test_bytes_that_are_not_utf8(data: bytes, errors: str) -> None:
+    ranks = PAIRS[0][0]
+    try:
+        text = data.decode("utf-8", errors)
+    except UnicodeDecodeError:
+        with pytest.raises(UnicodeDecodeError):
+            reference.encode_ordinary(ranks, PATTERN, data, errors)
+        return
+    ids = reference.encode_ordinary(ranks, PATTERN, data, errors)
+    assert ids == reference.encode(
+        ranks, PATTERN, data, special_tokens=SPECIALS, allowed_special=(), errors=errors
+    )
+    if errors == "surrogateescape":
+        assert reference.decode_bytes(ranks, ids) == data
+        assert ids == reference.encode_ordinary(ranks, PATTERN, text, errors)
+    else:
+        assert reference.decode_bytes(ranks, ids) == text.encode()
+
+
+def test_escaped_bytes_that_happen_to_be_a_character() -> None:
+    assert reference.to_text("\udcc3\udca9", "surrogateescape") == "é"
+    with pytest.raises(UnicodeEncodeError):
+        reference.to_text("\ud800", "surrogateescape")
+
+
+def test_the_end_anchor_is_the_very_end() -> None:
+    for end in ("$", r"\z"):
+        assert reference.split(rf"a{end}|[$\n]|\$", "a\na$a") == ["\n", "$", "a"]
+    assert reference.split(r"[]$]|\x{61}", "]$ab") == ["]", "$", "a"]
+
+
+def test_stable_prefix() -> None:
+    # The cascade: a byte more changes every token of the piece.
+    ranks = {bytes([value]): value for value in range(256)}
+    ranks |= {b"de": 256, b"cd": 257, b"bc": 258, b"ab": 259}
+
+    def encode(data: bytes) -> list[int]:
+        return reference.encode_ordinary(ranks, PATTERN, data)
+
+    assert encode(b"abcd") == [259, 257]
+    assert encode(b"abcde") == [97, 258, 256]
+    assert reference.stable_prefix(encode, b"abcd", [b"", b" "]) == [259, 257]
+    assert reference.stable_prefix(encode, b"abcd", [b"", b" ", b"e"]) == []
+    assert reference.stable_prefix(encode, b"1 abcd", [b"", b"e"]) == [49, 32]
+    assert reference.stable_prefix(encode, b"a \xc3", [b"", b"\xa9", b"x"]) == [97, 32, 0xC3, 0xA9]
+    assert reference.stable_prefix(encode, b"\xff", [b""]) == []

@@ -1,0 +1,277 @@
+"""docs/redis_consumer.py with a real redis-server: every id once, whatever dies when."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from redis.client import Pipeline
+
+import streamtok
+
+from .. import redis_kills
+from ..doc_blocks import DOCS, blocks, need, run_shell
+from ..redis_kills import RedisServer, load_example, make_entries, offline, stored
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="redis-server and signals")
+example = load_example()
+ENCODING = streamtok.get_encoding("gpt2")
+KEY = "log"
+
+
+def need_redis() -> None:
+    need("redis-server")
+    shown = subprocess.run(["redis-server", "--version"], capture_output=True, check=True).stdout
+    if int(shown.partition(b"v=")[2].partition(b".")[0]) < 7:
+        need("redis-server of version 7 or newer")  # which no program is called
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisServer]:
+    need_redis()
+    with redis_kills.redis_server() as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: RedisServer) -> Iterator[redis.Redis]:
+    client = server.client()
+    client.flushall()
+    yield client
+    client.close()
+
+
+def make_consumer(client: redis.Redis, name: str, **settings: Any) -> Any:
+    settings = {"min_idle_ms": 0, "count": 4, **settings}
+    consumer = example.Consumer(client, ENCODING, [KEY], group="ids", name=name, **settings)
+    consumer.create_groups()
+    return consumer
+
+
+def add(client: redis.Redis, entries: list[redis_kills.Entry], first: int = 1) -> None:
+    for i, entry in enumerate(entries, first):
+        client.xadd(KEY, entry, id=f"{i}-1")  # type: ignore[arg-type]
+
+
+def some_entries(count: int, seed: int = 1) -> list[redis_kills.Entry]:
+    return [*itertools.islice(make_entries(seed), count - 1), {"text": b"", "end": b"1"}]
+
+
+def deliver(consumer: Any, count: int) -> list[bytes]:
+    """Entries given to a consumer that does nothing with them for now."""
+    reply = consumer.client.xreadgroup("ids", consumer.name, {KEY: ">"}, count)
+    return [entry for entry, _ in reply[0][1]]
+
+
+def check(client: redis.Redis, entries: list[redis_kills.Entry]) -> None:
+    """All entries are encoded and acknowledged, and the ids are those of the whole texts."""
+    assert redis_kills.is_done(client, KEY, f"{len(entries)}-1")
+    assert stored(client, KEY) == offline(ENCODING, entries)
+
+
+def run_until_done(consumer: Any, last: int) -> None:
+    for _ in range(1000):
+        consumer.claim_at = 0.0
+        consumer.step(block_ms=10)
+        if redis_kills.is_done(consumer.client, KEY, f"{last}-1"):
+            return
+    raise AssertionError("the consumer does not get to the end")
+
+
+def test_one_consumer(client: redis.Redis) -> None:
+    entries = some_entries(300)
+    add(client, entries)
+    run_until_done(make_consumer(client, "one"), 300)
+    check(client, entries)
+
+
+class Died(BaseException):
+    """The process was killed here."""
+
+
+@pytest.mark.parametrize("point", ["delivered", "encoded", "before", "after", "connection"])
+@pytest.mark.parametrize("nth", [1, 2, 7])
+def test_death_at_each_point(
+    client: redis.Redis, monkeypatch: pytest.MonkeyPatch, point: str, nth: int
+) -> None:
+    """Between delivery and the end of the nth transaction; the next consumer takes over."""
+    entries = some_entries(60)
+    add(client, entries)
+    calls = itertools.count(1)
+    execute, multi = Pipeline.execute, Pipeline.multi
+
+    def die_at(now: str) -> None:
+        if point == now and next(calls) == nth:
+            raise Died
+
+    def patched_multi(self: Any) -> None:
+        die_at("encoded")
+        multi(self)
+
+    def patched_execute(self: Any, *args: Any, **settings: Any) -> Any:
+        die_at("before")
+        result = execute(self, *args, **settings)
+        die_at("after")
+        if point == "connection" and next(calls) == nth:  # the answer never came
+            raise redis.ConnectionError
+        return result
+
+    victim = make_consumer(client, "victim")
+    with monkeypatch.context() as patch:
+        patch.setattr(Pipeline, "multi", patched_multi)
+        patch.setattr(Pipeline, "execute", patched_execute)
+        if point == "delivered":
+            for _ in range(nth - 1):
+                victim.step(block_ms=10)
+            deliver(victim, 4)
+        else:
+            with pytest.raises((Died, redis.ConnectionError)):
+                run_until_done(victim, 60)
+    done = client.hget(f"{{{KEY}}}:state", "last")
+    assert done != b"60-1"
+    run_until_done(make_consumer(client, "heir"), 60)
+    check(client, entries)
+
+
+def test_a_consumer_that_comes_back_too_late(
+    client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stood still just before its transaction while another one did all of the work."""
+    entries = some_entries(30)
+    add(client, entries)
+    sleeper = make_consumer(client, "sleeper", count=30)
+    other = make_consumer(client, "other")
+    execute = Pipeline.execute
+    transactions = []
+
+    def patched(self: Any, *args: Any, **settings: Any) -> Any:
+        transactions.append(self)
+        if len(transactions) == 1:
+            run_until_done(other, 30)
+        return execute(self, *args, **settings)
+
+    monkeypatch.setattr(Pipeline, "execute", patched)
+    sleeper.step(block_ms=10)
+    assert len(transactions) > 2
+    check(client, entries)
+
+
+def test_later_entries_do_not_overtake_earlier_ones(client: redis.Redis) -> None:
+    """The earlier ones are with a consumer that is slow, and later finds that all is done."""
+    entries = some_entries(30)
+    add(client, entries)
+    slow, fast = make_consumer(client, "slow"), make_consumer(client, "fast")
+    held = deliver(slow, 10)
+    fast.finish(KEY, deliver(fast, 10))
+    assert client.hget(f"{{{KEY}}}:state", "last") == b"20-1"
+    slow.finish(KEY, held)
+    run_until_done(slow, 30)
+    check(client, entries)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_deliveries_in_any_order(client: redis.Redis, seed: int) -> None:
+    rng = random.Random(seed)
+    entries = some_entries(120, seed)
+    add(client, entries)
+    members = [make_consumer(client, f"member {i}") for i in range(4)]
+    held: list[tuple[Any, list[bytes]]] = []
+    for at in range(0, 120, 6):
+        member = rng.choice(members)
+        held.append((member, deliver(member, 6)))
+        if rng.random() < 0.5:
+            member, delivered = held.pop(rng.randrange(len(held)))
+            member.finish(KEY, delivered)
+        assert at < 120
+    rng.shuffle(held)
+    for member, delivered in held[: len(held) // 2]:
+        member.finish(KEY, delivered)
+        member.finish(KEY, delivered)  # delivered twice
+    run_until_done(members[0], 120)  # and the rest is claimed
+    check(client, entries)
+
+
+def test_ids_of_ten_are_after_nine(client: redis.Redis) -> None:
+    assert example.number(b"10-0") > example.number(b"9-0")
+    assert example.number(b"9-10") > example.number(b"9-9")
+
+
+def test_a_group_that_begins_again(client: redis.Redis) -> None:
+    """Everything is delivered once more, and acknowledged, and no id comes twice."""
+    entries = some_entries(20)
+    add(client, entries)
+    run_until_done(make_consumer(client, "one"), 20)
+    client.xgroup_destroy(KEY, "ids")
+    again = make_consumer(client, "two")
+    for _ in range(5):
+        again.step(block_ms=10)
+    assert client.xinfo_groups(KEY)[0]["last-delivered-id"] == b"20-1"  # type: ignore[index]
+    check(client, entries)
+
+
+def test_text_that_was_deleted_is_missed(client: redis.Redis) -> None:
+    add(client, some_entries(10))
+    dead, heir = make_consumer(client, "dead"), make_consumer(client, "heir")
+    deliver(dead, 10)
+    client.xdel(KEY, "4-1")
+    with pytest.raises(example.LostText, match="entry 4-1"):
+        heir.step(block_ms=10)
+    assert client.hget(f"{{{KEY}}}:state", "last") is None
+
+
+def test_another_encoding_is_refused(client: redis.Redis) -> None:
+    add(client, some_entries(10))
+    consumer = make_consumer(client, "one")
+    consumer.step(block_ms=10)
+    before = stored(client, KEY)
+    consumer.encoding = streamtok.get_encoding("cl100k_base")
+    with pytest.raises(streamtok.StateError):
+        consumer.step(block_ms=10)
+    assert stored(client, KEY) == before
+
+
+def test_entries_without_text(client: redis.Redis) -> None:
+    entries = [{"text": b"hello wor"}, {"other": b"x"}, {"text": b"ld"}, {"end": b"1"}]
+    add(client, entries)
+    run_until_done(make_consumer(client, "one"), 4)
+    assert stored(client, KEY) == ENCODING.encode("hello world")
+
+
+@pytest.mark.parametrize(("kills", "server_kills", "consumers"), [(8, 2, 3), (8, 1, 1)])
+def test_kill_9(kills: int, server_kills: int, consumers: int) -> None:
+    need_redis()
+    done = redis_kills.run(kills, server_kills, seed=3, consumers=consumers)
+    assert done["kills"] == kills
+    assert done["ids"] > 1000
+
+
+# The documentation
+
+
+def test_the_recipe(server: RedisServer, client: redis.Redis, tmp_path: Path) -> None:
+    need("bash", "redis-cli")
+    shutil.copy(DOCS / "redis_consumer.py", tmp_path)
+    [(script, shown)] = blocks("redis.md", "sh")
+    assert run_shell(script.replace("6379", str(server.port)), tmp_path) == shown
+    [(code, _)] = blocks("redis.md", "python")
+    names: dict = {}
+    exec(code.replace("6379", str(server.port)), names)
+    assert names["ids"].tolist() == [15339, 1917]
+    names["client"].close()
+
+
+def test_what_the_text_says_of_the_program() -> None:
+    text = (DOCS / "redis.md").read_text("utf-8")
+    found = re.search(r"to copy and change: (\d+) lines", text)
+    assert found
+    lines = (DOCS / "redis_consumer.py").read_text("utf-8").count("\n")
+    assert lines == int(found[1])

@@ -1,0 +1,524 @@
+"""The doors of the socket service under attack: metrics, descriptors, standard error, signals."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import logging
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import streamtok
+from streamtok.serve import Counters, serve
+from streamtok.serve.listening import open_unix, remove_unix
+from streamtok.serve.log import Log
+from streamtok.serve.metrics import expose
+from streamtok.serve.scrape import MAX_REQUEST, MAX_SCRAPES
+
+from ..serve_clients import ENV, command, go, hang_up, open_client, receive, talk, until
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
+COMMAND = [sys.executable, "-m", "streamtok", "serve"]
+HANG = 60  # seconds after which a process that should end in one has hung
+
+
+@pytest.fixture(scope="module")
+def enc() -> streamtok.Encoding:
+    return streamtok.get_encoding("cl100k_base")
+
+
+def connect(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    return socket.create_connection((host, int(port)), timeout=HANG)
+
+
+def ask(address: str, text: bytes = b"hello") -> bytes:
+    with contextlib.closing(connect(address)) as client:
+        client.sendall(text)
+        client.shutdown(socket.SHUT_WR)
+        return receive(client)
+
+
+# Metrics
+
+
+async def request(url: str, data: bytes, *, is_ended: bool = False) -> bytes:
+    """All that comes back, or b"" for a client that is dropped."""
+    host, port = url[len("http://") : -len("/metrics")].split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        writer.write(data)
+        await writer.drain()
+        if is_ended:
+            writer.write_eof()
+        return await reader.read()
+    except ConnectionError:
+        return b""
+    finally:
+        await hang_up(writer)
+
+
+GOOD = b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (GOOD, b"200 OK"),
+        (GOOD.replace(b"\r\n", b"\n"), b"200 OK"),
+        (b"GET / HTTP/1.0\r\nno colon\r\n\xff: \xff\r\n\r\n", b"200 OK"),
+        (GOOD + b"x" * 100_000, b"200 OK"),
+        (b"POST /metrics HTTP/1.1\r\n\r\n", b"405 Method Not Allowed"),
+        (b"hello\r\n\r\n", b"400 Bad Request"),
+        (b"\r\n\r\n", b"400 Bad Request"),
+        (b"GET / HTTP/1.1\r\na: " + b"x" * 1_000_000, b"431 Request Header Fields Too Large"),
+    ],
+)
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_requests(data: bytes, status: bytes, is_ended: bool) -> None:
+    """A megabyte of headers is refused when the first KB have come; the rest is not kept."""
+
+    async def test() -> None:
+        async with expose(Counters(), "127.0.0.1", 0) as url:
+            answer = await request(url, data, is_ended=is_ended)
+            head, _, body = answer.partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 " + status + b"\r\n")
+            assert f"Content-Length: {len(body)}".encode() in head.split(b"\r\n")
+            assert (b"streamtok_bytes_total" in body) == (status == b"200 OK")
+
+    go(test)
+
+
+def test_a_request_byte_by_byte() -> None:
+    async def test() -> None:
+        async with expose(Counters(), "127.0.0.1", 0) as url:
+            host, port = url[len("http://") : -len("/metrics")].split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            for byte in GOOD:
+                writer.write(bytes([byte]))
+                await writer.drain()
+                await asyncio.sleep(0)
+            assert b"streamtok_bytes_total" in await reader.read()
+            await hang_up(writer)
+
+    go(test)
+
+
+def test_a_gzipped_answer() -> None:
+    async def test() -> None:
+        async with expose(Counters(), "127.0.0.1", 0) as url:
+            zipped = await request(url, GOOD[:-2] + b"Accept-Encoding: gzip\r\n\r\n")
+            head, _, body = zipped.partition(b"\r\n\r\n")
+            assert b"Content-Encoding: gzip" in head
+            assert b"streamtok_bytes_total" in gzip.decompress(body)
+
+    go(test)
+
+
+def test_silent_clients_keep_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more than there may be the oldest is dropped; the others end by their time."""
+    timeouts: list[float] = []
+    call_later = asyncio.BaseEventLoop.call_later
+
+    def spy(self: Any, delay: float, function: Any, *args: Any, **more: Any) -> Any:
+        if function.__qualname__ == "Scrape.abort":
+            timeouts.append(delay)
+            delay = 0.3
+        return call_later(self, delay, function, *args, **more)
+
+    async def test() -> None:
+        async with expose(Counters(), "127.0.0.1", 0) as url:
+            host, port = url[len("http://") : -len("/metrics")].split(":")
+            silent = [await asyncio.open_connection(host, int(port)) for _ in range(60)]
+            assert b"200 OK" in await request(url, GOOD)
+            for reader, writer in silent[: 60 - MAX_SCRAPES]:
+                with contextlib.suppress(ConnectionError):
+                    assert await reader.read() == b""
+                await hang_up(writer)
+            monkeypatch.setattr(asyncio.BaseEventLoop, "call_later", spy)
+            late = [await asyncio.open_connection(host, int(port)) for _ in range(60)]
+            for reader, writer in late:
+                with contextlib.suppress(ConnectionError):
+                    assert await reader.read() == b""
+                await hang_up(writer)
+            assert timeouts
+            assert max(timeouts) <= 10
+            for _, writer in silent:
+                await hang_up(writer)
+            assert b"200 OK" in await request(url, GOOD)
+
+    go(test)
+
+
+def test_clients_that_close_at_once_or_break_off() -> None:
+    async def test() -> None:
+        async with expose(Counters(), "127.0.0.1", 0) as url:
+            host, port = url[len("http://") : -len("/metrics")].split(":")
+            for data in (b"", b"GET", GOOD, GOOD * 100, b"x" * MAX_REQUEST * 2):
+                for is_reset in (False, True):
+                    with socket.create_connection((host, int(port))) as client:
+                        if is_reset:
+                            linger = struct.pack("ii", 1, 0)
+                            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                        client.sendall(data)
+                        await asyncio.sleep(0)
+            assert b"200 OK" in await request(url, GOOD)
+
+    go(test)
+
+
+@LINUX
+def test_the_metrics_door_does_not_cost_the_service_its_descriptors(tmp_path: Path) -> None:
+    """400 that say nothing, where 392 files may be open: the service and the metrics answer."""
+    script = 'ulimit -n 392 && exec "$0" "$@"'
+    args = ["bash", "-c", script, *COMMAND, "--tcp", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]
+    process = subprocess.Popen(args, stderr=subprocess.PIPE, env=ENV)
+    assert process.stderr
+    try:
+        address, url = (
+            process.stderr.readline().decode().strip().partition("listening on ")[2]
+            for _ in range(2)
+        )
+        door = url[len("http://") : -len("/metrics")]
+        with contextlib.ExitStack() as stack:
+            for _ in range(400):
+                stack.enter_context(contextlib.closing(connect(door)))
+            assert ask(address) == b"15339\n"
+            with urllib.request.urlopen(url, timeout=HANG) as answer:
+                assert b"streamtok_connections_open 0.0" in answer.read()
+            assert len(os.listdir(f"/proc/{process.pid}/fd")) < 100
+            assert len(os.listdir(f"/proc/{process.pid}/task")) < 10
+        process.terminate()
+        assert process.wait(HANG) == 0
+        assert process.stderr.read() == b""
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+# Descriptors
+
+
+@LINUX
+def test_out_of_descriptors_is_told_and_not_logged(tmp_path: Path) -> None:
+    """The limit is lowered under the running service: clients are told, and later served."""
+    import resource
+
+    with command("--tcp", "127.0.0.1:0") as (process, address):
+        used = len(os.listdir(f"/proc/{process.pid}/fd"))
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (used + 3, used + 3))
+        with contextlib.ExitStack() as stack:
+            crowd = [stack.enter_context(contextlib.closing(connect(address))) for _ in range(12)]
+            for client in crowd:
+                with contextlib.suppress(ConnectionError):
+                    client.sendall(b"hello world, hello")
+            told = 0
+            for client in crowd:
+                with contextlib.suppress(ConnectionError):
+                    line = client.makefile("rb").readline()
+                    told += line == b"error: the server has too many open files, try later\n"
+                    assert line == b"15339\n" or line.startswith(b"error: ") or not line
+            assert told >= 4
+        for _ in range(100):  # until it has seen that they are gone
+            answer = b""
+            with contextlib.suppress(ConnectionError):
+                answer = ask(address)
+            if answer == b"15339\n":
+                break
+        assert answer == b"15339\n"
+        process.terminate()
+        assert process.wait(HANG) == 0
+        assert process.stderr
+        assert process.stderr.read() == b""
+
+
+def test_a_flood_of_connections_is_taken_in_batches(enc: streamtok.Encoding) -> None:
+    """What the system has accepted at any moment is bounded, however many knock at once."""
+
+    async def test() -> None:
+        async with await serve(enc, port=0, max_connections=10) as server:
+            clients = [connect(server.addresses[0]) for _ in range(300)]
+            assert server._acceptor
+            most = 0
+            while server.counters.connections < 300:
+                await asyncio.sleep(0)
+                most = max(most, len(server._acceptor._connecting))
+            assert 0 < most <= 32
+            assert server.counters.open == 10
+            for client in clients:
+                client.close()
+            await until(lambda: not server._connections)
+            assert await talk(server, b"hello") == b"15339\n"
+
+    go(test)
+
+
+# Standard error
+
+
+@contextlib.contextmanager
+def full_pipe() -> Iterator[int]:
+    """The writing end of a pipe that is full, and that nobody reads."""
+    reading, writing = os.pipe()
+    try:
+        os.set_blocking(writing, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writing, b"x" * 4096)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writing, b"x")
+        os.set_blocking(writing, True)
+        yield writing
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_full_pipe_on_standard_error_stops_nothing(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    path = tmp_path / "s"
+    with full_pipe() as pipe:
+        process = subprocess.Popen([*COMMAND, "--unix", str(path)], stderr=pipe, env=ENV)
+        try:
+            for _ in range(HANG * 100):
+                if path.exists():
+                    break
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(0.01)
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(HANG)
+                client.connect(str(path))
+                client.sendall(b"hello")
+                client.shutdown(socket.SHUT_WR)
+                assert receive(client) == b"15339\n"
+            process.send_signal(number)
+            assert process.wait(HANG) == 0
+        finally:
+            process.kill()
+            process.wait()
+    assert not path.exists()
+
+
+def test_the_log_leaves_out_what_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of lines while the reader sleeps: a bounded number waits, and the rest is told."""
+    awake = threading.Event()
+    written: list[str] = []
+
+    def write(line: str) -> None:
+        awake.wait(HANG)
+        written.append(line)
+
+    monkeypatch.setattr("streamtok.serve.log._write", write)
+    log = Log()
+    for i in range(1000):
+        log.say(f"line {i}")
+    awake.set()
+    while len(written) < 60:
+        awake.wait(0.01)
+    log.say("the end")
+    log.close()
+    assert written[0] == "streamtok: line 0\n"
+    assert len(written) <= 70
+    assert written[-1].endswith("streamtok: the end\n")
+    # In one note or two: a line may have found room again before the last ones did not.
+    left_out = [int(n) for n in re.findall(r"(\d+) messages were left out", "".join(written))]
+    assert 1 <= len(left_out) <= 2
+    assert sum(left_out) == 1000 - (len(written) - 1)
+
+
+def test_what_asyncio_complains_of_goes_to_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One traceback, and not the thousand that an attacker can cause; and only meanwhile."""
+    written: list[str] = []
+    monkeypatch.setattr("streamtok.serve.log._write", written.append)
+    logger = logging.getLogger("asyncio")
+    handlers, propagate = list(logger.handlers), logger.propagate
+
+    async def test() -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(1000):
+            error = ValueError("no good")
+            loop.call_exception_handler({"message": "it failed", "exception": error})
+
+    with Log():
+        asyncio.run(test())
+    assert (logger.handlers, logger.propagate) == (handlers, propagate)
+    assert written[0].startswith("streamtok: it failed\n")
+    assert "ValueError: no good" in written[0]
+    assert len(written) < 30  # one a second
+
+
+def test_a_failure_in_the_server_is_told(enc: streamtok.Encoding) -> None:
+    """The client hears that, the log hears what, and the others are served."""
+    heard: list[dict[str, Any]] = []
+
+    async def test() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context))
+        async with await serve(enc, port=0) as server:
+            original = server._open_stream
+
+            def broken() -> Any:
+                class Broken:
+                    pending = 0
+
+                    def encode_to_numpy(self, *_: object, **__: object) -> None:
+                        raise RuntimeError("broken")
+
+                return Broken()
+
+            server._open_stream = broken
+            assert await talk(server, b"hello") == b"error: the server has failed\n"
+            server._open_stream = original
+            assert await talk(server, b"hello") == b"15339\n"
+        assert [str(one["exception"]) for one in heard] == ["broken"]
+
+    go(test)
+
+
+# Signals, with clients that are busy
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_with_busy_clients(number: signal.Signals) -> None:
+    """Each gets ids of a beginning of its text, and is told of how much; exit code 0."""
+    hostile = ("\n" + " " * 1150).encode() * 8
+    enc = streamtok.get_encoding("cl100k_base")
+    answers: dict[int, bytes] = {}
+
+    def drive(i: int, address: str, stop: threading.Event) -> None:
+        with contextlib.closing(connect(address)) as client:
+            reading = threading.Thread(target=lambda: answers.setdefault(i, take(client)))
+            reading.start()
+            with contextlib.suppress(OSError):
+                while not stop.is_set():
+                    client.sendall(hostile)
+            reading.join(HANG)
+
+    def take(client: socket.socket) -> bytes:
+        data = b""
+        with contextlib.suppress(OSError):
+            while got := client.recv(1 << 16):
+                data += got
+        return data
+
+    stop = threading.Event()
+    with command("--tcp", "127.0.0.1:0", "--grace", "0.5") as (process, address):
+        threads = [threading.Thread(target=drive, args=(i, address, stop)) for i in range(3)]
+        for thread in threads:
+            thread.start()
+        assert ask(address) == b"15339\n"
+        process.send_signal(number)
+        try:
+            assert process.wait(HANG) == 0
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join(HANG)
+        assert process.stderr
+        assert process.stderr.read() == b""
+    for answer in answers.values():
+        *lines, last = answer.splitlines() or [b"error: reset"]
+        if last.startswith(b"error: the server is shutting down"):  # else it was reset meanwhile
+            size = int(last.split()[-2])
+            text = (hostile * (size // len(hostile) + 1))[:size]
+            assert enc.decode_bytes([int(one) for one in lines]) == text
+
+
+# Clients that break off
+
+
+@pytest.mark.parametrize("is_reset", [False, True])
+def test_an_end_inside_a_character(enc: streamtok.Encoding, is_reset: bool) -> None:
+    """Half a character, then a half-close or a reset: the one is told, the other harms nobody."""
+
+    async def test() -> None:
+        async with await serve(enc, port=0) as server:
+            for size in (1, 2):
+                reader, writer = await open_client(server)
+                writer.write(b"hello world, " + "日".encode()[:size])
+                await until(lambda: server.counters.open == 1 and server.counters.bytes)
+                if is_reset:
+                    sock = writer.get_extra_info("socket")
+                    linger = struct.pack("ii", 1, 0)
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                    writer.transport.abort()
+                else:
+                    writer.write_eof()
+                    answer = await reader.read()
+                    assert b"error: byte 13 is not UTF-8 (unexpected end of data)" in answer
+                    await hang_up(writer)
+                await until(lambda: server.counters.open == 0)
+            assert server.counters.decoding_errors == (0 if is_reset else 2)
+            assert await talk(server, b"hello") == b"15339\n"
+
+    go(test)
+
+
+# Starting
+
+
+@pytest.mark.parametrize("kind", ["file", "link to a file", "folder", "broken link"])
+def test_a_path_that_is_no_socket_is_left_alone(tmp_path: Path, kind: str) -> None:
+    path, other = tmp_path / "s", tmp_path / "other"
+    if kind == "file":
+        path.write_text("precious")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(other)
+        if kind == "link to a file":
+            other.write_text("precious")
+    before = path.lstat()
+    done = subprocess.run(
+        [*COMMAND, "--unix", str(path)], capture_output=True, env=ENV, timeout=HANG, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == f"streamtok: error: {path}: exists and is no socket\n".encode()
+    assert path.lstat() == before
+    if kind == "file":
+        assert path.read_text() == "precious"
+    if kind == "link to a file":
+        assert other.read_text() == "precious"
+
+
+def test_a_file_in_the_place_of_our_socket_is_left_alone(tmp_path: Path) -> None:
+    """Put there while the server ran, with whatever inode."""
+    path = tmp_path / "s"
+    sock, inode = open_unix(str(path), 0o600)
+    with sock:
+        path.unlink()
+        path.write_text("precious")
+        found = path.stat()
+        for one in (inode, (found.st_dev, found.st_ino)):
+            remove_unix(str(path), one)
+            assert path.read_text() == "precious"
+
+
+@LINUX
+def test_too_few_descriptors_for_any_connection() -> None:
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -n 100 && exec "$0" "$@"', *COMMAND],
+        capture_output=True, env=ENV, timeout=HANG, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == (
+        b"streamtok: error: 1000 connections need 1192 open files, and the hard limit is 100: "
+        b"raise it (ulimit -Hn)\n"
+    )

@@ -1,0 +1,305 @@
+"""Nobody waits for a client whose text is slow to encode: turns are counted, not seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import streamtok
+from streamtok.serve import ERROR_MARK, Server, serve
+from streamtok.serve.connection import CHUNK_SIZE, Connection
+
+from ..serve_clients import go, hang_up, ids_of, make_text, open_client, talk, until
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
+
+BLANKS = (("\n" + " " * 1150) * 40).encode()
+DASHES = b"-" * 2500 + b"=" * 1500  # short, for cores that are slow here
+BUSY = 6  # hostile clients
+
+
+def load(name: str) -> streamtok.Encoding:
+    if name == "cl100k_base":
+        return streamtok.get_encoding(name)
+    tokens = [bytes([i]) for i in range(256)]
+    for byte in (b"-", b"="):
+        tokens += [byte * size for size in range(2, 501)]
+    ranks = {token: rank for rank, token in enumerate(tokens)}
+    pattern = r" ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+|\p{N}"
+    return streamtok.Encoding("long", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+
+
+@pytest.fixture(scope="module")
+def enc() -> streamtok.Encoding:
+    return load("cl100k_base")
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that moves by a second at each look: any text is slow."""
+    clock = map(float, itertools.count())
+    monkeypatch.setattr(
+        "streamtok.serve.connection.perf_counter", lambda: next(clock), raising=False
+    )
+
+
+class Watch:
+    """Which stream encoded how many bytes, in the order in which it happened."""
+
+    def __init__(self, server: Server):
+        self.calls: list[tuple[int, int]] = []
+        self._open = server._open_stream
+        self._numbers = itertools.count()
+        server._open_stream = self._open_watched
+
+    def _open_watched(self) -> Any:
+        return Watched(self._open(), next(self._numbers), self.calls)
+
+
+class Watched:
+    def __init__(self, stream: streamtok.StreamEncoder, number: int, calls: list[tuple[int, int]]):
+        self._stream = stream
+        self._number = number
+        self._calls = calls
+
+    def encode_to_numpy(self, data: Any, final: bool = False) -> Any:
+        if len(data):
+            self._calls.append((self._number, len(data)))
+        return self._stream.encode_to_numpy(data, final=final)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+async def at_once(check: Callable[[], Any]) -> None:
+    """Look at each turn of the loop whether check() is true."""
+    for _ in range(1_000_000):
+        if check():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it did not happen")
+
+
+@contextlib.contextmanager
+def senders(server: Server, texts: list[bytes]) -> Iterator[list[socket.socket]]:
+    """Clients that have connected, and sent and ended their texts, before the loop has a turn."""
+    with contextlib.ExitStack() as stack:
+        clients = []
+        for text in texts:
+            client = socket.create_connection(("127.0.0.1", server.port))
+            stack.enter_context(client)
+            client.sendall(text)
+            client.shutdown(socket.SHUT_WR)
+            client.setblocking(False)
+            clients.append(client)
+        yield clients
+
+
+async def answer_of(client: socket.socket) -> bytes:
+    data = b""
+    while got := await asyncio.get_running_loop().sock_recv(client, 1 << 16):
+        data += got
+    return data
+
+
+@pytest.mark.parametrize(("name", "text"), [("cl100k_base", BLANKS), ("long", DASHES)])
+@pytest.mark.usefixtures("slow")
+def test_a_small_text_does_not_wait_for_hostile_ones(name: str, text: bytes) -> None:
+    enc = load(name)
+    text = text[:CHUNK_SIZE]
+
+    async def test() -> None:
+        async with await serve(enc, port=0, format="u32") as server:
+            with senders(server, [text] * BUSY + [b"hello"]) as clients:
+                order: list[int] = []
+
+                async def wait(i: int) -> bytes:
+                    answer = await answer_of(clients[i])
+                    order.append(i)
+                    return answer
+
+                *busy, good = await asyncio.gather(*(wait(i) for i in range(len(clients))))
+            assert order[0] == BUSY
+            assert ids_of(good, "u32") == enc.encode("hello")
+            expected = enc.encode(text)
+            assert all(ids_of(one, "u32") == expected for one in busy)
+
+    go(test)
+
+
+@pytest.mark.usefixtures("slow")
+def test_turns_go_round(enc: streamtok.Encoding) -> None:
+    """While all are busy, nobody has a second turn before each other one has had its next."""
+
+    async def test() -> None:
+        async with await serve(enc, port=0, format="u32") as server:
+            watch = Watch(server)
+            with senders(server, [BLANKS[:CHUNK_SIZE]] * BUSY) as clients:
+                await asyncio.gather(*(answer_of(client) for client in clients))
+            calls = watch.calls
+            assert max(size for _, size in calls) <= 2048
+            for number in range(BUSY):
+                assert sum(size for one, size in calls if one == number) == CHUNK_SIZE
+            firsts = {number: calls.index((number, 2048)) for number in range(BUSY)}
+            begin = max(firsts.values())  # now all have begun, and none has ended
+            for at in range(begin, begin + 20 * BUSY):
+                assert len({one for one, _ in calls[at : at + BUSY]}) == BUSY
+
+    go(test)
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_round_of_the_loop_is_one_turn(enc: streamtok.Encoding) -> None:
+    """A client needs several rounds to be answered; each costs it one turn of the busy ones."""
+
+    async def test() -> None:
+        async with await serve(enc, port=0, format="u32") as server:
+            watch = Watch(server)
+            rounds = 0
+
+            async def count() -> None:
+                nonlocal rounds
+                while True:
+                    rounds += 1
+                    await asyncio.sleep(0)
+
+            with senders(server, [BLANKS[:CHUNK_SIZE]] * BUSY) as clients:
+                await at_once(lambda: len({one for one, _ in watch.calls}) == BUSY)
+                before = len(watch.calls)
+                counting = asyncio.ensure_future(count())
+                assert ids_of(await talk(server, b"hello"), "u32") == [15339]
+                # Two more: the good client's own, and a round that has begun.
+                assert len(watch.calls) - before <= rounds + 2
+                assert len(watch.calls) - before < 100  # all are busy still
+                counting.cancel()
+                await asyncio.gather(*(answer_of(client) for client in clients))
+
+    go(test)
+
+
+def test_quick_text_takes_one_turn(
+    enc: streamtok.Encoding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ordinary texts pay nothing: what was read at once is encoded at once, and sent at once."""
+    monkeypatch.setattr("streamtok.serve.connection.perf_counter", lambda: 0.0)
+    turns: list[object] = []
+    monkeypatch.setattr(Connection, "take_turn", turns.append)
+
+    async def test() -> None:
+        async with await serve(enc, port=0) as server:
+            watch = Watch(server)
+            text = make_text(20_000, 1)
+            assert ids_of(await talk(server, text), "text") == enc.encode(text)
+            assert sum(size for _, size in watch.calls) == len(text)
+            assert turns == []
+
+    go(test)
+
+
+# What else can happen while text waits for its turn
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("format", ["text", "u32"])
+def test_an_error_in_a_late_turn(enc: streamtok.Encoding, format: Any) -> None:
+    text = b"hello world " * 1000
+
+    async def test() -> None:
+        async with await serve(enc, port=0, format=format) as server:
+            answer = await talk(server, text + b"\xff" + text)
+            if format == "text":
+                *lines, last = answer.splitlines()
+                ids = [int(one) for one in lines]
+            else:
+                head, _, last = answer.partition(ERROR_MARK)
+                ids = ids_of(head, format)
+            assert last.endswith(b"byte 12000 is not UTF-8 (invalid start byte)")
+            assert len(ids) > 1500  # those of the turns before
+            assert ids == enc.encode(text)[: len(ids)]
+
+    go(test)
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_client_that_does_not_read_gets_no_turns(
+    enc: streamtok.Encoding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits for it is bounded; when it reads, it gets all its ids."""
+    monkeypatch.setattr("streamtok.serve.connection.HIGH_WATER", 100)
+    text = make_text(30_000, 3)
+
+    async def test() -> None:
+        async with await serve(enc, port=0) as server:
+            reader, writer = await open_client(server)
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await until(lambda: server.counters.open == 1)
+            [connection] = server._connections
+            sock = connection._transport.get_extra_info("socket")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+            writer.write(text)
+            writer.write_eof()
+            await at_once(lambda: connection._is_full and connection._rest)
+            before = server.counters.bytes
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert server.counters.bytes == before
+            assert connection._transport.get_write_buffer_size() < 16_000  # ids of one slice
+            writer.transport.resume_reading()  # type: ignore[attr-defined]
+            assert ids_of(await reader.read(), "text") == enc.encode(text)
+            await hang_up(writer)
+
+    go(test)
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("grace", [20.0, 0.0])
+def test_the_end_of_the_server_between_two_turns(enc: streamtok.Encoding, grace: float) -> None:
+    """The grace is for it; without any, the message says of how many bytes the ids are."""
+    text = b"hello world " * 2700
+
+    async def test() -> None:
+        server = await serve(enc, port=0)
+        reader, writer = await open_client(server)
+        writer.write(text)
+        writer.write_eof()
+        await at_once(lambda: server.counters.bytes)
+        [connection] = server._connections
+        assert connection._rest
+        await server.close(grace)
+        *lines, last = (await reader.read()).splitlines()
+        if grace:
+            assert [int(one) for one in [*lines, last]] == enc.encode(text)
+        else:
+            size = int(last.split()[-2])
+            assert 0 < size < len(text)
+            assert enc.decode_bytes([int(one) for one in lines]) == text[:size]
+        await hang_up(writer)
+
+    go(test)
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_reset_between_two_turns(enc: streamtok.Encoding) -> None:
+    async def test() -> None:
+        async with await serve(enc, port=0) as server:
+            watch = Watch(server)
+            _, writer = await open_client(server)
+            writer.write(BLANKS[:CHUNK_SIZE])
+            await at_once(lambda: server.counters.bytes)
+            writer.transport.abort()
+            await until(lambda: server.counters.open == 0)
+            done = len(watch.calls)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert len(watch.calls) == done
+            assert sum(size for _, size in watch.calls) < CHUNK_SIZE
+            assert await talk(server, b"hello") == b"15339\n"
+
+    go(test)

@@ -1,0 +1,504 @@
+"""The socket service against clients that are slow, greedy, broken or gone, and at its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import streamtok
+from benchmarks.serve_load import make_texts, resident
+from benchmarks.serve_load import server as load_server
+from streamtok.serve import ERROR_MARK, Server, serve
+
+from ..serve_clients import (
+    ENV,
+    command,
+    go,
+    hang_up,
+    ids_of,
+    make_text,
+    open_client,
+    receive,
+    talk,
+    until,
+)
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads memory and limits from /proc")
+
+
+@pytest.fixture(scope="module")
+def enc() -> streamtok.Encoding:
+    return streamtok.get_encoding("cl100k_base")
+
+
+# Slow clients
+
+
+def test_slow_senders_hold_up_nobody_and_end_by_their_lifetime(enc: streamtok.Encoding) -> None:
+    """Slowloris: a byte now and then keeps a connection from being idle, not from its end."""
+
+    async def test() -> None:
+        settings: Any = {"idle_timeout": 0.4, "max_lifetime": 1.0, "max_connections": 40}
+        async with await serve(enc, port=0, **settings) as server:
+
+            async def trickle(i: int) -> bytes:
+                reader, writer = await open_client(server)
+                answer = asyncio.ensure_future(reader.read())
+                while not answer.done():
+                    with contextlib.suppress(ConnectionError):
+                        writer.write(b"a")
+                    await asyncio.sleep(0.05)
+                await hang_up(writer)
+                return await answer
+
+            slow = [asyncio.ensure_future(trickle(i)) for i in range(40)]
+            await until(lambda: server.counters.open == 40)
+            assert (await talk(server, b"hello")).startswith(b"error: there are 40 connections")
+            for answer in await asyncio.gather(*slow):
+                *ids, last = answer.splitlines()
+                found = re.fullmatch(
+                    rb"error: a connection may last 1 seconds; "
+                    rb"the ids are those of the first (\d+) bytes",
+                    last,
+                )
+                assert found
+                assert 10 <= int(found[1]) <= 30
+                assert [int(one) for one in ids] == enc.encode("a" * int(found[1]))
+            assert server.counters.limits["lifetime"] == 40
+            assert server.counters.open == 0
+            assert await talk(server, b"hello") == b"15339\n"
+
+    go(test)
+
+
+def test_a_slow_sender_that_is_not_idle_stays(enc: streamtok.Encoding) -> None:
+    async def test() -> None:
+        async with await serve(enc, port=0, idle_timeout=0.3) as server:
+            reader, writer = await open_client(server)
+            for _ in range(15):
+                writer.write(b"hello ")
+                await asyncio.sleep(0.1)
+            writer.write_eof()
+            assert ids_of(await reader.read(), "text") == enc.encode("hello " * 15)
+            await hang_up(writer)
+
+    go(test)
+
+
+def test_a_slow_reader_that_reads_stays(enc: streamtok.Encoding, tmp_path: Path) -> None:
+    """What counts is that ids are taken, also when nothing can be sent meanwhile."""
+    data = b"1 2 3 4 5 6 7 8 9\n" * 30_000
+
+    async def test() -> None:
+        path = str(tmp_path / "s")
+        async with await serve(enc, path=path, idle_timeout=0.5) as server:
+            loop = asyncio.get_running_loop()
+            with socket.socket(socket.AF_UNIX) as client:
+                client.setblocking(False)
+                await loop.sock_connect(client, path)
+                await until(lambda: server.counters.open == 1)
+                # Small buffers in the kernel: it takes more often, and less.
+                connection = next(iter(server._connections))
+                sock = connection._transport.get_extra_info("socket")
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+
+                async def send() -> None:
+                    await loop.sock_sendall(client, data)
+                    client.shutdown(socket.SHUT_WR)
+
+                sending = asyncio.ensure_future(send())
+                answer, waits, last = b"", [0.0], server.counters.bytes
+                began = changed = loop.time()
+                while got := await loop.sock_recv(client, 4096):
+                    answer += got
+                    if server.counters.bytes != last:
+                        waits.append(loop.time() - changed)
+                        changed, last = loop.time(), server.counters.bytes
+                    if loop.time() - began < 3.0:
+                        await asyncio.sleep(0.03)
+                await sending
+            assert max(waits) > 0.7  # longer than the timeout, with nothing read from the client
+            assert ids_of(answer, "text") == enc.encode(data)
+            assert not any(server.counters.limits.values())
+
+    go(test)
+
+
+@LINUX
+@pytest.mark.parametrize(("door", "format"), [("tcp", "u32"), ("unix", "text")])
+def test_readers_that_do_not_read_cost_little_memory(
+    tmp_path: Path, door: str, format: str
+) -> None:
+    """The worst kind: 50 clients send text of one-byte tokens as fast as they can, and read none.
+
+    What waits in the server is at most HIGH_WATER and the ids of one read: 7 bytes of text each.
+    """
+    where = ["--tcp", "127.0.0.1:0"] if door == "tcp" else ["--unix", str(tmp_path / "s")]
+    data = memoryview(b"1 2 3 4 5 6 7 8 9\n" * 100_000)
+    with load_server(*where, "--format", format) as (process, address):
+        with contextlib.closing(_connect(address)) as first:  # what the first text loads
+            first.sendall(data[:100_000])
+            first.shutdown(socket.SHUT_WR)
+            receive(first)
+        before = resident(process)
+        with contextlib.ExitStack() as stack:
+            crowd = [stack.enter_context(contextlib.closing(_connect(address))) for _ in range(50)]
+            sent, still = 0, time.monotonic()
+            while time.monotonic() - still < 0.5:  # until the server takes no more from anyone
+                for client in crowd:
+                    client.setblocking(False)
+                    with contextlib.suppress(BlockingIOError):
+                        sent += client.send(data)
+                        still = time.monotonic()
+                time.sleep(0.01)
+            assert sent < len(crowd) * 20_000_000  # mostly in the kernel's buffers
+            assert resident(process) - before < len(crowd) * 350 * 1024
+
+
+def _connect(address: str) -> socket.socket:
+    if address.startswith("/"):
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(address)
+        return client
+    host, _, port = address.rpartition(":")
+    return socket.create_connection((host, int(port)))
+
+
+def test_who_never_reads_is_counted(enc: streamtok.Encoding, tmp_path: Path) -> None:
+    async def test() -> None:
+        path = str(tmp_path / "s")
+        async with await serve(enc, path=path, idle_timeout=0.3) as server:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.setblocking(False)
+                loop = asyncio.get_running_loop()
+                await loop.sock_connect(client, path)
+                with pytest.raises(ConnectionError):  # noqa: PT012
+                    while True:
+                        await loop.sock_sendall(client, b"1 2 3 4 5" * 10_000)
+            await until(lambda: server.counters.open == 0)
+            assert server.counters.limits["unread"] == 1
+            assert server.counters.limits["idle"] == 0
+
+    go(test)
+
+
+# Broken clients
+
+
+def test_resets_at_any_moment(enc: streamtok.Encoding) -> None:
+    """A reset while ids are on their way, before any, and after the end of the text."""
+    rng = random.Random(11)
+
+    async def test() -> None:
+        async with await serve(enc, port=0) as server:
+            for i in range(60):
+                _, writer = await open_client(server)
+                sock = writer.get_extra_info("socket")
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                if i % 3:
+                    writer.write(make_text(rng.randrange(20_000), i))
+                if i % 5 == 0:
+                    writer.write_eof()
+                await asyncio.sleep(rng.random() * 0.02)
+                writer.transport.abort()
+            await until(lambda: server.counters.open == 0)
+            assert server.counters.connections == 60
+            assert server.counters.resets > 0
+            assert await talk(server, b"hello") == b"15339\n"
+
+    go(test)
+
+
+def test_a_client_that_ends_both_ways_at_once(enc: streamtok.Encoding) -> None:
+    async def test() -> None:
+        async with await serve(enc, port=0) as server:
+            for _ in range(20):
+                _, writer = await open_client(server)
+                writer.write(b"hello world " * 5000)
+                writer.close()
+                await hang_up(writer)
+            await until(lambda: server.counters.open == 0)
+            assert await talk(server, b"hello") == b"15339\n"
+
+    go(test)
+
+
+def test_a_dead_peer_is_noticed(enc: streamtok.Encoding) -> None:
+    """Half-open: the client's machine is gone and says nothing. Time tells, and TCP's probes."""
+
+    async def test() -> None:
+        async with await serve(enc, port=0, idle_timeout=0.2) as server:
+            _, writer = await open_client(server)
+            writer.write(b"hello world")
+            await until(lambda: server.counters.open == 1)
+            connection = next(iter(server._connections))
+            sock = connection._transport.get_extra_info("socket")
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            await until(lambda: server.counters.open == 0)
+            assert server.counters.limits["idle"] == 1
+            await hang_up(writer)
+
+    go(test)
+
+
+# Bytes that are no text
+
+
+@pytest.mark.parametrize("format", ["text", "u32"])
+def test_garbage(enc: streamtok.Encoding, format: Any) -> None:
+    rng = random.Random(12)
+
+    async def test() -> None:
+        async with await serve(enc, port=0, format=format) as server:
+            for i in range(20):
+                data = b"hello world " * (i % 4) + b"\xff" + rng.randbytes(rng.randrange(200_000))
+                answer = await talk(server, data, seed=i)
+                if format == "text":
+                    *ids, last = answer.splitlines()
+                    got = [int(one) for one in ids]
+                else:
+                    head, _, last = answer.partition(ERROR_MARK)
+                    got = ids_of(head, format)
+                assert f"byte {12 * (i % 4)} is not UTF-8".encode() in last
+                assert got == enc.encode("hello world " * (i % 4))[: len(got)]
+            assert server.counters.decoding_errors == 20
+            assert ids_of(await talk(server, b"hello"), format) == [15339]
+
+    go(test)
+
+
+def test_a_flood_of_bytes_that_are_kept(enc: streamtok.Encoding) -> None:
+    """Any byte is text with "surrogateescape"; none is lost, and none of the others' ids."""
+    floods = [random.Random(i).randbytes(1_000_000) for i in range(4)]
+
+    async def test() -> None:
+        settings: Any = {"errors": "surrogateescape", "disallowed_special": ()}
+        async with await serve(enc, port=0, format="u32", **settings) as server:
+            answers = await asyncio.gather(*(talk(server, f, i) for i, f in enumerate(floods)))
+            for flood, answer in zip(floods, answers, strict=True):
+                assert enc.decode_bytes(ids_of(answer, "u32")) == flood
+                assert ids_of(answer, "u32") == enc.encode(flood, **settings)
+            assert server.counters.bytes == 4_000_000
+            assert server.counters.tokens == sum(len(answer) // 4 for answer in answers)
+
+    go(test)
+
+
+def test_a_special_token_is_counted(enc: streamtok.Encoding) -> None:
+    async def test() -> None:
+        async with await serve(enc, port=0) as server:
+            assert b"'<|endoftext|>' at byte 3" in await talk(server, b"abc<|endoftext|>")
+            assert server.counters.special_refusals == 1
+
+    go(test)
+
+
+# Too many
+
+
+def test_a_crowd_of_refused_clients(enc: streamtok.Encoding) -> None:
+    """Those beyond the limit are told, up to a number; streams go on undisturbed meanwhile."""
+    text = make_text(100_000, 8)
+
+    async def test() -> None:
+        async with await serve(enc, port=0, max_connections=1) as server:
+            reader, writer = await open_client(server)
+            working = asyncio.ensure_future(reader.read())
+            writer.write(text[:-1000])
+            await until(lambda: server.counters.open == 1)
+            crowd = await asyncio.gather(*(open_client(server) for _ in range(200)))
+            told = 0
+            for reader, _ in crowd:
+                with contextlib.suppress(ConnectionError):
+                    answer = await asyncio.wait_for(reader.read(), 5)
+                    told += answer == b"error: there are 1 connections already, try later\n"
+            assert 60 <= told <= 70
+            assert server.counters.refused == 200
+            assert server.counters.limits["connections"] == 200
+            writer.write(text[-1000:])
+            writer.write_eof()
+            assert ids_of(await working, "text") == enc.encode(text)
+            for _, one in [*crowd, (reader, writer)]:
+                await hang_up(one)
+            await until(lambda: not server._connections)
+            assert await talk(server, b"hello") == b"15339\n"
+
+    go(test)
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("limits", "asked", "expected"),
+    [
+        ("-Sn 256", None, "1000 1192"),
+        ("-Sn 256", 2000, "2000 2192"),
+        ("-Sn 1500", None, "1000 1500"),
+        ("-n 300", None, "108 300"),
+        ("-n 300", 50, "50 300"),
+    ],
+)
+def test_the_limit_of_open_files(limits: str, asked: int | None, expected: str) -> None:
+    """Raised where it has to be and can be; else there are fewer connections."""
+    code = (
+        "import resource; from streamtok.serve.listening import reserve_descriptors; "
+        f"print(reserve_descriptors({asked}, 1000), resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    )
+    script = f'ulimit {limits} && exec "$0" -c "$1"'
+    done = subprocess.run(
+        ["bash", "-c", script, sys.executable, code],
+        capture_output=True, env=ENV, timeout=30, check=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == expected
+
+
+@LINUX
+def test_more_connections_than_open_files() -> None:
+    script = 'ulimit -n 300 && exec "$0" -m streamtok serve --max-connections 200'
+    done = subprocess.run(
+        ["bash", "-c", script, sys.executable],
+        capture_output=True, env=ENV, timeout=30, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == (
+        b"streamtok: error: 200 connections need 392 open files, and the hard limit is 300: "
+        b"raise it (ulimit -Hn), or use --max-connections 108\n"
+    )
+
+
+# Stopping
+
+
+def test_a_stop_gives_the_ids_of_all_that_was_sent(enc: streamtok.Encoding) -> None:
+    """Each of 50 clients has sent its text and not ended it."""
+    texts = make_texts(50, 20_000)
+
+    async def test() -> None:
+        server = await serve(enc, port=0)
+        clients = []
+        for text in texts:
+            reader, writer = await open_client(server)
+            writer.write(text)
+            clients.append((asyncio.ensure_future(reader.read()), writer))
+        await asyncio.gather(*(writer.drain() for _, writer in clients))
+        await until(lambda: server.counters.open == 50)
+        began = time.monotonic()
+        await server.close()
+        assert time.monotonic() - began < 4
+        for text, (answer, writer) in zip(texts, clients, strict=True):
+            *ids, last = (await answer).splitlines()
+            assert [int(one) for one in ids] == enc.encode(text, disallowed_special=())
+            assert last.endswith(b"the ids are those of the first %d bytes" % len(text))
+            await hang_up(writer)
+
+    go(test)
+
+
+def test_a_stop_inside_a_character(enc: streamtok.Encoding) -> None:
+    """The ids are those of the bytes that the message names, whatever was sent after them."""
+
+    async def test() -> None:
+        server = await serve(enc, port=0)
+        reader, writer = await open_client(server)
+        writer.write("hello world, 日".encode()[:-1])
+        await until(lambda: server.counters.bytes)
+        await server.close()
+        *ids, last = (await reader.read()).splitlines()
+        size = int(last.split()[-2])
+        assert 0 < size <= 13
+        assert enc.decode_bytes([int(one) for one in ids]) == b"hello world, "[:size]
+        await hang_up(writer)
+
+    go(test)
+
+
+def test_a_stop_waits_for_who_reads(enc: streamtok.Encoding, tmp_path: Path) -> None:
+    text = make_text(200_000, 9)
+
+    async def test() -> None:
+        server = await serve(enc, path=str(tmp_path / "s"))
+        reader, writer = await asyncio.open_unix_connection(server.addresses[0], limit=1000)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(text)
+        writer.write_eof()
+        await until(lambda: server.counters.bytes)
+        closing = asyncio.ensure_future(server.close())
+        await asyncio.sleep(0.5)
+        writer.transport.resume_reading()  # type: ignore[attr-defined]
+        assert ids_of(await reader.read(), "text") == enc.encode(text)
+        await closing
+        await hang_up(writer)
+
+    go(test)
+
+
+def stuck_client(path: str) -> socket.socket:
+    """One that has sent what it could and never reads."""
+    client = _connect(path)
+    client.settimeout(0.2)
+    with contextlib.suppress(TimeoutError, socket.timeout):
+        while True:
+            client.send(b"1 2 3 4 5" * 10_000)
+    return client
+
+
+def test_sigterm_does_not_wait_for_who_never_reads(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    with command("--unix", path, "--grace", "0.5") as (process, _), stuck_client(path):
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert 0.5 <= time.monotonic() - began < 5
+
+
+def test_a_second_sigterm_ends_the_grace(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    with command("--unix", path, "--grace", "600") as (process, _), stuck_client(path):
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert process.poll() is None
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert time.monotonic() - began < 5
+
+
+def test_the_mode_of_a_unix_socket(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with command("--unix", str(path), "--unix-mode", "660") as (process, _):
+        assert path.stat().st_mode & 0o777 == 0o660
+        process.kill()
+        process.wait()
+    assert path.exists()  # killed: a stale socket, which the next one replaces
+    with command("--unix", str(path)) as (process, _):
+        assert path.stat().st_mode & 0o777 == 0o600
+        process.terminate()
+        assert process.wait(20) == 0
+    assert not path.exists()
+
+
+def test_a_closed_server_does_not_listen(enc: streamtok.Encoding) -> None:
+    async def test() -> None:
+        with pytest.raises(ValueError, match="text or u32"):
+            await serve(enc, port=0, format="json")  # type: ignore[arg-type]
+        server = await serve(enc, port=0)
+        assert isinstance(server, Server)
+        port = server.port
+        await server.close()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+
+    go(test)

@@ -1,0 +1,50 @@
+"""Hundreds of connections at once, all ids compared; `benchmarks/serve_load.py` has more."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import streamtok
+from benchmarks import serve_load
+
+from ..serve_clients import ENV
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads memory from /proc")
+CLIENTS = 500
+TOP = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("door", ["tcp", "unix"])
+def test_no_id_is_lost_or_mixed_up(tmp_path: Path, door: str) -> None:
+    serve_load.raise_descriptor_limit(CLIENTS + 100)
+    enc = streamtok.get_encoding("cl100k_base")
+    texts = serve_load.make_texts(CLIENTS, 6000)
+    assert len(set(texts)) == CLIENTS
+    expected = [enc.encode_to_numpy(text, disallowed_special=()) for text in texts]
+    where = ["--tcp", "127.0.0.1:0"] if door == "tcp" else ["--unix", str(tmp_path / "s")]
+    options = ["--format", "u32", "--disallowed-special", "none"]
+    with serve_load.server(*where, *options) as (process, address):
+        row = asyncio.run(serve_load.drive(process, address, texts, expected))
+        assert row["idle"] < 40 * 1024  # bytes a connection; about 11 KiB where it is measured
+        expected[7] = expected[8]  # the check itself
+        with pytest.raises(serve_load.WrongIds, match="client 7"):
+            asyncio.run(serve_load.drive(process, address, texts[:9], expected[:9]))
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def test_the_command() -> None:
+    done: Any = subprocess.run(
+        [sys.executable, "-m", "benchmarks.serve_load", "--connections", "20", "--size", "3000"],
+        capture_output=True, env=ENV, cwd=TOP, timeout=60, check=True,
+    )  # fmt: skip
+    assert re.search(rb"TCP +20 connections .* ids equal", done.stdout)
+    assert re.search(rb"Unix +20 connections .* ids equal", done.stdout)
+    assert done.stderr == b""

@@ -1,0 +1,168 @@
+"""What Prometheus is told, read back with the parser of its official client library."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+import streamtok
+from streamtok.serve import Server, serve
+from streamtok.serve.counters import LIMITS
+from streamtok.serve.metrics import expose, make_registry
+
+from ..serve_clients import ENV, go, hang_up, open_client, receive, talk, until
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
+COMMAND = [sys.executable, "-m", "streamtok", "serve"]
+
+
+@pytest.fixture(scope="module")
+def enc() -> streamtok.Encoding:
+    return streamtok.get_encoding("cl100k_base")
+
+
+def values(text: str) -> dict[str, float]:
+    """Value of each sample, by its name and, if it has one, the value of its label."""
+    return {
+        " ".join([sample.name, *sample.labels.values()]): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name.startswith("streamtok_")
+    }
+
+
+async def say(server: Server, data: bytes) -> None:
+    """Send data in one piece and wait for the end: nothing of it is encoded before the error."""
+    reader, writer = await open_client(server)
+    writer.write(data)
+    await reader.read()
+    await hang_up(writer)
+
+
+def test_every_metric(enc: streamtok.Encoding) -> None:
+    async def test() -> None:
+        settings: Any = {"max_connections": 2, "max_pending": 4096, "idle_timeout": 0.3}
+        async with await serve(enc, port=0, **settings) as server:
+            text = b"hello world, and so on. " * 1000
+            await talk(server, text)
+            await say(server, b"bad \xff")
+            await say(server, b"a<|endoftext|>")
+            clients = [await open_client(server) for _ in range(2)]
+            await until(lambda: server.counters.open == 2)
+            await say(server, b"one too many")
+            now = values(generate_latest(make_registry(server.counters)).decode())
+            assert now["streamtok_connections_open"] == 2
+            for reader, writer in clients:
+                await reader.read()  # they idle for too long
+                await hang_up(writer)
+            await until(lambda: server.counters.open == 0)
+            now = values(generate_latest(make_registry(server.counters)).decode())
+            tokens = len(enc.encode(text))
+            assert now == {
+                "streamtok_bytes_total": len(text),
+                "streamtok_tokens_total": tokens,
+                "streamtok_tokens_per_byte": tokens / len(text),
+                "streamtok_connections_total": 6,
+                "streamtok_connections_open": 0,
+                "streamtok_connections_refused_total": 1,
+                "streamtok_connections_reset_total": 0,
+                "streamtok_special_token_refusals_total": 1,
+                "streamtok_decoding_errors_total": 1,
+                **{f"streamtok_limits_hit_total {limit}": 0 for limit in LIMITS},
+                "streamtok_limits_hit_total connections": 1,
+                "streamtok_limits_hit_total idle": 2,
+            }
+
+    go(test)
+
+
+def test_the_limit_of_pending_bytes_is_counted(enc: streamtok.Encoding) -> None:
+    async def test() -> None:
+        async with await serve(enc, port=0, max_pending=0) as server:
+            await talk(server, b"hello")
+            now = values(generate_latest(make_registry(server.counters)).decode())
+            assert now["streamtok_limits_hit_total pending"] == 1
+            assert now["streamtok_tokens_per_byte"] == 0
+
+    go(test)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    args = ["--unix", path, "--metrics", "127.0.0.1:0"]
+    process = subprocess.Popen([*COMMAND, *args], stderr=subprocess.PIPE, env=ENV)
+    assert process.stderr
+    try:
+        lines = [process.stderr.readline().decode() for _ in range(2)]
+        assert lines[0] == f"streamtok: listening on {path}\n"
+        found = re.fullmatch(r"streamtok: listening on (http://127.0.0.1:\d+/metrics)\n", lines[1])
+        assert found
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(path)
+            client.sendall(b"hello world")
+            client.shutdown(socket.SHUT_WR)
+            assert receive(client) == b"15339\n1917\n"
+        with urllib.request.urlopen(found[1], timeout=20) as answer:
+            kind = answer.headers["Content-Type"]
+            text = answer.read().decode()
+        assert kind.startswith("text/plain; version=")
+        now = values(text)
+        assert now["streamtok_bytes_total"] == 11
+        assert now["streamtok_tokens_total"] == 2
+        assert now["streamtok_connections_total"] == 1
+        assert "process_resident_memory_bytes" in text
+        process.terminate()
+        assert process.wait(20) == 0
+        assert process.stderr.read() == b""
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def test_an_address_in_use(enc: streamtok.Encoding, tmp_path: Path) -> None:
+    """One line, and nothing is left behind: the service does not run without its metrics."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = subprocess.run(
+            [*COMMAND, "--unix", str(tmp_path / "s"), "--metrics", where],
+            capture_output=True, env=ENV, timeout=30, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert re.fullmatch(rb"streamtok: error: .*in use\n", done.stderr)
+    assert not (tmp_path / "s").exists()
+
+
+def test_without_the_library(tmp_path: Path) -> None:
+    (tmp_path / "prometheus_client.py").write_text("raise ModuleNotFoundError(name=__name__)")
+    env = {**ENV, "PYTHONPATH": os.pathsep.join([str(tmp_path), ENV["PYTHONPATH"]])}
+    done = subprocess.run(
+        [*COMMAND, "--tcp", "127.0.0.1:0", "--metrics", "127.0.0.1:0"],
+        capture_output=True, env=env, timeout=30, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == (
+        b"streamtok: error: metrics need prometheus-client: pip install 'streamtok[metrics]'\n"
+    )
+
+
+def test_the_port_is_free_again(enc: streamtok.Encoding) -> None:
+    async def test() -> None:
+        async with await serve(enc, port=0) as server:
+            async with expose(server.counters, "127.0.0.1", 0) as url:
+                port = int(url.split(":")[2].split("/")[0])
+            with contextlib.closing(socket.create_server(("127.0.0.1", port))):
+                pass
+
+    go(test)

@@ -1,0 +1,217 @@
+"""Merges: the fast trainer against the slow one and against its peers."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamtok._core.merge_loop import MergeLoop
+from streamtok.reference import bpe as reference
+from streamtok.reference import bpe_training as reference_trainer
+from streamtok.training.merging import TIES
+from streamtok.training.trainer import PATTERNS
+
+from ..conftest import CORPORA, corpus
+from ..trained import SPLITS, counted, documents, rustbpe_tokens, some_text, tokens_of
+
+# Against the slow trainer
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    texts=documents,
+    pattern=st.sampled_from(SPLITS),
+    vocab_size=st.integers(256, 300),
+    min_frequency=st.integers(0, 4),
+    tie=st.sampled_from(TIES),
+)
+def test_merges_equal_the_reference(texts, pattern, vocab_size, min_frequency, tie):
+    expected = reference_trainer.train(
+        texts, vocab_size, pattern, min_frequency=min_frequency, tie=tie
+    )
+    trainer = counted(texts, pattern)
+    merges = trainer.merges(vocab_size, min_frequency=min_frequency, tie=tie)
+    assert merges == expected
+    assert len(set(tokens_of(merges))) == 256 + len(merges)  # never the same token twice
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    pieces=st.dictionaries(
+        st.lists(st.sampled_from(b"aabc"), min_size=1, max_size=12).map(bytes),
+        st.integers(1, 40) | st.sampled_from([2**31 - 1, 2**31, 2**33]),
+        max_size=12,
+    ),
+    fall=st.sampled_from([2, 3, 8, 4096]),
+    min_frequency=st.integers(0, 50),
+    by_place=st.booleans(),
+)
+def test_floors_change_nothing(pieces, fall, min_frequency, by_place):
+    """Floors that fall in small steps, counts beyond 32 bits, and every tie."""
+    rows = [list(piece) for piece in pieces]
+    weights = list(pieces.values())
+    expected = []
+    for new in range(256, 290):
+        counts: Counter = Counter()
+        for ids, weight in zip(rows, weights, strict=True):
+            for pair in itertools.pairwise(ids):
+                counts[pair] += weight
+        most = max(counts.values(), default=0)
+        if most < max(min_frequency, 1):
+            break
+        tied = [pair for pair, count in counts.items() if count == most]
+        expected.append(tied[0] if by_place else min(tied))
+        rows = [reference_trainer.replace_pair(ids, expected[-1], new) for ids in rows]
+    loop = MergeLoop(
+        np.frombuffer(b"".join(pieces), np.uint8),
+        np.array([len(piece) for piece in pieces], np.uint32),
+        np.array(weights, np.uint64),
+        np.arange(256, dtype=np.uint32),
+        34,
+        min_frequency,
+        by_place,
+        fall,
+    )
+    while loop.run(1):
+        pass
+    lefts, rights = loop.merges()
+    assert list(zip(lefts.tolist(), rights.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("tie", TIES)
+@pytest.mark.parametrize("fall", [2, 16, 1 << 40])
+def test_floors_change_nothing_on_text(tie, fall):
+    rng = random.Random(7)
+    words = ["".join(rng.choices("etaoin shrdlu", k=rng.randint(2, 9))) for _ in range(900)]
+    text = " ".join(rng.choices(words, [1 / (i + 1) for i in range(900)], k=30_000))
+    data, sizes, counts, _ = counted([text])._counting.pieces(in_order=True)
+    results = []
+    for step in (fall, 4096):
+        order = np.arange(256, dtype=np.uint32)
+        loop = MergeLoop(data, sizes, counts, order, 5000, 1, tie == "first", step)
+        while loop.run(1 << 16):
+            pass
+        results.append([ids.tolist() for ids in loop.merges()])
+    assert results[0] == results[1]
+    assert len(results[0][0]) > 1000
+
+
+def test_overlapping_pairs_and_runs():
+    for n in range(1, 40):
+        text = "a" * n
+        assert counted([text]).merges(300) == reference_trainer.train(
+            [text], 300, PATTERNS["cl100k"]
+        )
+
+
+def test_merges_equal_minbpe():
+    """minbpe is not on PyPI: this is what its RegexTokenizer.train does."""
+
+    def minbpe(text: str, vocab_size: int, pattern: str) -> list[tuple[bytes, bytes]]:
+        ids = [list(piece.encode()) for piece in reference.split(pattern, text)]
+        vocab = {i: bytes([i]) for i in range(256)}
+        merges = []
+        for new in range(256, vocab_size):
+            stats: dict[tuple[int, int], int] = {}
+            for row in ids:
+                for pair in itertools.pairwise(row):
+                    stats[pair] = stats.get(pair, 0) + 1
+            if not stats:  # where minbpe fails
+                break
+            pair = max(stats, key=lambda p: stats[p])
+            ids = [reference_trainer.replace_pair(row, pair, new) for row in ids]
+            merges.append((vocab[pair[0]], vocab[pair[1]]))
+            vocab[new] = vocab[pair[0]] + vocab[pair[1]]
+        return merges
+
+    text = Path(reference.__file__).read_text("utf-8")[:3000]
+    for pattern in ("gpt2", "cl100k"):
+        expected = minbpe(text, 700, PATTERNS[pattern])
+        assert counted([text], pattern).merges(700, tie="first") == expected
+
+
+# Against its peers
+
+
+def huggingface_merges(texts, vocab_size: int, pattern: str, min_frequency: int = 0):
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(pattern), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        show_progress=False,
+        min_frequency=min_frequency,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    chars = sorted(pre_tokenizers.ByteLevel.alphabet())
+    byte_of = {chars[place]: i for i, place in enumerate(reference_trainer.byte_level_order())}
+    return [
+        tuple(bytes(byte_of[char] for char in part) for part in merge)
+        for merge in json.loads(tokenizer.to_str())["model"]["merges"]
+    ]
+
+
+# The same pieces in the dialect of the peers, which have no `$` at the very end of the text.
+HF_CL100K = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+)
+GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+
+@pytest.mark.parametrize("vocab_size", [256, 300, 2048, 20_000])
+@pytest.mark.parametrize("pattern", [GPT2, PATTERNS["nanochat"], PATTERNS["llama3"]])
+def test_merges_equal_rustbpe(pattern, vocab_size):
+    expected = rustbpe_tokens(some_text(), vocab_size, pattern)
+    assert tokens_of(counted(some_text(), pattern).merges(vocab_size)) == expected
+
+
+@pytest.mark.parametrize("vocab_size", [300, 2048, 20_000])
+@pytest.mark.parametrize("pattern", [GPT2, HF_CL100K])
+@pytest.mark.parametrize("min_frequency", [0, 3])
+def test_merges_equal_hugging_face(pattern, vocab_size, min_frequency):
+    expected = huggingface_merges(some_text(), vocab_size, pattern, min_frequency)
+    trainer = counted(some_text(), pattern)
+    assert trainer.merges(vocab_size, tie="hf", min_frequency=min_frequency) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts=documents, vocab_size=st.integers(256, 300))
+def test_merges_equal_both_on_random_texts(texts, vocab_size):
+    trainer = counted(texts, GPT2)
+    assert tokens_of(trainer.merges(vocab_size)) == rustbpe_tokens(texts, vocab_size, GPT2)
+    assert trainer.merges(vocab_size, tie="hf") == huggingface_merges(texts, vocab_size, GPT2)
+
+
+@pytest.mark.parametrize("vocab_size", [2048, 32_768])
+def test_merges_equal_rustbpe_on_the_corpus(vocab_size):
+    check_against_rustbpe([corpus(name).decode() for name in CORPORA], vocab_size)
+
+
+def check_against_rustbpe(texts, vocab_size):
+    expected = rustbpe_tokens(texts, vocab_size, PATTERNS["nanochat"])
+    assert tokens_of(counted(texts, "nanochat").merges(vocab_size)) == expected
+
+
+def test_merges_equal_hugging_face_on_the_corpus():
+    check_against_hugging_face([corpus("english").decode()])
+
+
+def check_against_hugging_face(texts):
+    expected = huggingface_merges(texts, 8000, GPT2)
+    assert counted(texts, GPT2).merges(8000, tie="hf") == expected

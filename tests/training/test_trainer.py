@@ -1,0 +1,775 @@
+"""Trainer: counts at every cut, in threads, within a memory limit; its state and its result."""
+
+from __future__ import annotations
+
+import copy
+import io
+import itertools
+import pickle
+import random
+import re
+import threading
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok import Trainer
+from streamtok._core.counter import PieceCounter
+from streamtok._core.merge_loop import MergeLoop
+from streamtok._core.pieces import PieceTable
+from streamtok._core.scanner import Scanner
+from streamtok.patterns.sequence import SplitSequence
+from streamtok.reference import bpe as reference
+from streamtok.training.trainer import PATTERNS
+
+from ..trained import SPLITS, counted, documents, numbers, rustbpe_tokens, some_text
+
+# Counting
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    texts=documents,
+    pattern=st.sampled_from(SPLITS),
+    cuts=st.lists(st.integers(0, 100), max_size=8),
+    save_at=st.integers(0, 8),
+)
+def test_the_law_for_counts(texts, pattern, cuts, save_at):
+    """Whatever the cuts, the counts are those of the whole; also with a pickle on the way."""
+    expected: Counter = Counter()
+    trainer = Trainer(pattern)
+    for text in texts:
+        expected.update(piece.encode() for piece in reference.split(pattern, text))
+        data = text.encode()
+        bounds = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+        for i, (a, b) in enumerate(itertools.pairwise(bounds)):
+            trainer.update(data[a:b])
+            if i == save_at:
+                trainer = pickle.loads(pickle.dumps(trainer))
+        trainer.end_document()
+        assert trainer.pending == 0
+    assert list(trainer.piece_counts().items()) == list(expected.items())
+    assert trainer.bytes_in == sum(len(text.encode()) for text in texts)
+    assert trainer.n_pieces == len(expected)
+
+
+@pytest.mark.parametrize("pattern", [*PATTERNS, r"[\s\S]+"])
+def test_every_pair_of_cuts(pattern):
+    data = "a  b\n\n  'llé \U0001f600x\t12 \n".encode()
+    whole = counted([data], pattern).piece_counts()
+    for a, b in itertools.combinations_with_replacement(range(len(data) + 1), 2):
+        trainer = Trainer(pattern)
+        for chunk in data[:a], data[a:b], data[b:]:
+            trainer.update(chunk)
+        trainer.end_document()
+        assert trainer.piece_counts() == whole
+
+
+def large_text(size: int = 3_000_000) -> str:
+    rng = random.Random(3)
+    words = ["".join(rng.choices("abcdefé漢 \n.1", k=rng.randint(1, 30))) for _ in range(3000)]
+    return " ".join(rng.choices(words, k=size // 17))
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", r"[\s\S]{1,40}"])
+def test_threads_count_the_same(pattern):
+    text = large_text()
+    one = counted([text], pattern, num_threads=1)
+    for num_threads in (2, 3, 8):
+        many = counted([text], pattern, num_threads=num_threads)
+        assert list(many.piece_counts().items()) == list(one.piece_counts().items())
+        assert many.bytes_in == one.bytes_in
+    # Chunks that begin and end inside pieces, each shared between threads.
+    chunks = Trainer(pattern, num_threads=3)
+    data = text.encode()
+    for start in range(0, len(data), 1_100_003):
+        chunks.update(data[start : start + 1_100_003])
+    chunks.end_document()
+    assert list(chunks.piece_counts().items()) == list(one.piece_counts().items())
+
+
+def test_windows(monkeypatch):
+    """Windows may end inside a character, in bytes and in str."""
+    text = large_text(400_000)
+    whole = counted([text], num_threads=1).piece_counts()
+    monkeypatch.setattr("streamtok.training.counting.WINDOW", 100_001)
+    monkeypatch.setattr("streamtok.training.counting.LARGE", 5_000)
+    for kind in (text, text.encode(), memoryview(text.encode()), bytearray(text.encode())):
+        for num_threads in (1, 2):
+            trainer = Trainer(num_threads=num_threads)
+            trainer.update(kind, final=True)
+            assert trainer.piece_counts() == whole
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_an_error_leaves_all_as_it_was(monkeypatch, num_threads):
+    """A chunk that is refused has not been counted in part, however large it is."""
+    monkeypatch.setattr("streamtok.training.counting.WINDOW", 10_000)
+    monkeypatch.setattr("streamtok.training.counting.LARGE", 1_000)
+    good = b"word " * 8000
+    for at in (3, 9_998, 10_001, 24_000, 29_999, 30_000):
+        trainer = Trainer(num_threads=num_threads)
+        trainer.update(b"ab ")
+        with pytest.raises(UnicodeDecodeError) as caught:
+            trainer.update(good[:at] + b"\xff" + good[at:])
+        assert caught.value.start == at + 3
+        assert trainer.bytes_in == 3
+        trainer.update(good, final=True)
+        assert trainer.piece_counts() == counted([b"ab " + good]).piece_counts()
+
+
+def test_documents_stand_for_themselves():
+    texts = ["ab", "cd ", " ef"]
+    assert counted(texts).piece_counts() == {b"ab": 1, b"cd": 1, b" ": 1, b" ef": 1}
+    trainer = Trainer()
+    trainer.update("ab")
+    trainer.update_documents(["cd"])  # ends the text before
+    assert trainer.piece_counts() == {b"ab": 1, b"cd": 1}
+    many = [f"x{i % 700} " for i in range(200_000)]
+    threaded = counted(many, num_threads=4)
+    assert list(threaded.piece_counts().items()) == list(
+        Counter(p.encode() for t in many for p in reference.split(PATTERNS["cl100k"], t)).items()
+    )
+
+
+def test_long_pieces():
+    trainer = Trainer(r"[a-z]+|[^a-z]+")
+    for size in (15, 16, 17, 1000, 70_000):
+        for _ in range(3):
+            for chunk in ("x" * (size // 2), "x" * (size - size // 2), "\n"):
+                trainer.update(chunk)
+    trainer.end_document()
+    assert trainer.piece_counts() == {
+        b"x" * 15: 3, b"\n": 15, b"x" * 16: 3, b"x" * 17: 3, b"x" * 1000: 3, b"x" * 70_000: 3
+    }  # fmt: skip
+
+
+def test_files(tmp_path):
+    path = tmp_path / "text"
+    text = large_text(1_500_000)
+    path.write_text(text, "utf-8", newline="")
+    trainer = Trainer()
+    seen: list[tuple[int, int]] = []
+    trainer.update_file(path, progress=lambda done, of: seen.append((done, of)))
+    assert trainer.piece_counts() == counted([text]).piece_counts()
+    assert seen[-1] == (path.stat().st_size,) * 2
+    empty = tmp_path / "empty"
+    empty.write_bytes(b"")
+    trainer.update_file(empty)
+    with pytest.raises(FileNotFoundError):
+        trainer.update_file(tmp_path / "none")
+
+
+def test_merging_trainers_is_counting_on():
+    a, b = some_text()[:4], some_text()[4:9]
+    whole = counted(a + b)
+    first, second = counted(a), counted(b)
+    first.merge(pickle.loads(pickle.dumps(second)))
+    assert list(first.piece_counts().items()) == list(whole.piece_counts().items())
+    assert first.bytes_in == whole.bytes_in
+    assert first.merges(700, tie="first") == whole.merges(700, tie="first")
+    with pytest.raises(ValueError, match="another pattern"):
+        first.merge(Trainer("gpt2"))
+    second.update("open")
+    with pytest.raises(ValueError, match="4 bytes"):
+        first.merge(second)
+    with pytest.raises(ValueError, match="itself"):
+        first.merge(first)
+
+
+def test_a_refused_merge_ends_nothing():
+    trainer, other = counted(["ab "], "gpt2"), counted([numbers(20_000)], "gpt2")
+    trainer.update("open")
+    before = pickle.dumps(trainer)
+    trainer.memory_limit = trainer.nbytes
+    with pytest.raises(streamtok.MemoryLimitExceeded):
+        trainer.merge(other)
+    trainer.memory_limit = None
+    assert pickle.dumps(trainer) == before
+    trainer.merge(other)
+    whole = counted(["ab ", "open", numbers(20_000)], "gpt2")
+    assert list(trainer.piece_counts().items()) == list(whole.piece_counts().items())
+    with pytest.raises(TypeError, match="not NoneType"):
+        trainer.merge(None)  # type: ignore[arg-type]
+
+
+def test_sequences_of_splits(tmp_path):
+    """Their source is a list in JSON, which is a regular expression of its own, too."""
+    splits = SplitSequence([r"\d", r"\p{L}+"])
+    text = "ab--ab12 ab"
+    trainer = counted([text], splits)
+    trainer.save_counts(tmp_path / "counts.npz")
+    loaded = Trainer.load_counts(tmp_path / "counts.npz")
+    for one in trainer, loaded, pickle.loads(pickle.dumps(trainer)):
+        one.update_documents([text])
+        assert list(one.piece_counts()) == [b"ab", b"--", b"1", b"2", b" "]
+        enc = one.train(258)
+        assert enc.encode("ab--ab") == [256, 257, 256]
+        assert pickle.loads(pickle.dumps(enc)).encode("ab--ab") == [256, 257, 256]
+    with pytest.raises(ValueError, match="another pattern"):
+        trainer.merge(Trainer(splits.source))
+    with pytest.raises(ValueError, match="another pattern"):
+        Trainer(splits.source).merge(trainer)
+
+
+def test_documents_before_the_one_at_fault_are_counted():
+    def failing():
+        yield "ab"
+        yield b"cd"
+        raise KeyError("no more")
+
+    trainer = Trainer()
+    for texts, error in (
+        (failing(), KeyError),
+        (["ab", b"cd", b"\xff", "ef"], UnicodeDecodeError),
+        (["ab", b"cd", 5, "ef"], TypeError),
+        (["ab", b"cd", "\ud800", "ef"], UnicodeEncodeError),
+    ):
+        before = trainer.bytes_in
+        with pytest.raises(error):
+            trainer.update_documents(texts)
+        assert (trainer.bytes_in, trainer.pending) == (before + 4, 0)
+    assert trainer.piece_counts() == {b"ab": 4, b"cd": 4}
+    trainer.update("open")
+    with pytest.raises(TypeError, match="not iterable"):
+        trainer.update_documents(None)  # type: ignore[arg-type]
+    assert trainer.pending == 4
+
+
+def test_documents_in_one_buffer():
+    """A reader may use one buffer for all that it gives."""
+    buffer = bytearray(2)
+
+    def read():
+        for text in (b"ab", b"cd", b"ab"):
+            buffer[:] = text
+            yield buffer
+
+    assert counted(read()).piece_counts() == {b"ab": 2, b"cd": 1}
+
+
+# Bytes that are no UTF-8
+
+
+def test_replace_holds_what_the_next_chunk_decides():
+    trainer, whole = Trainer(errors="replace"), Trainer(errors="replace")
+    whole.update("x")
+    trainer.update(b"\xe4")
+    assert trainer.pending == 1
+    with pytest.raises(ValueError, match="1 bytes that are not"):
+        whole.merge(trainer)
+    with pytest.raises(UnicodeDecodeError, match="a str chunk follows"):
+        trainer.update("x")
+    trainer.merge(counted(["y"], errors="replace"))  # ends what is open here
+    assert trainer.piece_counts() == {"\ufffd".encode(): 1, b"y": 1}
+    assert trainer.bytes_in == 4
+    whole.merge(trainer)
+    assert whole.piece_counts() == {b"x": 1, "\ufffd".encode(): 1, b"y": 1}
+
+
+def test_surrogate_pairs_that_are_cut():
+    for chunks, text in (
+        (["a\ud83d", "", "\ude00b"], "a\U0001f600b"),
+        (["a\ud83d", b"", "b"], "a\ufffdb"),
+        (["\ud83d"], "\ufffd"),
+        (["\ude00", "\ud83d", "\ud83d", "\ude00"], "\ufffd\ufffd\U0001f600"),
+    ):
+        trainer = Trainer(errors="replace")
+        for chunk in chunks:
+            trainer.update(chunk)
+            trainer = pickle.loads(pickle.dumps(trainer))
+        trainer.end_document()
+        assert trainer.piece_counts() == counted([text]).piece_counts()
+    trainer.update("\ud83d")
+    with pytest.raises(UnicodeEncodeError, match="bytes follow the first half"):
+        trainer.update(b"a")
+    assert trainer.pending == 3
+
+
+def test_a_limit_never_cuts_a_character():
+    """The rest of a str that was taken in in part can be given as str."""
+    pattern = r"\S+|\s"
+    text = "".join(f"{i:x}中\U0001f600 " for i in range(40_000))
+    data = text.encode()
+    for errors in "strict", "replace", "surrogateescape":
+        trainer = Trainer(pattern, errors=errors, num_threads=1, memory_limit=300_000)
+        places = []
+        while trainer.bytes_in < len(data):
+            try:
+                trainer.update(data[trainer.bytes_in :].decode())
+            except streamtok.MemoryLimitExceeded as error:
+                places.append((error.bytes_in, trainer.bytes_in))
+                trainer.memory_limit = 2 * error.limit
+        assert len(places) > 2
+        assert all(a == b for a, b in places)
+        trainer.memory_limit = None
+        trainer.end_document()
+        assert trainer.piece_counts() == counted([text], pattern).piece_counts()
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("size", [10, 2_500_000])
+def test_bytes_that_are_no_utf8(size, num_threads):
+    good = ("wörd " * (size // 6 + 1)).encode()
+    for at in (0, len(good) // 2 // 6 * 6, len(good)):
+        trainer = Trainer(num_threads=num_threads)
+        trainer.update("é ")
+        with pytest.raises(UnicodeDecodeError) as caught:
+            trainer.update(good[:at] + b"\xff" + good[at:])
+        assert caught.value.start == at + 3
+        assert trainer.bytes_in == 3  # as before the call
+        trainer.update(good)
+        assert trainer.piece_counts()[" wörd".encode()] == good.count(b"w")
+
+
+def test_unfinished_characters():
+    trainer = Trainer()
+    trainer.update("é".encode()[:1])
+    with pytest.raises(UnicodeDecodeError, match="a str chunk follows"):
+        trainer.update("x")
+    with pytest.raises(UnicodeDecodeError, match="unexpected end of data"):
+        trainer.end_document()
+    with pytest.raises(UnicodeDecodeError) as caught:
+        trainer.update(b"x")
+    assert caught.value.start == 0
+    trainer.update("é".encode()[1:])
+    trainer.update("\U0001f600".encode()[:1])
+    trainer.update("\U0001f600".encode()[1:3])
+    again = pickle.loads(pickle.dumps(trainer))
+    for one in trainer, again:
+        one.update("\U0001f600".encode()[3:])
+        one.end_document()
+        assert one.piece_counts() == {"é".encode(): 1, "\U0001f600".encode(): 1}
+    with pytest.raises(UnicodeEncodeError):
+        trainer.update("\ud800")
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    data=st.lists(st.sampled_from(b"ab \n\xc3\xa9\xff\xf0\x9f"), max_size=40).map(bytes),
+    cuts=st.lists(st.integers(0, 40), max_size=4),
+    errors=st.sampled_from(["replace", "surrogateescape"]),
+)
+def test_errors(data, cuts, errors):
+    trainer = Trainer(errors=errors)
+    bounds = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    for a, b in itertools.pairwise(bounds):
+        trainer.update(data[a:b])
+    trainer.end_document()
+    pieces = reference.split(PATTERNS["cl100k"], data.decode("utf-8", errors))
+    assert trainer.piece_counts() == Counter(p.encode("utf-8", "surrogateescape") for p in pieces)
+    assert counted([data], errors=errors).piece_counts() == trainer.piece_counts()
+
+
+# Memory
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_memory_limit_loses_nothing(num_threads):
+    data = numbers(200_000)
+    whole = counted([data], "gpt2").piece_counts()
+    trainer = Trainer("gpt2", memory_limit=2 << 20, num_threads=num_threads)
+    start = 0
+    failures: list[tuple] = []
+    while start < len(data):
+        before = trainer.bytes_in
+        try:
+            trainer.update(data[start:])
+        except streamtok.MemoryLimitExceeded as error:
+            failures.append((error.bytes_in, trainer.bytes_in, error.limit, trainer.memory_limit))
+            trainer.memory_limit = 2 * error.limit
+        start += trainer.bytes_in - before
+        assert trainer.nbytes <= trainer.memory_limit
+    trainer.end_document()
+    assert len(failures) >= 2
+    assert all((a, c) == (b, d) for a, b, c, d in failures)
+    assert trainer.piece_counts() == whole
+
+
+def test_memory_limit_in_documents_and_merge():
+    texts = [numbers(30_000)[i : i + 1000] for i in range(0, 300_000, 1000)]
+    trainer = Trainer("gpt2", memory_limit=600_000)
+    with pytest.raises(streamtok.MemoryLimitExceeded):
+        trainer.update_documents(texts)
+    assert len(trainer.merges(300)) == 44  # what is there can be trained on
+    other = counted(texts, "gpt2")
+    before = trainer.piece_counts(), trainer.bytes_in
+    with pytest.raises(streamtok.MemoryLimitExceeded):
+        trainer.merge(other)
+    assert (trainer.piece_counts(), trainer.bytes_in) == before
+    trainer.memory_limit = None
+    trainer.merge(other)
+    assert trainer.bytes_in == before[1] + other.bytes_in
+    with pytest.raises(ValueError, match="memory_limit"):
+        trainer.memory_limit = 0
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_pruning_is_reported(num_threads):
+    rare = numbers(100_000)
+    common = b"common word of some length\n" * 3
+    trainer = Trainer("gpt2", memory_limit=2 << 20, prune_singletons=True, num_threads=num_threads)
+    for start in range(0, len(rare), 10_000):
+        trainer.update(rare[start : start + 10_000].rpartition(b"\n")[0] + b"\n" + common)
+    trainer.end_document()
+    counts = trainer.piece_counts()
+    assert counts[b"common"] == 3 * -(-len(rare) // 10_000)
+    assert trainer.pruned_pieces > 10_000
+    assert trainer.pruned_bytes > trainer.pruned_pieces
+    again = pickle.loads(pickle.dumps(trainer))
+    assert again.pruned_pieces == trainer.pruned_pieces
+    assert all(count >= 1 for count in counts.values())
+
+
+@pytest.mark.parametrize("prune_singletons", [False, True])
+def test_the_memory_limit_holds_for_an_endless_piece(prune_singletons):
+    settings = {"memory_limit": 2 << 20, "prune_singletons": prune_singletons}
+    trainer = Trainer(r"[a-z]+|[^a-z]", **settings)
+    with pytest.raises(streamtok.MemoryLimitExceeded, match="has not ended"):
+        trainer.update(b"x" * 5_000_000)
+    assert trainer.nbytes <= trainer.memory_limit
+    size = trainer.bytes_in
+    assert trainer.pending == size > 1_000_000
+    trainer.memory_limit = None
+    trainer.update(b"x" * (2_000_000 - size), final=True)
+    assert trainer.piece_counts() == {b"x" * 2_000_000: 1}
+
+
+def test_pruning_that_does_not_help_raises():
+    twice = b"".join(b"piece%dx\npiece%dx\n" % (i, i) for i in range(40_000))
+    trainer = Trainer("gpt2", memory_limit=600_000, prune_singletons=True)
+    with pytest.raises(streamtok.MemoryLimitExceeded):
+        trainer.update(twice)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    pieces=st.lists(
+        st.binary(min_size=1, max_size=40) | st.integers(0, 3000).map(lambda i: b"%d" % i),
+        min_size=1, max_size=400,
+    )
+)  # fmt: skip
+def test_tables_export_load_and_prune(pieces):
+    expected = Counter(pieces)
+    table = PieceTable()
+
+    def contents(table: PieceTable) -> dict[bytes, int]:
+        data, sizes, counts, _ = table.export()
+        ends = np.cumsum(sizes, dtype=np.int64).tolist()
+        blob = data.tobytes()
+        rows = [blob[a:b] for a, b in itertools.pairwise([0, *ends])]
+        assert len(set(rows)) == len(rows)
+        return dict(zip(rows, counts.tolist(), strict=True))
+
+    for part in pieces[: len(pieces) // 2], pieces[len(pieces) // 2 :]:
+        other = PieceTable()
+        assert other.load(
+            np.frombuffer(b"".join(part), np.uint8),
+            np.array([len(piece) for piece in part], np.uint32),
+            np.ones(len(part), np.uint64),
+            np.arange(len(part), dtype=np.uint64),
+        )
+        assert table.absorb(other)
+    assert contents(table) == expected
+    singles = [piece for piece, count in expected.items() if count == 1]
+    assert table.prune() == (len(singles), sum(map(len, singles)))
+    rest = {piece: count for piece, count in expected.items() if count > 1}
+    assert contents(table) == rest
+    assert len(table) == len(rest)
+    assert table.absorb(other)  # every piece that is left is still found
+    assert contents(table) == Counter(rest) + Counter(pieces[len(pieces) // 2 :])
+
+
+def test_arrays_that_do_not_fit():
+    table = PieceTable()
+    with pytest.raises(ValueError, match="sum to 3"):
+        table.load(
+            np.zeros(2, np.uint8), np.array([3], np.uint32), np.ones(1, np.uint64),
+            np.zeros(1, np.uint64),
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="piece 0 is empty"):
+        table.load(
+            np.zeros(0, np.uint8), np.zeros(1, np.uint32), np.ones(1, np.uint64),
+            np.zeros(1, np.uint64),
+        )  # fmt: skip
+    scanner = Scanner(streamtok.Pattern.compile(PATTERNS["gpt2"]))
+    with pytest.raises(ValueError, match="ASCII"):
+        PieceCounter(scanner, np.zeros((2, 2), bool), "strict", 0)
+    one, sizes, counts = np.zeros(1, np.uint8), np.ones(1, np.uint32), np.ones(1, np.uint64)
+    order = np.arange(256, dtype=np.uint32)
+    with pytest.raises(ValueError, match="sum to 1"):
+        MergeLoop(np.zeros(3, np.uint8), sizes, counts, order, 5, 1, False)
+    with pytest.raises(ValueError, match="factor of 2"):
+        MergeLoop(one, sizes, counts, order, 5, 1, False, 1)
+    with pytest.raises(ValueError, match="as many counts"):
+        MergeLoop(one, sizes, np.ones(2, np.uint64), order, 5, 1, False)
+    with pytest.raises(ValueError, match="0 … 255"):
+        MergeLoop(one, sizes, counts, order + np.uint32(1), 5, 1, False)
+
+
+# State
+
+
+def test_a_state_beyond_its_limit_is_loaded():
+    """A limit that was set lower than what is held already."""
+    trainer = counted([numbers(20_000)])
+    trainer.memory_limit = 1
+    for again in pickle.loads(pickle.dumps(trainer)), copy.copy(trainer):
+        assert again.memory_limit == 1
+        assert again.piece_counts() == trainer.piece_counts()
+        again.notes["own"] = 1
+    assert trainer.notes == {}
+
+
+def test_impossible_states(tmp_path):
+    trainer = counted(["ab ab"], errors="replace")
+    trainer.update(b"x\xe4")
+    pattern, options, notes, state = trainer.__getstate__()
+    place, arrays, pruned = state
+    assert Trainer.__new__(Trainer).__setstate__((pattern, options, notes, state)) is None
+    sizes, counts, firsts = arrays[1:]
+    for wrong in (
+        ((place[0] - 1, *place[1:]), arrays, pruned),
+        ((*place[:2], b"x"), arrays, pruned),
+        ((*place[:2], b"\xc0"), arrays, pruned),
+        (place, arrays, (1, 0)),
+        (place, arrays, (-1, 0)),
+        (place, (arrays[0], sizes, counts + np.uint64(1 << 63), firsts), pruned),
+        (place, (arrays[0], sizes, counts, firsts + np.uint64(1 << 40)), pruned),
+        (place, (arrays[0], sizes, counts[:1], firsts), pruned),
+    ):
+        with pytest.raises(ValueError):
+            Trainer.__new__(Trainer).__setstate__((pattern, options, notes, wrong))
+
+
+def test_saved_counts(tmp_path):
+    path = tmp_path / "counts.npz"
+    text = some_text()[0]
+    trainer = Trainer("gpt2", errors="surrogateescape")
+    trainer.notes["where"] = "here"
+    trainer.update(text[:1000])
+    trainer.save_counts(path)
+    again = Trainer.load_counts(path, num_threads=1)
+    assert again.notes == {"where": "here"}
+    assert again.errors == "surrogateescape"
+    for one in trainer, again:
+        one.update(text[1000:], final=True)
+    assert list(again.piece_counts().items()) == list(trainer.piece_counts().items())
+    assert again.merges(400, tie="first") == trainer.merges(400, tie="first")
+    with pytest.raises(streamtok.MemoryLimitExceeded):
+        Trainer.load_counts(path, memory_limit=1)
+
+
+def deflated(data: bytes) -> bytes:
+    """The same archive, compressed."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as one, zipfile.ZipFile(out, "w", 8) as other:
+        for name in one.namelist():
+            other.writestr(name, one.read(name))
+    return out.getvalue()
+
+
+def test_every_flipped_bit(tmp_path):
+    """Places all over the file: in its headers, its directory and its data."""
+    path = tmp_path / "counts.npz"
+    trainer = counted(["ab ab c"])
+    trainer.save_counts(path)
+    good = path.read_bytes()
+    outcomes = Counter()
+    rng = random.Random(5)
+    for at in range(rng.randrange(3), len(good), 3):
+        bit = 1 << rng.randrange(8)
+        path.write_bytes(good[:at] + bytes([good[at] ^ bit]) + good[at + 1 :])
+        try:
+            same = Trainer.load_counts(path).piece_counts() == trainer.piece_counts()
+        except streamtok.StateError as error:
+            outcomes["refused" if "\n" not in str(error) else "in two lines"] += 1
+        else:
+            assert same
+            outcomes["no matter"] += 1
+    assert outcomes.keys() == {"refused", "no matter"}
+    assert outcomes["refused"] > len(good) // 6
+
+
+def test_damaged_counts(tmp_path):
+    path = tmp_path / "counts.npz"
+    counted(some_text()[:2]).save_counts(path)
+    good = path.read_bytes()
+    rng = random.Random(0)
+    damaged = [b"", b"PK", good[:100], good[: len(good) // 2], b"x" + good[1:]]
+    for _ in range(60):
+        at = rng.randrange(len(good))
+        damaged.append(good[:at] + bytes([good[at] ^ (1 << rng.randrange(8))]) + good[at + 1 :])
+    np.savez(tmp_path / "other.npz", data=np.zeros(3))
+    damaged.append((tmp_path / "other.npz").read_bytes())
+    damaged += [deflated(good), good.replace(b"gpt2", b"gpt3"), good.replace(b"<u8", b"<f8")]
+    refused = 0
+    for data in damaged:
+        path.write_bytes(data)
+        try:
+            loaded = Trainer.load_counts(path)
+        except streamtok.StateError:
+            refused += 1
+        else:  # a flipped bit that means nothing, such as one in a date
+            assert loaded.piece_counts() == counted(some_text()[:2]).piece_counts()
+    assert refused > len(damaged) // 2
+    with pytest.raises(FileNotFoundError):
+        Trainer.load_counts(tmp_path / "none.npz")
+
+
+def test_interrupted_training_changes_nothing():
+    trainer = counted(some_text())
+
+    def stop(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train(4000, progress=stop)
+    assert trainer.merges(2000) == counted(some_text()).merges(2000)
+    calls: list[tuple[int, int]] = []
+    trainer.merges(2000, progress=lambda *call: calls.append(call))
+    assert calls[-1] == (1744, 1744)
+
+
+def test_one_thread_at_a_time():
+    trainer = Trainer()
+    inside, leave = threading.Event(), threading.Event()
+
+    def texts():
+        inside.set()
+        leave.wait()
+        yield "x"
+
+    thread = threading.Thread(target=trainer.update_documents, args=(texts(),))
+    thread.start()
+    inside.wait()
+    try:
+        for call in (lambda: trainer.update("y"), lambda: trainer.merges(300),
+                     lambda: pickle.dumps(trainer), lambda: Trainer().merge(trainer)):  # fmt: skip
+            with pytest.raises(streamtok.StreamInUseError):
+                call()
+    finally:
+        leave.set()
+        thread.join()
+    assert trainer.piece_counts() == {b"x": 1}
+
+
+# The result
+
+
+def test_the_trained_encoding():
+    texts = some_text()
+    enc = streamtok.Encoding.train_from_iterator(
+        iter(texts), 1000, "gpt2", special_tokens=["<|a|>", "<|b|>"], name="mine"
+    )
+    assert (enc.name, enc.n_vocab) == ("mine", 1000)
+    assert enc.special_tokens_set == {"<|a|>", "<|b|>"}
+    assert enc.encode("<|a|><|b|>", allowed_special="all") == [998, 999]
+    ranks = enc._mergeable_ranks
+    assert [ranks[bytes([i])] for i in range(256)] == list(range(256))
+    for text in texts:
+        ids = enc.encode(text, disallowed_special=())
+        assert enc.decode(ids) == text
+        assert ids == reference.encode_ordinary(ranks, PATTERNS["gpt2"], text)[: len(ids)]
+    stream = enc.stream_encoder(disallowed_special=())
+    streamed = [i for a in range(0, len(text), 7) for i in stream.encode(text[a : a + 7])]
+    assert streamed + stream.flush() == ids
+    again = pickle.loads(pickle.dumps(enc))
+    assert again.digest == enc.digest
+
+
+def test_encoding_repeats_the_merges():
+    """Encoding by rank makes of each piece what training made of it."""
+    trainer = counted(some_text(), "cl100k")
+    enc = trainer.train(3000)
+    merges = trainer.merges(3000)
+    for piece in itertools.islice(trainer.piece_counts(), 400):
+        row = [bytes([byte]) for byte in piece]
+        for pair in merges:
+            i = 0
+            while i + 1 < len(row):
+                if (row[i], row[i + 1]) == pair:
+                    row[i : i + 2] = [pair[0] + pair[1]]
+                i += 1
+        assert [enc.decode_single_token_bytes(i) for i in enc._encode_single_piece(piece)] == row
+
+
+def test_ends_when_no_pair_is_left():
+    enc = Trainer().train(1000, special_tokens=["<|x|>"])
+    assert (enc.n_vocab, enc.encode("<|x|>", allowed_special="all")) == (257, [256])
+    assert counted(["abab"]).merges(1000) == [(b"a", b"b"), (b"ab", b"ab")]
+    assert counted(["abab"]).merges(1000, min_frequency=2) == [(b"a", b"b")]
+
+
+def test_arguments():
+    with pytest.raises(ValueError, match="there are 256 bytes"):
+        Trainer().train(256, special_tokens=["x"])
+    with pytest.raises(ValueError, match="raw, hf, first"):
+        Trainer().train(300, tie="last")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="special tokens"):
+        Trainer().train(300, special_tokens=["x", "x"])
+    with pytest.raises(ValueError, match="min_frequency"):
+        Trainer().train(300, min_frequency=-1)
+    trainer = Trainer()
+    trainer.update("open")
+    for wrong in ({"vocab_size": 300.5}, {"min_frequency": 0.5}, {"special_tokens": "text"}):
+        with pytest.raises(TypeError):
+            trainer.train(**{"vocab_size": 300, **wrong})
+    assert trainer.pending == 4
+    with pytest.raises(ValueError, match="num_threads"):
+        Trainer(num_threads=0)
+    with pytest.raises(ValueError, match="errors must be"):
+        Trainer(errors="ignore")
+    with pytest.raises(streamtok.UnsupportedPatternError):
+        Trainer(r"(?<=a)b")
+    with pytest.raises(streamtok.PatternError):
+        Trainer("(")
+    with pytest.raises(TypeError, match="not one text"):
+        Trainer().update_documents("one text")
+    with pytest.raises(TypeError):
+        Trainer().update(5)  # type: ignore[arg-type]
+
+
+def test_a_token_that_is_too_long():
+    trainer = Trainer(r"[\s\S]+")
+    trainer.update("a" * 200_000, final=True)
+    with pytest.raises(streamtok.VocabularyError, match="more than 65535"):
+        trainer.train(300)
+    assert trainer.train(270).n_vocab == 270
+
+
+# The documents
+
+
+def blocks_of(name: str) -> list[str]:
+    path = Path(__file__).resolve().parents[2] / "docs" / name
+    return re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.DOTALL)
+
+
+def test_the_recipes_of_the_documentation(tmp_path, monkeypatch):
+    """docs/training.md, nanochat's flow included, run as it stands."""
+    monkeypatch.chdir(tmp_path)
+    Path("corpus.txt").write_text("\n".join(some_text()), "utf-8")
+    names: dict = {"documents": some_text()}
+    blocks = blocks_of("training.md")
+    assert len(blocks) >= 3
+    for block in blocks:
+        exec(compile(block, "training.md", "exec"), names)
+    tokenizer = names["tokenizer"]
+    ids = tokenizer.encode(["hello world", "é"], prepend="<|bos|>", num_threads=2)
+    assert [row[0] for row in ids] == [tokenizer.bos] * 2
+    assert [tokenizer.enc.decode(row[1:]) for row in ids] == ["hello world", "é"]
+    assert tokenizer.encode("hello", prepend=tokenizer.bos, append="<|bos|>")[-1] == tokenizer.bos
+    table = names["token_bytes"]
+    assert sum(table[i] for i in ids[0]) == len("hello world")
+    assert sum(table[i] for i in ids[1]) == 2
+    assert names["loaded"].encode("hello world") == tokenizer.encode("hello world")
+    ranks = tokenizer.enc._mergeable_ranks
+    nanochat = names["documents"], tokenizer.enc.n_vocab - 9, PATTERNS["nanochat"]
+    assert list(ranks) == rustbpe_tokens(*nanochat)
