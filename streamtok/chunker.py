@@ -21,7 +21,8 @@ from .errors import StateError, UnsupportedPatternError
 from .surrogates import repair_chunk
 
 if TYPE_CHECKING:
-    from .encoding import AllowedSpecial, DisallowedSpecial, Encoding, Text
+    from ._types import AllowedSpecial, DisallowedSpecial, Text
+    from .encoding import Encoding
 
 DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"
@@ -111,7 +112,7 @@ class StreamEncoder(QuickStream):
                 text, rest = repair_chunk(half or "", chunk, final, self.errors)
                 result = tail.encode(text, final, into, out, limit, half, rest or None)
         if type(result) is tuple:
-            from .encoding import raise_disallowed_special
+            from .errors import raise_disallowed_special
 
             raise_disallowed_special(*result)
         return result  # nothing that could fail may come after the tail has moved on

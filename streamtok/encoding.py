@@ -20,7 +20,7 @@ from collections.abc import (
     Sequence,
 )
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -44,8 +44,8 @@ from .vocabulary.table import NO_ID, Vocabulary
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ._types import SupportsRead
     from .chunker import StreamDecoder, StreamEncoder
-    from .readers import SupportsRead
 
     IdArray: TypeAlias = npt.NDArray[np.uint32]
 
@@ -607,17 +607,6 @@ def _rebuilt(
         mergeable_ranks=mergeable_ranks,
         special_tokens=special_tokens,
         rules=rules,
-    )
-
-
-def raise_disallowed_special(offset: int, text: str) -> NoReturn:
-    """Raise the ValueError that says what to do; `offset` in bytes of UTF-8."""
-    raise ValueError(
-        f"the text has the disallowed special token {text!r} at byte {offset}.\n"
-        f"To encode it as a special token, pass allowed_special={{{text!r}, ...}}.\n"
-        "To encode it as plain text, pass disallowed_special=(), or "
-        f"disallowed_special=(enc.special_tokens_set - {{{text!r}}}).\n"
-        f"(Encountered text corresponding to disallowed special token {text!r}.)"
     )
 
 

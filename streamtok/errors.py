@@ -9,6 +9,8 @@ in tiktoken and in `codecs`.
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 __all__ = [
     "ArchiveError",
     "CheckpointError",
@@ -25,6 +27,7 @@ __all__ = [
     "UnsupportedPatternError",
     "UnsupportedStreamError",
     "VocabularyError",
+    "raise_disallowed_special",
 ]
 
 
@@ -118,3 +121,14 @@ class DocumentError(StreamtokError, ValueError):
 
 class FormatLimitError(StreamtokError, ValueError):
     """A file format cannot hold as much as it should."""
+
+
+def raise_disallowed_special(offset: int, text: str) -> NoReturn:
+    """Raise the ValueError that says what to do; `offset` in bytes of UTF-8."""
+    raise ValueError(
+        f"the text has the disallowed special token {text!r} at byte {offset}.\n"
+        f"To encode it as a special token, pass allowed_special={{{text!r}, ...}}.\n"
+        "To encode it as plain text, pass disallowed_special=(), or "
+        f"disallowed_special=(enc.special_tokens_set - {{{text!r}}}).\n"
+        f"(Encountered text corresponding to disallowed special token {text!r}.)"
+    )

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 CHUNK_SIZE = 1 << 16
-
-
-class SupportsRead(Protocol):
-    """A file object, or a stream reader, whose `read` is a coroutine."""
-
-    def read(self, size: int, /) -> Any: ...
 
 
 def read_chunks(source: Any, size: int = CHUNK_SIZE) -> Iterator[Any]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import VocabularyError
 from .files.part_file import write_whole
+from .patterns.named import CL100K_PATTERN, O200K_PATTERN, R50K_PATTERN
 from .vocabulary.bundled import PACKED_NAMES, load_packed
 from .vocabulary.ranks_file import loads_tiktoken
 from .vocabulary.table import Vocabulary
@@ -111,19 +112,6 @@ class _Spec(NamedTuple):
     explicit_n_vocab: int | None = None
 
 
-_R50K_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
-_CL100K_PATTERN = (
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
-    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
-)
-_O200K_PATTERN = (
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-
 _GPT2_SPECIAL = {"<|endoftext|>": 50256}
 _P50K_EDIT_SPECIAL = {
     "<|endoftext|>": 50256,
@@ -157,13 +145,13 @@ _HARMONY_SPECIAL = (
 )
 
 _SPECS = {
-    "gpt2": _Spec("r50k_base", _R50K_PATTERN, _GPT2_SPECIAL, 50257),
-    "r50k_base": _Spec("r50k_base", _R50K_PATTERN, _GPT2_SPECIAL, 50257),
-    "p50k_base": _Spec("p50k_base", _R50K_PATTERN, _GPT2_SPECIAL, 50281),
-    "p50k_edit": _Spec("p50k_base", _R50K_PATTERN, _P50K_EDIT_SPECIAL),
-    "cl100k_base": _Spec("cl100k_base", _CL100K_PATTERN, _CL100K_SPECIAL),
-    "o200k_base": _Spec("o200k_base", _O200K_PATTERN, _O200K_SPECIAL),
-    "o200k_harmony": _Spec("o200k_base", _O200K_PATTERN, _HARMONY_SPECIAL),
+    "gpt2": _Spec("r50k_base", R50K_PATTERN, _GPT2_SPECIAL, 50257),
+    "r50k_base": _Spec("r50k_base", R50K_PATTERN, _GPT2_SPECIAL, 50257),
+    "p50k_base": _Spec("p50k_base", R50K_PATTERN, _GPT2_SPECIAL, 50281),
+    "p50k_edit": _Spec("p50k_base", R50K_PATTERN, _P50K_EDIT_SPECIAL),
+    "cl100k_base": _Spec("cl100k_base", CL100K_PATTERN, _CL100K_SPECIAL),
+    "o200k_base": _Spec("o200k_base", O200K_PATTERN, _O200K_SPECIAL),
+    "o200k_harmony": _Spec("o200k_base", O200K_PATTERN, _HARMONY_SPECIAL),
 }
 
 MODEL_PREFIX_TO_ENCODING = {

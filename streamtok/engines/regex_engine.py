@@ -16,7 +16,8 @@ from ..patterns.unicode_classes import as_in_reference
 from ..reference.bpe import compile_pattern
 
 if TYPE_CHECKING:
-    from ..encoding import Encoding, Text
+    from .._types import Text
+    from ..encoding import Encoding
 
 
 def encode_whole(

@@ -28,7 +28,8 @@ from ..errors import UnsupportedStreamError
 
 if TYPE_CHECKING:
     from .._core.stream import Tail
-    from ..encoding import Encoding, Text
+    from .._types import Text
+    from ..encoding import Encoding
 
 __all__ = ["MARK", "NO_RULES", "TextRules"]
 
@@ -146,7 +147,7 @@ def _run_nfc(
     ids: list[np.ndarray[Any, Any]] = []
     for start, end, token in matcher.split(data):
         if token is None:
-            from ..encoding import raise_disallowed_special
+            from ..errors import raise_disallowed_special
 
             raise_disallowed_special(start, data[start:end].decode("utf-8", policy))
         if token >= 0:

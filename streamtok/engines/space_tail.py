@@ -21,7 +21,7 @@ from .rules import MARK
 
 if TYPE_CHECKING:
     from .._core.stream import Tail
-    from ..encoding import Text
+    from .._types import Text
 
 __all__ = ["SpaceTail"]
 

@@ -20,7 +20,8 @@ from .._core.text import check_policy
 
 if TYPE_CHECKING:
     from .._core.special import SpecialMatcher
-    from ..encoding import Encoding, Text
+    from .._types import Text
+    from ..encoding import Encoding
 
 __all__ = ["encode_batch", "encode_large", "map_in_threads", "run_in_threads", "usable_cores"]
 

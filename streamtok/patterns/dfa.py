@@ -26,8 +26,8 @@ import numpy.typing as npt
 from ..errors import PatternError, UnsupportedPatternError
 from .budget import Budget, shortened
 from .minimise import minimised, surely_accepting
-from .pattern import CODE_POINTS_PER_BLOCK, Tables
 from .syntax import parse
+from .tables import CODE_POINTS_PER_BLOCK, Tables
 from .tree import Atomic, Choice, Condition, Node, Repeat, Sequence, SetNode
 from .unicode_classes import CODE_POINTS, CharSet
 

@@ -28,7 +28,8 @@ from ..errors import UnsupportedPatternError
 from .budget import Budget
 from .dfa import MAX_CLASSES, MAX_STATES
 from .minimise import equivalent_states, minimised, surely_ending
-from .pattern import CODE_POINTS_PER_BLOCK, Pattern, Tables
+from .pattern import Pattern
+from .tables import CODE_POINTS_PER_BLOCK, Tables
 
 __all__ = ["MAX_SPLITS", "SplitSequence", "rebuilt_sequence", "same_pieces"]
 

@@ -31,7 +31,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .pattern import MAX_WINDOW_CLASSES, Pattern, Windows
+from .automaton import Automaton
+from .tables import MAX_WINDOW_CLASSES, Windows
 
 __all__ = ["BEGIN", "NO_BEGIN", "UNDECIDED", "derive_windows"]
 
@@ -46,7 +47,7 @@ Uint8 = npt.NDArray[np.uint8]
 States = npt.NDArray[np.bool_]  # (2, n_states): where the last character was the trigger: row 1
 
 
-def derive_windows(pattern: Pattern) -> Windows | None:
+def derive_windows(pattern: Automaton) -> Windows | None:
     """The windows of `pattern`, or None where windows of this size cannot help.
 
     Or where finding them would take too long: without them all is walked, which is as right.
@@ -101,7 +102,7 @@ def _rate(windows: Windows) -> float:
 
 
 def _with_trigger(
-    pattern: Pattern, ascii_classes: npt.NDArray[np.int64], trigger: int | None, work: _Work
+    pattern: Automaton, ascii_classes: npt.NDArray[np.int64], trigger: int | None, work: _Work
 ) -> Windows | None:
     trigger_class = -1 if trigger is None else int(ascii_classes[trigger])
     followers = {} if trigger is None else _followers(pattern, ascii_classes, trigger_class, work)
@@ -129,7 +130,7 @@ def _with_trigger(
     return _factored(decided, classes, NONE if trigger is None else trigger, reach, counted, run)
 
 
-def _outcomes(pattern: Pattern, states: npt.NDArray[np.bool_], number: int) -> bytes:
+def _outcomes(pattern: Automaton, states: npt.NDArray[np.bool_], number: int) -> bytes:
     """What a character of the class `number` does in these states."""
     next_states: bytes = pattern.transitions[states, number].tobytes()
     accepts: bytes = pattern.accepts[states, number].tobytes()
@@ -137,7 +138,7 @@ def _outcomes(pattern: Pattern, states: npt.NDArray[np.bool_], number: int) -> b
 
 
 def _followers(
-    pattern: Pattern, ascii_classes: npt.NDArray[np.int64], trigger_class: int, work: _Work
+    pattern: Automaton, ascii_classes: npt.NDArray[np.int64], trigger_class: int, work: _Work
 ) -> dict[int, int]:
     """dict[int, int]: classes that only matter after the trigger, each to the class it is like."""
     states, _ = _states_without(pattern, trigger_class, set(range(pattern.n_classes)), work)
@@ -154,7 +155,7 @@ def _followers(
 
 
 def _states_without(
-    pattern: Pattern, trigger_class: int, followers: set[int], work: _Work
+    pattern: Automaton, trigger_class: int, followers: set[int], work: _Work
 ) -> tuple[States, int]:
     """The states possible after enough characters, no such pair among them; and how many these are.
 
@@ -189,7 +190,7 @@ def _states_without(
     return states, reach
 
 
-def _counted(pattern: Pattern, members: list[int], classes: Uint8) -> tuple[int, int]:
+def _counted(pattern: Automaton, members: list[int], classes: Uint8) -> tuple[int, int]:
     """The class of which so many characters in a row are a piece, and how many; or NONE and 0."""
     best = (0, NONE, 0)
     for number, member in enumerate(members):
@@ -203,7 +204,7 @@ def _counted(pattern: Pattern, members: list[int], classes: Uint8) -> tuple[int,
     return best[1], best[2]
 
 
-def _decisions(pattern: Pattern, states: list[int], members: list[int]) -> Uint8:
+def _decisions(pattern: Automaton, states: list[int], members: list[int]) -> Uint8:
     """uint8 [k, k, k, k]: what the windows of k classes decide."""
     k = len(members)
     transitions = pattern.transitions[:, members]

@@ -26,7 +26,7 @@ from .sources import Documents
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..encoding import IdArray
+    from .._types import IdArray
     from .sources import Part
 
     EndArray = npt.NDArray[np.int64]

@@ -20,7 +20,7 @@ from .documents import DocumentEncoder
 from .sources import Feed, Part
 
 if TYPE_CHECKING:
-    from ..encoding import IdArray
+    from .._types import IdArray
     from .sinks.flat import Ends
 
 

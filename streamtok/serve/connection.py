@@ -25,8 +25,8 @@ from ..errors import PendingLimitExceeded
 from ..pipeline.sinks import format_text
 
 if TYPE_CHECKING:
+    from .._types import IdArray
     from ..chunker import StreamEncoder
-    from ..encoding import IdArray
     from .counters import Limit
     from .server import Format, Server
 

@@ -16,8 +16,9 @@ from .listening import open_tcp, open_unix, remove_unix, reserve_descriptors
 from .turns import Turns
 
 if TYPE_CHECKING:
+    from .._types import AllowedSpecial, DisallowedSpecial
     from ..chunker import StreamEncoder
-    from ..encoding import AllowedSpecial, DisallowedSpecial, Encoding
+    from ..encoding import Encoding
 
     Format: TypeAlias = Literal["text", "u32"]
 

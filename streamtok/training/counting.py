@@ -25,7 +25,7 @@ from ..patterns.pattern import Pattern
 from .replacement import check_held, held_bytes, repair
 
 if TYPE_CHECKING:
-    from ..encoding import Text
+    from .._types import Text
 
 __all__ = ["WINDOW", "Counting"]
 

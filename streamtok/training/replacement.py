@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from .. import surrogates
 
 if TYPE_CHECKING:
-    from ..encoding import Text
+    from .._types import Text
 
 __all__ = ["check_held", "held_bytes", "repair"]
 

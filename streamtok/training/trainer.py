@@ -31,7 +31,8 @@ from .merging import Progress, check_merging, check_specials, merge_pairs, token
 from .saved_counts import load_counts, save_counts
 
 if TYPE_CHECKING:
-    from ..encoding import Encoding, Text
+    from .._types import Text
+    from ..encoding import Encoding
 
 __all__ = ["PATTERNS", "Trainer"]
 

@@ -20,7 +20,8 @@ from streamtok._core.scanner import Scanner
 from streamtok._core.stretches import use_side_by_side
 from streamtok._core.text import use_wide_transcode
 from streamtok._core.vocab import TokenTable
-from streamtok.patterns.pattern import Pattern, Windows
+from streamtok.patterns.pattern import Pattern
+from streamtok.patterns.tables import Windows
 from streamtok.patterns.windows import UNDECIDED, derive_windows
 from streamtok.reference import bpe as reference
 from streamtok.vocabulary import table as vocabulary

@@ -1,0 +1,23 @@
+"""Types that signatures share, and what counts as a text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    IdArray: TypeAlias = npt.NDArray[np.uint32]
+
+Text: TypeAlias = "str | bytes | bytearray | memoryview"
+AllowedSpecial: TypeAlias = "Literal['all'] | AbstractSet[str]"
+DisallowedSpecial: TypeAlias = "Literal['all'] | Collection[str] | None"
+
+
+class SupportsRead(Protocol):
+    """A file object, or a stream reader whose `read` is a coroutine."""
+
+    def read(self, size: int, /) -> Any: ...

@@ -1,0 +1,144 @@
+"""The automaton of a pre-tokenization pattern: how it is walked, and what its tables prove.
+
+To cut a text, begin at state 1 and look at one character after the other; let c be its class. If
+`accepts[state, c]`, the pre-token may end before it: remember the place. Then go to
+`transitions[state, c]`. In state 0 nothing can follow any more: the pre-token ends at the place last
+remembered, and the next one begins there, again at state 1. At the end of the text, the last column
+of `accepts` decides. `Automaton.findall` does just that. (To be in state 1 is not proof of being at
+the start of a pre-token: `a*b` returns to it.)
+
+A character that no pre-token can begin with is skipped, as by `find_iter` in tiktoken: it leaves no
+trace in the output. `is_total` tells that this cannot happen, as in all patterns that OpenAI has
+published.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from .minimise import surely_ending
+from .tables import CODE_POINTS_PER_BLOCK, Tables
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Uint8 = npt.NDArray[np.uint8]
+    Uint16 = npt.NDArray[np.uint16]
+    Bools = npt.NDArray[np.bool_]
+
+__all__ = ["Automaton"]
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+class Automaton:
+    """Tables that cannot be changed, and the facts about all texts that follow from them."""
+
+    transitions: Uint16  # see `Tables`
+    accepts: Uint8
+    class_pages: Uint16
+    class_blocks: Uint8
+
+    def __init__(self, tables: Tables) -> None:
+        self.transitions, self.accepts, self.class_pages, self.class_blocks = tables
+        for table in tables:
+            table.setflags(write=False)
+
+    @property
+    def n_states(self) -> int:
+        """How many states there are, the dead state 0 included; 1 is the start."""
+        return int(self.transitions.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes of characters the pattern tells apart."""
+        return int(self.transitions.shape[1])
+
+    def class_of(self, point: int) -> int:
+        """The class of a code point."""
+        page, offset = divmod(point, CODE_POINTS_PER_BLOCK)
+        return int(self.class_blocks[self.class_pages[page], offset])
+
+    def findall(self, text: str) -> list[str]:
+        """The pieces of `text`: the slow walk that says what the tables mean."""
+        transitions, accepts = self.transitions.tolist(), self.accepts.tolist()
+        classes = [self.class_of(ord(char)) for char in text]
+        at_end = self.n_classes
+        pieces = []
+        start = 0
+        while start < len(text):
+            state = 1
+            end = position = start
+            while state and position < len(text):
+                following = classes[position]
+                if accepts[state][following]:
+                    end = position
+                state = transitions[state][following]
+                position += 1
+            if state and accepts[state][at_end]:
+                end = len(text)
+            if end > start:
+                pieces.append(text[start:end])
+            start = max(end, start + 1)  # no piece begins with this character: skip it
+        return pieces
+
+    @cached_property
+    def is_total(self) -> bool:
+        """Whether every character of every text is part of a piece, so that none is skipped."""
+        queue = [1]  # states in which a piece has begun and could not have ended yet
+        seen = {1}
+        for state in queue:
+            rest = self.transitions[state][self.accepts[state, :-1] == 0]
+            new = set(rest.tolist())
+            if not self.accepts[sorted(new), -1].all():  # the dead state does not accept either
+                return False
+            queue += sorted(new - seen)
+            seen |= new
+        return True
+
+    @cached_property
+    def settled(self) -> Uint8:
+        """(n_states,): 1 where, whatever follows, the piece ends here or later.
+
+        The tables may leave an acceptance out where a later one is certain, so what was accepted
+        last can lie far behind the bytes that surely belong to the piece. A state is settled if at
+        the end of input it accepts, and before every class it accepts or goes on to a settled
+        state: the largest set of states for which that holds, since every text has an end.
+        """
+        return _read_only(surely_ending(self.transitions, self.accepts).astype(np.uint8))
+
+    @cached_property
+    def cut_pairs(self) -> Bools:
+        """(n_classes, n_classes): whether no piece ever holds class a directly before class b.
+
+        Whatever came before, offline encoding has a boundary between the two. The pieces before
+        it may still depend on what follows it (see `clean_cut_pairs`); those after it depend on
+        nothing before it.
+        """
+        dead = self.transitions == 0
+        pairs = np.ones((self.n_classes, self.n_classes), bool)
+        for row in self.transitions:  # every state is reachable
+            pairs &= dead[row] | (row == 0)[:, None]
+        return _read_only(pairs)
+
+    @cached_property
+    def clean_cut_pairs(self) -> Bools:
+        """The `cut_pairs` where, besides, the text before the cut may be encoded on its own.
+
+        Seen from the text before it, class b then acts as the end of input does. With the pattern
+        of GPT-2, newline and letter are a cut, but not a clean one: a newline at the end of input
+        joins the blanks before it, and one before a letter does not.
+        """
+        as_at_end = self.accepts[:, :-1] == self.accepts[:, -1:]
+        pairs = self.cut_pairs.copy()
+        for row in self.transitions:
+            pairs &= as_at_end[row] | (row == 0)[:, None]
+        return _read_only(pairs)
+
+
+def _read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    array.setflags(write=False)
+    return array
