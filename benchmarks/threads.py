@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 import streamtok
-from streamtok.parallel.texts import run_in_threads, usable_cores
+from streamtok.parallel.threads import run_in_threads, usable_cores
 
 from . import corpus
 from .big_file import make, parse_size

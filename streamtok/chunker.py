@@ -9,20 +9,16 @@ incremental codecs: after `final` or `flush` a stream is fresh again.
 from __future__ import annotations
 
 import codecs
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ._core.decoder_calls import QuickDecoder
-from ._core.stream import Tail
 from ._core.stream_calls import QuickStream
 from ._core.text import check_policy
-from .engines.rules import allowed_specials
-from .engines.space_tail import SpaceTail
-from .errors import StateError, UnsupportedPatternError
-from .surrogates import repair_chunk
+from .errors import StateError, raise_disallowed_special
 
 if TYPE_CHECKING:
     from ._types import AllowedSpecial, DisallowedSpecial, Text
-    from .encoding import Encoding
+    from .definition import EncodingDefinition
 
 DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"
@@ -41,11 +37,11 @@ class StreamEncoder(QuickStream):
     """
 
     # And those of `_core/stream_calls.pyx`.
-    __slots__ = ("_encoding", "_matcher", "_settings", "_tail")
+    __slots__ = ("_encoding", "_matcher", "_settings", "_stream")
 
     def __init__(
         self,
-        encoding: Encoding,
+        encoding: EncodingDefinition,
         *,
         allowed_special: AllowedSpecial = frozenset(),
         disallowed_special: DisallowedSpecial = "all",
@@ -58,8 +54,6 @@ class StreamEncoder(QuickStream):
         `bytes.decode("utf-8", "replace")`, "surrogateescape" keeps every byte. Raises
         UnsupportedPatternError for an encoding whose split pattern has no tables.
         """
-        if encoding.pattern is None:
-            raise cast(UnsupportedPatternError, encoding._unsupported)
         check_policy(errors)
         if max_pending is None:
             max_pending = DEFAULT_MAX_PENDING
@@ -75,12 +69,9 @@ class StreamEncoder(QuickStream):
         self._settings = (allowed_special, disallowed_special, errors)
         matcher = encoding._matcher(allowed_special, disallowed_special)
         self._matcher = matcher
-        tail = Tail(encoding._encoder, matcher, errors)
-        self._tail: Tail | SpaceTail = tail
-        if encoding._rules.normalizer is not None:
-            self._tail = encoding._rules.stream(tail, allowed_specials(encoding, matcher))
-        else:
-            self._set_quick(tail)
+        self._stream = encoding._engine.stream(matcher, errors)
+        if self._stream.fast is not None:
+            self._set_quick(self._stream.fast)
         self.max_pending = max_pending
 
     def encode_into(self, chunk: Text, out: Any, final: bool = False) -> int:
@@ -99,27 +90,14 @@ class StreamEncoder(QuickStream):
         return self.encode(b"", final=True)
 
     def _feed(self, chunk: Text, final: bool, into: str, out: Any) -> Any:
-        tail, limit = self._tail, self.max_pending
-        if isinstance(tail, SpaceTail):
-            result = tail.encode(chunk, final, into, out, limit)
-        else:
-            half = tail.note  # the first half of a surrogate pair that ended a str chunk, or None
-            try:
-                if half:
-                    raise UnicodeEncodeError("utf-8", half, 0, 1, "surrogates not allowed")
-                result = tail.encode(chunk, final, into, out, limit)
-            except UnicodeEncodeError:
-                text, rest = repair_chunk(half or "", chunk, final, self.errors)
-                result = tail.encode(text, final, into, out, limit, half, rest or None)
+        result = self._stream.encode(chunk, final, into, out, self.max_pending)
         if type(result) is tuple:
-            from .errors import raise_disallowed_special
-
             raise_disallowed_special(*result)
-        return result  # nothing that could fail may come after the tail has moved on
+        return result  # nothing that could fail may come after the stream has moved on
 
     @property
-    def encoding(self) -> Encoding:
-        """Encoding: the one that this stream encodes for."""
+    def encoding(self) -> Any:
+        """The `Encoding` that this stream encodes for."""
         return self._encoding
 
     @property
@@ -130,17 +108,17 @@ class StreamEncoder(QuickStream):
     @property
     def pending(self) -> int:
         """int: bytes taken in whose ids have not been given out yet."""
-        return self._tail.pending
+        return self._stream.pending
 
     @property
     def bytes_in(self) -> int:
         """int: bytes (of UTF-8, for str) taken in since the stream began."""
-        return self._tail.bytes_in
+        return self._stream.bytes_in
 
     @property
     def tokens_out(self) -> int:
         """int: ids given out since the stream began."""
-        return self._tail.tokens_out
+        return self._stream.tokens_out
 
     def _twin(self) -> StreamEncoder:
         """StreamEncoder: a new stream with the same settings."""
@@ -158,8 +136,8 @@ class StreamEncoder(QuickStream):
 
         That must end where the text may be cut. Not where a format changes text before it is cut.
         """
-        assert isinstance(self._tail, Tail)
-        self._tail.begin_at(offset)
+        assert self._stream.fast is not None
+        self._stream.fast.begin_at(offset)
 
     def copy(self) -> StreamEncoder:
         """StreamEncoder: an independent stream in the same state."""
@@ -167,9 +145,9 @@ class StreamEncoder(QuickStream):
         twin._encoding = self._encoding
         twin._matcher = self._matcher
         twin._settings = self._settings
-        twin._tail = self._tail.copy()
-        if isinstance(twin._tail, Tail):
-            twin._set_quick(twin._tail)
+        twin._stream = self._stream.copy()
+        if twin._stream.fast is not None:
+            twin._set_quick(twin._stream.fast)
         twin.max_pending = self.max_pending
         return twin
 
@@ -177,7 +155,7 @@ class StreamEncoder(QuickStream):
 
     def reset(self) -> None:
         """Begin a new stream; what was pending is forgotten."""
-        self._tail.reset()
+        self._stream.reset()
 
     def _state_key(self) -> bytes:
         import hashlib
@@ -193,8 +171,7 @@ class StreamEncoder(QuickStream):
 
         They carry a version and a digest of the vocabulary, the pattern and the settings.
         """
-        tail = self._tail
-        half, body = tail.getstate() if isinstance(tail, SpaceTail) else _tail_state(tail)
+        half, body = self._stream.getstate()
         waiting = half.encode("utf-8", "surrogatepass")
         return _seal(self._state_key() + bytes([len(waiting)]) + waiting + body)
 
@@ -217,10 +194,7 @@ class StreamEncoder(QuickStream):
             half = "?"
         if half and not "\ud800" <= half <= "\udbff":
             raise StateError("the saved stream state is damaged: it holds no half of a character")
-        if isinstance(self._tail, SpaceTail):
-            self._tail.setstate(state, half)
-        else:
-            self._tail.setstate(state, half or None)
+        self._stream.setstate(state, half)
 
     def __getstate__(self) -> object:
         return self._encoding, self._settings, self.max_pending, self.getstate()
@@ -258,7 +232,7 @@ class StreamDecoder(QuickDecoder):
     __slots__ = ("_encoding", "_errors", "_skip")
 
     def __init__(
-        self, encoding: Encoding, *, errors: str = "replace", skip_special_tokens: bool = False
+        self, encoding: EncodingDefinition, *, errors: str = "replace", skip_special_tokens: bool = False
     ):
         """errors: any of Python's error handlers; skip_special_tokens: leave their text out."""
         codecs.lookup_error(errors)
@@ -319,11 +293,6 @@ class StreamDecoder(QuickDecoder):
         encoding, errors, skip, state = value
         self.__init__(encoding, errors=errors, skip_special_tokens=skip)  # type: ignore[misc]
         self.setstate(state)
-
-
-def _tail_state(tail: Tail) -> tuple[str, bytes]:
-    half = tail.note
-    return half or "", tail.getstate(half)
 
 
 def _seal(body: bytes) -> bytes:

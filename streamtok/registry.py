@@ -15,6 +15,7 @@ import os
 from _thread import RLock  # importing `threading` takes longer than this whole file
 from typing import TYPE_CHECKING, NamedTuple
 
+from .encoding import Encoding
 from .errors import VocabularyError
 from .files.part_file import write_whole
 from .patterns.named import CL100K_PATTERN, O200K_PATTERN, R50K_PATTERN
@@ -25,7 +26,6 @@ from .vocabulary.table import Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .encoding import Encoding
 
 __all__ = [
     "encoding_for_model",
@@ -54,16 +54,16 @@ def get_encoding(encoding_name: str) -> Encoding:
         raise ValueError(f"Unknown encoding {encoding_name}: there are {', '.join(_SPECS)}")
     with _lock:
         if encoding_name not in ENCODINGS:
-            from .encoding import Encoding
-
             spec = _SPECS[encoding_name]
-            ENCODINGS[encoding_name] = Encoding(
+            made = Encoding(
                 encoding_name,
                 pat_str=spec.pat_str,
                 mergeable_ranks=_vocabulary(spec.vocabulary),
                 special_tokens=dict(spec.special_tokens),
                 explicit_n_vocab=spec.explicit_n_vocab,
             )
+            made._origin = get_encoding, (encoding_name,)
+            ENCODINGS[encoding_name] = made
         return ENCODINGS[encoding_name]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from .._core.known import set_cache_limit
 from ..encoding import Encoding
-from ..parallel.texts import usable_cores
+from ..parallel.threads import usable_cores
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.documents import DocumentEncoder

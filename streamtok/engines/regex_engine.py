@@ -1,62 +1,68 @@
-"""Whole texts under a split pattern that has no tables: the `regex` package finds the pieces.
+"""The engine for patterns that have no tables: the `regex` package finds the pre-tokens.
 
-Only offline: where such a pattern may look is not known, so nothing of an unfinished text is
-certain.
+Only whole texts: where such a pattern may look is not known, so no part of an unfinished text is
+final.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from .._core.special import SpecialMatcher
+from .._core.encoder import Encoder
 from .._core.text import bytes_of
 from ..patterns.unicode_classes import as_in_reference
 from ..reference.bpe import compile_pattern
+from .segments import encode_segments
 
 if TYPE_CHECKING:
-    from .._types import Text
-    from ..encoding import Encoding
+    from .._core.special import SpecialMatcher
+    from .._types import IdArray, Text
+    from ..errors import UnsupportedPatternError
+
+__all__ = ["RegexEngine"]
 
 
-def encode_whole(
-    encoding: Encoding, text: Text, matcher: SpecialMatcher, errors: str, into: str
-) -> Any:
-    """As `_core.encoder.Encoder.encode`, for a pattern without tables."""
-    surrogates = "surrogateescape" if errors == "surrogateescape" else "strict"
-    if isinstance(text, str):
-        data = str.encode(text, "utf-8", surrogates)
-    else:
-        data = bytes_of(text)
-        if errors == "replace":
-            data = data.decode("utf-8", errors).encode()
-        elif errors == "strict":
-            data.decode("utf-8")
-    pattern = compile_pattern(encoding._pat_str)
-    ids: list[np.ndarray[Any, Any]] = []
-    for start, end, token in matcher.split(data):
-        if token is None:
-            return (start, data[start:end].decode("utf-8"))
-        segment = data[start:end]
-        if token >= 0:
-            ids.append(np.array([token], dtype=np.uint32))
-            continue
-        done = 0
+class RegexEngine:
+    """Pre-tokens from `regex`, their ids from the core."""
+
+    def __init__(self, encoder: Encoder, pat_str: str, why: UnsupportedPatternError) -> None:
+        """encoder: one without a scanner; why: what a stream raises."""
+        self.encoder = encoder
+        self.pattern = compile_pattern(pat_str)
+        self.why = why
+
+    def encode(self, text: Text, matcher: SpecialMatcher, errors: str, into: str) -> Any:
+        """See `Engine`."""
+        policy = "surrogateescape" if errors == "surrogateescape" else "strict"
+        if isinstance(text, str):
+            data = str.encode(text, "utf-8", policy)
+        else:
+            data = bytes_of(text)
+            if errors == "replace":
+                data = data.decode("utf-8", errors).encode()
+            elif errors == "strict":
+                data.decode("utf-8")
+        return encode_segments(data, matcher, lambda part: self._encode(part, policy), policy, into)
+
+    def stream(self, matcher: SpecialMatcher, errors: str) -> NoReturn:
+        """Raise UnsupportedPatternError."""
+        raise self.why
+
+    def _encode(self, segment: bytes, policy: str) -> IdArray:
+        done = position = 0  # in bytes, in characters
         ends: list[int] = []
-        position = 0
-        characters = segment.decode("utf-8", surrogates)
-        # regex's Unicode version may be newer than the reference encoders': match on stand-ins.
-        for match in pattern.finditer(as_in_reference(characters)):
+        characters = segment.decode("utf-8", policy)
+        # regex's Unicode version may be newer than the reference encoders': match a text of the
+        # same length in which no character is newer.
+        for match in self.pattern.finditer(as_in_reference(characters)):
             if match.start() > position:
-                done += len(characters[position : match.start()].encode("utf-8", surrogates))
+                done += len(characters[position : match.start()].encode("utf-8", policy))
                 ends.append(-done)
-            done += len(characters[match.start() : match.end()].encode("utf-8", surrogates))
+            done += len(characters[match.start() : match.end()].encode("utf-8", policy))
             if match.end() > match.start():
                 ends.append(done)
             position = match.end()
-        ids.append(encoding._encoder.encode_split(segment, np.array(ends, dtype=np.int64), "array"))
-    joined = np.concatenate(ids) if ids else np.empty(0, dtype=np.uint32)
-    if into == "count":
-        return len(joined)
-    return joined.tolist() if into == "list" else joined
+        ids: IdArray = self.encoder.encode_split(segment, np.array(ends, dtype=np.int64), "array")
+        return ids

@@ -1,4 +1,4 @@
-"""A stream whose text has its spaces as SentencePiece wants them (see `engines/rules.py`).
+"""A stream whose text has its spaces as SentencePiece wants them (see `spaces.py`).
 
 A `SpaceTail` stands before a `Tail`: U+2581 becomes a space, a space goes before the text, and
 offsets in what the tail says are translated back to offsets in the text. It has no state of its
@@ -77,6 +77,8 @@ _BEGIN = _Place()
 
 class SpaceTail:
     """A `Tail` whose text has its spaces as SentencePiece wants them. One call at a time."""
+
+    fast = None  # every chunk must come through here
 
     def __init__(self, tail: Tail, specials: tuple[bytes, ...], space_first: bool) -> None:
         self.tail = tail
@@ -172,6 +174,8 @@ class SpaceTail:
                 place.prefix = 1
         if not final and not place.held:
             size = 2 if data.endswith(_MARK[:2]) else 1 if data.endswith(_MARK[:1]) else 0
+            if size == len(data) and policy == "strict" and self.tail.partial:
+                size = 0  # it cannot follow an unfinished character: the tail refuses it
             data, place.held = data[: len(data) - size], data[len(data) - size :]
         prefix = b" " if place.prefix and place.given == 0 and (data or place.held) else b""
         at = place.given + len(prefix)

@@ -9,37 +9,43 @@ import io
 import json
 import os
 import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._core.text import check_policy
-from ..errors import MemoryLimitExceeded, StateError
+from ..errors import StateError
 from ..files.part_file import write_whole
 from ..patterns.pattern import Pattern
 
-if TYPE_CHECKING:
-    from .trainer import Trainer
-
-__all__ = ["load_counts", "save_counts"]
+__all__ = ["SavedCounts", "damaged", "read_counts", "save_counts"]
 
 _FORMAT = "streamtok piece counts 1"
 _ARRAYS = {"data": "u1", "sizes": "<u4", "counts": "<u8", "firsts": "<u8"}
 
 
-def save_counts(trainer: Trainer, state: Any, path: str | os.PathLike[str]) -> None:
-    """Write `state` (of its Counting) and the notes of `trainer`, whole or not at all."""
-    (bytes_in, pending, held), arrays, pruned = state
+class SavedCounts(NamedTuple):
+    """What is saved of a trainer."""
+
+    pattern: Pattern
+    errors: str
+    state: Any  # of its Counting
+    notes: dict[str, Any]  # the caller's own
+
+
+def save_counts(path: str | os.PathLike[str], saved: SavedCounts) -> None:
+    """Write a file, whole or not at all."""
+    (bytes_in, pending, held), arrays, pruned = saved.state
     about = {
         "format": _FORMAT,
-        "pattern": trainer.pattern.source,
-        "is_composed": trainer.pattern.is_composed,
-        "errors": trainer.errors,
+        "pattern": saved.pattern.source,
+        "is_composed": saved.pattern.is_composed,
+        "errors": saved.errors,
         "bytes_in": bytes_in,
         "pending": pending.hex(),
         "unfinished": held.hex(),
         "pruned": pruned,
-        "notes": trainer.notes,
+        "notes": saved.notes,
     }
     named = {
         name: array.astype(kind)
@@ -50,34 +56,25 @@ def save_counts(trainer: Trainer, state: Any, path: str | os.PathLike[str]) -> N
     write_whole(path, file.getvalue())
 
 
-def load_counts(kind: type[Trainer], path: str | os.PathLike[str], settings: Any) -> Trainer:
-    """A trainer in the state that was saved; StateError for a file that has none."""
+def read_counts(path: str | os.PathLike[str]) -> SavedCounts:
+    """What `save_counts` wrote. Raises OSError, and StateError for another or a damaged file."""
     with open(path, "rb") as file:
         data = file.read()
-    # What zipfile, NumPy and json raise for bytes that are not what they should be is no closed
-    # list: whatever can go wrong from here on is the file's fault, but for the settings.
+    # What zipfile, NumPy and json raise for bytes that are not what they should be is not a closed
+    # list: whatever goes wrong from here on is the file's fault.
     try:
-        pattern, errors, state, notes = _read(data)
+        return _read(data)
     except Exception as error:
-        raise _damaged(path, error) from error
-    trainer = kind(pattern, errors=errors, **settings)
-    try:
-        trainer._counting.setstate(state)
-    except (MemoryLimitExceeded, MemoryError):
-        raise
-    except Exception as error:
-        raise _damaged(path, error) from error
-    trainer.notes = notes
-    return trainer
+        raise damaged(path, error) from error
 
 
-def _damaged(path: str | os.PathLike[str], error: Exception) -> StateError:
+def damaged(path: str | os.PathLike[str], error: Exception) -> StateError:
+    """The error that says so."""
     what = " ".join(str(error).split()) or type(error).__name__
     return StateError(f"{os.fspath(path)} does not hold saved counts, or is damaged: {what}")
 
 
-def _read(data: bytes) -> tuple[Pattern, str, Any, dict[str, Any]]:
-    """(pattern, errors, state of Counting, notes) in the bytes of a file."""
+def _read(data: bytes) -> SavedCounts:
     with zipfile.ZipFile(io.BytesIO(data)) as saved:
         members = {name: _array(saved, name) for name in ("about", *_ARRAYS)}
     about = json.loads(members.pop("about").tobytes())
@@ -90,7 +87,8 @@ def _read(data: bytes) -> tuple[Pattern, str, Any, dict[str, Any]]:
         raise ValueError("its arrays have other types or shapes")
     check_policy(about["errors"])
     place = about["bytes_in"], *(bytes.fromhex(about[key]) for key in ("pending", "unfinished"))
-    return _pattern(about), about["errors"], (place, arrays, about["pruned"]), dict(about["notes"])
+    state = place, arrays, about["pruned"]
+    return SavedCounts(_pattern(about), about["errors"], state, dict(about["notes"]))
 
 
 def _array(saved: zipfile.ZipFile, name: str) -> Any:

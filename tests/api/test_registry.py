@@ -12,7 +12,6 @@ import sys
 import tempfile
 import threading
 import time
-import types
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -74,9 +73,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch) -> type[StubEncoding]:
-    module = types.ModuleType("streamtok.encoding")
-    module.Encoding = StubEncoding  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "streamtok.encoding", module)
+    monkeypatch.setattr(registry, "Encoding", StubEncoding)
     monkeypatch.setattr(StubEncoding, "made", 0)
     return StubEncoding
 

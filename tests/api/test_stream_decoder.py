@@ -203,7 +203,7 @@ def test_two_threads_in_a_stream_with_spaces() -> None:
         stream = enc.stream_encoder()
         ids = stream.encode("a word\u2581and")
         other = stream.copy()
-        tail: Any = stream._tail
+        tail: Any = stream._stream
         real = tail.tail
 
         class Slow:
@@ -240,7 +240,7 @@ def test_what_interrupts_a_stream_with_spaces_has_not_happened_or_happened() -> 
     for happened in (False, True):
         for size in (1, 3, 8):
             stream = enc.stream_encoder()
-            tail: Any = stream._tail
+            tail: Any = stream._stream
             data, ids, at = text.encode(), [], 0
             real = tail.tail
 

@@ -25,6 +25,7 @@ from streamtok._core.cuts import Cuts
 from streamtok._core.parallel import LargeText
 from streamtok.engines.rules import TextRules
 from streamtok.parallel import texts as batch
+from streamtok.parallel.threads import run_in_threads
 from streamtok.patterns.sequence import SplitSequence
 
 from ..nasty import TEXTS
@@ -246,9 +247,9 @@ def test_more_parts_than_anybody_takes_in_turn() -> None:
         for threads in (1, 2, 5, 16):
             large = LargeText(enc._encoder, enc._cuts, enc._ordinary, text, "strict", into, 7)
             assert large.n_parts > 1_000
-            batch.run_in_threads(large.work, threads)
+            run_in_threads(large.work, threads)
             if large.begin_list():
-                batch.run_in_threads(large.fill, threads)
+                run_in_threads(large.fill, threads)
             found = large.result()
             assert (found == len(expected)) if into == "count" else (list(found) == expected)
 
@@ -337,7 +338,7 @@ def test_an_error_in_a_thread_is_raised() -> None:
             raise MemoryError("in a thread")
 
     with pytest.raises(MemoryError, match="in a thread"):
-        batch.run_in_threads(fail, 4)
+        run_in_threads(fail, 4)
     assert len(calls) == 4
 
 
@@ -407,7 +408,7 @@ def test_a_cut_in_wide_characters_writes_no_further_than_it_may() -> None:
     printed = run_apart(
         """
         import streamtok
-        from streamtok import batch
+        from streamtok.parallel import texts as batch
 
         batch.usable_cores = lambda: 8
         enc = streamtok.get_encoding("cl100k_base")
@@ -426,7 +427,7 @@ def test_a_batch_of_strs_that_are_slow_to_say_their_length() -> None:
         """
         import time
         import streamtok
-        from streamtok import batch
+        from streamtok.parallel import texts as batch
 
         class Sleepy(str):
             def __len__(self):
@@ -499,7 +500,7 @@ def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:
     for threads in (1, 2, 4):
         large = LargeText(enc._encoder, enc._cuts, enc._ordinary, text, "strict", "list", 100)
         assert large.n_parts > 1_000
-        batch.run_in_threads(large.work, threads)
+        run_in_threads(large.work, threads)
         assert large.most_ahead <= 4 * threads
         assert large.result() == expected
 
@@ -509,11 +510,11 @@ def test_a_part_that_fails_wakes_those_who_wait() -> None:
     assert enc._cuts is not None
     text = b"a" * 2_000_000 + b"\xff" + b" quick" * 20_000
     large = LargeText(enc._encoder, enc._cuts, enc._ordinary, text, "strict", "list", 100)
-    batch.run_in_threads(large.work, 4)
+    run_in_threads(large.work, 4)
     assert large.result() is None
     large = LargeText(enc._encoder, enc._cuts, enc._ordinary, b"a " * 9_000, "strict", "list", 100)
     large.stop()
-    batch.run_in_threads(large.work, 4)
+    run_in_threads(large.work, 4)
     assert large.result() is None
 
 
@@ -554,5 +555,5 @@ def test_threads_are_back_when_one_of_them_failed() -> None:
         ended.append(1)
 
     with pytest.raises(KeyboardInterrupt):
-        batch.run_in_threads(work, 3, stopped.set)
+        run_in_threads(work, 3, stopped.set)
     assert len(ended) == 2

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import streamtok
 from streamtok._core.cells import use_at_once
 from streamtok._core.merge import use_lanes, use_one_by_one
+from streamtok.engines.protocol import encode_whole
 from streamtok.engines.rules import TextRules
 from streamtok.reference import bpe as reference
 
@@ -71,7 +72,7 @@ def test_quick_calls_equal_the_long_way(name: str) -> None:
             full |= some
             slow = outcome(lambda: enc._encode(text, *full.values()))  # noqa: B023
             assert outcome(lambda: enc.encode(text, **some)) == slow, (text, some)  # noqa: B023
-        slow = outcome(lambda: enc._run(text, enc._ordinary, "strict", "list"))  # noqa: B023
+        slow = outcome(lambda: encode_whole(enc._engine, text, enc._ordinary, "strict", "list"))  # noqa: B023
         assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
 
 

@@ -1,0 +1,267 @@
+"""What an encoding is made of: a vocabulary, a pattern, special tokens, and the engine of them.
+
+Streams and everything else that needs no more than this take an `EncodingDefinition`. The methods
+that users call are in `encoding.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from ._core.calls import ALL, NO_SPECIAL, QuickCalls
+from ._core.cuts import Cuts
+from ._core.decoder import Decoder
+from ._core.encoder import Encoder
+from ._core.scanner import Scanner
+from ._core.special import SpecialMatcher
+from ._core.vocab import TokenTable
+from ._types import AllowedSpecial, DisallowedSpecial, Text
+from .engines.plain import PlainEngine
+from .engines.protocol import Engine, encode_whole
+from .engines.rules import NO_RULES, TextRules
+from .errors import PatternError, UnsupportedPatternError
+from .patterns.pattern import Pattern
+from .special_order import in_order_of_preference
+from .special_tokens import check_special_tokens, resolve_allowed, resolve_disallowed
+from .vocabulary.table import Vocabulary
+
+__all__ = ["EncodingDefinition"]
+
+_MATCHERS_KEPT = 128  # for settings that calls have used
+
+
+class EncodingDefinition(QuickCalls):
+    """A vocabulary, a pattern, special tokens and text rules; and what is built from them.
+
+    Immutable and safe to use from any number of threads.
+    """
+
+    name: str
+    _origin: tuple[Any, ...] | None = None  # how a process that loads a pickle gets the same object
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pat_str: str | Pattern,
+        mergeable_ranks: Mapping[bytes, int] | Vocabulary,
+        special_tokens: Mapping[str, int],
+        explicit_n_vocab: int | None = None,
+        rules: TextRules = NO_RULES,
+    ):
+        """Args as in tiktoken; mergeable_ranks may also be a `Vocabulary`, pat_str a `Pattern`.
+
+        rules: what a format does to text beyond tiktoken, see `engines/rules.py`.
+
+        Raises VocabularyError for a table that cannot be used (not all 256 bytes, a rank twice, an
+        empty token or one beyond 65 535 bytes), PatternError for a pattern that does not compile.
+        A pattern that cannot be turned into tables still encodes whole texts, through the `regex`
+        package; `stream_encoder` then raises UnsupportedPatternError.
+        """
+        if not isinstance(mergeable_ranks, Vocabulary):
+            mergeable_ranks = Vocabulary.from_ranks(mergeable_ranks)
+        self.name = name
+        self._pat_str = pat_str.source if isinstance(pat_str, Pattern) else pat_str
+        self._vocabulary = mergeable_ranks
+        self._special_tokens = check_special_tokens(special_tokens)
+        self._rules = rules
+        self._added_tokens = check_special_tokens(dict(rules.added_tokens))
+        if both := self._special_tokens.keys() & self._added_tokens.keys():
+            raise ValueError(f"{min(both)!r} is both a special token and an added token")
+        self._table = TokenTable(
+            mergeable_ranks.tokens,
+            mergeable_ranks.offsets,
+            mergeable_ranks.ids,
+            mergeable_ranks.lefts,
+            mergeable_ranks.byte_ids,
+            mergeable_ranks.ties,
+            mergeable_ranks.known_parts,
+        )
+        self._decode_only = dict(mergeable_ranks.others)  # ids that text never becomes by merges
+        self._decode_only |= {token: text.encode() for text, token in self._added_tokens.items()}
+        self.max_token_value: int = max(
+            self._table.max_id, *self._special_tokens.values(), *self._decode_only, 0
+        )
+        if explicit_n_vocab:
+            given = len(mergeable_ranks) + len(self._special_tokens)
+            if given != explicit_n_vocab or self.max_token_value != explicit_n_vocab - 1:
+                raise ValueError(
+                    f"explicit_n_vocab is {explicit_n_vocab}, but there are {given} tokens and "
+                    f"the highest id is {self.max_token_value}"
+                )
+        self._special_ids = set(self._special_tokens.values())
+        self._decoder = Decoder(
+            self._table,
+            {token: text.encode() for text, token in self._special_tokens.items()},
+            self._decode_only,
+        )
+        self._set_decoder(self._decoder, rules.space_first)
+        self._pattern, unsupported = _compile(pat_str)
+        self._encoder = Encoder(self._table, Scanner(self._pattern) if self._pattern else None)
+        self._engine = self._make_engine(unsupported)
+        self._matchers: dict[tuple[frozenset[str], frozenset[str]], SpecialMatcher] = {}
+        self._ordinary = self._matcher_for(NO_SPECIAL, ())
+        self._default = self._matcher_for(NO_SPECIAL, ALL)
+        if self._is_plain:
+            self._set_quick(self._encoder, self._ordinary, self._default)
+
+    def _make_engine(self, unsupported: UnsupportedPatternError | None) -> Engine:
+        # Engines that few encodings have are imported where they are needed: `regex` alone takes
+        # longer to import than all of this package.
+        engine: Engine
+        if unsupported is None:
+            engine = PlainEngine(self._encoder)
+        else:
+            from .engines.regex_engine import RegexEngine
+
+            engine = RegexEngine(self._encoder, self._pat_str, unsupported)
+        rules = self._rules
+        if rules.normalizer == "spaces":
+            from .engines.spaces import SpacesEngine
+
+            engine = SpacesEngine(engine, self.special_tokens_set, rules.space_first)
+        elif rules.normalizer == "NFC":
+            from .engines.nfc import NfcEngine
+
+            engine = NfcEngine(engine)
+        return engine
+
+    def __repr__(self) -> str:
+        return f"<Encoding {self.name!r}>"
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """Pattern: the compiled split pattern, or None where `regex` does the splitting."""
+        return self._pattern
+
+    @functools.cached_property
+    def special_tokens_set(self) -> set[str]:
+        """set[str]: the special tokens' texts."""
+        return set(self._special_tokens)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """str: SHA-256 of all that decides about ids: vocabulary, pattern, special tokens."""
+        import hashlib
+
+        h = hashlib.sha256(self._vocabulary.digest.encode())
+        h.update(repr((self._pat_str, sorted(self._special_tokens.items()))).encode())
+        if self._rules != NO_RULES:
+            h.update(repr(self._rules).encode())
+        return h.hexdigest()
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether text goes to the tables as it is: nothing is done to it before."""
+        return isinstance(self._engine, PlainEngine)
+
+    def _encode(
+        self,
+        text: Text,
+        allowed_special: AllowedSpecial,
+        disallowed_special: DisallowedSpecial,
+        errors: str,
+    ) -> list[int]:
+        """`encode` of texts, and with settings, of any kind: the fast path's other half."""
+        matcher = self._matcher(allowed_special, disallowed_special)
+        ids: list[int] = encode_whole(self._engine, text, matcher, errors, "list")
+        return ids
+
+    @functools.cached_property
+    def _cuts(self) -> Cuts | None:
+        """Where texts may be cut; None where they must not be: the pre-tokens are not known, or the
+        text is changed before it is cut into pre-tokens.
+        """
+        if not self._is_plain:
+            return None
+        assert self._pattern is not None
+        assert self._encoder.scanner is not None
+        return Cuts(self._encoder.scanner, self._pattern.clean_cut_pairs)
+
+    @functools.cached_property
+    def _preferred_specials(self) -> list[tuple[str, int]]:
+        known = {**self._special_tokens, **self._added_tokens}
+        if self._rules.longest_first:
+            order = sorted(known, key=lambda text: -len(text.encode()))
+        else:
+            order = in_order_of_preference(known)
+        return [(text, known[text]) for text in order]
+
+    def _matcher(self, allowed: AllowedSpecial, disallowed: DisallowedSpecial) -> SpecialMatcher:
+        if disallowed is ALL and allowed is NO_SPECIAL:
+            return self._default
+        return self._matcher_for(allowed, disallowed)
+
+    def _matcher_for(
+        self, allowed: AllowedSpecial, disallowed: DisallowedSpecial
+    ) -> SpecialMatcher:
+        every = self.special_tokens_set
+        chosen = frozenset(resolve_allowed(allowed, every)) & every
+        refused = resolve_disallowed(disallowed, chosen, every)
+        if self._added_tokens:
+            chosen |= frozenset(self._added_tokens)
+            refused -= frozenset(self._added_tokens)
+        key = chosen, refused
+        matcher = self._matchers.get(key)
+        if matcher is None:
+            matcher = SpecialMatcher(self._preferred_specials, *key)
+            if len(self._matchers) >= _MATCHERS_KEPT:
+                self._matchers.clear()
+            self._matchers[key] = matcher  # for others: who clears it takes nothing from this call
+        return matcher
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._origin is not None:  # by reference: nothing else to carry
+            return self._origin
+        pattern = self._pattern
+        return _rebuilt, (
+            type(self),
+            self.name,
+            pattern if pattern is not None and pattern.is_composed else self._pat_str,
+            self._vocabulary,
+            self._special_tokens,
+            self._rules,
+        )
+
+
+def _rebuilt(
+    kind: type[EncodingDefinition],
+    name: str,
+    pat_str: str | Pattern,
+    mergeable_ranks: Vocabulary,
+    special_tokens: dict[str, int],
+    rules: TextRules,
+) -> EncodingDefinition:
+    return kind(
+        name,
+        pat_str=pat_str,
+        mergeable_ranks=mergeable_ranks,
+        special_tokens=special_tokens,
+        rules=rules,
+    )
+
+
+def _compile(pat_str: str | Pattern) -> tuple[Pattern | None, UnsupportedPatternError | None]:
+    """The pattern, or why it has no tables. Raises PatternError where it does not compile."""
+    if isinstance(pat_str, Pattern):
+        return pat_str, None
+    try:
+        return Pattern.compile(pat_str), None
+    except UnsupportedPatternError as error:
+        _check_regex(pat_str)
+        return None, error
+
+
+def _check_regex(pat_str: str) -> None:
+    import regex
+
+    from .patterns.budget import Budget
+    from .reference.bpe import compile_pattern
+
+    Budget(pat_str)  # `regex` writes repeats out, too
+    try:
+        compile_pattern(pat_str)
+    except (regex.error, RecursionError) as error:
+        raise PatternError(f"the pre-tokenization pattern does not compile: {error}") from error
