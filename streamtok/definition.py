@@ -23,9 +23,13 @@ from .engines.protocol import Engine, encode_whole
 from .engines.rules import NO_RULES, TextRules
 from .errors import PatternError, UnsupportedPatternError
 from .patterns.pattern import Pattern
-from .special_order import in_order_of_preference
-from .special_tokens import check_special_tokens, resolve_allowed, resolve_disallowed
-from .vocabulary.table import Vocabulary
+from .special_tokens import (
+    check_special_tokens,
+    in_order_of_preference,
+    resolve_allowed,
+    resolve_disallowed,
+)
+from .vocabulary.table import NO_ID, Vocabulary
 
 __all__ = ["EncodingDefinition"]
 
@@ -151,6 +155,68 @@ class EncodingDefinition(QuickCalls):
         if self._rules != NO_RULES:
             h.update(repr(self._rules).encode())
         return h.hexdigest()
+
+    # The vocabulary
+
+    def token_byte_values(self) -> list[bytes]:
+        """list[bytes]: all tokens that text can become but special ones, in order of bytes."""
+        vocabulary = self._vocabulary
+        tokens = zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True)
+        return sorted(token for token, id in tokens if id != NO_ID)
+
+    @property
+    def eot_token(self) -> int:
+        """int: the id of <|endoftext|>. KeyError if the encoding has none."""
+        return self._special_tokens["<|endoftext|>"]
+
+    def is_special_token(self, token: int) -> bool:
+        """bool: whether this id is a special token's."""
+        if not isinstance(token, int):
+            raise AssertionError(f"a token is an int, not {type(token).__name__}")
+        return token in self._special_ids
+
+    @property
+    def n_vocab(self) -> int:
+        """int: max_token_value + 1."""
+        return self.max_token_value + 1
+
+    def encode_single_token(self, text_or_bytes: str | bytes) -> int:
+        """int: the id of the one token, special or not, that is exactly this text.
+
+        Raises KeyError if there is none, TypeError for what is neither a str nor bytes.
+        """
+        if isinstance(text_or_bytes, str):
+            text_or_bytes = text_or_bytes.encode("utf-8")
+        elif not isinstance(text_or_bytes, (bytes, bytearray, memoryview)):
+            raise TypeError(  # bytes(3) would be three zero bytes
+                f"a token is looked up by a str or bytes, not by {type(text_or_bytes).__name__}"
+            )
+        text_or_bytes = bytes(text_or_bytes)
+        found = self._table.find(text_or_bytes)
+        if found is None:
+            found = self._other_ids.get(text_or_bytes)
+        if found is None:
+            raise KeyError(text_or_bytes)
+        return found
+
+    def decode_single_token_bytes(self, token: int) -> bytes:
+        """bytes: one token. Raises KeyError if there is none of this id."""
+        return self._decoder.token_bytes(token)
+
+    @functools.cached_property
+    def _mergeable_ranks(self) -> dict[bytes, int]:
+        return self._vocabulary.to_ranks()
+
+    def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
+        if isinstance(text_or_bytes, str):
+            text_or_bytes = text_or_bytes.encode("utf-8")
+        return self._encoder.encode_piece(text_or_bytes)
+
+    @functools.cached_property
+    def _other_ids(self) -> dict[bytes, int]:
+        """Ids of what is in no piece: special and added tokens, and what only decodes."""
+        ids = {token: id for id, token in self._decode_only.items()}
+        return ids | {text.encode(): token for text, token in self._special_tokens.items()}
 
     @property
     def _is_plain(self) -> bool:

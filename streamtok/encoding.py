@@ -22,7 +22,6 @@ from .parallel.texts import LARGE, encode_batch, encode_large
 from .parallel.threads import map_in_threads
 from .patterns.pattern import Pattern
 from .special_tokens import resolve_allowed
-from .vocabulary.table import NO_ID
 
 if TYPE_CHECKING:
     from ._core.special import SpecialMatcher
@@ -159,7 +158,7 @@ class Encoding(EncodingDefinition):
         tiktoken's definition, whose completions are neither all nor only the possible ones; for
         ids that are certain use `stream_encoder`. Slow: meant for small texts.
         """
-        from .engines.unstable import encode_with_unstable
+        from .unstable import encode_with_unstable
 
         if self._rules != NO_RULES:
             raise ValueError(f"encode_with_unstable is tiktoken's and does not know {self._rules}")
@@ -168,25 +167,6 @@ class Encoding(EncodingDefinition):
         encode_whole(self._engine, text, matcher, "strict", "count", repairs=False)
         whole = text if isinstance(text, str) else bytes(text).decode()
         return encode_with_unstable(self, whole, resolve_allowed(allowed_special, self.special_tokens_set))
-
-    def encode_single_token(self, text_or_bytes: str | bytes) -> int:
-        """int: the id of the one token, special or not, that is exactly this text.
-
-        Raises KeyError if there is none, TypeError for what is neither a str nor bytes.
-        """
-        if isinstance(text_or_bytes, str):
-            text_or_bytes = text_or_bytes.encode("utf-8")
-        elif not isinstance(text_or_bytes, (bytes, bytearray, memoryview)):
-            raise TypeError(  # bytes(3) would be three zero bytes
-                f"a token is looked up by a str or bytes, not by {type(text_or_bytes).__name__}"
-            )
-        text_or_bytes = bytes(text_or_bytes)
-        found = self._table.find(text_or_bytes)
-        if found is None:
-            found = self._other_ids.get(text_or_bytes)
-        if found is None:
-            raise KeyError(text_or_bytes)
-        return found
 
     # Streams
 
@@ -254,10 +234,6 @@ class Encoding(EncodingDefinition):
 
     # Decoding. `decode` and `decode_bytes` are in `_core/calls.pyx`.
 
-    def decode_single_token_bytes(self, token: int) -> bytes:
-        """bytes: one token. Raises KeyError if there is none of this id."""
-        return self._decoder.token_bytes(token)
-
     def decode_tokens_bytes(self, tokens: Sequence[int] | IdArray) -> list[bytes]:
         """list[bytes]: each token by itself."""
         return [self._decoder.token_bytes(token) for token in tokens]
@@ -290,50 +266,11 @@ class Encoding(EncodingDefinition):
         """list[bytes]: `decode_bytes` of each row of ids, on several threads."""
         return map_in_threads(self.decode_bytes, batch, num_threads)
 
-    # The vocabulary
-
-    def token_byte_values(self) -> list[bytes]:
-        """list[bytes]: all tokens that text can become but special ones, in order of bytes."""
-        vocabulary = self._vocabulary
-        tokens = zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True)
-        return sorted(token for token, id in tokens if id != NO_ID)
-
-    @property
-    def eot_token(self) -> int:
-        """int: the id of <|endoftext|>. KeyError if the encoding has none."""
-        return self._special_tokens["<|endoftext|>"]
-
-    def is_special_token(self, token: int) -> bool:
-        """bool: whether this id is a special token's."""
-        if not isinstance(token, int):
-            raise AssertionError(f"a token is an int, not {type(token).__name__}")
-        return token in self._special_ids
-
-    @property
-    def n_vocab(self) -> int:
-        """int: max_token_value + 1."""
-        return self.max_token_value + 1
-
-    @functools.cached_property
-    def _mergeable_ranks(self) -> dict[bytes, int]:
-        return self._vocabulary.to_ranks()
-
-    def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
-        if isinstance(text_or_bytes, str):
-            text_or_bytes = text_or_bytes.encode("utf-8")
-        return self._encoder.encode_piece(text_or_bytes)
-
     def _encode_bytes(self, text: bytes) -> list[int]:
         return self.encode_ordinary(text, errors="surrogateescape")
 
     def _without_first_space(self, data: bytes) -> bytes:
         return data.removeprefix(b" ") if self._rules.space_first else data
-
-    @functools.cached_property
-    def _other_ids(self) -> dict[bytes, int]:
-        """Ids of what is in no piece: special and added tokens, and what only decodes."""
-        ids = {token: id for id, token in self._decode_only.items()}
-        return ids | {text.encode(): token for text, token in self._special_tokens.items()}
 
     def _encode_large(
         self, text: Text, matcher: SpecialMatcher, errors: str, into: str, num_threads: int

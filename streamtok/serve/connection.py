@@ -17,7 +17,7 @@ import asyncio
 import contextlib
 import socket
 from time import perf_counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -27,8 +27,8 @@ from ..pipeline.sinks import format_text
 if TYPE_CHECKING:
     from .._types import IdArray
     from ..chunker import StreamEncoder
-    from .counters import Limit
-    from .server import Format, Server
+    from .counters import Counters, Limit
+    from .turns import Turns
 
 ERROR_MARK = b"\xff\xff\xff\xff"  # in u32 output: a message follows
 CHUNK_SIZE = 1 << 15  # bytes read at once
@@ -43,6 +43,8 @@ _HASTE = 0.1  # the same, and the last call for input, when the server closes
 _PATIENCE = 300.0  # for a client that does not take its last words, where there is no idle timeout
 
 
+Format: TypeAlias = Literal["text", "u32"]
+
 _NOTHING = memoryview(b"")
 _NO_IDS = np.empty(0, np.uint32)
 
@@ -51,6 +53,25 @@ def last_words(problem: str, format: Format) -> bytes:
     """bytes: how a client is told of a problem; no id follows them."""
     text = " ".join(problem.split())
     return f"error: {text}\n".encode() if format == "text" else ERROR_MARK + text.encode()
+
+
+class Host(Protocol):
+    """What a connection asks of the server that it belongs to."""
+
+    counters: Counters
+    _format: Format
+    _turns: Turns
+    _is_closing: bool
+    _idle_timeout: float | None
+    _max_lifetime: float | None
+
+    @property
+    def _is_crowded(self) -> bool: ...
+    @property
+    def _closing_text(self) -> str: ...
+    def _open_stream(self) -> StreamEncoder: ...
+    def _admit(self, connection: Connection) -> str | None: ...
+    def _forget(self, connection: Connection) -> None: ...
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -62,7 +83,7 @@ class Connection(asyncio.BufferedProtocol):
         "_stream", "_timer", "_transport", "_written",
     )  # fmt: skip
 
-    def __init__(self, server: Server, buffer: memoryview):
+    def __init__(self, server: Host, buffer: memoryview):
         """buffer: where input is read to; may be shared if the loop fills it as it calls."""
         self._server = server
         self._buffer = buffer

@@ -7,10 +7,10 @@ import contextlib
 import signal
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from .accepting import Acceptor
-from .connection import CHUNK_SIZE, Connection, last_words
+from .connection import CHUNK_SIZE, Connection, Format, last_words
 from .counters import Counters
 from .listening import open_tcp, open_unix, remove_unix, reserve_descriptors
 from .turns import Turns
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..chunker import StreamEncoder
     from ..encoding import Encoding
 
-    Format: TypeAlias = Literal["text", "u32"]
 
 DEFAULT_PORT = 7654
 DEFAULT_MAX_CONNECTIONS = 1000

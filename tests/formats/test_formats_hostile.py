@@ -11,7 +11,7 @@ import pytest
 
 from streamtok import formats
 from streamtok.errors import VocabularyError
-from streamtok.special_order import _hash, in_order_of_preference
+from streamtok.special_tokens import _hash, in_order_of_preference
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 2 << 30  # bytes of memory; without bounds each of the files here took more, or minutes

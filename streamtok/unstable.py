@@ -12,16 +12,16 @@ import bisect
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
-from .._core.special import SpecialMatcher
+from ._core.special import SpecialMatcher
 
 if TYPE_CHECKING:
-    from ..encoding import Encoding
+    from .definition import EncodingDefinition
 
 _BLANKS = b" \n\t"
 
 
 def encode_with_unstable(
-    encoding: Encoding, text: str, allowed: AbstractSet[str]
+    encoding: EncodingDefinition, text: str, allowed: AbstractSet[str]
 ) -> tuple[list[int], list[list[int]]]:
     """(stable ids, completions) of `text`; the caller has refused what is disallowed."""
     ids, last = _encode_and_last_piece(encoding, text, allowed)
@@ -44,7 +44,7 @@ def encode_with_unstable(
 
 
 def _encode_and_last_piece(
-    encoding: Encoding, text: str, allowed: AbstractSet[str]
+    encoding: EncodingDefinition, text: str, allowed: AbstractSet[str]
 ) -> tuple[list[int], int]:
     """The ids, and how many of them are the last piece's (0 after a special token)."""
     matcher = SpecialMatcher(
@@ -57,13 +57,13 @@ def _encode_and_last_piece(
     if encoding.pattern is not None:
         pieces = encoding.pattern.findall(segment)
     else:
-        from ..reference.bpe import split
+        from .reference.bpe import split
 
         pieces = split(encoding._pat_str, segment)
     return ids, len(encoding._encode_single_piece(pieces[-1])) if pieces else 0
 
 
-def _widen_over_blanks(encoding: Encoding, ids: list[int], last: int) -> int:
+def _widen_over_blanks(encoding: EncodingDefinition, ids: list[int], last: int) -> int:
     """A blank last piece may grow to the left, since `\\s*[\\r\\n]+` looks ahead."""
 
     def is_blank(token: int) -> bool:
@@ -85,7 +85,7 @@ def _starting_with(vocabulary: list[bytes], prefix: bytes) -> list[bytes]:
     return vocabulary[low:high]
 
 
-def _first_ids(encoding: Encoding, data: bytes, size: int) -> tuple[int, ...]:
+def _first_ids(encoding: EncodingDefinition, data: bytes, size: int) -> tuple[int, ...]:
     """The first ids of `data` that cover at least `size` bytes."""
     try:
         ids = encoding.encode_ordinary(data.decode())
@@ -99,7 +99,7 @@ def _first_ids(encoding: Encoding, data: bytes, size: int) -> tuple[int, ...]:
     return tuple(ids)
 
 
-def _without_last_blank(encoding: Encoding, rest: bytes) -> set[tuple[int, ...]]:
+def _without_last_blank(encoding: EncodingDefinition, rest: bytes) -> set[tuple[int, ...]]:
     for size in range(1, 5):
         try:
             character = rest[-size:].decode()
@@ -111,5 +111,5 @@ def _without_last_blank(encoding: Encoding, rest: bytes) -> set[tuple[int, ...]]
     return set()
 
 
-def _merge(encoding: Encoding, data: bytes) -> list[int]:
+def _merge(encoding: EncodingDefinition, data: bytes) -> list[int]:
     return encoding._encode_single_piece(data)

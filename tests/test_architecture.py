@@ -1,0 +1,102 @@
+"""The house rules that a program can check: floors, rings, rooms. See `docs/architecture.md`."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import streamtok
+
+TOP = Path(__file__).resolve().parents[1]
+PACKAGE = Path(streamtok.__file__).parent
+LONGEST = 400  # lines of a module
+
+
+def tool(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, TOP / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+architecture = tool("architecture")
+GRAPH = architecture.import_graph(PACKAGE)
+FLOORS = architecture.read_floors((TOP / "tools" / "floors.txt").read_text("utf-8"))
+
+
+def test_the_graph_has_what_is_there() -> None:
+    """Imports in functions and for types are seen, and so are those of compiled modules' stubs."""
+    assert "chunker" in GRAPH["encoding"]  # in a function
+    assert "definition" in GRAPH["chunker"]  # for types
+    assert "encoding" in GRAPH["registry"]
+    assert any(module.startswith("_core.") for module in GRAPH["engines.plain"])
+    assert len(GRAPH) > 100
+
+
+def test_every_module_has_a_floor() -> None:
+    assert [module for module in GRAPH if architecture.floor_of(module, FLOORS) < 0] == []
+    named = [member for floor in FLOORS for member in floor.members]
+    gone = [m for m in named if not any(x == m or x.startswith(f"{m}.") for x in GRAPH)]
+    assert gone == []
+
+
+def test_no_import_goes_up() -> None:
+    assert architecture.upward_imports(GRAPH, FLOORS) == []
+
+
+def test_there_is_no_ring() -> None:
+    assert architecture.rings(GRAPH) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "other"),
+    [
+        ("encoding", "registry"),
+        ("engines.regex_engine", "encoding"),
+        ("patterns.dfa", "patterns.pattern"),
+        ("parallel.texts", "definition"),
+    ],
+)
+def test_a_ring_that_is_put_back_is_found(module: str, other: str) -> None:
+    graph = {name: set(others) for name, others in GRAPH.items()}
+    graph[module].add(other)
+    found = architecture.rings(graph)
+    assert len(found) == 1
+    assert {module, other} <= set(found[0])
+
+
+def test_an_import_that_goes_up_is_found() -> None:
+    graph = GRAPH | {"errors": {"cli.main"}}
+    assert architecture.upward_imports(graph, FLOORS) == [("errors", "cli.main")]
+
+
+def test_the_top_floor_is_small() -> None:
+    modules = sorted(path.name for path in PACKAGE.glob("*.py"))
+    assert len(modules) <= 12, modules
+
+
+def test_no_two_modules_have_one_name() -> None:
+    names = [path.stem for path in PACKAGE.rglob("*.py") if path.stem != "__init__"]
+    names += [path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
+def test_no_module_is_too_long() -> None:
+    lengths = {
+        str(path.relative_to(PACKAGE)): len(path.read_text("utf-8").splitlines())
+        for suffix in ("*.py", "*.pyx", "*.pxi")
+        for path in PACKAGE.rglob(suffix)
+    }
+    assert {path: n for path, n in lengths.items() if n > LONGEST} == {}
+
+
+def test_the_picture_is_that_of_the_code() -> None:
+    page = (TOP / "docs" / "architecture.md").read_text("utf-8")
+    picture = architecture.draw(GRAPH, FLOORS)
+    assert architecture.page_with(picture, page) == page, "run python tools/architecture.py --write"

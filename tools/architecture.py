@@ -1,0 +1,197 @@
+"""Who imports whom, and the floors that this must respect: for a test, and for a picture.
+
+    python tools/architecture.py            the picture, as Mermaid
+    python tools/architecture.py --write    the same, into docs/architecture.md
+
+All imports count: those at the top of a file, those inside functions, those for types only.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+TOP = Path(__file__).resolve().parents[1]
+FLOORS = Path(__file__).with_name("floors.txt")
+PAGE = TOP / "docs" / "architecture.md"
+BEGIN, END = "<!-- picture: python tools/architecture.py --write -->", "<!-- end of picture -->"
+ROOT = "streamtok"
+
+Graph = Mapping[str, set[str]]
+
+
+class Floor(NamedTuple):
+    """One line of `floors.txt`."""
+
+    name: str
+    members: list[str]
+    purpose: str
+
+
+def read_floors(text: str) -> list[Floor]:
+    """The floors, the lowest first."""
+    floors = []
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            name, _, rest = line.partition(": ")
+            members, _, purpose = rest.partition(" | ")
+            floors.append(Floor(name, members.split(), purpose))
+    return floors
+
+
+def import_graph(package: Path) -> dict[str, set[str]]:
+    """Each module of the package (`encoding`, `formats.gpt2`; the root is `streamtok`), and the
+    modules of the package that it imports. A compiled module is known by its stub or its source.
+    """
+    files: dict[str, Path] = {}
+    for path in sorted(package.rglob("*")):
+        if path.suffix in (".py", ".pyi", ".pyx", ".pxi", ".pxd"):
+            parts = path.relative_to(package).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts) or ROOT
+            if path.suffix in (".py", ".pyx", ".pxi") or name not in files:
+                files[name] = path
+    return {name: _imports(name, path, files) - {name} for name, path in files.items()}
+
+
+def _imports(name: str, path: Path, files: Mapping[str, Path]) -> set[str]:
+    text = path.read_text("utf-8")
+    if path.suffix != ".py" and path.suffix != ".pyi":
+        found = re.findall(rf"^\s*(?:from|import) {ROOT}\.([\w.]+)", text, re.MULTILINE)
+        return {module for module in found if module in files}
+    is_package = path.stem == "__init__"
+    home = [] if name == ROOT else name.split(".")[: None if is_package else -1]
+    result: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            targets = [(alias.name, None) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            base = [ROOT, *home[: len(home) - node.level + 1], *filter(None, [node.module])]
+            targets = [(".".join(base), alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            targets = [(node.module or "", alias.name) for alias in node.names]
+        else:
+            continue
+        for module, member in targets:
+            if module != ROOT and not module.startswith(f"{ROOT}."):
+                continue
+            short = module[len(ROOT) + 1 :]
+            inner = ".".join(filter(None, [short, member]))
+            if member and inner in files:
+                result.add(inner)
+            elif short in files:
+                result.add(short)
+            elif not short:
+                result.add(ROOT)
+    return result
+
+
+def floor_of(module: str, floors: Iterable[Floor]) -> int:
+    """The number of the floor that the longest matching name puts a module on; -1: none does."""
+    best, number = "", -1
+    for at, floor in enumerate(floors):
+        for member in floor.members:
+            is_in = module == member or module.startswith(f"{member}.")
+            if is_in and len(member) > len(best):
+                best, number = member, at
+    return number
+
+
+def upward_imports(graph: Graph, floors: list[Floor]) -> list[tuple[str, str]]:
+    """(module, what it imports from a higher floor)."""
+    return [
+        (module, other)
+        for module, others in sorted(graph.items())
+        for other in sorted(others)
+        if floor_of(other, floors) > floor_of(module, floors)
+    ]
+
+
+def rings(graph: Graph) -> list[list[str]]:
+    """Modules that import one another, however indirectly: strongly connected components of more
+    than one module (Tarjan, 1972).
+    """
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        order[module] = low[module] = len(order)
+        stack.append(module)
+        for other in sorted(graph.get(module, ())):
+            if other not in order:
+                visit(other)
+                low[module] = min(low[module], low[other])
+            elif other in stack:
+                low[module] = min(low[module], order[other])
+        if low[module] == order[module]:
+            at = stack.index(module)
+            component, stack[at:] = stack[at:], []
+            if len(component) > 1:
+                found.append(sorted(component))
+
+    for module in sorted(graph):
+        if module not in order:
+            visit(module)
+    return found
+
+
+def draw(graph: Graph, floors: list[Floor]) -> str:
+    """A Mermaid picture: a box for each floor, the highest on top, and who imports from where.
+
+    An import that follows from others is left out, so that the picture shows the way down.
+    """
+    names = [member for floor in floors for member in floor.members]
+
+    def member_of(module: str) -> str:
+        fitting = (m for m in names if module == m or module.startswith(f"{m}."))
+        return max(fitting, key=len)
+
+    edges: dict[str, set[str]] = {name: set() for name in names}
+    for module, others in graph.items():
+        for other in others:
+            if member_of(other) != member_of(module):
+                edges[member_of(module)].add(member_of(other))
+
+    def reach(start: str, without: str | None = None) -> set[str]:
+        todo = [other for other in edges[start] if other != without]
+        seen = set(todo)
+        while todo:
+            new = edges[todo.pop()] - seen
+            seen |= new
+            todo += new
+        return seen
+
+    lines = ["```mermaid", "flowchart TB"]
+    for number, floor in reversed(list(enumerate(floors))):
+        lines.append(f'  subgraph floor{number}["{floor.name}: {floor.purpose}"]')
+        lines += [f'    {_id(member)}["{member}"]' for member in floor.members]
+        lines.append("  end")
+    for name in names:
+        for other in sorted(edges[name]):
+            if other not in reach(name, without=other):
+                lines.append(f"  {_id(name)} --> {_id(other)}")
+    return "\n".join([*lines, "```"])
+
+
+def _id(member: str) -> str:
+    return "m_" + re.sub(r"\W", "_", member)
+
+
+def page_with(picture: str, page: str) -> str:
+    """The page, with the picture between its marks."""
+    head, _, rest = page.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{picture}\n{END}{tail}"
+
+
+if __name__ == "__main__":
+    picture = draw(import_graph(TOP / ROOT), read_floors(FLOORS.read_text("utf-8")))
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(page_with(picture, PAGE.read_text("utf-8")), "utf-8")
+    else:
+        print(picture)
