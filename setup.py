@@ -9,6 +9,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CORE = [
+    "arrays",
     "ints",
     "signals",
     "guard",

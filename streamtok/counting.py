@@ -22,6 +22,7 @@ from ._core.counter import PieceCounter, text_size
 from ._core.scanner import Scanner
 from .errors import MemoryLimitExceeded
 from .pattern import Pattern
+from .pattern_stand_ins import derive_stand_ins
 from .repair import check_held, held_bytes, repair
 
 if TYPE_CHECKING:
@@ -267,7 +268,8 @@ class Counting:
 def _tables(pattern: Pattern) -> tuple[Scanner, Any]:
     """(Scanner, bool [128, 128]): what finds pieces, and where ASCII text may be cut."""
     ascii_classes = [pattern.class_of(point) for point in range(128)]
-    return Scanner(pattern), pattern.clean_cut_pairs[np.ix_(ascii_classes, ascii_classes)]
+    scanner = Scanner(pattern, derive_stand_ins(pattern))
+    return scanner, pattern.clean_cut_pairs[np.ix_(ascii_classes, ascii_classes)]
 
 
 def _copied(text: Text) -> bytes:

@@ -37,6 +37,7 @@ from ._core.vocab import TokenTable
 from .batch import LARGE, encode_batch, encode_large, map_in_threads
 from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
+from .pattern_stand_ins import derive_stand_ins
 from .rules import NO_RULES, TextRules, run_normalized
 from .special_order import in_order_of_preference
 from .vocabulary import NO_ID, Vocabulary
@@ -131,7 +132,8 @@ class Encoding(QuickCalls):
         except UnsupportedPatternError as error:
             self._unsupported = error
             _check_fallback(self._pat_str)  # a pattern that does not compile at all raises here
-        self._encoder = Encoder(self._table, Scanner(self._pattern) if self._pattern else None)
+        scanner = Scanner(self._pattern, derive_stand_ins(self._pattern)) if self._pattern else None
+        self._encoder = Encoder(self._table, scanner)
         self._matchers: dict[tuple[frozenset[str], frozenset[str]], SpecialMatcher] = {}
         self._ordinary = self._matcher_for(NO_SPECIAL, ())
         self._default = self._matcher_for(NO_SPECIAL, ALL)

@@ -16,6 +16,8 @@ import pytest
 
 import streamtok
 from benchmarks.corpus import NAMES, generated
+from streamtok._core.scanner import Scanner
+from streamtok.pattern_stand_ins import derive_stand_ins
 
 PACKED = ["r50k_base", "cl100k_base", "o200k_base"]
 CORPORA = NAMES
@@ -31,6 +33,10 @@ LLAMA3_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+
+
+def scanner_of(pattern: streamtok.Pattern) -> Scanner:
+    return Scanner(pattern, derive_stand_ins(pattern))
 
 
 @functools.lru_cache

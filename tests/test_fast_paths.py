@@ -17,7 +17,6 @@ from benchmarks.corpus import hard_pieces
 from streamtok import reference, vocabulary
 from streamtok._core.cells import use_wide_keys
 from streamtok._core.merge import use_lanes
-from streamtok._core.scanner import Scanner
 from streamtok._core.stretches import use_side_by_side
 from streamtok._core.text import use_wide_transcode
 from streamtok._core.vocab import TokenTable
@@ -30,6 +29,7 @@ from .conftest import (
     PACKED,
     corpus,
     encoding_of,
+    scanner_of,
     stream_ids,
     twin_of,
 )
@@ -54,7 +54,7 @@ PIECES = [
 @pytest.fixture(scope="module", params=range(3))
 def tier(request: pytest.FixtureRequest) -> int:
     """Every way to mark windows that this processor has; the last is the plain one."""
-    scanner = Scanner(Pattern.compile(SPLITS[0]))
+    scanner = scanner_of(Pattern.compile(SPLITS[0]))
     if scanner.use_tier(request.param) is None:
         pytest.skip("this processor has no more tiers")
     return request.param
@@ -80,7 +80,7 @@ def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
     if pattern.windows is None:
         assert not pattern.is_total or source in PATTERNS
         return
-    scanner = Scanner(pattern)
+    scanner = scanner_of(pattern)
     scanner.use_tier(tier)
     rng = random.Random(source)
     decided = 0
@@ -111,7 +111,7 @@ def test_windows_decide_nearly_all_of_plain_text(name: str) -> None:
 
 @pytest.mark.parametrize("source", SPLITS)
 def test_tiers_agree(source: str) -> None:
-    scanner = Scanner(Pattern.compile(source))
+    scanner = scanner_of(Pattern.compile(source))
     if Pattern.compile(source).windows is None:
         with pytest.raises(ValueError, match="no windows"):
             scanner.marks(bytes(200), 8, 1)

@@ -7,11 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from streamtok._core.scanner import Scanner
 from streamtok.pattern import Pattern
 from streamtok.pattern_stand_ins import derive_stand_ins
 
-from .conftest import PACKED, encoding_of
+from .conftest import PACKED, encoding_of, scanner_of
 from .test_fast_paths import SPLITS, starts_of
 
 # Letters of two and three bytes of every case, marks, digits, blanks, punctuation, what folds to
@@ -76,7 +75,7 @@ def test_replacing_in_registers_and_one_by_one(name: str, number: int) -> None:
     pattern = encoding_of(name).pattern
     table = derive_stand_ins(pattern)
     assert table is not None
-    scanner = Scanner(pattern)
+    scanner = scanner_of(pattern)
     if scanner.use_tier(number) is None:
         pytest.skip("this processor has no more tiers")
     rng = random.Random(name)
@@ -92,7 +91,7 @@ def test_replacing_in_registers_and_one_by_one(name: str, number: int) -> None:
 @pytest.mark.parametrize("name", PACKED)
 def test_replacing_what_is_no_text(name: str) -> None:
     """Both ways agree on any bytes, wherever they begin and end."""
-    scanners = [Scanner(encoding_of(name).pattern) for _ in range(2)]
+    scanners = [scanner_of(encoding_of(name).pattern) for _ in range(2)]
     scanners[1].use_tier(1)
     rng = random.Random(name)
     odd = [*range(256), *[0x80, 0xBF, 0xC2, 0xD0, 0xE0, 0xE4, 0xED, 0xEF, 0xF0, 0xF4] * 30]

@@ -23,10 +23,10 @@ from streamtok import Trainer, reference
 from streamtok._core.counter import PieceCounter
 from streamtok._core.merge_loop import MergeLoop
 from streamtok._core.pieces import PieceTable
-from streamtok._core.scanner import Scanner
 from streamtok.splits import SplitSequence
 from streamtok.trainer import PATTERNS
 
+from .conftest import scanner_of
 from .training import SPLITS, counted, documents, numbers, rustbpe_tokens, some_text
 
 # Counting
@@ -497,7 +497,7 @@ def test_arrays_that_do_not_fit():
             np.zeros(0, np.uint8), np.zeros(1, np.uint32), np.ones(1, np.uint64),
             np.zeros(1, np.uint64),
         )  # fmt: skip
-    scanner = Scanner(streamtok.Pattern.compile(PATTERNS["gpt2"]))
+    scanner = scanner_of(streamtok.Pattern.compile(PATTERNS["gpt2"]))
     with pytest.raises(ValueError, match="ASCII"):
         PieceCounter(scanner, np.zeros((2, 2), bool), "strict", 0)
     one, sizes, counts = np.zeros(1, np.uint8), np.ones(1, np.uint32), np.ones(1, np.uint64)

@@ -12,7 +12,7 @@ cdef class PieceCounter:
     cdef readonly PieceTable table
     cdef readonly str errors
     cdef const u8* cut_pairs    # [128 * 128] whether text may be cut between two ASCII characters
-    cdef object _owner
+    cdef object _owner, _view
     cdef u8* bytes              # of the open piece, and those after it
     cdef size_t size
     cdef size_t capacity

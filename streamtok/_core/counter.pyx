@@ -13,6 +13,7 @@ import numpy as np
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove
 
+from streamtok._core.arrays cimport UINT8, ArrayView, read_array
 from streamtok._core.pieces cimport BATCH, FITS, NO_MEMORY, OVER_LIMIT, PieceTable
 from streamtok._core.scanner cimport Marks, Scan, Scanner, marks_begin, scan, scan_begin
 from streamtok._core.text cimport Text, explain, text_close, text_open
@@ -34,9 +35,10 @@ cdef class PieceCounter:
         pairs = np.ascontiguousarray(clean_cut_pairs, dtype=np.uint8)
         if pairs.shape != (128, 128):
             raise ValueError(f"one flag for each pair of ASCII characters, not {pairs.shape}")
-        cdef const u8[:, ::1] view = pairs
+        cdef ArrayView view = read_array(pairs, UINT8, "clean_cut_pairs", 2)
         self._owner = pairs
-        self.cut_pairs = &view[0, 0]
+        self._view = view
+        self.cut_pairs = <const u8*>view.data
         self.scanner = scanner
         self.errors = errors
         self.table = PieceTable(limit)

@@ -13,6 +13,7 @@ import numpy as np
 from libc.stdint cimport uint16_t, uint32_t
 from libc.stdlib cimport free, malloc
 
+from streamtok._core.arrays cimport UINT8, ArrayView, read_array
 from streamtok._core.scanner cimport ScanTables
 from streamtok._core.source cimport (
     source_close,
@@ -30,13 +31,14 @@ cdef class Cuts:
 
     def __cinit__(self, Scanner scanner not None, clean_cut_pairs):
         pairs = np.ascontiguousarray(clean_cut_pairs, dtype=np.uint8)
-        cdef const u8[:, ::1] view = pairs
-        if view.shape[0] != view.shape[1] or <u32>view.shape[0] != scanner.tables().n_classes:
+        cdef ArrayView view = read_array(pairs, UINT8, "clean_cut_pairs", 2)
+        cdef u32 classes = scanner.tables().n_classes
+        if pairs.shape != (classes, classes):
             raise ValueError(f"not the pairs of this pattern: {pairs.shape}")
         self.scanner = scanner
-        self.pairs = &view[0, 0]
-        self.columns = <u32>view.shape[0]
-        self._owner = pairs
+        self.pairs = <const u8*>view.data
+        self.columns = classes
+        self._owner = view
 
     def find(self, text, SpecialMatcher matcher not None, size_t start, size_t stop,
              bint from_end=False):

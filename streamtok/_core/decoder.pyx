@@ -18,6 +18,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from streamtok._core.arrays cimport UINT64, ArrayView, read_array
 from streamtok._core.types cimport (
     NONE,
     i64,
@@ -249,8 +250,7 @@ cdef class Decoder:
         return 1
 
     cdef bytes decode_slowly(self, object ids, bint skip_special):
-        cdef const i64[::1] view
-        cdef const u64[::1] wide
+        cdef ArrayView view
         cdef u64* raw
         cdef size_t n, i
         ids = settled_ids(ids)
@@ -259,11 +259,9 @@ cdef class Decoder:
                 return b""
             if ids.dtype.kind not in "iu":
                 raise TypeError(f"ids must be integers, not {ids.dtype}")
-            if ids.dtype == np.uint64:
-                wide = ids
-                return self.join(&wide[0], wide.shape[0], skip_special)
-            view = ids.astype(np.int64)
-            return self.join(<const u64*>&view[0], view.shape[0], skip_special)
+            # A negative id is a huge one, which is not found.
+            view = read_array(ids.astype(np.uint64), UINT64, "ids")
+            return self.join(<const u64*>view.data, view.size, skip_special)
         n = len(ids)
         raw = <u64*>malloc((n + 1) * sizeof(u64))
         if raw == NULL:

@@ -11,6 +11,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memchr, memcmp, memmove
 
+from streamtok._core.arrays cimport INT64, array_memory
 from streamtok._core.cells cimport BATCH, Work, Workspace, encode_pieces, reserve, settle
 from streamtok._core.encoder cimport Encoder, encode_whole
 from streamtok._core.output cimport foresee, ids_to_array
@@ -85,7 +86,7 @@ def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, 
     cdef size_t documents = 0
     cdef bint is_odd
     ends = np.empty(count + 1, np.int64)
-    cdef i64[::1] ends_view = ends
+    cdef i64* places = <i64*>array_memory(ends, INT64)
     b.delimiter = <const u8*>PyBytes_AS_STRING(delimiter)
     b.width = PyBytes_GET_SIZE(delimiter)
     b.skip_empty = skip_empty
@@ -103,8 +104,8 @@ def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, 
                 is_odd = is_odd and not is_utf8(&b)
                 is_odd = is_odd or not encode_all(&b, encoder, w, matcher, count)
                 if not is_odd:
-                    documents = take_marks(w, b.mark, &ends_view[0])
-                    frame(w, documents, &ends_view[0], prepend, append)
+                    documents = take_marks(w, b.mark, places)
+                    frame(w, documents, places, prepend, append)
         finally:
             PyBuffer_Release(&view)
         if is_odd:

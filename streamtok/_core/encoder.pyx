@@ -22,6 +22,7 @@ from streamtok._core.cells cimport (
     reserve,
     settle,
 )
+from streamtok._core.arrays cimport INT64, UINT8, ArrayView, read_array
 from streamtok._core.frontier cimport WINDOW
 from streamtok._core.known cimport cached_bytes
 from streamtok._core.output cimport SPARE_LIMIT, Spares, foresee, ids_to_array, ids_to_list
@@ -229,25 +230,27 @@ cdef class Encoder:
         finally:
             self.give(workspace)
 
-    def encode_split(self, const u8[::1] data, const i64[::1] ends, str into):
+    def encode_split(self, data, ends, str into):
         """The ids of pieces that the caller found: data[0:ends[0]], data[ends[0]:ends[1]], ….
 
-        A negative end closes bytes that belong to no piece.
+        data: bytes-like; ends: int64 [n], not beyond the data and, but for their signs,
+        non-decreasing. A negative end closes bytes that belong to no piece.
         """
+        cdef ArrayView text = read_array(data, UINT8, "data")
+        cdef ArrayView places = read_array(ends, INT64, "ends")
+        cdef size_t done = 0, step, start = 0, count = places.size
+        cdef const u8* p = <const u8*>text.data
+        cdef const i64* closed = <const i64*>places.data
         cdef Workspace workspace = self.take()
-        cdef size_t done = 0, step, start = 0, count = ends.shape[0]
-        cdef const u8* p = NULL
-        if data.shape[0]:
-            p = &data[0]
         try:
             with nogil:
                 while done < count:
                     step = count - done if count - done < BATCH else BATCH
-                    encode_pieces(self.table, &workspace.c, p, data.shape[0], start, &ends[done], step)
+                    encode_pieces(self.table, &workspace.c, p, text.size, start, closed + done, step)
                     done += step
                     if done & ((1 << 16) - 1) == 0:
                         look(&workspace.c.watch)
-                    start = <size_t>(ends[done - 1] if ends[done - 1] >= 0 else -ends[done - 1])
+                    start = <size_t>(closed[done - 1] if closed[done - 1] >= 0 else -closed[done - 1])
                 settle(self.table, &workspace.c)
             if into == "count":
                 return workspace.c.count

@@ -29,8 +29,9 @@ cimport cython
 import numpy as np
 
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
+from streamtok._core.arrays cimport UINT8, UINT32, UINT64, ArrayView, array_memory, read_array
 from streamtok._core.pair_floor cimport lower_floor
 from streamtok._core.pair_queue cimport choose, place_record, reserve_pairs
 from streamtok._core.pair_state cimport (
@@ -58,30 +59,36 @@ cdef class MergeLoop:
 
     cdef Merging m
 
-    def __cinit__(self, const u8[::1] data, const u32[::1] sizes, const u64[::1] counts,
-                  const u32[::1] byte_ids, u32 most, u64 min_frequency, bint by_place,
-                  u64 fall=4096):
-        """data: pieces in a row, of the sizes and counts given; byte_ids: uint32 [256], the ids
-        0 … 255 of the bytes; min_frequency: rarer pairs are not merged; by_place: a tie goes to the
+    def __cinit__(self, data, sizes, counts, byte_ids, u32 most, u64 min_frequency,
+                  bint by_place, u64 fall=4096):
+        """data: uint8, pieces in a row, of the sizes (uint32 [n]) and counts (uint64 [n]) given;
+        byte_ids: uint32 [256], the ids 0 … 255 of the bytes; min_frequency: rarer pairs are not merged; by_place: a tie goes to the
         pair that comes first, not to the smallest ids; fall: by what factor the floor falls, which
         changes nothing but speed and memory."""
-        cdef size_t n = sizes.shape[0], i, total = 0, slots = 1, many = 0
-        if <size_t>counts.shape[0] != n or byte_ids.shape[0] != 256:
+        cdef ArrayView data_view = read_array(data, UINT8, "data")
+        cdef ArrayView size_view = read_array(sizes, UINT32, "sizes")
+        cdef ArrayView count_view = read_array(counts, UINT64, "counts")
+        cdef ArrayView id_view = read_array(byte_ids, UINT32, "byte_ids")
+        cdef const u32* size = <const u32*>size_view.data
+        cdef const u64* count = <const u64*>count_view.data
+        cdef const u32* byte_id = <const u32*>id_view.data
+        cdef size_t n = size_view.size, i, total = 0, slots = 1, many = 0
+        if count_view.size != n or id_view.size != 256:
             raise ValueError("as many counts as sizes and 256 ids are needed")
         if fall < 2:
             raise ValueError(f"the floor has to fall by a factor of 2 or more, not {fall}")
         if most > 0x7FFFFFFF:
             raise ValueError(f"{most} merges are too many")
         for i in range(256):
-            if byte_ids[i] > 255:
+            if byte_id[i] > 255:
                 raise ValueError("the ids of the bytes are 0 … 255")
         for i in range(n):
-            total += sizes[i]
-            if sizes[i] > 1:
-                slots += sizes[i] + 1
-                many += counts[i] >= MANY
-        if total != <size_t>data.shape[0]:
-            raise ValueError(f"the sizes sum to {total}, but there are {data.shape[0]} bytes")
+            total += size[i]
+            if size[i] > 1:
+                slots += size[i] + 1
+                many += count[i] >= MANY
+        if total != data_view.size:
+            raise ValueError(f"the sizes sum to {total}, but there are {data_view.size} bytes")
         if slots > LONGEST:
             raise MemoryError(
                 f"{slots} bytes of different pieces are more than can be trained on "
@@ -99,8 +106,7 @@ cdef class MergeLoop:
         if self.m.rows == NULL or self.m.weights == NULL or self.m.of_bytes == NULL:
             raise MemoryError(f"no memory for {slots} bytes of pieces")
         with nogil:
-            fill_rows(&self.m, &data[0] if total else NULL, &sizes[0] if n else NULL,
-                      &counts[0] if n else NULL, n, &byte_ids[0])
+            fill_rows(&self.m, <const u8*>data_view.data, size, count, n, byte_id)
             for i in range(256):
                 self.m.lengths[i] = 1
 
@@ -143,9 +149,8 @@ cdef class MergeLoop:
         cdef u32 n = self.m.n_merges
         lefts = np.empty(n, np.uint32)
         rights = np.empty(n, np.uint32)
-        if n:
-            lefts[:] = <u32[:n]>self.m.lefts
-            rights[:] = <u32[:n]>self.m.rights
+        memcpy(array_memory(lefts, UINT32), self.m.lefts, n * sizeof(u32))
+        memcpy(array_memory(rights, UINT32), self.m.rights, n * sizeof(u32))
         return lefts, rights
 
 

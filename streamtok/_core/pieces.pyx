@@ -12,6 +12,7 @@ import numpy as np
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy
 
+from streamtok._core.arrays cimport UINT8, UINT32, UINT64, ArrayView, array_memory, read_array
 from streamtok._core.types cimport (
     SHORT_PIECE,
     ST_PREFETCH,
@@ -238,44 +239,51 @@ cdef class PieceTable:
         sizes = np.empty(n, np.uint32)
         counts = np.empty(n, np.uint64)
         firsts = np.empty(n, np.uint64)
-        cdef u32[::1] sizes_view = sizes
-        cdef u64[::1] counts_view = counts
-        cdef u64[::1] firsts_view = firsts
+        cdef u32* sizes_out = <u32*>array_memory(sizes, UINT32)
+        cdef u64* counts_out = <u64*>array_memory(counts, UINT64)
+        cdef u64* firsts_out = <u64*>array_memory(firsts, UINT64)
         cdef const Piece* piece
         for i in range(self.mask + 1):
             if self.slots[i].count:
                 total += self.size_of(self.slots + i)
         data = np.empty(total, np.uint8)
-        cdef u8[::1] view = data
+        cdef u8* out = <u8*>array_memory(data, UINT8)
         with nogil:
             for i in range(self.mask + 1):
                 piece = self.slots + i
                 if piece.count == 0:
                     continue
                 size = self.size_of(piece)
-                memcpy(&view[at], self.bytes_of(piece), size)
-                sizes_view[row] = <u32>size
-                counts_view[row] = piece.count
-                firsts_view[row] = piece.first
+                memcpy(out + at, self.bytes_of(piece), size)
+                sizes_out[row] = <u32>size
+                counts_out[row] = piece.count
+                firsts_out[row] = piece.first
                 at += size
                 row += 1
         return data, sizes, counts, firsts
 
-    def load(self, const u8[::1] data, const u32[::1] sizes, const u64[::1] counts,
-             const u64[::1] firsts):
+    def load(self, data, sizes, counts, firsts):
         """Add what `export` gave. ValueError if the arrays do not fit together; False: the limit."""
-        cdef size_t i, n = sizes.shape[0], total = 0, at = 0, long_bytes = 0
+        cdef ArrayView data_view = read_array(data, UINT8, "data")
+        cdef ArrayView size_view = read_array(sizes, UINT32, "sizes")
+        cdef ArrayView count_view = read_array(counts, UINT64, "counts")
+        cdef ArrayView first_view = read_array(firsts, UINT64, "firsts")
+        cdef const u8* p = <const u8*>data_view.data
+        cdef const u32* size = <const u32*>size_view.data
+        cdef const u64* count = <const u64*>count_view.data
+        cdef const u64* first = <const u64*>first_view.data
+        cdef size_t i, n = size_view.size, total = 0, at = 0, long_bytes = 0
         cdef int room
-        if <size_t>counts.shape[0] != n or <size_t>firsts.shape[0] != n:
+        if count_view.size != n or first_view.size != n:
             raise ValueError("as many sizes as counts and places are needed")
         for i in range(n):
-            total += sizes[i]
-            if sizes[i] > SHORT_PIECE:
-                long_bytes += sizeof(u32) + sizes[i]
-            if sizes[i] == 0 or counts[i] == 0:
+            total += size[i]
+            if size[i] > SHORT_PIECE:
+                long_bytes += sizeof(u32) + size[i]
+            if size[i] == 0 or count[i] == 0:
                 raise ValueError(f"piece {i} is empty or was never seen")
-        if total != <size_t>data.shape[0]:
-            raise ValueError(f"the sizes sum to {total}, but there are {data.shape[0]} bytes")
+        if total != data_view.size:
+            raise ValueError(f"the sizes sum to {total}, but there are {data_view.size} bytes")
         if n == 0:
             return True
         room = self.reserve(n, long_bytes)
@@ -285,8 +293,8 @@ cdef class PieceTable:
             return False
         with nogil:
             for i in range(n):
-                self.put(&data[at], sizes[i], counts[i], firsts[i])
-                at += sizes[i]
+                self.put(p + at, size[i], count[i], first[i])
+                at += size[i]
         return True
 
 

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from streamtok._core.arrays cimport Kind
 from streamtok._core.types cimport i64, u8, u16, u32, u64
 
 cdef struct Scan:           # where a walk stands; positions are relative to the caller's buffer
@@ -92,6 +93,7 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
 cdef class Scanner:
     cdef ScanTables c
     cdef st_windows windows
-    cdef object _owners
+    cdef list _owners           # of the arrays that `c` points to
     cdef readonly u32 n_states
     cdef const ScanTables* tables(self) noexcept nogil
+    cdef const void* own(self, array, Kind kind, str name, int dimensions) except NULL

@@ -8,7 +8,7 @@ character that is cut off by the end of the buffer is left for later, unless `fi
 
 `scan` leaves the walk out where windows of four characters decide (`pattern_windows.py`,
 `windows.h`), and walks the pieces that they leave open. Where these are many, it looks again with
-stand-ins for the characters that are not ASCII (`pattern_stand_ins.py`).
+stand-ins for the characters that are not ASCII (`stand_ins.h`).
 
 Bytes that are not UTF-8 count as one character each of the surrogates' class, which is what
 `bytes.decode("utf-8", "surrogateescape")` makes of them.
@@ -20,11 +20,18 @@ import numpy as np
 
 from libc.string cimport memcpy
 
+from streamtok._core.arrays cimport (
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    ArrayView,
+    Kind,
+    array_memory,
+    read_array,
+)
 from streamtok._core.types cimport i32, i64, st_ones, u8, u16, u32, u64
 from streamtok._core.utf8 cimport INCOMPLETE, decode_common, decode_one
-
-from streamtok.pattern_stand_ins import derive_stand_ins
-
 
 cdef enum:
     DENSE = 12              # open positions of 64 from which the walk takes the whole block
@@ -211,9 +218,13 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
 
 @cython.final
 cdef class Scanner:
-    """Immutable; made from a `pattern.Pattern`."""
+    """Immutable; made from a `pattern.Pattern`.
 
-    def __cinit__(self, pattern):
+    stand_ins: uint8 [0x10000], an ASCII character for each code point that has one, else 0; None:
+    there are none.
+    """
+
+    def __cinit__(self, pattern, stand_ins):
         cdef ScanTables* t = &self.c
         states, classes = pattern.n_states, pattern.n_classes
         if states > 32767 or classes > 256:
@@ -232,29 +243,21 @@ cdef class Scanner:
         bmp = np.ascontiguousarray(blocks[pages[: 0x10000 >> 7]]).reshape(-1)
         final = np.ascontiguousarray(accepts[:, classes], dtype=np.uint8)
         settled = np.ascontiguousarray(pattern.settled)
-        stand_ins = derive_stand_ins(pattern)
-        if stand_ins is not None:
-            stand_ins = np.concatenate([stand_ins, np.zeros(ST_STAND_INS_SIZE - 0x10000, np.uint8)])
-        self._owners = (rows, bmp, final, pages, blocks, settled, stand_ins)
-        cdef const u32[:, ::1] rows_view = rows
-        cdef const u8[::1] bmp_view = bmp
-        cdef const u8[::1] final_view = final
-        cdef const u16[::1] pages_view = pages
-        cdef const u8[:, ::1] blocks_view = blocks
-        cdef const u8[::1] settled_view = settled
-        t.steps = &rows_view[0, 0]
-        t.bmp = &bmp_view[0]
-        t.final = &final_view[0]
-        t.pages = &pages_view[0]
-        t.blocks = &blocks_view[0, 0]
-        t.settled = &settled_view[0]
+        self._owners = []
+        t.steps = <const u32*>self.own(rows, UINT32, "steps", 2)
+        t.bmp = <const u8*>self.own(bmp, UINT8, "bmp", 1)
+        t.final = <const u8*>self.own(final, UINT8, "final", 1)
+        t.pages = <const u16*>self.own(pages, UINT16, "class_pages", 1)
+        t.blocks = <const u8*>self.own(blocks, UINT8, "class_blocks", 2)
+        t.settled = <const u8*>self.own(settled, UINT8, "settled", 1)
         t.n_classes = classes
         t.windows = NULL
         t.stand_ins = NULL
-        cdef const u8[::1] stand_ins_view
         if stand_ins is not None:
-            stand_ins_view = stand_ins
-            t.stand_ins = &stand_ins_view[0]
+            if stand_ins.shape != (0x10000,):
+                raise ValueError(f"stand-ins are for 65536 code points, not {stand_ins.shape}")
+            stand_ins = np.concatenate([stand_ins, np.zeros(ST_STAND_INS_SIZE - 0x10000, np.uint8)])
+            t.stand_ins = <const u8*>self.own(stand_ins, UINT8, "stand_ins", 1)
         if pattern.windows is not None:
             self.use_tier(0)
             t.windows = &self.windows
@@ -276,39 +279,47 @@ cdef class Scanner:
         self.c.stand_in = st_stand_in_tier(number == 0)
         return name.decode()
 
-    def marks(self, const u8[::1] text, size_t start, size_t blocks, bint stand_ins=False):
+    cdef const void* own(self, array, Kind kind, str name, int dimensions) except NULL:
+        """The memory of an array that stays with this object."""
+        cdef ArrayView view = read_array(array, kind, name, dimensions)
+        self._owners.append(view)
+        return view.data
+
+    def marks(self, text, size_t start, size_t blocks, bint stand_ins=False):
         """(uint64 [blocks], uint64 [blocks]): where pieces begin in text[start:], and what is open.
 
         stand_ins: for characters that are not ASCII, where the pattern has any. For tests. Raises ValueError where the pattern has no windows or the text is too short.
         """
         if self.c.windows == NULL:
             raise ValueError("the pattern has no windows")
-        if start < ST_MARGIN or start + 64 * blocks >= <size_t>text.shape[0] or blocks == 0:
+        cdef ArrayView view = read_array(text, UINT8, "text")
+        if start < ST_MARGIN or start + 64 * blocks >= view.size or blocks == 0:
             raise ValueError("the text is too short for its windows")
         begins, open = np.empty(blocks, np.uint64), np.empty(blocks, np.uint64)
-        cdef u64[::1] begins_view = begins
-        cdef u64[::1] open_view = open
-        cdef const u8* p = &text[start]
-        cdef const u8[::1] shadow
+        cdef const u8* p = <const u8*>view.data + start
         if stand_ins and self.c.stand_ins != NULL:
             shadow = self.stand_in(text, start - ST_MARGIN, 64 * blocks + ST_MARGIN + 1)
-            p = &shadow[ST_MARGIN]
-        self.c.mark(self.c.windows, p, blocks, &begins_view[0], &open_view[0])
+            view = read_array(shadow, UINT8, "shadow")
+            p = <const u8*>view.data + ST_MARGIN
+        self.c.mark(self.c.windows, p, blocks, <u64*>array_memory(begins, UINT64),
+                    <u64*>array_memory(open, UINT64))
         return begins, open
 
-    def stand_in(self, const u8[::1] text, size_t start, size_t size):
+    def stand_in(self, text, size_t start, size_t size):
         """numpy.uint8 [size]: text[start:start + size] with stand-ins. For tests, as `marks`.
 
         Raises ValueError where the pattern has none or the text is too short.
         """
-        if self.c.stand_ins == NULL or start + size > <size_t>text.shape[0]:
+        cdef ArrayView view = read_array(text, UINT8, "text")
+        if self.c.stand_ins == NULL or start + size > view.size:
             raise ValueError("the pattern has no stand-ins, or the text is too short")
         result = np.empty(size, np.uint8)
-        cdef u8[::1] view = result
+        cdef const u8* p = <const u8*>view.data + start
+        cdef u8* out = <u8*>array_memory(result, UINT8)
         cdef size_t at = 0, step
         while at < size:
             step = min(size - at, <size_t>SHADOW)
-            self.c.stand_in(self.c.stand_ins, &text[start + at], step, text.shape[0] - start - at, &view[at])
+            self.c.stand_in(self.c.stand_ins, p + at, step, view.size - start - at, out + at)
             at += step
         return result
 
@@ -316,19 +327,24 @@ cdef class Scanner:
         return &self.c
 
 
-cdef object fill_windows(st_windows* w, windows):
-    cdef const u8[::1] classes = windows.classes
-    cdef const u8[::1] lefts = windows.lefts.ravel()
-    cdef const u8[::1] rights = windows.rights.ravel()
-    cdef const u8[::1] decisions = windows.decisions.ravel()
-    memcpy(w.classes, &classes[0], 128)
-    memcpy(w.lefts, &lefts[0], 256)
-    memcpy(w.rights, &rights[0], 256)
-    memcpy(w.decisions, &decisions[0], 256)
+cdef int fill_windows(st_windows* w, windows) except -1:
+    fill_bytes(w.classes, 128, windows.classes, "classes")
+    fill_bytes(w.lefts, 256, windows.lefts.ravel(), "lefts")
+    fill_bytes(w.rights, 256, windows.rights.ravel(), "rights")
+    fill_bytes(w.decisions, 256, windows.decisions.ravel(), "decisions")
     w.trigger = windows.trigger
     w.reach = windows.reach
     w.counted = windows.counted
     w.count = windows.run
+    return 0
+
+
+cdef int fill_bytes(u8* out, size_t size, object array, str name) except -1:
+    cdef ArrayView view = read_array(array, UINT8, name)
+    if view.size != size:
+        raise ValueError(f"{view.size} {name} of windows, not {size}")
+    memcpy(out, view.data, size)
+    return 0
 
 
 def make_steps(accepts, transitions):

@@ -8,6 +8,7 @@ from cpython.bytes cimport PyBytes_CheckExact, PyBytes_FromStringAndSize
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from libc.string cimport memcpy
 
+from streamtok._core.arrays cimport UINT8, ArrayView, read_array
 from streamtok._core.types cimport st_free_block, st_new_block
 
 cdef extern from "Python.h":
@@ -43,11 +44,12 @@ def use_wide_transcode(bint wanted):
     return bool(st_use_wide_transcode(wanted))
 
 
-def well_formed(const u8[::1] data not None):
+def well_formed(data):
     """int: how many bytes at the beginning of `data` are well-formed UTF-8. For tests."""
     cdef i32 why
     cdef int length
-    return valid_bytes(&data[0], data.shape[0], &why, &length) if data.shape[0] else 0
+    cdef ArrayView view = read_array(data, UINT8, "data")
+    return valid_bytes(<const u8*>view.data, view.size, &why, &length)
 
 
 cdef int hold_bytes(Text* text, object data) except -1:

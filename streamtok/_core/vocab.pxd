@@ -78,7 +78,7 @@ cdef bint is_proper_prefix(const Tokens* t, const u8* p, size_t n) noexcept nogi
 @cython.final
 cdef class TokenTable:
     cdef Tokens c
-    cdef object _blob, _offsets, _ids, _byte_ids, _ties    # owners of the memory that `c` points to
+    cdef list _owners                          # of the memory that `c` points to
     cdef list _ints                            # ready-made int objects, by id; None until needed
     cdef size_t _listed                        # ids that were put in lists before that
     cdef readonly u32 max_id

@@ -25,6 +25,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
+from streamtok._core.arrays cimport UINT8, UINT32, ArrayView, array_memory, read_array
 from streamtok._core.ints cimport known_ints
 from streamtok._core.merge cimport Merger, merge, merger_free
 from streamtok._core.types cimport (
@@ -149,41 +150,45 @@ cdef class TokenTable:
     `lefts` and 25 ms without.
     """
 
-    def __cinit__(self, bytes blob, const u32[::1] offsets, const u32[::1] ids,
-                  const u32[::1] lefts=None, const u32[::1] byte_ids=None,
-                  const u32[::1] ties=None, parts=None):
+    def __cinit__(self, bytes blob not None, offsets, ids, lefts=None, byte_ids=None, ties=None,
+                  parts=None):
         cdef Tokens* t = &self.c
         cdef size_t i
         cdef u32 max_id
         cdef bint is_dense = True, is_rising = True
-        cdef const u32[::1] left_parts, right_parts
-        self._blob, self._offsets, self._ids, self._byte_ids = blob, offsets, ids, byte_ids
-        self._ties = ties
-        t.n = <u32>ids.shape[0]
-        if ids.shape[0] < 256 or offsets.shape[0] != ids.shape[0] + 1:
+        cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
+        cdef ArrayView id_view = read_array(ids, UINT32, "ids")
+        cdef ArrayView view, other
+        self._owners = [blob, offset_view, id_view]
+        if id_view.size < 256 or offset_view.size != id_view.size + 1:
             raise ValueError("a token table needs the 256 single bytes and one more offset than ids")
-        if ids.shape[0] > MAX_TOKENS:
-            raise ValueError(f"{ids.shape[0]} tokens are more than the {MAX_TOKENS} that fit")
-        if offsets[t.n] != len(blob):
-            raise ValueError(f"offsets end at {offsets[t.n]}, token bytes at {len(blob)}")
-        t.blob = <const u8*><const char*>blob
-        t.offsets = &offsets[0]
-        t.ids = &ids[0]
+        if id_view.size > MAX_TOKENS:
+            raise ValueError(f"{id_view.size} tokens are more than the {MAX_TOKENS} that fit")
+        t.n = <u32>id_view.size
+        t.blob = <const u8*>PyBytes_AS_STRING(blob)
+        t.offsets = <const u32*>offset_view.data
+        t.ids = <const u32*>id_view.data
+        if t.offsets[t.n] != <size_t>len(blob):
+            raise ValueError(f"offsets end at {t.offsets[t.n]}, token bytes at {len(blob)}")
         if byte_ids is not None:
-            if byte_ids.shape[0] != 256:
-                raise ValueError(f"there are ids for {byte_ids.shape[0]} bytes, not for 256")
-            t.byte_ids = &byte_ids[0]
+            view = read_array(byte_ids, UINT32, "byte_ids")
+            if view.size != 256:
+                raise ValueError(f"there are ids for {view.size} bytes, not for 256")
+            self._owners.append(view)
+            t.byte_ids = <const u32*>view.data
         if ties is not None:
-            if <u32>ties.shape[0] != t.n:
-                raise ValueError(f"{ties.shape[0]} ties do not fit {t.n} tokens")
-            t.ties = &ties[0]
+            view = read_array(ties, UINT32, "ties")
+            if view.size != t.n:
+                raise ValueError(f"{view.size} ties do not fit {t.n} tokens")
+            self._owners.append(view)
+            t.ties = <const u32*>view.data
         max_id = 0
         for i in range(t.n):
-            is_dense = is_dense and ids[i] == i
-            is_rising = is_rising and (i == 0 or ids[i - 1] < ids[i])
-            if ids[i] != NONE:
-                max_id = max(max_id, ids[i])
-            elif byte_ids is None:
+            is_dense = is_dense and t.ids[i] == i
+            is_rising = is_rising and (i == 0 or t.ids[i - 1] < t.ids[i])
+            if t.ids[i] != NONE:
+                max_id = max(max_id, t.ids[i])
+            elif t.byte_ids == NULL:
                 raise ValueError(f"token {i} has no id, and there are none for its bytes")
         self.max_id, self.is_dense, self.is_rising = max_id, is_dense, is_rising
         t.slot_mask = table_size(t.n) - 1
@@ -196,19 +201,21 @@ cdef class TokenTable:
         with nogil:
             index_tokens(t)
         if parts is not None:
-            left_parts, right_parts = parts
-            if <u32>left_parts.shape[0] != t.n or <u32>right_parts.shape[0] != t.n:
+            view = read_array(parts[0], UINT32, "the left parts")
+            other = read_array(parts[1], UINT32, "the right parts")
+            if view.size != t.n or other.size != t.n:
                 raise ValueError(f"the parts do not fit {t.n} tokens")
             with nogil:
-                take_parts(t, &left_parts[0], &right_parts[0])
+                take_parts(t, <const u32*>view.data, <const u32*>other.data)
         elif lefts is None:
             with nogil:
                 index_pairs(t)
         else:
-            if <u32>lefts.shape[0] != t.n:
-                raise ValueError(f"{lefts.shape[0]} left parts do not fit {t.n} tokens")
+            view = read_array(lefts, UINT32, "lefts")
+            if view.size != t.n:
+                raise ValueError(f"{view.size} left parts do not fit {t.n} tokens")
             with nogil:
-                take_pairs(t, &lefts[0])
+                take_pairs(t, <const u32*>view.data)
 
     def __dealloc__(self):
         st_free_block(self.c.slots)
@@ -253,8 +260,7 @@ cdef class TokenTable:
     def lefts(self):
         """numpy.uint32 [n]: bytes of the left part of each token's last merge; 0 where none is."""
         result = np.empty(self.c.n, dtype=np.uint32)
-        cdef u32[::1] view = result
-        memcpy(&view[0], self.c.lefts, self.c.n * sizeof(u32))
+        memcpy(array_memory(result, UINT32), self.c.lefts, self.c.n * sizeof(u32))
         return result
 
     @property
@@ -437,22 +443,28 @@ cdef int take_parts(Tokens* t, const u32* lefts, const u32* rights) except -1 no
     return 0
 
 
-def spell(const u32[::1] lefts, const u32[::1] rights, const u8[::1] spelled):
+def spell(lefts, rights, spelled):
     """(bytes, uint32 [n + 1]): tokens end to end and where each begins, from what they are made of.
 
     Token i is tokens lefts[i] and rights[i] in a row, both before it; where lefts[i] is 0xFFFFFFFF,
-    it is the next rights[i] bytes of `spelled`. ValueError if that makes no sense.
+    it is the next rights[i] bytes of `spelled`. lefts, rights: uint32 [n]; spelled: bytes-like.
+    ValueError if that makes no sense.
     """
-    cdef size_t n = lefts.shape[0], i, total = 0, taken = 0, size, at
+    cdef ArrayView left_view = read_array(lefts, UINT32, "lefts")
+    cdef ArrayView right_view = read_array(rights, UINT32, "rights")
+    cdef ArrayView spelled_view = read_array(spelled, UINT8, "spelled")
+    cdef const u32* left_of = <const u32*>left_view.data
+    cdef const u32* right_of = <const u32*>right_view.data
+    cdef const u8* source = <const u8*>spelled_view.data
+    cdef size_t n = left_view.size, i, total = 0, taken = 0, size, at
     cdef u32 left, right
-    if <size_t>rights.shape[0] != n:
-        raise ValueError(f"{n} left parts, but {rights.shape[0]} right ones")
+    if right_view.size != n:
+        raise ValueError(f"{n} left parts, but {right_view.size} right ones")
     offsets = np.empty(n + 1, dtype=np.uint32)
-    cdef u32[::1] places = offsets
-    cdef u32* ends = &places[0]
+    cdef u32* ends = <u32*>array_memory(offsets, UINT32)
     ends[0] = 0
     for i in range(n):
-        left, right = lefts[i], rights[i]
+        left, right = left_of[i], right_of[i]
         if left == NONE:
             size = right
             taken += size
@@ -464,15 +476,15 @@ def spell(const u32[::1] lefts, const u32[::1] rights, const u8[::1] spelled):
         if size == 0 or size > MAX_TOKEN_BYTES or total > <size_t>NONE:
             raise ValueError(f"token {i} has {size} bytes, all up to there {total}")
         ends[i + 1] = <u32>total
-    if taken != <size_t>spelled.shape[0]:
-        raise ValueError(f"{taken} bytes are to be spelled out, {spelled.shape[0]} are there")
+    if taken != spelled_view.size:
+        raise ValueError(f"{taken} bytes are to be spelled out, {spelled_view.size} are there")
     blob = PyBytes_FromStringAndSize(NULL, total)
     cdef u8* p = <u8*>PyBytes_AS_STRING(blob)
     taken = 0
     for i in range(n):
-        left, right, at = lefts[i], rights[i], ends[i]
+        left, right, at = left_of[i], right_of[i], ends[i]
         if left == NONE:
-            memcpy(p + at, &spelled[taken], right)
+            memcpy(p + at, source + taken, right)
             taken += right
         else:
             size = ends[left + 1] - ends[left]
