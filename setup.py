@@ -8,39 +8,7 @@ import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-CORE = [
-    "arrays",
-    "ints",
-    "signals",
-    "guard",
-    "text",
-    "vocab",
-    "merge",
-    "makers",
-    "stretches",
-    "frontier",
-    "scanner",
-    "special",
-    "known",
-    "cells",
-    "output",
-    "encoder",
-    "source",
-    "cuts",
-    "parallel",
-    "batch",
-    "delimited",
-    "calls",
-    "stream",
-    "stream_calls",
-    "decoder",
-    "decoder_calls",
-    "pieces",
-    "counter",
-    "pair_queue",
-    "pair_floor",
-    "merge_loop",
-]
+UNITS = ["encode", "train", "_testing"]
 
 DIRECTIVES = {
     "language_level": 3,
@@ -49,17 +17,16 @@ DIRECTIVES = {
     "initializedcheck": False,
     "cdivision": True,
     "embedsignature": False,
-    "freethreading_compatible": True,
     "auto_pickle": False,
     "autotestdict": False,
 }
 
 # No debug information: it doubles what the C compiler has to do. Sanitisers ask for it below.
 compile_args = [] if sys.platform == "win32" else ["-O3", "-fno-strict-aliasing", "-g0"]
-link_args: list[str] = []
+link_args = ["-Wl,-s"] if sys.platform == "linux" else []
 macros = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
 if os.environ.get("STREAMTOK_TESTING"):  # with allocations that fail on request, for gcc and clang
-    CORE.append("_testing")
+    UNITS.append("_failing")
     compile_args += ["-O1", "-include", "streamtok/_core/failing_alloc.h"]
 sanitizers = os.environ.get("STREAMTOK_SANITIZE")  # e.g. "address,undefined"
 if sanitizers:
@@ -72,9 +39,9 @@ def extension(name: str) -> Extension:
     return Extension(
         f"streamtok._core.{name}",
         [f"streamtok/_core/{name}.pyx"],
-        include_dirs=[numpy.get_include()] if name == "output" else [],
-        define_macros=macros + ([("STREAMTOK_KEEP_MALLOC", "1")] if name == "_testing" else []),
-        depends=sorted(glob("streamtok/_core/*.h") + glob("streamtok/_core/*.pxd")),
+        include_dirs=[numpy.get_include()] if name == "encode" else [],
+        define_macros=macros + ([("STREAMTOK_KEEP_MALLOC", "1")] if name == "_failing" else []),
+        depends=sorted(glob("streamtok/_core/*.h") + glob("streamtok/_core/*.px[di]")),
         extra_compile_args=compile_args,
         extra_link_args=link_args,
     )
@@ -84,7 +51,7 @@ if __name__ == "__main__":  # the processes that compile .pyx files may read thi
     processes = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
     setup(
         ext_modules=cythonize(
-            [extension(name) for name in CORE],
+            [extension(name) for name in UNITS],
             compiler_directives=DIRECTIVES,
             nthreads=processes,
             show_all_warnings=False,

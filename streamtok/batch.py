@@ -1,7 +1,7 @@
 """Texts on several threads: many, spread by size, and large ones, cut where it makes no difference.
 
 The core encodes without the GIL; which thread takes which text, or part of one, is decided as they
-go (`_core/batch.pyx`, `_core/parallel.pyx`). Here are the threads themselves, and what is done one
+go (`_core/batch.pxi`, `_core/parallel.pxi`). Here are the threads themselves, and what is done one
 by one because something about the text is out of the ordinary.
 """
 
@@ -13,13 +13,10 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._core.batch import Batch
-from ._core.parallel import LargeText
-from ._core.source import size_of
-from ._core.text import check_policy
+from ._core.encode import Batch, LargeText, check_policy, size_of
 
 if TYPE_CHECKING:
-    from ._core.special import SpecialMatcher
+    from ._core.encode import SpecialMatcher
     from .encoding import Encoding, Text
 
 __all__ = ["encode_batch", "encode_large", "map_in_threads", "run_in_threads", "usable_cores"]

@@ -11,10 +11,7 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING, Any, cast
 
-from ._core.decoder_calls import QuickDecoder
-from ._core.stream import Tail
-from ._core.stream_calls import QuickStream
-from ._core.text import check_policy
+from ._core.encode import QuickDecoder, QuickStream, Tail, check_policy
 from .errors import StateError, UnsupportedPatternError
 from .rules import allowed_specials
 from .space_tail import SpaceTail
@@ -39,7 +36,7 @@ class StreamEncoder(QuickStream):
     [31373, 995]
     """
 
-    # And those of `_core/stream_calls.pyx`.
+    # And those of `_core/stream_fast_path.pxi`.
     __slots__ = ("_encoding", "_matcher", "_settings", "_tail")
 
     def __init__(
@@ -253,7 +250,7 @@ class StreamDecoder(QuickDecoder):
     'hello world'
     """
 
-    # And those of `_core/decoder_calls.pyx`.
+    # And those of `_core/stream_decoder.pxi`.
     __slots__ = ("_encoding", "_errors", "_skip")
 
     def __init__(

@@ -1,6 +1,6 @@
 """How often each piece of a text occurs: chunks, documents, threads, memory.
 
-`Counting` decides what is counted where; the counting itself is `_core/counter.pyx`. Large texts
+`Counting` decides what is counted where; the counting itself is `_core/counter.pxi`. Large texts
 are cut where the pattern makes both sides independent of each other, and each thread counts its
 part into a table of its own. A table is added to the others in one step, together with the number
 of bytes that it stands for: whatever interrupts that, `bytes_in` says what is counted.
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._core.counter import PieceCounter, text_size
-from ._core.scanner import Scanner
+from ._core.encode import Scanner
+from ._core.train import PieceCounter, text_size
 from .errors import MemoryLimitExceeded
 from .pattern import Pattern
 from .pattern_stand_ins import derive_stand_ins

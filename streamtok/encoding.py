@@ -25,15 +25,19 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 import numpy as np
 
 from . import surrogates
-from ._core.calls import ALL, NO_SPECIAL, QuickCalls
-from ._core.cuts import Cuts
-from ._core.decoder import Decoder
-from ._core.encoder import Encoder
-from ._core.scanner import Scanner
-from ._core.source import size_of
-from ._core.special import SpecialMatcher
-from ._core.text import check_policy
-from ._core.vocab import TokenTable
+from ._core.encode import (
+    ALL,
+    NO_SPECIAL,
+    Cuts,
+    Decoder,
+    Encoder,
+    QuickCalls,
+    Scanner,
+    SpecialMatcher,
+    TokenTable,
+    check_policy,
+    size_of,
+)
 from .batch import LARGE, encode_batch, encode_large, map_in_threads
 from .errors import PatternError, UnsupportedPatternError
 from .pattern import Pattern
@@ -175,7 +179,7 @@ class Encoding(QuickCalls):
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"
 
-    # Encoding. `encode` and `encode_ordinary` are in `_core/calls.pyx`.
+    # Encoding. `encode` and `encode_ordinary` are in `_core/fast_path.pxi`.
 
     def encode_to_numpy(
         self,
@@ -352,7 +356,7 @@ class Encoding(QuickCalls):
         if ids := stream.flush():
             yield ids
 
-    # Decoding. `decode` and `decode_bytes` are in `_core/calls.pyx`.
+    # Decoding. `decode` and `decode_bytes` are in `_core/fast_path.pxi`.
 
     def decode_single_token_bytes(self, token: int) -> bytes:
         """bytes: one token. Raises KeyError if there is none of this id."""

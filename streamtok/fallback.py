@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._core.special import SpecialMatcher
-from ._core.text import bytes_of
+from ._core.encode import SpecialMatcher, bytes_of
 from .reference import compile_pattern
 from .unicode_classes import as_in_reference
 

@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import surrogates
-from ._core.special import SpecialMatcher
-from ._core.text import bytes_of
+from ._core.encode import SpecialMatcher, bytes_of
 from .errors import UnsupportedStreamError
 
 if TYPE_CHECKING:
-    from ._core.stream import Tail
+    from ._core.encode import Tail
     from .encoding import Encoding, Text
 
 __all__ = ["MARK", "NO_RULES", "TextRules"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._core.text import check_policy
+from ._core.encode import check_policy
 from .errors import MemoryLimitExceeded, StateError
 from .pattern import Pattern
 from .vocabulary import write_atomically

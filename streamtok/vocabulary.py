@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._core.vocab import TokenTable, spell
+from ._core.encode import TokenTable, spell
 from .errors import VocabularyError
 
 if TYPE_CHECKING:

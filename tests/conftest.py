@@ -13,10 +13,10 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from streamtok._core.encode import Scanner
 
 import streamtok
 from benchmarks.corpus import NAMES, generated
-from streamtok._core.scanner import Scanner
 from streamtok.pattern_stand_ins import derive_stand_ins
 
 PACKED = ["r50k_base", "cl100k_base", "o200k_base"]
@@ -26,7 +26,7 @@ os.environ["STREAMTOK_CORPUS"] = os.devnull  # benchmarks.corpus makes its texts
 
 # What not every machine or build can run is no test there, and the report's first lines say so.
 collect_ignore = [] if SHARED.is_dir() else ["test_shared.py"]
-if importlib.util.find_spec("streamtok._core._testing") is None:
+if importlib.util.find_spec("streamtok._core._failing") is None:
     collect_ignore.append("test_allocation_failures.py")
 
 LLAMA3_PATTERN = (

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from streamtok._core.encode import Decoder, UnknownId
 
 import streamtok
-from streamtok._core.decoder import Decoder, UnknownId
 
 from .conftest import PACKED, corpus, encoding_of
 from .nasty import TEXTS

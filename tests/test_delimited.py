@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from streamtok._core.encode import encode_delimited, encode_documents, find_documents
 
 import streamtok
 from streamtok import documents
-from streamtok._core.batch import encode_documents
-from streamtok._core.delimited import encode_delimited, find_documents
 from streamtok.cli import main
 from streamtok.documents import DocumentEncoder
 from streamtok.sources import Delimited, Documents

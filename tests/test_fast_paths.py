@@ -15,11 +15,16 @@ from hypothesis import strategies as st
 import streamtok
 from benchmarks.corpus import hard_pieces
 from streamtok import reference, vocabulary
-from streamtok._core.cells import use_wide_keys
-from streamtok._core.merge import use_lanes
-from streamtok._core.stretches import use_side_by_side
-from streamtok._core.text import use_wide_transcode
-from streamtok._core.vocab import TokenTable
+from streamtok._core._testing import (
+    marks,
+    sorted_tokens,
+    use_lanes,
+    use_side_by_side,
+    use_tier,
+    use_wide_keys,
+    use_wide_transcode,
+)
+from streamtok._core.encode import TokenTable
 from streamtok.pattern import Pattern, Windows
 from streamtok.pattern_windows import UNDECIDED, derive_windows
 
@@ -55,7 +60,7 @@ PIECES = [
 def tier(request: pytest.FixtureRequest) -> int:
     """Every way to mark windows that this processor has; the last is the plain one."""
     scanner = scanner_of(Pattern.compile(SPLITS[0]))
-    if scanner.use_tier(request.param) is None:
+    if use_tier(scanner, request.param) is None:
         pytest.skip("this processor has no more tiers")
     return request.param
 
@@ -81,7 +86,7 @@ def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
         assert not pattern.is_total or source in PATTERNS
         return
     scanner = scanner_of(pattern)
-    scanner.use_tier(tier)
+    use_tier(scanner, tier)
     rng = random.Random(source)
     decided = 0
     for number in range(120):
@@ -90,7 +95,7 @@ def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
         blocks = (len(data) - 9) // 64
         begins, is_open = (
             np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
-            for words in scanner.marks(data, 8, blocks, number % 2 == 1)
+            for words in marks(scanner, data, 8, blocks, number % 2 == 1)
         )
         truth = starts_of(pattern, text)[8 : 8 + 64 * blocks]
         assert not (begins & is_open).any()
@@ -114,17 +119,17 @@ def test_tiers_agree(source: str) -> None:
     scanner = scanner_of(Pattern.compile(source))
     if Pattern.compile(source).windows is None:
         with pytest.raises(ValueError, match="no windows"):
-            scanner.marks(bytes(200), 8, 1)
+            marks(scanner, bytes(200), 8, 1)
         return
     rng = random.Random(source)
     data = bytes(rng.choices(range(256), k=4000)) + text_of(rng, 2000).encode()
     blocks = (len(data) - 9) // 64
     seen = []
     for number in range(5):
-        if scanner.use_tier(number) is None:
+        if use_tier(scanner, number) is None:
             break
-        seen.append([words.tolist() for words in scanner.marks(data, 8, blocks)])
-    assert all(marks == seen[0] for marks in seen)
+        seen.append([words.tolist() for words in marks(scanner, data, 8, blocks)])
+    assert all(one == seen[0] for one in seen)
 
 
 def test_windows_are_packed_as_derived() -> None:
@@ -326,8 +331,8 @@ def test_tokens_are_put_in_the_order_of_their_bytes() -> None:
     ranks = {token: rank for rank, token in enumerate(shuffled)}
     table = vocabulary.Vocabulary.from_ranks(ranks)
     made = TokenTable(table.tokens, table.offsets, table.ids)
-    assert made.sorted() == [ranks[token] for token in sorted(tokens)]
-    assert made.sorted() == made.sorted()
+    assert sorted_tokens(made) == [ranks[token] for token in sorted(tokens)]
+    assert sorted_tokens(made) == sorted_tokens(made)
 
 
 @pytest.mark.parametrize("name", PACKED)

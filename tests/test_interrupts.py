@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from streamtok._core._testing import use_every_look
 
 import streamtok
 from streamtok import batch
-from streamtok._core.signals import use_every_look
 
 pytestmark = pytest.mark.skipif(
     not hasattr(signal, "setitimer"), reason="this system has no timers that send signals"

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streamtok._core.train import MergeLoop
 
 from streamtok import reference, reference_trainer
-from streamtok._core.merge_loop import MergeLoop
 from streamtok.merging import TIES
 from streamtok.trainer import PATTERNS
 

@@ -12,11 +12,10 @@ import pytest
 import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streamtok._core._testing import use_at_once, use_lanes, use_one_by_one
 
 import streamtok
 from streamtok import reference
-from streamtok._core.cells import use_at_once
-from streamtok._core.merge import use_lanes, use_one_by_one
 from streamtok.rules import TextRules
 
 from .conftest import PACKED, encoding_of, stream_ids, twin_of

@@ -10,9 +10,10 @@ import pytest
 import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streamtok._core._testing import use_wide_search
+from streamtok._core.encode import SpecialMatcher
 
 import streamtok
-from streamtok._core.special import SpecialMatcher, use_wide_search
 
 from .conftest import stream_ids
 

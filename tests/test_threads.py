@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from streamtok._core.encode import Cuts, LargeText
 
 import streamtok
 from streamtok import batch
-from streamtok._core.cuts import Cuts
-from streamtok._core.parallel import LargeText
 from streamtok.rules import TextRules
 from streamtok.splits import SplitSequence
 

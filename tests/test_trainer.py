@@ -17,12 +17,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streamtok._core.train import MergeLoop, PieceCounter, PieceTable
 
 import streamtok
 from streamtok import Trainer, reference
-from streamtok._core.counter import PieceCounter
-from streamtok._core.merge_loop import MergeLoop
-from streamtok._core.pieces import PieceTable
 from streamtok.splits import SplitSequence
 from streamtok.trainer import PATTERNS
 

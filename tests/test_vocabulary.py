@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from streamtok._core.encode import TokenTable
 
 from streamtok import errors, vocabulary
-from streamtok._core.vocab import TokenTable
 from streamtok.errors import VocabularyError
 from streamtok.vocabulary import (
     PACKED_NAMES,

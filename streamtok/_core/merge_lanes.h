@@ -1,5 +1,5 @@
 /* Byte pair encoding of short pieces with all ranks in AVX-512 registers: the same merges as those
-   of `merge_short` in merge.pyx.
+   of `merge_short` in merge.pxi.
 
    `alive` has a bit for each position at which a token begins; lane i of `ranks` is the rank of the
    merge of the token at i with the next one. Nothing is ever shifted. A merge asks for two pairs at

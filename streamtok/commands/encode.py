@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from .. import sinks
-from .._core.known import set_cache_limit
+from .._core.encode import set_cache_limit
 from ..batch import usable_cores
 from ..checkpoint import Checkpoint, checkpoint_path
 from ..documents import DocumentEncoder

@@ -1,0 +1,11 @@
+"""The fastest way that this processor has, for each of them. Results do not depend on it."""
+
+strategy.merge_lanes = st_merge_tier()
+strategy.merge_batch = st_merge_batch_tier()
+strategy.few_pieces = FEW_PIECES
+strategy.merge_segments = st_merge_stretches_tier()
+strategy.keys = st_keys_tier()
+strategy.company = COMPANY
+strategy.find_pair = st_find_pair_tier(True)
+strategy.transcode = st_transcode_tier(True)
+strategy.look_period = PERIOD
