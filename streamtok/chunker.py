@@ -11,7 +11,7 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING, Any, cast
 
-from ._core.encode import QuickDecoder, QuickStream, Tail, check_policy
+from ._core.encode import FastStreamDecoder, FastStreamEncoder, Tail, check_policy
 from .errors import StateError, UnsupportedPatternError
 from .rules import allowed_specials
 from .space_tail import SpaceTail
@@ -24,7 +24,7 @@ DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"
 
 
-class StreamEncoder(QuickStream):
+class StreamEncoder(FastStreamEncoder):
     """Encodes one stream of text, chunk by chunk.
 
     A chunk is str or bytes-like; bytes may be cut anywhere, also inside a character. What `encode`
@@ -76,7 +76,7 @@ class StreamEncoder(QuickStream):
         if encoding._rules.normalizer is not None:
             self._tail = encoding._rules.stream(tail, allowed_specials(encoding, matcher))
         else:
-            self._set_quick(tail)
+            self._set_fast_path(tail)
         self.max_pending = max_pending
 
     def encode_into(self, chunk: Text, out: Any, final: bool = False) -> int:
@@ -165,7 +165,7 @@ class StreamEncoder(QuickStream):
         twin._settings = self._settings
         twin._tail = self._tail.copy()
         if isinstance(twin._tail, Tail):
-            twin._set_quick(twin._tail)
+            twin._set_fast_path(twin._tail)
         twin.max_pending = self.max_pending
         return twin
 
@@ -239,7 +239,7 @@ class StreamEncoder(QuickStream):
         )
 
 
-class StreamDecoder(QuickDecoder):
+class StreamDecoder(FastStreamDecoder):
     """Decodes one stream of ids. Holds at most 3 bytes: those of an unfinished character.
 
     An exception leaves the stream as it was before the call. One thread at a time: a call during

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._core.encode import Scanner
-from ._core.train import PieceCounter, text_size
+from ._core.train import PretokenCounter, text_size
 from .errors import MemoryLimitExceeded
 from .pattern import Pattern
 from .pattern_stand_ins import derive_stand_ins
@@ -41,7 +41,7 @@ class Counting:
     def __init__(self, pattern: Pattern, errors: str, num_threads: int, prune_singletons: bool):
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
         scanner, cut_pairs = _tables(pattern)
-        self.counter = PieceCounter(scanner, cut_pairs, policy, 0)
+        self.counter = PretokenCounter(scanner, cut_pairs, policy, 0)
         self.errors = errors
         self.num_threads = num_threads
         self.prune_singletons = prune_singletons
@@ -155,7 +155,7 @@ class Counting:
 
     def _count(self, chunk: Text, final: bool) -> None:
         counter = self.counter
-        stop, size = counter.window(chunk, 0, WINDOW)
+        stop, size = counter.part_end(chunk, 0, WINDOW)
         if stop < size:  # a window that is refused must not leave those before it counted
             counter.check_bytes(chunk, 0, size, final, counter.bytes_in)
         start = 0
@@ -164,7 +164,7 @@ class Counting:
             if stop == size:
                 return
             start = stop
-            stop, _ = counter.window(chunk, start, WINDOW)
+            stop, _ = counter.part_end(chunk, start, WINDOW)
 
     def _count_window(self, chunk: Text, start: int, stop: int, final: bool) -> None:
         cuts: list[int] = []
@@ -240,7 +240,7 @@ class Counting:
             before = counter.bytes_in
             self._make_room()
 
-    def _absorb(self, other: PieceCounter, shift: int, size: int) -> None:
+    def _absorb(self, other: PretokenCounter, shift: int, size: int) -> None:
         while not self.counter.absorb(other, shift, size):
             self._make_room()
 

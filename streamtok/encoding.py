@@ -31,7 +31,7 @@ from ._core.encode import (
     Cuts,
     Decoder,
     Encoder,
-    QuickCalls,
+    FastEncoding,
     Scanner,
     SpecialMatcher,
     TokenTable,
@@ -59,7 +59,7 @@ AllowedSpecial: TypeAlias = "Literal['all'] | AbstractSet[str]"
 DisallowedSpecial: TypeAlias = "Literal['all'] | Collection[str] | None"
 
 
-class Encoding(QuickCalls):
+class Encoding(FastEncoding):
     """A vocabulary, a split pattern and special tokens.
 
     Immutable and safe to use from any number of threads.
@@ -143,7 +143,7 @@ class Encoding(QuickCalls):
         self._default = self._matcher_for(NO_SPECIAL, ALL)
         self._is_plain = self._pattern is not None and rules.normalizer is None
         if self._is_plain:
-            self._set_quick(self._encoder, self._ordinary, self._default)
+            self._set_fast_path(self._encoder, self._ordinary, self._default)
 
     @classmethod
     def train_from_iterator(
@@ -448,7 +448,7 @@ class Encoding(QuickCalls):
     def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
         if isinstance(text_or_bytes, str):
             text_or_bytes = text_or_bytes.encode("utf-8")
-        return self._encoder.encode_piece(text_or_bytes)
+        return self._encoder.encode_pretoken(text_or_bytes)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
         return self.encode_ordinary(text, errors="surrogateescape")

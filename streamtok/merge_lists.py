@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._core.encode import TokenTable, find_makers
+from ._core.encode import TokenTable, find_merges
 from .errors import VocabularyError
 from .vocabulary import MAX_ID, MAX_TOKEN_BYTES, Vocabulary, _offsets, _show
 
@@ -60,7 +60,7 @@ def from_merges(
     pairs = sorted(places, key=places.__getitem__)
     rows = np.array(pairs, np.uint32).reshape(-1, 2)
     blob = b"".join(tokens)
-    makers = find_makers(blob, _offsets(_lengths(tokens)), rows)
+    makers = find_merges(blob, _offsets(_lengths(tokens)), rows)
     return _ordered(tokens, ids, makers, pairs, whole_pieces=whole_pieces, others=others or {})
 
 

@@ -1,4 +1,4 @@
-"""Stand-ins: ASCII characters that windows may see in the place of others (`_core/stand_ins.h`).
+"""Stand-ins: ASCII characters that windows may see in the place of others (`_core/substitutes.h`).
 
 Windows (`pattern_windows.py`) know 128 characters and single bytes. A character of n bytes may be
 replaced by n times the same ASCII character, and pieces begin at the same bytes as before, if

@@ -109,7 +109,7 @@ DEFECTS = [
                 "    if False:          # else the rank"),
          Change(CORE + "stable_prefix.pxi", "WORK_PER_BYTE = 32 ", "WORK_PER_BYTE = 1 << 30 "),
          Change(CORE + "pretoken_encoder.pxi",
-                "        if n - done < WINDOW or memcmp(p + done, w.window, WINDOW) != 0:\n"
+                "        if n - done < SECTION or memcmp(p + done, w.section, SECTION) != 0:\n"
                 "            break\n", "")),
         SLOW,
     ),
@@ -119,7 +119,7 @@ DEFECTS = [
          Change(CORE + "stable_prefix.pxi", "FIRST_OVERLAP = 32 ", "FIRST_OVERLAP = 1 << 30 "),
          Change(CORE + "merge.pxi", "    if t.ties == NULL:          # else the rank",
                 "    if False:          # else the rank"),
-         Change(CORE + "encoder.pxi", "    retry_at[0] = 2 * (sure - s.start)\n", "")),
+         Change(CORE + "encoder.pxi", "    retry_at[0] = 2 * (certain - s.start)\n", "")),
         SLOW,
     ),
     Defect(

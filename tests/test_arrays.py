@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok._core.encode import Cuts, TokenTable, find_makers, spell
-from streamtok._core.train import MergeLoop, PieceCounter, PieceTable
+from streamtok._core.encode import Cuts, TokenTable, find_merges, spell
+from streamtok._core.train import MergeLoop, PretokenCounter, PretokenTable
 
 from .conftest import encoding_of, scanner_of
 
@@ -29,11 +29,11 @@ def table_of_parts(*parts: Any) -> TokenTable:
 
 
 def merges(offsets: Any, rows: Any) -> Any:
-    return find_makers(BYTES, offsets, rows)
+    return find_merges(BYTES, offsets, rows)
 
 
 def counts(*arrays: Any) -> bool:
-    return PieceTable().load(*arrays)
+    return PretokenTable().load(*arrays)
 
 
 def loop(*arrays: Any) -> MergeLoop:
@@ -55,7 +55,9 @@ CALLS: list[tuple[Callable[..., Any], list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "arguments"), CALLS, ids=lambda value: getattr(value, "__name__", ""))
+@pytest.mark.parametrize(
+    ("call", "arguments"), CALLS, ids=lambda value: getattr(value, "__name__", "")
+)
 def test_other_arrays_are_refused(call: Callable[..., Any], arguments: list[Any]) -> None:
     call(*arguments)
     for i, good in enumerate(arguments):
@@ -94,8 +96,8 @@ def test_tables_of_a_pattern() -> None:
     with pytest.raises(ValueError, match="not the pairs of this pattern"):
         Cuts(scanner, np.zeros((3, 4), np.uint8))
     with pytest.raises(ValueError, match="each pair of ASCII"):
-        PieceCounter(scanner, np.zeros(7, np.uint8), "strict", 0)
+        PretokenCounter(scanner, np.zeros(7, np.uint8), "strict", 0)
     with pytest.raises(ValueError, match="65536 code points"):
         type(scanner)(pattern, np.zeros(5, np.uint8))
-    with pytest.raises(ValueError, match="stand_ins must be an array of uint8"):
+    with pytest.raises(ValueError, match="substitutes must be an array of uint8"):
         type(scanner)(pattern, np.zeros(0x10000, np.float32))

@@ -209,13 +209,13 @@ def test_merging_in_registers_is_merging(name: str) -> None:
     pieces += [
         "".join(rng.choices("etaoinsh日本ё", k=rng.randint(1, 40))).encode() for _ in range(2000)
     ]
-    fast = [enc._encoder.encode_piece(piece) for piece in pieces]
+    fast = [enc._encoder.encode_pretoken(piece) for piece in pieces]
     use_lanes(False)
     try:
         slow = streamtok.Encoding(
             "slow", pat_str=enc._pat_str, mergeable_ranks=enc._vocabulary, special_tokens={}
         )
-        assert fast == [slow._encoder.encode_piece(piece) for piece in pieces]
+        assert fast == [slow._encoder.encode_pretoken(piece) for piece in pieces]
     finally:
         use_lanes(True)
 
@@ -258,7 +258,7 @@ def test_long_pieces_joined_of_stretches_equal_tiktoken(seed: int) -> None:
             use_side_by_side(lanes)
             for piece, ids in zip(pieces, expected, strict=True):
                 assert enc.encode_ordinary(piece) == ids
-                assert enc._encoder.encode_piece(piece.encode()) == ids
+                assert enc._encoder.encode_pretoken(piece.encode()) == ids
                 cuts = sorted(rng.choices(range(len(piece)), k=4))
                 chunks = [piece[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
                 assert stream_ids(enc.stream_encoder(), chunks) == ids

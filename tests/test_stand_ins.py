@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from streamtok._core._testing import stand_in, use_tier
+from streamtok._core._testing import substitute, use_tier
 from streamtok.pattern import Pattern
 from streamtok.pattern_stand_ins import derive_stand_ins
 
@@ -84,7 +84,7 @@ def test_replacing_in_registers_and_one_by_one(name: str, number: int) -> None:
         text = random_text(rng, rng.choice([1, 20, 63, 64, 65, 300, 900]))
         data = text.encode()[:2000]
         expected = replaced(table, data.decode("utf-8", "ignore")).encode()
-        found = stand_in(scanner, data, 0, len(data)).tobytes()
+        found = substitute(scanner, data, 0, len(data)).tobytes()
         # A character that is cut off stays as it is.
         assert found == expected + data[len(expected) :]
 
@@ -102,5 +102,5 @@ def test_replacing_what_is_no_text(name: str) -> None:
             data[rng.randrange(len(data))] = rng.choice(odd)
         start = rng.randrange(200)
         size = rng.randrange(min(len(data) - start, 2000))
-        first, second = (stand_in(scanner, data, start, size) for scanner in scanners)
+        first, second = (substitute(scanner, data, start, size) for scanner in scanners)
         np.testing.assert_array_equal(first, second, data.hex())

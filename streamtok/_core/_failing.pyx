@@ -53,7 +53,8 @@ def attach(str path):
 
 
 def fail_core(int64_t n, bint keeps_failing=False):
-    """Make the n-th allocation of the core from now on fail, and all after it if `keeps_failing`."""
+    """Make the n-th allocation of the core from now on fail, and all after it if
+    `keeps_failing`."""
     arm(&core_state, n, keeps_failing)
 
 
@@ -81,7 +82,8 @@ def calm():
 
 
 def live_blocks():
-    """int: the blocks that the core has allocated and not freed, since its modules were attached."""
+    """int: the blocks that the core has allocated and not freed, since its modules were
+    attached."""
     return core_state.live
 
 

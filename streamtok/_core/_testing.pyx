@@ -24,7 +24,7 @@ from streamtok._core.simd cimport (
     st_mark_tier,
     st_place_plain,
     st_place_tier,
-    st_stand_in_tier,
+    st_substitute_tier,
     st_transcode_tier,
 )
 from streamtok._core.types cimport i32, u8, u64
@@ -34,19 +34,19 @@ cdef Strategy fastest = strategy
 
 
 def use_lanes(bint wanted):
-    """bool: whether short pieces are merged in registers from now on."""
+    """bool: whether short pre-tokens are merged in registers from now on."""
     strategy.merge_lanes = fastest.merge_lanes if wanted else NULL
     strategy.merge_batch = fastest.merge_batch if wanted else NULL
     return strategy.merge_lanes != NULL
 
 
 def use_one_by_one(bint wanted):
-    """Whether a few pieces are merged one by one from now on, where lanes are to be had."""
-    strategy.few_pieces = fastest.few_pieces if wanted else 0
+    """Whether a few pre-tokens are merged one by one from now on, where lanes are to be had."""
+    strategy.few_pretokens = fastest.few_pretokens if wanted else 0
 
 
 def use_side_by_side(bint wanted):
-    """bool: whether stretches are merged side by side from now on."""
+    """bool: whether segments are merged side by side from now on."""
     strategy.merge_segments = fastest.merge_segments if wanted else NULL
     return strategy.merge_segments != NULL
 
@@ -58,8 +58,8 @@ def use_wide_keys(bint wanted):
 
 
 def use_at_once(bint wanted):
-    """Whether new pieces of small texts are merged at once from now on, and wait for none."""
-    strategy.company = fastest.company if wanted else 0
+    """Whether new pre-tokens of small texts are merged at once from now on, and wait for none."""
+    strategy.together_from = fastest.together_from if wanted else 0
 
 
 def use_wide_search(bint wanted):
@@ -89,15 +89,15 @@ def use_tier(Scanner scanner not None, int number):
         return None
     scanner.c.mark = mark
     scanner.c.place = st_place_tier() if number == 0 else st_place_plain
-    scanner.c.stand_in = st_stand_in_tier(number == 0)
+    scanner.c.substitute = st_substitute_tier(number == 0)
     return name.decode()
 
 
-def marks(Scanner scanner not None, text, size_t start, size_t blocks, bint stand_ins=False):
-    """(uint64 [blocks], uint64 [blocks]): where pieces begin in text[start:], and what is open.
+def marks(Scanner scanner not None, text, size_t start, size_t blocks, bint substitutes=False):
+    """(uint64 [blocks], uint64 [blocks]): where pre-tokens begin in text[start:], and what is open.
 
-    stand_ins: for characters that are not ASCII, where the pattern has any. Raises ValueError where
-    the pattern has no windows or the text is too short.
+    substitutes: for characters that are not ASCII, where the pattern has any. Raises ValueError
+    where the pattern has no windows or the text is too short.
     """
     if scanner.c.windows == NULL:
         raise ValueError("the pattern has no windows")
@@ -106,8 +106,8 @@ def marks(Scanner scanner not None, text, size_t start, size_t blocks, bint stan
         raise ValueError("the text is too short for its windows")
     begins, open = np.empty(blocks, np.uint64), np.empty(blocks, np.uint64)
     cdef const u8* p = <const u8*>view.data + start
-    if stand_ins and scanner.c.stand_ins != NULL:
-        shadow = stand_in(scanner, text, start - ST_MARGIN, 64 * blocks + ST_MARGIN + 1)
+    if substitutes and scanner.c.substitutes != NULL:
+        shadow = substitute(scanner, text, start - ST_MARGIN, 64 * blocks + ST_MARGIN + 1)
         view = read_array(shadow, UINT8, "shadow")
         p = <const u8*>view.data + ST_MARGIN
     scanner.c.mark(scanner.c.windows, p, blocks, <u64*>array_memory(begins, UINT64),
@@ -115,21 +115,21 @@ def marks(Scanner scanner not None, text, size_t start, size_t blocks, bint stan
     return begins, open
 
 
-def stand_in(Scanner scanner not None, text, size_t start, size_t size):
-    """numpy.uint8 [size]: text[start:start + size] with stand-ins.
+def substitute(Scanner scanner not None, text, size_t start, size_t size):
+    """numpy.uint8 [size]: text[start:start + size] with ASCII substitutes.
 
     Raises ValueError where the pattern has none or the text is too short.
     """
     cdef ArrayView view = read_array(text, UINT8, "text")
-    if scanner.c.stand_ins == NULL or start + size > view.size:
-        raise ValueError("the pattern has no stand-ins, or the text is too short")
+    if scanner.c.substitutes == NULL or start + size > view.size:
+        raise ValueError("the pattern has no ASCII substitutes, or the text is too short")
     result = np.empty(size, np.uint8)
     cdef const u8* p = <const u8*>view.data + start
     cdef u8* out = <u8*>array_memory(result, UINT8)
     cdef size_t at = 0, step
     while at < size:
         step = min(size - at, <size_t>(64 * MARKED_BLOCKS + ST_MARGIN + 1))
-        scanner.c.stand_in(scanner.c.stand_ins, p + at, step, view.size - start - at, out + at)
+        scanner.c.substitute(scanner.c.substitutes, p + at, step, view.size - start - at, out + at)
         at += step
     return result
 

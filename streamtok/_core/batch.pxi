@@ -4,8 +4,8 @@ A thread takes a run of neighbouring texts of about the same size in all. With t
 them and makes the empty lists of the run before; without, it fills those and encodes. So threads
 meet once a run, for little more than the making of lists.
 
-New lists are tracked by the garbage collector only when all is done. Python collects after every 700 new
-containers and looks at each item of each list several times, which took a fifth of a batch.
+New lists are tracked by the garbage collector only when all is done. Python collects after every
+700 new containers and looks at each item of each list several times, which took a fifth of a batch.
 """
 
 cdef enum:
@@ -25,11 +25,11 @@ ctypedef PyObject** Items
 
 
 cdef struct Run:
-    size_t first            # of its texts
+    size_t first                    # of its texts
     size_t count
     Source[RUN_TEXTS] sources
     size_t[RUN_TEXTS + 1] ends      # of each text's ids
-    bint[RUN_TEXTS] is_odd          # left to `Encoder.encode`
+    bint[RUN_TEXTS] is_refused      # left to `Encoder.encode`
     Items[RUN_TEXTS] items          # of each text's list, to be filled; NULL: there is none
 
 
@@ -101,7 +101,7 @@ cdef class Batch:
         cdef Run* runs = <Run*>calloc(2, sizeof(Run))
         cdef Run* filled = runs             # whose ids are there and go into lists
         cdef Run* opened = runs + 1         # whose texts are encoded
-        cdef list ready = self.encoder.table.ints(self.size) if ints_stand() else None
+        cdef list ready = self.encoder.table.ints(self.size) if ints_are_immortal() else None
         cdef bint is_more = True
         cdef list made = []                 # the lists of `filled`
         try:
@@ -149,9 +149,9 @@ cdef class Batch:
         self.taken_size += size
         PyThread_release_lock(self.lock)
         for i in range(run.count):
-            run.is_odd[i] = True
+            run.is_refused[i] = True
             if self.sizes[run.first + i] < self.limit:
-                run.is_odd[i] = not source_open(&run.sources[i], self.texts[run.first + i],
+                run.is_refused[i] = not source_open(&run.sources[i], self.texts[run.first + i],
                                                 self.errors)
         return run.count != 0
 
@@ -166,13 +166,13 @@ cdef class Batch:
         cdef Found refused
         for i in range(run.count):
             before = w.count
-            if not run.is_odd[i]:
+            if not run.is_refused[i]:
                 refused.kind = PARTIAL
                 p = source_utf8(&run.sources[i], &w.room, 0, run.sources[i].size, &size)
                 if p != NULL:
                     encode_whole(self.encoder, w, self.matcher, p, size, False, &total, &refused)
                 if p == NULL or refused.kind == DISALLOWED:
-                    run.is_odd[i] = True
+                    run.is_refused[i] = True
                     w.count = before
             run.ends[i + 1] = w.count
         return 0
@@ -185,7 +185,7 @@ cdef class Batch:
             source_close(&run.sources[i])
             count = run.ends[i + 1] - run.ends[i]
             run.items[i] = NULL
-            if run.is_odd[i]:
+            if run.is_refused[i]:
                 made.append(None)
             elif ready is None:
                 made.append(ids_to_list(self.encoder.table, w.out + run.ends[i], count))
@@ -218,7 +218,7 @@ def encode_documents(Encoder encoder not None, SpecialMatcher matcher not None, 
     cdef Work* w = &workspace.c
     cdef const u8* p
     cdef Found refused
-    cdef bint is_odd = False
+    cdef bint is_refused = False
     try:
         if sources == NULL or ends == NULL:
             raise MemoryError(f"no memory for {n} texts")
@@ -242,11 +242,11 @@ def encode_documents(Encoder encoder not None, SpecialMatcher matcher not None, 
                     if append >= 0:
                         put(w, <u32>append)
                 if p == NULL or refused.kind == DISALLOWED:
-                    is_odd = True
+                    is_refused = True
                     break
                 bytes += size
                 ends[i] = w.count
-        if is_odd:
+        if is_refused:
             return None
         places = [ends[i] for i in range(n)]
         return ids_to_array(encoder._spares, w), places, bytes

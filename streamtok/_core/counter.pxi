@@ -1,9 +1,9 @@
-"""Text in chunks to counted pieces: what a trainer does before it merges.
+"""Text in chunks to counted pre-tokens: what a trainer does before it merges.
 
-The walk over the split pattern's tables is that of streams (`scanner.pxi`), and so is what is carried
-from one chunk to the next: the bytes of the open piece, and where the walk stands. Large texts are
-cut where the pattern makes the two sides independent of each other (`Pattern.clean_cut_pairs`), and
-the parts are counted by several counters at a time.
+The walk over the split pattern's tables is that of streams (`scanner.pxi`), and so is what is
+carried from one chunk to the next: the bytes of the open pre-token, and where the walk stands.
+Large texts are cut where the pattern makes the two sides independent of each other
+(`Pattern.clean_cut_pairs`), and the parts are counted by several counters at a time.
 """
 
 cdef enum:
@@ -12,15 +12,17 @@ cdef enum:
 
 
 @cython.final
-cdef class PieceCounter:
-    """Counts the pieces of one text after the other. One call at a time: the caller sees to that."""
+cdef class PretokenCounter:
+    """Counts the pre-tokens of one text after the other. One call at a time: the caller sees to
+    that.
+    """
 
     cdef Scanner scanner
-    cdef readonly PieceTable table
+    cdef readonly PretokenTable table
     cdef readonly str errors
     cdef const u8* cut_pairs    # [128 * 128] whether text may be cut between two ASCII characters
     cdef object _owner, _view
-    cdef u8* bytes              # of the open piece, and those after it
+    cdef u8* bytes              # of the open pre-token, and those after it
     cdef size_t size
     cdef size_t capacity
     cdef size_t unfinished      # strict: of these at the end, bytes of an incomplete character
@@ -29,7 +31,8 @@ cdef class PieceCounter:
 
     def __cinit__(self, Scanner scanner not None, clean_cut_pairs, str errors, size_t limit):
         """clean_cut_pairs: bool [128, 128], for pairs of ASCII characters; errors: strict or
-        surrogateescape; limit: bytes of memory, 0 for none."""
+        surrogateescape; limit: bytes of memory, 0 for none.
+        """
         pairs = np.ascontiguousarray(clean_cut_pairs, dtype=np.uint8)
         if pairs.shape != (128, 128):
             raise ValueError(f"one flag for each pair of ASCII characters, not {pairs.shape}")
@@ -39,7 +42,7 @@ cdef class PieceCounter:
         self.cut_pairs = <const u8*>view.data
         self.scanner = scanner
         self.errors = errors
-        self.table = PieceTable(limit)
+        self.table = PretokenTable(limit)
         scan_begin(&self.walk, 0)
 
     def __dealloc__(self):
@@ -47,7 +50,7 @@ cdef class PieceCounter:
 
     @property
     def pending(self):
-        """Bytes taken in that are not counted yet: those of the open piece."""
+        """Bytes taken in that are not counted yet: those of the open pre-token."""
         return self.size - self.walk.start
 
     @property
@@ -63,20 +66,20 @@ cdef class PieceCounter:
     def worker(self):
         """A counter of its own with the same settings, for a part of the text."""
         cdef size_t limit = self.table.limit, held = self.table.memory() + self.capacity
-        return PieceCounter(self.scanner, self._owner, self.errors,
+        return PretokenCounter(self.scanner, self._owner, self.errors,
                             0 if limit == 0 else limit - held if held < limit else 1)
 
     def ended(self, bytes more=b""):
-        """PieceCounter: what would be counted besides if the text ended here, behind `more`.
+        """PretokenCounter: what would be counted besides if the text ended here, behind `more`.
 
         Nothing changes here. Raises UnicodeDecodeError as `feed` with `final`.
         """
-        cdef PieceCounter rest = PieceCounter(self.scanner, self._owner, self.errors, 0)
+        cdef PretokenCounter rest = PretokenCounter(self.scanner, self._owner, self.errors, 0)
         cdef bytes text = self.bytes[self.walk.start:self.size] if self.size else b""
         rest.count_part(text + more, 0, len(text) + len(more), self.bytes_in - len(text))
         return rest
 
-    def window(self, chunk, size_t start, size_t size):
+    def part_end(self, chunk, size_t start, size_t size):
         """(int, int): where about `size` bytes of `chunk` end that begin at `start`, and all do.
 
         The first is not inside a character of well-formed text.
@@ -120,7 +123,7 @@ cdef class PieceCounter:
             if room == NO_MEMORY:
                 raise MemoryError(
                     f"no memory to count more than the first {self.bytes_in} bytes, of which "
-                    f"{self.pending} are in a piece that has not ended"
+                    f"{self.pending} are in a pre-token that has not ended"
                 )
             return room == FITS
         finally:
@@ -188,7 +191,7 @@ cdef class PieceCounter:
                 text_close(&texts[i])
             free(texts)
 
-    def absorb(self, PieceCounter other not None, u64 shift, u64 size):
+    def absorb(self, PretokenCounter other not None, u64 shift, u64 size):
         """bool: add all that `other` has counted, from `size` bytes that come next in the text.
 
         shift: by how much its places are too low. False, and nothing added: the limit forbids it.
@@ -201,7 +204,7 @@ cdef class PieceCounter:
         self.offset += size
         return True
 
-    def merge(self, PieceCounter other not None, PieceCounter rest not None, size_t more):
+    def merge(self, PretokenCounter other not None, PretokenCounter rest not None, size_t more):
         """bool: end the text and add what `other` has counted, behind it.
 
         rest: what `ended` gave for `more` bytes. False, and nothing changed: the limit forbids it;
@@ -263,10 +266,10 @@ cdef class PieceCounter:
         """
         cdef size_t size = len(pending)
         if size > bytes_in or self.size or self.offset:
-            raise ValueError("not the state of a counter of pieces, or not of a fresh one")
+            raise ValueError("not the state of a counter of pre-tokens, or not of a fresh one")
         self.check(<const u8*><const char*>pending, size, False, bytes_in - size)
         if grow(self, size) != FITS:
-            raise MemoryError(f"no memory to hold {size} bytes of a piece")
+            raise MemoryError(f"no memory to hold {size} bytes of a pre-token")
         memcpy(self.bytes, <const u8*><const char*>pending, size)
         self.size = size
         if self.errors == "strict":
@@ -275,9 +278,9 @@ cdef class PieceCounter:
 
     cdef int count(self, const u8* text, size_t readable, size_t end, Scan* walk, bint final,
                    u64 base) noexcept nogil:
-        """Count the pieces of text[walk.start:end] that are closed.
+        """Count the pre-tokens of text[walk.start:end] that are closed.
 
-        Unless it FITS, `walk` stands where the first piece begins that is not counted.
+        Unless it FITS, `walk` stands where the first pre-token begins that is not counted.
         """
         cdef i64[BATCH] ends
         cdef size_t n, start
@@ -319,7 +322,7 @@ cdef class PieceCounter:
             room = self.count(self.bytes, self.size + SLACK, self.size, &self.walk,
                               final and size == 0, self.offset)
             gone = self.walk.start
-            # Moving a long open piece for a few bytes would make one-byte chunks quadratic.
+            # Moving a long open pre-token for a few bytes would make one-byte chunks quadratic.
             if gone >= self.size - gone or gone >= SLICE:
                 memmove(self.bytes, self.bytes + gone, self.size - gone)
                 self.size -= gone
@@ -390,8 +393,8 @@ cdef inline size_t room_for(size_t size) noexcept nogil:
     return size + size // 2 + 4 * SLACK
 
 
-cdef int grow(PieceCounter counter, size_t size) noexcept nogil:
-    """Make room for `size` bytes: FITS or NO_MEMORY, also for a piece of 4 GiB."""
+cdef int grow(PretokenCounter counter, size_t size) noexcept nogil:
+    """Make room for `size` bytes: FITS or NO_MEMORY, also for a pre-token of 4 GiB."""
     cdef size_t capacity
     cdef u8* bytes
     if size + SLACK <= counter.capacity:
@@ -410,7 +413,7 @@ cdef int grow(PieceCounter counter, size_t size) noexcept nogil:
 cdef bint counted_all(int room) except -1:
     """Whether it FITS; raises MemoryError if there is no memory."""
     if room == NO_MEMORY:
-        raise MemoryError("no memory to count more pieces")
+        raise MemoryError("no memory to count more pre-tokens")
     return room == FITS
 
 

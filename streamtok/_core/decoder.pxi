@@ -1,9 +1,9 @@
 """Ids to bytes.
 
 Ids are looked up in a table that has the bytes of each token themselves, if they are not more than
-15: one line of the cache for an id, and a copy of 16 bytes whatever their number. Everything out of the
-ordinary (ids that are no int or in no table, iterators, arrays of other kinds) is done once more the
-slow way, which asks about each id, and says what is wrong with it.
+15: one line of the cache for an id, and a copy of 16 bytes whatever their number. Everything out of
+the ordinary (ids that are no int or in no table, iterators, arrays of other kinds) is done once
+more the slow way, which asks about each id, and says what is wrong with it.
 """
 
 cdef struct Entry:
@@ -34,7 +34,7 @@ cdef enum:
     FAR_SPECIAL = 17        # also of each special token, for it may be left out,
     UNKNOWN = 18            # or nothing
     BLOCK = 512             # ids at a time
-    ON_STACK = 4096            # bytes for which no memory is asked for
+    ON_STACK = 4096         # bytes for which no memory is asked for
     ALONE_FROM = 1 << 16    # ids of an array for which others get the GIL
 
 
@@ -47,7 +47,7 @@ cdef struct ByteRoom:           # for bytes, with 16 to write beyond the end of 
     u8* bytes
     size_t used
     size_t size
-    bint is_lent            # not to be freed
+    bint is_lent                # not to be freed
 
 
 cdef object np_ndarray = np.ndarray
@@ -55,35 +55,36 @@ cdef object np_ndarray = np.ndarray
 
 @cython.final
 cdef class Decoder:
-    """Immutable: token bytes by id, special tokens and `others`, which no text becomes, included.
+    """Immutable: token bytes by id, special tokens and `decode_only`, which no text becomes,
+    included.
 
     An id that is both a token's and a special token's is taken for the special token's.
     """
 
     cdef TokenTable table
     cdef dict specials          # id -> bytes
-    cdef dict others            # id -> bytes
+    cdef dict decode_only            # id -> bytes
     cdef u32* rank_of           # [max_id + 1] token of the id or NONE; NULL: ids are ranks, or sparse
     cdef Entry* entries         # [n_entries] by id; NULL until they are needed
     cdef u32 n_entries          # 0: ids are too sparse for them
     cdef list kept              # bytes that the entries point to
 
-    def __cinit__(self, TokenTable table not None, dict specials not None, dict others=None):
+    def __cinit__(self, TokenTable table not None, dict specials not None, dict decode_only=None):
         cdef const Tokens* t = table.tokens()
         cdef u32 i
         cdef bint is_shared = any(id <= table.max_id for id in specials)
         cdef u64 most = 2 * <u64>t.n + (1 << 16)
         self.table = table
         self.specials = specials
-        self.others = others or {}
+        self.decode_only = decode_only or {}
         self.kept = []
         if table.max_id < most:
             self.n_entries = 1 + max(
-                id for id in (table.max_id, *specials, *self.others) if id < most
+                id for id in (table.max_id, *specials, *self.decode_only) if id < most
             )
         if is_shared or not table.is_dense:
             if table.max_id >= 16 * t.n + (1 << 16):
-                if table.is_rising:
+                if table.is_increasing:
                     return
                 raise ValueError(
                     f"ids up to {table.max_id} for {t.n} tokens, in another order than the merges"
@@ -129,8 +130,8 @@ cdef class Decoder:
             return t.blob[t.offsets[token]:t.offsets[token + 1]]
         if id in self.specials:
             return self.specials[id]
-        if id in self.others:
-            return self.others[id]
+        if id in self.decode_only:
+            return self.decode_only[id]
         raise KeyError(str(id))
 
     def decode(self, ids, bint skip_special=False):
@@ -221,15 +222,15 @@ cdef class Decoder:
             if self.entries != NULL:
                 return 1
             # What may fail comes first. Kept twice does no harm, if another call gets further.
-            self.kept.extend(part for id, part in self.others.items() if id < self.n_entries)
+            self.kept.extend(part for id, part in self.decode_only.items() if id < self.n_entries)
             self.kept.extend(part for id, part in self.specials.items() if id < self.n_entries)
-            others, specials = list(self.others.items()), list(self.specials.items())
+            decode_only, specials = list(self.decode_only.items()), list(self.specials.items())
             entries = <Entry*>st_new_block(self.n_entries * sizeof(Entry), 64)
             if entries == NULL:
                 raise MemoryError("no memory for the decoder")
             for i in range(self.n_entries):
                 entries[i].size = UNKNOWN
-            for id, part in others:
+            for id, part in decode_only:
                 if id < self.n_entries:
                     set_entry(&entries[<size_t>id], <const u8*>PyBytes_AS_STRING(part), len(part),
                               FAR)
@@ -286,7 +287,7 @@ cdef class Decoder:
             if found is not None and skip_special:
                 found = b""
             elif found is None:
-                found = self.others.get(ids[i])
+                found = self.decode_only.get(ids[i])
             if found is None:
                 raise UnknownId(ids[i], i)
             part = found
@@ -333,8 +334,8 @@ cdef void set_entry(Entry* entry, const u8* p, size_t size, u8 far) noexcept nog
 
 cdef bint unpack_ids(Decoder decoder, st_reader reader, size_t stride, const char* p, size_t n,
                      bint skip_special, ByteRoom* room) noexcept nogil:
-    """Put the bytes of n ids into the room: read from p on, or if `reader` is NULL from objects, which
-    needs the GIL. False if one is unknown, or there is no memory (room.bytes is NULL then).
+    """Put the bytes of n ids into the room: read from p on, or if `reader` is NULL from objects,
+    which needs the GIL. False if one is unknown, or there is no memory (room.bytes is NULL then).
     """
     cdef u32 ids[BLOCK]
     cdef size_t begin = 0, count
@@ -387,7 +388,9 @@ cdef bint unpack_block(const Entry* entries, u32 n_entries, const u32* ids, size
 
 
 cdef bint ensure(ByteRoom* room, size_t more) noexcept nogil:
-    """ByteRoom for so many bytes more. If there is no memory, room.bytes is NULL, and nothing is held."""
+    """ByteRoom for so many bytes more. If there is no memory, room.bytes is NULL, and nothing is
+    held.
+    """
     cdef u8* larger
     cdef size_t size = room.used + more
     if size <= room.size:

@@ -1,8 +1,9 @@
-"""Documents in one block of bytes, each with a delimiter behind it: no Python object for any of them.
+"""Documents in one block of bytes, each with a delimiter behind it: no Python object for any of
+them.
 
-The pieces of many documents are looked up together, as those of one text are. Where a document ends
-is then seen from the ids themselves: its delimiter becomes an id that no document can have, since none
-has the delimiter's bytes, and all such ids are taken out again at the end.
+The pre-tokens of many documents are looked up together, as those of one text are. Where a document
+ends is then seen from the ids themselves: its delimiter becomes an id that no document can have,
+since none has the delimiter's bytes, and all such ids are taken out again at the end.
 """
 
 cdef struct Documents:
@@ -11,18 +12,19 @@ cdef struct Documents:
     const u8* delimiter
     size_t width            # of the delimiter
     u32 mark                # the id that stands for the delimiter
-    bint is_piece           # the delimiter is a piece that becomes that id
+    bint is_pretoken        # the delimiter is a pre-token that becomes that id
     bint skip_empty
 
 
-cdef struct Pieces:         # that are looked up together
+cdef struct Pretokens:      # that are looked up together
     size_t start            # of the first
     size_t count
     i64[BATCH] ends
 
 
 def find_documents(data, bytes delimiter not None, size_t start, size_t wanted):
-    """(count, stop): the documents that end in data[start:], and the place behind the last delimiter.
+    """(count, stop): the documents that end in data[start:], and the place behind the last
+    delimiter.
 
     Only so many as bring `stop` to start + wanted. Delimiters are found from left to right, and do
     not overlap, as in `bytes.split`.
@@ -58,7 +60,8 @@ def find_documents(data, bytes delimiter not None, size_t start, size_t wanted):
 def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, data,
                      bytes delimiter not None, size_t count, str errors, i64 prepend, i64 append,
                      bint skip_empty):
-    """(numpy.uint32 [n], numpy.int64 [documents]) of `count` documents, each with a delimiter behind it.
+    """(numpy.uint32 [n], numpy.int64 [documents]) of `count` documents, each with a delimiter
+    behind it.
 
     Ids, and the places in them at which documents end. prepend, append: ids around each, or -1.
     skip_empty: documents without text have neither ids nor an end. None where one of them must be
@@ -69,7 +72,7 @@ def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, 
     cdef Workspace workspace
     cdef Work* w
     cdef size_t documents = 0
-    cdef bint is_odd
+    cdef bint is_refused
     ends = np.empty(count + 1, np.int64)
     cdef i64* places = <i64*>array_memory(ends, INT64)
     b.delimiter = <const u8*>PyBytes_AS_STRING(delimiter)
@@ -84,16 +87,16 @@ def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, 
             b.data = <const u8*>view.buf
             b.size = view.len
             foresee(encoder._spares, w, b.size // 3 + count)
-            is_odd = errors != "surrogateescape"
+            is_refused = errors != "surrogateescape"
             with nogil:
-                is_odd = is_odd and not is_utf8(&b)
-                is_odd = is_odd or not encode_all(&b, encoder, w, matcher, count)
-                if not is_odd:
+                is_refused = is_refused and not is_utf8(&b)
+                is_refused = is_refused or not encode_all(&b, encoder, w, matcher, count)
+                if not is_refused:
                     documents = take_marks(w, b.mark, places)
                     frame(w, documents, places, prepend, append)
         finally:
             PyBuffer_Release(&view)
-        if is_odd:
+        if is_refused:
             return None
         return ids_to_array(encoder._spares, w), ends[:documents]
     finally:
@@ -112,13 +115,15 @@ cdef inline const u8* next_delimiter(const u8* p, const u8* stop, const u8* d,
 
 
 cdef int choose_mark(Documents* b, Encoder encoder, SpecialMatcher matcher) except -1:
-    """The id of the delimiter, if that is a token and nothing else has the id; else one of nothing."""
+    """The id of the delimiter, if that is a token and nothing else has the id; else one of
+    nothing.
+    """
     cdef const Tokens* t = encoder.table.tokens()
     cdef u32 token = NONE
     cdef size_t i
     b.mark = NONE
-    b.is_piece = False
-    if t.byte_ids == NULL and 0 < b.width <= SHORT_PIECE:
+    b.is_pretoken = False
+    if t.byte_ids == NULL and 0 < b.width <= SHORT_PRETOKEN:
         token = find_token(t, b.delimiter, b.width)
     if token == NONE or t.ids[token] == NONE:
         return 0
@@ -126,7 +131,7 @@ cdef int choose_mark(Documents* b, Encoder encoder, SpecialMatcher matcher) exce
         if matcher.ids[i] == t.ids[token]:
             return 0
     b.mark = t.ids[token]
-    b.is_piece = True
+    b.is_pretoken = True
     return 0
 
 
@@ -140,72 +145,76 @@ cdef bint is_utf8(const Documents* b) noexcept nogil:
     return why == 0
 
 
-cdef int flush(const Documents* b, Encoder encoder, Work* w, Pieces* pieces) except -1 nogil:
-    if pieces.count:
-        encode_pieces(encoder.table, w, b.data, b.size, pieces.start, pieces.ends, pieces.count)
-        pieces.start = <size_t>(pieces.ends[pieces.count - 1] if pieces.ends[pieces.count - 1] >= 0
-                                else -pieces.ends[pieces.count - 1])
-        pieces.count = 0
+cdef int flush(const Documents* b, Encoder encoder, Work* w, Pretokens* pretokens) except -1 nogil:
+    if pretokens.count:
+        encode_pretokens(encoder.table, w, b.data, b.size, pretokens.start, pretokens.ends, pretokens.count)
+        pretokens.start = <size_t>(pretokens.ends[pretokens.count - 1] if pretokens.ends[pretokens.count - 1] >= 0
+                                else -pretokens.ends[pretokens.count - 1])
+        pretokens.count = 0
     return 0
 
 
 cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, SpecialMatcher matcher,
                      size_t count) except -1 nogil:
-    """Leave in w.out the ids of all documents, each with the mark behind it; False: it cannot be."""
+    """Leave in w.out the ids of all documents, each with the mark behind it; False: it cannot
+    be.
+    """
     cdef const ScanTables* tables = encoder.scanner.tables()
     cdef const u8* p = b.data
     cdef const u8* found
     cdef size_t at = 0, stop, i, total, more
-    cdef Pieces pieces
+    cdef Pretokens pretokens
     cdef Scan s
     cdef Marks marks
     cdef Found refused
-    pieces.start = pieces.count = 0
+    pretokens.start = pretokens.count = 0
     for i in range(count):
         found = next_delimiter(p + at, p + b.size, b.delimiter, b.width)
         if found == NULL:
             return False
         stop = found - p
         if not matcher.is_empty and matcher.find(p, at, stop, True).start < stop:
-            flush(b, encoder, w, &pieces)
+            flush(b, encoder, w, &pretokens)
             refused.kind = PARTIAL
             encode_whole(encoder, w, matcher, p + at, stop - at, False, &total, &refused)
             if refused.kind == DISALLOWED:
                 return False
-            pieces.start = stop
+            pretokens.start = stop
         elif stop > at:
             scan_begin(&s, at)
             marks_begin(&marks, at)
             while s.start < stop:
-                if BATCH - pieces.count < 65:
-                    flush(b, encoder, w, &pieces)
-                more = scan(tables, &s, &marks, p, stop, True, pieces.ends + pieces.count,
-                            BATCH - pieces.count)
+                if BATCH - pretokens.count < 65:
+                    flush(b, encoder, w, &pretokens)
+                more = scan(tables, &s, &marks, p, stop, True, pretokens.ends + pretokens.count,
+                            BATCH - pretokens.count)
                 if more == 0:
                     return False
-                pieces.count += more
-        if pieces.count == BATCH:
-            flush(b, encoder, w, &pieces)
+                pretokens.count += more
+        if pretokens.count == BATCH:
+            flush(b, encoder, w, &pretokens)
         if b.skip_empty and stop == at:
-            pieces.ends[pieces.count] = -<i64>(stop + b.width)
-            pieces.count += 1
-        elif b.is_piece:
-            pieces.ends[pieces.count] = <i64>(stop + b.width)
-            pieces.count += 1
+            pretokens.ends[pretokens.count] = -<i64>(stop + b.width)
+            pretokens.count += 1
+        elif b.is_pretoken:
+            pretokens.ends[pretokens.count] = <i64>(stop + b.width)
+            pretokens.count += 1
         else:
-            flush(b, encoder, w, &pieces)
+            flush(b, encoder, w, &pretokens)
             reserve(w, 1)
             w.out[w.count] = b.mark
             w.count += 1
-            pieces.start = stop + b.width
+            pretokens.start = stop + b.width
         at = stop + b.width
-    flush(b, encoder, w, &pieces)
+    flush(b, encoder, w, &pretokens)
     settle(encoder.table, w)
     return at == b.size
 
 
 cdef size_t take_marks(Work* w, u32 mark, i64* ends) noexcept nogil:
-    """Take the marks out of the ids; `ends` are the places at which they were. How many there were."""
+    """Take the marks out of the ids; `ends` are the places at which they were. How many there
+    were.
+    """
     cdef size_t i, to = 0, n = 0
     cdef u32 one
     for i in range(w.count):        # without a branch, which nobody could predict

@@ -25,7 +25,7 @@ def spell(
 class TokenTable:
     max_id: int
     is_dense: bool
-    is_rising: bool
+    is_increasing: bool
     def __new__(
         cls,
         blob: bytes,
@@ -44,14 +44,14 @@ class TokenTable:
     @property
     def longest_unreachable(self) -> int: ...
 
-def find_makers(
+def find_merges(
     blob: bytes, offsets: npt.NDArray[np.uint32], merges: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint32]: ...
 
 @final
 class Scanner:
     n_states: int
-    def __new__(cls, pattern: Pattern, stand_ins: npt.NDArray[np.uint8] | None) -> Scanner: ...
+    def __new__(cls, pattern: Pattern, substitutes: npt.NDArray[np.uint8] | None) -> Scanner: ...
 
 def make_steps(
     accepts: npt.NDArray[np.bool_], transitions: npt.NDArray[np.uint32]
@@ -97,7 +97,7 @@ class Encoder:
         self, data: str | Buffer, matcher: SpecialMatcher, errors: str, into: str
     ) -> Any: ...
     def encode_split(self, data: Buffer, ends: npt.NDArray[np.int64], into: str) -> Any: ...
-    def encode_piece(self, piece: Buffer) -> list[int]: ...
+    def encode_pretoken(self, pretoken: Buffer) -> list[int]: ...
 
 class UnknownId(KeyError):
     id: int
@@ -111,7 +111,7 @@ class Decoder:
         cls,
         table: TokenTable,
         specials: dict[int, bytes],
-        others: dict[int, bytes] | None = None,
+        decode_only: dict[int, bytes] | None = None,
     ) -> Decoder: ...
     def token_bytes(self, id: int) -> bytes: ...
     def decode(
@@ -150,7 +150,7 @@ class Tail:
     def setstate(self, state: bytes, note: Any = None) -> None: ...
 
 @disjoint_base
-class QuickDecoder:
+class FastStreamDecoder:
     def _set_decoder(
         self, decoder: Decoder, errors: str, skips_special: bool, drops_space: bool
     ) -> None: ...
@@ -170,8 +170,8 @@ ALL: Final = "all"
 NO_SPECIAL: frozenset[str]
 
 @disjoint_base
-class QuickCalls:
-    def _set_quick(
+class FastEncoding:
+    def _set_fast_path(
         self, encoder: Encoder, ordinary: SpecialMatcher, default: SpecialMatcher
     ) -> None: ...
     def _set_decoder(self, decoder: Decoder, drops_space: bool) -> None: ...
@@ -188,9 +188,9 @@ class QuickCalls:
     def decode(self, tokens: Iterable[int] | npt.NDArray[Any], errors: str = "replace") -> str: ...
 
 @disjoint_base
-class QuickStream:
+class FastStreamEncoder:
     max_pending: int
-    def _set_quick(self, tail: Tail) -> None: ...
+    def _set_fast_path(self, tail: Tail) -> None: ...
     def encode(self, chunk: str | Buffer, final: bool = False) -> list[int]: ...
     def encode_to_numpy(
         self, chunk: str | Buffer, final: bool = False

@@ -14,7 +14,7 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
                      bint final, Scan* s) except -1 nogil:
     """Encode what can be decided of buffer[s.start:end]; `final`: nothing follows `end`.
 
-    Afterwards s.start is where the open piece begins.
+    Afterwards s.start is where the open pre-token begins.
     """
     cdef i64[BATCH] ends
     cdef const ScanTables* tables = encoder.scanner.tables()
@@ -30,36 +30,36 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
             break
         if committed:
             encode_rest(encoder.table, w, buffer + start, <size_t>ends[0] - start)
-            encode_pieces(encoder.table, w, buffer, readable, <size_t>ends[0], ends + 1, count - 1)
+            encode_pretokens(encoder.table, w, buffer, readable, <size_t>ends[0], ends + 1, count - 1)
         else:
-            encode_pieces(encoder.table, w, buffer, readable, start, ends, count)
+            encode_pretokens(encoder.table, w, buffer, readable, start, ends, count)
     return settle(encoder.table, w)
 
 
 cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
                      size_t* retry_at) except -1 nogil:
-    """Emit what is final of the open piece, of the bytes that surely belong to it.
+    """Emit what is final of the open pre-token, of the bytes that surely belong to it.
 
-    Nothing while the piece may still turn out to be a token that merges cannot build. `retry_at`
-    is the size from which it is worth trying again: twice what is left, so that what an attempt
-    costs is shared by as many new bytes.
+    Nothing while the pre-token may still turn out to be a token that merges cannot build.
+    `retry_at` is the size from which it is worth trying again: twice what is left, so that what an
+    attempt costs is shared by as many new bytes.
     """
     cdef const Tokens* t = encoder.table.tokens()
-    cdef size_t sure = s.position if encoder.scanner.tables().settled[s.state] else s.accept
+    cdef size_t certain = s.position if encoder.scanner.tables().settled[s.state] else s.accept
     cdef size_t done
-    if sure < s.start or sure - s.start < retry_at[0]:
+    if certain < s.start or certain - s.start < retry_at[0]:
         return 0
-    if not s.committed and sure - s.start <= t.longest_unreachable:
+    if not s.committed and certain - s.start <= t.longest_unreachable:
         return 0
-    done = commit_sure(encoder.table, w, buffer + s.start, sure - s.start)
+    done = commit_certain(encoder.table, w, buffer + s.start, certain - s.start)
     if done:
         s.start += done
         if s.accept < s.start:          # a later acceptance is certain, or it would not be sure
             s.accept = s.start
         s.committed = True
-    retry_at[0] = 2 * (sure - s.start)
-    if retry_at[0] < WINDOW:
-        retry_at[0] = WINDOW
+    retry_at[0] = 2 * (certain - s.start)
+    if retry_at[0] < SECTION:
+        retry_at[0] = SECTION
     return 0
 
 
@@ -104,7 +104,9 @@ cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, const u8
 
 @cython.final
 cdef class Encoder:
-    """Tokens and pieces together: whole texts to ids. `scanner` may be None, see `encode_split`."""
+    """Tokens and pre-tokens together: whole texts to ids. `scanner` may be None, see
+    `encode_split`.
+    """
 
     cdef readonly TokenTable table
     cdef readonly Scanner scanner
@@ -163,12 +165,12 @@ cdef class Encoder:
         return self._spares.total()
 
     def cache_bytes(self):
-        """int: what the workspaces that are not in use remember pieces in."""
+        """int: what the workspaces that are not in use remember pre-tokens in."""
         cdef Workspace workspace = self.take()
-        cdef size_t total = cached_bytes(&workspace.c.known)
+        cdef size_t total = cached_bytes(&workspace.c.cache)
         with cython.critical_section(self._pool):       # nobody takes one of them meanwhile
             for other in self._pool:
-                total += cached_bytes(&(<Workspace>other).c.known)
+                total += cached_bytes(&(<Workspace>other).c.cache)
         self.give(workspace)
         return total
 
@@ -209,10 +211,10 @@ cdef class Encoder:
             self.give(workspace)
 
     def encode_split(self, data, ends, str into):
-        """The ids of pieces that the caller found: data[0:ends[0]], data[ends[0]:ends[1]], ….
+        """The ids of pre-tokens that the caller found: data[0:ends[0]], data[ends[0]:ends[1]], ….
 
         data: bytes-like; ends: int64 [n], not beyond the data and, but for their signs,
-        non-decreasing. A negative end closes bytes that belong to no piece.
+        non-decreasing. A negative end closes bytes that belong to no pre-token.
         """
         cdef ArrayView text = read_array(data, UINT8, "data")
         cdef ArrayView places = read_array(ends, INT64, "ends")
@@ -224,7 +226,7 @@ cdef class Encoder:
             with nogil:
                 while done < count:
                     step = count - done if count - done < BATCH else BATCH
-                    encode_pieces(self.table, &workspace.c, p, text.size, start, closed + done, step)
+                    encode_pretokens(self.table, &workspace.c, p, text.size, start, closed + done, step)
                     done += step
                     if done & ((1 << 16) - 1) == 0:
                         look(&workspace.c.watch)
@@ -238,8 +240,8 @@ cdef class Encoder:
         finally:
             self.give(workspace)
 
-    def encode_piece(self, piece):
-        """list[int]: the ids of one piece, whole-piece look-up first."""
-        piece = bytes(piece)        # nobody writes to it
-        cdef i64 end = len(piece)
-        return self.encode_split(piece, np.array([end] if end else [], dtype=np.int64), "list")
+    def encode_pretoken(self, pretoken):
+        """list[int]: the ids of one pre-token, whole-pre-token look-up first."""
+        pretoken = bytes(pretoken)        # nobody writes to it
+        cdef i64 end = len(pretoken)
+        return self.encode_split(pretoken, np.array([end] if end else [], dtype=np.int64), "list")

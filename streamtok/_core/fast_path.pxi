@@ -1,35 +1,28 @@
 """The calls that have to be quick: from a small text to the list of its ids in one step.
 
 For a prompt or a log line of 100 bytes, Python functions that pass their arguments on take longer
-than its ids do. So `Encoding.encode` and `encode_ordinary` are here, and look at once whether all is
-as usual: a small text, no settings of its own, no special token in it, well-formed. Then there is
-nothing to ask and nothing to undo. Everything else goes the long way, `Encoding._encode`, which
+than its ids do. So `Encoding.encode` and `encode_ordinary` are here, and look at once whether all
+is as usual: a small text, no settings of its own, no special token in it, well-formed. Then there
+is nothing to ask and nothing to undo. Everything else goes the long way, `Encoding._encode`, which
 does the same for any text and says what is wrong with it.
 """
 
 cdef enum:
     SMALL_TEXT = 4096            # bytes of the largest text that goes the short way, with the GIL held
-    PADDED = 128            # bytes of the largest one that is copied to where more may be read
+    PADDED = 128                 # bytes of the largest one that is copied to where more may be read
 
 
 ALL = "all"                 # the defaults of the settings; told by identity here, by value elsewhere
-
 NO_SPECIAL = frozenset()
-
 cdef object all_special = ALL
-
 cdef object no_special = NO_SPECIAL
-
 cdef object strict = "strict"
-
 cdef object replace = "replace"
-
 cdef object nothing = ()
-
 cdef str NOT_READY = "this Encoding was not made by its own __init__"
 
 
-cdef class QuickCalls:
+cdef class FastEncoding:
     """The quick calls of an `Encoding`, which is derived from this."""
 
     cdef Encoder encoder            # None: nothing goes the short way
@@ -45,7 +38,7 @@ cdef class QuickCalls:
         self.drops_space = drops_space
         self.decoder = decoder
 
-    def _set_quick(self, Encoder encoder not None, SpecialMatcher ordinary not None,
+    def _set_fast_path(self, Encoder encoder not None, SpecialMatcher ordinary not None,
                    SpecialMatcher default not None):
         """Let small texts go the short way from now on."""
         if self.encoder is not None:
@@ -162,7 +155,8 @@ cdef object encode_small(Encoder encoder, SpecialMatcher matcher, object text):
         size = written
         readable = size + 16        # st_transcode_room
     elif size <= PADDED:
-        # Keys are loaded 16 bytes at a time where so many may be read, which is not the end of a str.
+        # Keys are loaded 16 bytes at a time where so many may be read, which is not the end of a
+        # str.
         memcpy(padded, p, size)
         p = padded
         readable = size + 16

@@ -1,4 +1,6 @@
-"""One call of an object at a time: a second one, from whatever thread, raises and changes nothing."""
+"""One call of an object at a time: a second one, from whatever thread, raises and changes
+nothing.
+"""
 
 cdef int refuse_use() except -1:
     raise StreamInUseError("this stream is being used by another thread; use one per thread")

@@ -1,23 +1,23 @@
-"""The merge engine: byte pair encoding of one stretch of bytes, without the GIL.
+"""The merge engine: byte pair encoding of one segment of bytes, without the GIL.
 
 Merges the adjacent pair of lowest rank, the leftmost on ties, until no pair is in the table. Short
-stretches scan a small array for the lowest rank. Longer ones keep a doubly linked list of nodes and
+segments scan a small array for the lowest rank. Longer ones keep a doubly linked list of nodes and
 a binary min-heap of candidates (rank, position, versions); a merge bumps the versions of both its
 nodes, so that a candidate which was pushed before and now means other tokens is recognised and
 dropped when it is popped. That makes O(n log n) for any input. The technique is the usual one
-(SentencePiece's agenda of symbol pairs, Kudo and Richardson 2018); the results are those of the
-obvious O(n^2) loop in `reference.py`. Before the heap come rounds, as long as they pay: runs of blanks
-or dashes merge the same pair everywhere, and one pass over the tokens does what would be a thousand
-candidates.
+(SentencePretoken's agenda of symbol pairs, Kudo and Richardson 2018); the results are those of the
+obvious O(n^2) loop in `reference.py`. Before the heap come rounds, as long as they pay: runs of
+blanks or dashes merge the same pair everywhere, and one pass over the tokens does what would be a
+thousand candidates.
 
-Does not look whole pieces up and knows no pieces: that is `encoder.pxi`.
+Does not look whole pre-tokens up and knows no pre-tokens: that is `encoder.pxi`.
 """
 
 cdef enum:
-    SCAN_LIMIT = 40     # stretches up to here are merged by scanning for the lowest rank: at most 63
+    SCAN_LIMIT = 40     # segments up to here are merged by scanning for the lowest rank: at most 63
 
 
-cdef struct Node:       # doubly linked list over the bytes of the stretch
+cdef struct Node:       # doubly linked list over the bytes of the segment
     u32 previous
     u32 next
     u32 token
@@ -39,9 +39,9 @@ cdef struct Merger:     # scratch of one thread, grown as needed
 
 
 cdef enum:
-    SMALL_PIECE = 16        # bytes up to which scanning is faster than registers, for one piece
-    FEW_PIECES = 4          # columns of sixteen pieces take as long for one: so few go one by one
-    ROUND_SHARE = 16        # of so many pairs one must be the next to merge, or a round does not pay
+    SMALL_PRETOKEN = 16        # bytes up to which scanning is faster than registers, for one pre-token
+    FEW_PRETOKENS = 4          # columns of sixteen pre-tokens take as long for one: so few go one by one
+    ROUND_SHARE = 16           # of so many pairs one must be the next to merge, or a round does not pay
 
 
 cdef void merger_free(Merger* m) noexcept nogil:
@@ -60,7 +60,7 @@ cdef int grow_result(Merger* m, size_t n) except -1 nogil:
     cdef size_t capacity = n + n // 2 + 64
     cdef u32* result = <u32*>malloc(capacity * sizeof(u32))
     if result == NULL:
-        raise MemoryError("no memory for the tokens of a piece")
+        raise MemoryError("no memory for the tokens of a pre-token")
     free(m.result)
     m.result = result
     m.result_capacity = capacity
@@ -77,7 +77,7 @@ cdef int grow_lists(Merger* m, size_t n) except -1 nogil:
     if nodes == NULL or heap == NULL:
         free(nodes)
         free(heap)
-        raise MemoryError("no memory to merge a piece")
+        raise MemoryError("no memory to merge a pre-token")
     free(m.nodes)
     free(m.heap)
     m.nodes = nodes
@@ -176,8 +176,8 @@ cdef inline void consider(const Tokens* t, Merger* m, size_t* size, u32 left) no
 cdef size_t merge_round(const Tokens* t, u32* tokens, u32* ranks, size_t n, u32 least) noexcept nogil:
     """Merge the pairs of rank `least`, the lowest there is, from left to right; the tokens left.
 
-    ranks[i] is what tokens[i] and tokens[i + 1] merge into, ranks[n - 1] is NONE. Ends early where a
-    merge makes a pair of lower rank, which comes first then.
+    ranks[i] is what tokens[i] and tokens[i + 1] merge into, ranks[n - 1] is NONE. Ends early where
+    a merge makes a pair of lower rank, which comes first then.
     """
     cdef size_t i = 0, k = 0
     while i < n:
@@ -287,7 +287,7 @@ cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except 
     if n == 0:
         return 0
     if n >= NONE:
-        raise MemoryError("a piece of 4 GiB cannot be merged at once")
+        raise MemoryError("a pre-token of 4 GiB cannot be merged at once")
     grow_result(m, n)
     if t.ties == NULL:          # else only the heap knows the order
         if n <= ST_MERGE_LANES and strategy.merge_lanes != NULL:
@@ -302,24 +302,24 @@ cdef Py_ssize_t merge_alone(const Tokens* t, Merger* m, const u8* p, size_t n,
                             u32* tokens) except -1 nogil:
     """Encode p[:n], 1 <= n <= 64, into tokens[:n]; returns the number of tokens."""
     cdef Py_ssize_t count
-    if t.ties == NULL and n <= SMALL_PIECE:
+    if t.ties == NULL and n <= SMALL_PRETOKEN:
         return <Py_ssize_t>merge_short(t, tokens, p, n)
     count = merge(t, m, p, n)
     memcpy(tokens, m.result, count * sizeof(u32))
     return count
 
 
-cdef int merge_many(const Tokens* t, Merger* m, const u8* pieces, size_t stride, const u8* sizes,
+cdef int merge_many(const Tokens* t, Merger* m, const u8* pretokens, size_t stride, const u8* sizes,
                     size_t count, u32* tokens, u8* counts) except -1 nogil:
-    """Encode `count` pieces, at most ST_MERGE_BATCH, of up to `stride` <= 64 bytes each.
+    """Encode `count` pre-tokens, at most ST_MERGE_BATCH, of up to `stride` <= 64 bytes each.
 
-    Piece i is at pieces[stride * i], its tokens go to tokens[stride * i], their number to counts[i].
-    Four bytes after the last piece must be readable.
+    Pre-token i is at pre-tokens[stride * i], its tokens go to tokens[stride * i], their number to
+    counts[i]. Four bytes after the last pre-token must be readable.
     """
     cdef size_t i
-    if strategy.merge_batch != NULL and t.ties == NULL and count > strategy.few_pieces:
-        strategy.merge_batch(&t.pairs, t.byte_token, t.byte_pairs, pieces, stride, sizes, count, tokens, counts)
+    if strategy.merge_batch != NULL and t.ties == NULL and count > strategy.few_pretokens:
+        strategy.merge_batch(&t.pairs, t.byte_token, t.byte_pairs, pretokens, stride, sizes, count, tokens, counts)
         return 0
     for i in range(count):
-        counts[i] = <u8>merge_alone(t, m, pieces + stride * i, sizes[i], tokens + stride * i)
+        counts[i] = <u8>merge_alone(t, m, pretokens + stride * i, sizes[i], tokens + stride * i)
     return 0

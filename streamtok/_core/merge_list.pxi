@@ -1,14 +1,14 @@
 """Which merge of a list makes each token.
 
 In a list of merges a token may be made by several pairs, at different places of the list: Llama 3's
-has "ab" + "c" and "a" + "bc". Only one of them can ever happen (`token_table.pxi` has the argument, and
-it holds for any order on pairs): the last step of the run over the token's bytes alone. Shorter
+has "ab" + "c" and "a" + "bc". Only one of them can ever happen (`token_table.pxi` has the argument,
+and it holds for any order on pairs): the last step of the run over the token's bytes alone. Shorter
 tokens come first, each number is that of the merge that makes it, and a run that ends with two
 tokens that the list pairs has found the merge; one that does not end so leads nowhere, and the
 token is never made.
 """
 
-def find_makers(bytes blob, offsets, merges):
+def find_merges(bytes blob, offsets, merges):
     """numpy.uint32 [n]: for each token the row of `merges` that makes it, 0xFFFFFFFF for none.
 
     blob, offsets: the tokens, as for `TokenTable`, in any order. merges: uint32 [m, 2], the tokens
@@ -33,8 +33,8 @@ def find_makers(bytes blob, offsets, merges):
         raise ValueError(f"offsets of {offset_view.size}, merges of {merge_view.columns} tokens each")
     if n > MAX_TOKENS or 256 + m > MAX_TOKENS:
         raise ValueError(f"{n} tokens and {m} merges are more than the {MAX_TOKENS} that fit")
-    makers = np.full(n, 0xFFFFFFFF, dtype=np.uint32)
-    cdef u32* view = <u32*>array_memory(makers, UINT32)
+    merges_of = np.full(n, 0xFFFFFFFF, dtype=np.uint32)
+    cdef u32* view = <u32*>array_memory(merges_of, UINT32)
     memset(&listed, 0, sizeof(listed))
     memset(&run, 0, sizeof(run))
     memset(&merger, 0, sizeof(merger))
@@ -95,4 +95,4 @@ def find_makers(bytes blob, offsets, merges):
         free(token_of)
         free(order)
         free(starts)
-    return makers
+    return merges_of

@@ -1,27 +1,30 @@
 """The merge loop of training: which pair of neighbours is the most frequent, again and again.
 
-**The rows.** All pieces stand one after the other in one array, a slot for each byte and one between
-two pieces. A token occupies the slots of its parts; its id is written into the first and the last of
-them, so that both neighbours of a token are found from its ends without a linked list. A slot
-also has how often its piece was seen.
+**The rows.** All pre-tokens stand one after the other in one array, a slot for each byte and one
+between two pre-tokens. A token occupies the slots of its parts; its id is written into the first
+and the last of them, so that both neighbours of a token are found from its ends without a linked
+list. A slot also has how often its pre-token was seen.
 
-**Pairs.** A hash table of 32-byte records: how often the pair occurs, and where, as a run of
-slots in an array that is only appended to. Places are never removed; a look at the slots tells
-whether the pair still stands there. A new pair always has the new token in it, so all its places come
-up during one merge; and no count ever grows afterwards. Hence:
+**Pairs.** A hash table of 32-byte records: how often the pair occurs, and where, as a run of slots
+in an array that is only appended to. Places are never removed; a look at the slots tells whether
+the pair still stands there. A new pair always has the new token in it, so all its places come up
+during one merge; and no count ever grows afterwards. Hence:
 
-- what a merge does to other pairs is summed up for each neighbour in two arrays, and the hash table is
-  asked once for each *different* neighbour;
-- the greatest count never rises. Records lie in buckets by count (exact for small ones), linked through
-  the table; only the bucket in turn is made a heap, ordered by count and tie (`pair_queue.pxi`);
-- a pair rarer than the `floor` cannot be chosen before the greatest count has sunk below that. Such pairs
-  are not even recorded. When there is nothing left above, the floor is lowered and the pairs are
-  counted anew (`pair_floor.pxi`). Most of all different pairs are rare, and most rare pairs vanish
-  before their turn would come.
+- what a merge does to other pairs is summed up for each neighbour in two arrays, and the hash table
+  is asked once for each *different* neighbour;
+- the greatest count never rises. Records lie in buckets by count (exact for small ones), linked
+  through the table; only the bucket in turn is made a heap, ordered by count and tie
+  (`pair_queue.pxi`);
+- a pair rarer than the `floor` cannot be chosen before the greatest count has sunk below that. Such
+  pairs are not even recorded. When there is nothing left above, the floor is lowered and the pairs
+  are counted anew (`pair_floor.pxi`). Most of all different pairs are rare, and most rare pairs
+  vanish before their turn would come.
 
-Related: rustbpe and Hugging Face keep a lazily refreshed heap of all pairs with a set of pieces each.
+Related: rustbpe and Hugging Face keep a lazily refreshed heap of all pairs with a set of pre-tokens
+each.
 
-Not here: pieces and their counts (`pretoken_counts.pxi`), what the ids stand for (`trainer.py`).
+Not here: pre-tokens and their counts (`pretoken_counts.pxi`), what the ids stand for
+(`trainer.py`).
 """
 
 @cython.final
@@ -32,10 +35,11 @@ cdef class MergeLoop:
 
     def __cinit__(self, data, sizes, counts, byte_ids, u32 most, u64 min_frequency,
                   bint by_place, u64 fall=4096):
-        """data: uint8, pieces in a row, of the sizes (uint32 [n]) and counts (uint64 [n]) given;
-        byte_ids: uint32 [256], the ids 0 … 255 of the bytes; min_frequency: rarer pairs are not merged; by_place: a tie goes to the
-        pair that comes first, not to the smallest ids; fall: by what factor the floor falls, which
-        changes nothing but speed and memory."""
+        """data: uint8, pre-tokens in a row, of the sizes (uint32 [n]) and counts (uint64 [n])
+        given; byte_ids: uint32 [256], the ids 0 … 255 of the bytes; min_frequency: rarer pairs are
+        not merged; by_place: a tie goes to the pair that comes first, not to the smallest ids;
+        fall: by what factor the floor falls, which changes nothing but speed and memory.
+        """
         cdef ArrayView data_view = read_array(data, UINT8, "data")
         cdef ArrayView size_view = read_array(sizes, UINT32, "sizes")
         cdef ArrayView count_view = read_array(counts, UINT64, "counts")
@@ -62,7 +66,7 @@ cdef class MergeLoop:
             raise ValueError(f"the sizes sum to {total}, but there are {data_view.size} bytes")
         if slots > LONGEST:
             raise MemoryError(
-                f"{slots} bytes of different pieces are more than can be trained on "
+                f"{slots} bytes of different pre-tokens are more than can be trained on "
                 f"({<size_t>LONGEST}): leave out rare ones"
             )
         self.m.most = most
@@ -75,7 +79,7 @@ cdef class MergeLoop:
         self.m.of_bytes = <Side*>calloc(1 << 16, sizeof(Side))
         reserve_tokens(&self.m, 4096 if most > 4096 else most + 1)
         if self.m.rows == NULL or self.m.weights == NULL or self.m.of_bytes == NULL:
-            raise MemoryError(f"no memory for {slots} bytes of pieces")
+            raise MemoryError(f"no memory for {slots} bytes of pre-tokens")
         with nogil:
             fill_rows(&self.m, <const u8*>data_view.data, size, count, n, byte_id)
             for i in range(256):

@@ -118,17 +118,17 @@ cdef int foresee(Spares spares, Work* w, size_t count) except -1:
 
 cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
     cdef list ready = table.ints(count)
-    cdef bint standing = ready is not None and ints_stand()
+    cdef bint immortal = ready is not None and ints_are_immortal()
     cdef object result, value
     cdef PyObject** items
     cdef size_t i
     # The int objects of a small text are seldom in the cache: where they are, then they themselves,
     # which whoever gets the list looks at next.
-    if standing and count <= FETCHED:
+    if immortal and count <= FETCHED:
         for i in range(count):
             ST_PREFETCH((<PyListObject*>ready).ob_item + ids[i])
     result = PyList_New(count)
-    if standing:
+    if immortal:
         items = (<PyListObject*>result).ob_item
         fill_items(items, ready, ids, count)
         if count <= FETCHED:
@@ -145,15 +145,16 @@ cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
 
 
 cdef int fill_items(PyObject** items, list ready, const u32* ids, size_t count) except -1 nogil:
-    """Put the int objects of ids[:count] into the empty items of a list. Only if `ints_stand()`.
+    """Put the int objects of ids[:count] into the empty items of a list. Only if
+    `ints_are_immortal()`.
 
     ready: what `TokenTable.ints` gave. Needs no GIL, if nobody else knows the list yet.
     """
-    cdef PyObject** known = (<PyListObject*>ready).ob_item
+    cdef PyObject** shared = (<PyListObject*>ready).ob_item
     cdef size_t i, limit = (<PyListObject*>ready).ob_base.ob_size
     for i in range(count):
         if ids[i] < limit:
-            items[i] = known[ids[i]]
+            items[i] = shared[ids[i]]
         else:
             with gil:
                 items[i] = new_int(ids[i])

@@ -1,9 +1,9 @@
 """From one floor to the next: which pairs are frequent enough to be recorded, and where they are.
 
-The first floor is chosen from the counts of pairs of bytes, which `merge_loop.pxi` takes while it lays out
-the rows. For a lower one the rows are written anew, with a slot for each token and without those
-that became a single one; a sketch of upper bounds sorts out most of the rare pairs; the others are
-counted exactly.
+The first floor is chosen from the counts of pairs of bytes, which `merge_loop.pxi` takes while it
+lays out the rows. For a lower one the rows are written anew, with a slot for each token and without
+those that became a single one; a sketch of upper bounds sorts out most of the rare pairs; the
+others are counted exactly.
 """
 
 cdef int lower_floor(Merging* m) except -1 nogil:

@@ -8,20 +8,20 @@ cdef extern from *:
 
 
 cdef enum:
-    EDGE = 0xFFFFFFFE       # between two pieces
-    INNER = 0xFFFFFFFD      # the first byte of a token that has become the right part of another
-    MANY = 0x80000000       # flag of a weight that is a place in `weights`
-    EXACT = 1024            # counts below have a bucket of their own
+    EDGE = 0xFFFFFFFE           # between two pre-tokens
+    INNER = 0xFFFFFFFD          # the first byte of a token that has become the right part of another
+    MANY = 0x80000000           # flag of a weight that is a place in `weights`
+    EXACT = 1024                # counts below have a bucket of their own
     LEVELS = EXACT + 64 * 16
-    AHEAD = 12              # places between a prefetch and its use
+    AHEAD = 12                  # places between a prefetch and its use
     SKETCH_BITS = 18
-    LONGEST = 0x50000000    # slots of rows; there are fewer than three times as many places
-    MOST_SLOTS = 0x80000000 # of the table of pairs
+    LONGEST = 0x50000000        # slots of rows; there are fewer than three times as many places
+    MOST_SLOTS = 0x80000000     # of the table of pairs
 
 
 cdef struct Slot:
     u32 token
-    u32 weight              # how often the piece was seen, or MANY with a place in `weights`
+    u32 weight              # how often the pre-token was seen, or MANY with a place in `weights`
 
 
 cdef struct Pair:           # a record

@@ -2,9 +2,9 @@
 
 Each thread takes the next part that nobody has, so that the fast ones do more. Ids come out in its
 own workspace, which stays in its processor's cache, and are copied to their place in the result as
-soon as it is known how many come before; until then they wait. A thread that is PARTS_AHEAD parts for
-each thread in front of the first that is not done waits itself, so that one slow part does not make
-all that follow it pile up.
+soon as it is known how many come before; until then they wait. A thread that is PARTS_AHEAD parts
+for each thread in front of the first that is not done waits itself, so that one slow part does not
+make all that follow it pile up.
 
 Where anything is out of the ordinary (bytes that are no UTF-8, a lone surrogate, a disallowed
 special token, no memory) there is no result: the text is then encoded in one go by
@@ -14,7 +14,7 @@ special token, no memory) there is no result: the text is then encoded in one go
 cdef enum:
     FORESEEN = 1 << 13      # ids for which `foresee` makes room at least
     FILL_STEP = 1 << 16     # ids of a list that a thread puts in at a time
-    PARTS_AHEAD = 4               # parts for each thread that may be taken from the first that is not done
+    PARTS_AHEAD = 4         # parts for each thread that may be taken from the first that is not done
     NAP = 100_000           # microseconds after which one who waits looks at signals
 
 
@@ -33,8 +33,8 @@ cdef struct WaitingIds:          # ids of a part that wait for those before them
     bint is_waiting
 
 
-cdef struct Sleeper:        # a thread that is too far ahead
-    PyThread_type_lock alarm        # it waits until another releases this
+cdef struct Sleeper:            # a thread that is too far ahead
+    PyThread_type_lock alarm    # it waits until another releases this
     Sleeper* next
 
 
@@ -258,7 +258,7 @@ cdef class LargeText:
         False where there is none, or nothing to be gained.
         """
         cdef list ready = self.encoder.table.ints(self.ids.count)
-        if self.failed or self.into != "list" or ready is None or not ints_stand():
+        if self.failed or self.into != "list" or ready is None or not ints_are_immortal():
             return False
         # Empty items are nothing that anybody may see.
         self._list = PyList_New(self.ids.count)

@@ -1,41 +1,42 @@
-"""Finds pieces: a walk of the split pattern's DFA that can stop and go on at any byte.
+"""Finds pre-tokens: a walk of the split pattern's DFA that can stop and go on at any byte.
 
 The tables come from `pattern.Pattern`. One step looks at one character: if the pattern may end a
-piece before it, that place is remembered; then the state changes. When no state is left, the piece
-ends at the place remembered last, and the walk goes on from there; where that place is right here,
-both are one step. ASCII takes one look-up a byte; other characters are decoded and classified first. A
-character that is cut off by the end of the buffer is left for later, unless `final`.
+pre-token before it, that place is remembered; then the state changes. When no state is left, the
+pre-token ends at the place remembered last, and the walk goes on from there; where that place is
+right here, both are one step. ASCII takes one look-up a byte; other characters are decoded and
+classified first. A character that is cut off by the end of the buffer is left for later, unless
+`final`.
 
 `scan` leaves the walk out where windows of four characters decide (`pattern_windows.py`,
-`windows.h`), and walks the pieces that they leave open. Where these are many, it looks again with
-stand-ins for the characters that are not ASCII (`stand_ins.h`).
+`windows.h`), and walks the pre-tokens that they leave open. Where these are many, it looks again
+with ASCII substitutes for the characters that are not ASCII (`substitutes.h`).
 
 Bytes that are not UTF-8 count as one character each of the surrogates' class, which is what
 `bytes.decode("utf-8", "surrogateescape")` makes of them.
 """
 
 cdef enum:                  # one step: next state << STEP_BITS | flags
-    ENDS = 1                # the piece ends before this character; `next` is already inside the next
-    ACCEPTS = 2             # the piece may end before this character
-    STUCK = 4               # no way on: go back to where the piece could end last
+    ENDS = 1                # the pre-token ends before this character; `next` is already inside the next
+    ACCEPTS = 2             # the pre-token may end before this character
+    STUCK = 4               # no way on: go back to where the pre-token could end last
     STEP_BITS = 3
     ASCII_COLUMNS = 128
 
 
 cdef enum:
     DENSE = 12              # open positions of 64 from which the walk takes the whole block
-    MANY_OPEN = 6           # of 64 on average, with which stand-ins are worth a second look
-    SHADOW = 64 * MARKED_BLOCKS + ST_MARGIN + 1     # below ST_STAND_IN_MOST
+    MANY_OPEN = 6           # of 64 on average, with which ASCII substitutes are worth a second look
+    SHADOW = 64 * MARKED_BLOCKS + ST_MARGIN + 1     # below ST_SUBSTITUTE_MOST
 
 
 cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
                  i64* ends, size_t room) noexcept nogil:
-    """Put the ends of up to `room` closed pieces of buffer[s.start:end] into `ends`.
+    """Put the ends of up to `room` closed pre-tokens of buffer[s.start:end] into `ends`.
 
-    A negative end is that of a stretch which no piece covers (a pattern that skips characters).
-    Fewer than `room`: all that can be decided was; the open piece is buffer[s.start:], and empty
-    after `final`. If s.committed, the first piece closed is the rest of one whose beginning was
-    encoded before; that rest may be empty.
+    A negative end is that of a segment which no pre-token covers (a pattern that skips characters).
+    Fewer than `room`: all that can be decided was; the open pre-token is buffer[s.start:], and
+    empty after `final`. If s.committed, the first pre-token closed is the rest of one whose
+    beginning was encoded before; that rest may be empty.
     """
     cdef size_t start = s.start, accept = s.accept, position = s.position, limit
     cdef u32 row_bits = t.row_bits, state = s.state << row_bits, step, column
@@ -45,7 +46,7 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     cdef u8 byte
     cdef bint committed = s.committed
     while count < room:
-        # A character closes one piece at the most: so far there is room without looking.
+        # A character closes one pre-token at the most: so far there is room without looking.
         limit = end if end - position < room - count else position + (room - count)
         step = 0
         while position < limit:
@@ -66,7 +67,7 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
                         size = 1
                         column = t.surrogate
                     column += ASCII_COLUMNS
-            # No branch depends on where pieces end: they are too irregular to be predicted.
+            # No branch depends on where pre-tokens end: they are too irregular to be predicted.
             step = t.steps[state + column]
             if step & STUCK:
                 break
@@ -93,11 +94,11 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
                 accept = position
         elif step & ACCEPTS:
             accept = position
-        # No way on: the piece ends at the last accepting position.
+        # No way on: the pre-token ends at the last accepting position.
         if accept > start or committed:
             ends[count] = <i64>accept
             committed = False
-        else:                       # no piece begins here: pass over one character
+        else:                       # no pre-token begins here: pass over one character
             if decode_one(buffer + start, end - start, &size) < 0:
                 size = 1
             accept = start + size
@@ -122,17 +123,17 @@ cdef void mark(const ScanTables* t, Marks* marks, const u8* buffer, size_t end) 
     """Fill begins and open of marks.blocks blocks from marks.base on."""
     cdef size_t i, open = 0, first = marks.base - ST_MARGIN
     cdef u8[SHADOW] shadow
-    if not marks.has_stand_ins:
+    if not marks.has_substitutes:
         t.mark(t.windows, buffer + marks.base, marks.blocks, marks.begins, marks.open)
-        if t.stand_ins == NULL:
+        if t.substitutes == NULL:
             return
         for i in range(marks.blocks):
             open += st_ones(marks.open[i])
         if open < MANY_OPEN * marks.blocks:
             return
-    i = t.stand_in(t.stand_ins, buffer + first, 64 * marks.blocks + ST_MARGIN + 1, end - first, shadow)
+    i = t.substitute(t.substitutes, buffer + first, 64 * marks.blocks + ST_MARGIN + 1, end - first, shadow)
     t.mark(t.windows, shadow + ST_MARGIN, marks.blocks, marks.begins, marks.open)
-    marks.has_stand_ins = i >= MANY_OPEN * marks.blocks
+    marks.has_substitutes = i >= MANY_OPEN * marks.blocks
 
 
 cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
@@ -146,7 +147,7 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
     if t.windows == NULL or end - s.start < MARKED_FROM:
         return walk(t, s, buffer, end, final, ends, room)
     while True:
-        # The walk goes on where it stands up to the end of a piece, with which marks can go on.
+        # The walk goes on where it stands up to the end of a pre-token, with which marks can go on.
         if s.position != s.start or s.committed or s.start < marks.first + ST_MARGIN:
             if walk(t, s, buffer, end, final, ends + count, 1) == 0:
                 return count
@@ -185,7 +186,8 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
         if count > room - 64:
             return count
         if block == marks.blocks:
-            # The piece may be longer than what was marked: marks of what follows would not tell.
+            # The pre-token may be longer than what was marked: marks of what follows would not
+            # tell.
             if walk(t, s, buffer, end, final, ends + count, 1) == 0:
                 return count
             count += 1
@@ -209,11 +211,11 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
 cdef class Scanner:
     """Immutable; made from a `pattern.Pattern`.
 
-    stand_ins: uint8 [0x10000], an ASCII character for each code point that has one, else 0; None:
+    substitutes: uint8 [0x10000], an ASCII character for each code point that has one, else 0; None:
     there are none.
     """
 
-    def __cinit__(self, pattern, stand_ins):
+    def __cinit__(self, pattern, substitutes):
         cdef ScanTables* t = &self.c
         cdef const char* tier = NULL
         states, classes = pattern.n_states, pattern.n_classes
@@ -242,16 +244,16 @@ cdef class Scanner:
         t.settled = <const u8*>self.own(settled, UINT8, "settled", 1)
         t.n_classes = classes
         t.windows = NULL
-        t.stand_ins = NULL
-        if stand_ins is not None:
-            if stand_ins.shape != (0x10000,):
-                raise ValueError(f"stand-ins are for 65536 code points, not {stand_ins.shape}")
-            stand_ins = np.concatenate([stand_ins, np.zeros(ST_STAND_INS_SIZE - 0x10000, np.uint8)])
-            t.stand_ins = <const u8*>self.own(stand_ins, UINT8, "stand_ins", 1)
+        t.substitutes = NULL
+        if substitutes is not None:
+            if substitutes.shape != (0x10000,):
+                raise ValueError(f"ASCII substitutes are for 65536 code points, not {substitutes.shape}")
+            substitutes = np.concatenate([substitutes, np.zeros(ST_SUBSTITUTES_SIZE - 0x10000, np.uint8)])
+            t.substitutes = <const u8*>self.own(substitutes, UINT8, "substitutes", 1)
         if pattern.windows is not None:
             t.mark = st_mark_tier(0, &tier)
             t.place = st_place_tier()
-            t.stand_in = st_stand_in_tier(True)
+            t.substitute = st_substitute_tier(True)
             t.windows = &self.windows
             fill_windows(&self.windows, pattern.windows)
         t.surrogate = blocks[pages[0xDC80 >> 7]][0xDC80 & 127]
@@ -289,8 +291,8 @@ cdef int fill_bytes(u8* out, size_t size, object array, str name) except -1:
 def make_steps(accepts, transitions):
     """uint32 [n_states, n_classes]: one step of the walk.
 
-    Where a piece ends before a character that begins the next one, both are one step: the walk goes
-    on from the state that the character leads to at the start of a piece.
+    Where a pre-token ends before a character that begins the next one, both are one step: the walk
+    goes on from the state that the character leads to at the start of a pre-token.
     """
     accepting = accepts[:, :-1]
     dead = transitions == 0

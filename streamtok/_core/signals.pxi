@@ -14,7 +14,6 @@ cdef enum:
     PERIOD = 100
 
 
-
 cdef int look(Watch* watch) except -1 nogil:
     cdef u64 now = st_milliseconds()
     if now - watch.looked < strategy.look_period:     # unsigned: a clock that was put back is looked at anew

@@ -1,7 +1,7 @@
 """C functions that have several tiers: one for each set of SIMD instructions, and a plain one.
 
-`st_x_tier()` gives the fastest `st_x_function` of this processor, or NULL where a caller does better
-without it. What each does is said in its header.
+`st_x_tier()` gives the fastest `st_x_function` of this processor, or NULL where a caller does
+better without it. What each does is said in its header.
 """
 
 from streamtok._core.types cimport i64, u8, u32, u64
@@ -32,20 +32,20 @@ cdef extern from "merge_lanes.h" nogil:
                                           u8* counts) noexcept
     st_merge_batch_function* st_merge_batch_tier()
 
-cdef extern from "merge_stretches.h" nogil:
+cdef extern from "merge_segments.h" nogil:
     enum:
-        ST_STRETCH
+        ST_SEGMENT
         ST_STRIDE
-        ST_STRETCHES
-    ctypedef void st_merge_stretches_function(const st_pairs* pairs, const u32* byte_token,
+        ST_SEGMENTS
+    ctypedef void st_merge_segments_function(const st_pairs* pairs, const u32* byte_token,
                                               const u32* byte_pairs, const u8* p, size_t count,
                                               u32* tokens, u64* begins) noexcept
-    st_merge_stretches_function* st_merge_stretches_tier()
+    st_merge_segments_function* st_merge_segments_tier()
     unsigned st_agree(u64 one, u64 other)
 
 cdef extern from "keys.h" nogil:
     ctypedef size_t st_keys_function(const u8* buffer, size_t start, const i64* ends, size_t count,
-                                     u64* keys, void** cells, u64* odd, void* table, int shift,
+                                     u64* keys, void** cells, u64* not_short, void* table, int shift,
                                      void* nothing) noexcept
     st_keys_function* st_keys_tier()
 
@@ -61,7 +61,7 @@ cdef extern from "transcode.h" nogil:
 
 cdef extern from "windows.h" nogil:
     enum:
-        ST_MARGIN           # bytes before a marked stretch that must be true text
+        ST_MARGIN           # bytes before a marked segment that must be true text
     ctypedef struct st_windows:
         u8 classes[128]
         u8 lefts[256]
@@ -78,10 +78,10 @@ cdef extern from "windows.h" nogil:
     st_place_function* st_place_tier()
     size_t st_place_plain(u64 bits, size_t base, i64* ends) noexcept
 
-cdef extern from "stand_ins.h" nogil:
+cdef extern from "substitutes.h" nogil:
     enum:
-        ST_STAND_INS_SIZE
-        ST_STAND_IN_MOST
-    ctypedef size_t st_stand_in_function(const u8* stand_ins, const u8* p, size_t n, size_t readable,
+        ST_SUBSTITUTES_SIZE
+        ST_SUBSTITUTE_MOST
+    ctypedef size_t st_substitute_function(const u8* substitutes, const u8* p, size_t n, size_t readable,
                                          u8* to) noexcept
-    st_stand_in_function* st_stand_in_tier(bint wanted)
+    st_substitute_function* st_substitute_tier(bint wanted)

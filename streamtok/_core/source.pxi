@@ -45,7 +45,9 @@ cdef size_t source_size(object text) except? 0:
 
 
 cdef bint source_open(Source* s, object text, str errors):
-    """Borrow `text` until `source_close`; the caller keeps a reference to it. False: it cannot be."""
+    """Borrow `text` until `source_close`; the caller keeps a reference to it. False: it cannot
+    be.
+    """
     cdef Py_ssize_t size
     s.has_view = s.may_change = False
     s.unit = 0

@@ -28,8 +28,6 @@ cdef struct TrieNode:
     i32 sibling         # next node below the same parent, or -1
 
 
-
-
 @cython.final
 cdef class SpecialMatcher:
     """`specials`: (text, id) in order of preference; `allowed`, `disallowed`: sets of strings.

@@ -1,39 +1,40 @@
-"""How much of an open piece is already encoded for good: the frontier rule.
+"""How much of an open pre-token is already encoded for good: the frontier rule.
 
-Let e(n) be the byte pair encoding of the first n bytes of a stretch, by the merge loop alone.
+Let e(n) be the byte pair encoding of the first n bytes of a segment, by the merge loop alone.
 
-Lemma. If e(n) has a token boundary at c, then e(n) = e(c) + BPE(p[c:n]): nothing merged across c, so
-both sides ran as they would alone. Conversely, if the last token u of e(c) and the first token v of
-BPE(p[c:n]) are compatible, BPE(u v) = [u, v], then e(n) has a boundary at c: look at the first merge
-across it; up to then the bytes of u and of v merged as they do in the run over u v alone, so that
-merge would happen there, too. Neither direction asks anything of the rank table.
+Lemma. If e(n) has a token boundary at c, then e(n) = e(c) + BPE(p[c:n]): nothing merged across c,
+so both sides ran as they would alone. Conversely, if the last token u of e(c) and the first token v
+of BPE(p[c:n]) are compatible, BPE(u v) = [u, v], then e(n) has a boundary at c: look at the first
+merge across it; up to then the bytes of u and of v merged as they do in the run over u v alone, so
+that merge would happen there, too. Neither direction asks anything of the rank table.
 
 Any longer encoding e(N) either has a boundary at n or covers n by a token that starts at some m < n
-and has p[m:n] as a proper prefix. So it begins with e(m) for one m of the *frontier*: n, and every m
-for which p[m:n] is a proper prefix of a token. If all those e(m) have a boundary at c, the tokens
+and has p[m:n] as a proper prefix. So it begins with e(m) for one m of the *frontier*: n, and every
+m for which p[m:n] is a proper prefix of a token. If all those e(m) have a boundary at c, the tokens
 up to c are final whatever follows. So c is the last boundary that e(n) shares with every e(m).
 
-No e(m) is encoded from the beginning for that. Let a < m be a boundary of e(n), and S = BPE(p[a:m]).
-If e(n) and S have the same token at the same place, p[i:j], then e(m) is e(n) up to j and S from j
-on: e(n) up to j is e(j), S from j on is BPE(p[j:m]), and the token before j is compatible with the one
-behind it, since they are neighbours in S. So the boundaries that e(n) and S share from j on are
-shared with e(m). Where no token agrees, S begins earlier; at a = 0 it is e(m) itself.
+No e(m) is encoded from the beginning for that. Let a < m be a boundary of e(n), and S =
+BPE(p[a:m]). If e(n) and S have the same token at the same place, p[i:j], then e(m) is e(n) up to j
+and S from j on: e(n) up to j is e(j), S from j on is BPE(p[j:m]), and the token before j is
+compatible with the one behind it, since they are neighbours in S. So the boundaries that e(n) and S
+share from j on are shared with e(m). Where no token agrees, S begins earlier; at a = 0 it is e(m)
+itself.
 
 The work is bounded, whatever the vocabulary and the text: an attempt that would cost more than
-WORK_PER_BYTE for each of its n bytes ends without a result, and the caller tries again when twice as
-many bytes wait.
+WORK_PER_BYTE for each of its n bytes ends without a result, and the caller tries again when twice
+as many bytes wait.
 
 The observation that the last token determines the whole encoding is from GitHub's rust-gems `bpe`;
 eager emission at the common root of the live encodings is in "mtc-inc-bpe" (arXiv 2605.30813).
 """
 
 cdef enum:
-    WINDOW = 1024       # bytes of a long piece that are merged at a time
+    SECTION = 1024       # bytes of a long pre-token that are merged at a time
 
 
 cdef enum:
     FIRST_OVERLAP = 32          # bytes before m that are encoded again first
-    WORK_PER_BYTE = 32          # bytes merged, or stepped over, for each byte of a stretch
+    WORK_PER_BYTE = 32          # bytes merged, or stepped over, for each byte of a segment
     WORK_PER_START = 8          # for a place that may or may not belong to the frontier
 
 
@@ -51,7 +52,7 @@ cdef Py_ssize_t stable_tokens(const Tokens* t, Merger* m, Merger* scratch, const
     into.capacity = m.result_capacity
     into.count = 0
     try:
-        merge_stretches(t, scratch, p, n, &into, NULL)
+        merge_segments(t, scratch, p, n, &into, NULL)
     finally:
         m.result = into.items
         m.result_capacity = into.capacity

@@ -2,10 +2,10 @@
 
 strategy.merge_lanes = st_merge_tier()
 strategy.merge_batch = st_merge_batch_tier()
-strategy.few_pieces = FEW_PIECES
-strategy.merge_segments = st_merge_stretches_tier()
+strategy.few_pretokens = FEW_PRETOKENS
+strategy.merge_segments = st_merge_segments_tier()
 strategy.keys = st_keys_tier()
-strategy.company = COMPANY
+strategy.together_from = TOGETHER_FROM
 strategy.find_pair = st_find_pair_tier(True)
 strategy.transcode = st_transcode_tier(True)
 strategy.look_period = PERIOD

@@ -1,22 +1,22 @@
 """The open end of a stream: the bytes that wait, and where the walk over them stands.
 
-A `Tail` takes chunks of any size and gives the ids that no later chunk can change. What it keeps
-is the *tail*: an unfinished UTF-8 sequence, what may begin a special token, and the open piece as
+A `Tail` takes chunks of any size and gives the ids that no later chunk can change. What it keeps is
+the *tail*: an unfinished UTF-8 sequence, what may begin a special token, and the open pre-token as
 far as its tokens are not certain yet.
 
-A pattern may look arbitrarily far ahead: after a newline, cl100k's `\\s*[\\r\\n]` takes a run of blanks
-into the same piece if another newline follows, and leaves it to the next piece if not. Then there
-are two hypotheses: the piece goes on (`scan`), or it ended where the pattern accepted last, and
-another one began there (`other`). If the encoding under the first has a token boundary at that
-place, both agree on the tokens before it. From there on both merge the same bytes from the same
-boundary inside one piece, so what the frontier rule says is final is final under both, and memory
-stays bounded. Where there is no such boundary the answer really depends on what follows, and the
-bytes wait, up to the caller's limit.
+A pattern may look arbitrarily far ahead: after a newline, cl100k's `\\s*[\\r\\n]` takes a run of
+blanks into the same pre-token if another newline follows, and leaves it to the next pre-token if
+not. Then there are two hypotheses: the pre-token goes on (`scan`), or it ended where the pattern
+accepted last, and another one began there (`other`). If the encoding under the first has a token
+boundary at that place, both agree on the tokens before it. From there on both merge the same bytes
+from the same boundary inside one pre-token, so what the frontier rule says is final is final under
+both, and memory stays bounded. Where there is no such boundary the answer really depends on what
+follows, and the bytes wait, up to the caller's limit.
 
 A failed call cannot matter, by construction. `Tail.mark` and the first `mark.size` bytes of the
-buffer are what has been committed, and no call writes to them: it works on a copy of the mark, and on
-the bytes behind those. When the ids are there and nothing can fail any more, `commit` puts the copy in
-the place of the mark.
+buffer are what has been committed, and no call writes to them: it works on a copy of the mark, and
+on the bytes behind those. When the ids are there and nothing can fail any more, `commit` puts the
+copy in the place of the mark.
 """
 
 cdef struct Mark:           # all of a tail but its bytes; positions are relative to `bytes`
@@ -75,7 +75,8 @@ cdef class Tail:
     def __dealloc__(self):
         free(self.bytes)
 
-    # One thread may look while another is in a call: what is committed is read and written as a whole.
+    # One thread may look while another is in a call: what is committed is read and written as a
+    # whole.
 
     @property
     def note(self):
@@ -141,8 +142,8 @@ cdef class Tail:
         where a disallowed special token stands; the stream is then as before.
 
         note: what the caller wants to remember with the new state; it is committed together with
-        it, and gone after `final`. expected: the note that the caller knows of; if there is another,
-        a thread came in between, and StreamInUseError is raised.
+        it, and gone after `final`. expected: the note that the caller knows of; if there is
+        another, a thread came in between, and StreamInUseError is raised.
         """
         return self.feed(chunk, final, into, out, limit, expected, note)
 
@@ -284,8 +285,8 @@ cdef void begin(Mark* m, u64 offset) noexcept nogil:
     scan_begin(&m.scan, 0)
     scan_begin(&m.other, 0)
     m.has_other = False
-    m.retry_at = WINDOW
-    m.fork_at = 2 * WINDOW
+    m.retry_at = SECTION
+    m.fork_at = 2 * SECTION
     m.offset = m.bytes_in = offset
     m.tokens_out = 0
 
@@ -303,7 +304,7 @@ cdef int check_mark(Tail tail, const Mark* m) except -1:
     if m.has_other and not (m.scan.committed and fits(tail, &m.other, m.scan.position)
                             and m.scan.start == m.scan.accept == m.other.start):
         raise damaged("its two hypotheses do not begin at the same place")
-    if m.retry_at < WINDOW or m.fork_at < WINDOW:
+    if m.retry_at < SECTION or m.fork_at < SECTION:
         raise damaged("it would look for stable tokens too soon")
     if m.partial_size and (tail.policy == KEEP or valid_bytes(
             m.partial, m.partial_size, &why, &length) or why != INCOMPLETE):
@@ -353,7 +354,7 @@ cdef void drop(Tail tail, Mark* m, size_t floor) noexcept nogil:
         return
     gone = m.scan.start - floor
     # Moving a long tail for a few bytes would make small chunks quadratic.
-    if rest > 4 * WINDOW and gone < rest // 2:
+    if rest > 4 * SECTION and gone < rest // 2:
         return
     memmove(tail.bytes + floor, tail.bytes + m.scan.start, rest)
     m.size -= gone
@@ -478,9 +479,9 @@ cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, Found* refused) ex
             return 0
         start = m.scan.start
         advance(tail, m, w, found.start, final or found.kind == ALLOWED)
-        if m.scan.start != start:       # another piece is open now
-            m.retry_at = WINDOW
-            m.fork_at = 2 * WINDOW
+        if m.scan.start != start:       # another pre-token is open now
+            m.retry_at = SECTION
+            m.fork_at = 2 * SECTION
         m.searched = found.start
         if found.kind != ALLOWED:
             break
@@ -519,7 +520,7 @@ cdef int fork(Tail tail, Mark* m, Work* w) except -1 nogil:
     """Follow two hypotheses if the walk is far beyond the last acceptance and both agree so far."""
     cdef Scan* s = &m.scan
     cdef const Tokens* t = tail.encoder.table.tokens()
-    cdef size_t size = s.accept - s.start, known = s.position - s.start, stable, bytes = 0
+    cdef size_t size = s.accept - s.start, seen = s.position - s.start, stable, bytes = 0
     cdef Py_ssize_t count, kept = 0
     cdef u32 token
     if (tail.encoder.scanner.tables().settled[s.state] or s.position - s.accept < m.fork_at
@@ -531,7 +532,7 @@ cdef int fork(Tail tail, Mark* m, Work* w) except -1 nogil:
     if not is_sorted(t):
         with gil:
             tail.encoder.table.prepare_prefixes()
-    count = stable_tokens(t, &w.merger, &w.scratch, tail.bytes + s.start, known, &stable)
+    count = stable_tokens(t, &w.merger, &w.scratch, tail.bytes + s.start, seen, &stable)
     while bytes < size and kept < count:
         token = w.merger.result[kept]
         bytes += t.offsets[token + 1] - t.offsets[token]
@@ -539,7 +540,7 @@ cdef int fork(Tail tail, Mark* m, Work* w) except -1 nogil:
     if bytes != size:
         return 0
     if not s.committed:
-        # If the piece ended here and were a token, its merges would not be asked.
+        # If the pre-token ended here and were a token, its merges would not be asked.
         token = find_token(t, tail.bytes + s.start, size)
         if token != NONE and (kept != 1 or w.merger.result[0] != token):
             return 0
@@ -548,7 +549,7 @@ cdef int fork(Tail tail, Mark* m, Work* w) except -1 nogil:
     s.start = s.accept
     s.committed = True
     m.has_other = True
-    m.fork_at = 2 * WINDOW
+    m.fork_at = 2 * SECTION
     return 0
 
 
@@ -558,20 +559,20 @@ cdef int commit_both(Tail tail, Mark* m, Work* w) except -1 nogil:
     cdef const ScanTables* tables = tail.encoder.scanner.tables()
     cdef Scan trial
     cdef i64[1] closed
-    cdef size_t sure, done
+    cdef size_t certain, done
     if m.scan.position - m.scan.start < m.fork_at:
         return 0
     m.fork_at = 2 * (m.scan.position - m.scan.start)
     trial = m.other
     if walk(tables, &trial, tail.bytes, m.scan.position, False, closed, 1):
-        return 0            # pieces end under one hypothesis and not under the other: wait
+        return 0            # pre-tokens end under one hypothesis and not under the other: wait
     m.other = trial
-    sure = trial.position if tables.settled[trial.state] else trial.accept
-    if not trial.committed and sure < trial.start + t.longest_unreachable + 1:
+    certain = trial.position if tables.settled[trial.state] else trial.accept
+    if not trial.committed and certain < trial.start + t.longest_unreachable + 1:
         return 0
-    if sure < m.scan.start + WINDOW:
+    if certain < m.scan.start + SECTION:
         return 0
-    done = commit_sure(tail.encoder.table, w, tail.bytes + m.scan.start, sure - m.scan.start)
+    done = commit_certain(tail.encoder.table, w, tail.bytes + m.scan.start, certain - m.scan.start)
     if done == 0:
         return 0
     m.scan.start += done
@@ -581,8 +582,8 @@ cdef int commit_both(Tail tail, Mark* m, Work* w) except -1 nogil:
         m.other.accept = m.other.start
     m.other.committed = True
     m.fork_at = 2 * (m.scan.position - m.scan.start)
-    if m.fork_at < 2 * WINDOW:
-        m.fork_at = 2 * WINDOW
+    if m.fork_at < 2 * SECTION:
+        m.fork_at = 2 * SECTION
     return 0
 
 

@@ -1,8 +1,8 @@
 """The calls of a stream of ids, from which `StreamDecoder` is derived.
 
 A call works on a copy of where the stream stands, which takes the place of the other when there is
-nothing left that can fail: so a call that raises has changed nothing. It is in C because handlers of
-signals, which may raise, run between any two instructions of Python.
+nothing left that can fail: so a call that raises has changed nothing. It is in C because handlers
+of signals, which may raise, run between any two instructions of Python.
 """
 
 cdef struct Reached:        # where a stream of ids stands
@@ -13,9 +13,6 @@ cdef struct Reached:        # where a stream of ids stands
     u8 n_held
 
 
-import codecs
-
-
 cdef extern from "Python.h":
     object PyUnicode_DecodeUTF8Stateful(const char* p, Py_ssize_t size, const char* errors,
                                         Py_ssize_t* used)
@@ -24,7 +21,7 @@ cdef extern from "Python.h":
 cdef Reached BEGIN          # zeroes
 
 
-cdef class QuickDecoder:
+cdef class FastStreamDecoder:
     """The calls of a `StreamDecoder`, which is derived from this. One at a time."""
 
     cdef Decoder decoder

@@ -1,15 +1,15 @@
 """The calls of a stream that have to be quick: `encode` of a log line, see `fast_path.pxi`."""
 
-cdef class QuickStream:
+cdef class FastStreamEncoder:
     """The quick calls of a `StreamEncoder`, which is derived from this."""
 
-    cdef Tail quick                 # None: nothing goes the short way
+    cdef Tail tail                 # None: nothing goes the short way
     cdef object _max_pending
 
-    def _set_quick(self, Tail tail not None):
+    def _set_fast_path(self, Tail tail not None):
         """Let chunks go the short way from now on."""
         with cython.critical_section(self):
-            self.quick = tail
+            self.tail = tail
 
     @property
     def max_pending(self):
@@ -29,17 +29,17 @@ cdef class QuickStream:
         UTF-8, both with the offset in the stream; UnicodeDecodeError for a str after bytes that
         end inside a character; PendingLimitExceeded. Costs O(len(chunk)).
         """
-        return self.feed_quick(chunk, final, "list")
+        return self.feed_fast(chunk, final, "list")
 
     def encode_to_numpy(self, chunk, final=False):
         """numpy.uint32 [n]: as `encode`."""
-        return self.feed_quick(chunk, final, "array")
+        return self.feed_fast(chunk, final, "array")
 
-    cdef object feed_quick(self, object chunk, object final, str into):
+    cdef object feed_fast(self, object chunk, object final, str into):
         cdef object ids, limit
         cdef Tail tail
         with cython.critical_section(self):
-            tail, limit = self.quick, self._max_pending
+            tail, limit = self.tail, self._max_pending
         # Where this gives no ids, it has not changed anything.
         if tail is not None and tail._note is None:
             try:

@@ -47,7 +47,8 @@ def bytes_of(data):
 
 
 cdef inline size_t transcode_str(object text, u8* out):
-    """The UTF-8 of a str in `out`, which has `st_transcode_room` for it: its size, (size_t)-1 if none.
+    """The UTF-8 of a str in `out`, which has `st_transcode_room` for it: its size, (size_t)-1 if
+    none.
 
     There is none where a surrogate stands alone.
     """
@@ -147,10 +148,11 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
 
 
 cdef int text_open_whole(Text* text, Room* room, object data, str errors) except -1:
-    """As `text_open`, of a whole text: its bytes are as `errors` wants them, and nobody changes them.
+    """As `text_open`, of a whole text: its bytes are as `errors` wants them, and nobody changes
+    them.
 
-    What others can write to is copied: encoding looks at a byte several times, and what it remembers
-    must be true. Raises UnicodeDecodeError, too (strict).
+    What others can write to is copied: encoding looks at a byte several times, and what it
+    remembers must be true. Raises UnicodeDecodeError, too (strict).
     """
     text_open(text, room, data, errors)
     if not text.has_view:

@@ -31,4 +31,4 @@ cdef extern from "native.h" nogil:
 
 cdef enum:
     NONE = 0xFFFFFFFF       # "no token", "no pair", "no node"
-    SHORT_PIECE = 15        # longest piece that fits a 16-byte key together with its length
+    SHORT_PRETOKEN = 15     # longest pre-token that fits a 16-byte key together with its length

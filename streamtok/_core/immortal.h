@@ -9,7 +9,7 @@
 
 /* Make it one of these; 0 where that cannot be had: in free-threaded builds (where lists are filled
    with counted references) and on 32 bits before 3.12. */
-static inline int st_make_standing(PyObject *value) {
+static inline int st_make_immortal(PyObject *value) {
 #if defined(Py_GIL_DISABLED)
     (void)value;
     return 0;

@@ -1,7 +1,7 @@
 /* ASCII in the place of other characters, so that windows can decide about these, too. Which characters
-   have a stand-in, and why pieces begin at the same bytes then: pattern_stand_ins.py. */
-#ifndef STREAMTOK_STAND_INS_H
-#define STREAMTOK_STAND_INS_H
+   have a ASCII substitute, and why pre-tokens begin at the same bytes then: pattern_substitutes.py. */
+#ifndef STREAMTOK_SUBSTITUTES_H
+#define STREAMTOK_SUBSTITUTES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,13 +9,13 @@
 
 #include "native.h"
 
-#define ST_STAND_INS_SIZE (0x10000 + 4) /* bytes of a table that may be read */
-#define ST_STAND_IN_MOST 4096           /* bytes that are done at a time, at most */
+#define ST_SUBSTITUTES_SIZE (0x10000 + 4) /* bytes of a table that may be read */
+#define ST_SUBSTITUTE_MOST 4096           /* bytes that are done at a time, at most */
 
-/* Copies p[:n] to `to` with stand-ins for what has one; returns how many bytes these are. stand_ins:
-   for each code point below 0x10000, an ASCII character or 0. A character that begins in p[:n] may
-   end in p[:readable]. */
-typedef size_t st_stand_in_function(const uint8_t *stand_ins, const uint8_t *p, size_t n,
+/* Copies p[:n] to `to` with ASCII substitutes for what has one; returns how many bytes these are.
+   substitutes: for each code point below 0x10000, an ASCII character or 0. A character that begins in
+   p[:n] may end in p[:readable]. */
+typedef size_t st_substitute_function(const uint8_t *substitutes, const uint8_t *p, size_t n,
                                     size_t readable, uint8_t *to);
 
 /* The code point of a well-formed character of two or three bytes at p, and its size; else 0. */
@@ -33,7 +33,7 @@ static inline uint32_t st_wide_code(const uint8_t *p, size_t readable, size_t *s
     return (b | c) < 0x40 && code >= 0x800 && (code & 0xF800) != 0xD800 ? code : 0;
 }
 
-static size_t st_stand_in_plain(const uint8_t *stand_ins, const uint8_t *p, size_t n, size_t readable,
+static size_t st_substitute_plain(const uint8_t *substitutes, const uint8_t *p, size_t n, size_t readable,
                                 uint8_t *to) {
     size_t i = 0, found = 0, size = 1;
     memcpy(to, p, n);
@@ -43,7 +43,7 @@ static size_t st_stand_in_plain(const uint8_t *stand_ins, const uint8_t *p, size
             i += high ? (size_t)st_lowest(high) >> 3 : i + 8 <= n ? 8 : 1;
             continue;
         }
-        uint8_t one = stand_ins[st_wide_code(p + i, readable - i, &size)];
+        uint8_t one = substitutes[st_wide_code(p + i, readable - i, &size)];
         if (one == 0) { /* as for code 0 */
             i++;
             continue;
@@ -55,13 +55,13 @@ static size_t st_stand_in_plain(const uint8_t *stand_ins, const uint8_t *p, size
 }
 
 #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#define ST_WIDE_STAND_INS 1
+#define ST_WIDE_SUBSTITUTES 1
 #include <immintrin.h>
 
-#define ST_AVX512_STAND_INS __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,popcnt")))
+#define ST_AVX512_SUBSTITUTES __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,popcnt")))
 
 /* What stands for the characters of bytes a, b and, of three, c; 0: nothing does. */
-ST_AVX512_STAND_INS static inline __m128i st_sixteen_stand_ins(const uint8_t *stand_ins, __mmask16 some,
+ST_AVX512_SUBSTITUTES static inline __m128i st_sixteen_substitutes(const uint8_t *substitutes, __mmask16 some,
                                                         __m128i a_bytes, __m128i b_bytes,
                                                         __m128i c_bytes) {
     const __m512i mark = _mm512_set1_epi32(0x80), limit = _mm512_set1_epi32(0x40);
@@ -80,17 +80,17 @@ ST_AVX512_STAND_INS static inline __m128i st_sixteen_stand_ins(const uint8_t *st
                        _mm512_cmpeq_epi32_mask(top, _mm512_set1_epi32(0xD800)));
     __m512i code = _mm512_mask_mov_epi32(two, is_three, three);
     __m512i found = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), some & (__mmask16)~bad, code,
-                                                stand_ins, 1);
+                                                substitutes, 1);
     return _mm512_cvtepi32_epi8(found);
 }
 
 /* First what stands for each character is put where it begins, then its other bytes take it from
    one or two bytes before. */
-ST_AVX512_STAND_INS static size_t st_stand_in_512(const uint8_t *stand_ins, const uint8_t *p, size_t n,
+ST_AVX512_SUBSTITUTES static size_t st_substitute_512(const uint8_t *substitutes, const uint8_t *p, size_t n,
                                            size_t readable, uint8_t *to) {
     const __m512i lead = _mm512_set1_epi8((char)0xC2), wide = _mm512_set1_epi8((char)0xE0);
     const __m512i widest = _mm512_set1_epi8((char)0xF0), leads_from = _mm512_set1_epi8((char)0xC0);
-    uint8_t firsts[ST_STAND_IN_MOST + 2], wides[ST_STAND_IN_MOST + 2]; /* of all; of three bytes */
+    uint8_t firsts[ST_SUBSTITUTE_MOST + 2], wides[ST_SUBSTITUTE_MOST + 2]; /* of all; of three bytes */
     uint8_t packed[64];
     size_t done = 0, found = 0, from;
     memset(firsts, 0, 2);
@@ -107,7 +107,7 @@ ST_AVX512_STAND_INS static size_t st_stand_in_512(const uint8_t *stand_ins, cons
             for (int k = 0;; k += 16) {
                 __mmask16 some = count - k < 16 ? (__mmask16)((1u << (count - k)) - 1) : 0xFFFF;
                 _mm_storeu_si128((__m128i *)(packed + k),
-                                 st_sixteen_stand_ins(stand_ins, some, _mm512_castsi512_si128(as),
+                                 st_sixteen_substitutes(substitutes, some, _mm512_castsi512_si128(as),
                                                       _mm512_castsi512_si128(bs),
                                                       _mm512_castsi512_si128(cs)));
                 if (k + 16 >= count) break;
@@ -136,20 +136,20 @@ ST_AVX512_STAND_INS static size_t st_stand_in_512(const uint8_t *stand_ins, cons
         from = done - 1;
     else if (done && p[done - 2] >= 0xE0 && p[done - 1] >= 0x80)
         from = done - 2;
-    return found + st_stand_in_plain(stand_ins, p + from, n - from, readable - from, to + from);
+    return found + st_substitute_plain(substitutes, p + from, n - from, readable - from, to + from);
 }
 #endif
 
-static inline st_stand_in_function *st_stand_in_tier(int wanted) {
-#if defined(ST_WIDE_STAND_INS)
+static inline st_substitute_function *st_substitute_tier(int wanted) {
+#if defined(ST_WIDE_SUBSTITUTES)
     __builtin_cpu_init();
     if (wanted && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl"))
-        return st_stand_in_512;
+        return st_substitute_512;
 #else
     (void)wanted;
 #endif
-    return st_stand_in_plain;
+    return st_substitute_plain;
 }
 
 #endif
