@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._core.known import cache_limit, set_cache_limit
+from ._core.encode import cache_limit, set_cache_limit
 from .encoding import Encoding
 from .errors import (
     ArchiveError,

@@ -11,9 +11,7 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING, Any
 
-from ._core.decoder_calls import QuickDecoder
-from ._core.stream_calls import QuickStream
-from ._core.text import check_policy
+from ._core.encode import FastStreamDecoder, FastStreamEncoder, check_policy
 from .errors import StateError, raise_disallowed_special
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"
 
 
-class StreamEncoder(QuickStream):
+class StreamEncoder(FastStreamEncoder):
     """Encodes one stream of text, chunk by chunk.
 
     A chunk is str or bytes-like; bytes may be cut anywhere, also inside a character. What `encode`
@@ -36,7 +34,7 @@ class StreamEncoder(QuickStream):
     [31373, 995]
     """
 
-    # And those of `_core/stream_calls.pyx`.
+    # And those of `_core/stream_fast_path.pxi`.
     __slots__ = ("_encoding", "_matcher", "_settings", "_stream")
 
     def __init__(
@@ -71,7 +69,7 @@ class StreamEncoder(QuickStream):
         self._matcher = matcher
         self._stream = encoding._engine.stream(matcher, errors)
         if self._stream.fast is not None:
-            self._set_quick(self._stream.fast)
+            self._set_fast_path(self._stream.fast)
         self.max_pending = max_pending
 
     def encode_into(self, chunk: Text, out: Any, final: bool = False) -> int:
@@ -147,7 +145,7 @@ class StreamEncoder(QuickStream):
         twin._settings = self._settings
         twin._stream = self._stream.copy()
         if twin._stream.fast is not None:
-            twin._set_quick(twin._stream.fast)
+            twin._set_fast_path(twin._stream.fast)
         twin.max_pending = self.max_pending
         return twin
 
@@ -217,7 +215,7 @@ class StreamEncoder(QuickStream):
         )
 
 
-class StreamDecoder(QuickDecoder):
+class StreamDecoder(FastStreamDecoder):
     """Decodes one stream of ids. Holds at most 3 bytes: those of an unfinished character.
 
     An exception leaves the stream as it was before the call. One thread at a time: a call during
@@ -228,7 +226,7 @@ class StreamDecoder(QuickDecoder):
     'hello world'
     """
 
-    # And those of `_core/decoder_calls.pyx`.
+    # And those of `_core/stream_decoder.pxi`.
     __slots__ = ("_encoding", "_errors", "_skip")
 
     def __init__(

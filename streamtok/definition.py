@@ -10,13 +10,17 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from ._core.calls import ALL, NO_SPECIAL, QuickCalls
-from ._core.cuts import Cuts
-from ._core.decoder import Decoder
-from ._core.encoder import Encoder
-from ._core.scanner import Scanner
-from ._core.special import SpecialMatcher
-from ._core.vocab import TokenTable
+from ._core.encode import (
+    ALL,
+    NO_SPECIAL,
+    Cuts,
+    Decoder,
+    Encoder,
+    FastEncoding,
+    Scanner,
+    SpecialMatcher,
+    TokenTable,
+)
 from ._types import AllowedSpecial, DisallowedSpecial, Text
 from .engines.plain import PlainEngine
 from .engines.protocol import Engine, encode_whole
@@ -36,7 +40,7 @@ __all__ = ["EncodingDefinition"]
 _MATCHERS_KEPT = 128  # for settings that calls have used
 
 
-class EncodingDefinition(QuickCalls):
+class EncodingDefinition(FastEncoding):
     """A vocabulary, a pattern, special tokens and text rules; and what is built from them.
 
     Immutable and safe to use from any number of threads.
@@ -103,13 +107,15 @@ class EncodingDefinition(QuickCalls):
         )
         self._set_decoder(self._decoder, rules.space_first)
         self._pattern, unsupported = _compile(pat_str)
-        self._encoder = Encoder(self._table, Scanner(self._pattern) if self._pattern else None)
+        pattern = self._pattern
+        scanner = Scanner(pattern, pattern.substitutes) if pattern else None
+        self._encoder = Encoder(self._table, scanner)
         self._engine = self._make_engine(unsupported)
         self._matchers: dict[tuple[frozenset[str], frozenset[str]], SpecialMatcher] = {}
         self._ordinary = self._matcher_for(NO_SPECIAL, ())
         self._default = self._matcher_for(NO_SPECIAL, ALL)
         if self._is_plain:
-            self._set_quick(self._encoder, self._ordinary, self._default)
+            self._set_fast_path(self._encoder, self._ordinary, self._default)
 
     def _make_engine(self, unsupported: UnsupportedPatternError | None) -> Engine:
         # Engines that few encodings have are imported where they are needed: `regex` alone takes
@@ -210,7 +216,7 @@ class EncodingDefinition(QuickCalls):
     def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
         if isinstance(text_or_bytes, str):
             text_or_bytes = text_or_bytes.encode("utf-8")
-        return self._encoder.encode_piece(text_or_bytes)
+        return self._encoder.encode_pretoken(text_or_bytes)
 
     @functools.cached_property
     def _other_ids(self) -> dict[bytes, int]:

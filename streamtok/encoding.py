@@ -12,8 +12,7 @@ import functools
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._core.calls import ALL, NO_SPECIAL
-from ._core.source import size_of
+from ._core.encode import ALL, NO_SPECIAL, size_of
 from ._types import AllowedSpecial, DisallowedSpecial, SupportsRead, Text
 from .definition import EncodingDefinition
 from .engines.protocol import encode_whole
@@ -24,7 +23,7 @@ from .patterns.pattern import Pattern
 from .special_tokens import resolve_allowed
 
 if TYPE_CHECKING:
-    from ._core.special import SpecialMatcher
+    from ._core.encode import SpecialMatcher
     from ._types import IdArray
     from .chunker import StreamDecoder, StreamEncoder
 
@@ -72,7 +71,7 @@ class Encoding(EncodingDefinition):
             special_tokens=specials,
         )
 
-    # Encoding. `encode` and `encode_ordinary` are in `_core/calls.pyx`.
+    # Encoding. `encode` and `encode_ordinary` are in `_core/fast_path.pxi`.
 
     def encode_to_numpy(
         self,
@@ -232,7 +231,7 @@ class Encoding(EncodingDefinition):
         if ids := stream.flush():
             yield ids
 
-    # Decoding. `decode` and `decode_bytes` are in `_core/calls.pyx`.
+    # Decoding. `decode` and `decode_bytes` are in `_core/fast_path.pxi`.
 
     def decode_tokens_bytes(self, tokens: Sequence[int] | IdArray) -> list[bytes]:
         """list[bytes]: each token by itself."""

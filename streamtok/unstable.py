@@ -12,7 +12,7 @@ import bisect
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
-from ._core.special import SpecialMatcher
+from ._core.encode import SpecialMatcher
 
 if TYPE_CHECKING:
     from .definition import EncodingDefinition

@@ -16,6 +16,7 @@ import pytest
 
 import streamtok
 from benchmarks.corpus import NAMES, generated
+from streamtok._core.encode import Scanner
 
 PACKED = ["r50k_base", "cl100k_base", "o200k_base"]
 CORPORA = NAMES
@@ -24,13 +25,17 @@ os.environ["STREAMTOK_CORPUS"] = os.devnull  # benchmarks.corpus makes its texts
 
 # What not every machine or build can run is no test there, and the report's first lines say so.
 collect_ignore = [] if SHARED.is_dir() else ["test_shared.py"]
-if importlib.util.find_spec("streamtok._core._testing") is None:
+if importlib.util.find_spec("streamtok._core._failing") is None:
     collect_ignore.append("core/test_allocation_failures.py")
 
 LLAMA3_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+
+
+def scanner_of(pattern: streamtok.Pattern) -> Scanner:
+    return Scanner(pattern, pattern.substitutes)
 
 
 @functools.lru_cache

@@ -1,154 +1,148 @@
-"""Failures on request. Only in a build with STREAMTOK_TESTING=1, and only for tests.
+"""What only tests call: which way the core goes where it has several, and a look inside.
 
-`fail_core` makes an allocation of the core fail (failing_alloc.h), `fail_python` one of Python's
-own: of an object, or of memory that objects hold. `race` is what a race detector has to find.
+Results never depend on the way. `_failing.pyx` makes allocations fail; only some builds have it.
 """
 
-from libc.stdint cimport int64_t
-from posix.dlfcn cimport RTLD_NOW, dlerror, dlopen, dlsym
+import numpy as np
 
-cdef extern from "<dlfcn.h>":
-    int RTLD_NOLOAD
+from streamtok._core.encode cimport (
+    MARKED_BLOCKS,
+    UINT8,
+    UINT64,
+    ArrayView,
+    Scanner,
+    Strategy,
+    TokenTable,
+    array_memory,
+    read_array,
+    strategy,
+)
+from streamtok._core.simd cimport (
+    ST_MARGIN,
+    st_find_pair_tier,
+    st_mark_function,
+    st_mark_tier,
+    st_place_plain,
+    st_place_tier,
+    st_substitute_tier,
+    st_transcode_tier,
+)
+from streamtok._core.types cimport i32, u8, u64
+from streamtok._core.utf8 cimport valid_bytes
 
-cdef extern from *:
-    ctypedef struct st_allocator:
-        int64_t until_failure
-        int64_t live
-        int64_t asked
-        int64_t failed
-        int64_t keeps_failing
-
-cdef extern from "Python.h":
-    ctypedef enum PyMemAllocatorDomain:
-        PYMEM_DOMAIN_MEM
-        PYMEM_DOMAIN_OBJ
-
-    ctypedef struct PyMemAllocatorEx:
-        void *ctx
-        void *(*malloc)(void *ctx, size_t size) noexcept
-        void *(*calloc)(void *ctx, size_t count, size_t size) noexcept
-        void *(*realloc)(void *ctx, void *memory, size_t size) noexcept
-        void (*free)(void *ctx, void *memory) noexcept
-
-    void PyMem_GetAllocator(PyMemAllocatorDomain domain, PyMemAllocatorEx *allocator)
-    void PyMem_SetAllocator(PyMemAllocatorDomain domain, PyMemAllocatorEx *allocator)
-
-ctypedef void (*Share)(st_allocator *shared) noexcept
-
-cdef st_allocator core_state
-cdef st_allocator python_state
-cdef PyMemAllocatorEx inner[2]  # what Python had before: of memory, of objects
-cdef bint is_hooked = False
+cdef Strategy fastest = strategy
 
 
-def attach(str path):
-    """Let the loaded core module of this file count here. OSError if it was not built for tests."""
-    cdef void *module = dlopen(path.encode(), RTLD_NOW | RTLD_NOLOAD)
-    if module == NULL:
-        raise OSError(f"{path} is not loaded: {(<bytes>dlerror()).decode()}")
-    cdef void *share = dlsym(module, b"st_share_allocator")
-    if share == NULL:
-        raise OSError(f"{path} was not built with STREAMTOK_TESTING=1")
-    (<Share>share)(&core_state)
+def use_lanes(bint wanted):
+    """bool: whether short pre-tokens are merged in registers from now on."""
+    strategy.merge_lanes = fastest.merge_lanes if wanted else NULL
+    strategy.merge_batch = fastest.merge_batch if wanted else NULL
+    return strategy.merge_lanes != NULL
 
 
-def fail_core(int64_t n, bint keeps_failing=False):
-    """Make the n-th allocation of the core from now on fail, and all after it if `keeps_failing`."""
-    arm(&core_state, n, keeps_failing)
+def use_one_by_one(bint wanted):
+    """Whether a few pre-tokens are merged one by one from now on, where lanes are to be had."""
+    strategy.few_pretokens = fastest.few_pretokens if wanted else 0
 
 
-def fail_python(int64_t n, bint keeps_failing=False):
-    """As `fail_core`, for the allocations of objects and of memory that Python counts."""
-    global is_hooked
-    if not is_hooked:
-        hook(0, PYMEM_DOMAIN_MEM)
-        hook(1, PYMEM_DOMAIN_OBJ)
-        is_hooked = True
-    arm(&python_state, n, keeps_failing)
+def use_side_by_side(bint wanted):
+    """bool: whether segments are merged side by side from now on."""
+    strategy.merge_segments = fastest.merge_segments if wanted else NULL
+    return strategy.merge_segments != NULL
 
 
-def calm():
-    """Let every allocation succeed again. int: how many were made to fail since the last time."""
-    global is_hooked
-    if is_hooked:
-        PyMem_SetAllocator(PYMEM_DOMAIN_MEM, &inner[0])
-        PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &inner[1])
-        is_hooked = False
-    failed = core_state.failed + python_state.failed
-    core_state.until_failure = core_state.failed = 0
-    python_state.until_failure = python_state.failed = 0
-    return failed
+def use_wide_keys(bint wanted):
+    """bool: whether keys are made eight at a time from now on."""
+    strategy.keys = fastest.keys if wanted else NULL
+    return strategy.keys != NULL
 
 
-def live_blocks():
-    """int: the blocks that the core has allocated and not freed, since its modules were attached."""
-    return core_state.live
+def use_at_once(bint wanted):
+    """Whether new pre-tokens of small texts are merged at once from now on, and wait for none."""
+    strategy.together_from = fastest.together_from if wanted else 0
 
 
-def allocations():
-    """int: how often the core has allocated memory since `fail_core` was called last."""
-    return core_state.asked
+def use_wide_search(bint wanted):
+    """Whether pairs of bytes are looked for in registers from now on."""
+    strategy.find_pair = st_find_pair_tier(wanted)
 
 
-cdef volatile int64_t raced = 0
+def use_wide_transcode(bint wanted):
+    """bool: whether str are transcoded 16 characters at a time from now on."""
+    strategy.transcode = st_transcode_tier(wanted)
+    return strategy.transcode != st_transcode_tier(False)
 
 
-def race(int64_t n):
-    """Write n times to one place without the GIL and without a lock: wrong if two threads do it."""
-    global raced
-    cdef int64_t i
-    with nogil:
-        for i in range(n):
-            raced = raced + 1
+def use_every_look(bint wanted):
+    """Whether handlers of signals may run at every look from now on, whatever the time."""
+    strategy.look_period = 0 if wanted else fastest.look_period
 
 
-cdef void arm(st_allocator *state, int64_t n, bint keeps_failing) noexcept:
-    state.asked = 0
-    state.failed = 0
-    state.keeps_failing = keeps_failing
-    state.until_failure = n
+def use_tier(Scanner scanner not None, int number):
+    """str: the name of the way in which this scanner marks windows from now on; 0 is the fastest.
+
+    None if this processor has no such tier; nothing changes then.
+    """
+    cdef const char* name = NULL
+    cdef st_mark_function* mark = st_mark_tier(number, &name)
+    if mark == NULL:
+        return None
+    scanner.c.mark = mark
+    scanner.c.place = st_place_tier() if number == 0 else st_place_plain
+    scanner.c.substitute = st_substitute_tier(number == 0)
+    return name.decode()
 
 
-cdef void hook(int i, PyMemAllocatorDomain domain) noexcept:
-    cdef PyMemAllocatorEx outer
-    PyMem_GetAllocator(domain, &inner[i])
-    outer.ctx = &inner[i]
-    outer.malloc = python_malloc
-    outer.calloc = python_calloc
-    outer.realloc = python_realloc
-    outer.free = python_free
-    PyMem_SetAllocator(domain, &outer)
+def marks(Scanner scanner not None, text, size_t start, size_t blocks, bint substitutes=False):
+    """(uint64 [blocks], uint64 [blocks]): where pre-tokens begin in text[start:], and what is open.
+
+    substitutes: for characters that are not ASCII, where the pattern has any. Raises ValueError
+    where the pattern has no windows or the text is too short.
+    """
+    if scanner.c.windows == NULL:
+        raise ValueError("the pattern has no windows")
+    cdef ArrayView view = read_array(text, UINT8, "text")
+    if start < ST_MARGIN or start + 64 * blocks >= view.size or blocks == 0:
+        raise ValueError("the text is too short for its windows")
+    begins, open = np.empty(blocks, np.uint64), np.empty(blocks, np.uint64)
+    cdef const u8* p = <const u8*>view.data + start
+    if substitutes and scanner.c.substitutes != NULL:
+        shadow = substitute(scanner, text, start - ST_MARGIN, 64 * blocks + ST_MARGIN + 1)
+        view = read_array(shadow, UINT8, "shadow")
+        p = <const u8*>view.data + ST_MARGIN
+    scanner.c.mark(scanner.c.windows, p, blocks, <u64*>array_memory(begins, UINT64),
+                   <u64*>array_memory(open, UINT64))
+    return begins, open
 
 
-# Python calls these with the GIL, or with the state attached in a free-threaded build.
+def substitute(Scanner scanner not None, text, size_t start, size_t size):
+    """numpy.uint8 [size]: text[start:start + size] with ASCII substitutes.
+
+    Raises ValueError where the pattern has none or the text is too short.
+    """
+    cdef ArrayView view = read_array(text, UINT8, "text")
+    if scanner.c.substitutes == NULL or start + size > view.size:
+        raise ValueError("the pattern has no ASCII substitutes, or the text is too short")
+    result = np.empty(size, np.uint8)
+    cdef const u8* p = <const u8*>view.data + start
+    cdef u8* out = <u8*>array_memory(result, UINT8)
+    cdef size_t at = 0, step
+    while at < size:
+        step = min(size - at, <size_t>(64 * MARKED_BLOCKS + ST_MARGIN + 1))
+        scanner.c.substitute(scanner.c.substitutes, p + at, step, view.size - start - at, out + at)
+        at += step
+    return result
 
 
-cdef bint must_fail() noexcept:
-    if python_state.until_failure <= 0:
-        return False
-    python_state.until_failure -= 1
-    if python_state.until_failure != 0:
-        return False
-    python_state.until_failure = python_state.keeps_failing
-    python_state.failed += 1
-    return True
+def sorted_tokens(TokenTable table not None):
+    """list[int]: the tokens in the order of their bytes."""
+    table.prepare_prefixes()
+    return [table.c.sorted[i] for i in range(table.c.n)]
 
 
-cdef void *python_malloc(void *ctx, size_t size) noexcept:
-    cdef PyMemAllocatorEx *allocator = <PyMemAllocatorEx*>ctx
-    return NULL if must_fail() else allocator.malloc(allocator.ctx, size)
-
-
-cdef void *python_calloc(void *ctx, size_t count, size_t size) noexcept:
-    cdef PyMemAllocatorEx *allocator = <PyMemAllocatorEx*>ctx
-    return NULL if must_fail() else allocator.calloc(allocator.ctx, count, size)
-
-
-cdef void *python_realloc(void *ctx, void *memory, size_t size) noexcept:
-    cdef PyMemAllocatorEx *allocator = <PyMemAllocatorEx*>ctx
-    return NULL if must_fail() else allocator.realloc(allocator.ctx, memory, size)
-
-
-cdef void python_free(void *ctx, void *memory) noexcept:
-    cdef PyMemAllocatorEx *allocator = <PyMemAllocatorEx*>ctx
-    allocator.free(allocator.ctx, memory)
+def well_formed(data):
+    """int: how many bytes at the beginning of `data` are well-formed UTF-8."""
+    cdef i32 why
+    cdef int length
+    cdef ArrayView view = read_array(data, UINT8, "data")
+    return valid_bytes(<const u8*>view.data, view.size, &why, &length)

@@ -1,4 +1,4 @@
-/* The keys of short pieces and the cells where they belong, eight pieces at a time. */
+/* The keys of short pre-tokens and the cells where they belong, eight pre-tokens at a time. */
 #ifndef STREAMTOK_KEYS_H
 #define STREAMTOK_KEYS_H
 
@@ -13,7 +13,7 @@
 
 #define ST_KEY_MASK 0x0FFFFFFFFFFFFFFFull /* of the upper half: all but the count */
 
-/* For each size of a piece, which bits of 16 loaded bytes are its own. */
+/* For each size of a pre-token, which bits of 16 loaded bytes are its own. */
 #define ST_LOW(size) ((size) < 8 ? ((uint64_t)1 << 8 * ((size) & 7)) - 1 : ~(uint64_t)0)
 #define ST_HIGH(size) ((size) > 8 ? ((uint64_t)1 << 8 * ((size) & 7)) - 1 : 0)
 #define ST_MASKS(size) ST_LOW(size), ST_HIGH(size)
@@ -27,12 +27,12 @@ static inline uint64_t st_cell_hash(uint64_t low, uint64_t high) {
     return low * ST_CELL_LOW + high * ST_CELL_HIGH;
 }
 
-/* Piece i goes from ends[i - 1] (the first: start) to ends[i]. Its key goes to keys[2 i], the address of
-   the cell where it belongs in `table`, of hash >> shift, to cells[i]; `nothing` if it is empty or has
-   more than 15 bytes. Reads 16 bytes from where each begins. Returns how many pieces were done: it
-   stops before a negative end, and does no less than eight. */
+/* Pre-token i goes from ends[i - 1] (the first: start) to ends[i]. Its key goes to keys[2 i], the
+   address of the cell where it belongs in `table`, of hash >> shift, to cells[i]; `nothing` if it is
+   empty or has more than 15 bytes. Reads 16 bytes from where each begins. Returns how many pre-tokens
+   were done: it stops before a negative end, and does no less than eight. */
 typedef size_t st_keys_function(const uint8_t *buffer, size_t start, const int64_t *ends, size_t count,
-                                uint64_t *keys, void **cells, uint64_t *odd, void *table, int shift,
+                                uint64_t *keys, void **cells, uint64_t *not_short, void *table, int shift,
                                 void *nothing);
 
 #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
@@ -41,7 +41,7 @@ typedef size_t st_keys_function(const uint8_t *buffer, size_t start, const int64
 
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static inline size_t st_keys_512(
     const uint8_t *buffer, size_t start, const int64_t *ends, size_t count, uint64_t *keys,
-    void **cells, uint64_t *odd, void *table, int shift, void *nothing) {
+    void **cells, uint64_t *not_short, void *table, int shift, void *nothing) {
     const __m512i one = _mm512_set1_epi64(1), most = _mm512_set1_epi64(15);
     const __m512i factor_low = _mm512_set1_epi64((long long)ST_CELL_LOW);
     const __m512i factor_high = _mm512_set1_epi64((long long)ST_CELL_HIGH);
@@ -62,7 +62,7 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static inline size
         __mmask8 is_short = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(size, one), most);
         odds |= (uint64_t)(uint8_t)~is_short << (i & 63);
         if ((i & 63) == 56) { /* whole words: the loads that follow cannot be served from parts */
-            odd[i / 64] = odds;
+            not_short[i / 64] = odds;
             odds = 0;
         }
         size = _mm512_min_epu64(size, most);
@@ -83,7 +83,7 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static inline size
         _mm512_storeu_si512(keys + 2 * i + 8, _mm512_permutex2var_epi64(low, last_half, high));
         for (int k = 0; k < 8; k++) ST_PREFETCH(cells[i + (size_t)k]);
     }
-    if (i & 63) odd[i / 64] = odds;
+    if (i & 63) not_short[i / 64] = odds;
     return i;
 }
 #endif

@@ -1,10 +1,10 @@
-/* Byte pair encoding of short pieces with all ranks in AVX-512 registers: the same merges as those
-   of `merge_short` in merge.pyx.
+/* Byte pair encoding of short pre-tokens with all ranks in AVX-512 registers: the same merges as those
+   of `merge_short` in merge.pxi.
 
    `alive` has a bit for each position at which a token begins; lane i of `ranks` is the rank of the
    merge of the token at i with the next one. Nothing is ever shifted. A merge asks for two pairs at
    addresses that depend on the merge before it, so it waits for the cache more than it computes:
-   a batch of pieces is merged in turns, one step each, to wait for several at once. */
+   a batch of pre-tokens is merged in turns, one step each, to wait for several at once. */
 #ifndef STREAMTOK_MERGE_LANES_H
 #define STREAMTOK_MERGE_LANES_H
 
@@ -12,10 +12,10 @@
 
 #define ST_MERGE_LANES 64
 
-#define ST_MERGE_BATCH 512 /* the most pieces of a batch */
+#define ST_MERGE_BATCH 512 /* the most pre-tokens of a batch */
 
-/* Piece i, 1 <= sizes[i] <= stride <= 64 of them, is at bytes + stride * i; three more bytes than all must
-   be readable. Its tokens go to out[stride * i], their number to counts[i]. */
+/* Pre-token i, 1 <= sizes[i] <= stride <= 64 of them, is at bytes + stride * i; three more bytes than
+   all must be readable. Its tokens go to out[stride * i], their number to counts[i]. */
 typedef void st_merge_batch_function(const st_pairs *pairs, const uint32_t *byte_token,
                                      const uint32_t *byte_pairs, const uint8_t *bytes, size_t stride,
                                      const uint8_t *sizes, size_t count, uint32_t *out,
@@ -87,12 +87,12 @@ ST_LANES static inline size_t st_merge_lanes(const st_pairs *pairs, const uint32
     return st_merge_in(4, pairs, byte_token, byte_pairs, p, n, out);
 }
 
-#define ST_WIDE 16  /* pieces that are merged side by side */
+#define ST_WIDE 16  /* pre-tokens that are merged side by side */
 #define ST_GROUPS 4 /* times as many take turns: each waits for memory while the others compute */
 
 #define ST_ROW_BITS 6
 
-/* Sixteen pieces in columns: row r holds what is at byte r of each. */
+/* Sixteen pre-tokens in columns: row r holds what is at byte r of each. */
 typedef struct {
     uint32_t ranks[64][ST_WIDE] __attribute__((aligned(64))); /* rank << ST_ROW_BITS | row: the least
                                           says which, and where, the leftmost first; ST_NONE: none */
@@ -265,7 +265,7 @@ ST_LANES static inline void st_columns_step(st_columns *c, const st_pairs *pairs
     st_columns_ask(c, pairs);
 }
 
-/* Merges `count` pieces, those numbered in `which`, 16 to each of `columns`, which take turns. */
+/* Merges `count` pre-tokens, those numbered in `which`, 16 to each of `columns`, which take turns. */
 ST_LANES static inline void st_columns_run(st_columns *columns, const st_pairs *pairs,
                                            const uint32_t *byte_token, const uint32_t *byte_pairs,
                                            const uint8_t *bytes, size_t stride, const uint8_t *sizes,
@@ -304,11 +304,11 @@ ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t
                        wanted);
         for (size_t k = 0; k < wanted; k++) {
             const st_columns *c = &columns[k / ST_WIDE];
-            uint32_t piece = order[begun + k], *tokens = out + stride * piece;
+            uint32_t pretoken = order[begun + k], *tokens = out + stride * pretoken;
             size_t n = 0;
             for (uint64_t left = c->alive[k % ST_WIDE]; left; left &= left - 1)
                 tokens[n++] = c->tokens[st_lowest(left)][k % ST_WIDE];
-            counts[piece] = (uint8_t)n;
+            counts[pretoken] = (uint8_t)n;
         }
     }
 }
@@ -333,7 +333,7 @@ static inline st_merge_function *st_merge_tier(void) {
     return NULL;
 }
 
-/* The way to merge a batch of short pieces; NULL where the processor has none. */
+/* The way to merge a batch of short pre-tokens; NULL where the processor has none. */
 static inline st_merge_batch_function *st_merge_batch_tier(void) {
 #if defined(ST_LANES)
     if (st_has_lanes()) return st_merge_batch;

@@ -132,6 +132,27 @@ static inline void st_leave(volatile char *flag) {
 #endif
 }
 
+/* A value that one thread sets while others look at it, together with what was written before it. */
+#if defined(_MSC_VER)
+static inline void *st_load_pointer(void *const *place) { return *(void *const volatile *)place; }
+static inline void st_store_pointer(void **place, void *value) { *(void *volatile *)place = value; }
+static inline size_t st_load_size(const size_t *place) { return *(const volatile size_t *)place; }
+static inline void st_store_size(size_t *place, size_t value) { *(volatile size_t *)place = value; }
+#else
+static inline void *st_load_pointer(void *const *place) {
+    return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+}
+static inline void st_store_pointer(void **place, void *value) {
+    __atomic_store_n(place, value, __ATOMIC_RELEASE);
+}
+static inline size_t st_load_size(const size_t *place) {
+    return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+}
+static inline void st_store_size(size_t *place, size_t value) {
+    __atomic_store_n(place, value, __ATOMIC_RELEASE);
+}
+#endif
+
 /* Put a pointer in place of another, which is returned; in one step, if there is no GIL. */
 static inline void *st_swap(void **place, void *value) {
 #if !defined(Py_GIL_DISABLED)

@@ -1,4 +1,4 @@
-/* Which two neighbouring tokens merge: the look-up in the inner loop of new pieces. */
+/* Which two neighbouring tokens merge: the look-up in the inner loop of new pre-tokens. */
 #ifndef STREAMTOK_PAIRS_H
 #define STREAMTOK_PAIRS_H
 

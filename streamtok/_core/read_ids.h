@@ -68,7 +68,8 @@ ST_DEFINE_READ(st_read_i32, int32_t)
 ST_DEFINE_READ(st_read_u32, uint32_t)
 ST_DEFINE_READ(st_read_u64, uint64_t) /* and of signed ones: a negative one is too large */
 
-/* How to read an array whose buffer has this format and item size; NULL if it is to be read otherwise. */
+/* How to read an array whose buffer has this format and item size; NULL if it is to be read otherwise.
+   */
 typedef int (*st_reader)(const char *p, size_t n, uint32_t *ids);
 
 static inline st_reader st_reader_for(const char *format, Py_ssize_t size) {

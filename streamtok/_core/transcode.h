@@ -155,49 +155,40 @@ ST_VBMI2 static inline __attribute__((always_inline)) size_t st_transcode_wide(c
     return (size_t)(out - begin);
 }
 
-ST_VBMI2 static inline size_t st_transcode_512(const void *text, int kind, size_t n, uint8_t *out) {
+ST_VBMI2 static size_t st_transcode_512(const void *text, int kind, size_t n, uint8_t *out) {
     if (kind == 1) return st_transcode_wide(text, 1, n, out);
     if (kind == 2) return st_transcode_wide(text, 2, n, out);
     return st_transcode_wide(text, 4, n, out);
 }
 #endif
 
-/* Whether characters are transcoded 16 at a time; -1: not known yet. Tests turn it off. */
-static int st_transcode_is_wide = -1;
+/* The UTF-8 of `n` code units of 1, 2 or 4 bytes (`kind`) into `out`; see ST_DEFINE_TRANSCODE. */
+typedef size_t st_transcode_function(const void *text, int kind, size_t n, uint8_t *out);
 
-static inline int st_use_wide_transcode(int wanted) {
-    int can = 0;
-#if defined(ST_WIDE_TRANSCODE)
-    __builtin_cpu_init();
-    can = __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw") &&
-          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2");
-#endif
-    st_transcode_is_wide = can && wanted;
-    return can;
-}
-
-/* The UTF-8 of `n` code units of 1, 2 or 4 bytes; see ST_DEFINE_TRANSCODE. */
-static inline size_t st_transcode_units(const void *p, int unit, size_t n, uint8_t *out) {
-    if (st_transcode_is_wide < 0) st_use_wide_transcode(1);
-#if defined(ST_WIDE_TRANSCODE)
-    if (st_transcode_is_wide) return st_transcode_512(p, unit, n, out);
-#endif
-    switch (unit) {
-    case 1: return st_transcode_1((const uint8_t *)p, n, out);
-    case 2: return st_transcode_2((const uint16_t *)p, n, out);
-    default: return st_transcode_4((const uint32_t *)p, n, out);
+static size_t st_transcode_plain(const void *text, int kind, size_t n, uint8_t *out) {
+    switch (kind) {
+    case 1: return st_transcode_1((const uint8_t *)text, n, out);
+    case 2: return st_transcode_2((const uint16_t *)text, n, out);
+    default: return st_transcode_4((const uint32_t *)text, n, out);
     }
 }
 
-/* The most that st_transcode writes for this str. */
+static inline st_transcode_function *st_transcode_tier(int wanted) {
+#if defined(ST_WIDE_TRANSCODE)
+    __builtin_cpu_init();
+    if (wanted && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2"))
+        return st_transcode_512;
+#else
+    (void)wanted;
+#endif
+    return st_transcode_plain;
+}
+
+/* The most that is written for this str. */
 static inline size_t st_transcode_room(PyObject *text) {
     size_t kind = PyUnicode_KIND(text);
     return (size_t)PyUnicode_GET_LENGTH(text) * (kind == 1 ? 2 : kind == 2 ? 3 : 4) + ST_SLACK;
-}
-
-static inline size_t st_transcode(PyObject *text, uint8_t *out) {
-    return st_transcode_units(PyUnicode_DATA(text), (int)PyUnicode_KIND(text),
-                              (size_t)PyUnicode_GET_LENGTH(text), out);
 }
 
 #endif

@@ -24,7 +24,11 @@ cdef extern from "native.h" nogil:
     int st_enter(char* flag) noexcept
     void st_leave(char* flag) noexcept
     void* st_swap(void** place, void* value) noexcept
+    void* st_load_pointer(void* const* place) noexcept
+    void st_store_pointer(void** place, void* value) noexcept
+    size_t st_load_size(const size_t* place) noexcept
+    void st_store_size(size_t* place, size_t value) noexcept
 
 cdef enum:
     NONE = 0xFFFFFFFF       # "no token", "no pair", "no node"
-    SHORT_PIECE = 15        # longest piece that fits a 16-byte key together with its length
+    SHORT_PRETOKEN = 15     # longest pre-token that fits a 16-byte key together with its length

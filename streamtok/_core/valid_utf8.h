@@ -1,8 +1,9 @@
 /* How much of some bytes is well-formed UTF-8, 32 bytes at a time.
 
    The method is that of J. Keiser and D. Lemire, "Validating UTF-8 in less than one instruction per
-   byte" (2021): each kind of ill-formed pair is a bit, and the pair is ill-formed in that way if the bit
-   is set for the upper half of the first byte, for its lower half and for the upper half of the second. */
+      byte" (2021): each kind of ill-formed pair is a bit, and the pair is ill-formed in that way if the
+      bit is set for the upper half of the first byte, for its lower half and for the upper half of the
+      second. */
 #ifndef STREAMTOK_VALID_UTF8_H
 #define STREAMTOK_VALID_UTF8_H
 
@@ -83,8 +84,8 @@ __attribute__((target("avx2"))) static size_t st_valid_avx2(const uint8_t *p, si
 }
 #endif
 
-/* A place up to which p[:n] is well-formed, and where a character begins, as one does at p. What follows
-   may be well-formed, too. */
+/* A place up to which p[:n] is well-formed, and where a character begins, as one does at p. What
+   follows may be well-formed, too. */
 static inline size_t st_valid_utf8(const uint8_t *p, size_t n) {
 #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
     if (n >= 64 && __builtin_cpu_supports("avx2")) return st_valid_avx2(p, n);

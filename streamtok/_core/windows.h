@@ -22,7 +22,7 @@ typedef struct {
     uint8_t count;
 } st_windows;
 
-/* For each i < 64 * blocks: bit i of `begins` if a piece begins at p[i], of `open` if that cannot
+/* For each i < 64 * blocks: bit i of `begins` if a pre-token begins at p[i], of `open` if that cannot
    be told from the window. Reads p[-ST_MARGIN] .. p[64 * blocks]. */
 typedef void st_mark_function(const st_windows *w, const uint8_t *p, size_t blocks,
                               uint64_t *begins, uint64_t *open);

@@ -9,7 +9,7 @@ import shlex
 import sys
 from typing import Any
 
-from .._core.known import set_cache_limit
+from .._core.encode import set_cache_limit
 from ..encoding import Encoding
 from ..parallel.threads import usable_cores
 from ..pipeline import sinks

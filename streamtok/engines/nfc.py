@@ -9,8 +9,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .._core.special import SpecialMatcher
-from .._core.text import bytes_of
+from .._core.encode import SpecialMatcher, bytes_of
 from ..errors import UnsupportedStreamError
 from .segments import encode_segments
 

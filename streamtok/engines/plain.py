@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._core.encoder import Encoder
-from .._core.stream import Tail
+from .._core.encode import Encoder, Tail
 from ..surrogates import repair_chunk
 
 if TYPE_CHECKING:
-    from .._core.special import SpecialMatcher
+    from .._core.encode import SpecialMatcher
     from .._types import Text
 
 __all__ = ["PlainEngine", "PlainStream"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import surrogates
-from .._core.text import check_policy
+from .._core.encode import check_policy
 from ..errors import raise_disallowed_special
 
 if TYPE_CHECKING:
-    from .._core.special import SpecialMatcher
-    from .._core.stream import Tail
+    from .._core.encode import SpecialMatcher, Tail
     from .._types import Text
 
 __all__ = ["Engine", "EngineStream", "encode_whole"]

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from .._core.encoder import Encoder
-from .._core.text import bytes_of
+from .._core.encode import Encoder, bytes_of
 from ..patterns.unicode_classes import as_in_reference
 from ..reference.bpe import compile_pattern
 from .segments import encode_segments
 
 if TYPE_CHECKING:
-    from .._core.special import SpecialMatcher
+    from .._core.encode import SpecialMatcher
     from .._types import IdArray, Text
     from ..errors import UnsupportedPatternError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from .._core.special import SpecialMatcher
+    from .._core.encode import SpecialMatcher
     from .._types import IdArray
 
 __all__ = ["encode_segments"]

@@ -14,13 +14,13 @@ import struct
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from .._core.text import bytes_of
+from .._core.encode import bytes_of
 from ..errors import PendingLimitExceeded, StateError
 from ..surrogates import repair_chunk
 from .rules import MARK
 
 if TYPE_CHECKING:
-    from .._core.stream import Tail
+    from .._core.encode import Tail
     from .._types import Text
 
 __all__ = ["SpaceTail"]

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from .._core.text import bytes_of
+from .._core.encode import bytes_of
 from .rules import MARK
 from .space_tail import SpaceTail
 
 if TYPE_CHECKING:
-    from .._core.special import SpecialMatcher
+    from .._core.encode import SpecialMatcher
     from .._types import Text
     from .protocol import Engine
 

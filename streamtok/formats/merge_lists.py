@@ -5,7 +5,7 @@ list of merges names the pairs, in order, and ids are given apart from it. The t
 may be there that no listed pair makes, a token may be made in two ways at different places of the
 list, ids may be in any order, and a piece that is a token is looked up first only where the file
 says so. The engine does all that with the table it has, since a token is only ever made by one of
-the pairs (`_core/makers.pyx` finds it): tokens stand in the order of the merges that make them.
+the pairs (`_core/merge_list.pxi` finds it): tokens stand in the order of the merges that make them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core.makers import find_makers
-from .._core.vocab import TokenTable
+from .._core.encode import TokenTable, find_merges
 from ..errors import VocabularyError
 from ..vocabulary.table import MAX_ID, MAX_TOKEN_BYTES, Vocabulary, offsets_of, show_token
 
@@ -61,7 +60,7 @@ def from_merges(
     pairs = sorted(places, key=places.__getitem__)
     rows = np.array(pairs, np.uint32).reshape(-1, 2)
     blob = b"".join(tokens)
-    makers = find_makers(blob, offsets_of(_lengths(tokens)), rows)
+    makers = find_merges(blob, offsets_of(_lengths(tokens)), rows)
     return _ordered(
         tokens, ids, makers, pairs, whole_pieces=whole_pieces, others=others or {}
     )

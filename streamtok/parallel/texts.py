@@ -11,17 +11,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .._core.batch import Batch
-from .._core.parallel import LargeText
-from .._core.source import size_of
-from .._core.text import check_policy
+from .._core.encode import Batch, LargeText, check_policy, size_of
 from ..engines.protocol import Engine, encode_whole
 from .threads import check_threads, run_in_threads, usable_cores
 
 if TYPE_CHECKING:
-    from .._core.cuts import Cuts
-    from .._core.encoder import Encoder
-    from .._core.special import SpecialMatcher
+    from .._core.encode import Cuts, Encoder, SpecialMatcher
     from .._types import Text
 
 __all__ = ["LARGE", "encode_batch", "encode_large"]

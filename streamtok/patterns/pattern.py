@@ -10,11 +10,15 @@ raise `UnsupportedPatternError` with the name and position of the construct.
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .automaton import Automaton
 from .bundled_tables import bundled_tables
 from .tables import Tables, Windows
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["Pattern"]
 
@@ -57,6 +61,15 @@ class Pattern(Automaton):
         from .windows import derive_windows  # a rare case
 
         return derive_windows(self)
+
+    @cached_property
+    def substitutes(self) -> npt.NDArray[np.uint8] | None:
+        """uint8 [0x10000]: an ASCII character for each code point that windows may see in its
+        place, else 0; None if there are none.
+        """
+        from .substitutes import derive_substitutes
+
+        return derive_substitutes(self, self.windows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Pattern.compile, (self.source,)

@@ -1,8 +1,8 @@
 """Documents in parts to ids, each document a stream of its own, on one thread or several.
 
 What may be encoded by itself becomes a task: documents that are there as a whole, in a list or many
-in one buffer (`_core/delimited.pyx`), and of a long one what is between two clean cuts
-(`_core/cuts.pyx`). Before the first cut and after the last the stream of the document goes on in
+in one buffer (`_core/delimited.pxi`), and of a long one what is between two clean cuts
+(`_core/cuts.pxi`). Before the first cut and after the last the stream of the document goes on in
 between, so that its state after a group of parts is what a stream that had seen everything would
 go on from. Where a task meets anything that needs repair or is an error, it gives up, and a stream
 takes the text and says what it has to say.
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.batch import encode_documents
-from .._core.delimited import encode_delimited, find_documents
+from .._core.encode import encode_delimited, encode_documents, find_documents
 from ..chunker import StreamEncoder
 from ..parallel.ordered_pool import Spread
 from .sources import Documents

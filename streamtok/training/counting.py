@@ -1,6 +1,6 @@
 """How often each piece of a text occurs: chunks, documents, threads, memory.
 
-`Counting` decides what is counted where; the counting itself is `_core/counter.pyx`. Large texts
+`Counting` decides what is counted where; the counting itself is `_core/counter.pxi`. Large texts
 are cut where the pattern makes both sides independent of each other, and each thread counts its
 part into a table of its own. A table is added to the others in one step, together with the number
 of bytes that it stands for: whatever interrupts that, `bytes_in` says what is counted.
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.counter import PieceCounter, text_size
-from .._core.scanner import Scanner
+from .._core.encode import Scanner
+from .._core.train import PretokenCounter, text_size
 from ..errors import MemoryLimitExceeded
 from ..patterns.pattern import Pattern
 from .replacement import check_held, held_bytes, repair
@@ -40,7 +40,7 @@ class Counting:
     def __init__(self, pattern: Pattern, errors: str, num_threads: int, prune_singletons: bool):
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
         scanner, cut_pairs = _tables(pattern)
-        self.counter = PieceCounter(scanner, cut_pairs, policy, 0)
+        self.counter = PretokenCounter(scanner, cut_pairs, policy, 0)
         self.errors = errors
         self.num_threads = num_threads
         self.prune_singletons = prune_singletons
@@ -154,7 +154,7 @@ class Counting:
 
     def _count(self, chunk: Text, final: bool) -> None:
         counter = self.counter
-        stop, size = counter.window(chunk, 0, WINDOW)
+        stop, size = counter.part_end(chunk, 0, WINDOW)
         if stop < size:  # a window that is refused must not leave those before it counted
             counter.check_bytes(chunk, 0, size, final, counter.bytes_in)
         start = 0
@@ -163,7 +163,7 @@ class Counting:
             if stop == size:
                 return
             start = stop
-            stop, _ = counter.window(chunk, start, WINDOW)
+            stop, _ = counter.part_end(chunk, start, WINDOW)
 
     def _count_window(self, chunk: Text, start: int, stop: int, final: bool) -> None:
         cuts: list[int] = []
@@ -239,7 +239,7 @@ class Counting:
             before = counter.bytes_in
             self._make_room()
 
-    def _absorb(self, other: PieceCounter, shift: int, size: int) -> None:
+    def _absorb(self, other: PretokenCounter, shift: int, size: int) -> None:
         while not self.counter.absorb(other, shift, size):
             self._make_room()
 
@@ -267,7 +267,8 @@ class Counting:
 def _tables(pattern: Pattern) -> tuple[Scanner, Any]:
     """(Scanner, bool [128, 128]): what finds pieces, and where ASCII text may be cut."""
     ascii_classes = [pattern.class_of(point) for point in range(128)]
-    return Scanner(pattern), pattern.clean_cut_pairs[np.ix_(ascii_classes, ascii_classes)]
+    scanner = Scanner(pattern, pattern.substitutes)
+    return scanner, pattern.clean_cut_pairs[np.ix_(ascii_classes, ascii_classes)]
 
 
 def _copied(text: Text) -> bytes:

@@ -1,4 +1,4 @@
-"""From counted pieces to merges: the arguments and results of `_core/merge_loop.pyx`."""
+"""From counted pieces to merges: the arguments and results of `_core/merge_loop.pxi`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from .._core.merge_loop import MergeLoop
+from .._core.train import MergeLoop
 from ..errors import VocabularyError
 from ..vocabulary.table import MAX_TOKEN_BYTES
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core.text import check_policy
+from .._core.encode import check_policy
 from ..errors import StateError
 from ..files.part_file import write_whole
 from ..patterns.pattern import Pattern

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._core.text import check_policy
+from .._core.encode import check_policy
 from ..errors import MemoryLimitExceeded, StreamInUseError
 from ..parallel.threads import usable_cores
 from ..patterns.named import PATTERNS

@@ -23,7 +23,7 @@ import struct
 
 import numpy as np
 
-from .._core.vocab import TokenTable, spell
+from .._core.encode import TokenTable, spell
 from ..errors import VocabularyError
 from .table import NO_ID, Vocabulary
 

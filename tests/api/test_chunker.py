@@ -455,7 +455,7 @@ class TestDecoder:
 
 def test_offsets_beyond_4_gib(enc):
     """A stream whose counters start there, as if that much had gone by."""
-    from streamtok._core.stream import STATE
+    from streamtok._core.encode import STATE
     from streamtok.chunker import _seal, _unseal
 
     far = (1 << 32) - 50

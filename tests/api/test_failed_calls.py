@@ -13,7 +13,7 @@ import pytest
 
 import streamtok
 from streamtok import Encoding, StateError
-from streamtok._core.signals import use_every_look
+from streamtok._core._testing import use_every_look
 
 from ..conftest import encoding_of
 
@@ -110,7 +110,7 @@ def test_every_state_of_a_stream_can_be_loaded(name):
     ],
 )
 def test_a_state_with_wrong_positions_is_refused(changes):
-    from streamtok._core.stream import STATE
+    from streamtok._core.encode import STATE
 
     stream = encoding_of("cl100k_base").stream_encoder()
     stream.encode("hello wor")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok._core.signals import use_every_look
+from streamtok._core._testing import use_every_look
 from streamtok.parallel import texts as batch
 
 pytestmark = pytest.mark.skipif(

@@ -21,8 +21,7 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok._core.cuts import Cuts
-from streamtok._core.parallel import LargeText
+from streamtok._core.encode import Cuts, LargeText
 from streamtok.engines.rules import TextRules
 from streamtok.parallel import texts as batch
 from streamtok.parallel.threads import run_in_threads

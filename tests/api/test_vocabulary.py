@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamtok import errors
-from streamtok._core.vocab import TokenTable
+from streamtok._core.encode import TokenTable
 from streamtok.errors import VocabularyError
 from streamtok.vocabulary import table as vocabulary
 from streamtok.vocabulary.bundled import (

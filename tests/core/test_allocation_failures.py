@@ -20,7 +20,7 @@ import pytest
 
 import streamtok
 from streamtok import Trainer
-from streamtok._core import _testing
+from streamtok._core import _failing
 from streamtok.parallel import texts as batch
 from streamtok.patterns.pattern import Pattern
 
@@ -28,7 +28,7 @@ from ..conftest import LLAMA3_PATTERN
 
 CORE = Path(streamtok.__file__).parent / "_core"
 for file in sorted(CORE.glob("*.so")):
-    _testing.attach(importlib.import_module(f"streamtok._core.{file.name.split('.')[0]}").__file__)
+    _failing.attach(importlib.import_module(f"streamtok._core.{file.name.split('.')[0]}").__file__)
 
 RANKS = {bytes([i]): i for i in range(256)}
 RANKS |= {b"th": 256, b"the": 257, b" the": 258, b"  ": 259, b"ab": 260, b"abab": 261, b"\n\n": 262}
@@ -215,15 +215,15 @@ def test_core(name: str, keeps_failing: bool) -> None:
     door = DOORS[name]
     undisturbed(door)
     gc.collect()
-    live = _testing.live_blocks()
+    live = _failing.live_blocks()
     expected = undisturbed(door)
     for n in range(1, 500):
-        if not fails_cleanly(door, _testing.fail_core, n, keeps_failing, expected):
+        if not fails_cleanly(door, _failing.fail_core, n, keeps_failing, expected):
             break
     else:
         pytest.fail("the call has no end of allocations")
     gc.collect()
-    assert _testing.live_blocks() == live, "blocks were leaked"
+    assert _failing.live_blocks() == live, "blocks were leaked"
 
 
 @pytest.mark.parametrize("name", [name for name, door in DOORS.items() if door.python])
@@ -232,7 +232,7 @@ def test_python(name: str) -> None:
     door = DOORS[name]
     expected = undisturbed(door)
     n = 1
-    while fails_cleanly(door, _testing.fail_python, n, False, expected, Exception):
+    while fails_cleanly(door, _failing.fail_python, n, False, expected, Exception):
         n += 1 + n // 64  # all of the first 64, and then fewer and fewer of the thousands
 
 
@@ -261,7 +261,7 @@ def fails_cleanly(
     except error:
         refused = True
     finally:
-        failed = _testing.calm()
+        failed = _failing.calm()
         gc.enable()
     if refused:
         assert failed, "an error without a failed allocation"

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok._core.decoder import Decoder, UnknownId
+from streamtok._core.encode import Decoder, UnknownId
 
 from ..conftest import PACKED, corpus, encoding_of
 from ..nasty import TEXTS

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok._core.batch import encode_documents
-from streamtok._core.delimited import encode_delimited, find_documents
+from streamtok._core.encode import encode_delimited, encode_documents, find_documents
 from streamtok.cli.main import main
 from streamtok.pipeline import documents
 from streamtok.pipeline.documents import DocumentEncoder

@@ -14,12 +14,16 @@ from hypothesis import strategies as st
 
 import streamtok
 from benchmarks.corpus import hard_pieces
-from streamtok._core.cells import use_wide_keys
-from streamtok._core.merge import use_lanes
-from streamtok._core.scanner import Scanner
-from streamtok._core.stretches import use_side_by_side
-from streamtok._core.text import use_wide_transcode
-from streamtok._core.vocab import TokenTable
+from streamtok._core._testing import (
+    marks,
+    sorted_tokens,
+    use_lanes,
+    use_side_by_side,
+    use_tier,
+    use_wide_keys,
+    use_wide_transcode,
+)
+from streamtok._core.encode import TokenTable
 from streamtok.patterns.pattern import Pattern
 from streamtok.patterns.tables import Windows
 from streamtok.patterns.windows import UNDECIDED, derive_windows
@@ -27,7 +31,16 @@ from streamtok.reference import bpe as reference
 from streamtok.vocabulary import table as vocabulary
 
 from ..api.test_laws import PATTERNS
-from ..conftest import CORPORA, LLAMA3_PATTERN, PACKED, corpus, encoding_of, stream_ids, twin_of
+from ..conftest import (
+    CORPORA,
+    LLAMA3_PATTERN,
+    PACKED,
+    corpus,
+    encoding_of,
+    scanner_of,
+    stream_ids,
+    twin_of,
+)
 from ..nasty import TEXTS
 
 SPLITS = [
@@ -48,8 +61,8 @@ PIECES = [
 @pytest.fixture(scope="module", params=range(3))
 def tier(request: pytest.FixtureRequest) -> int:
     """Every way to mark windows that this processor has; the last is the plain one."""
-    scanner = Scanner(Pattern.compile(SPLITS[0]))
-    if scanner.use_tier(request.param) is None:
+    scanner = scanner_of(Pattern.compile(SPLITS[0]))
+    if use_tier(scanner, request.param) is None:
         pytest.skip("this processor has no more tiers")
     return request.param
 
@@ -74,8 +87,8 @@ def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
     if pattern.windows is None:
         assert not pattern.is_total or source in PATTERNS
         return
-    scanner = Scanner(pattern)
-    scanner.use_tier(tier)
+    scanner = scanner_of(pattern)
+    use_tier(scanner, tier)
     rng = random.Random(source)
     decided = 0
     for number in range(120):
@@ -84,7 +97,7 @@ def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
         blocks = (len(data) - 9) // 64
         begins, is_open = (
             np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
-            for words in scanner.marks(data, 8, blocks, number % 2 == 1)
+            for words in marks(scanner, data, 8, blocks, number % 2 == 1)
         )
         truth = starts_of(pattern, text)[8 : 8 + 64 * blocks]
         assert not (begins & is_open).any()
@@ -105,20 +118,20 @@ def test_windows_decide_nearly_all_of_plain_text(name: str) -> None:
 
 @pytest.mark.parametrize("source", SPLITS)
 def test_tiers_agree(source: str) -> None:
-    scanner = Scanner(Pattern.compile(source))
+    scanner = scanner_of(Pattern.compile(source))
     if Pattern.compile(source).windows is None:
         with pytest.raises(ValueError, match="no windows"):
-            scanner.marks(bytes(200), 8, 1)
+            marks(scanner, bytes(200), 8, 1)
         return
     rng = random.Random(source)
     data = bytes(rng.choices(range(256), k=4000)) + text_of(rng, 2000).encode()
     blocks = (len(data) - 9) // 64
     seen = []
     for number in range(5):
-        if scanner.use_tier(number) is None:
+        if use_tier(scanner, number) is None:
             break
-        seen.append([words.tolist() for words in scanner.marks(data, 8, blocks)])
-    assert all(marks == seen[0] for marks in seen)
+        seen.append([words.tolist() for words in marks(scanner, data, 8, blocks)])
+    assert all(one == seen[0] for one in seen)
 
 
 def test_windows_are_packed_as_derived() -> None:
@@ -198,13 +211,13 @@ def test_merging_in_registers_is_merging(name: str) -> None:
     pieces += [
         "".join(rng.choices("etaoinsh日本ё", k=rng.randint(1, 40))).encode() for _ in range(2000)
     ]
-    fast = [enc._encoder.encode_piece(piece) for piece in pieces]
+    fast = [enc._encoder.encode_pretoken(piece) for piece in pieces]
     use_lanes(False)
     try:
         slow = streamtok.Encoding(
             "slow", pat_str=enc._pat_str, mergeable_ranks=enc._vocabulary, special_tokens={}
         )
-        assert fast == [slow._encoder.encode_piece(piece) for piece in pieces]
+        assert fast == [slow._encoder.encode_pretoken(piece) for piece in pieces]
     finally:
         use_lanes(True)
 
@@ -247,7 +260,7 @@ def test_long_pieces_joined_of_stretches_equal_tiktoken(seed: int) -> None:
             use_side_by_side(lanes)
             for piece, ids in zip(pieces, expected, strict=True):
                 assert enc.encode_ordinary(piece) == ids
-                assert enc._encoder.encode_piece(piece.encode()) == ids
+                assert enc._encoder.encode_pretoken(piece.encode()) == ids
                 cuts = sorted(rng.choices(range(len(piece)), k=4))
                 chunks = [piece[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
                 assert stream_ids(enc.stream_encoder(), chunks) == ids
@@ -320,8 +333,8 @@ def test_tokens_are_put_in_the_order_of_their_bytes() -> None:
     ranks = {token: rank for rank, token in enumerate(shuffled)}
     table = vocabulary.Vocabulary.from_ranks(ranks)
     made = TokenTable(table.tokens, table.offsets, table.ids)
-    assert made.sorted() == [ranks[token] for token in sorted(tokens)]
-    assert made.sorted() == made.sorted()
+    assert sorted_tokens(made) == [ranks[token] for token in sorted(tokens)]
+    assert sorted_tokens(made) == sorted_tokens(made)
 
 
 @pytest.mark.parametrize("name", PACKED)

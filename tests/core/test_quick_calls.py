@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok._core.cells import use_at_once
-from streamtok._core.merge import use_lanes, use_one_by_one
+from streamtok._core._testing import use_at_once, use_lanes, use_one_by_one
 from streamtok.engines.protocol import encode_whole
 from streamtok.engines.rules import TextRules
 from streamtok.reference import bpe as reference

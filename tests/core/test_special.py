@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok._core.special import SpecialMatcher, use_wide_search
+from streamtok._core._testing import use_wide_search
+from streamtok._core.encode import SpecialMatcher
 
 from ..conftest import stream_ids
 

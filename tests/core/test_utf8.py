@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from streamtok._core.text import well_formed
+from streamtok._core._testing import well_formed
 
 # What begins, ends and lies beside each range of the table of well-formed sequences (Unicode 3.9).
 EDGES = [

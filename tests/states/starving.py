@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 try:
-    from streamtok._core import _testing
+    from streamtok._core import _failing
 except ImportError:
-    _testing: Any = None  # type: ignore[no-redef]
+    _failing: Any = None  # type: ignore[no-redef]
 
-CAN_STARVE = _testing is not None
+CAN_STARVE = _failing is not None
 LOST = ("without setting an exception", "without exception set")
 _attached: set[str] = set()
 
@@ -23,8 +23,8 @@ def attach() -> None:
         path = getattr(module, "__file__", None)
         if name.startswith("streamtok._core.") and name not in _attached and path:
             _attached.add(name)
-            if not name.endswith("._testing") and not path.endswith(".py"):
-                _testing.attach(path)
+            if not name.endswith("._failing") and not path.endswith(".py"):
+                _failing.attach(path)
 
 
 def arm(rng: random.Random) -> bool:
@@ -32,15 +32,15 @@ def arm(rng: random.Random) -> bool:
 
     Returns whether it is one of Python's.
     """
-    if _testing is None:
+    if _failing is None:
         return False
     attach()
-    fail = rng.choice([_testing.fail_core, _testing.fail_core, _testing.fail_python])
+    fail = rng.choice([_failing.fail_core, _failing.fail_core, _failing.fail_python])
     n, keeps_failing = 1 + int(rng.expovariate(1 / rng.choice([1, 4, 12]))), rng.random() < 0.2
     # Not Python's again and again: CPython 3.11 asks for memory, to unwind its stack, until it gets
     # some.
-    fail(n, keeps_failing and fail is _testing.fail_core)
-    return fail is _testing.fail_python
+    fail(n, keeps_failing and fail is _failing.fail_core)
+    return fail is _failing.fail_python
 
 
 def starved(call: Callable[[], Any], rng: random.Random | None) -> Any:
@@ -57,5 +57,5 @@ def starved(call: Callable[[], Any], rng: random.Random | None) -> Any:
             raise MemoryError from error
         raise
     finally:
-        if _testing is not None:
-            _testing.calm()
+        if _failing is not None:
+            _failing.calm()

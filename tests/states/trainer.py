@@ -30,12 +30,12 @@ from streamtok.reference import bpe_training as reference_trainer
 from streamtok.training import counting
 from streamtok.training.trainer import PATTERNS
 
-_testing: Any = None
+_failing: Any = None
 with contextlib.suppress(ImportError, OSError):  # a build without the hooks of the tests
-    from streamtok._core import _testing, counter, pieces
+    from streamtok._core import _failing, encode, train
 
-    for module in counter, pieces:
-        _testing.attach(module.__file__)
+    for module in encode, train:
+        _failing.attach(module.__file__)
 
 Chunk = str | bytes
 Document = list[Chunk]
@@ -422,7 +422,7 @@ class TrainerMachine:
 
     def memory_error(self) -> None:
         """An allocation of the core that fails somewhere in a call."""
-        if _testing is None:
+        if _failing is None:
             return
         chunk = self._well(self.rng.choice([10, 300, 3000]))
         if self.failure([*self.open, chunk], True):
@@ -431,19 +431,19 @@ class TrainerMachine:
         try:
             do(chunk, self.rng.randint(1, 4))
         finally:
-            _testing.calm()
+            _failing.calm()
         self.check()
 
     def _update_without_memory(self, chunk: str, n: int) -> None:
         base = sum(len(self.bytes_of(document)) for document in self.documents)
         before, state = self.trainer.bytes_in, state_of(self.trainer)
         self.calls.append(f"update({shown(chunk)}), allocation {n} fails")
-        _testing.fail_core(n)
+        _failing.fail_core(n)
         try:
             self.trainer.update(chunk)
             self.open.append(chunk)
         except MemoryError:
-            _testing.calm()
+            _failing.calm()
             self.failed += 1
             if self.trainer.bytes_in > before:
                 self._accept_part(chunk, self.trainer.bytes_in - base)
@@ -455,13 +455,13 @@ class TrainerMachine:
         other.update(text, True)
         state = state_of(self.trainer)
         self.calls.append(f"merge(a trainer: {shown(text)}), allocation {n} fails")
-        _testing.fail_core(n)
+        _failing.fail_core(n)
         try:
             self.trainer.merge(other)
             self.end()
             self.documents.append([text])
         except MemoryError:
-            _testing.calm()
+            _failing.calm()
             self.failed += 1
             self.that(state_of(self.trainer) == state, "a refused merge changed the trainer")
 

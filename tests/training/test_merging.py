@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamtok._core.merge_loop import MergeLoop
+from streamtok._core.train import MergeLoop
 from streamtok.reference import bpe as reference
 from streamtok.reference import bpe_training as reference_trainer
 from streamtok.training.merging import TIES

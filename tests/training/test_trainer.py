@@ -20,14 +20,12 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok import Trainer
-from streamtok._core.counter import PieceCounter
-from streamtok._core.merge_loop import MergeLoop
-from streamtok._core.pieces import PieceTable
-from streamtok._core.scanner import Scanner
+from streamtok._core.train import MergeLoop, PretokenCounter, PretokenTable
 from streamtok.patterns.sequence import SplitSequence
 from streamtok.reference import bpe as reference
 from streamtok.training.trainer import PATTERNS
 
+from ..conftest import scanner_of
 from ..trained import SPLITS, counted, documents, numbers, rustbpe_tokens, some_text
 
 # Counting
@@ -457,9 +455,9 @@ def test_pruning_that_does_not_help_raises():
 )  # fmt: skip
 def test_tables_export_load_and_prune(pieces):
     expected = Counter(pieces)
-    table = PieceTable()
+    table = PretokenTable()
 
-    def contents(table: PieceTable) -> dict[bytes, int]:
+    def contents(table: PretokenTable) -> dict[bytes, int]:
         data, sizes, counts, _ = table.export()
         ends = np.cumsum(sizes, dtype=np.int64).tolist()
         blob = data.tobytes()
@@ -468,7 +466,7 @@ def test_tables_export_load_and_prune(pieces):
         return dict(zip(rows, counts.tolist(), strict=True))
 
     for part in pieces[: len(pieces) // 2], pieces[len(pieces) // 2 :]:
-        other = PieceTable()
+        other = PretokenTable()
         assert other.load(
             np.frombuffer(b"".join(part), np.uint8),
             np.array([len(piece) for piece in part], np.uint32),
@@ -487,20 +485,20 @@ def test_tables_export_load_and_prune(pieces):
 
 
 def test_arrays_that_do_not_fit():
-    table = PieceTable()
+    table = PretokenTable()
     with pytest.raises(ValueError, match="sum to 3"):
         table.load(
             np.zeros(2, np.uint8), np.array([3], np.uint32), np.ones(1, np.uint64),
             np.zeros(1, np.uint64),
         )  # fmt: skip
-    with pytest.raises(ValueError, match="piece 0 is empty"):
+    with pytest.raises(ValueError, match="pre-token 0 is empty"):
         table.load(
             np.zeros(0, np.uint8), np.zeros(1, np.uint32), np.ones(1, np.uint64),
             np.zeros(1, np.uint64),
         )  # fmt: skip
-    scanner = Scanner(streamtok.Pattern.compile(PATTERNS["gpt2"]))
+    scanner = scanner_of(streamtok.Pattern.compile(PATTERNS["gpt2"]))
     with pytest.raises(ValueError, match="ASCII"):
-        PieceCounter(scanner, np.zeros((2, 2), bool), "strict", 0)
+        PretokenCounter(scanner, np.zeros((2, 2), bool), "strict", 0)
     one, sizes, counts = np.zeros(1, np.uint8), np.ones(1, np.uint32), np.ones(1, np.uint64)
     order = np.arange(256, dtype=np.uint32)
     with pytest.raises(ValueError, match="sum to 1"):

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from ..._core.delimited import find_documents
+from ..._core.encode import find_documents
 from ...errors import DocumentError
 
 MAX_LINE = 1 << 26  # bytes of a JSON line

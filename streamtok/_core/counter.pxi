@@ -1,0 +1,455 @@
+"""Text in chunks to counted pre-tokens: what a trainer does before it merges.
+
+The walk over the split pattern's tables is that of streams (`scanner.pxi`), and so is what is
+carried from one chunk to the next: the bytes of the open pre-token, and where the walk stands.
+Large texts are cut where the pattern makes the two sides independent of each other
+(`Pattern.clean_cut_pairs`), and the parts are counted by several counters at a time.
+"""
+
+cdef enum:
+    SLICE = 1 << 16         # bytes of a chunk that are taken in at a time
+    SLACK = 64              # bytes beyond the text that may be read
+
+
+@cython.final
+cdef class PretokenCounter:
+    """Counts the pre-tokens of one text after the other. One call at a time: the caller sees to
+    that.
+    """
+
+    cdef Scanner scanner
+    cdef readonly PretokenTable table
+    cdef readonly str errors
+    cdef const u8* cut_pairs    # [128 * 128] whether text may be cut between two ASCII characters
+    cdef object _owner, _view
+    cdef u8* bytes              # of the open pre-token, and those after it
+    cdef size_t size
+    cdef size_t capacity
+    cdef size_t unfinished      # strict: of these at the end, bytes of an incomplete character
+    cdef Scan walk              # positions relative to `bytes`
+    cdef u64 offset             # place of bytes[0] in all the text
+
+    def __cinit__(self, Scanner scanner not None, clean_cut_pairs, str errors, size_t limit):
+        """clean_cut_pairs: bool [128, 128], for pairs of ASCII characters; errors: strict or
+        surrogateescape; limit: bytes of memory, 0 for none.
+        """
+        pairs = np.ascontiguousarray(clean_cut_pairs, dtype=np.uint8)
+        if pairs.shape != (128, 128):
+            raise ValueError(f"one flag for each pair of ASCII characters, not {pairs.shape}")
+        cdef ArrayView view = read_array(pairs, UINT8, "clean_cut_pairs", 2)
+        self._owner = pairs
+        self._view = view
+        self.cut_pairs = <const u8*>view.data
+        self.scanner = scanner
+        self.errors = errors
+        self.table = PretokenTable(limit)
+        scan_begin(&self.walk, 0)
+
+    def __dealloc__(self):
+        free(self.bytes)
+
+    @property
+    def pending(self):
+        """Bytes taken in that are not counted yet: those of the open pre-token."""
+        return self.size - self.walk.start
+
+    @property
+    def bytes_in(self):
+        """Bytes taken in."""
+        return self.offset + self.size
+
+    @property
+    def nbytes(self):
+        """Bytes of memory held."""
+        return self.table.memory() + self.capacity
+
+    def worker(self):
+        """A counter of its own with the same settings, for a part of the text."""
+        cdef size_t limit = self.table.limit, held = self.table.memory() + self.capacity
+        return PretokenCounter(self.scanner, self._owner, self.errors,
+                            0 if limit == 0 else limit - held if held < limit else 1)
+
+    def ended(self, bytes more=b""):
+        """PretokenCounter: what would be counted besides if the text ended here, behind `more`.
+
+        Nothing changes here. Raises UnicodeDecodeError as `feed` with `final`.
+        """
+        cdef PretokenCounter rest = PretokenCounter(self.scanner, self._owner, self.errors, 0)
+        cdef bytes text = self.bytes[self.walk.start:self.size] if self.size else b""
+        rest.count_part(text + more, 0, len(text) + len(more), self.bytes_in - len(text))
+        return rest
+
+    def part_end(self, chunk, size_t start, size_t size):
+        """(int, int): where about `size` bytes of `chunk` end that begin at `start`, and all do.
+
+        The first is not inside a character of well-formed text.
+        """
+        cdef Text text
+        cdef size_t stop
+        open_text(&text, chunk, self.errors)
+        try:
+            stop = text.size if text.size - start <= size else start + whole(text.data + start, size)
+            return stop, text.size
+        finally:
+            text_close(&text)
+
+    def feed(self, chunk, size_t start=0, stop=None, bint final=False):
+        """bool: take in bytes start:stop of `chunk`; False where the limit was met on the way.
+
+        Raises UnicodeDecodeError before anything is taken in. Where the limit or the memory ends
+        (MemoryError), `bytes_in` says how far it came, nothing that was taken in is lost, and a
+        well-formed text goes on with a whole character.
+        """
+        cdef Text text
+        cdef size_t end
+        cdef u64 before = self.bytes_in
+        cdef int room
+        open_text(&text, chunk, self.errors)
+        try:
+            end = text.size if stop is None else stop
+            if not start <= end <= text.size:
+                raise ValueError(f"no bytes {start}:{end} in {text.size}")
+            if isinstance(chunk, str) and self.unfinished and start == 0 and end:
+                raise UnicodeDecodeError(
+                    "utf-8", self.bytes[self.size - self.unfinished:self.size],
+                    self.bytes_in - self.unfinished, self.bytes_in,
+                    "a str chunk follows bytes that end inside a character",
+                )
+            self.check(text.data + start, end - start, final, self.bytes_in)
+            with nogil:
+                room = self.take_in(text.data + start, end - start, final)
+            if self.errors == "strict" and self.bytes_in > before:
+                self.unfinished = unfinished_at_end(self.bytes, self.size)
+            if room == NO_MEMORY:
+                raise MemoryError(
+                    f"no memory to count more than the first {self.bytes_in} bytes, of which "
+                    f"{self.pending} are in a pre-token that has not ended"
+                )
+            return room == FITS
+        finally:
+            text_close(&text)
+
+    def check_bytes(self, chunk, size_t start, size_t stop, bint final, u64 base):
+        """Raise what `feed` would raise for bytes start:stop, without taking them in.
+
+        base: place of chunk[0] in all the text.
+        """
+        cdef Text text
+        open_text(&text, chunk, self.errors)
+        try:
+            self.check(text.data + start, stop - start, final, base + start)
+        finally:
+            text_close(&text)
+
+    def count_part(self, chunk, size_t start, size_t stop, u64 base):
+        """bool: count bytes start:stop of `chunk`, a text of its own; False: the limit was met.
+
+        base: place of chunk[0] in all the text.
+        """
+        cdef Text text
+        cdef Scan walk
+        cdef int room
+        open_text(&text, chunk, self.errors)
+        try:
+            self.check(text.data + start, stop - start, True, base + start)
+            scan_begin(&walk, start)
+            with nogil:
+                room = self.count(text.data, text.size, stop, &walk, True, base)
+            return counted_all(room)
+        finally:
+            text_close(&text)
+
+    def count_documents(self, list documents, u64 base):
+        """bool: count each text of the list by itself; False: the limit was met.
+
+        base: place of the first one in all the text.
+        """
+        cdef size_t n = len(documents), opened = 0, i
+        cdef Text* texts = <Text*>malloc((n + 1) * sizeof(Text))
+        cdef Scan walk
+        cdef int room = FITS
+        cdef u64 at = base
+        if texts == NULL:
+            raise MemoryError
+        try:
+            for i in range(n):
+                open_text(&texts[i], documents[i], self.errors)
+                opened += 1
+                self.check(texts[i].data, texts[i].size, True, at)
+                at += texts[i].size
+            at = base
+            with nogil:
+                for i in range(n):
+                    scan_begin(&walk, 0)
+                    room = self.count(texts[i].data, texts[i].size, texts[i].size, &walk, True, at)
+                    if room != FITS:
+                        break
+                    at += texts[i].size
+            return counted_all(room)
+        finally:
+            for i in range(opened):
+                text_close(&texts[i])
+            free(texts)
+
+    def absorb(self, PretokenCounter other not None, u64 shift, u64 size):
+        """bool: add all that `other` has counted, from `size` bytes that come next in the text.
+
+        shift: by how much its places are too low. False, and nothing added: the limit forbids it.
+        Nothing may be pending.
+        """
+        if self.size:
+            raise ValueError(f"{self.size} bytes are pending")
+        if not self.table.absorb(other.table, shift):
+            return False
+        self.offset += size
+        return True
+
+    def merge(self, PretokenCounter other not None, PretokenCounter rest not None, size_t more):
+        """bool: end the text and add what `other` has counted, behind it.
+
+        rest: what `ended` gave for `more` bytes. False, and nothing changed: the limit forbids it;
+        so does a MemoryError change nothing.
+        """
+        cdef int room
+        cdef u64 end = self.offset + self.size + more, after = end + other.offset + other.size
+        with nogil:
+            room = self.table.reserve_for(other.table, rest.table.used, rest.table.arena_size)
+            if room == FITS:
+                self.table.take_over(rest.table, 0)
+                self.table.take_over(other.table, end)
+        if not counted_all(room):
+            return False
+        self.size = self.unfinished = 0
+        self.offset = after
+        scan_begin(&self.walk, 0)
+        return True
+
+    def set_limit(self, size_t limit):
+        """limit: bytes of memory from now on, 0 for none."""
+        self.table.limit = limit
+
+    def cuts(self, chunk, size_t start, size_t stop, size_t parts):
+        """list[int]: up to parts + 1 places in start:stop, in order, where `chunk` may be cut.
+
+        The first is near the start, the last near the stop, the others between at about equal
+        distances. Fewer than two: it cannot be cut.
+        """
+        cdef Text text
+        cdef size_t i, place, last = start
+        cdef list found = []
+        open_text(&text, chunk, self.errors)
+        try:
+            if stop > text.size or start > stop:
+                raise ValueError(f"no bytes {start}:{stop} in {text.size}")
+            for i in range(parts):
+                place = start + (stop - start) // parts * i
+                place = next_cut(self.cut_pairs, text.data, place if place > last else last, stop)
+                if place == stop:
+                    break
+                found.append(place)
+                last = place
+            place = last_cut(self.cut_pairs, text.data, last, stop)
+            if place:
+                found.append(place)
+            return found
+        finally:
+            text_close(&text)
+
+    def getstate(self):
+        """(int, bytes): bytes taken in, and those of them that are pending."""
+        return self.bytes_in, self.bytes[self.walk.start:self.size] if self.size else b""
+
+    def setstate(self, u64 bytes_in, bytes pending):
+        """Continue where `getstate` was called; the table is filled by itself.
+
+        Raises ValueError for a state that `getstate` cannot give; nothing has changed then.
+        """
+        cdef size_t size = len(pending)
+        if size > bytes_in or self.size or self.offset:
+            raise ValueError("not the state of a counter of pre-tokens, or not of a fresh one")
+        self.check(<const u8*><const char*>pending, size, False, bytes_in - size)
+        if grow(self, size) != FITS:
+            raise MemoryError(f"no memory to hold {size} bytes of a pre-token")
+        memcpy(self.bytes, <const u8*><const char*>pending, size)
+        self.size = size
+        if self.errors == "strict":
+            self.unfinished = unfinished_at_end(self.bytes, size)
+        self.offset = bytes_in - size
+
+    cdef int count(self, const u8* text, size_t readable, size_t end, Scan* walk, bint final,
+                   u64 base) noexcept nogil:
+        """Count the pre-tokens of text[walk.start:end] that are closed.
+
+        Unless it FITS, `walk` stands where the first pre-token begins that is not counted.
+        """
+        cdef i64[BATCH] ends
+        cdef size_t n, start
+        cdef Marks marks
+        cdef int room
+        marks_begin(&marks, walk.start)
+        while True:
+            start = walk.start
+            n = scan(self.scanner.tables(), walk, &marks, text, end, final, ends, BATCH)
+            if n:
+                room = self.table.reserve(n, walk.start - start + n * sizeof(u32))
+                if room != FITS:
+                    scan_begin(walk, start)
+                    return room
+                self.table.add(text, readable, start, ends, n, base)
+            if n <= BATCH - 64:     # all that can be decided was
+                return FITS
+
+    cdef int take_in(self, const u8* text, size_t size, bint final) noexcept nogil:
+        """Count text[:size] behind the bytes that are pending, slice by slice.
+
+        Unless it FITS, part of it is not taken in, or not all that is closed is counted.
+        """
+        cdef size_t step, gone
+        cdef int room
+        while True:
+            step = size if size <= SLICE else whole(text, SLICE)
+            if (self.table.limit and self.size + step + SLACK > self.capacity
+                    and self.table.memory() + room_for(self.size + step) > self.table.limit):
+                return OVER_LIMIT
+            room = grow(self, self.size + step)
+            if room != FITS:
+                return room
+            memcpy(self.bytes + self.size, text, step)
+            self.size += step
+            text += step
+            size -= step
+            self.table.other_bytes = self.capacity
+            room = self.count(self.bytes, self.size + SLACK, self.size, &self.walk,
+                              final and size == 0, self.offset)
+            gone = self.walk.start
+            # Moving a long open pre-token for a few bytes would make one-byte chunks quadratic.
+            if gone >= self.size - gone or gone >= SLICE:
+                memmove(self.bytes, self.bytes + gone, self.size - gone)
+                self.size -= gone
+                self.offset += gone
+                self.walk.start -= gone
+                self.walk.accept -= gone
+                self.walk.position -= gone
+            if room != FITS:
+                return room
+            if size == 0:
+                if final:
+                    scan_begin(&self.walk, 0)
+                return FITS
+
+    cdef int check(self, const u8* text, size_t size, bint final, u64 offset) except -1:
+        """Raise UnicodeDecodeError unless text[:size] is UTF-8.
+
+        offset: place of text[0] in all the text; where that is the next one to be taken in, the
+        text goes on behind the bytes of an unfinished character.
+        """
+        cdef u8[8] both
+        cdef size_t waiting, skip = 0, valid, room
+        cdef i32 why = 0
+        cdef int length = 0
+        if self.errors != "strict":
+            return 0
+        waiting = self.unfinished if offset == self.bytes_in else 0
+        if waiting:
+            room = size if size < 4 else 4
+            memcpy(both, self.bytes + self.size - waiting, waiting)
+            memcpy(both + waiting, text, room)
+            why = decode_one(both, waiting + room, &length)
+            if why == INVALID or (why == INCOMPLETE and (final or room == 4)):
+                raise UnicodeDecodeError(
+                    "utf-8", (<u8*>both)[:length], offset - waiting, offset - waiting + length,
+                    explain(both[0], INVALID if why == INVALID else INCOMPLETE),
+                )
+            if why == INCOMPLETE:
+                return 0
+            skip = length - waiting
+        with nogil:
+            valid = skip + valid_bytes(text + skip, size - skip, &why, &length)
+        if why == INVALID or (why == INCOMPLETE and final):
+            raise UnicodeDecodeError(
+                "utf-8", text[valid:valid + length], offset + valid, offset + valid + length,
+                explain(text[valid], why),
+            )
+        return 0
+
+
+def text_size(chunk):
+    """int: bytes of UTF-8 of a str or bytes-like."""
+    cdef Text text
+    text_open(&text, NULL, chunk, "surrogateescape")
+    try:
+        return text.size
+    finally:
+        text_close(&text)
+
+
+cdef int open_text(Text* text, object chunk, str errors) except -1:
+    """As text_open, but leave it to `check` whether bytes are UTF-8."""
+    return text_open(text, NULL, chunk, "strict" if isinstance(chunk, str) and errors == "strict"
+                     else "surrogateescape")
+
+
+cdef inline size_t room_for(size_t size) noexcept nogil:
+    return size + size // 2 + 4 * SLACK
+
+
+cdef int grow(PretokenCounter counter, size_t size) noexcept nogil:
+    """Make room for `size` bytes: FITS or NO_MEMORY, also for a pre-token of 4 GiB."""
+    cdef size_t capacity
+    cdef u8* bytes
+    if size + SLACK <= counter.capacity:
+        return FITS
+    if size > <size_t>0xFFFFFF00:
+        return NO_MEMORY
+    capacity = room_for(size)
+    bytes = <u8*>realloc(counter.bytes, capacity)
+    if bytes == NULL:
+        return NO_MEMORY
+    counter.bytes = bytes
+    counter.capacity = capacity
+    return FITS
+
+
+cdef bint counted_all(int room) except -1:
+    """Whether it FITS; raises MemoryError if there is no memory."""
+    if room == NO_MEMORY:
+        raise MemoryError("no memory to count more pre-tokens")
+    return room == FITS
+
+
+cdef size_t whole(const u8* text, size_t size) noexcept nogil:
+    """Bytes of text[:size + 1], at most `size`, that end with a character of well-formed text."""
+    cdef size_t back = 0
+    while back < 3 and back < size and text[size - back] & 0xC0 == 0x80:
+        back += 1
+    return size if text[size - back] & 0xC0 == 0x80 else size - back
+
+
+cdef size_t unfinished_at_end(const u8* text, size_t size) noexcept nogil:
+    """Bytes at the end of text[:size] that begin a character."""
+    cdef size_t back = 1
+    cdef int length = 0
+    while back <= 3 and back <= size:
+        if text[size - back] & 0xC0 != 0x80:
+            return back if decode_one(text + size - back, back, &length) == INCOMPLETE else 0
+        back += 1
+    return 0
+
+
+cdef size_t next_cut(const u8* pairs, const u8* text, size_t start, size_t end) noexcept nogil:
+    """The first place after `start` where text[:end] may be cut, or `end`."""
+    cdef size_t i
+    for i in range(start + 1, end):
+        if (text[i - 1] | text[i]) < 0x80 and pairs[<size_t>text[i - 1] << 7 | text[i]]:
+            return i
+    return end
+
+
+cdef size_t last_cut(const u8* pairs, const u8* text, size_t start, size_t end) noexcept nogil:
+    """The last place after `start` where text[:end] may be cut, or 0."""
+    cdef size_t i = end
+    while i > start + 1:
+        i -= 1
+        if (text[i - 1] | text[i]) < 0x80 and pairs[<size_t>text[i - 1] << 7 | text[i]]:
+            return i
+    return 0

@@ -1,0 +1,134 @@
+"""Places where a text may be cut, and the parts encoded each by itself.
+
+Two things must hold at such a place. The split pattern makes both sides independent of each other,
+whatever else the text has: the characters before and after it are one of the pairs of
+`Pattern.clean_cut_pairs`. And no special token, allowed or disallowed, lies across it, so that what
+is found on either side is what is found in the whole.
+"""
+
+@cython.final
+cdef class Cuts:
+    """Immutable. `clean_cut_pairs`: of the pattern that `scanner` is made from."""
+
+    cdef Scanner scanner
+    cdef const u8* pairs
+    cdef u32 columns
+    cdef object _owner
+
+    def __cinit__(self, Scanner scanner not None, clean_cut_pairs):
+        pairs = np.ascontiguousarray(clean_cut_pairs, dtype=np.uint8)
+        cdef ArrayView view = read_array(pairs, UINT8, "clean_cut_pairs", 2)
+        cdef u32 classes = scanner.tables().n_classes
+        if pairs.shape != (classes, classes):
+            raise ValueError(f"not the pairs of this pattern: {pairs.shape}")
+        self.scanner = scanner
+        self.pairs = <const u8*>view.data
+        self.columns = classes
+        self._owner = view
+
+    def find(self, text, SpecialMatcher matcher not None, size_t start, size_t stop,
+             bint from_end=False):
+        """int: the first place in start:stop where `text` may be cut, or the last; none: -1.
+
+        Places are bytes, or characters of a str. 0 and len(text) are none.
+        """
+        cdef Source s
+        cdef size_t place
+        if not source_open(&s, text, "surrogateescape"):
+            raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}")
+        try:
+            stop = stop if stop < s.size else s.size
+            if start >= stop:
+                return -1
+            if from_end:
+                place = self.last(&s, matcher, start, stop)
+                return -1 if place < start or place == 0 else place
+            place = self.next(&s, matcher, start, stop)
+            return -1 if place >= stop else place
+        finally:
+            source_close(&s)
+
+    cdef size_t next(self, const Source* s, SpecialMatcher matcher, size_t start,
+                     size_t stop) noexcept nogil:
+        """The first cut in start:stop, or `stop`. stop <= s.size."""
+        cdef size_t i = start if start else 1
+        # Only a character whose bytes end right before the next one counts.
+        while i < stop:
+            if self.is_cut(s, matcher, i):
+                return i
+            i += 1
+        return stop
+
+    cdef size_t last(self, const Source* s, SpecialMatcher matcher, size_t start,
+                     size_t stop) noexcept nogil:
+        """The last cut in start:stop, or 0. stop <= s.size."""
+        cdef size_t i = stop
+        while i > start and i > 1:
+            i -= 1
+            if self.is_cut(s, matcher, i):
+                return i
+        return 0
+
+    cdef bint is_cut(self, const Source* s, SpecialMatcher matcher, size_t place) noexcept nogil:
+        """Whether s may be cut at 0 < place < s.size."""
+        cdef i32 before, after
+        cdef const ScanTables* t = self.scanner.tables()
+        if s.unit == 0:
+            if s.data[place] & 0xC0 == 0x80:
+                return False
+            before = char_before(s.data, place)
+            after = char_at(s.data + place, s.size - place)
+        elif s.unit == 1:
+            before, after = s.data[place - 1], s.data[place]
+        elif s.unit == 2:
+            before = (<const uint16_t*>s.data)[place - 1]
+            after = (<const uint16_t*>s.data)[place]
+        else:
+            before = <i32>(<const uint32_t*>s.data)[place - 1]
+            after = <i32>(<const uint32_t*>s.data)[place]
+        if before < 0 or after < 0:
+            return False
+        if not self.pairs[class_of(t, before) * self.columns + class_of(t, after)]:
+            return False
+        return matcher.longest < 2 or not is_crossed(s, matcher, place)
+
+
+cdef inline u32 class_of(const ScanTables* t, i32 code) noexcept nogil:
+    return t.blocks[(<u32>t.pages[code >> 7] << 7) | (code & 127)]
+
+
+cdef inline i32 char_at(const u8* p, size_t n) noexcept nogil:
+    cdef int size
+    return p[0] if p[0] < 0x80 else decode_one(p, n, &size)
+
+
+cdef inline i32 char_before(const u8* p, size_t place) noexcept nogil:
+    """The character whose bytes end at `place`, or a negative number."""
+    cdef size_t start = place - 1
+    cdef int size
+    cdef i32 code
+    if p[start] < 0x80:
+        return p[start]
+    while start > 0 and place - start < 4 and p[start] & 0xC0 == 0x80:
+        start -= 1
+    code = decode_one(p + start, place - start, &size)
+    return code if <size_t>size == place - start else -1
+
+
+cdef bint is_crossed(const Source* s, SpecialMatcher matcher, size_t place) noexcept nogil:
+    cdef size_t first = place - matcher.longest if place > matcher.longest else 0
+    cdef size_t stop = place + matcher.longest if s.size - place > matcher.longest else s.size
+    cdef size_t left, right
+    cdef u8* bytes
+    cdef bint crossed = True
+    if s.unit == 0:
+        return matcher.crosses(s.data, place, s.size)
+    bytes = <u8*>malloc(transcode_room(s, stop - first))
+    if bytes != NULL:
+        left = transcode_units(s, first, place, bytes)
+        if left != <size_t>-1:
+            right = transcode_units(s, place, stop, bytes + left)
+            if right != <size_t>-1:
+                crossed = matcher.crosses(bytes, left, left + right)
+    free(bytes)
+    return crossed

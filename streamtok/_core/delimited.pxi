@@ -1,0 +1,251 @@
+"""Documents in one block of bytes, each with a delimiter behind it: no Python object for any of
+them.
+
+The pre-tokens of many documents are looked up together, as those of one text are. Where a document
+ends is then seen from the ids themselves: its delimiter becomes an id that no document can have,
+since none has the delimiter's bytes, and all such ids are taken out again at the end.
+"""
+
+cdef struct Documents:
+    const u8* data          # documents with their delimiters
+    size_t size
+    const u8* delimiter
+    size_t width            # of the delimiter
+    u32 mark                # the id that stands for the delimiter
+    bint is_pretoken        # the delimiter is a pre-token that becomes that id
+    bint skip_empty
+
+
+cdef struct Pretokens:      # that are looked up together
+    size_t start            # of the first
+    size_t count
+    i64[BATCH] ends
+
+
+def find_documents(data, bytes delimiter not None, size_t start, size_t wanted):
+    """(count, stop): the documents that end in data[start:], and the place behind the last
+    delimiter.
+
+    Only so many as bring `stop` to start + wanted. Delimiters are found from left to right, and do
+    not overlap, as in `bytes.split`.
+    """
+    cdef Py_buffer view
+    cdef const u8* p
+    cdef const u8* found
+    cdef const u8* stop
+    cdef const u8* d = <const u8*>PyBytes_AS_STRING(delimiter)
+    cdef size_t width = PyBytes_GET_SIZE(delimiter), count = 0, size
+    if width == 0:
+        raise ValueError("a delimiter has at least one byte")
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        size = view.len
+        if start > size:
+            raise ValueError(f"{start} is beyond the {size} bytes of the block")
+        wanted = min(wanted, size - start)
+        p = <const u8*>view.buf + start
+        stop = <const u8*>view.buf + size
+        with nogil:
+            while <size_t>(p - <const u8*>view.buf) - start < wanted:
+                found = next_delimiter(p, stop, d, width)
+                if found == NULL:
+                    break
+                p = found + width
+                count += 1
+        return count, p - <const u8*>view.buf
+    finally:
+        PyBuffer_Release(&view)
+
+
+def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, data,
+                     bytes delimiter not None, size_t count, str errors, i64 prepend, i64 append,
+                     bint skip_empty):
+    """(numpy.uint32 [n], numpy.int64 [documents]) of `count` documents, each with a delimiter
+    behind it.
+
+    Ids, and the places in them at which documents end. prepend, append: ids around each, or -1.
+    skip_empty: documents without text have neither ids nor an end. None where one of them must be
+    left to a stream.
+    """
+    cdef Documents b
+    cdef Py_buffer view
+    cdef Workspace workspace
+    cdef Work* w
+    cdef size_t documents = 0
+    cdef bint is_refused
+    ends = np.empty(count + 1, np.int64)
+    cdef i64* places = <i64*>array_memory(ends, INT64)
+    b.delimiter = <const u8*>PyBytes_AS_STRING(delimiter)
+    b.width = PyBytes_GET_SIZE(delimiter)
+    b.skip_empty = skip_empty
+    choose_mark(&b, encoder, matcher)
+    workspace = encoder.take()
+    w = &workspace.c
+    try:
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            b.data = <const u8*>view.buf
+            b.size = view.len
+            foresee(encoder._spares, w, b.size // 3 + count)
+            is_refused = errors != "surrogateescape"
+            with nogil:
+                is_refused = is_refused and not is_utf8(&b)
+                is_refused = is_refused or not encode_all(&b, encoder, w, matcher, count)
+                if not is_refused:
+                    documents = take_marks(w, b.mark, places)
+                    frame(w, documents, places, prepend, append)
+        finally:
+            PyBuffer_Release(&view)
+        if is_refused:
+            return None
+        return ids_to_array(encoder._spares, w), ends[:documents]
+    finally:
+        encoder.give(workspace)
+
+
+cdef inline const u8* next_delimiter(const u8* p, const u8* stop, const u8* d,
+                                     size_t width) noexcept nogil:
+    """Where in p:stop the first delimiter begins, or NULL."""
+    while <size_t>(stop - p) >= width:
+        p = <const u8*>memchr(p, d[0], <size_t>(stop - p) - (width - 1))
+        if p == NULL or width == 1 or memcmp(p + 1, d + 1, width - 1) == 0:
+            return p
+        p += 1
+    return NULL
+
+
+cdef int choose_mark(Documents* b, Encoder encoder, SpecialMatcher matcher) except -1:
+    """The id of the delimiter, if that is a token and nothing else has the id; else one of
+    nothing.
+    """
+    cdef const Tokens* t = encoder.table.tokens()
+    cdef u32 token = NONE
+    cdef size_t i
+    b.mark = NONE
+    b.is_pretoken = False
+    if t.byte_ids == NULL and 0 < b.width <= SHORT_PRETOKEN:
+        token = find_token(t, b.delimiter, b.width)
+    if token == NONE or t.ids[token] == NONE:
+        return 0
+    for i in range(<size_t>len(matcher.specials)):
+        if matcher.ids[i] == t.ids[token]:
+            return 0
+    b.mark = t.ids[token]
+    b.is_pretoken = True
+    return 0
+
+
+cdef bint is_utf8(const Documents* b) noexcept nogil:
+    """Whether every document is. Where the delimiter is, too, it never cuts a character."""
+    cdef i32 why
+    cdef int size
+    valid_bytes(b.delimiter, b.width, &why, &size)
+    if why == 0:
+        valid_bytes(b.data, b.size, &why, &size)
+    return why == 0
+
+
+cdef int flush(const Documents* b, Encoder encoder, Work* w, Pretokens* pretokens) except -1 nogil:
+    if pretokens.count:
+        encode_pretokens(encoder.table, w, b.data, b.size, pretokens.start, pretokens.ends, pretokens.count)
+        pretokens.start = <size_t>(pretokens.ends[pretokens.count - 1] if pretokens.ends[pretokens.count - 1] >= 0
+                                else -pretokens.ends[pretokens.count - 1])
+        pretokens.count = 0
+    return 0
+
+
+cdef bint encode_all(const Documents* b, Encoder encoder, Work* w, SpecialMatcher matcher,
+                     size_t count) except -1 nogil:
+    """Leave in w.out the ids of all documents, each with the mark behind it; False: it cannot
+    be.
+    """
+    cdef const ScanTables* tables = encoder.scanner.tables()
+    cdef const u8* p = b.data
+    cdef const u8* found
+    cdef size_t at = 0, stop, i, total, more
+    cdef Pretokens pretokens
+    cdef Scan s
+    cdef Marks marks
+    cdef Found refused
+    pretokens.start = pretokens.count = 0
+    for i in range(count):
+        found = next_delimiter(p + at, p + b.size, b.delimiter, b.width)
+        if found == NULL:
+            return False
+        stop = found - p
+        if not matcher.is_empty and matcher.find(p, at, stop, True).start < stop:
+            flush(b, encoder, w, &pretokens)
+            refused.kind = PARTIAL
+            encode_whole(encoder, w, matcher, p + at, stop - at, False, &total, &refused)
+            if refused.kind == DISALLOWED:
+                return False
+            pretokens.start = stop
+        elif stop > at:
+            scan_begin(&s, at)
+            marks_begin(&marks, at)
+            while s.start < stop:
+                if BATCH - pretokens.count < 65:
+                    flush(b, encoder, w, &pretokens)
+                more = scan(tables, &s, &marks, p, stop, True, pretokens.ends + pretokens.count,
+                            BATCH - pretokens.count)
+                if more == 0:
+                    return False
+                pretokens.count += more
+        if pretokens.count == BATCH:
+            flush(b, encoder, w, &pretokens)
+        if b.skip_empty and stop == at:
+            pretokens.ends[pretokens.count] = -<i64>(stop + b.width)
+            pretokens.count += 1
+        elif b.is_pretoken:
+            pretokens.ends[pretokens.count] = <i64>(stop + b.width)
+            pretokens.count += 1
+        else:
+            flush(b, encoder, w, &pretokens)
+            reserve(w, 1)
+            w.out[w.count] = b.mark
+            w.count += 1
+            pretokens.start = stop + b.width
+        at = stop + b.width
+    flush(b, encoder, w, &pretokens)
+    settle(encoder.table, w)
+    return at == b.size
+
+
+cdef size_t take_marks(Work* w, u32 mark, i64* ends) noexcept nogil:
+    """Take the marks out of the ids; `ends` are the places at which they were. How many there
+    were.
+    """
+    cdef size_t i, to = 0, n = 0
+    cdef u32 one
+    for i in range(w.count):        # without a branch, which nobody could predict
+        one = w.out[i]
+        w.out[to] = one
+        ends[n] = <i64>to
+        n += one == mark
+        to += one != mark
+    w.count = to
+    return n
+
+
+cdef int frame(Work* w, size_t documents, i64* ends, i64 prepend, i64 append) except -1 nogil:
+    """Put ids around each document, from the last to the first."""
+    cdef size_t i, to, begin, size
+    cdef size_t more = (prepend >= 0) + (append >= 0)
+    if more == 0:
+        return 0
+    reserve(w, documents * more)
+    to = w.count + documents * more
+    w.count = to
+    for i in range(documents, 0, -1):
+        begin = <size_t>ends[i - 2] if i > 1 else 0
+        size = <size_t>ends[i - 1] - begin
+        ends[i - 1] = <i64>to
+        if append >= 0:
+            to -= 1
+            w.out[to] = <u32>append
+        to -= size
+        memmove(w.out + to, w.out + begin, size * sizeof(u32))
+        if prepend >= 0:
+            to -= 1
+            w.out[to] = <u32>prepend
+    return 0

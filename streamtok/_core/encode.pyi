@@ -1,0 +1,269 @@
+from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from struct import Struct
+from typing import Any, Final, Literal, final
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import Buffer, disjoint_base
+
+from streamtok.patterns.pattern import Pattern
+
+@final
+class ArrayView: ...
+
+POLICIES: tuple[str, ...]
+
+def bytes_of(data: Buffer) -> bytes: ...
+def check_policy(errors: object) -> None: ...
+def size_of(text: Any) -> int: ...
+def spell(
+    lefts: npt.NDArray[np.uint32], rights: npt.NDArray[np.uint32], spelled: bytes | memoryview
+) -> tuple[bytes, npt.NDArray[np.uint32]]: ...
+
+@final
+class TokenTable:
+    max_id: int
+    is_dense: bool
+    is_increasing: bool
+    def __new__(
+        cls,
+        blob: bytes,
+        offsets: npt.NDArray[np.uint32],
+        ids: npt.NDArray[np.uint32],
+        lefts: npt.NDArray[np.uint32] | None = None,
+        byte_ids: npt.NDArray[np.uint32] | None = None,
+        ties: npt.NDArray[np.uint32] | None = None,
+        parts: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]] | None = None,
+    ) -> TokenTable: ...
+    def prepare_prefixes(self) -> None: ...
+    def find(self, token: bytes) -> int | None: ...
+    def lefts(self) -> npt.NDArray[np.uint32]: ...
+    @property
+    def longest(self) -> int: ...
+    @property
+    def longest_unreachable(self) -> int: ...
+
+def find_merges(
+    blob: bytes, offsets: npt.NDArray[np.uint32], merges: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.uint32]: ...
+
+@final
+class Scanner:
+    n_states: int
+    def __new__(cls, pattern: Pattern, substitutes: npt.NDArray[np.uint8] | None) -> Scanner: ...
+
+def make_steps(
+    accepts: npt.NDArray[np.bool_], transitions: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.uint32]: ...
+
+@final
+class SpecialMatcher:
+    specials: tuple[str, ...]
+    allowed: frozenset[str]
+    is_empty: bool
+    def __new__(
+        cls,
+        specials: Sequence[tuple[str, int]],
+        allowed: AbstractSet[str],
+        disallowed: Collection[str],
+    ) -> SpecialMatcher: ...
+    @property
+    def reach(self) -> int: ...
+    def split(self, data: bytes) -> list[tuple[int, int, int | None]]: ...
+
+def plant(root: dict[Any, Any], text: str) -> dict[Any, Any]: ...
+def flatten(root: dict[Any, Any], byte: int, sibling: int, flat: list[list[Any]]) -> int: ...
+
+@final
+class Workspace:
+    def __new__(cls, table: TokenTable) -> Workspace: ...
+
+@final
+class Spares: ...
+
+@final
+class IdBlock: ...
+
+@final
+class Encoder:
+    table: TokenTable
+    scanner: Scanner | None
+    def __new__(cls, table: TokenTable, scanner: Scanner | None) -> Encoder: ...
+    def spare_bytes(self) -> int: ...
+    def cache_bytes(self) -> int: ...
+    def release(self) -> None: ...
+    def encode(
+        self, data: str | Buffer, matcher: SpecialMatcher, errors: str, into: str
+    ) -> Any: ...
+    def encode_split(self, data: Buffer, ends: npt.NDArray[np.int64], into: str) -> Any: ...
+    def encode_pretoken(self, pretoken: Buffer) -> list[int]: ...
+
+class UnknownId(KeyError):
+    id: int
+    position: int
+    def __init__(self, id: int, position: int) -> None: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Decoder:
+    def __new__(
+        cls,
+        table: TokenTable,
+        specials: dict[int, bytes],
+        decode_only: dict[int, bytes] | None = None,
+    ) -> Decoder: ...
+    def token_bytes(self, id: int) -> bytes: ...
+    def decode(
+        self, ids: Iterable[int] | npt.NDArray[Any], skip_special: bool = False
+    ) -> bytes: ...
+
+STATE: Struct
+
+@final
+class Tail:
+    errors: str
+    note: Any
+    def __new__(cls, encoder: Encoder, matcher: SpecialMatcher, errors: str) -> Tail: ...
+    @property
+    def pending(self) -> int: ...
+    @property
+    def partial(self) -> bytes: ...
+    @property
+    def bytes_in(self) -> int: ...
+    @property
+    def tokens_out(self) -> int: ...
+    def reset(self) -> None: ...
+    def begin_at(self, offset: int) -> None: ...
+    def copy(self) -> Tail: ...
+    def encode(
+        self,
+        chunk: str | Buffer,
+        final: bool,
+        into: str,
+        out: Buffer | None,
+        limit: int,
+        expected: Any = None,
+        note: Any = None,
+    ) -> Any: ...
+    def getstate(self, expected: Any = None) -> bytes: ...
+    def setstate(self, state: bytes, note: Any = None) -> None: ...
+
+@disjoint_base
+class FastStreamDecoder:
+    def _set_decoder(
+        self, decoder: Decoder, errors: str, skips_special: bool, drops_space: bool
+    ) -> None: ...
+    def decode(self, ids: Iterable[int] | npt.NDArray[Any], final: bool = False) -> str: ...
+    def decode_bytes(self, ids: Iterable[int] | npt.NDArray[Any], final: bool = False) -> bytes: ...
+    def reset(self) -> None: ...
+    @property
+    def pending(self) -> int: ...
+    @property
+    def tokens_in(self) -> int: ...
+    @property
+    def bytes_out(self) -> int: ...
+    def _reached(self) -> tuple[int, int, bool, bytes]: ...
+    def _set_reached(self, tokens_in: int, bytes_out: int, is_begun: bool, held: bytes) -> None: ...
+
+ALL: Final = "all"
+NO_SPECIAL: frozenset[str]
+
+@disjoint_base
+class FastEncoding:
+    def _set_fast_path(
+        self, encoder: Encoder, ordinary: SpecialMatcher, default: SpecialMatcher
+    ) -> None: ...
+    def _set_decoder(self, decoder: Decoder, drops_space: bool) -> None: ...
+    def encode_ordinary(self, text: str | Buffer, *, errors: str = "strict") -> list[int]: ...
+    def encode(
+        self,
+        text: str | Buffer,
+        *,
+        allowed_special: Literal["all"] | AbstractSet[str] = ...,
+        disallowed_special: Literal["all"] | Collection[str] = "all",
+        errors: str = "strict",
+    ) -> list[int]: ...
+    def decode_bytes(self, tokens: Iterable[int] | npt.NDArray[Any]) -> bytes: ...
+    def decode(self, tokens: Iterable[int] | npt.NDArray[Any], errors: str = "replace") -> str: ...
+
+@disjoint_base
+class FastStreamEncoder:
+    max_pending: int
+    def _set_fast_path(self, tail: Tail) -> None: ...
+    def encode(self, chunk: str | Buffer, final: bool = False) -> list[int]: ...
+    def encode_to_numpy(
+        self, chunk: str | Buffer, final: bool = False
+    ) -> npt.NDArray[np.uint32]: ...
+
+@final
+class Cuts:
+    def __new__(cls, scanner: Scanner, clean_cut_pairs: npt.NDArray[np.bool_]) -> Cuts: ...
+    def find(
+        self,
+        text: str | Buffer,
+        matcher: SpecialMatcher,
+        start: int,
+        stop: int,
+        from_end: bool = False,
+    ) -> int: ...
+
+@final
+class LargeText:
+    n_parts: int
+    most_ahead: int
+    def __new__(
+        cls,
+        encoder: Encoder,
+        cuts: Cuts,
+        matcher: SpecialMatcher,
+        text: str | Buffer,
+        errors: str,
+        into: str,
+        part_size: int,
+    ) -> LargeText: ...
+    def stop(self) -> None: ...
+    def work(self) -> None: ...
+    def begin_list(self) -> bool: ...
+    def fill(self) -> None: ...
+    def result(self) -> Any: ...
+
+@final
+class Batch:
+    size: int
+    large: list[int]
+    def __new__(
+        cls,
+        encoder: Encoder,
+        matcher: SpecialMatcher,
+        texts: list[Any],
+        errors: str,
+        limit: int,
+    ) -> Batch: ...
+    def share(self, n_threads: int) -> None: ...
+    def stop(self) -> None: ...
+    def work(self) -> None: ...
+    def lists(self) -> list[list[int] | None]: ...
+
+def encode_documents(
+    encoder: Encoder,
+    matcher: SpecialMatcher,
+    texts: list[Any],
+    errors: str,
+    prepend: int,
+    append: int,
+) -> tuple[Any, list[int], int] | None: ...
+def find_documents(data: Buffer, delimiter: bytes, start: int, wanted: int) -> tuple[int, int]: ...
+def encode_delimited(
+    encoder: Encoder,
+    matcher: SpecialMatcher,
+    data: Buffer,
+    delimiter: bytes,
+    count: int,
+    errors: str,
+    prepend: int,
+    append: int,
+    skip_empty: bool,
+) -> tuple[Any, Any] | None: ...
+def cache_limit() -> int: ...
+def set_cache_limit(size: int) -> None: ...

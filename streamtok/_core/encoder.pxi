@@ -1,0 +1,247 @@
+"""Texts to ids: scanner, special tokens and cells together.
+
+An `Encoder` is immutable but for its pool of workspaces: any number of threads may use one, each
+call takes a workspace of its own.
+"""
+
+cdef enum:
+    RELEASE_FROM = 4096     # bytes from which the GIL is released: below, handing it over costs more
+    STEP = 1 << 20          # bytes between two looks at the clock,
+    COUNT_STEP = 1 << 16    # and of which the ids are counted at a time
+
+
+cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable, size_t end,
+                     bint final, Scan* s) except -1 nogil:
+    """Encode what can be decided of buffer[s.start:end]; `final`: nothing follows `end`.
+
+    Afterwards s.start is where the open pre-token begins.
+    """
+    cdef i64[BATCH] ends
+    cdef const ScanTables* tables = encoder.scanner.tables()
+    cdef size_t count = BATCH, start
+    cdef bint committed
+    cdef Marks marks
+    marks_begin(&marks, s.start)
+    while count > BATCH - 64:           # fewer: all that can be decided was
+        start = s.start
+        committed = s.committed
+        count = scan(tables, s, &marks, buffer, end, final, ends, BATCH)
+        if count == 0:
+            break
+        if committed:
+            encode_rest(encoder.table, w, buffer + start, <size_t>ends[0] - start)
+            encode_pretokens(encoder.table, w, buffer, readable, <size_t>ends[0], ends + 1, count - 1)
+        else:
+            encode_pretokens(encoder.table, w, buffer, readable, start, ends, count)
+    return settle(encoder.table, w)
+
+
+cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
+                     size_t* retry_at) except -1 nogil:
+    """Emit what is final of the open pre-token, of the bytes that surely belong to it.
+
+    Nothing while the pre-token may still turn out to be a token that merges cannot build.
+    `retry_at` is the size from which it is worth trying again: twice what is left, so that what an
+    attempt costs is shared by as many new bytes.
+    """
+    cdef const Tokens* t = encoder.table.tokens()
+    cdef size_t certain = s.position if encoder.scanner.tables().settled[s.state] else s.accept
+    cdef size_t done
+    if certain < s.start or certain - s.start < retry_at[0]:
+        return 0
+    if not s.committed and certain - s.start <= t.longest_unreachable:
+        return 0
+    done = commit_certain(encoder.table, w, buffer + s.start, certain - s.start)
+    if done:
+        s.start += done
+        if s.accept < s.start:          # a later acceptance is certain, or it would not be sure
+            s.accept = s.start
+        s.committed = True
+    retry_at[0] = 2 * (certain - s.start)
+    if retry_at[0] < SECTION:
+        retry_at[0] = SECTION
+    return 0
+
+
+cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, const u8* p, size_t n,
+                      bint count_only, size_t* total, Found* refused) except -1 nogil:
+    """Encode p[:n], all there is. Leaves the ids in w.out, or only their number in `total`.
+
+    Nobody must write to p meanwhile. Raises MemoryError, and what a signal's handler raises.
+    """
+    cdef Scan s
+    cdef Found found
+    cdef size_t begin = 0, end, step = COUNT_STEP if count_only else STEP
+    total[0] = 0
+    while True:
+        found = matcher.find(p, begin, n, True)
+        if found.kind == DISALLOWED:
+            refused[0] = found
+            return 0
+        # In steps, so that counting needs no memory for the ids, and signals are not kept waiting.
+        scan_begin(&s, begin)
+        end = begin
+        while end < found.start:
+            if end > begin:
+                look(&w.watch)
+            end = found.start
+            if end - s.position > step:
+                end = s.position + step
+            encode_span(encoder, w, p, n, end, end == found.start, &s)
+            if count_only:
+                total[0] += w.count
+                w.count = 0
+        if found.kind != ALLOWED:
+            break
+        reserve(w, 1)
+        w.out[w.count] = matcher.ids[found.which]
+        w.count += 1
+        begin = found.end
+    total[0] += w.count
+    refused[0].kind = found.kind
+    return 0
+
+
+@cython.final
+cdef class Encoder:
+    """Tokens and pre-tokens together: whole texts to ids. `scanner` may be None, see
+    `encode_split`.
+    """
+
+    cdef readonly TokenTable table
+    cdef readonly Scanner scanner
+    cdef void* _ready           # a Workspace that is owned, or NULL
+    cdef list _pool             # more of them
+    cdef Spares _spares
+
+    def __cinit__(self, TokenTable table not None, Scanner scanner):
+        self.table = table
+        self.scanner = scanner
+        self._pool = []
+        self._spares = Spares()
+
+    def __dealloc__(self):
+        Py_XDECREF(<PyObject*>self._ready)
+
+    cdef Workspace take(self):
+        # A list that grows from nothing to one and back costs more than to encode a word.
+        cdef void* ready = st_swap(&self._ready, NULL)
+        cdef Workspace workspace = None
+        if ready != NULL:
+            workspace = <Workspace>ready
+            Py_DECREF(workspace)        # it has the reference now
+            return workspace
+        if self._pool:
+            try:
+                workspace = self._pool.pop()
+            except IndexError:          # another thread was quicker
+                pass
+        return workspace if workspace is not None else Workspace(self.table)
+
+    cdef void give(self, Workspace workspace):
+        workspace.c.count = 0
+        forget_gaps(&workspace.c)       # if a call ended with an error
+        room_trim(&workspace.c.room)
+        if workspace.c.capacity > SPARE_LIMIT:      # do not sit on the memory of one huge text
+            free(workspace.c.out)
+            workspace.c.out = NULL
+            workspace.c.capacity = 0
+        Py_INCREF(workspace)
+        cdef void* other = st_swap(&self._ready, <void*>workspace)
+        if other != NULL:
+            try:
+                self._pool.append(<Workspace>other)
+            finally:
+                Py_XDECREF(<PyObject*>other)
+
+    def release(self):
+        """Free the memory between calls, caches and all; the next call makes it anew."""
+        Py_XDECREF(<PyObject*>st_swap(&self._ready, NULL))
+        self._pool.clear()
+        self._spares.clear()
+
+    def spare_bytes(self):
+        """int: memory that arrays gave back, kept for those to come."""
+        return self._spares.total()
+
+    def cache_bytes(self):
+        """int: what the workspaces that are not in use remember pre-tokens in."""
+        cdef Workspace workspace = self.take()
+        cdef size_t total = cached_bytes(&workspace.c.cache)
+        with cython.critical_section(self._pool):       # nobody takes one of them meanwhile
+            for other in self._pool:
+                total += cached_bytes(&(<Workspace>other).c.cache)
+        self.give(workspace)
+        return total
+
+    def encode(self, data, SpecialMatcher matcher not None, str errors, str into):
+        """The ids of a whole text.
+
+        data: str or bytes-like; into: "list", "array" (numpy.uint32) or "count". Raises
+        UnicodeEncodeError, UnicodeDecodeError, or returns (start, text) of a disallowed special.
+        """
+        cdef Text text
+        cdef Workspace workspace
+        cdef Found refused
+        cdef size_t total
+        cdef bint count_only = into == "count"
+        workspace = self.take()
+        try:
+            text_open_whole(&text, &workspace.c.room, data, errors)
+            try:
+                if not count_only:
+                    foresee(self._spares, &workspace.c, text.size // 3)
+                if text.size >= RELEASE_FROM:
+                    with nogil:
+                        encode_whole(self, &workspace.c, matcher, text.data, text.size, count_only,
+                                     &total, &refused)
+                else:
+                    encode_whole(self, &workspace.c, matcher, text.data, text.size, count_only,
+                                 &total, &refused)
+                if refused.kind == DISALLOWED:
+                    return (refused.start, text.data[refused.start:refused.end].decode("utf-8"))
+                if count_only:
+                    return total
+                if into == "list":
+                    return ids_to_list(self.table, workspace.c.out, workspace.c.count)
+                return ids_to_array(self._spares, &workspace.c)
+            finally:
+                text_close(&text)
+        finally:
+            self.give(workspace)
+
+    def encode_split(self, data, ends, str into):
+        """The ids of pre-tokens that the caller found: data[0:ends[0]], data[ends[0]:ends[1]], ….
+
+        data: bytes-like; ends: int64 [n], not beyond the data and, but for their signs,
+        non-decreasing. A negative end closes bytes that belong to no pre-token.
+        """
+        cdef ArrayView text = read_array(data, UINT8, "data")
+        cdef ArrayView places = read_array(ends, INT64, "ends")
+        cdef size_t done = 0, step, start = 0, count = places.size
+        cdef const u8* p = <const u8*>text.data
+        cdef const i64* closed = <const i64*>places.data
+        cdef Workspace workspace = self.take()
+        try:
+            with nogil:
+                while done < count:
+                    step = count - done if count - done < BATCH else BATCH
+                    encode_pretokens(self.table, &workspace.c, p, text.size, start, closed + done, step)
+                    done += step
+                    if done & ((1 << 16) - 1) == 0:
+                        look(&workspace.c.watch)
+                    start = <size_t>(closed[done - 1] if closed[done - 1] >= 0 else -closed[done - 1])
+                settle(self.table, &workspace.c)
+            if into == "count":
+                return workspace.c.count
+            if into == "list":
+                return ids_to_list(self.table, workspace.c.out, workspace.c.count)
+            return ids_to_array(self._spares, &workspace.c)
+        finally:
+            self.give(workspace)
+
+    def encode_pretoken(self, pretoken):
+        """list[int]: the ids of one pre-token, whole-pre-token look-up first."""
+        pretoken = bytes(pretoken)        # nobody writes to it
+        cdef i64 end = len(pretoken)
+        return self.encode_split(pretoken, np.array([end] if end else [], dtype=np.int64), "list")

@@ -1,0 +1,176 @@
+"""The calls that have to be quick: from a small text to the list of its ids in one step.
+
+For a prompt or a log line of 100 bytes, Python functions that pass their arguments on take longer
+than its ids do. So `Encoding.encode` and `encode_ordinary` are here, and look at once whether all
+is as usual: a small text, no settings of its own, no special token in it, well-formed. Then there
+is nothing to ask and nothing to undo. Everything else goes the long way, `Encoding._encode`, which
+does the same for any text and says what is wrong with it.
+"""
+
+cdef enum:
+    SMALL_TEXT = 4096            # bytes of the largest text that goes the short way, with the GIL held
+    PADDED = 128                 # bytes of the largest one that is copied to where more may be read
+
+
+ALL = "all"                 # the defaults of the settings; told by identity here, by value elsewhere
+NO_SPECIAL = frozenset()
+cdef object all_special = ALL
+cdef object no_special = NO_SPECIAL
+cdef object strict = "strict"
+cdef object replace = "replace"
+cdef object nothing = ()
+cdef str NOT_READY = "this Encoding was not made by its own __init__"
+
+
+cdef class FastEncoding:
+    """The quick calls of an `Encoding`, which is derived from this."""
+
+    cdef Encoder encoder            # None: nothing goes the short way
+    cdef SpecialMatcher default     # refuses all special tokens
+    cdef SpecialMatcher ordinary    # all text is plain text
+    cdef Decoder decoder
+    cdef bint drops_space           # the text begins with a space that decoding leaves out
+    cdef list replaced              # by a second `__init__`
+
+    def _set_decoder(self, Decoder decoder not None, bint drops_space):
+        if self.decoder is not None:
+            self.outlive(self.decoder)
+        self.drops_space = drops_space
+        self.decoder = decoder
+
+    def _set_fast_path(self, Encoder encoder not None, SpecialMatcher ordinary not None,
+                   SpecialMatcher default not None):
+        """Let small texts go the short way from now on."""
+        if self.encoder is not None:
+            self.outlive((self.encoder, self.ordinary, self.default))
+        self.ordinary, self.default = ordinary, default
+        self.encoder = encoder          # the others are there
+
+    cdef int outlive(self, object replaced) except -1:
+        """Keep what a call of another thread may be using; calls take no lock to look at it."""
+        if self.replaced is None:
+            self.replaced = []
+        self.replaced.append(replaced)
+        return 0
+
+    def encode_ordinary(self, text, *, errors="strict"):
+        """list[int]: the ids of `text`; special tokens in it are plain text.
+
+        >>> enc.encode_ordinary("hello world")
+        [31373, 995]
+        """
+        if errors is strict and self.encoder is not None:
+            ids = encode_small(self.encoder, self.ordinary, text)
+            if ids is not None:
+                return ids
+        return self._encode(text, no_special, nothing, errors)
+
+    def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict"):
+        """list[int]: the ids of `text`.
+
+        allowed_special: special tokens (or "all") whose text becomes their id. disallowed_special:
+        texts (or "all": every special token not allowed) that raise ValueError where they occur;
+        () lets them pass as plain text. errors: for bytes that are no UTF-8, "strict" (raises
+        UnicodeDecodeError), "replace" or "surrogateescape" (keeps them). Lone surrogates in a str
+        become U+FFFD, as in tiktoken.
+
+        >>> enc.encode("<|endoftext|>", allowed_special="all")
+        [50256]
+        """
+        cdef SpecialMatcher matcher
+        if allowed_special is no_special and errors is strict and self.encoder is not None:
+            if disallowed_special is all_special:
+                matcher = self.default
+            elif disallowed_special is nothing:
+                matcher = self.ordinary
+            else:
+                return self._encode(text, allowed_special, disallowed_special, errors)
+            ids = encode_small(self.encoder, matcher, text)
+            if ids is not None:
+                return ids
+        return self._encode(text, allowed_special, disallowed_special, errors)
+
+    def decode_bytes(self, tokens):
+        """bytes: the tokens in a row; any iterable of int or integer array.
+
+        Raises KeyError at an id that is not in the vocabulary, OverflowError at one that is no
+        uint32; the message has its position.
+        """
+        if self.decoder is None:
+            raise ValueError(NOT_READY)
+        data = self.decoder.unpack(tokens, False, NULL)
+        if data is None:
+            data = self.decoder.decode_slowly(tokens, False)
+        return data.removeprefix(b" ") if self.drops_space else data
+
+    def decode(self, tokens, errors="replace"):
+        """str: `decode_bytes` as text; errors: any of Python's error handlers.
+
+        >>> enc.decode([31373, 995])
+        'hello world'
+        """
+        if errors is replace and not self.drops_space and self.decoder is not None:
+            text = self.decoder.unpack(tokens, False, b"replace")
+            if text is not None:
+                return text
+        return self.decode_bytes(tokens).decode("utf-8", errors)
+
+
+cdef object encode_small(Encoder encoder, SpecialMatcher matcher, object text):
+    """list[int]: the ids of a whole text, or None if anything about it is out of the ordinary."""
+    cdef Workspace workspace
+    cdef Found found
+    cdef Scan s
+    cdef Py_ssize_t size = 0
+    cdef size_t readable
+    cdef const u8* p
+    cdef u8[PADDED + 16] padded
+    cdef i32 why
+    cdef int length
+    cdef size_t written
+    if PyUnicode_CheckExact(text):
+        if PyUnicode_GET_LENGTH(text) > SMALL_TEXT:
+            return None
+        p = <const u8*>st_ready_utf8(text, &size)
+    elif PyBytes_CheckExact(text):
+        p = <const u8*>PyBytes_AS_STRING(text)
+        size = PyBytes_GET_SIZE(text)
+        if size > SMALL_TEXT:
+            return None
+        valid_bytes(p, size, &why, &length)
+        if why:
+            return None
+    else:
+        return None
+    if size > SMALL_TEXT:
+        return None
+    workspace = encoder.take()
+    if p == NULL:
+        # The long way makes the room for texts that are not ASCII.
+        written = <size_t>-1
+        if st_transcode_room(text) <= workspace.c.room.size:
+            written = transcode_str(text, workspace.c.room.bytes)
+        if written > SMALL_TEXT:         # or there is a lone surrogate
+            encoder.give(workspace)
+            return None
+        p = workspace.c.room.bytes
+        size = written
+        readable = size + 16        # st_transcode_room
+    elif size <= PADDED:
+        # Keys are loaded 16 bytes at a time where so many may be read, which is not the end of a
+        # str.
+        memcpy(padded, p, size)
+        p = padded
+        readable = size + 16
+    else:
+        readable = size
+    found = matcher.find(p, 0, size, True)
+    if found.kind != NOTHING:
+        encoder.give(workspace)
+        return None
+    # Whatever raises from here on leaves the workspace to the garbage collector.
+    scan_begin(&s, 0)
+    encode_span(encoder, &workspace.c, p, readable, size, True, &s)
+    ids = ids_to_list(encoder.table, workspace.c.out, workspace.c.count)
+    encoder.give(workspace)
+    return ids

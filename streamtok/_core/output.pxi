@@ -1,0 +1,198 @@
+"""Ids as Python objects: lists without new ints, arrays without a copy."""
+
+cdef enum:
+    SPARE_BLOCKS = 4
+
+
+cdef enum:
+    SPARE_LIMIT = 1 << 22   # ids of the largest block that is kept
+
+
+cdef enum:
+    GIVEN_FROM = 1 << 13    # ids from which an array takes over the memory where they are
+    FETCHED = 64            # ids of a list whose int objects are fetched ahead
+
+
+cnp.import_array()
+
+
+cdef extern from "Python.h":
+    ctypedef struct PyVarObject:
+        Py_ssize_t ob_size
+    ctypedef struct PyListObject:
+        PyVarObject ob_base
+        PyObject** ob_item
+
+
+@cython.final
+cdef class Spares:
+    """A few blocks to use again, since fresh memory costs more than the ids that are put there."""
+
+    cdef u32* blocks[SPARE_BLOCKS]
+    cdef size_t sizes[SPARE_BLOCKS]
+    cdef char busy
+
+    cdef u32* take(self, size_t wanted, size_t* size) noexcept:
+        """A block of at least `wanted` ids, or NULL."""
+        cdef u32* block = NULL
+        cdef size_t i
+        if st_enter(&self.busy):
+            return NULL
+        for i in range(SPARE_BLOCKS):
+            if self.blocks[i] != NULL and self.sizes[i] >= wanted:
+                block = self.blocks[i]
+                size[0] = self.sizes[i]
+                self.blocks[i] = NULL
+                break
+        st_leave(&self.busy)
+        return block
+
+    cdef void give(self, u32* block, size_t size) noexcept:
+        cdef size_t i
+        if size <= SPARE_LIMIT and not st_enter(&self.busy):
+            for i in range(SPARE_BLOCKS):
+                if self.blocks[i] == NULL:
+                    self.blocks[i] = block
+                    self.sizes[i] = size
+                    block = NULL
+                    break
+            st_leave(&self.busy)
+        free(block)
+
+    cdef void clear(self) noexcept:
+        """Free what nobody takes or gives at this moment."""
+        cdef size_t i
+        if st_enter(&self.busy):
+            return
+        for i in range(SPARE_BLOCKS):
+            free(self.blocks[i])
+            self.blocks[i] = NULL
+        st_leave(&self.busy)
+
+    cdef size_t total(self) noexcept:
+        """Bytes that are kept."""
+        cdef size_t i, ids = 0
+        while st_enter(&self.busy):         # whoever has it does next to nothing
+            pass
+        for i in range(SPARE_BLOCKS):
+            if self.blocks[i] != NULL:
+                ids += self.sizes[i]
+        st_leave(&self.busy)
+        return ids * sizeof(u32)
+
+    def __dealloc__(self):
+        cdef size_t i
+        for i in range(SPARE_BLOCKS):
+            free(self.blocks[i])
+
+
+@cython.final
+cdef class IdBlock:
+    """The memory of an array of ids, which then needs no copy."""
+
+    cdef u32* ids
+    cdef size_t size
+    cdef Spares spares
+
+    def __dealloc__(self):
+        if self.spares is None:         # the collector has taken them
+            free(self.ids)
+        else:
+            self.spares.give(self.ids, self.size)
+
+
+cdef int foresee(Spares spares, Work* w, size_t count) except -1:
+    """Room for about as many ids as there will be, so that it need not grow."""
+    if w.capacity >= count or count < GIVEN_FROM:
+        return 0
+    free(w.out)
+    w.capacity = 0
+    w.out = spares.take(count, &w.capacity)
+    if w.out == NULL:
+        w.out = <u32*>st_new_growable(count * sizeof(u32))
+        if w.out == NULL:
+            raise MemoryError(f"no memory for {count} ids")
+        w.capacity = count
+    return 0
+
+
+cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
+    cdef list ready = table.ints(count)
+    cdef bint immortal = ready is not None and ints_are_immortal()
+    cdef object result, value
+    cdef PyObject** items
+    cdef size_t i
+    # The int objects of a small text are seldom in the cache: where they are, then they themselves,
+    # which whoever gets the list looks at next.
+    if immortal and count <= FETCHED:
+        for i in range(count):
+            ST_PREFETCH((<PyListObject*>ready).ob_item + ids[i])
+    result = PyList_New(count)
+    if immortal:
+        items = (<PyListObject*>result).ob_item
+        fill_items(items, ready, ids, count)
+        if count <= FETCHED:
+            for i in range(count):
+                ST_PREFETCH(items[i])
+        return result
+    if ready is None:
+        ready = []
+    for i in range(count):
+        value = ready[ids[i]] if ids[i] < <size_t>len(ready) else ids[i]
+        Py_INCREF(value)
+        PyList_SET_ITEM(result, i, value)
+    return result
+
+
+cdef int fill_items(PyObject** items, list ready, const u32* ids, size_t count) except -1 nogil:
+    """Put the int objects of ids[:count] into the empty items of a list. Only if
+    `ints_are_immortal()`.
+
+    ready: what `TokenTable.ints` gave. Needs no GIL, if nobody else knows the list yet.
+    """
+    cdef PyObject** shared = (<PyListObject*>ready).ob_item
+    cdef size_t i, limit = (<PyListObject*>ready).ob_base.ob_size
+    for i in range(count):
+        if ids[i] < limit:
+            items[i] = shared[ids[i]]
+        else:
+            with gil:
+                items[i] = new_int(ids[i])
+    return 0
+
+
+cdef PyObject** list_items(list values) noexcept:
+    return (<PyListObject*>values).ob_item
+
+
+cdef PyObject* new_int(u32 value) except NULL:
+    cdef object made = PyLong_FromUnsignedLong(value)
+    Py_INCREF(made)
+    return <PyObject*>made
+
+
+cdef object ids_to_array(Spares spares, Work* w):
+    """numpy.uint32 of the ids in `w.out`: a copy of few, the memory itself of many."""
+    cdef IdBlock block
+    cdef cnp.ndarray array
+    cdef cnp.npy_intp count = w.count
+    if w.count < GIVEN_FROM:
+        array = cnp.PyArray_SimpleNew(1, &count, cnp.NPY_UINT32)
+        if count:
+            memcpy(cnp.PyArray_DATA(array), w.out, count * sizeof(u32))
+        return array
+    block = IdBlock.__new__(IdBlock)
+    block.spares = spares
+    block.ids = w.out
+    block.size = w.capacity
+    w.out = NULL
+    w.capacity = 0
+    if block.size > SPARE_LIMIT and block.size > w.count + w.count // 4:
+        w.out = <u32*>realloc(block.ids, w.count * sizeof(u32))
+        if w.out != NULL:           # else the block stays larger than it need be
+            block.ids = w.out
+            block.size = w.count
+            w.out = NULL
+    array = cnp.PyArray_SimpleNewFromData(1, &count, cnp.NPY_UINT32, block.ids)
+    cnp.set_array_base(array, block)
+    return array

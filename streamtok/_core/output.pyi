@@ -1,7 +1,0 @@
-from typing import final
-
-@final
-class Spares: ...
-
-@final
-class IdBlock: ...

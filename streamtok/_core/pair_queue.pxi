@@ -1,0 +1,155 @@
+"""Which pair is next: the hash table of pairs, buckets by count, and a heap of the bucket in turn.
+
+Records lie in buckets, linked through the table. A record whose count has fallen since it was put
+there is noticed when it comes up, and put where it belongs; counts never rise, so nothing comes up
+too late. The heap orders the bucket in turn by count and tie; its entries carry both as they were,
+which is their version: an entry that is no longer true is put again.
+"""
+
+cdef int new_table(Merging* m, u64 slots) except -1 nogil:
+    """An empty table; who calls sees to the old one."""
+    cdef Pair* table = NULL
+    cdef u64 i
+    if slots <= MOST_SLOTS:
+        table = <Pair*>st_new_table(slots * sizeof(Pair))
+    if table == NULL:
+        raise MemoryError(f"no memory for {slots} pairs")
+    for i in range(slots):
+        table[i].key = NO_PAIR
+    m.table = table
+    m.mask = slots - 1
+    m.used = 0
+    return 0
+
+
+cdef int reserve_pairs(Merging* m, u64 more) except -1 nogil:
+    """Room for `more` new pairs. Those that are done with are left behind on a move."""
+    cdef Pair* old = m.table
+    cdef u64 old_mask = m.mask, i, live = 0, slots = m.mask + 1
+    cdef Pair* record
+    if (m.used + more) * 8 <= slots * 5:
+        return 0
+    for i in range(old_mask + 1):
+        live += old[i].key != NO_PAIR and old[i].count >= m.floor
+    while (live + more) * 8 > slots * 3:
+        slots *= 2
+    new_table(m, slots)
+    for i in range(old_mask + 1):
+        if old[i].key != NO_PAIR and old[i].count >= m.floor:
+            record = find_record(m, old[i].key)
+            record[0] = old[i]
+            m.used += 1
+    st_free_block(old)
+    sort_into_buckets(m)
+    return 0
+
+
+# Buckets and heap
+
+
+cdef void sort_into_buckets(Merging* m) noexcept nogil:
+    """All records, from nothing."""
+    cdef u64 i
+    for i in range(LEVELS):
+        m.buckets[i] = NONE
+    m.level = LEVELS - 1
+    m.heap_size = 0
+    for i in range(m.mask + 1):
+        if m.table[i].key != NO_PAIR and m.table[i].count >= m.floor:
+            put_into_bucket(m, m.table + i)
+
+
+cdef inline bint goes_before(const Entry* a, const Entry* b) noexcept nogil:
+    return a.count > b.count or (a.count == b.count and a.tie < b.tie)
+
+
+cdef int push(Merging* m, Pair* record) except -1 nogil:
+    cdef Entry entry
+    cdef size_t at = m.heap_size, above
+    if at == m.heap_capacity:
+        m.heap_capacity = 2 * at + 1024
+        m.heap = <Entry*>resized(m.heap, m.heap_capacity * sizeof(Entry))
+    entry.count = record.count
+    entry.tie = tie_of(m, record)
+    entry.at = record - m.table
+    m.heap_size += 1
+    while at:
+        above = (at - 1) >> 2
+        if not goes_before(&entry, m.heap + above):
+            break
+        m.heap[at] = m.heap[above]
+        at = above
+    m.heap[at] = entry
+    return 0
+
+
+cdef void pop(Merging* m) noexcept nogil:
+    cdef size_t at = 0, below, best, i, n = m.heap_size - 1
+    cdef Entry last = m.heap[n]
+    m.heap_size = n
+    while True:
+        below = 4 * at + 1
+        if below >= n:
+            break
+        best = below
+        for i in range(below + 1, below + 4 if below + 4 < n else n):
+            if goes_before(m.heap + i, m.heap + best):
+                best = i
+        if not goes_before(m.heap + best, &last):
+            break
+        m.heap[at] = m.heap[best]
+        at = best
+    m.heap[at] = last
+
+
+cdef u64 tie_of(Merging* m, Pair* record) noexcept nogil:
+    """What decides between pairs of one count. It never gets smaller."""
+    cdef u32 left, right, place
+    if not m.by_place:
+        return record.key
+    left = <u32>(record.key >> 32)
+    right = <u32>record.key
+    while record.size:          # the places are in order
+        place = m.places[record.start]
+        if m.rows[place].token == left and m.rows[place + m.lengths[left]].token == right:
+            return place
+        record.start += 1
+        record.size -= 1
+    return NO_PAIR                # its count is 0
+
+
+cdef Pair* choose(Merging* m) except? NULL nogil:
+    """The next pair to merge; NULL: all that are left are rarer than the floor."""
+    cdef Entry top
+    cdef Pair* record
+    cdef u32 at
+    while True:
+        while m.heap_size:
+            top = m.heap[0]
+            record = m.table + top.at
+            if record.count == top.count and tie_of(m, record) == top.tie:
+                pop(m)
+                return record
+            pop(m)
+            place_record(m, record)
+        while m.level and m.buckets[m.level] == NONE:
+            m.level -= 1
+        if m.level == 0:
+            return NULL
+        at = m.buckets[m.level]
+        m.buckets[m.level] = NONE
+        while at != NONE:
+            record = m.table + at
+            at = record.next
+            place_record(m, record)
+
+
+cdef int place_record(Merging* m, Pair* record) except -1 nogil:
+    """Where the record belongs by now: heap, bucket, or nowhere."""
+    if record.count < m.floor:
+        return 0
+    if level_of(record.count) >= m.level:
+        push(m, record)
+    else:
+        put_into_bucket(m, record)
+    return 0

@@ -1,0 +1,298 @@
+"""One large text on several threads: parts between clean cuts, encoded each by itself.
+
+Each thread takes the next part that nobody has, so that the fast ones do more. Ids come out in its
+own workspace, which stays in its processor's cache, and are copied to their place in the result as
+soon as it is known how many come before; until then they wait. A thread that is PARTS_AHEAD parts
+for each thread in front of the first that is not done waits itself, so that one slow part does not
+make all that follow it pile up.
+
+Where anything is out of the ordinary (bytes that are no UTF-8, a lone surrogate, a disallowed
+special token, no memory) there is no result: the text is then encoded in one go by
+`Encoder.encode`, which knows what to do or say.
+"""
+
+cdef enum:
+    FORESEEN = 1 << 13      # ids for which `foresee` makes room at least
+    FILL_STEP = 1 << 16     # ids of a list that a thread puts in at a time
+    PARTS_AHEAD = 4         # parts for each thread that may be taken from the first that is not done
+    NAP = 100_000           # microseconds after which one who waits looks at signals
+
+
+cdef extern from "Python.h":
+    void PyObject_GC_Track(object value)
+    void PyObject_GC_UnTrack(object value)
+    ctypedef enum PyLockStatus:
+        PY_LOCK_ACQUIRED
+    PyLockStatus PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds,
+                                             int intr_flag) noexcept nogil
+
+
+cdef struct WaitingIds:          # ids of a part that wait for those before them
+    u32* ids
+    size_t capacity
+    bint is_waiting
+
+
+cdef struct Sleeper:            # a thread that is too far ahead
+    PyThread_type_lock alarm    # it waits until another releases this
+    Sleeper* next
+
+
+@cython.final
+cdef class LargeText:
+    """A text in parts: `work`, from any number of threads, and when all are back, `result`."""
+
+    cdef Encoder encoder
+    cdef SpecialMatcher matcher
+    cdef object text, _list
+    cdef Source source
+    cdef bint is_open, count_only, failed
+    cdef str into
+    cdef readonly size_t n_parts
+    cdef readonly size_t most_ahead     # parts between one that was done and the first that was not
+    cdef size_t* places         # [n_parts + 1]
+    cdef size_t* counts         # [n_parts] ids
+    cdef size_t* offsets        # [n_parts] of the ids in the result
+    cdef WaitingIds* blocks          # [n_parts] ids that wait, and blocks to be used again
+    cdef size_t n_spare
+    cdef WaitingIds[8] spare
+    cdef size_t taken           # parts that threads have taken
+    cdef size_t settled         # parts of which it is known how many ids come before and in them
+    cdef size_t n_workers
+    cdef Sleeper* sleepers
+    cdef size_t filled          # ids of the list that threads have taken
+    cdef Work ids               # the result: only out, count and capacity
+    cdef PyThread_type_lock lock
+
+    def __cinit__(self, Encoder encoder not None, Cuts cuts not None,
+                  SpecialMatcher matcher not None, text, str errors, str into, size_t part_size):
+        """part_size: characters or bytes of a part, about. into: as for `Encoder.encode`."""
+        cdef size_t most, place, i
+        self.encoder = encoder
+        self.matcher = matcher
+        self.text = text
+        self.into = into
+        self.count_only = into == "count"
+        self.lock = PyThread_allocate_lock()
+        if self.lock == NULL:
+            raise MemoryError("no lock")
+        if not source_open(&self.source, text, errors):
+            return
+        self.is_open = True
+        most = self.source.size // part_size + 1
+        self.places = <size_t*>malloc((most + 1) * sizeof(size_t))
+        self.counts = <size_t*>calloc(most, sizeof(size_t))
+        self.offsets = <size_t*>calloc(most, sizeof(size_t))
+        self.blocks = <WaitingIds*>calloc(most, sizeof(WaitingIds))
+        if (self.places == NULL or self.counts == NULL or self.offsets == NULL
+                or self.blocks == NULL):
+            raise MemoryError(f"no memory for {most} parts of a text")
+        with nogil:
+            self.places[0] = 0
+            self.n_parts = 1
+            for i in range(1, most):
+                if i * part_size <= self.places[self.n_parts - 1]:
+                    continue
+                place = cuts.next(&self.source, matcher, i * part_size, self.source.size)
+                if place == self.source.size:
+                    break
+                self.places[self.n_parts] = place
+                self.n_parts += 1
+            self.places[self.n_parts] = self.source.size
+        # No part has more ids than bytes. Memory that is not touched costs nothing.
+        if not self.count_only and self.n_parts > 1:
+            most = self.source.size * (self.source.unit + 1 if self.source.unit else 1)
+            try:
+                foresee(encoder._spares, &self.ids, most if most > FORESEEN else FORESEEN)
+            except MemoryError:
+                self.failed = True
+
+    def __dealloc__(self):
+        cdef size_t i
+        if self.is_open:
+            source_close(&self.source)
+        if self.blocks != NULL:
+            for i in range(self.n_parts):
+                free(self.blocks[i].ids)
+        for i in range(self.n_spare):
+            free(self.spare[i].ids)
+        free(self.places)
+        free(self.counts)
+        free(self.offsets)
+        free(self.blocks)
+        free(self.ids.out)      # the collector may have taken the encoder, and its spares, already
+        if self.lock != NULL:
+            PyThread_free_lock(self.lock)
+
+    def work(self):
+        """Encode parts until all are taken."""
+        cdef Workspace workspace = self.encoder.take()
+        cdef Sleeper me
+        me.alarm = PyThread_allocate_lock()
+        try:
+            if me.alarm == NULL:
+                raise MemoryError("no lock")
+            PyThread_acquire_lock(me.alarm, WAIT_LOCK)
+            with nogil:
+                self.run(&workspace.c, &me)
+        except BaseException:
+            self.stop()             # nobody knows `me` from here on
+            raise
+        finally:
+            if me.alarm != NULL:
+                PyThread_free_lock(me.alarm)
+            self.encoder.give(workspace)
+
+    def stop(self):
+        """Let no thread take any more parts; there is no result then."""
+        with nogil:
+            self.fail()
+
+    cdef void fail(self) noexcept nogil:
+        PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        self.failed = True
+        self.wake()
+        PyThread_release_lock(self.lock)
+
+    cdef void wake(self) noexcept nogil:
+        """Wake those who wait. With the lock."""
+        cdef Sleeper* one = self.sleepers
+        cdef Sleeper* after
+        self.sleepers = NULL
+        while one != NULL:
+            after = one.next        # `one` may be gone as soon as it is awake
+            PyThread_release_lock(one.alarm)
+            one = after
+
+    cdef size_t next_part(self, Work* w, Sleeper* me) except? 0 nogil:
+        """The next part that nobody has, or n_parts: none is left."""
+        cdef size_t part
+        PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        while (not self.failed and self.taken < self.n_parts and not self.count_only
+               and self.taken >= self.settled + PARTS_AHEAD * self.n_workers):
+            # The first that is not done is done by another, who does not wait.
+            me.next = self.sleepers
+            self.sleepers = me
+            PyThread_release_lock(self.lock)
+            while PyThread_acquire_lock_timed(me.alarm, NAP, 0) != PY_LOCK_ACQUIRED:
+                look(&w.watch)
+            PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        part = self.n_parts if self.failed else self.taken
+        if part < self.n_parts:
+            self.taken += 1
+        PyThread_release_lock(self.lock)
+        return part
+
+    cdef int run(self, Work* w, Sleeper* me) except -1 nogil:
+        cdef size_t part, total, size, i, first, last
+        cdef const u8* p
+        cdef Found refused
+        PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        self.n_workers += 1
+        PyThread_release_lock(self.lock)
+        while True:
+            part = self.next_part(w, me)
+            if part >= self.n_parts:
+                return 0
+            look(&w.watch)
+            p = source_utf8(&self.source, &w.room, self.places[part], self.places[part + 1], &size)
+            refused.kind = PARTIAL
+            if p != NULL:
+                encode_whole(self.encoder, w, self.matcher, p, size, self.count_only, &total,
+                             &refused)
+            if p == NULL or refused.kind == DISALLOWED:
+                self.fail()
+                return 0
+            PyThread_acquire_lock(self.lock, WAIT_LOCK)
+            self.counts[part] = total
+            first = last = self.settled
+            if self.count_only:
+                self.ids.count += total
+            elif part == self.settled:
+                # What waited for this part follows it, up to the next that is not there yet.
+                last = part + 1
+                self.offsets[part] = self.ids.count
+                self.ids.count += total
+                while last < self.n_parts and self.blocks[last].is_waiting:
+                    self.offsets[last] = self.ids.count
+                    self.ids.count += self.counts[last]
+                    last += 1
+                self.settled = last
+                self.wake()
+            else:
+                if part - self.settled > self.most_ahead:
+                    self.most_ahead = part - self.settled
+                self.blocks[part].ids = w.out
+                self.blocks[part].capacity = w.capacity
+                self.blocks[part].is_waiting = True
+                w.out = NULL
+                w.capacity = 0
+                if self.n_spare:
+                    self.n_spare -= 1
+                    w.out = self.spare[self.n_spare].ids
+                    w.capacity = self.spare[self.n_spare].capacity
+            PyThread_release_lock(self.lock)
+            if last > first:
+                memcpy(self.ids.out + self.offsets[part], w.out, total * sizeof(u32))
+                for i in range(first + 1, last):
+                    memcpy(self.ids.out + self.offsets[i], self.blocks[i].ids,
+                           self.counts[i] * sizeof(u32))
+                    self.keep(i)
+            w.count = 0
+        return 0
+
+    cdef void keep(self, size_t part) noexcept nogil:
+        """The block of a part that is done is for others to use."""
+        PyThread_acquire_lock(self.lock, WAIT_LOCK)
+        if self.n_spare < 8:
+            self.spare[self.n_spare] = self.blocks[part]
+            self.n_spare += 1
+        else:
+            free(self.blocks[part].ids)
+        self.blocks[part].ids = NULL
+        PyThread_release_lock(self.lock)
+
+    def begin_list(self):
+        """bool: make the list that `fill` fills, once all are back from `work`.
+
+        False where there is none, or nothing to be gained.
+        """
+        cdef list ready = self.encoder.table.ints(self.ids.count)
+        if self.failed or self.into != "list" or ready is None or not ints_are_immortal():
+            return False
+        # Empty items are nothing that anybody may see.
+        self._list = PyList_New(self.ids.count)
+        PyObject_GC_UnTrack(self._list)
+        return True
+
+    def fill(self):
+        """Put ids into the list until all are taken."""
+        cdef list ready = self.encoder.table.ints(0)
+        cdef PyObject** items = list_items(self._list)
+        cdef size_t start, count
+        with nogil:
+            while True:
+                PyThread_acquire_lock(self.lock, WAIT_LOCK)
+                start = self.filled
+                self.filled += FILL_STEP
+                PyThread_release_lock(self.lock)
+                if start >= self.ids.count:
+                    break
+                count = self.ids.count - start
+                if count > FILL_STEP:
+                    count = FILL_STEP
+                fill_items(items + start, ready, self.ids.out + start, count)
+
+    def result(self):
+        """What `Encoder.encode` gives for this text, or None: it must be asked."""
+        if self.failed or self.n_parts < 2:
+            return None
+        if self.count_only:
+            return self.ids.count
+        if self.into == "array":
+            return ids_to_array(self.encoder._spares, &self.ids)
+        if self._list is None:
+            return ids_to_list(self.encoder.table, self.ids.out, self.ids.count)
+        made, self._list = self._list, None
+        PyObject_GC_Track(made)
+        return made

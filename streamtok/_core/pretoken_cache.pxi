@@ -1,0 +1,471 @@
+"""What is remembered of pre-tokens: a pre-token and its ids, of all tokens at first, then of what
+was merged.
+
+Pre-tokens of up to 15 bytes are in a hash table of cells that hold the pre-token as a 16-byte key
+and up to four ids in 32 bytes. Longer ones are found by a hash and compared byte by byte. Both
+begin small and grow to a limit, so memory is bounded. Where they are full, what nobody has asked
+for since they were full before is forgotten, tokens too (the second-chance rule of page
+replacement, Corbató 1968): text that repeats itself goes on at full speed, however much new text
+comes.
+"""
+
+cdef extern from "keys.h" nogil:
+    u64 st_cell_hash(u64 low, u64 high) noexcept
+    const u64 st_key_masks[32]
+    const u64 ST_KEY_MASK
+
+
+cdef enum:
+    CELL_IDS = 4            # ids that a cell holds
+    LONG_PRETOKEN = 256     # longest pre-token that is remembered
+    MANY = 7                # count of a cell whose ids are in the arena
+    IDLE = 8                # flag of a count: nobody has asked for the pre-token since the last sweep
+    IDLE_LONG = 0x8000      # the same of a long cell's
+
+
+cdef struct Cell:           # a short pre-token and its ids, half a cache line
+    u64 low                 # bytes 0 .. 7
+    u64 high                # bytes 8 .. 14; above them 4 bits of length and 4 of count and IDLE
+    u32[CELL_IDS] ids
+
+
+cdef struct LongCell:       # a pre-token of more than 15 bytes
+    u64 hash                # 0: empty
+    u32 at                  # of the pre-token's bytes in the arena; the ids follow them
+    u16 size
+    u16 count               # and IDLE_LONG
+
+
+cdef struct PretokenCache:
+    Cell* cells
+    u64 cell_mask
+    int cell_shift          # of a hash that gives the number of a cell
+    size_t cells_used
+    size_t cells_limit
+    u64 unasked             # flag of the count of a new cell: before the first sweep it is not worth
+                            # the mispredicted branch of the first question
+    Cell nothing            # an empty cell
+    LongCell* long_cells
+    u64 long_mask
+    size_t long_used
+    size_t long_limit
+    u32* arena              # ids of pre-tokens with more than four, and what belongs to long cells
+    size_t arena_used
+    size_t arena_size
+
+
+cdef inline Cell* home_of(PretokenCache* cache, u64 low, u64 high) noexcept nogil:
+    return &cache.cells[st_cell_hash(low, high) >> cache.cell_shift]
+
+
+cdef inline Cell* find_cell(PretokenCache* cache, Cell* cell, u64 low, u64 high) noexcept nogil:
+    """From its home on, the cell of a pre-token, or the empty one where it belongs."""
+    while not (cell.low == low and (cell.high & ST_KEY_MASK) == high) and cell.high != 0:
+        cell += 1
+        if cell > cache.cells + cache.cell_mask:
+            cell = cache.cells
+    return cell
+
+
+cdef inline u64 ask(Cell* cell) noexcept nogil:
+    """The count of a cell that has been found, which is not idle then."""
+    cell.high &= ~(<u64>IDLE << 60)
+    return cell.high >> 60
+
+
+cdef inline u32* ids_of_long(const PretokenCache* cache, const LongCell* cell) noexcept nogil:
+    return cache.arena + cell.at + (cell.size + 3) // 4
+
+
+cdef inline size_t ask_long(LongCell* cell) noexcept nogil:
+    """`ask` of a long cell."""
+    cell.count &= <u16>~<u16>IDLE_LONG
+    return cell.count
+
+
+cdef inline u64 hash_long(const u8* p, size_t n) noexcept nogil:
+    """Hash of more than 15 bytes; never 0."""
+    cdef u64 h = st_mix(st_load64(p) ^ n, st_load64(p + n - 8) ^ <u64>0xD6E8FEB86659FD93)
+    cdef size_t i = 8
+    while i + 8 < n:
+        h = st_mix(h ^ st_load64(p + i), <u64>0x9E3779B97F4A7C15)
+        i += 8
+    return h | 1
+
+
+cdef enum:
+    SMALLEST_CACHE = 1 << 15
+    SMALLEST_LONG_CACHE = 1 << 16
+    SMALLEST_ARENA = 1 << 20    # uint32s
+    SEEDED = 32                 # tokens put into cells at a time
+    SHORT_OWNER = 0x80000000    # flag of the number of a cell that is no long one
+
+
+cdef size_t most_cached = 32 << 20  # bytes of each thread
+
+
+def cache_limit():
+    """int: bytes that a thread may spend on remembering pre-tokens, see `set_cache_limit`."""
+    return st_load_size(&most_cached)
+
+
+def set_cache_limit(size):
+    """Bound the memory for remembered pre-tokens, of each thread that encodes with one encoding.
+
+    size: bytes, 32 MiB at first; a third is for pre-tokens of more than 15 bytes. What is
+    remembered begins small, with the tokens of the vocabulary (13 MiB for cl100k_base), and doubles
+    while it is below the limit. When it is full, pre-tokens that did not come again are forgotten,
+    so that memory stays flat however much new text comes. Applies to what grows from now on;
+    nothing shrinks. Ids are the same whatever the limit. Raises ValueError if negative.
+    """
+    if size < 0:
+        raise ValueError(f"the limit must not be negative: {size}")
+    st_store_size(&most_cached, size)
+
+
+cdef int cache_open(PretokenCache* cache, const Tokens* t) except -1:
+    """Memory for `cache`, which must be all zero, and the tokens in it."""
+    cdef u64 cells = SMALLEST_CACHE, long_cells = SMALLEST_LONG_CACHE
+    cdef size_t many, words
+    while cells < <u64>t.n * 5 // 2:
+        cells *= 2
+    many = long_tokens(t, &words)
+    while long_cells < many * 5 // 2:
+        long_cells *= 2
+    cache.cells = <Cell*>st_new_block(cells * sizeof(Cell), 64)
+    cache.long_cells = <LongCell*>calloc(long_cells, sizeof(LongCell))
+    cache.arena_size = SMALLEST_ARENA + words
+    cache.arena = <u32*>malloc(cache.arena_size * sizeof(u32))
+    if cache.cells == NULL or cache.long_cells == NULL or cache.arena == NULL:
+        raise MemoryError("no memory to remember pre-tokens")
+    cache.cell_mask = cells - 1
+    cache.cell_shift = 64
+    while cells >> (64 - cache.cell_shift) > 1:
+        cache.cell_shift -= 1
+    cache.cells_limit = cells * 5 // 8
+    cache.long_mask = long_cells - 1
+    cache.long_limit = long_cells * 5 // 8
+    with nogil:
+        seed_cells(t, cache)
+    return 0
+
+
+cdef void cache_close(PretokenCache* cache) noexcept:
+    st_free_block(cache.cells)
+    free(cache.long_cells)
+    free(cache.arena)
+
+
+cdef size_t cached_bytes(const PretokenCache* cache) noexcept nogil:
+    """The memory for remembered pre-tokens."""
+    return ((cache.cell_mask + 1) * sizeof(Cell) + (cache.long_mask + 1) * sizeof(LongCell)
+            + cache.arena_size * sizeof(u32))
+
+
+cdef inline void fill_cell(PretokenCache* cache, Cell* cell, u64 low, u64 high, const u32* ids, size_t filled,
+                           u64 count) noexcept nogil:
+    """count: of the ids or MANY, and whether the cell is idle."""
+    cdef size_t i
+    cell.low = low
+    cell.high = high | (count << 60)
+    for i in range(filled):
+        cell.ids[i] = ids[i]
+    cache.cells_used += 1
+
+
+cdef LongCell* find_long(PretokenCache* cache, u64 hash, const u8* p, size_t n) noexcept nogil:
+    """The cell of a pre-token of more than 15 bytes, or the empty one where it belongs."""
+    cdef u64 at = (hash >> 32) & cache.long_mask
+    cdef LongCell* cell
+    while True:
+        cell = &cache.long_cells[at]
+        if cell.hash == 0 or (cell.hash == hash and cell.size == n
+                              and memcmp(cache.arena + cell.at, p, n) == 0):
+            return cell
+        at = (at + 1) & cache.long_mask
+
+
+cdef void fill_long(PretokenCache* cache, LongCell* cell, u64 hash, const u8* p, size_t n, const u32* ids,
+                    size_t count, bint is_idle) noexcept nogil:
+    cell.hash = hash
+    cell.at = <u32>cache.arena_used
+    cell.size = <u16>n
+    cell.count = <u16>(count | IDLE_LONG if is_idle else count)
+    memcpy(cache.arena + cache.arena_used, p, n)
+    memcpy(ids_of_long(cache, cell), ids, count * sizeof(u32))
+    cache.arena_used += (n + 3) // 4 + count
+    cache.long_used += 1
+
+
+cdef inline bint is_long_token(const Tokens* t, u32 token) noexcept nogil:
+    cdef u32 size = t.offsets[token + 1] - t.offsets[token]
+    return SHORT_PRETOKEN < size <= LONG_PRETOKEN and t.ids[token] != NONE
+
+
+cdef size_t long_tokens(const Tokens* t, size_t* words) noexcept nogil:
+    """How many tokens are known as long pre-tokens, and the words of the arena that they take."""
+    cdef u32 token
+    cdef size_t many = 0
+    words[0] = 0
+    for token in range(t.n):
+        if is_long_token(t, token):
+            many += 1
+            words[0] += 1 + (t.offsets[token + 1] - t.offsets[token] + 3) // 4
+    return many
+
+
+cdef void seed_cells(const Tokens* t, PretokenCache* cache) noexcept nogil:
+    """Back to the beginning: every token of up to LONG_PRETOKEN bytes is a pre-token of one id."""
+    cdef u32 token, first, end = 0, place, size, readable = t.offsets[t.n]
+    cdef const u8* p
+    cdef u64 low, high, hash
+    cdef Cell* cell
+    cdef Cell* last = cache.cells + cache.cell_mask
+    cdef u64[2 * SEEDED] keys
+    cdef Cell* cells[SEEDED]
+    memset(cache.cells, 0, (cache.cell_mask + 1) * sizeof(Cell))
+    if cache.long_used:
+        memset(cache.long_cells, 0, (cache.long_mask + 1) * sizeof(LongCell))
+    cache.cells_used = cache.long_used = cache.arena_used = cache.unasked = 0
+    # All keys, then all cells: so that many wait for memory at a time.
+    while end < t.n:
+        first = end
+        end = first + SEEDED if t.n - first > SEEDED else t.n
+        for token in range(first, end):
+            place = t.offsets[token]
+            size = t.offsets[token + 1] - place
+            cells[token - first] = NULL
+            p = t.blob + place
+            if size > SHORT_PRETOKEN or t.ids[token] == NONE:
+                if is_long_token(t, token):
+                    hash = hash_long(p, size)
+                    fill_long(cache, find_long(cache, hash, p, size), hash, p, size, &t.ids[token], 1,
+                              False)
+                continue
+            if readable - place >= 16:
+                low = st_load64(p) & st_key_masks[2 * size]
+                high = st_load64(p + 8) & st_key_masks[2 * size + 1]
+            else:
+                low = st_load_part(p, size if size < 8 else 8)
+                high = st_load_part(p + 8, size - 8) if size > 8 else 0
+            high |= <u64>size << 56
+            keys[2 * (token - first)] = low
+            keys[2 * (token - first) + 1] = high
+            cell = home_of(cache, low, high)
+            ST_PREFETCH(cell)
+            cells[token - first] = cell
+        for token in range(first, end):
+            cell = cells[token - first]
+            if cell == NULL:
+                continue
+            while cell.high != 0:
+                cell = cell + 1 if cell != last else cache.cells
+            fill_cell(cache, cell, keys[2 * (token - first)], keys[2 * (token - first) + 1],
+                      &t.ids[token], 1, 1)
+
+
+cdef bint grow_cells(PretokenCache* cache) noexcept nogil:
+    """Twice the cells, and all that they hold; False if they may not grow."""
+    cdef u64 i, at, count = cache.cell_mask + 1
+    cdef Cell* grown
+    cdef size_t most = st_load_size(&most_cached)
+    if 2 * count * sizeof(Cell) > most - most // 3:
+        return False
+    grown = <Cell*>st_new_block(2 * count * sizeof(Cell), 64)
+    if grown == NULL:
+        return False
+    memset(grown, 0, 2 * count * sizeof(Cell))
+    for i in range(count):
+        if cache.cells[i].high != 0:
+            at = st_cell_hash(cache.cells[i].low, cache.cells[i].high & ST_KEY_MASK) >> (cache.cell_shift - 1)
+            while grown[at].high != 0:
+                at = (at + 1) & (2 * count - 1)
+            grown[at] = cache.cells[i]
+    st_free_block(cache.cells)
+    cache.cells = grown
+    cache.cell_mask = 2 * count - 1
+    cache.cell_shift -= 1
+    cache.cells_limit = 2 * count * 5 // 8
+    return True
+
+
+cdef bint grow_long_cells(PretokenCache* cache) noexcept nogil:
+    """Twice the long cells; False if they may not grow."""
+    cdef u64 i, at, count = cache.long_mask + 1
+    cdef LongCell* grown
+    if (2 * count * sizeof(LongCell) + cache.arena_size * sizeof(u32)
+            > st_load_size(&most_cached) // 3):
+        return False
+    grown = <LongCell*>calloc(2 * count, sizeof(LongCell))
+    if grown == NULL:
+        return False
+    for i in range(count):
+        if cache.long_cells[i].hash != 0:
+            at = (cache.long_cells[i].hash >> 32) & (2 * count - 1)
+            while grown[at].hash != 0:
+                at = (at + 1) & (2 * count - 1)
+            grown[at] = cache.long_cells[i]
+    free(cache.long_cells)
+    cache.long_cells = grown
+    cache.long_mask = 2 * count - 1
+    cache.long_limit = 2 * count * 5 // 8
+    return True
+
+
+cdef bint grow_arena(PretokenCache* cache) noexcept nogil:
+    cdef u32* arena
+    if ((cache.long_mask + 1) * sizeof(LongCell) + 2 * cache.arena_size * sizeof(u32)
+            > st_load_size(&most_cached) // 3):
+        return False
+    arena = <u32*>realloc(cache.arena, 2 * cache.arena_size * sizeof(u32))
+    if arena == NULL:
+        return False
+    cache.arena = arena
+    cache.arena_size *= 2
+    return True
+
+
+cdef inline u64 share_of(size_t kept, size_t limit) noexcept nogil:
+    """Of 256, how many of what would be kept, so that it takes no more than half."""
+    return 256 if 2 * kept <= limit else 128 * limit // kept
+
+
+cdef void sweep_cells(PretokenCache* cache) noexcept nogil:
+    """Forget the idle cells; all others are idle from now on."""
+    cdef u64 i, at, n = cache.cell_mask + 1, empty = n, share
+    cdef size_t kept = 0
+    cdef Cell cell
+    for i in range(n):
+        if cache.cells[i].high == 0:
+            empty = i
+        else:
+            kept += cache.cells[i].high >> 60 < IDLE
+    share = share_of(kept, cache.cells_limit)
+    cache.cells_used = 0
+    cache.unasked = IDLE
+    # Nothing was put beyond an empty cell, so from there on all may move towards their homes.
+    for i in range(empty + 1, empty + n):
+        cell = cache.cells[i & cache.cell_mask]
+        cache.cells[i & cache.cell_mask].high = 0
+        if cell.high == 0 or cell.high >> 60 >= IDLE or (cell.low ^ i) & 255 >= share:
+            continue
+        at = home_of(cache, cell.low, cell.high & ST_KEY_MASK) - cache.cells
+        while cache.cells[at].high != 0:
+            at = (at + 1) & cache.cell_mask
+        cell.high |= <u64>IDLE << 60
+        cache.cells[at] = cell
+        cache.cells_used += 1
+
+
+cdef bint sweep_long_cells(PretokenCache* cache) noexcept nogil:
+    """`sweep_cells` for long ones, and the arena without what is forgotten; False without
+    memory.
+    """
+    cdef u64 i, at, n = cache.long_mask + 1, empty = n, share
+    cdef size_t kept = 0, words = 0
+    cdef LongCell cell
+    cdef u64* starts = <u64*>calloc(cache.arena_used // 64 + 1, sizeof(u64))
+    if starts == NULL:
+        return False
+    for i in range(n):
+        cell = cache.long_cells[i]
+        if cell.hash == 0:
+            empty = i
+        elif cell.count < IDLE_LONG:
+            kept += 1
+            words += (cell.size + 3) // 4 + cell.count
+    share = min(share_of(kept, cache.long_limit), share_of(words, cache.arena_size))
+    for i in range(n):
+        cell = cache.long_cells[i]
+        if cell.count >= IDLE_LONG or (cell.hash >> 8 ^ i) & 255 >= share:
+            cache.long_cells[i].hash = 0
+    close_gaps(cache, starts)
+    free(starts)
+    cache.long_used = 0
+    for i in range(empty + 1, empty + n):
+        cell = cache.long_cells[i & cache.long_mask]
+        cache.long_cells[i & cache.long_mask].hash = 0
+        if cell.hash == 0:
+            continue
+        cell.count |= IDLE_LONG
+        at = (cell.hash >> 32) & cache.long_mask
+        while cache.long_cells[at].hash != 0:
+            at = (at + 1) & cache.long_mask
+        cache.long_cells[at] = cell
+        cache.long_used += 1
+    return True
+
+
+cdef void close_gaps(PretokenCache* cache, u64* starts) noexcept nogil:
+    """Move what cells own in the arena together, without a second arena.
+
+    Owners are found by threading (Jonkers 1979): for the time being, the first word of what a cell
+    owns is in the cell, and the number of the cell is in its place. starts: a bit for each word,
+    all 0.
+    """
+    cdef u64 i, word
+    cdef size_t at
+    cdef u32 owner, size, used = 0
+    cdef u32* from_cell
+    for i in range(cache.cell_mask + 1):
+        if (cache.cells[i].high >> 60 & MANY) == MANY:
+            thread(cache, starts, &cache.cells[i].ids[0], <u32>i | SHORT_OWNER)
+    for i in range(cache.long_mask + 1):
+        if cache.long_cells[i].hash != 0:
+            thread(cache, starts, &cache.long_cells[i].at, <u32>i)
+    for i in range(cache.arena_used // 64 + 1):
+        word = starts[i]
+        while word:
+            at = 64 * i + st_lowest(word)
+            word &= word - 1
+            owner = cache.arena[at]
+            if owner & SHORT_OWNER:
+                from_cell = &cache.cells[owner & ~<u32>SHORT_OWNER].ids[0]
+                size = from_cell[1]
+            else:
+                from_cell = &cache.long_cells[owner].at
+                size = ((cache.long_cells[owner].size + 3) // 4
+                        + (cache.long_cells[owner].count & ~<u32>IDLE_LONG))
+            cache.arena[at] = from_cell[0]
+            from_cell[0] = used
+            memmove(cache.arena + used, cache.arena + at, size * sizeof(u32))
+            used += size
+    cache.arena_used = used
+
+
+cdef inline void thread(PretokenCache* cache, u64* starts, u32* place, u32 owner) noexcept nogil:
+    cdef u32 at = place[0]
+    starts[at >> 6] |= <u64>1 << (at & 63)
+    place[0] = cache.arena[at]
+    cache.arena[at] = owner
+
+
+cdef void make_room(const Tokens* t, PretokenCache* cache, size_t pretokens, size_t words) noexcept nogil:
+    """Room in the cache for so many more pre-tokens of each kind and words of the arena.
+
+    It grows up to its limit; then what is idle is forgotten.
+    """
+    if cache.cells_used + pretokens > cache.cells_limit and not grow_cells(cache):
+        sweep_cells(cache)
+    if ((cache.long_used + pretokens > cache.long_limit and not grow_long_cells(cache))
+            or (cache.arena_used + words > cache.arena_size and not grow_arena(cache))):
+        # The ids of short pre-tokens may be what fills the arena.
+        if not sweep_long_cells(cache) or cache.arena_used + words > cache.arena_size:
+            seed_cells(t, cache)
+
+
+cdef void learn_short(PretokenCache* cache, Cell* home, const u8* key, const u32* ids,
+                      u64 count) noexcept nogil:
+    cdef u64 low = st_load64(key), high = st_load64(key + 8)
+    cdef Cell* cell = find_cell(cache, home, low, high)
+    cdef u32[2] where
+    if cell.high != 0:                  # it was twice among those that waited
+        return
+    if count <= CELL_IDS:
+        fill_cell(cache, cell, low, high, ids, count, count | cache.unasked)
+        return
+    where[0] = <u32>cache.arena_used
+    where[1] = <u32>count
+    memcpy(cache.arena + cache.arena_used, ids, count * sizeof(u32))
+    cache.arena_used += count
+    fill_cell(cache, cell, low, high, where, 2, MANY | cache.unasked)

@@ -1,0 +1,501 @@
+"""Pre-tokens to ids: known ones, new ones, long ones.
+
+A pre-token that is a token is that token, as in tiktoken, whether or not its merges would build it:
+all tokens are at first among what is remembered (`pretoken_cache.pxi`), and those that merges do
+not build are looked for when they come back. New pre-tokens leave gaps in the ids and wait for
+others, to be merged side by side. Pre-tokens beyond those that are remembered are merged in
+segments (`segments.pxi`), those that are still open window by window with the certificate of
+`stable_prefix.pxi`.
+
+Which pre-tokens there are is found elsewhere (`scanner.pxi`); what holds both together is
+`encoder.pxi`.
+"""
+
+cdef enum:
+    BATCH = 256             # pre-tokens found, then encoded, at a time
+    MIDDLE_PRETOKEN = 64    # longest pre-token that is merged together with others
+    PENDING = 512           # pre-tokens that wait to be merged, at the most
+
+
+cdef struct Gap:            # where the ids of a pre-token that waits belong
+    size_t at               # in `out`
+    u64 hash                # of a pre-token of more than 15 bytes; 0: it is short
+    u32 which               # of the pre-tokens of its kind that wait
+
+
+cdef struct Waiting:        # new pre-tokens of one kind, each `stride` bytes after the one before
+    size_t count
+    u8[PENDING] sizes
+    u8[PENDING] counts      # of tokens
+    u8* bytes
+    u32* tokens
+
+
+cdef struct Work:               # everything mutable that one encoding thread needs
+    u32* out                    # ids
+    size_t count
+    size_t capacity
+    PretokenCache cache         # what is remembered
+    Gap[PENDING] gaps           # in order
+    size_t gap_count
+    bint is_alone               # the pre-tokens at hand are too few to wait for others
+    Waiting short_pretokens     # 16 bytes apart, as keys of cells
+    Waiting middle_pretokens    # of up to MIDDLE_PRETOKEN bytes
+    Merger merger
+    Merger scratch
+    Room room                   # UTF-8 of a str, or a copy of bytes that others may write to
+    Watch watch                 # when signals were looked at
+    u8* section                 # the last full window of a long pre-token: endless runs repeat it
+    u32* section_ids
+    size_t section_count
+    size_t section_stable       # bytes of it that are final; 0: nothing remembered
+
+
+cdef enum:
+    BATCH_ARENA = BATCH * (LONG_PRETOKEN + LONG_PRETOKEN // 4)    # the most that a batch may need
+    PENDING_ARENA = PENDING * (MIDDLE_PRETOKEN + MIDDLE_PRETOKEN // 4)
+    BIT_WORDS = BATCH // 64
+    SETTLE_AT = 256             # pre-tokens: more at a time are not merged faster
+    TOGETHER_FROM = 12          # pre-tokens of a batch from which the new ones among them wait for others
+
+
+cdef struct Lookup:                 # of pre-tokens that are looked up together
+    u64[2 * BATCH] keys
+    Cell* cells[BATCH]              # where each belongs; an empty one: it is long, or none
+    u64[BIT_WORDS] not_short    # bit i % 64 of i // 64: pre-token i is one of these
+
+
+@cython.final
+cdef class Workspace:
+    """Scratch memory of one encoding thread, and its cache of short pre-tokens."""
+
+    cdef Work c
+
+    def __cinit__(self, TokenTable table):
+        cdef Work* w = &self.c
+        cdef const Tokens* t = table.tokens()
+        w.section = <u8*>malloc(SECTION)
+        w.section_ids = <u32*>malloc(SECTION * sizeof(u32))
+        w.short_pretokens.bytes = <u8*>calloc(PENDING + 1, 16)
+        w.short_pretokens.tokens = <u32*>malloc(PENDING * 16 * sizeof(u32))
+        w.middle_pretokens.bytes = <u8*>calloc(PENDING + 1, MIDDLE_PRETOKEN)
+        w.middle_pretokens.tokens = <u32*>malloc(PENDING * MIDDLE_PRETOKEN * sizeof(u32))
+        if (w.section == NULL or w.section_ids == NULL or w.short_pretokens.bytes == NULL
+                or w.short_pretokens.tokens == NULL or w.middle_pretokens.bytes == NULL
+                or w.middle_pretokens.tokens == NULL):
+            raise MemoryError("no memory for an encoding workspace")
+        cache_open(&w.cache, t)
+
+    def __dealloc__(self):
+        free(self.c.out)
+        cache_close(&self.c.cache)
+        free(self.c.section)
+        free(self.c.section_ids)
+        free(self.c.short_pretokens.bytes)
+        free(self.c.short_pretokens.tokens)
+        free(self.c.middle_pretokens.bytes)
+        free(self.c.middle_pretokens.tokens)
+        st_free_block(self.c.room.bytes)
+        merger_free(&self.c.merger)
+        merger_free(&self.c.scratch)
+
+
+cdef int reserve(Work* w, size_t more) except -1 nogil:
+    """Room for `more` ids, and for the four that a cell stores at once."""
+    cdef size_t wanted = w.count + more + CELL_IDS
+    cdef u32* out
+    if wanted <= w.capacity:
+        return 0
+    wanted += wanted // 2 + 256
+    out = <u32*>realloc(w.out, wanted * sizeof(u32))
+    if out == NULL:
+        raise MemoryError(f"no memory for {wanted} ids")
+    w.out = out
+    w.capacity = wanted
+    return 0
+
+
+cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
+    cdef size_t i
+    if t.byte_ids != NULL:
+        return emit_bytes(t, w, tokens, count)
+    reserve(w, count)
+    for i in range(count):
+        w.out[w.count + i] = t.ids[tokens[i]]
+    w.count += count
+    return 0
+
+
+cdef int emit_bytes(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
+    """`emit` where tokens without an id leave as the ids of their bytes."""
+    cdef size_t i, j, size
+    cdef const u8* p
+    for i in range(count):
+        size = t.offsets[tokens[i] + 1] - t.offsets[tokens[i]]
+        p = t.blob + t.offsets[tokens[i]]
+        reserve(w, size)
+        if t.ids[tokens[i]] != NONE:
+            w.out[w.count] = t.ids[tokens[i]]
+            w.count += 1
+            continue
+        for j in range(size):
+            w.out[w.count + j] = t.byte_ids[p[j]]
+        w.count += size
+    return 0
+
+
+cdef size_t commit_section(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
+    """Emit the tokens of p[:n] that are final whatever follows; the bytes that they cover."""
+    cdef const Tokens* t = table.tokens()
+    cdef size_t stable, before = w.count
+    cdef Py_ssize_t count
+    if n == SECTION and w.section_stable and memcmp(p, w.section, SECTION) == 0:
+        reserve(w, w.section_count)
+        memcpy(w.out + w.count, w.section_ids, w.section_count * sizeof(u32))
+        w.count += w.section_count
+        return w.section_stable
+    if not is_sorted(t):
+        with gil:
+            table.prepare_prefixes()
+    count = stable_tokens(t, &w.merger, &w.scratch, p, n, &stable)
+    emit(t, w, w.merger.result, count)
+    if n == SECTION and stable:
+        memcpy(w.section, p, SECTION)
+        w.section_count = w.count - before
+        memcpy(w.section_ids, w.out + before, w.section_count * sizeof(u32))
+        w.section_stable = stable
+    return stable
+
+
+cdef size_t commit_certain(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
+    """As `commit_section`, for n >= SECTION bytes; costs one certificate or two, not one a
+    window.
+    """
+    cdef size_t done = 0, step
+    # An endless run repeats its windows, and then their ids need not be found again.
+    while n - done >= SECTION:
+        step = commit_section(table, w, p + done, SECTION)
+        if step == 0:
+            break
+        done += step
+        if n - done < SECTION or memcmp(p + done, w.section, SECTION) != 0:
+            break
+    if n - done > SECTION:
+        done += commit_section(table, w, p + done, n - done)
+    return done
+
+
+cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil:
+    """Encode p[:n], all there is, by the merge loop alone."""
+    cdef const Tokens* t = table.tokens()
+    cdef size_t before = w.count, i
+    cdef Growing into
+    if t.byte_ids != NULL:      # there may be more ids than tokens
+        into.items = w.scratch.result
+        into.capacity = w.scratch.result_capacity
+        into.count = 0
+        try:
+            merge_segments(t, &w.merger, p, n, &into, &w.watch)
+        finally:
+            w.scratch.result = into.items
+            w.scratch.result_capacity = into.capacity
+        return emit_bytes(t, w, into.items, into.count)
+    into.items = w.out
+    into.capacity = w.capacity
+    into.count = before
+    try:
+        merge_segments(t, &w.merger, p, n, &into, &w.watch)
+    finally:
+        w.out = into.items
+        w.capacity = into.capacity
+    w.count = into.count
+    if not table.is_dense:
+        for i in range(before, w.count):
+            w.out[i] = t.ids[w.out[i]]
+    return reserve(w, 0)
+
+
+cdef inline void wait(Work* w, Waiting* pretokens, size_t stride, const u8* p, size_t n,
+                      u64 hash) noexcept nogil:
+    """Leave a gap in the ids for this pre-token, until `settle`. There must be room for it."""
+    cdef Gap* gap = &w.gaps[w.gap_count]
+    gap.at = w.count
+    gap.hash = hash
+    gap.which = <u32>pretokens.count
+    memcpy(pretokens.bytes + stride * pretokens.count, p, n)
+    pretokens.sizes[pretokens.count] = <u8>n
+    pretokens.count += 1
+    w.gap_count += 1
+
+
+cdef inline u32 unreachable_token(const Tokens* t, const u8* p, size_t n) noexcept nogil:
+    """The token that is exactly p[:n] if its merges may not build it and nobody remembers it."""
+    if n > t.longest_unreachable:
+        return NONE
+    cdef u32 token = find_token(t, p, n)
+    return NONE if token == NONE or t.ids[token] == NONE else token
+
+
+cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash) except -1 nogil:
+    """Encode a pre-token of more than 15 bytes, or let it wait. `hash` is its, if it may be
+    remembered.
+    """
+    cdef const Tokens* t = table.tokens()
+    cdef LongCell* cell = NULL
+    cdef size_t before = w.count, count
+    cdef u32 token
+    if n > LONG_PRETOKEN:
+        token = find_token(t, p, n)
+        if token != NONE:
+            return emit(t, w, &token, 1)
+        return encode_rest(table, w, p, n)
+    cell = find_long(&w.cache, hash, p, n)
+    if cell.hash != 0:
+        count = ask_long(cell)
+        reserve(w, count)
+        memcpy(w.out + w.count, ids_of_long(&w.cache, cell), count * sizeof(u32))
+        w.count += count
+    elif n <= MIDDLE_PRETOKEN and not w.is_alone:
+        wait(w, &w.middle_pretokens, MIDDLE_PRETOKEN, p, n, hash)
+    else:
+        token = unreachable_token(t, p, n)
+        if token != NONE:
+            emit(t, w, &token, 1)
+        else:
+            encode_rest(table, w, p, n)
+        fill_long(&w.cache, cell, hash, p, n, w.out + before, w.count - before, True)
+    return 0
+
+
+cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
+    """Put ids in the place of the tokens; the number of ids, no more than the tokens have bytes."""
+    cdef const Tokens* t = table.tokens()
+    cdef u32[MIDDLE_PRETOKEN] copy
+    cdef size_t i, j, size, made = 0
+    if table.is_dense:
+        return count
+    if t.byte_ids == NULL:
+        for i in range(count):
+            tokens[i] = t.ids[tokens[i]]
+        return count
+    memcpy(copy, tokens, count * sizeof(u32))
+    for i in range(count):
+        if t.ids[copy[i]] != NONE:
+            tokens[made] = t.ids[copy[i]]
+            made += 1
+            continue
+        size = t.offsets[copy[i] + 1] - t.offsets[copy[i]]
+        for j in range(size):
+            tokens[made + j] = t.byte_ids[t.blob[t.offsets[copy[i]] + j]]
+        made += size
+    return made
+
+
+cdef void forget_gaps(Work* w) noexcept nogil:
+    w.gap_count = w.short_pretokens.count = w.middle_pretokens.count = 0
+
+
+cdef int settle(TokenTable table, Work* w) except -1 nogil:
+    """Merge the pre-tokens that wait, remember them and put their ids into the gaps."""
+    cdef const Tokens* t = table.tokens()
+    cdef Waiting* pretokens
+    cdef Gap* gap
+    cdef LongCell* cell
+    cdef Cell* homes[PENDING]
+    cdef size_t i, k, stride, total = 0, to, end
+    cdef const u8* p
+    cdef u32* ids
+    cdef u32 token
+    if w.gap_count == 0:
+        return 0
+    make_room(t, &w.cache, PENDING, PENDING_ARENA)
+    for i in range(w.gap_count):            # so that the cells are there when they are filled
+        gap = &w.gaps[i]
+        if gap.hash == 0:
+            p = w.short_pretokens.bytes + 16 * gap.which
+            homes[i] = home_of(&w.cache, st_load64(p), st_load64(p + 8))
+            ST_PREFETCH(homes[i])
+        else:
+            ST_PREFETCH(&w.cache.long_cells[(gap.hash >> 32) & w.cache.long_mask])
+    merge_many(t, &w.merger, w.short_pretokens.bytes, 16, w.short_pretokens.sizes, w.short_pretokens.count,
+               w.short_pretokens.tokens, w.short_pretokens.counts)
+    merge_many(t, &w.merger, w.middle_pretokens.bytes, MIDDLE_PRETOKEN, w.middle_pretokens.sizes,
+               w.middle_pretokens.count, w.middle_pretokens.tokens, w.middle_pretokens.counts)
+    for i in range(w.gap_count):
+        gap = &w.gaps[i]
+        k = gap.which
+        stride = 16 if gap.hash == 0 else MIDDLE_PRETOKEN
+        pretokens = &w.short_pretokens if gap.hash == 0 else &w.middle_pretokens
+        ids = pretokens.tokens + stride * k
+        p = pretokens.bytes + stride * k
+        token = unreachable_token(t, p, pretokens.sizes[k])
+        if token != NONE:
+            ids[0] = token
+            pretokens.counts[k] = 1
+        pretokens.counts[k] = <u8>to_ids(table, ids, pretokens.counts[k])
+        total += pretokens.counts[k]
+        if gap.hash == 0:
+            learn_short(&w.cache, homes[i], p, ids, pretokens.counts[k])
+        else:
+            cell = find_long(&w.cache, gap.hash, p, pretokens.sizes[k])
+            if cell.hash == 0:
+                fill_long(&w.cache, cell, gap.hash, p, pretokens.sizes[k], ids, pretokens.counts[k],
+                          True)
+    reserve(w, total)
+    end = w.count
+    w.count += total
+    to = w.count
+    for i in range(w.gap_count, 0, -1):
+        gap = &w.gaps[i - 1]
+        stride = 16 if gap.hash == 0 else MIDDLE_PRETOKEN
+        pretokens = &w.short_pretokens if gap.hash == 0 else &w.middle_pretokens
+        to -= end - gap.at
+        memmove(w.out + to, w.out + gap.at, (end - gap.at) * sizeof(u32))
+        end = gap.at
+        to -= pretokens.counts[gap.which]
+        memcpy(w.out + to, pretokens.tokens + stride * gap.which,
+               pretokens.counts[gap.which] * sizeof(u32))
+    forget_gaps(w)
+    return 0
+
+
+cdef void fetch_long(const Work* w, Lookup* b, const u8* buffer, size_t start, const i64* ends,
+                   size_t count) noexcept nogil:
+    """Put the hashes of long pre-tokens in the place of their keys, and fetch what is known of
+    them.
+
+    First all their cells, then what these point to: so that many wait for memory at a time.
+    """
+    cdef size_t which[BATCH]
+    cdef size_t i, k, at, size, found = 0
+    cdef u64 hash, bits
+    cdef LongCell* cell
+    for k in range((count + 63) // 64):
+        bits = b.not_short[k]
+        while bits:
+            i = 64 * k + <size_t>st_lowest(bits)
+            bits &= bits - 1
+            at = <size_t>llabs(ends[i - 1]) if i else start
+            size = <size_t>ends[i] - at
+            if ends[i] < 0 or size - SHORT_PRETOKEN - 1 >= LONG_PRETOKEN - SHORT_PRETOKEN:
+                continue                    # none at all, or longer than what is remembered
+            hash = hash_long(buffer + at, size)
+            b.keys[2 * i] = hash
+            ST_PREFETCH(&w.cache.long_cells[(hash >> 32) & w.cache.long_mask])
+            which[found] = i
+            found += 1
+    for k in range(found):
+        hash = b.keys[2 * which[k]]
+        cell = &w.cache.long_cells[(hash >> 32) & w.cache.long_mask]
+        if cell.hash == hash:
+            ST_PREFETCH(w.cache.arena + cell.at)
+
+
+cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t readable, size_t start,
+                       const i64* ends, size_t count) except -1 nogil:
+    """Encode the pre-tokens that end at ends[:count], count <= BATCH, the first from `start`.
+
+    New ones wait for `settle`, without which w.out is not complete. buffer[:readable] may be read:
+    more than the pre-tokens, so that keys can be loaded 16 bytes at a time.
+    """
+    cdef Lookup b
+    cdef size_t i = 0, k, at = start, end, size, part, count_here
+    cdef u64 low, high
+    cdef Cell* cell
+    cdef u32* out
+    cdef i64 close
+    if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
+        settle(table, w)
+    make_room(table.tokens(), &w.cache, BATCH, BATCH_ARENA)
+    w.is_alone = count < strategy.together_from
+    # All keys, then all cells: so that many wait for memory at a time.
+    if strategy.keys != NULL:
+        i = count
+        while i >= 8 and <size_t>llabs(ends[i - 2]) + 16 > readable:
+            i -= 1
+        if i >= 8:
+            i = strategy.keys(buffer, start, ends, i, b.keys, <void**>b.cells, b.not_short, w.cache.cells,
+                          w.cache.cell_shift, &w.cache.nothing)
+            at = <size_t>ends[i - 1] if i else start
+        else:
+            i = 0
+    for k in range((i + 63) // 64, <size_t>BIT_WORDS):
+        b.not_short[k] = 0
+    while i < count:
+        close = ends[i]
+        end = <size_t>close if close >= 0 else at
+        size = end - at
+        part = size if size < SHORT_PRETOKEN else SHORT_PRETOKEN
+        if at + 16 <= readable:
+            low = st_load64(buffer + at)
+            high = st_load64(buffer + at + 8)
+        else:
+            low = st_load_part(buffer + at, part if part < 8 else 8)
+            high = st_load_part(buffer + at + 8, part - 8) if part > 8 else 0
+        # Looked up, since sizes are too irregular for a branch to be predicted.
+        low &= st_key_masks[2 * part]
+        high = (high & st_key_masks[2 * part + 1]) | <u64>part << 56
+        b.keys[2 * i] = low
+        b.keys[2 * i + 1] = high
+        b.cells[i] = home_of(&w.cache, low, high) if size - 1 < SHORT_PRETOKEN else &w.cache.nothing
+        ST_PREFETCH(b.cells[i])
+        b.not_short[i >> 6] |= <u64>(size - 1 >= SHORT_PRETOKEN) << (i & 63)
+        at = end if close >= 0 else <size_t>(-close)
+        i += 1
+    fetch_long(w, &b, buffer, start, ends, count)
+    reserve(w, at - start)
+    out = w.out + w.count
+    for i in range(count):
+        cell = b.cells[i]
+        low = b.keys[2 * i]
+        high = b.keys[2 * i + 1]
+        if cell.low != low or (cell.high & ST_KEY_MASK) != high:
+            cell = find_cell(&w.cache, cell, low, high)
+            if cell.high == 0:
+                w.count = out - w.out
+                at = <size_t>llabs(ends[i - 1]) if i else start
+                encode_uncached(table, w, buffer, at, ends[i], &b.keys[2 * i])
+                reserve(w, <size_t>(llabs(ends[count - 1]) - llabs(ends[i])))
+                out = w.out + w.count
+                continue
+        count_here = cell.high >> 60
+        if count_here > CELL_IDS:       # idle, or too many
+            count_here = ask(cell)
+        if count_here == MANY:
+            count_here = cell.ids[1]
+            memcpy(out, w.cache.arena + cell.ids[0], count_here * sizeof(u32))
+        else:
+            memcpy(out, cell.ids, CELL_IDS * sizeof(u32))
+        out += count_here
+    w.count = out - w.out
+    return 0
+
+
+cdef int encode_now(TokenTable table, Work* w, const u8* key, size_t size) except -1 nogil:
+    """Encode a new pre-token of up to 15 bytes and remember it. There must be room for its ids."""
+    cdef const Tokens* t = table.tokens()
+    cdef u32* ids = w.out + w.count
+    cdef size_t count = 1
+    ids[0] = unreachable_token(t, key, size)
+    if ids[0] == NONE:
+        count = merge_alone(t, &w.merger, key, size, ids)
+    count = to_ids(table, ids, count)
+    learn_short(&w.cache, home_of(&w.cache, st_load64(key), st_load64(key + 8)), key, ids, count)
+    w.count += count
+    return 0
+
+
+cdef int encode_uncached(TokenTable table, Work* w, const u8* buffer, size_t start, i64 end,
+                    const u64* key) except -1 nogil:
+    """Encode a pre-token that has no cell, or let it wait: it is new, long or none at all."""
+    cdef size_t size
+    if end < 0:                     # characters that no pre-token covers
+        return 0
+    size = <size_t>end - start
+    if size > SHORT_PRETOKEN:
+        return encode_long(table, w, buffer + start, size, key[0])
+    if w.is_alone:
+        return encode_now(table, w, <const u8*>key, size)
+    wait(w, &w.short_pretokens, 16, <const u8*>key, 16, 0)
+    w.short_pretokens.sizes[w.short_pretokens.count - 1] = <u8>size
+    return 0

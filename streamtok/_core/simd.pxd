@@ -1,0 +1,87 @@
+"""C functions that have several tiers: one for each set of SIMD instructions, and a plain one.
+
+`st_x_tier()` gives the fastest `st_x_function` of this processor, or NULL where a caller does
+better without it. What each does is said in its header.
+"""
+
+from streamtok._core.types cimport i64, u8, u32, u64
+
+cdef extern from "pairs.h" nogil:
+    enum:
+        ST_BUCKET
+        ST_TOKEN_BITS
+    ctypedef struct st_pairs:
+        u64* slots
+        u64 mask
+        u64* filter
+        int filter_shift
+    u32 st_pairs_find(const st_pairs* t, u32 left, u32 right) noexcept
+    void st_pairs_insert(st_pairs* t, u32 left, u32 right, u32 token) noexcept
+    void st_pairs_fetch(const st_pairs* t, u32 left, u32 right) noexcept
+
+cdef extern from "merge_lanes.h" nogil:
+    enum:
+        ST_MERGE_LANES
+    ctypedef size_t st_merge_function(const st_pairs* pairs, const u32* byte_token,
+                                      const u32* byte_pairs, const u8* p, size_t n,
+                                      u32* out) noexcept
+    st_merge_function* st_merge_tier()
+    ctypedef void st_merge_batch_function(const st_pairs* pairs, const u32* byte_token,
+                                          const u32* byte_pairs, const u8* bytes, size_t stride,
+                                          const u8* sizes, size_t count, u32* out,
+                                          u8* counts) noexcept
+    st_merge_batch_function* st_merge_batch_tier()
+
+cdef extern from "merge_segments.h" nogil:
+    enum:
+        ST_SEGMENT
+        ST_STRIDE
+        ST_SEGMENTS
+    ctypedef void st_merge_segments_function(const st_pairs* pairs, const u32* byte_token,
+                                              const u32* byte_pairs, const u8* p, size_t count,
+                                              u32* tokens, u64* begins) noexcept
+    st_merge_segments_function* st_merge_segments_tier()
+    unsigned st_agree(u64 one, u64 other)
+
+cdef extern from "keys.h" nogil:
+    ctypedef size_t st_keys_function(const u8* buffer, size_t start, const i64* ends, size_t count,
+                                     u64* keys, void** cells, u64* not_short, void* table, int shift,
+                                     void* nothing) noexcept
+    st_keys_function* st_keys_tier()
+
+cdef extern from "find_pair.h" nogil:
+    ctypedef size_t st_find_pair_function(const u8* p, size_t n, u8 first, u8 second) noexcept
+    st_find_pair_function* st_find_pair_tier(bint wanted)
+
+cdef extern from "transcode.h" nogil:
+    enum:
+        ST_SLACK
+    ctypedef size_t st_transcode_function(const void* text, int kind, size_t n, u8* out) noexcept
+    st_transcode_function* st_transcode_tier(bint wanted)
+
+cdef extern from "windows.h" nogil:
+    enum:
+        ST_MARGIN           # bytes before a marked segment that must be true text
+    ctypedef struct st_windows:
+        u8 classes[128]
+        u8 lefts[256]
+        u8 rights[256]
+        u8 decisions[256]
+        u8 trigger
+        u8 reach
+        u8 counted
+        u8 count
+    ctypedef void st_mark_function(const st_windows* w, const u8* p, size_t blocks, u64* begins,
+                                   u64* open) noexcept
+    st_mark_function* st_mark_tier(int number, const char** name)
+    ctypedef size_t st_place_function(u64 bits, size_t base, i64* ends) noexcept
+    st_place_function* st_place_tier()
+    size_t st_place_plain(u64 bits, size_t base, i64* ends) noexcept
+
+cdef extern from "substitutes.h" nogil:
+    enum:
+        ST_SUBSTITUTES_SIZE
+        ST_SUBSTITUTE_MOST
+    ctypedef size_t st_substitute_function(const u8* substitutes, const u8* p, size_t n, size_t readable,
+                                         u8* to) noexcept
+    st_substitute_function* st_substitute_tier(bint wanted)

@@ -1,0 +1,127 @@
+"""Text as it lies in Python's objects, to be read without the GIL, in parts if need be.
+
+What `text.pxi` does under the GIL is put off here until a thread has time for it: making UTF-8 of a
+str, and checking that bytes are UTF-8. Nothing is raised: who meets a text that cannot be taken as
+it is leaves it to `Encoder.encode`, which repairs it or says what is wrong.
+
+Bytes that others can write to meanwhile are copied, and only the copy is read: encoding looks at a
+byte several times, and what it remembers must be true.
+"""
+
+cdef struct Source:
+    const u8* data          # UTF-8, or the code units of a str
+    size_t size             # bytes, or code units
+    int unit                # bytes of a code unit; 0: the data is UTF-8
+    bint is_checked         # that the UTF-8 is well-formed, or it need not be
+    bint may_change         # others can write to the bytes while they are read
+    bint has_view
+    Py_buffer view
+
+
+def size_of(text):
+    """int: characters of a str, bytes of what is bytes-like; 0: it is neither.
+
+    Runs no code of a class that is derived from str or bytes.
+    """
+    return source_size(text)
+
+
+cdef size_t source_size(object text) except? 0:
+    cdef Py_buffer view
+    cdef size_t size
+    if PyUnicode_Check(text):
+        return PyUnicode_GET_LENGTH(text)
+    if PyBytes_CheckExact(text):
+        return PyBytes_GET_SIZE(text)
+    if not PyObject_CheckBuffer(text):
+        return 0
+    try:
+        PyObject_GetBuffer(text, &view, PyBUF_SIMPLE)
+    except Exception:       # it is raised again by who takes the text
+        return 0
+    size = view.len
+    PyBuffer_Release(&view)
+    return size
+
+
+cdef bint source_open(Source* s, object text, str errors):
+    """Borrow `text` until `source_close`; the caller keeps a reference to it. False: it cannot
+    be.
+    """
+    cdef Py_ssize_t size
+    s.has_view = s.may_change = False
+    s.unit = 0
+    s.is_checked = True
+    if PyUnicode_Check(text):
+        s.data = <const u8*>st_ready_utf8(text, &size)
+        if s.data != NULL:
+            s.size = size
+            return True
+        s.data = <const u8*>PyUnicode_DATA(text)
+        s.size = PyUnicode_GET_LENGTH(text)
+        s.unit = PyUnicode_KIND(text)
+        return True
+    s.is_checked = errors == "surrogateescape"
+    if PyBytes_CheckExact(text):
+        s.data = <const u8*>PyBytes_AS_STRING(text)
+        s.size = PyBytes_GET_SIZE(text)
+        return True
+    if not PyObject_CheckBuffer(text):
+        return False
+    try:
+        PyObject_GetBuffer(text, &s.view, PyBUF_SIMPLE)
+    except Exception:       # it is raised again by who takes the text after us
+        return False
+    s.has_view = True
+    s.may_change = view_may_change(text, &s.view)
+    s.data = <const u8*>s.view.buf
+    s.size = s.view.len
+    return True
+
+
+cdef void source_close(Source* s) noexcept:
+    if s.has_view:
+        PyBuffer_Release(&s.view)
+        s.has_view = False
+
+
+cdef size_t transcode_room(const Source* s, size_t n) noexcept nogil:
+    """The most that `transcode_units` writes for n code units."""
+    return n * (2 if s.unit == 1 else 3 if s.unit == 2 else 4) + ST_SLACK
+
+
+cdef size_t transcode_units(const Source* s, size_t start, size_t stop, u8* out) noexcept nogil:
+    """The UTF-8 of code units start:stop in `out`, which has `transcode_room` for them.
+
+    The bytes written, or (size_t)-1 at a lone surrogate.
+    """
+    return strategy.transcode(s.data + start * s.unit, s.unit, stop - start, out)
+
+
+cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t stop,
+                           size_t* size) noexcept nogil:
+    """The UTF-8 of start:stop, borrowed, or made in `room`; `size` are its bytes.
+
+    NULL: it is no well-formed UTF-8, has a lone surrogate, or there is no memory.
+    """
+    cdef i32 why = 0
+    cdef int length = 0
+    cdef const u8* p = s.data + start
+    size[0] = stop - start
+    if s.unit == 0:
+        if s.may_change:
+            if not room_ensure(room, stop - start):
+                return NULL
+            memcpy(room.bytes, p, stop - start)
+            p = room.bytes
+        if not s.is_checked:
+            valid_bytes(p, stop - start, &why, &length)
+        if why:
+            return NULL
+        return p
+    if not room_ensure(room, transcode_room(s, stop - start)):
+        return NULL
+    size[0] = transcode_units(s, start, stop, room.bytes)
+    if size[0] == <size_t>-1:
+        return NULL
+    return room.bytes

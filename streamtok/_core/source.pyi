@@ -1,3 +1,0 @@
-from typing import Any
-
-def size_of(text: Any) -> int: ...

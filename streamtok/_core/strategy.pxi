@@ -1,0 +1,11 @@
+"""The fastest way that this processor has, for each of them. Results do not depend on it."""
+
+strategy.merge_lanes = st_merge_tier()
+strategy.merge_batch = st_merge_batch_tier()
+strategy.few_pretokens = FEW_PRETOKENS
+strategy.merge_segments = st_merge_segments_tier()
+strategy.keys = st_keys_tier()
+strategy.together_from = TOGETHER_FROM
+strategy.find_pair = st_find_pair_tier(True)
+strategy.transcode = st_transcode_tier(True)
+strategy.look_period = PERIOD

@@ -1,0 +1,618 @@
+"""The open end of a stream: the bytes that wait, and where the walk over them stands.
+
+A `Tail` takes chunks of any size and gives the ids that no later chunk can change. What it keeps is
+the *tail*: an unfinished UTF-8 sequence, what may begin a special token, and the open pre-token as
+far as its tokens are not certain yet.
+
+A pattern may look arbitrarily far ahead: after a newline, cl100k's `\\s*[\\r\\n]` takes a run of
+blanks into the same pre-token if another newline follows, and leaves it to the next pre-token if
+not. Then there are two hypotheses: the pre-token goes on (`scan`), or it ended where the pattern
+accepted last, and another one began there (`other`). If the encoding under the first has a token
+boundary at that place, both agree on the tokens before it. From there on both merge the same bytes
+from the same boundary inside one pre-token, so what the frontier rule says is final is final under
+both, and memory stays bounded. Where there is no such boundary the answer really depends on what
+follows, and the bytes wait, up to the caller's limit.
+
+A failed call cannot matter, by construction. `Tail.mark` and the first `mark.size` bytes of the
+buffer are what has been committed, and no call writes to them: it works on a copy of the mark, and
+on the bytes behind those. When the ids are there and nothing can fail any more, `commit` puts the
+copy in the place of the mark.
+"""
+
+cdef struct Mark:           # all of a tail but its bytes; positions are relative to `bytes`
+    size_t size             # bytes held, well-formed unless they are kept as they are
+    size_t searched         # of these, known to begin no special token
+    u8[3] partial           # the bytes behind them: those of a character that is not complete
+    u8 partial_size
+    Scan scan
+    Scan other              # the second hypothesis, see stream.pxi
+    bint has_other
+    size_t retry_at         # see encoder.commit_open
+    size_t fork_at          # bytes beyond the last acceptance from which a fork is worth trying
+    u64 offset              # place of bytes[0] in the stream
+    u64 bytes_in            # bytes that came in
+    u64 tokens_out          # ids that went out
+
+
+cdef enum Policy:           # what to do with bytes that are no UTF-8
+    REFUSE
+    REPAIR
+    KEEP
+
+
+import struct
+
+
+cdef enum:
+    SLICE = 1 << 16         # bytes of a chunk that are taken in at a time
+    SLACK = 64              # bytes beyond the tail that may be read
+    SHRINK_FROM = 1 << 18   # a buffer beyond this is given back when it is no longer needed
+
+
+@cython.final
+cdef class Tail:
+    """The state of one stream. One call at a time: a second one raises StreamInUseError."""
+
+    cdef Encoder encoder
+    cdef SpecialMatcher matcher
+    cdef readonly str errors
+    cdef Policy policy
+    cdef u8* bytes
+    cdef size_t capacity
+    cdef Mark mark
+    cdef object _note           # what the caller remembers with the mark
+    cdef char busy
+
+    def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, str errors):
+        self.encoder = encoder
+        self.matcher = matcher
+        self.errors = errors
+        self.policy = REFUSE if errors == "strict" else REPAIR if errors == "replace" else KEEP
+        self.capacity = 0
+        begin(&self.mark, 0)
+        self._note = None
+
+    def __dealloc__(self):
+        free(self.bytes)
+
+    # One thread may look while another is in a call: what is committed is read and written as a
+    # whole.
+
+    @property
+    def note(self):
+        """What the caller remembers with the state; None: nothing."""
+        with cython.critical_section(self):
+            return self._note
+
+    @property
+    def pending(self):
+        """Bytes held back."""
+        with cython.critical_section(self):
+            return pending(&self.mark)
+
+    @property
+    def partial(self):
+        """bytes: those of a character that is not complete, unless bytes are kept as they are."""
+        with cython.critical_section(self):
+            return self.mark.partial[:self.mark.partial_size]
+
+    @property
+    def bytes_in(self):
+        """Bytes taken in since the stream began."""
+        with cython.critical_section(self):
+            return self.mark.bytes_in
+
+    @property
+    def tokens_out(self):
+        """Ids given out since the stream began."""
+        with cython.critical_section(self):
+            return self.mark.tokens_out
+
+    def reset(self):
+        """Forget everything but the settings."""
+        self.begin_at(0)
+
+    def begin_at(self, u64 offset):
+        """Forget everything but the settings; what comes next is at byte `offset` of the stream."""
+        enter(&self.busy)
+        with cython.critical_section(self):
+            begin(&self.mark, offset)
+            self._note = None
+        st_leave(&self.busy)
+
+    def copy(self):
+        """An independent Tail in the same state."""
+        cdef Tail twin = Tail(self.encoder, self.matcher, self.errors)
+        enter(&self.busy)
+        try:
+            grow(twin, self.mark.size)
+            if self.mark.size:
+                memcpy(twin.bytes, self.bytes, self.mark.size)
+            twin.mark = self.mark
+            twin._note = self._note
+        finally:
+            st_leave(&self.busy)
+        return twin
+
+    def encode(self, chunk, bint final, str into, out, size_t limit, expected=None, note=None):
+        """Take `chunk` in; the ids that became certain.
+
+        into: "list", "array" or "buffer" (then `out` is a writable uint16 or uint32 buffer, and the
+        number of ids is returned). limit: bytes that may be left waiting. Returns (offset, text)
+        where a disallowed special token stands; the stream is then as before.
+
+        note: what the caller wants to remember with the new state; it is committed together with
+        it, and gone after `final`. expected: the note that the caller knows of; if there is
+        another, a thread came in between, and StreamInUseError is raised.
+        """
+        return self.feed(chunk, final, into, out, limit, expected, note)
+
+    cdef object feed(self, object chunk, bint final, str into, object out, size_t limit,
+                     object expected, object note):
+        cdef Mark draft
+        cdef object result
+        enter(&self.busy)
+        try:
+            if self._note is not expected:
+                refuse_use()
+            draft = self.mark
+            result = self.encode_draft(&draft, chunk, final, into, out, limit)
+            if type(result) is not tuple:       # nothing below can fail
+                with cython.critical_section(self):
+                    commit(self, &draft, final)
+                    self._note = None if final else note
+            return result
+        finally:
+            st_leave(&self.busy)
+
+    cdef object encode_draft(self, Mark* m, object chunk, bint final, str into, object out,
+                             size_t limit):
+        """Move `m`, which is a copy of self.mark, on behind `chunk`; the ids. Commits nothing."""
+        cdef Text text
+        cdef Workspace workspace
+        cdef Work* w
+        cdef Found refused
+        cdef object result
+        cdef bint is_text = PyUnicode_Check(chunk), is_clean
+        if is_text and m.partial_size and len(<str>chunk):
+            raise UnicodeDecodeError(
+                "utf-8", m.partial[:m.partial_size], m.bytes_in - m.partial_size, m.bytes_in,
+                "a str chunk follows bytes that end inside a character",
+            )
+        workspace = self.encoder.take()
+        w = &workspace.c
+        try:
+            # The policy is applied below, where sequences may go on from the chunk before.
+            text_open(&text, &w.room, chunk, "surrogateescape" if not is_text or
+                      self.policy == KEEP else "strict")
+            try:
+                is_clean = is_text and m.partial_size == 0
+                if into == "array":
+                    foresee(self.encoder._spares, w, text.size // 3)
+                refused.kind = PARTIAL
+                if text.size >= RELEASE_FROM:
+                    with nogil:
+                        take_in(self, m, w, text.data, text.size, is_clean, final, &refused)
+                else:
+                    take_in(self, m, w, text.data, text.size, is_clean, final, &refused)
+                m.bytes_in += text.size
+            finally:
+                text_close(&text)
+            if refused.kind == DISALLOWED:
+                return (m.offset + refused.start,
+                        self.bytes[refused.start:refused.end].decode("utf-8"))
+            if pending(m) > limit:
+                raise PendingLimitExceeded(
+                    f"{pending(m)} bytes from offset {m.offset + m.scan.start} of the stream would "
+                    f"have to wait, max_pending allows {limit}",
+                    offset=m.offset + m.scan.start, pending=pending(m), limit=limit,
+                )
+            m.tokens_out += w.count
+            if into == "list":
+                return ids_to_list(self.encoder.table, w.out, w.count)
+            if into == "buffer":
+                return fill(out, w.out, w.count)
+            return ids_to_array(self.encoder._spares, w)
+        finally:
+            self.encoder.give(workspace)
+
+    def getstate(self, expected=None):
+        """bytes: everything that the next call depends on but the settings and the note.
+
+        expected: the note that the caller knows of, as for `encode`.
+        """
+        cdef Mark m
+        enter(&self.busy)
+        try:
+            if self._note is not expected:
+                refuse_use()
+            m = self.mark
+            if not m.has_other:                 # nobody looks at it then
+                m.other = m.scan
+            check_mark(self, &m)
+            return STATE.pack(
+                m.size, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
+                m.scan.start, m.scan.accept, m.scan.position, m.scan.state, m.scan.committed,
+                m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
+                m.has_other,
+            ) + self.bytes[:m.size] + m.partial[:m.partial_size]
+        finally:
+            st_leave(&self.busy)
+
+    def setstate(self, bytes state, note=None):
+        """Continue where `getstate` was called. StateError if the bytes are damaged."""
+        cdef Mark m
+        cdef size_t held = len(state), i
+        if held < <size_t>STATE.size:
+            raise StateError(f"a saved stream state has at least {STATE.size} bytes, not {held}")
+        (m.size, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
+         m.scan.start, m.scan.accept, m.scan.position, m.scan.state, m.scan.committed,
+         m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
+         m.has_other) = STATE.unpack_from(state)
+        held -= STATE.size
+        if m.size > held or held - m.size > sizeof(m.partial):
+            raise damaged("it does not hold the bytes that it speaks of")
+        m.partial_size = <u8>(held - m.size)
+        for i in range(m.partial_size):
+            m.partial[i] = <u8>state[STATE.size + m.size + i]
+        if not m.has_other:                     # early versions left something stale in it
+            m.other = m.scan
+        if m.size < m.searched <= held:         # and looked into the unfinished character
+            m.searched = m.size
+        check_mark(self, &m)
+        enter(&self.busy)
+        try:
+            grow(self, m.size)
+            memcpy(self.bytes, <const u8*><const char*>state + <size_t>STATE.size, m.size)
+            with cython.critical_section(self):
+                self.mark = m
+                self._note = note
+        finally:
+            st_leave(&self.busy)
+
+
+STATE = struct.Struct("<7Q3QIB3QIBB")
+
+
+cdef object damaged(str why):
+    return StateError(f"the saved stream state is damaged: {why}")
+
+
+cdef void begin(Mark* m, u64 offset) noexcept nogil:
+    """Put `m` at the beginning of a text, which is at byte `offset` of the stream."""
+    m.size = m.searched = 0
+    m.partial_size = 0
+    scan_begin(&m.scan, 0)
+    scan_begin(&m.other, 0)
+    m.has_other = False
+    m.retry_at = SECTION
+    m.fork_at = 2 * SECTION
+    m.offset = m.bytes_in = offset
+    m.tokens_out = 0
+
+
+cdef inline size_t pending(const Mark* m) noexcept nogil:
+    return m.size - m.scan.start + m.partial_size
+
+
+cdef int check_mark(Tail tail, const Mark* m) except -1:
+    """StateError unless a call may go on from `m`: what is saved is checked like what is loaded."""
+    cdef i32 why = 0
+    cdef int length = 0
+    if not (fits(tail, &m.scan, m.searched) and m.searched <= m.size):
+        raise damaged("positions are beyond its bytes, or not in order")
+    if m.has_other and not (m.scan.committed and fits(tail, &m.other, m.scan.position)
+                            and m.scan.start == m.scan.accept == m.other.start):
+        raise damaged("its two hypotheses do not begin at the same place")
+    if m.retry_at < SECTION or m.fork_at < SECTION:
+        raise damaged("it would look for stable tokens too soon")
+    if m.partial_size and (tail.policy == KEEP or valid_bytes(
+            m.partial, m.partial_size, &why, &length) or why != INCOMPLETE):
+        raise damaged("it ends with bytes that do not begin a character")
+    return 0
+
+
+cdef bint fits(Tail tail, const Scan* s, size_t end):
+    return (s.start <= s.accept <= s.position <= end and s.committed <= 1
+            and 0 < s.state < tail.encoder.scanner.n_states)
+
+
+cdef int grow(Tail tail, size_t size) except -1 nogil:
+    """Room for `size` bytes, and for loads that reach a little beyond."""
+    cdef size_t capacity
+    cdef u8* bytes
+    if size + SLACK <= tail.capacity:
+        return 0
+    capacity = size + size // 2 + 4 * SLACK
+    bytes = <u8*>realloc(tail.bytes, capacity)
+    if bytes == NULL:
+        raise MemoryError(f"no memory to hold {size} bytes of the stream")
+    tail.bytes = bytes
+    tail.capacity = capacity
+    return 0
+
+
+cdef void commit(Tail tail, Mark* draft, bint final) noexcept nogil:
+    """Make `draft` what the stream is; drop the bytes and the memory that it does not need."""
+    cdef u8* bytes
+    if final:
+        begin(draft, 0)
+    else:
+        drop(tail, draft, 0)
+    tail.mark = draft[0]
+    if tail.capacity > SHRINK_FROM and draft.size < tail.capacity // 8:
+        bytes = <u8*>realloc(tail.bytes, draft.size + SHRINK_FROM // 4 + SLACK)
+        if bytes != NULL:
+            tail.bytes = bytes
+            tail.capacity = draft.size + SHRINK_FROM // 4 + SLACK
+
+
+cdef void drop(Tail tail, Mark* m, size_t floor) noexcept nogil:
+    """Move what is open down to `floor`, over bytes whose ids are out."""
+    cdef size_t gone, rest = m.size - m.scan.start
+    if m.scan.start <= floor:
+        return
+    gone = m.scan.start - floor
+    # Moving a long tail for a few bytes would make small chunks quadratic.
+    if rest > 4 * SECTION and gone < rest // 2:
+        return
+    memmove(tail.bytes + floor, tail.bytes + m.scan.start, rest)
+    m.size -= gone
+    m.searched -= gone
+    m.offset += gone
+    shift(&m.scan, gone)
+    if m.has_other:
+        shift(&m.other, gone)
+
+
+cdef inline void shift(Scan* s, size_t gone) noexcept nogil:
+    s.start -= gone
+    s.accept -= gone
+    s.position -= gone
+
+
+cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,
+                 Found* refused) except -1 nogil:
+    """Encode p[:n] behind the tail, slice by slice. `is_clean`: with the tail, it is UTF-8."""
+    cdef size_t step, floor = tail.mark.size
+    while True:
+        step = n if n < SLICE else SLICE
+        append(tail, m, p, step, is_clean, final and step == n)
+        p += step
+        n -= step
+        encode_tail(tail, m, w, final and n == 0, refused)
+        if refused.kind == DISALLOWED or n == 0:
+            return 0
+        drop(tail, m, floor)
+        look(&w.watch)
+
+
+cdef int append(Tail tail, Mark* m, const u8* p, size_t n, bint is_clean, bint final) except -1 nogil:
+    """Put p[:n] behind the tail's bytes, well-formed as the policy wants it.
+
+    The bytes of a character that is not complete are kept apart, in the mark.
+    """
+    cdef i32 why = 0
+    cdef int length = 0
+    cdef size_t raw = m.partial_size + n, fine
+    cdef u8* to
+    grow(tail, m.size + raw)
+    to = tail.bytes + m.size
+    memcpy(to, m.partial, m.partial_size)
+    if n:
+        memcpy(to + m.partial_size, p, n)
+    m.partial_size = 0
+    if is_clean or tail.policy == KEEP:
+        m.size += raw
+        return 0
+    fine = valid_bytes(to, raw, &why, &length)
+    if why != 0 and (why != INCOMPLETE or final):
+        if tail.policy == REPAIR:
+            return repair(tail, m, raw, final)
+        with gil:
+            raise UnicodeDecodeError(
+                "utf-8", to[fine:fine + length], m.offset + m.size + fine,
+                m.offset + m.size + fine + length, explain(to[fine], why),
+            )
+    m.size += fine
+    hold(m, to + fine, raw - fine)
+    return 0
+
+
+cdef inline void hold(Mark* m, const u8* p, size_t n) noexcept nogil:
+    memcpy(m.partial, p, n)
+    m.partial_size = <u8>n
+
+
+cdef int repair(Tail tail, Mark* m, size_t raw, bint final) except -1 nogil:
+    """Put U+FFFD in the place of what is no UTF-8 in the `raw` bytes behind the tail's."""
+    cdef size_t size = repaired_size(tail.bytes + m.size, raw, final), fine
+    cdef i32 why = 0
+    cdef int length = 0
+    cdef const u8* p
+    cdef u8* to
+    grow(tail, m.size + size)
+    # U+FFFD has three bytes, what it replaces one to three: read from the end of the room, what is
+    # written never catches up with what is read.
+    to = tail.bytes + m.size
+    memmove(to + size - raw, to, raw)
+    p = to + size - raw
+    while True:
+        fine = valid_bytes(p, raw, &why, &length)
+        memmove(to, p, fine)
+        to += fine
+        p += fine
+        raw -= fine
+        if why == 0 or (why == INCOMPLETE and not final):
+            break
+        to[0] = 0xEF
+        to[1] = 0xBF
+        to[2] = 0xBD
+        to += 3
+        p += length
+        raw -= length
+    m.size = to - tail.bytes
+    hold(m, p, raw)
+    return 0
+
+
+cdef size_t repaired_size(const u8* p, size_t n, bint final) noexcept nogil:
+    cdef size_t fine, size = n
+    cdef i32 why = 0
+    cdef int length = 0
+    while True:
+        fine = valid_bytes(p, n, &why, &length)
+        if why == 0 or (why == INCOMPLETE and not final):
+            return size
+        size += 3 - length
+        p += fine + length
+        n -= fine + length
+
+
+cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, Found* refused) except -1 nogil:
+    cdef Found found
+    cdef size_t start
+    while True:
+        found = tail.matcher.find(tail.bytes, m.searched, m.size, final)
+        if found.kind == DISALLOWED:
+            refused[0] = found
+            return 0
+        start = m.scan.start
+        advance(tail, m, w, found.start, final or found.kind == ALLOWED)
+        if m.scan.start != start:       # another pre-token is open now
+            m.retry_at = SECTION
+            m.fork_at = 2 * SECTION
+        m.searched = found.start
+        if found.kind != ALLOWED:
+            break
+        reserve(w, 1)
+        w.out[w.count] = tail.matcher.ids[found.which]
+        w.count += 1
+        m.searched = found.end
+        scan_begin(&m.scan, found.end)
+    if not final:
+        if not m.has_other:
+            commit_open(tail.encoder, w, tail.bytes, &m.scan, &m.retry_at)
+            fork(tail, m, w)
+        if m.has_other:
+            commit_both(tail, m, w)
+    return 0
+
+
+cdef int advance(Tail tail, Mark* m, Work* w, size_t end, bint final) except -1 nogil:
+    """Encode what can be decided of the bytes up to `end`."""
+    cdef i64[1] closed
+    cdef size_t start = m.scan.start, count
+    if m.has_other:
+        # m.scan.accept == start stands for the acceptance at the fork.
+        count = walk(tail.encoder.scanner.tables(), &m.scan, tail.bytes, end, final, closed, 1)
+        if count == 0 and m.scan.accept == start:
+            return 0
+        m.has_other = False
+        if count and <size_t>closed[0] == start:
+            m.scan = m.other
+        elif count:
+            encode_rest(tail.encoder.table, w, tail.bytes + start, <size_t>closed[0] - start)
+    return encode_span(tail.encoder, w, tail.bytes, m.size + SLACK, end, final, &m.scan)
+
+
+cdef int fork(Tail tail, Mark* m, Work* w) except -1 nogil:
+    """Follow two hypotheses if the walk is far beyond the last acceptance and both agree so far."""
+    cdef Scan* s = &m.scan
+    cdef const Tokens* t = tail.encoder.table.tokens()
+    cdef size_t size = s.accept - s.start, seen = s.position - s.start, stable, bytes = 0
+    cdef Py_ssize_t count, kept = 0
+    cdef u32 token
+    if (tail.encoder.scanner.tables().settled[s.state] or s.position - s.accept < m.fork_at
+            or (size == 0 and not s.committed)):
+        return 0
+    m.fork_at = 2 * (s.position - s.accept)
+    if not s.committed and s.position - s.start <= t.longest_unreachable:
+        return 0
+    if not is_sorted(t):
+        with gil:
+            tail.encoder.table.prepare_prefixes()
+    count = stable_tokens(t, &w.merger, &w.scratch, tail.bytes + s.start, seen, &stable)
+    while bytes < size and kept < count:
+        token = w.merger.result[kept]
+        bytes += t.offsets[token + 1] - t.offsets[token]
+        kept += 1
+    if bytes != size:
+        return 0
+    if not s.committed:
+        # If the pre-token ended here and were a token, its merges would not be asked.
+        token = find_token(t, tail.bytes + s.start, size)
+        if token != NONE and (kept != 1 or w.merger.result[0] != token):
+            return 0
+    emit(t, w, w.merger.result, kept)
+    scan_begin(&m.other, s.accept)
+    s.start = s.accept
+    s.committed = True
+    m.has_other = True
+    m.fork_at = 2 * SECTION
+    return 0
+
+
+cdef int commit_both(Tail tail, Mark* m, Work* w) except -1 nogil:
+    """Emit what is final under both hypotheses."""
+    cdef const Tokens* t = tail.encoder.table.tokens()
+    cdef const ScanTables* tables = tail.encoder.scanner.tables()
+    cdef Scan trial
+    cdef i64[1] closed
+    cdef size_t certain, done
+    if m.scan.position - m.scan.start < m.fork_at:
+        return 0
+    m.fork_at = 2 * (m.scan.position - m.scan.start)
+    trial = m.other
+    if walk(tables, &trial, tail.bytes, m.scan.position, False, closed, 1):
+        return 0            # pre-tokens end under one hypothesis and not under the other: wait
+    m.other = trial
+    certain = trial.position if tables.settled[trial.state] else trial.accept
+    if not trial.committed and certain < trial.start + t.longest_unreachable + 1:
+        return 0
+    if certain < m.scan.start + SECTION:
+        return 0
+    done = commit_certain(tail.encoder.table, w, tail.bytes + m.scan.start, certain - m.scan.start)
+    if done == 0:
+        return 0
+    m.scan.start += done
+    m.scan.accept = m.scan.start
+    m.other.start = m.scan.start
+    if m.other.accept < m.other.start:
+        m.other.accept = m.other.start
+    m.other.committed = True
+    m.fork_at = 2 * (m.scan.position - m.scan.start)
+    if m.fork_at < 2 * SECTION:
+        m.fork_at = 2 * SECTION
+    return 0
+
+
+cdef object fill(object out, const u32* ids, size_t count):
+    """Copy the ids into a writable buffer of uint16 or uint32; their number."""
+    cdef Py_buffer view
+    cdef size_t i
+    cdef bytes format
+    try:
+        PyObject_GetBuffer(out, &view, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_STRIDES)
+    except (BufferError, ValueError):
+        raise ValueError("out must be writable") from None
+    try:
+        format = view.format if view.format != NULL else b"B"
+        if (format.lstrip(b"@=<") not in (b"H", b"I", b"L") or view.itemsize not in (2, 4)):
+            raise ValueError(f"out must hold uint16 or uint32, not {format.decode()!r}")
+        if view.ndim != 1 or not PyBuffer_IsContiguous(&view, b"C"):
+            raise ValueError("out must be one contiguous row")
+        if <size_t>view.shape[0] < count:
+            raise ValueError(f"out has room for {view.shape[0]} ids, {count} are ready")
+        if view.itemsize == 4:
+            if count:
+                memcpy(view.buf, ids, count * sizeof(u32))
+            return count
+        for i in range(count):
+            if ids[i] > 0xFFFF:
+                raise OverflowError(f"id {ids[i]} does not fit into uint16")
+        for i in range(count):
+            (<u16*>view.buf)[i] = <u16>ids[i]
+        return count
+    finally:
+        PyBuffer_Release(&view)

@@ -1,0 +1,166 @@
+"""The calls of a stream of ids, from which `StreamDecoder` is derived.
+
+A call works on a copy of where the stream stands, which takes the place of the other when there is
+nothing left that can fail: so a call that raises has changed nothing. It is in C because handlers
+of signals, which may raise, run between any two instructions of Python.
+"""
+
+cdef struct Reached:        # where a stream of ids stands
+    u64 tokens_in
+    u64 bytes_out
+    bint is_begun           # there was text: a format may drop its first space
+    u8 held[4]              # bytes of an unfinished character
+    u8 n_held
+
+
+cdef extern from "Python.h":
+    object PyUnicode_DecodeUTF8Stateful(const char* p, Py_ssize_t size, const char* errors,
+                                        Py_ssize_t* used)
+
+
+cdef Reached BEGIN          # zeroes
+
+
+cdef class FastStreamDecoder:
+    """The calls of a `StreamDecoder`, which is derived from this. One at a time."""
+
+    cdef Decoder decoder
+    cdef bint skips_special, drops_space
+    cdef bytes policy       # one of Python's error handlers
+    cdef char busy
+    cdef Reached reached
+
+    def _set_decoder(self, Decoder decoder not None, str errors not None, bint skips_special,
+                     bint drops_space):
+        cdef bytes policy = errors.encode()
+        enter(&self.busy)           # what a call uses stays where it is
+        self.decoder = decoder
+        self.policy = policy
+        self.skips_special = skips_special
+        self.drops_space = drops_space
+        st_leave(&self.busy)
+
+    def decode(self, ids, final=False):
+        """str: the characters that the ids complete. ids: any iterable of int or integer array.
+
+        Raises KeyError at an unknown id and UnicodeDecodeError under "strict", with the offset in
+        the stream; the stream is then as before the call.
+        """
+        cdef Reached after
+        cdef Py_ssize_t used
+        cdef bint is_last
+        cdef bytes data
+        enter(&self.busy)
+        try:
+            is_last = final
+            data = self.read(ids, &after)
+            if after.n_held:
+                data = PyBytes_FromStringAndSize(<const char*>after.held, after.n_held) + data
+            used = PyBytes_GET_SIZE(data)
+            try:
+                text = PyUnicode_DecodeUTF8Stateful(PyBytes_AS_STRING(data), used, self.policy,
+                                                    NULL if is_last else &used)
+            except UnicodeDecodeError as error:
+                shift = self.reached.bytes_out - after.n_held
+                raise UnicodeDecodeError(
+                    "utf-8", error.object, error.start + shift, error.end + shift, error.reason
+                ) from None
+            after.n_held = <u8>(PyBytes_GET_SIZE(data) - used)
+            memcpy(after.held, PyBytes_AS_STRING(data) + used, after.n_held)
+            self.commit(BEGIN if is_last else after)
+            return text
+        finally:
+            st_leave(&self.busy)
+
+    def decode_bytes(self, ids, final=False):
+        """bytes: the tokens' bytes, all at once: bytes need not wait for anything.
+
+        Raises KeyError as `decode`, and ValueError where an unfinished character waits.
+        """
+        cdef Reached after
+        cdef bint is_last
+        cdef bytes data
+        enter(&self.busy)
+        try:
+            if self.reached.n_held:
+                raise ValueError(
+                    f"{self.reached.n_held} bytes of an unfinished character wait to be decoded "
+                    "as text: use flush() or reset() before decode_bytes()"
+                )
+            is_last = final
+            data = self.read(ids, &after)
+            self.commit(BEGIN if is_last else after)
+            return data
+        finally:
+            st_leave(&self.busy)
+
+    cdef void commit(self, Reached reached) noexcept:
+        with cython.critical_section(self):
+            self.reached = reached
+
+    cdef Reached here(self) noexcept:
+        """Where the stream stands, which another thread's call may be about to change."""
+        with cython.critical_section(self):
+            return self.reached
+
+    cdef bytes read(self, object ids, Reached* after):
+        """The bytes of the ids, and where the stream stands behind them."""
+        cdef size_t count
+        cdef bytes data
+        if self.decoder is None:
+            raise ValueError("this StreamDecoder was not made by its own __init__")
+        try:
+            data = self.decoder.decode_counted(ids, self.skips_special, &count)
+        except KeyError as error:
+            where = self.reached.tokens_in + getattr(error, "position", 0)
+            error.args = (f"{error.args[0]}: token {where} of the stream",)
+            raise
+        after[0] = self.reached
+        after.tokens_in += count
+        if data and not after.is_begun:
+            after.is_begun = True
+            if self.drops_space:
+                data = data.removeprefix(b" ")
+        after.bytes_out += PyBytes_GET_SIZE(data)
+        return data
+
+    @property
+    def pending(self):
+        """int: bytes of an unfinished character, 0 to 3."""
+        return self.here().n_held
+
+    @property
+    def tokens_in(self):
+        """int: ids taken in since the stream began."""
+        return self.here().tokens_in
+
+    @property
+    def bytes_out(self):
+        """int: bytes of these ids, those of an unfinished character among them."""
+        return self.here().bytes_out
+
+    def reset(self):
+        """Begin a new stream; an unfinished character is forgotten."""
+        self._set_reached(0, 0, False, b"")
+
+    def _reached(self):
+        """(tokens_in, bytes_out, whether there was text, bytes of an unfinished character)."""
+        cdef Reached here
+        enter(&self.busy)
+        here = self.reached
+        st_leave(&self.busy)
+        held = PyBytes_FromStringAndSize(<const char*>here.held, here.n_held)
+        return here.tokens_in, here.bytes_out, here.is_begun, held
+
+    def _set_reached(self, u64 tokens_in, u64 bytes_out, bint is_begun, bytes held not None):
+        """Go on from there. ValueError where the bytes are not those of an unfinished character."""
+        cdef Reached here
+        # The widest policy: a surrogate, too, may be unfinished.
+        if len(held) > 3 or codecs.utf_8_decode(held, "surrogatepass", False)[1]:
+            raise ValueError(f"{held!r} is not the beginning of a character")
+        here.tokens_in, here.bytes_out, here.is_begun = tokens_in, bytes_out, is_begun
+        here.n_held = <u8>len(held)
+        memcpy(here.held, PyBytes_AS_STRING(held), here.n_held)
+        enter(&self.busy)
+        self.commit(here)
+        st_leave(&self.busy)

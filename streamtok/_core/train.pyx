@@ -1,0 +1,40 @@
+"""Training: pre-tokens are counted, and the most frequent pair is merged, again and again.
+
+One unit for the C compiler; see `encode.pyx`, of which it uses the scanner and texts.
+"""
+
+cimport cython
+
+import numpy as np
+
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memmove, memset
+
+from streamtok._core.encode cimport (
+    UINT8,
+    UINT32,
+    UINT64,
+    ArrayView,
+    Marks,
+    Scan,
+    Scanner,
+    Text,
+    array_memory,
+    explain,
+    marks_begin,
+    read_array,
+    scan,
+    scan_begin,
+    text_close,
+    text_open,
+)
+from streamtok._core.types cimport *
+from streamtok._core.utf8 cimport INCOMPLETE, INVALID, decode_one, valid_bytes
+
+include "pretoken_counts.pxi"
+include "counter.pxi"
+
+include "pair_state.pxi"
+include "pair_queue.pxi"
+include "pair_floor.pxi"
+include "merge_loop.pxi"
