@@ -100,9 +100,9 @@ class Encoding(QuickCalls):
             mergeable_ranks.lefts,
             mergeable_ranks.byte_ids,
             mergeable_ranks.ties,
-            mergeable_ranks.known_parts,
+            mergeable_ranks.parts,
         )
-        self._others = dict(mergeable_ranks.others)  # ids that only decode
+        self._others = dict(mergeable_ranks.decode_only)  # ids that only decode
         self._others |= {token: text.encode() for text, token in self._added_tokens.items()}
         self.max_token_value: int = max(
             self._table.max_id, *self._special_tokens.values(), *self._others, 0

@@ -18,7 +18,7 @@ from ..files.part_file import write_whole
 from ..patterns.named import find_pattern
 from ..vocabulary.ranks_file import check_lines
 from ..vocabulary.table import Vocabulary
-from .byte_alphabet import to_bytes, to_text
+from ..vocabulary.byte_alphabet import to_bytes, to_text
 from .loading import Reader, make_encoding, parse_json, read_bytes, shown
 from .merge_lists import from_merges, to_merges
 from .tiktoken import plain_rules
@@ -121,7 +121,7 @@ def vocabulary_of(
             )
         pairs.append((parts[0], parts[1]))
     try:
-        return from_merges(tokens, pairs, whole_pieces=whole_pieces, others=others)
+        return from_merges(tokens, pairs, whole_pieces=whole_pieces, decode_only=others)
     except VocabularyError as error:
         raise VocabularyError(f"{source}: {error}") from None
 
@@ -167,7 +167,7 @@ def merges_and_ids(
         for token, number in zip(tokens, vocabulary.ids.tolist(), strict=True)
     ]
     specials = set(encoding._special_tokens.values()) | {i for _, i in encoding._rules.added_tokens}
-    for number, token in vocabulary.others.items():
+    for number, token in vocabulary.decode_only.items():
         if number not in specials:
             ids.append((number, to_text(token)))
     text_of = {text: number for number, text in sorted(ids)}

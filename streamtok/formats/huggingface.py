@@ -24,7 +24,7 @@ from ..engines.rules import TextRules
 from ..errors import VocabularyError
 from ..files.part_file import write_whole
 from ..vocabulary.table import Vocabulary
-from .byte_alphabet import to_bytes
+from ..vocabulary.byte_alphabet import to_bytes
 from .gpt2 import merges_and_ids, vocabulary_of
 from .huggingface_splits import read_splits, write_splits
 from .loading import Reader, check_total, make_encoding, parse_json, read_bytes, shown, stem

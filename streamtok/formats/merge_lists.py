@@ -63,7 +63,7 @@ def from_merges(
     blob = b"".join(tokens)
     makers = find_makers(blob, offsets_of(_lengths(tokens)), rows)
     return _ordered(
-        tokens, ids, makers, pairs, whole_pieces=whole_pieces, others=others or {}
+        tokens, ids, makers, pairs, whole_pieces=whole_pieces, decode_only=others or {}
     )
 
 
@@ -97,7 +97,7 @@ def _ordered(
         offsets_of(_lengths(kept)),
         np.array([ids[token] for token in kept], np.uint32),
         lefts=lefts,
-        others=decode_only,
+        decode_only=decode_only,
     )
     return _as_rank_table(vocabulary) or vocabulary
 
@@ -110,7 +110,7 @@ def _as_rank_table(vocabulary: Vocabulary) -> Vocabulary | None:
     assert vocabulary.lefts is not None
     lefts = vocabulary.lefts
     made = lefts > 0
-    if vocabulary.others or not (np.diff(vocabulary.ids[made].astype(np.int64)) > 0).all():
+    if vocabulary.decode_only or not (np.diff(vocabulary.ids[made].astype(np.int64)) > 0).all():
         return None
     by_id = np.argsort(vocabulary.ids)
     tokens = vocabulary.to_list()
@@ -157,7 +157,7 @@ def without_lost_tokens(vocabulary: Vocabulary) -> Vocabulary:
         return vocabulary
     tokens = vocabulary.to_list()
     ids = vocabulary.ids.tolist()
-    others = dict(vocabulary.others)
+    others = dict(vocabulary.decode_only)
     others |= {ids[i]: tokens[i] for i in np.flatnonzero(~is_kept).tolist() if ids[i] <= MAX_ID}
     return Vocabulary(
         b"".join([tokens[i] for i in np.flatnonzero(is_kept).tolist()]),
@@ -166,7 +166,7 @@ def without_lost_tokens(vocabulary: Vocabulary) -> Vocabulary:
         lefts=None if vocabulary.lefts is None else vocabulary.lefts[is_kept],
         byte_ids=vocabulary.byte_ids,
         ties=None if vocabulary.ties is None else vocabulary.ties[is_kept],
-        others=others,
+        decode_only=others,
     )
 
 

@@ -132,7 +132,7 @@ def save_minbpe(encoding: Encoding, path: Path) -> None:
                 f"{encoding.name} is made of a later token"
             )
         lines.append(f"{ids[left]} {ids[right]}")
-    if len(lines) - 3 - len(encoding._special_tokens) + 256 != len(ids) or vocabulary.others:
+    if len(lines) - 3 - len(encoding._special_tokens) + 256 != len(ids) or vocabulary.decode_only:
         raise VocabularyError(f"no merge makes some tokens of {encoding.name}")
     write_whole(path, ("\n".join(lines) + "\n").encode())
 

@@ -253,7 +253,7 @@ def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) 
             np.array([ids[token] for token in tokens], np.uint32),
             byte_ids=np.array([byte_ids[byte] for byte in range(256)], np.uint32),
             ties=None if len(set(ties)) == len(ties) else np.array(ties, np.uint32),
-            others=others,
+            decode_only=others,
         )
     )
 
@@ -285,7 +285,7 @@ def save_sentencepiece(encoding: Encoding, path: Path) -> None:
     tokens = vocabulary.to_list()
     known = list(zip(tokens, vocabulary.ids.tolist(), places, strict=True))
     # What only decodes takes part in no merge, whatever its score.
-    known += [(token, number, len(tokens)) for number, token in vocabulary.others.items()]
+    known += [(token, number, len(tokens)) for number, token in vocabulary.decode_only.items()]
     for token, number, place in known:
         if number != NO_ID and number not in rows:
             rows[number] = token.decode().replace(" ", MARK), float(-place), NORMAL

@@ -1,6 +1,6 @@
-"""What a trainer has counted, in a file: a NumPy archive of plain arrays, and JSON about them.
+"""A trainer's counts in a file: a NumPy archive of plain arrays, and JSON that describes them.
 
-Nothing in it is ever unpickled. Not here: what the arrays mean (`trainer.py`).
+Nothing in the file is ever unpickled. `Counting.getstate` says what the arrays mean.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ _ARRAYS = {"data": "u1", "sizes": "<u4", "counts": "<u8", "firsts": "<u8"}
 
 
 def save_counts(trainer: Trainer, state: Any, path: str | os.PathLike[str]) -> None:
-    """Write `state` (of its Counting) and the notes of `trainer`, whole or not at all."""
+    """Write `state`, from `Counting.getstate`, and the trainer's notes.
+
+    The file appears when it is complete. Raises OSError, and TypeError for notes that are not JSON.
+    """
     (bytes_in, pending, held), arrays, pruned = state
     about = {
         "format": _FORMAT,
@@ -51,11 +54,14 @@ def save_counts(trainer: Trainer, state: Any, path: str | os.PathLike[str]) -> N
 
 
 def load_counts(kind: type[Trainer], path: str | os.PathLike[str], settings: Any) -> Trainer:
-    """A trainer in the state that was saved; StateError for a file that has none."""
+    """A trainer of class `kind` in the saved state; settings: its other arguments.
+
+    Raises OSError, and StateError for a damaged file or one of another kind.
+    """
     with open(path, "rb") as file:
         data = file.read()
-    # What zipfile, NumPy and json raise for bytes that are not what they should be is no closed
-    # list: whatever can go wrong from here on is the file's fault, but for the settings.
+    # zipfile, NumPy and json raise many kinds of exceptions for damaged bytes. So every exception
+    # from here on is the file's fault, except those about the settings.
     try:
         pattern, errors, state, notes = _read(data)
     except Exception as error:
@@ -72,22 +78,22 @@ def load_counts(kind: type[Trainer], path: str | os.PathLike[str], settings: Any
 
 
 def _damaged(path: str | os.PathLike[str], error: Exception) -> StateError:
-    what = " ".join(str(error).split()) or type(error).__name__
-    return StateError(f"{os.fspath(path)} does not hold saved counts, or is damaged: {what}")
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return StateError(f"{os.fspath(path)} is not a file of saved counts, or is damaged: {reason}")
 
 
 def _read(data: bytes) -> tuple[Pattern, str, Any, dict[str, Any]]:
-    """(pattern, errors, state of Counting, notes) in the bytes of a file."""
+    """(pattern, errors, state for `Counting.setstate`, notes) from the bytes of a file."""
     with zipfile.ZipFile(io.BytesIO(data)) as saved:
         members = {name: _array(saved, name) for name in ("about", *_ARRAYS)}
     about = json.loads(members.pop("about").tobytes())
     if about["format"] != _FORMAT:
-        raise ValueError(f"its format is {about['format']!r}, not {_FORMAT!r}")
+        raise ValueError(f"expected the format {_FORMAT!r}, found {about['format']!r}")
     arrays = list(members.values())
     if [(array.dtype.str.lstrip("|"), array.ndim) for array in arrays] != [
         (dtype, 1) for dtype in _ARRAYS.values()
     ]:
-        raise ValueError("its arrays have other types or shapes")
+        raise ValueError(f"expected flat arrays of the types {', '.join(_ARRAYS.values())}")
     check_policy(about["errors"])
     place = about["bytes_in"], *(bytes.fromhex(about[key]) for key in ("pending", "unfinished"))
     return _pattern(about), about["errors"], (place, arrays, about["pruned"]), dict(about["notes"])
@@ -96,8 +102,8 @@ def _read(data: bytes) -> tuple[Pattern, str, Any, dict[str, Any]]:
 def _array(saved: zipfile.ZipFile, name: str) -> Any:
     info = saved.getinfo(f"{name}.npy")
     if info.compress_type != zipfile.ZIP_STORED:
-        raise ValueError(f"{name} is compressed, which save_counts never does")
-    # Of a member that is read to its end, zipfile compares the checksum.
+        raise ValueError(f"{name} must not be compressed")  # a small file could fill the memory
+    # zipfile compares the checksum of a member that is read to its end.
     return np.load(io.BytesIO(saved.read(info)), allow_pickle=False)
 
 

@@ -41,7 +41,7 @@ SOURCE = """
 import json, os, resource, sys
 from streamtok import formats
 from streamtok.errors import VocabularyError
-from streamtok.formats.byte_alphabet import CHARACTERS
+from streamtok.vocabulary.byte_alphabet import CHARACTERS
 
 resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
 

@@ -16,7 +16,7 @@ from tokenizers.trainers import BpeTrainer
 import streamtok
 from streamtok import UnsupportedStreamError, formats
 from streamtok.formats import huggingface
-from streamtok.formats.byte_alphabet import to_text
+from streamtok.vocabulary.byte_alphabet import to_text
 from streamtok.formats.loading import Reader
 from streamtok.formats.merge_lists import to_merges
 from streamtok.patterns.sequence import SplitSequence
