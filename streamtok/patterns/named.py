@@ -7,7 +7,7 @@ import re
 from .. import registry
 from ..errors import PatternError
 
-__all__ = ["GPT2_PATTERN", "PATTERNS", "find_pattern"]
+__all__ = ["GPT2_PATTERN", "PATTERNS", "WHOLE_TEXT_PATTERN", "find_pattern"]
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
@@ -28,6 +28,8 @@ PATTERNS = {
         r"| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
     ),
 }
+
+WHOLE_TEXT_PATTERN = r"[\s\S]+"  # the text is one pre-token
 
 
 def find_pattern(pattern: str) -> str:

@@ -101,7 +101,7 @@ def _download(published: Published, advice: str) -> bytes:
     except (OSError, http.client.HTTPException) as error:
         raise VocabularyError(
             f"{published.url} cannot be downloaded: {error}\n"
-            f"Without a network, {advice}\n"
+            f"without a network, {advice}\n"
             f"The file's SHA-256 is {published.sha256}. Its name in the folder is the SHA-1 of the "
             "URL. The environment variable TIKTOKEN_CACHE_DIR chooses another folder."
         ) from error

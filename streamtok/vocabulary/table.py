@@ -17,11 +17,21 @@ import numpy as np
 from ..errors import VocabularyError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
-__all__ = ["MAX_ID", "MAX_TOKEN_BYTES", "NO_ID", "Vocabulary", "offsets_of", "show_token"]
+__all__ = [
+    "MAX_ID",
+    "MAX_TOKEN_BYTES",
+    "NO_ID",
+    "Vocabulary",
+    "check_bytes",
+    "check_length",
+    "check_numbers",
+    "offsets_of",
+    "show_token",
+]
 
 NO_ID = 2**32 - 1  # of a token that has no id: it becomes the ids of its bytes
 MAX_ID = NO_ID - 1
@@ -117,7 +127,7 @@ class Vocabulary:
                 kind = type(rank).__name__
                 raise TypeError(f"the rank of {token!r} must be an int, not {kind}") from None
         rows = sorted(zip(ranks, mergeable_ranks, strict=True))  # a rank, then its token
-        _check_rows(rows)
+        check_numbers(rows, "rank")
         lengths = np.fromiter((len(token) for _, token in rows), np.int64, len(rows))
         return cls(
             b"".join([token for _, token in rows]),
@@ -237,19 +247,40 @@ def offsets_of(lengths: NDArray[np.integer[Any]]) -> NDArray[np.uint32]:
     return offsets
 
 
-def _check_rows(rows: list[tuple[int, bytes]]) -> None:
-    """Raise VocabularyError for ranks out of range or given twice; `rows` are in order of rank."""
-    for rank, token in rows[:1] + rows[-1:]:
-        if not 0 <= rank <= MAX_ID:
+def check_numbers(rows: list[tuple[int, bytes]], kind: str) -> None:
+    """Raise VocabularyError for numbers that are out of range or given twice.
+
+    rows: (number, token), sorted. kind: "rank" or "id", for the message.
+    """
+    for number, token in rows[:1] + rows[-1:]:
+        if not 0 <= number <= MAX_ID:
             raise VocabularyError(
-                f"the rank of {show_token(token)} is {rank}: it must be in 0 … {MAX_ID}"
+                f"the {kind} of {show_token(token)} is {number}: it must be in 0 … {MAX_ID}"
             )
-    for (rank, token), (next_rank, next_token) in itertools.pairwise(rows):
-        if rank == next_rank:
+    for (number, token), (next_number, next_token) in itertools.pairwise(rows):
+        if number == next_number:
             raise VocabularyError(
-                f"rank {rank} is given twice: to {show_token(token)} "
+                f"{kind} {number} is given twice: to {show_token(token)} "
                 f"and to {show_token(next_token)}"
             )
+
+
+def check_length(size: int, number: int, kind: str) -> None:
+    """Raise VocabularyError for a token of `size` bytes that is empty or too long."""
+    if not 1 <= size <= MAX_TOKEN_BYTES:
+        raise VocabularyError(
+            f"the token of {kind} {number} has {size} bytes: it must have 1 … {MAX_TOKEN_BYTES}"
+        )
+
+
+def check_bytes(present: Collection[int]) -> None:
+    """Raise VocabularyError unless every byte is `present` as a token."""
+    missing = [byte for byte in range(256) if byte not in present]
+    if missing:
+        some = ", ".join(f"0x{byte:02x}" for byte in missing[:8]) + ", …" * (len(missing) > 8)
+        raise VocabularyError(
+            f"{len(missing)} of the 256 single bytes are not in the vocabulary: {some}"
+        )
 
 
 def _check_arrays(
@@ -266,10 +297,7 @@ def _check_arrays(
     lengths = offsets[1:] - offsets[:-1]  # unsigned: a negative length is far too large
     if len(ids) and (lengths.min() < 1 or lengths.max() > MAX_TOKEN_BYTES):
         bad = int(np.flatnonzero((lengths < 1) | (lengths > MAX_TOKEN_BYTES))[0])
-        size = int(offsets[bad + 1]) - int(offsets[bad])
-        raise VocabularyError(
-            f"the token of rank {ids[bad]} has {size} bytes: it must have 1 … {MAX_TOKEN_BYTES}"
-        )
+        check_length(int(offsets[bad + 1]) - int(offsets[bad]), int(ids[bad]), "rank")
     if not is_plain:
         real = ids[ids != NO_ID]
         if len(np.unique(real)) != len(real):
@@ -279,14 +307,9 @@ def _check_arrays(
     elif len(ids) and (int(ids[-1]) > MAX_ID or not (ids[1:] > ids[:-1]).all()):
         raise VocabularyError(f"the ids must increase strictly and be at most {MAX_ID}")
     singles = np.frombuffer(tokens, np.uint8)[offsets[:-1][lengths == 1]]
-    missing = np.flatnonzero(np.bincount(singles, minlength=256) == 0)
-    if len(missing):
-        some = ", ".join(f"0x{byte:02x}" for byte in missing[:8]) + ", …" * (len(missing) > 8)
-        raise VocabularyError(
-            f"{len(missing)} of the 256 single bytes are not in the vocabulary: {some}"
-        )
+    check_bytes(set(singles.tolist()))
 
 
 def show_token(token: bytes) -> str:
-    """`token` as a message shows it, shortened if it is long."""
+    """`token` as a message shows it, shortened to 40 bytes."""
     return repr(token) if len(token) <= 40 else f"{token[:40]!r}… ({len(token)} bytes)"
