@@ -1,4 +1,4 @@
-"""The files that peers are loaded from: streamtok's packed tables in the formats that they read."""
+"""The files that other libraries load: streamtok's bundled tables in their formats."""
 
 from __future__ import annotations
 
@@ -45,9 +45,10 @@ def _plain_pattern(pattern: str) -> str:
 
 def _tokenizer_json(encoding: Any, pattern: str) -> str:
     """A Hugging Face `tokenizer.json`: every pair of tokens that makes a token is a merge."""
-    symbols = _byte_symbols()
+    from streamtok.vocabulary.byte_alphabet import to_text
+
     ranks = encoding._mergeable_ranks
-    spelled = {token: "".join(map(symbols.__getitem__, token)) for token in ranks}
+    spelled = {token: to_text(token) for token in ranks}
     merges = []
     for token in ranks:  # in order of rank
         pairs = [(token[:cut], token[cut:]) for cut in range(1, len(token))]
@@ -103,10 +104,3 @@ def _tokenizer_json(encoding: Any, pattern: str) -> str:
             },
         }
     )
-
-
-def _byte_symbols() -> list[str]:
-    """The printable character that stands for each byte, as in GPT-2's vocabulary."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = iter(range(0x100, 0x200))
-    return [chr(byte if byte in printable else next(others)) for byte in range(256)]

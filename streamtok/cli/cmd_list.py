@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from .. import registry
-from ..vocabulary.bundled import PACKED_NAMES
+from ..vocabulary.bundled import BUNDLED_NAMES
 from . import options
 
 
@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
         # From the table, not from Encoding objects: p50k_base would have to be downloaded.
         spec = registry._SPECS[name]
         n_vocab = spec.explicit_n_vocab or max(spec.special_tokens.values()) + 1
-        n_special, is_packed = len(spec.special_tokens), spec.vocabulary in PACKED_NAMES
+        n_special, is_packed = len(spec.special_tokens), spec.vocabulary in BUNDLED_NAMES
         if args.json:
             row = {"name": name, "n_vocab": n_vocab, "n_special": n_special}
             print(json.dumps(row | {"is_packed": is_packed}))

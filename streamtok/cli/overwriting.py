@@ -79,7 +79,7 @@ def check_vocabulary(
 
 def _other_vocabulary(format: str) -> Callable[[str], str | None]:
     """Callable: a path to itself, if there is something else than a vocabulary of the format."""
-    from ..formats.recognition import is_vocabulary  # takes long
+    from ..formats.detection import is_vocabulary  # takes long
 
     def find_other(path: str) -> str | None:
         has_data = os.path.isfile(path) and os.path.getsize(path) > 0
@@ -96,7 +96,7 @@ def vocabulary_files(name: str) -> list[str]:
     paths = [name, name.rpartition("@")[0]] if "@" in name else [name]
     if not any(map(os.path.exists, paths)):
         return []  # one that has a name
-    from ..formats.anyfile import read_together  # takes long
+    from ..formats.detection import read_together  # takes long
 
     return [file for path in paths for file in read_together(path)]
 

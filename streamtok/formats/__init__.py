@@ -1,12 +1,12 @@
 """Vocabulary files of other programs: one `load_x` / `save_x` pair each, and `load` for any.
 
-Each loader gives an `Encoding` with the ids of the format's own program, whole texts and streams
-alike. What a file asks for and streamtok does not do is a `VocabularyError` that names it, and so
-is damage, with the place. `docs/formats.md` says what is supported.
+Each loader gives an `Encoding` with the ids of the format's own program, for whole texts and for
+streams. Unsupported features and damaged files raise a `VocabularyError` that names them and the
+place. `docs/formats.md` says what is supported.
 """
 
 from ..patterns.named import PATTERNS
-from .anyfile import load
+from .detection import load
 from .gpt2 import load_gpt2, save_gpt2
 from .huggingface import load_huggingface, save_huggingface
 from .minbpe import load_minbpe, save_minbpe

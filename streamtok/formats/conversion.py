@@ -1,7 +1,7 @@
 """A vocabulary from one format into another, checked before it is written.
 
-What the target cannot express is an error. Before the file gets its name it is read back, and a
-sample of text is encoded by both.
+Features that the target cannot express raise an error. The new file is read back, and both
+encodings encode a sample, before the file gets its name.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["FORMATS", "convert", "format_of", "open_encoding"]
 
 
 class Format(NamedTuple):
-    """How a format is written, and how it is read back for the check."""
+    """How to write a format, and how to read it back for the check."""
 
-    files: tuple[str, ...]  # what it is called; several are written into a folder
+    files: tuple[str, ...]  # usual file names; several are written into a folder
     save: Callable[..., None]
     load: Callable[..., Encoding]
-    lost: str = ""
+    lost: str = ""  # what the format has no room for
 
 
 def _load_ranks(source: Encoding, path: str) -> Encoding:
@@ -52,11 +52,11 @@ def _plain(load: Callable[..., Encoding]) -> Callable[..., Encoding]:
 
 FORMATS = {
     "tiktoken": Format(
-        ("x.tiktoken",), formats.save_tiktoken, _load_ranks, "the split pattern and special tokens"
+        ("x.tiktoken",), formats.save_tiktoken, _load_ranks, "the pattern and special tokens"
     ),
     "gpt2": Format(
         ("vocab.bpe", "encoder.json"), formats.save_gpt2, _load_pair,
-        "the split pattern and which tokens are special",
+        "the pattern and which tokens are special",
     ),
     "huggingface": Format(
         ("tokenizer.json",), formats.save_huggingface, _plain(formats.load_huggingface)
@@ -78,7 +78,7 @@ _SAMPLE = (
 
 
 def format_of(path: str) -> str:
-    """The format that a name asks for. ValueError where it does not say."""
+    """The format that the file name `path` stands for. Raises ValueError if there is none."""
     base = os.path.basename(os.path.normpath(path))
     for name, format in FORMATS.items():
         if base in format.files and len(format.files) == 1:
@@ -86,14 +86,14 @@ def format_of(path: str) -> str:
     suffix = os.path.splitext(base)[1]
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
-    raise ValueError(f"the name {base!r} does not say which format is meant")
+    raise ValueError(f"the file name {base!r} does not tell the format")
 
 
 def open_encoding(name: str) -> Encoding:
     """An encoding by its name, or by the path of a vocabulary file.
 
-    "FILE@PATTERN" gives the split pattern (a name, see `formats.PATTERNS`) of a file that has none.
-    Raises ValueError (an unknown name that is no file either), OSError, VocabularyError.
+    "FILE@PATTERN" adds a pattern (a name in `formats.PATTERNS`) to a file that has none. Raises
+    ValueError for a name that is neither an encoding nor a file, OSError, VocabularyError.
     """
     if name in list_encoding_names() or not (os.path.exists(name) or "@" in name or os.sep in name):
         return get_encoding(name)
@@ -104,10 +104,10 @@ def open_encoding(name: str) -> Encoding:
 
 
 def convert(source: Encoding, path: str, format: str) -> None:
-    """Write `source` as `path` (a folder for a format of several files), checked, atomically.
+    """Write `source` to `path`, a folder for a format of several files. Files appear when checked.
 
-    Raises VocabularyError where the format cannot express it, or where what was written does not
-    encode the sample alike: then nothing has been written.
+    Raises OSError, and VocabularyError if the format cannot express the encoding, or if the result
+    encodes the sample differently. Nothing is written then.
     """
     chosen = FORMATS[format]
     folder = os.path.dirname(os.path.abspath(path))
@@ -124,9 +124,9 @@ def convert(source: Encoding, path: str, format: str) -> None:
 
 
 def check(source: Encoding, copy: Encoding, format: str) -> None:
-    """VocabularyError unless both encode the sample, special tokens and all, to the same ids."""
-    vocabulary = source._vocabulary.to_list()
-    some = b"".join(vocabulary[:: max(1, len(vocabulary) // 4000)])
+    """Raise VocabularyError unless both encode the samples to the same ids."""
+    tokens = source._vocabulary.to_list()
+    some = b"".join(tokens[:: max(1, len(tokens) // 4000)])
     samples: list[str | bytes] = [_SAMPLE, _SAMPLE * 3, "".join(source._special_tokens), some, b" "]
     for sample in samples:
         for is_allowed in (False, True):
@@ -140,5 +140,5 @@ def check(source: Encoding, copy: Encoding, format: str) -> None:
                 ids
             ) != source.decode_bytes(ids):
                 raise VocabularyError(
-                    f"as {format}, {source.name} would encode the sample to other ids: not written"
+                    f"as {format}, {source.name} encodes a sample to other ids: nothing was written"
                 )

@@ -1,9 +1,9 @@
 """GPT-2's pair of files: merges in order (`vocab.bpe`, `merges.txt`) and ids (`encoder.json`,
 `vocab.json`), both in the byte alphabet.
 
-The order of lines is the order of merges, and ids may be in any other. Pieces are not looked up:
-an entry of the JSON file that no merge makes is never the id of text. Special tokens are entries
-that only the user can tell from others, so they are named; by default "<|endoftext|>" is one.
+Ids can be in any order. Pre-tokens are not looked up before merging: text never becomes the id of
+an entry that no merge makes. The files do not mark special tokens, so the caller names them; the
+default is "<|endoftext|>".
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from ..errors import VocabularyError
 from ..files.part_file import write_whole
 from ..patterns.named import find_pattern
+from ..vocabulary.byte_alphabet import to_bytes, to_text
 from ..vocabulary.ranks_file import check_lines
 from ..vocabulary.table import Vocabulary
-from .byte_alphabet import to_bytes, to_text
-from .loading import Reader, make_encoding, parse_json, read_bytes, shown
+from .json_value import JsonValue, parse_json
+from .loading import make_encoding, read_bytes, shown
 from .merge_lists import from_merges, to_merges
 from .tiktoken import plain_rules
 
@@ -40,15 +41,16 @@ def load_gpt2(
     special_tokens: Iterable[str] | None = None,
     name: str = "gpt2",
 ) -> Encoding:
-    """Encoding: merges from one file and ids from the other.
+    """The encoding of a file of merges and a file of ids.
 
-    special_tokens: texts that are in the second file; by default "<|endoftext|>" if it is there.
-    pattern: a name or a regular expression. Raises VocabularyError naming file and place.
+    pattern: a name in `formats.PATTERNS`, or a regular expression. special_tokens: entries of the
+    file of ids; by default "<|endoftext|>", if it is there. Raises OSError, and VocabularyError
+    naming the file and the place.
     """
     source = os.fspath(ids_path)
-    entries = Reader(parse_json(read_bytes(ids_path), source), source)
+    entries = JsonValue(parse_json(read_bytes(ids_path), source), source)
     ids = {
-        text: Reader(value, f"{source}: {shown(text)}").as_int()
+        text: JsonValue(value, f"{source}: {shown(text)}").as_int()
         for text, value in entries.as_dict().items()
     }
     if special_tokens is None:
@@ -56,20 +58,20 @@ def load_gpt2(
     specials = {}
     for text in special_tokens:
         if text not in ids:
-            raise VocabularyError(f"{source}: the special token {text!r} is not there")
+            raise VocabularyError(f"{source}: the special token {text!r} is not in the file")
         specials[text] = ids.pop(text)
     merges = read_merges(read_bytes(merges_path), os.fspath(merges_path))
     return make_encoding(
         source,
         name,
         pat_str=find_pattern(pattern),
-        mergeable_ranks=vocabulary_of(ids, merges, False, source),
+        mergeable_ranks=vocabulary_of(ids, merges, ignore_merges=False, source=source),
         special_tokens=specials,
     )
 
 
 def read_merges(data: bytes, source: str) -> list[tuple[str, str]]:
-    """The pairs of a file of merges, a line each, but a first line "#version…" and blank ones."""
+    """The pairs in a file of merges, one a line. Skips a first line "#version…" and empty lines."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -80,10 +82,10 @@ def read_merges(data: bytes, source: str) -> list[tuple[str, str]]:
         line = line.removesuffix("\r")
         if not line or (number == 1 and line.startswith(_HEADER)):
             continue
-        left, blank, right = line.partition(" ")
-        if not (left and blank and right) or " " in right:
+        left, space, right = line.partition(" ")
+        if not (left and space and right) or " " in right:
             raise VocabularyError(
-                f"{source}, line {number}: expected two tokens and a blank, got {shown(line)}"
+                f"{source}, line {number}: expected two tokens and a space, found {shown(line)}"
             )
         merges.append((left, right))
     return merges
@@ -92,45 +94,46 @@ def read_merges(data: bytes, source: str) -> list[tuple[str, str]]:
 def vocabulary_of(
     ids: dict[str, int],
     merges: list[tuple[str, str]],
-    whole_pieces: bool,
+    *,
+    ignore_merges: bool,
     source: str,
 ) -> Vocabulary:
-    """A vocabulary from tokens and merges in the byte alphabet.
+    """A vocabulary of tokens and merges in the byte alphabet. Errors name `source`.
 
-    A token with a character that is not in the alphabet can only be decoded, as its own text.
+    A token with a character outside of the alphabet can only be decoded, to its own text.
     """
     tokens: dict[bytes, int] = {}
-    others: dict[int, bytes] = {}
+    decode_only: dict[int, bytes] = {}
     for text, number in ids.items():
         token = to_bytes(text)
         if token is None:
-            others[number] = text.encode("utf-8", "surrogatepass")
+            decode_only[number] = text.encode("utf-8", "surrogatepass")
         else:
             tokens[token] = number
-    if taken := others.keys() & set(tokens.values()):
+    if taken := decode_only.keys() & set(tokens.values()):
         raise VocabularyError(f"{source}: id {min(taken)} is given twice")
-    if len(others) + len(tokens) != len(ids):
-        raise VocabularyError(f"{source}: an id is given twice, or a token is")
+    if len(decode_only) + len(tokens) != len(ids):
+        raise VocabularyError(f"{source}: an id or a token is given twice")
     pairs = []
     for place, pair in enumerate(merges):
         parts = to_bytes(pair[0]), to_bytes(pair[1])
         if parts[0] is None or parts[1] is None:
             raise VocabularyError(
-                f"{source}: merge {place} of {pair[0]!r} and {pair[1]!r} "
-                "is not in the byte alphabet"
+                f"{source}: merge {place}, of {pair[0]!r} and {pair[1]!r}, is not in the byte "
+                "alphabet"
             )
         pairs.append((parts[0], parts[1]))
     try:
-        return from_merges(tokens, pairs, whole_pieces=whole_pieces, others=others)
+        return from_merges(tokens, pairs, ignore_merges=ignore_merges, decode_only=decode_only)
     except VocabularyError as error:
         raise VocabularyError(f"{source}: {error}") from None
 
 
 def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:
-    """Write both files, each whole or not at all. The split pattern is in neither.
+    """Write both files. Each appears when it is complete. Neither contains the pattern.
 
-    Raises VocabularyError for what they cannot express: tokens that only a whole-piece look-up
-    finds, and text rules beyond the pattern.
+    Raises OSError, and VocabularyError for what they cannot express: tokens that no merges make,
+    and text rules beyond the pattern.
     """
     plain_rules(encoding, "GPT-2's pair of files")
     merges, ids = merges_and_ids(encoding, "GPT-2's pair of files")
@@ -141,36 +144,34 @@ def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:
 
 
 def merges_and_ids(
-    encoding: Encoding, format: str, allow_lost: bool = False
+    encoding: Encoding, format: str, allow_unreachable: bool = False
 ) -> tuple[list[tuple[str, str]], dict[str, int]]:
-    """Merges and ids in the byte alphabet, by rising id; what only decodes is among the ids.
+    """Merges and ids in the byte alphabet, in order of id, with the ids that can only be decoded.
 
-    allow_lost: whether there may be tokens that only a whole-piece look-up finds.
+    allow_unreachable: allow tokens that no merges make. Raises VocabularyError, naming `format`.
     """
     vocabulary = encoding._vocabulary
     if vocabulary.byte_ids is not None:
-        raise VocabularyError(
-            f"{format} knows bytes, and {encoding.name} has tokens made of characters"
-        )
+        raise VocabularyError(f"{format} merges bytes, but {encoding.name} merges characters")
     merges = to_merges(vocabulary)
     made = {left + right for left, right in merges}
     tokens = vocabulary.to_list()
-    if not allow_lost:
+    if not allow_unreachable:
         for token, number in zip(tokens, vocabulary.ids.tolist(), strict=True):
             if len(token) > 1 and token not in made:
                 raise VocabularyError(
-                    f"{format} does not look whole pieces up, but nothing else finds "
-                    f"{shown(token)} of {encoding.name}, id {number}"
+                    f"{format} needs merges for every token: no merges make {shown(token)} of "
+                    f"{encoding.name}, id {number}"
                 )
     ids = [
         (number, to_text(token))
         for token, number in zip(tokens, vocabulary.ids.tolist(), strict=True)
     ]
     specials = set(encoding._special_tokens.values()) | {i for _, i in encoding._rules.added_tokens}
-    for number, token in vocabulary.others.items():
+    for number, token in vocabulary.decode_only.items():
         if number not in specials:
             ids.append((number, to_text(token)))
     text_of = {text: number for number, text in sorted(ids)}
     if len(text_of) != len(ids):
-        raise VocabularyError(f"{format} cannot hold two ids of the same bytes")
+        raise VocabularyError(f"{format} cannot hold two ids with the same bytes")
     return [(to_text(left), to_text(right)) for left, right in merges], text_of

@@ -1,14 +1,13 @@
 """Hugging Face's `tokenizer.json` with byte-level BPE: GPT-2's, Llama 3's, Qwen's, DeepSeek's.
 
 Ids are those of `Tokenizer.encode(text, add_special_tokens=False)`: the post-processor, which puts
-special tokens around a text, is not applied. Added tokens that are special are special tokens here
-(`allowed_special="all"` finds them in text, as Hugging Face always does); others are always found.
-Merges are pairs or strings; `ignore_merges` means that a piece that is a token is that
-token. The NFC normalizer works for whole texts, and a stream says that it cannot.
+special tokens around a text, is not applied. Added tokens that are special become special tokens:
+`allowed_special="all"` finds them in text, as Hugging Face always does. Other added tokens are
+always found. The NFC normalizer works for whole texts; streams raise UnsupportedStreamError.
 
-Refused by name: truncation and padding, other models, normalizers, pre-tokenizers and decoders,
-dropout, prefixes and suffixes of words, added tokens with lstrip, rstrip or single_word.
-(github.com/huggingface/tokenizers, Apache-2.0)
+These raise an error that names them: truncation and padding, other models, normalizers,
+pre-tokenizers and decoders, dropout, prefixes and suffixes of words, added tokens with lstrip,
+rstrip or single_word. (github.com/huggingface/tokenizers, Apache-2.0)
 """
 
 from __future__ import annotations
@@ -23,11 +22,12 @@ import numpy as np
 from ..engines.rules import TextRules
 from ..errors import VocabularyError
 from ..files.part_file import write_whole
+from ..vocabulary.byte_alphabet import to_bytes
 from ..vocabulary.table import Vocabulary
-from .byte_alphabet import to_bytes
 from .gpt2 import merges_and_ids, vocabulary_of
 from .huggingface_splits import read_splits, write_splits
-from .loading import Reader, check_total, make_encoding, parse_json, read_bytes, shown, stem
+from .json_value import JsonValue, parse_json
+from .loading import check_total, make_encoding, read_bytes, shown, stem
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -35,85 +35,83 @@ if TYPE_CHECKING:
 
 __all__ = ["load_huggingface", "save_huggingface"]
 
-_MAX_COMPARED = 256  # characters of added tokens, where two groups of them must not overlap
-_MAX_COMPARISONS = 1 << 30
+_MAX_COMPARED = 256  # characters of an added token, if there are two groups: see `_overlap`
+_MAX_COMPARISONS = 1 << 30  # of characters
 _POST_PROCESSORS = ("ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing")
 
 
 def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
-    """Encoding: the model, splits and added tokens of a `tokenizer.json`.
+    """The encoding in a `tokenizer.json`; path: the file, or the folder that it is in.
 
-    Raises VocabularyError naming the file and the place, also for what is not supported.
+    Raises OSError, and VocabularyError naming the file and the place of damage and of unsupported
+    features.
     """
     if os.path.isdir(path):
         path = os.path.join(path, "tokenizer.json")
     source = os.fspath(path)
     return read_huggingface(
-        Reader(parse_json(read_bytes(path), source), source), name or stem(path)
+        JsonValue(parse_json(read_bytes(path), source), source), name or stem(path)
     )
 
 
-def read_huggingface(file: Reader, name: str) -> Encoding:
+def read_huggingface(file: JsonValue, name: str) -> Encoding:
     """The encoding of a parsed `tokenizer.json`."""
-    file.only(
-        "version",
-        "added_tokens",
-        "normalizer",
-        "pre_tokenizer",
-        "post_processor",
-        "decoder",
+    file.allow_only(
+        "version", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder",
         "model",
-    )
+    )  # fmt: skip
     normalizer = _normalizer(file["normalizer"])
     _check_post_processor(file["post_processor"])
     decoder = file["decoder"]
     if decoder.value is not None and decoder["type"].value != "ByteLevel":
-        decoder.fail(f"the decoder {decoder['type'].value!r} is not supported: only ByteLevel is")
-    splits = read_splits(file["pre_tokenizer"])
-    ids, merges, whole_pieces = _model(file["model"])
+        decoder.fail(f"the decoder {decoder['type'].value!r} is not supported: expected ByteLevel")
+    pattern = read_splits(file["pre_tokenizer"])
+    ids, merges, ignore_merges = _model(file["model"])
     special, added = _added_tokens(file["added_tokens"], ids, normalizer)
     parts = {part for pair in merges for part in pair} | {left + right for left, right in merges}
     for text in (*special, *added):
-        # As text it always is the added token's, so that no piece could be looked up.
+        # The added token is always found first, so no pre-token can be this entry of the model.
         if text in ids and text not in parts and len(to_bytes(text) or "xx") > 1:
             del ids[text]
     return make_encoding(
         file.place,
         name,
-        pat_str=splits,
-        mergeable_ranks=vocabulary_of(ids, merges, whole_pieces, file["model"].place),
+        pat_str=pattern,
+        mergeable_ranks=vocabulary_of(
+            ids, merges, ignore_merges=ignore_merges, source=file["model"].place
+        ),
         special_tokens=special,
         rules=TextRules(tuple(added.items()), longest_first=True, normalizer=normalizer),
     )
 
 
-def _normalizer(field: Reader) -> str | None:
+def _normalizer(field: JsonValue) -> str | None:
     if field.value is None:
         return None
     kind = field["type"].as_str()
     if kind == "Sequence":
-        found = [_normalizer(step) for step in field["normalizers"].items()]
+        found = [_normalizer(step) for step in field["normalizers"].elements()]
         return "NFC" if "NFC" in found else None
     if kind != "NFC":
         field.fail(f"the normalizer {kind!r} is not supported")
     return "NFC"
 
 
-def _check_post_processor(field: Reader) -> None:
+def _check_post_processor(field: JsonValue) -> None:
     if field.value is None:
         return
     kind = field["type"].as_str()
     if kind == "Sequence":
-        for step in field["processors"].items():
+        for step in field["processors"].elements():
             _check_post_processor(step)
     elif kind not in _POST_PROCESSORS:
-        field.fail(f"the post-processor {kind!r} is not known")
+        field.fail(f"the post-processor {kind!r} is not supported")
 
 
-def _model(model: Reader) -> tuple[dict[str, int], list[tuple[str, str]], bool]:
+def _model(model: JsonValue) -> tuple[dict[str, int], list[tuple[str, str]], bool]:
     if model["type"].value not in (None, "BPE"):
-        model.fail(f"the model {model['type'].value!r} is not supported: only BPE is")
-    model.only(
+        model.fail(f"the model {model['type'].value!r} is not supported: expected BPE")
+    model.allow_only(
         "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
         "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges",
     )  # fmt: skip
@@ -126,7 +124,7 @@ def _model(model: Reader) -> tuple[dict[str, int], list[tuple[str, str]], bool]:
     ids = {}
     for text, number in vocab.as_dict().items():
         if type(number) is not int:
-            vocab.fail(f"the id of {shown(text)} is {shown(number)}")
+            vocab.fail(f"the id of {shown(text)} must be an integer, not {shown(number)}")
         ids[text] = number
     merges = []
     entries = model["merges"]
@@ -135,56 +133,63 @@ def _model(model: Reader) -> tuple[dict[str, int], list[tuple[str, str]], bool]:
         if not (
             isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
         ):
-            entries.fail(f"merge {place}: expected two tokens, got {shown(merge)}")
+            entries.fail(f"merge {place}: expected two tokens, found {shown(merge)}")
         merges.append((pair[0], pair[1]))
-    return ids, merges, model["ignore_merges"].flag()
+    return ids, merges, model["ignore_merges"].as_bool()
 
 
 def _added_tokens(
-    field: Reader, ids: dict[str, int], normalizer: str | None
+    field: JsonValue, ids: dict[str, int], normalizer: str | None
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Special tokens and those that are always recognised, with their ids."""
+    """The special tokens, and the added tokens that are always recognised, with their ids."""
     special: dict[str, int] = {}
     added: dict[str, int] = {}
-    groups: dict[bool, list[str]] = {False: [], True: []}  # by whether they see normalised text
+    groups: dict[bool, list[str]] = {False: [], True: []}  # by whether they match normalised text
     next_id = len(ids)
-    for entry in field.items() if field.value is not None else []:
-        entry.only("id", "content", "special", "normalized", "lstrip", "rstrip", "single_word")
+    for entry in field.elements() if field.value is not None else []:
+        entry.allow_only(
+            "id", "content", "special", "normalized", "lstrip", "rstrip", "single_word"
+        )
         text, number = entry["content"].as_str(), entry["id"].as_int()
         if not text or text in special or text in added:
-            entry.fail(f"{shown(text)} is empty or comes a second time")
+            entry.fail(f"the added token {shown(text)} is empty or given twice")
         for flag in ("lstrip", "rstrip", "single_word"):
-            if entry[flag].flag():
+            if entry[flag].as_bool():
                 entry.fail(f"{flag} of the added token {shown(text)} is not supported")
-        # Hugging Face gives added tokens the id of the vocabulary, or else the next one, whatever
-        # the file says.
+        # Hugging Face ignores the id in the file. It takes the model's id for this text, or else
+        # the next free id.
         expected = ids.get(text, next_id)
         if number != expected:
             entry.fail(
-                f"the added token {shown(text)} would get id {expected}, the file says {number}"
+                f"the added token {shown(text)} has id {number}, but Hugging Face gives it id "
+                f"{expected}"
             )
         next_id = max(next_id, number + 1)
-        is_special = entry["special"].flag()
+        is_special = entry["special"].as_bool()
         (special if is_special else added)[text] = number
-        sees_normalized = entry["normalized"].flag(not is_special)
-        if sees_normalized and normalizer is not None:
-            entry.fail(f"the added token {shown(text)} is matched in normalised text")
-        groups[sees_normalized].append(text)
+        is_normalized = entry["normalized"].as_bool(not is_special)
+        if is_normalized and normalizer is not None:
+            entry.fail(
+                f"the added token {shown(text)} matches normalised text, which is not supported"
+            )
+        groups[is_normalized].append(text)
     check_total([*special, *added], field.place)
     if clash := _overlap(groups[False], groups[True]):
         field.fail(
-            f"{shown(clash)} may begin or end inside an added token that is matched at another time"
+            f"the added token {shown(clash)} may begin or end inside one with another value of "
+            "normalized, which is not supported"
         )
     return special, added
 
 
 def _overlap(first: Iterable[str], second: Iterable[str]) -> str | None:
-    """A text of one group that shares its end, its beginning or all with one of the other."""
+    """A text of one group that can overlap with a text of the other, or None if there is none."""
     one, other = list(first), list(second)
     if not one or not other:
         return None
     for a, b in ((one, other), (other, one)):
-        # Bounds that no real file comes near: both looks take memory or time beyond its size.
+        # The comparison takes more than linear time and memory, so it needs bounds. Real files are
+        # far below them.
         joined = "\0".join(b)
         if max(map(len, a + b)) > _MAX_COMPARED or len(a) * len(joined) > _MAX_COMPARISONS:
             return max(a + b, key=len)
@@ -196,18 +201,20 @@ def _overlap(first: Iterable[str], second: Iterable[str]) -> str | None:
 
 
 def save_huggingface(encoding: Encoding, path: Path) -> None:
-    """Write a `tokenizer.json`, whole or not at all.
+    """Write a `tokenizer.json`. The file appears when it is complete.
 
-    Special and added tokens are put into the model's vocabulary, where Hugging Face takes their ids
-    from. Raises VocabularyError for what the format cannot express.
+    Special and added tokens also go into the model's vocabulary, because Hugging Face takes their
+    ids from there. Raises OSError, and VocabularyError for what the format cannot express.
     """
     format = "a tokenizer.json with ByteLevel"
     rules = encoding._rules
     if rules.normalizer not in (None, "NFC"):
-        raise VocabularyError(f"{format} cannot say what {encoding.name} has: {rules}")
+        raise VocabularyError(
+            f"{format} cannot express the normalizer {rules.normalizer!r} of {encoding.name}"
+        )
     if not rules.longest_first:
         _check_one_order(encoding, format)
-    merges, ids = merges_and_ids(encoding, format, allow_lost=True)
+    merges, ids = merges_and_ids(encoding, format, allow_unreachable=True)
     entries = []
     tokens = [(number, text, True) for text, number in encoding._special_tokens.items()]
     tokens += [(number, text, False) for text, number in rules.added_tokens]
@@ -225,8 +232,8 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
         )
         if ids.get(text, number) != number:
             raise VocabularyError(
-                f"{text!r} of {encoding.name} is id {number} as a special token and "
-                f"{ids[text]} as text: {format} has one id for both"
+                f"{format} has one id for a text: {text!r} of {encoding.name} has id {number} as a "
+                f"special token and {ids[text]} as plain text"
             )
         ids[text] = number
     value: dict[str, Any] = {
@@ -251,7 +258,7 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
             "end_of_word_suffix": None,
             "fuse_unk": False,
             "byte_fallback": False,
-            "ignore_merges": has_lost_tokens(encoding._vocabulary, merges),
+            "ignore_merges": has_unreachable_tokens(encoding._vocabulary, merges),
             "vocab": dict(sorted(ids.items(), key=lambda item: item[1])),
             "merges": [list(pair) for pair in merges],
         },
@@ -259,19 +266,23 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
     write_whole(path, json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
-def has_lost_tokens(vocabulary: Vocabulary, merges: list[tuple[str, str]]) -> bool:
-    """Whether some token is found only by looking whole pieces up."""
+def has_unreachable_tokens(vocabulary: Vocabulary, merges: list[tuple[str, str]]) -> bool:
+    """Whether there are tokens that no merges make."""
     lengths = np.diff(vocabulary.offsets)
     return int((lengths > 1).sum()) != len(merges)
 
 
 def _check_one_order(encoding: Encoding, format: str) -> None:
-    """tiktoken prefers one of several special tokens by its hash, Hugging Face the longest."""
+    """Raise VocabularyError if a special token is found that is a prefix of a longer one.
+
+    Where several special tokens begin, tiktoken finds the first by its hash, Hugging Face the
+    longest.
+    """
     order = [text for text, _ in encoding._preferred_specials]
     for i, text in enumerate(order):
         for later in order[i + 1 :]:
             if len(later) > len(text) and later.startswith(text):
                 raise VocabularyError(
-                    f"where {later!r} begins, {encoding.name} finds {text!r}, and {format} the "
-                    "longer one"
+                    f"{format} finds the longest special token, but in {later!r} "
+                    f"{encoding.name} finds {text!r}"
                 )

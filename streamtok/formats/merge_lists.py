@@ -1,11 +1,14 @@
-"""Vocabularies that say which pairs merge: lists of merges, as in GPT-2's and Hugging Face's files.
+"""Vocabularies given by a list of merges, as in the files of GPT-2 and Hugging Face.
 
 A rank table merges any two neighbours that are a token together, and a token's id is its rank. A
-list of merges names the pairs, in order, and ids are given apart from it. The two differ: a token
-may be there that no listed pair makes, a token may be made in two ways at different places of the
-list, ids may be in any order, and a piece that is a token is looked up first only where the file
-says so. The engine does all that with the table it has, since a token is only ever made by one of
-the pairs (`_core/merge_list.pxi` finds it): tokens stand in the order of the merges that make them.
+list of merges names the pairs that merge, in order, and gives the ids apart from them. So a token
+may come from no pair at all, or from several pairs at different places of the list; ids may be in
+any order; and a pre-token that is a token becomes its id without merging only if the file says so
+(`ignore_merges`).
+
+The engine needs no second algorithm for this. Only one of the pairs that make a token can ever
+merge, and `_core/merge_list.pxi` finds it. So the tokens are put in the order of those pairs, and the
+rest works as for a rank table.
 """
 
 from __future__ import annotations
@@ -17,30 +20,38 @@ import numpy as np
 
 from .._core.encode import TokenTable, find_merges
 from ..errors import VocabularyError
-from ..vocabulary.table import MAX_ID, MAX_TOKEN_BYTES, Vocabulary, offsets_of, show_token
+from ..vocabulary.table import (
+    MAX_ID,
+    Vocabulary,
+    check_bytes,
+    check_length,
+    check_numbers,
+    offsets_of,
+    show_token,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["from_merges", "to_merges", "without_lost_tokens"]
+__all__ = ["from_merges", "to_merges", "without_unreachable_tokens"]
 
-MAX_MERGES = (1 << 21) - 257  # of the core
+MAX_MERGES = (1 << 21) - 257  # a limit of the core
 
 
 def from_merges(
     ids: Mapping[bytes, int],
     merges: Iterable[tuple[bytes, bytes]],
     *,
-    whole_pieces: bool,
-    others: Mapping[int, bytes] | None = None,
+    ignore_merges: bool,
+    decode_only: Mapping[int, bytes] | None = None,
 ) -> Vocabulary:
-    """Make a vocabulary of tokens with their ids, and of the pairs that merge, the first first.
+    """A vocabulary of tokens with their ids, and of the pairs that merge, in order of priority.
 
-    Of a pair that is listed twice the later place counts, as in the programs that read such files.
-    whole_pieces: whether a piece that is a token is that token even if merges do not make it;
-    otherwise such tokens only decode. others: further ids that only decode. The result is a plain
-    rank table where that says the same. Raises `VocabularyError` for merges of or into something
-    that is no token, and for tokens and ids as `Vocabulary.from_ranks` does.
+    The later place counts for a pair that is listed twice, as in the programs that read such files.
+    ignore_merges: whether a pre-token that is a token becomes its id without merging; otherwise,
+    tokens that no merges make can only be decoded. decode_only: more ids that can only be decoded.
+    The result is a plain rank table if that is equivalent. Raises `VocabularyError` for merges
+    whose parts or result are not tokens, and for tokens and ids as `Vocabulary.from_ranks` does.
     """
     tokens = list(ids)
     _check(tokens, ids)
@@ -50,20 +61,21 @@ def from_merges(
         for part in (left, right, left + right):
             if part not in index:
                 raise VocabularyError(
-                    f"merge {place} is of {show_token(left)} and {show_token(right)}, "
-                    f"but {show_token(part)} is not in the vocabulary"
+                    f"merge {place}, of {show_token(left)} and {show_token(right)}: "
+                    f"{show_token(part)} is not in the vocabulary"
                 )
         places[index[left], index[right]] = place
     if len(places) > MAX_MERGES or len(tokens) > MAX_MERGES:
-        raise VocabularyError(f"{len(places)} merges are more than the {MAX_MERGES} that fit")
-    # In order of the place that counts; a pair's row is its priority.
+        raise VocabularyError(
+            f"there are {len(tokens)} tokens and {len(places)} merges: "
+            f"at most {MAX_MERGES} of each are possible"
+        )
+    # In order of the place that counts, so that a pair's row is its priority.
     pairs = sorted(places, key=places.__getitem__)
     rows = np.array(pairs, np.uint32).reshape(-1, 2)
     blob = b"".join(tokens)
     makers = find_merges(blob, offsets_of(_lengths(tokens)), rows)
-    return _ordered(
-        tokens, ids, makers, pairs, whole_pieces=whole_pieces, others=others or {}
-    )
+    return _ordered(tokens, ids, makers, pairs, ignore_merges, dict(decode_only or {}))
 
 
 def _ordered(
@@ -71,21 +83,23 @@ def _ordered(
     ids: Mapping[bytes, int],
     makers: NDArray[np.uint32],
     pairs: Sequence[tuple[int, int]],
-    *,
-    whole_pieces: bool,
-    others: Mapping[int, bytes],
+    ignore_merges: bool,
+    decode_only: dict[int, bytes],
 ) -> Vocabulary:
-    """The vocabulary in which each token's number says when it is made."""
+    """The vocabulary with its tokens in the order in which they are made.
+
+    makers: the row in `pairs` of the pair that makes each token, past the end for none.
+    decode_only: gets the tokens that nothing makes.
+    """
     made = makers.tolist()
     is_single = [len(token) == 1 for token in tokens]
-    decode_only = dict(others)
     order = []
     for i, token in enumerate(tokens):
-        if is_single[i] or made[i] < len(pairs) or whole_pieces:
+        if is_single[i] or made[i] < len(pairs) or ignore_merges:
             order.append(i)
         else:
             decode_only[ids[token]] = token
-    # Bytes, then what merges make, then what only a look-up finds. Beyond that the ids decide.
+    # Bytes, then tokens that merges make, then tokens that only a look-up finds; each by id.
     order.sort(key=lambda i: (-1 if is_single[i] else made[i], ids[tokens[i]]))
     kept = [tokens[i] for i in order]
     lefts = np.array(
@@ -96,20 +110,20 @@ def _ordered(
         offsets_of(_lengths(kept)),
         np.array([ids[token] for token in kept], np.uint32),
         lefts=lefts,
-        others=decode_only,
+        decode_only=decode_only,
     )
     return _as_rank_table(vocabulary) or vocabulary
 
 
 def _as_rank_table(vocabulary: Vocabulary) -> Vocabulary | None:
-    """The same as a plain rank table, or None where that would merge otherwise.
+    """The equivalent plain rank table, or None if there is none.
 
-    The merges made must be the same and in the same order: then every run is.
+    They are equivalent if both have the same merges in the same order.
     """
     assert vocabulary.lefts is not None
     lefts = vocabulary.lefts
     made = lefts > 0
-    if vocabulary.others or not (np.diff(vocabulary.ids[made].astype(np.int64)) > 0).all():
+    if vocabulary.decode_only or not (np.diff(vocabulary.ids[made].astype(np.int64)) > 0).all():
         return None
     by_id = np.argsort(vocabulary.ids)
     tokens = vocabulary.to_list()
@@ -123,9 +137,9 @@ def _as_rank_table(vocabulary: Vocabulary) -> Vocabulary | None:
 
 
 def to_merges(vocabulary: Vocabulary) -> list[tuple[bytes, bytes]]:
-    """The pairs that can merge, in order: a list of merges that says the same.
+    """The pairs that can merge, in order: an equivalent list of merges.
 
-    One pair for each token that merges make; others in the list could never happen.
+    It has one pair for each token that merges make. Other pairs could never merge.
     """
     lefts = lefts_of(vocabulary)
     return [
@@ -136,18 +150,18 @@ def to_merges(vocabulary: Vocabulary) -> list[tuple[bytes, bytes]]:
 
 
 def lefts_of(vocabulary: Vocabulary) -> NDArray[np.uint32]:
-    """For each token the bytes of the left of the two that merge into it, 0 where none do."""
+    """uint32 [n]: the bytes of the left part that merges into each token, 0 if none does."""
     if vocabulary.lefts is not None:
         return vocabulary.lefts
     v = vocabulary
     return TokenTable(v.tokens, v.offsets, v.ids, None, v.byte_ids, v.ties).lefts()
 
 
-def without_lost_tokens(vocabulary: Vocabulary) -> Vocabulary:
-    """The vocabulary without the tokens that merges do not make; these then only decode.
+def without_unreachable_tokens(vocabulary: Vocabulary) -> Vocabulary:
+    """The vocabulary, with tokens that no merges make turned into ids that can only be decoded.
 
-    The same merges happen, since such tokens take part in none. It is how a table is used in which
-    pieces are not looked up.
+    Merging stays the same, because such tokens take part in no merge. This is how a table encodes
+    if pre-tokens are not looked up before merging.
     """
     lefts = lefts_of(vocabulary)
     lengths = np.diff(vocabulary.offsets)
@@ -156,8 +170,8 @@ def without_lost_tokens(vocabulary: Vocabulary) -> Vocabulary:
         return vocabulary
     tokens = vocabulary.to_list()
     ids = vocabulary.ids.tolist()
-    others = dict(vocabulary.others)
-    others |= {ids[i]: tokens[i] for i in np.flatnonzero(~is_kept).tolist() if ids[i] <= MAX_ID}
+    unreachable = np.flatnonzero(~is_kept).tolist()
+    decode_only = {ids[i]: tokens[i] for i in unreachable if ids[i] <= MAX_ID}
     return Vocabulary(
         b"".join([tokens[i] for i in np.flatnonzero(is_kept).tolist()]),
         offsets_of(lengths[is_kept]),
@@ -165,7 +179,7 @@ def without_lost_tokens(vocabulary: Vocabulary) -> Vocabulary:
         lefts=None if vocabulary.lefts is None else vocabulary.lefts[is_kept],
         byte_ids=vocabulary.byte_ids,
         ties=None if vocabulary.ties is None else vocabulary.ties[is_kept],
-        others=others,
+        decode_only={**vocabulary.decode_only, **decode_only},
     )
 
 
@@ -174,24 +188,7 @@ def _lengths(tokens: list[bytes]) -> NDArray[np.int64]:
 
 
 def _check(tokens: list[bytes], ids: Mapping[bytes, int]) -> None:
-    owners: dict[int, bytes] = {}
     for token in tokens:
-        number = ids[token]
-        if not 1 <= len(token) <= MAX_TOKEN_BYTES:
-            raise VocabularyError(
-                f"the token of id {number} has {len(token)} bytes: not in 1 … {MAX_TOKEN_BYTES}"
-            )
-        if not 0 <= number <= MAX_ID:
-            raise VocabularyError(f"the id of {show_token(token)} is {number}: not in 0 … {MAX_ID}")
-        if number in owners:
-            raise VocabularyError(
-                f"id {number} is given twice: to {show_token(owners[number])} "
-                f"and to {show_token(token)}"
-            )
-        owners[number] = token
-    missing = [byte for byte in range(256) if bytes([byte]) not in ids]
-    if missing:
-        some = ", ".join(f"0x{byte:02x}" for byte in missing[:8]) + ", …" * (len(missing) > 8)
-        raise VocabularyError(
-            f"{len(missing)} of the 256 single bytes are not in the vocabulary: {some}"
-        )
+        check_length(len(token), ids[token], "id")
+    check_numbers(sorted((number, token) for token, number in ids.items()), "id")
+    check_bytes({token[0] for token in tokens if len(token) == 1})

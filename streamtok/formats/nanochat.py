@@ -1,13 +1,12 @@
 """nanochat's `tokenizer.pkl`: a pickled `tiktoken.Encoding`, read without unpickling.
 
-To unpickle a file is to run it. Here its opcodes are walked over one by one, and all that can come
-of them is what such a file holds: one `tiktoken.core.Encoding`, made by `__new__` without
-arguments, and a dictionary of its name, pattern, ranks and special tokens. Any other global, any
-call, any opcode that such a file has no use for is an error that names it and its place; nothing is
-imported. Memory is bounded by the size of the file and the number of opcodes. (Format: CPython's
-`Lib/pickletools.py`.)
+To unpickle a file is to run it. This module walks over its opcodes instead, and they can only make
+what such a file contains: one `tiktoken.core.Encoding`, made by `__new__` without arguments, and a
+dictionary of its name, pattern, ranks and special tokens. Any other global, any call and any other
+opcode raise an error with the name and the place; nothing is imported. The size of the file and the
+number of opcodes bound the memory. (Format: CPython's `Lib/pickletools.py`.)
 
-rustbpe, which trains these vocabularies, gives its tokens as a list: `from_rustbpe` takes that.
+rustbpe, which trains these vocabularies, returns its tokens as a list: `from_rustbpe` takes that.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["from_rustbpe", "load_nanochat", "save_nanochat"]
 
 _FIELDS = {"name": str, "pat_str": str, "mergeable_ranks": dict, "special_tokens": dict}
-_PROTOCOLS = range(3, 6)  # before 3, bytes were written as calls
-_MAX_OPCODES = 1 << 22  # a token has three; each may make an object of a hundred bytes
+_PROTOCOLS = range(3, 6)  # before protocol 3, bytes were pickled as calls
+_MAX_OPCODES = 1 << 22  # a token takes three; each may make an object of a hundred bytes
 
 
 def load_nanochat(path: Path, *, name: str | None = None) -> Encoding:
-    """Encoding: what the pickled `tiktoken.Encoding` is, without running the file.
+    """The encoding in a pickled `tiktoken.Encoding`. The file is not run.
 
-    path: the `tokenizer.pkl`, or the folder that it is in. Raises VocabularyError naming the file,
-    the place and the opcode for a pickle of anything else.
+    path: the `tokenizer.pkl`, or the folder that it is in. Raises OSError, and VocabularyError
+    naming the file, the place and the opcode for any other pickle.
     """
     if os.path.isdir(path):
         path = os.path.join(path, "tokenizer.pkl")
@@ -46,13 +45,16 @@ def load_nanochat(path: Path, *, name: str | None = None) -> Encoding:
     state = read_pickled(read_bytes(path), source)
     for field, kind in _FIELDS.items():
         if not isinstance(state.get(field), kind):
-            raise VocabularyError(f"{source}: the field {field!r} is no {kind.__name__}")
+            raise VocabularyError(f"{source}: the field {field!r} must be a {kind.__name__}")
     if extra := state.keys() - _FIELDS.keys():
-        raise VocabularyError(f"{source}: a tiktoken.Encoding has no field {shown(min(extra))}")
+        raise VocabularyError(f"{source}: unknown field of tiktoken.Encoding: {shown(min(extra))}")
     specials = state["special_tokens"]
     for text, token in specials.items():
         if not isinstance(text, str) or not isinstance(token, int):
-            raise VocabularyError(f"{source}: {shown(text)} is no special token")
+            raise VocabularyError(
+                f"{source}: a special token must be a str with an int for its id, "
+                f"found {shown(text)}: {shown(token)}"
+            )
     try:
         vocabulary = Vocabulary.from_ranks(state["mergeable_ranks"])
     except (TypeError, VocabularyError) as error:
@@ -73,9 +75,9 @@ def from_rustbpe(
     special_tokens: Iterable[str] = (),
     name: str = "rustbpe",
 ) -> Encoding:
-    """Encoding: of `get_mergeable_ranks()` and `get_pattern()` of a `rustbpe.Tokenizer`.
+    """The encoding of a `rustbpe.Tokenizer`, from its `get_mergeable_ranks()` and `get_pattern()`.
 
-    special_tokens: get the ids that follow, in order, as in nanochat.
+    special_tokens: they get the next ids, in order, as in nanochat. Raises VocabularyError.
     """
     table = {bytes(token): rank for token, rank in ranks}
     first = max(table.values(), default=-1) + 1
@@ -89,10 +91,10 @@ def from_rustbpe(
 
 
 def save_nanochat(encoding: Encoding, path: Path) -> None:
-    """Write a pickle that `pickle.load` makes a `tiktoken.Encoding` of; whole or not at all.
+    """Write a file that `pickle.load` makes a `tiktoken.Encoding` of. It appears when complete.
 
-    path: the file, or a folder that gets a `tokenizer.pkl`. Raises VocabularyError for what a
-    `tiktoken.Encoding` cannot be.
+    path: the file, or a folder that gets a `tokenizer.pkl`. Raises OSError, and VocabularyError for
+    what a `tiktoken.Encoding` cannot express.
     """
     if os.path.isdir(path):
         path = os.path.join(path, "tokenizer.pkl")
@@ -102,7 +104,7 @@ def save_nanochat(encoding: Encoding, path: Path) -> None:
         "mergeable_ranks": rank_table(encoding, "a tiktoken.Encoding").to_ranks(),
         "special_tokens": encoding._special_tokens,
     }
-    # An object without arguments, and its state: what pickle writes for it, without tiktoken.
+    # What pickle writes for an object made without arguments and its state; tiktoken is not needed.
     head = pickle.PROTO + b"\x03" + pickle.GLOBAL + b"tiktoken.core\nEncoding\n"
     body = pickle.dumps(state, protocol=3).removeprefix(pickle.PROTO + b"\x03")[:-1]
     made = head + pickle.EMPTY_TUPLE + pickle.NEWOBJ + body + pickle.BUILD + pickle.STOP
@@ -110,11 +112,11 @@ def save_nanochat(encoding: Encoding, path: Path) -> None:
 
 
 class _Class:
-    """Stands for the one class that may be named."""
+    """Stands for the only class that a file may name."""
 
 
 class _Object:
-    """Stands for the one object that may be made."""
+    """Stands for the only object that a file may make."""
 
     state: Any = None
 
@@ -126,19 +128,21 @@ def read_pickled(data: bytes, source: str) -> dict[str, Any]:
     """The state of the `tiktoken.core.Encoding` that `data` pickles."""
     found = _Walk(data, source).run()
     if not isinstance(found, _Object):
-        raise VocabularyError(f"{source}: a pickled {type(found).__name__}, no tiktoken.Encoding")
+        raise VocabularyError(
+            f"{source}: expected a tiktoken.Encoding, found a pickled {type(found).__name__}"
+        )
     if isinstance(found.state, str):
         raise VocabularyError(
-            f"{source}: only the name {found.state!r} of one of tiktoken's own encodings: "
-            "use streamtok.get_encoding"
+            f"{source}: the file contains only the name {found.state!r} of one of tiktoken's own "
+            "encodings: use streamtok.get_encoding"
         )
     if not isinstance(found.state, dict):
-        raise VocabularyError(f"{source}: a tiktoken.Encoding without its state")
+        raise VocabularyError(f"{source}: the tiktoken.Encoding has no state")
     return found.state
 
 
 class _Walk:
-    """A stack machine for the few opcodes that such a file has."""
+    """A stack machine for the few opcodes that such a file uses."""
 
     def __init__(self, data: bytes, source: str) -> None:
         self.data = data
@@ -186,13 +190,13 @@ class _Walk:
             handler = handlers.get(code)
             if handler is None:
                 self.fail(
-                    f"the opcode {_name(code)} has no place in a pickled tiktoken.Encoding", start
+                    f"unexpected opcode {_name(code)}: a pickled tiktoken.Encoding has none", start
                 )
             handler()
         else:
-            self.fail(f"more than {_MAX_OPCODES} opcodes are no vocabulary")
+            self.fail(f"more than {_MAX_OPCODES} opcodes")
         if len(self.stack) != 1 or self.marks:
-            self.fail(f"{len(self.stack)} values at the end instead of one", start)
+            self.fail(f"expected one value at the end, found {len(self.stack)}", start)
         return self.stack[0]
 
     def fail(self, message: str, at: int | None = None) -> NoReturn:
@@ -202,7 +206,7 @@ class _Walk:
     def take(self, size: int) -> bytes:
         end = self.at + size
         if end > len(self.data):
-            self.fail(f"{size} bytes expected, the file ends after {len(self.data) - self.at}")
+            self.fail(f"expected {size} bytes, but the file ends after {len(self.data) - self.at}")
         part = self.data[self.at : end]
         self.at = end
         return part
@@ -228,7 +232,7 @@ class _Walk:
     def protocol(self) -> None:
         version = self.number(1)
         if version not in _PROTOCOLS or self.at != 2:
-            self.fail(f"protocol {version} at this place; 3 to 5 at the start are known")
+            self.fail(f"expected protocol 3, 4 or 5 at the start, found protocol {version} here")
 
     def named(self) -> None:
         start = self.at
@@ -247,19 +251,23 @@ class _Walk:
 
     def admit(self, module: Any, name: Any, at: int) -> None:
         if (module, name) != ("tiktoken.core", "Encoding"):
-            self.fail(f"it names {shown(module)}.{shown(name)}; nothing is imported", at)
+            self.fail(
+                f"expected the class tiktoken.core.Encoding, found {shown(module)}.{shown(name)} "
+                "(which was not imported)",
+                at,
+            )
         self.push(_ENCODING)
 
     def new_object(self) -> None:
         args, made = self.pop(), self.pop()
         if made is not _ENCODING or args != () or type(args) is not tuple:
-            self.fail("an object that is no tiktoken.Encoding", self.at - 1)
+            self.fail("expected a tiktoken.Encoding made without arguments", self.at - 1)
         self.push(_Object())
 
     def build(self) -> None:
         state, target = self.pop(), self.pop()
         if not isinstance(target, _Object) or target.state is not None:
-            self.fail("a state for something that has none", self.at - 1)
+            self.fail("only a new tiktoken.Encoding may get a state", self.at - 1)
         target.state = state
         self.push(target)
 
@@ -275,12 +283,12 @@ class _Walk:
         del self.stack[start:]
         target = self.stack[-1]
         if type(target) is not dict:
-            self.fail("items for something that is no dictionary", self.at - 1)
+            self.fail("items can only be added to a dictionary", self.at - 1)
         for key, value in zip(items[::2], items[1::2], strict=True):
             if not isinstance(key, (str, bytes)):
-                self.fail(f"a key is {shown(key)}", self.at - 1)
+                self.fail(f"a key must be str or bytes, not {shown(key)}", self.at - 1)
             if key in target:
-                self.fail(f"the key {shown(key)} comes a second time", self.at - 1)
+                self.fail(f"the key {shown(key)} is given twice", self.at - 1)
             target[key] = value
 
     def long1(self) -> None:
@@ -288,12 +296,12 @@ class _Walk:
 
     def remember(self, place: int) -> None:
         if not self.stack:
-            self.fail("nothing to remember", self.at - 1)
+            self.fail("the stack is empty: nothing to remember", self.at - 1)
         self.memo[place] = self.stack[-1]
 
     def recall(self, place: int) -> None:
         if place not in self.memo:
-            self.fail(f"nothing was remembered as {place}", self.at - 1)
+            self.fail(f"nothing is remembered as {place}", self.at - 1)
         self.push(self.memo[place])
 
 

@@ -1,7 +1,8 @@
-"""Just enough of Protocol Buffers' wire format to read and write a SentencePiece model.
+"""Just enough of the Protocol Buffers wire format to read and write a SentencePiece model.
 
-A message is a row of fields: a key, `number << 3 | kind`, and a value of a kind that says how long
-it is. Every length is checked against what is left, and no message is looked into twice.
+A message is a sequence of fields. A field is a key, `number << 3 | kind`, and a value; the kind
+says how long the value is. Every length is checked against the rest of the message. Parsing is
+linear: no message is parsed twice.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ Value = int | float | bytes
 
 
 def fields(data: bytes, start: int, end: int, source: str) -> Iterator[tuple[int, int, Value, int]]:
-    """(number, kind, value, place) of each field of the message data[start:end].
+    """(number, kind, value, offset of the value) of each field of the message data[start:end].
 
-    BYTES are given whole, with the place where they begin. VocabularyError where the message ends
-    too early, or has a kind that is not in use any more.
+    A value of kind BYTES may be a message itself. Raises VocabularyError, with the offset, if the
+    message ends too early or has a kind that is no longer in use.
     """
     at = start
     while at < end:
         key, after = _varint(data, at, end, source)
         number, kind = key >> 3, key & 7
         if not 1 <= number < 1 << 29:
-            raise VocabularyError(f"{source}, byte {at}: a field has the number {number}")
+            raise VocabularyError(f"{source}, byte {at}: {number} is not a valid field number")
         value: Value
         place = after
         if kind == VARINT:
@@ -48,7 +49,7 @@ def fields(data: bytes, start: int, end: int, source: str) -> Iterator[tuple[int
             raise VocabularyError(f"{source}, byte {at}: field {number} is of unknown kind {kind}")
         if after > end:
             raise VocabularyError(
-                f"{source}, byte {at}: field {number} has {after - place} bytes, "
+                f"{source}, byte {at}: field {number} should have {after - place} bytes, "
                 f"but the message ends after {max(end - place, 0)}"
             )
         yield number, kind, value, place
@@ -64,27 +65,28 @@ def _varint(data: bytes, at: int, end: int, source: str) -> tuple[int, int]:
         value |= (byte & 0x7F) << 7 * i
         if byte < 0x80:
             return value & (1 << 64) - 1, at + i + 1
-    raise VocabularyError(f"{source}, byte {at}: a number of more than ten bytes")
+    raise VocabularyError(f"{source}, byte {at}: a number has more than ten bytes")
 
 
-def expect(kind: int, wanted: int, what: str, source: str, place: int) -> None:
-    """VocabularyError unless a field is of the kind that it has in this format."""
-    if kind != wanted:
+def expect(kind: int, expected: int, subject: str, source: str, place: int) -> None:
+    """Raise VocabularyError unless the field that holds `subject` is of the expected kind."""
+    if kind != expected:
         raise VocabularyError(
-            f"{source}, byte {place}: {what} is given as {_NAMES[kind]}, not as {_NAMES[wanted]}"
+            f"{source}, byte {place}: {subject} must be of kind {_NAMES[expected]}, "
+            f"not {_NAMES[kind]}"
         )
 
 
 def field(number: int, value: Value | bool) -> bytes:
-    """The bytes of a field: an int as VARINT, a float as FLOAT, bytes as BYTES."""
+    """A field on the wire: an int as VARINT, a float as FLOAT, bytes as BYTES."""
     if isinstance(value, bytes):
-        return _packed(number << 3 | BYTES) + _packed(len(value)) + value
+        return _varint_bytes(number << 3 | BYTES) + _varint_bytes(len(value)) + value
     if isinstance(value, float):
-        return _packed(number << 3 | FLOAT) + struct.pack("<f", value)
-    return _packed(number << 3 | VARINT) + _packed(value & (1 << 64) - 1)
+        return _varint_bytes(number << 3 | FLOAT) + struct.pack("<f", value)
+    return _varint_bytes(number << 3 | VARINT) + _varint_bytes(value & (1 << 64) - 1)
 
 
-def _packed(value: int) -> bytes:
+def _varint_bytes(value: int) -> bytes:
     result = bytearray()
     while value >= 0x80:
         result.append(value & 0x7F | 0x80)

@@ -1,20 +1,22 @@
-"""SentencePiece's `.model`: BPE with byte fallback, as Llama 2's, Mistral's first and Gemma's are.
+"""SentencePiece's `.model`: BPE with byte fallback, as in Llama 2, the first Mistrals and Gemma.
 
-SentencePiece merges characters, not bytes, the whole text is one piece, and a character that is no
-piece becomes its bytes, one id each. Here the bytes of a character are merged first: every
-character that occurs in a piece is a token, and so is each beginning of its bytes, before all real
-pieces in the order of merges. UTF-8 tells where a character begins, so that these merges cross no
-boundary and all happen before any other; what they leave are just SentencePiece's characters, and
-from there on both merge the two neighbours that are the piece of the highest score, of equal ones
-the leftmost. Such tokens have no id of their own: what is left of them leaves as bytes.
+"Piece" is SentencePiece's word for a token, and is only used for that here.
 
-A space is "▁" in the pieces; here it stays a space, and so does "▁" in a text, as both are one
-to SentencePiece. Where no piece has a space behind another character, which is how most models are
-trained, the text may be cut before such a space: no merge could cross it.
+SentencePiece merges characters, not bytes. The whole text is one pre-token, and a character that is
+not a piece becomes the ids of its bytes. Here, the bytes of each character are merged first: every
+character that occurs in a piece is a token, and so is each prefix of its bytes, before all real
+pieces in the order of merges. UTF-8 shows where a character begins, so these merges cross no
+boundary, and all of them happen before any others. They leave SentencePiece's characters. From
+there on, both programs merge the two neighbours that form the piece of the highest score, the
+leftmost of equals. The prefixes have no id: what is left of them becomes the ids of its bytes.
 
-Refused by name: other models than BPE, models without byte fallback, normalizers that change more
-than spaces, "remove_extra_whitespaces", spaces as suffixes, unused pieces.
-(github.com/google/sentencepiece, Apache-2.0)
+A space is "▁" in the pieces, and SentencePiece treats the two as one. Here it stays a space, and a
+"▁" in a text becomes a space. In most models no piece has a space after another character. Then
+text is cut before spaces, because no merge could cross them.
+
+These raise an error that names them: other models than BPE, models without byte fallback,
+normalizers that change more than spaces, "remove_extra_whitespaces", spaces as suffixes, unused
+pieces. (github.com/google/sentencepiece, Apache-2.0)
 """
 
 from __future__ import annotations
@@ -30,9 +32,10 @@ import numpy as np
 from ..engines.rules import MARK, TextRules
 from ..errors import VocabularyError
 from ..files.part_file import write_whole
+from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary, offsets_of
 from .loading import make_encoding, read_bytes, shown, stem
-from .merge_lists import without_lost_tokens
+from .merge_lists import without_unreachable_tokens
 from .protobuf import BYTES, FLOAT, VARINT, Value, expect, field, fields
 
 if TYPE_CHECKING:
@@ -46,10 +49,9 @@ _MODELS = {1: "unigram", 2: "BPE", 3: "word", 4: "char"}
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 _MAX_PIECES = 1 << 20
 _MAX_BYTES = 1 << 26
-_WHOLE_TEXT = r"[\s\S]+"
 _CUT_BEFORE_SPACES = r" *[^ ]+| +"
 
-# Numbers of fields in sentencepiece_model.proto.
+# Field numbers in sentencepiece_model.proto.
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _PIECE, _SCORE, _TYPE = 1, 2, 3
 _MODEL_TYPE, _VOCAB_SIZE, _SUFFIX, _FALLBACK = 3, 4, 24, 35
@@ -62,11 +64,12 @@ _NORMALIZER_KINDS = {
 
 
 def load_sentencepiece(path: Path, *, name: str | None = None) -> Encoding:
-    """Encoding: pieces, special tokens and the space rule of a SentencePiece BPE model.
+    """The encoding in a SentencePiece BPE model.
 
-    `encode` gives the ids of `SentencePieceProcessor.encode`, which finds no control symbols in
-    text; here they are special tokens. User-defined symbols are always found. `decode` takes the
-    space that was put before the text off again. Raises VocabularyError naming file and place.
+    `encode` returns the ids of `SentencePieceProcessor.encode`, which never finds control symbols
+    in text; here they are special tokens. User-defined symbols are always found. `decode` removes
+    the space that `encode` puts before the text. Raises OSError, and VocabularyError naming the
+    file and the place.
     """
     source = os.fspath(path)
     return read_sentencepiece(read_bytes(path), source, name or stem(path))
@@ -75,7 +78,7 @@ def load_sentencepiece(path: Path, *, name: str | None = None) -> Encoding:
 def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
     """The encoding of the contents of a `.model`."""
     pieces: list[tuple[str, float, int]] = []
-    trainer: dict[int, Value] = {}  # a message that comes twice is one, as Protocol Buffers has it
+    trainer: dict[int, Value] = {}  # Protocol Buffers joins messages that come twice
     normalizer: dict[int, Value] = {}
     has_trainer = False
     for number, kind, value, place in fields(data, 0, len(data), source):
@@ -85,7 +88,8 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
             pieces.append(_piece(data, place, end, source, len(pieces)))
             if len(pieces) > _MAX_PIECES or place > _MAX_BYTES:
                 raise VocabularyError(
-                    f"{source}: more than {_MAX_PIECES} pieces, or {_MAX_BYTES >> 20} MiB of them"
+                    f"{source}: more than {_MAX_PIECES} pieces, or more than "
+                    f"{_MAX_BYTES >> 20} MiB of pieces"
                 )
         elif number == _TRAINER:
             expect(kind, BYTES, "the trainer's settings", source, place)
@@ -100,15 +104,15 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
                     raise VocabularyError(f"{source}: a denormalizer is not supported")
     if not has_trainer:
         raise VocabularyError(
-            f"{source}: no SentencePiece model: it does not say of which type it is"
+            f"{source}: not a SentencePiece model: the trainer's settings are missing"
         )
     _check_trainer(trainer, source)
     space_first = _check_normalizer(normalizer, source)
-    vocabulary, special, added = _sorted(pieces, source)
+    vocabulary, special, added = _tokens_of(pieces, source)
     return make_encoding(
         source,
         name,
-        pat_str=_CUT_BEFORE_SPACES if _is_cut_before_spaces(vocabulary) else _WHOLE_TEXT,
+        pat_str=_CUT_BEFORE_SPACES if _is_cut_before_spaces(vocabulary) else WHOLE_TEXT_PATTERN,
         mergeable_ranks=vocabulary,
         special_tokens=special,
         rules=TextRules(
@@ -136,8 +140,9 @@ def _piece(data: bytes, start: int, end: int, source: str, number: int) -> tuple
             type_ = int(value)
     if not text or len(text.encode()) > MAX_TOKEN_BYTES or not math.isfinite(score):
         raise VocabularyError(
-            f"{source}, byte {start}: piece {number}, {shown(text)}, has {len(text)} characters "
-            f"and the score {score}"
+            f"{source}, byte {start}: piece {number}, {shown(text)}, must have 1 … "
+            f"{MAX_TOKEN_BYTES} bytes and a finite score: it has {len(text)} characters and the "
+            f"score {score}"
         )
     return text, score, type_
 
@@ -145,7 +150,7 @@ def _piece(data: bytes, start: int, end: int, source: str, number: int) -> tuple
 def _read_settings(
     data: bytes, start: int, end: int, source: str, kinds: dict[int, int], into: dict[int, Value]
 ) -> None:
-    """Put a message's fields in `kinds` into `into`; of a field given twice the last counts."""
+    """Put the fields that `kinds` lists into `into`. The last of duplicates counts."""
     for key, kind, value, place in fields(data, start, end, source):
         if key in kinds:
             expect(kind, kinds[key], f"setting {key}", source, place)
@@ -158,23 +163,23 @@ def _check_trainer(settings: Mapping[int, Value], source: str) -> None:
         raise VocabularyError(f"{source}: treat_whitespace_as_suffix is not supported")
     if model != 2:
         raise VocabularyError(
-            f"{source}: a {_MODELS.get(model, model)} model is not supported: only BPE is"
+            f"{source}: a {_MODELS.get(model, model)} model is not supported: expected BPE"
         )
     if not settings.get(_FALLBACK):
         raise VocabularyError(f"{source}: a model without byte_fallback is not supported")
 
 
 def _check_normalizer(settings: Mapping[int, Value], source: str) -> bool:
-    """Whether a space is put before the text.
+    """Whether a space is put before the text. Raises VocabularyError for unsupported settings.
 
-    What a file does not say, or a file without a normalizer, has the defaults of
-    sentencepiece_model.proto: spaces at both ends and runs of them are removed.
+    Missing settings have the defaults of sentencepiece_model.proto. By them, spaces at both ends
+    and runs of spaces are removed.
     """
     if settings.get(_CHARSMAP):
         rule = settings.get(_NAME, b"")
         shown_rule = shown(rule.decode("utf-8", "replace") if isinstance(rule, bytes) else rule)
         raise VocabularyError(
-            f"{source}: the normalizer {shown_rule} is not supported: only identity is"
+            f"{source}: the normalizer {shown_rule} is not supported: expected identity"
         )
     if settings.get(_EXTRA, 1):
         raise VocabularyError(f"{source}: remove_extra_whitespaces is not supported")
@@ -183,7 +188,7 @@ def _check_normalizer(settings: Mapping[int, Value], source: str) -> bool:
     return bool(settings.get(_DUMMY, 1))
 
 
-def _sorted(
+def _tokens_of(
     pieces: list[tuple[str, float, int]], source: str
 ) -> tuple[Vocabulary, dict[str, int], dict[str, int]]:
     """The vocabulary, special tokens and user-defined symbols."""
@@ -195,12 +200,12 @@ def _sorted(
     for number, (text, score, type_) in enumerate(pieces):
         where = f"{source}: piece {number}, {shown(text)}"
         if text in seen:
-            raise VocabularyError(f"{where}, comes a second time")
+            raise VocabularyError(f"{where}, is given twice")
         seen.add(text)
         spaced = text.replace(MARK, " ")
         if type_ == NORMAL:
             if " " in text:
-                raise VocabularyError(f"{where}, has a space that no text can have")
+                raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
             normal[spaced] = score, number
         elif type_ in (UNKNOWN, CONTROL):
             special[spaced] = number
@@ -209,23 +214,24 @@ def _sorted(
         elif type_ == BYTE:
             found = _BYTE_PIECE.fullmatch(text)
             if not found:
-                raise VocabularyError(f"{where}, is no byte such as <0x0A>")
+                raise VocabularyError(f"{where}, has the type of a byte: expected <0x00> … <0xFF>")
             byte_ids[int(found[1], 16)] = number
         else:
             kind = "unused" if type_ == UNUSED else f"of type {type_}"
-            raise VocabularyError(f"{where}, is {kind}: that is not supported")
+            raise VocabularyError(f"{where}, is {kind}, which is not supported")
     if len(byte_ids) != 256:
         raise VocabularyError(f"{source}: only {len(byte_ids)} of the 256 bytes are pieces")
     if len(special) + len(added) + 256 + len(normal) != len(pieces):
-        raise VocabularyError(f"{source}: pieces differ only in what stands for a space")
+        raise VocabularyError(f"{source}: two pieces differ only in {MARK!r} and a space")
     if " " not in normal:
         raise VocabularyError(f"{source}: a model without the piece {MARK!r} is not supported")
     return _vocabulary(normal, byte_ids), special, added
 
 
 def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) -> Vocabulary:
+    """The tokens in the order of their merges: bytes, prefixes of characters, pieces by score."""
     ids: dict[bytes, int] = {bytes([byte]): byte_ids[byte] for byte in range(256)}
-    others: dict[int, bytes] = {}
+    decode_only: dict[int, bytes] = {}
     characters = sorted({character for piece in normal for character in piece})
     wide = [character.encode() for character in characters if character > "\x7f"]
     for size in (2, 3, 4):
@@ -233,27 +239,27 @@ def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) 
             if len(character) >= size:
                 ids.setdefault(character[:size], NO_ID)
     scores: dict[bytes, float] = {}
-    # Characters are pieces that no merge makes: their place in the order is that of their bytes.
+    # No merge of pieces makes a single character: its place in the order is that of its bytes.
     for piece, (score, number) in sorted(normal.items(), key=lambda item: -item[1][0]):
         token = piece.encode()
         if len(piece) > 1:
             scores[token] = score
         elif len(token) == 1:
-            others[ids[token]] = token  # the byte's own id still decodes
+            decode_only[ids[token]] = token  # the id of the byte piece still decodes
         ids[token] = number
     tokens = list(ids)
     ties: list[int] = []
     for i, token in enumerate(tokens):
         is_tied = i > 0 and token in scores and scores[token] == scores.get(tokens[i - 1])
         ties.append(ties[-1] if is_tied else i)
-    return without_lost_tokens(
+    return without_unreachable_tokens(
         Vocabulary(
             b"".join(tokens),
             offsets_of(np.fromiter(map(len, tokens), np.int64, len(tokens))),
             np.array([ids[token] for token in tokens], np.uint32),
             byte_ids=np.array([byte_ids[byte] for byte in range(256)], np.uint32),
             ties=None if len(set(ties)) == len(ties) else np.array(ties, np.uint32),
-            others=others,
+            decode_only=decode_only,
         )
     )
 
@@ -263,19 +269,19 @@ def _is_cut_before_spaces(vocabulary: Vocabulary) -> bool:
 
 
 def save_sentencepiece(encoding: Encoding, path: Path) -> None:
-    """Write a SentencePiece model, whole or not at all.
+    """Write a SentencePiece model. The file appears when it is complete.
 
-    Raises VocabularyError for what it cannot express: tokens of bytes instead of characters, other
-    split patterns than the ones that come from such a model, ids with holes.
+    Raises OSError, and VocabularyError for what the format cannot express: tokens of bytes instead
+    of characters, a pattern that does not come from such a model, ids with gaps.
     """
     vocabulary, rules = encoding._vocabulary, encoding._rules
     if vocabulary.byte_ids is None or rules.normalizer != "spaces":
         raise VocabularyError(
-            f"a SentencePiece model is of characters and spaces, {encoding.name} is of bytes"
+            f"a SentencePiece model merges characters, but {encoding.name} merges bytes"
         )
-    if encoding._pat_str not in (_CUT_BEFORE_SPACES, _WHOLE_TEXT):
+    if encoding._pat_str not in (_CUT_BEFORE_SPACES, WHOLE_TEXT_PATTERN):
         raise VocabularyError(
-            f"a SentencePiece model has no split pattern, {encoding.name} has "
+            f"a SentencePiece model cannot hold the pattern of {encoding.name}, "
             f"{shown(encoding._pat_str)}"
         )
     rows: dict[int, tuple[str, float, int]] = {}
@@ -283,10 +289,10 @@ def save_sentencepiece(encoding: Encoding, path: Path) -> None:
         rows[number] = f"<0x{byte:02X}>", 0.0, BYTE
     places = range(len(vocabulary)) if vocabulary.ties is None else vocabulary.ties.tolist()
     tokens = vocabulary.to_list()
-    known = list(zip(tokens, vocabulary.ids.tolist(), places, strict=True))
-    # What only decodes takes part in no merge, whatever its score.
-    known += [(token, number, len(tokens)) for number, token in vocabulary.others.items()]
-    for token, number, place in known:
+    entries = list(zip(tokens, vocabulary.ids.tolist(), places, strict=True))
+    # Tokens that only decode take part in no merge, whatever their score.
+    entries += [(token, number, len(tokens)) for number, token in vocabulary.decode_only.items()]
+    for token, number, place in entries:
         if number != NO_ID and number not in rows:
             rows[number] = token.decode().replace(" ", MARK), float(-place), NORMAL
     for text, number in encoding._special_tokens.items():
@@ -295,11 +301,13 @@ def save_sentencepiece(encoding: Encoding, path: Path) -> None:
         rows[number] = text.replace(" ", MARK), 0.0, USER_DEFINED
     if sorted(rows) != list(range(len(rows))):
         raise VocabularyError(
-            f"a SentencePiece model has no holes, the ids of {encoding.name} have"
+            f"a SentencePiece model needs ids without gaps: those of {encoding.name} have some"
         )
     specials = encoding._special_tokens
     if "<unk>" not in specials:
-        raise VocabularyError(f"a SentencePiece model has an <unk>, {encoding.name} has none")
+        raise VocabularyError(
+            f"a SentencePiece model needs the special token <unk>: {encoding.name} has none"
+        )
     trainer = field(_MODEL_TYPE, 2) + field(_VOCAB_SIZE, len(rows)) + field(_FALLBACK, 1)
     for key, text in ((_UNK_ID, "<unk>"), (_BOS_ID, "<s>"), (_EOS_ID, "</s>"), (_PAD_ID, "<pad>")):
         trainer += field(key, specials.get(text, -1))

@@ -1,11 +1,10 @@
 """Mistral's `tekken.json`: a rank table with its pattern, and special tokens below it.
 
-The ids of the first `default_num_special_tokens` are special, and a token's id is its rank plus
-their number. Of the tokens in the file only as many count as `default_vocab_size` leaves room for.
-Special tokens are named in the file; where there are fewer than the number of ids, the rest is
-called "<SPECIAL_n>", and files before version v8 that name none have Mistral's first twenty. What
-the file says about images, audio and model settings has nothing to do with text and is not kept.
-(github.com/mistralai/mistral-common, Apache-2.0)
+The first `default_num_special_tokens` ids are special. A token's id is its rank plus their number.
+The file may have more tokens than `default_vocab_size` leaves room for; only the first ones count.
+The file names the special tokens. Ids without a name are called "<SPECIAL_n>"; files older than
+version v8 that name none have Mistral's first twenty. The settings for images, audio and models do
+not concern text and are dropped. (github.com/mistralai/mistral-common, Apache-2.0)
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ from ..errors import VocabularyError
 from ..files.part_file import write_whole
 from ..vocabulary.ranks_file import from_base64
 from ..vocabulary.table import Vocabulary
-from .loading import Reader, check_specials, make_encoding, parse_json, read_bytes, shown, stem
+from .json_value import JsonValue, parse_json
+from .loading import check_specials, make_encoding, read_bytes, shown, stem
 from .tiktoken import rank_table
 
 if TYPE_CHECKING:
@@ -40,20 +40,20 @@ _MAX_SPECIALS = 1 << 16
 
 
 def load_tekken(path: Path, *, name: str | None = None) -> Encoding:
-    """Encoding: ranks, pattern and special tokens of a `tekken.json`.
+    """The encoding in a `tekken.json`.
 
-    Raises VocabularyError naming the file and the place.
+    Raises OSError, and VocabularyError naming the file and the place.
     """
     source = os.fspath(path)
-    return read_tekken(Reader(parse_json(read_bytes(path), source), source), name or stem(path))
+    return read_tekken(JsonValue(parse_json(read_bytes(path), source), source), name or stem(path))
 
 
-def read_tekken(file: Reader, name: str) -> Encoding:
+def read_tekken(file: JsonValue, name: str) -> Encoding:
     """The encoding of a parsed `tekken.json`."""
     config = file["config"]
     specials = _specials(file)
     size = config["default_vocab_size"].as_int() - len(specials)
-    entries = file["vocab"].items()
+    entries = file["vocab"].elements()
     if not 0 <= size <= len(entries):
         config.fail(
             f"default_vocab_size leaves room for {size} tokens, but the file has {len(entries)}"
@@ -61,11 +61,11 @@ def read_tekken(file: Reader, name: str) -> Encoding:
     ranks: dict[bytes, int] = {}
     for rank, entry in enumerate(entries[:size]):
         if entry["rank"].as_int() != rank:
-            entry.fail(f"expected rank {rank}, got {entry['rank'].as_int()}")
+            entry.fail(f"expected rank {rank}, found {entry['rank'].as_int()}")
         field = entry["token_bytes"]
         token = _base64(field)
         if token in ranks:
-            entry.fail(f"{shown(token)} comes a second time, first with rank {ranks[token]}")
+            entry.fail(f"the token {shown(token)} already has rank {ranks[token]}")
         ranks[token] = rank
     try:
         vocabulary = Vocabulary.from_ranks({t: rank + len(specials) for t, rank in ranks.items()})
@@ -80,47 +80,48 @@ def read_tekken(file: Reader, name: str) -> Encoding:
     )
 
 
-def _base64(field: Reader) -> bytes:
+def _base64(field: JsonValue) -> bytes:
     text = field.as_str()
     try:
         return from_base64(text.encode())
     except ValueError:
-        field.fail(f"expected a token in base64, got {shown(text)}")
+        field.fail(f"expected a token in base64, found {shown(text)}")
 
 
-def _specials(file: Reader) -> dict[str, int]:
+def _specials(file: JsonValue) -> dict[str, int]:
     config = file["config"]
     count = config["default_num_special_tokens"].as_int()
     if not 0 <= count <= _MAX_SPECIALS:
-        config.fail(f"{count} special tokens")
+        config.fail(f"default_num_special_tokens is {count}: it must be in 0 … {_MAX_SPECIALS}")
     listed = file["special_tokens"]
     specials: dict[str, int] = {}
     if listed.value is None:
         version = config["version"].as_str()
         if version not in _WITHOUT_SPECIALS:
-            file.fail(f"a file of version {shown(version)} must name its special tokens")
+            file.fail(f"a file of version {shown(version)} must have special_tokens")
         specials = {text: number for number, text in enumerate(_FIRST_SPECIALS.split())}
     else:
-        for entry in listed.items():
+        for entry in listed.elements():
             text = entry["token_str"].as_str()
             if text in specials:
-                entry.fail(f"{shown(text)} comes a second time")
+                entry.fail(f"the special token {shown(text)} is given twice")
             specials[text] = entry["rank"].as_int()
     if len(specials) > count or sorted(specials.values()) != list(range(len(specials))):
-        file.fail(f"special_tokens must have the ranks from 0 on, without a hole and below {count}")
+        file.fail(f"special_tokens must have ranks from 0 on, without a gap, and below {count}")
     for number in range(len(specials), count):
         text = f"<SPECIAL_{number}>"
         if text in specials:
-            file.fail(f"{text} is the name of a special token that has none")
+            file.fail(f"id {number} has no name, and its default name {text} belongs to another id")
         specials[text] = number
     return specials
 
 
 def save_tekken(encoding: Encoding, path: Path, *, version: str = "v13") -> None:
-    """Write a `tekken.json`, whole or not at all.
+    """Write a `tekken.json`. The file appears when it is complete.
 
-    version: of the tokenizer, as Mistral counts; mistral-common looks it up. Raises VocabularyError
-    for what the format cannot express: ids that are not special tokens from 0 on and ranks above.
+    version: Mistral's version of the tokenizer, which mistral-common looks up. Raises OSError, and
+    VocabularyError for what the format cannot express. Special tokens must have the ids from 0 on,
+    and the other tokens the ids after them.
     """
     vocabulary = rank_table(encoding, "a tekken.json")
     specials = sorted(encoding._special_tokens.items(), key=lambda item: item[1])
@@ -129,9 +130,9 @@ def save_tekken(encoding: Encoding, path: Path, *, version: str = "v13") -> None
         vocabulary.ids, np.arange(first, first + len(vocabulary))
     ):
         raise VocabularyError(
-            "in a tekken.json the special tokens have the first ids and all others follow, "
-            f"without a hole, but {encoding.name} has {first} special tokens, and its others "
-            f"have ids from {vocabulary.ids[0]} to {vocabulary.ids[-1]}"
+            "special tokens must have the first ids in a tekken.json, and the other tokens the "
+            f"next ones, without a gap: {encoding.name} has {first} special tokens, and its other "
+            f"ids go from {vocabulary.ids[0]} to {vocabulary.ids[-1]}"
         )
     value: dict[str, Any] = {
         "config": {

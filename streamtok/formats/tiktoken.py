@@ -1,7 +1,7 @@
-"""OpenAI's `.tiktoken`: on each line a token in base64, a blank and its rank, which is its id.
+"""OpenAI's `.tiktoken`: each line holds a base64 token, a space and its rank, which is its id.
 
-Neither the split pattern nor special tokens are in the file: they must be given. Where the file is
-one of those that come with streamtok, `formats.load` knows them.
+The file contains neither the pattern nor special tokens: the caller gives them. `formats.load`
+recognises the tables that are bundled with streamtok. `vocabulary/ranks_file.py` parses the lines.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ def load_tiktoken(
     special_tokens: Mapping[str, int] | None = None,
     name: str | None = None,
 ) -> Encoding:
-    """Encoding: the ranks of a `.tiktoken` file, with a pattern and special tokens from elsewhere.
+    """The encoding of a `.tiktoken` file with the given pattern and special tokens.
 
-    pattern: a name ("gpt2", "cl100k_base", "llama3", …: `formats.PATTERNS`) or a regular
-    expression. Raises VocabularyError naming the file and the line.
+    pattern: a name in `formats.PATTERNS` ("gpt2", "cl100k_base", "llama3", …), or a regular
+    expression. Raises OSError, PatternError for an unknown name, and VocabularyError naming the
+    file and the line.
     """
     source = os.fspath(path)
     vocabulary = loads_tiktoken(read_bytes(path), source)
@@ -48,38 +49,33 @@ def load_tiktoken(
 
 
 def save_tiktoken(encoding: Encoding, path: Path) -> None:
-    """Write the ranks, whole or not at all. The pattern and special tokens are not in the file.
+    """Write the ranks, without the pattern and special tokens. The file appears when complete.
 
-    Raises VocabularyError for an encoding that ranks alone do not express.
+    Raises OSError, and VocabularyError for an encoding that ranks alone cannot express.
     """
     write_whole(path, dumps_tiktoken(rank_table(encoding, ".tiktoken")))
 
 
 def rank_table(encoding: Encoding, format: str) -> Vocabulary:
-    """The plain rank table of an encoding; VocabularyError where it is more than that."""
+    """The rank table of an encoding. Raises VocabularyError, naming `format`, if it has more."""
     if not encoding._vocabulary.is_rank_table:
         raise VocabularyError(
-            f"{format} holds ranks, and {encoding.name} has merges of its own: "
-            "which pairs merge, and in what order, would be lost"
+            f"{format} holds ranks, which cannot express the list of merges of {encoding.name}"
         )
     plain_rules(encoding, format)
     return encoding._vocabulary
 
 
 def plain_rules(encoding: Encoding, format: str) -> None:
-    """VocabularyError where an encoding does more to text than `format` can say."""
+    """Raise VocabularyError if an encoding has text rules that `format` cannot express."""
     rules = encoding._rules
-    lost = {
-        f"the normalizer {rules.normalizer!r}": rules.normalizer,
-        f"tokens that are always recognised, like {(rules.added_tokens or [''])[0]}": (
-            rules.added_tokens
-        ),
-    }
-    for what, is_there in lost.items():
-        if is_there:
-            raise VocabularyError(f"{format} cannot say what {encoding.name} has: {what}")
     pattern = encoding.pattern
-    if pattern is not None and pattern.is_composed:
-        raise VocabularyError(
-            f"{format} holds one split pattern, and {encoding.name} has several in turn"
-        )
+    lost = None
+    if rules.normalizer:
+        lost = f"the normalizer {rules.normalizer!r}"
+    elif rules.added_tokens:
+        lost = f"tokens that are always recognised, such as {rules.added_tokens[0][0]!r},"
+    elif pattern is not None and pattern.is_composed:
+        lost = "the sequence of several patterns"
+    if lost:
+        raise VocabularyError(f"{format} cannot express {lost} of {encoding.name}")

@@ -6,7 +6,7 @@ import re
 
 from ..errors import PatternError
 
-__all__ = ["GPT2_PATTERN", "PATTERNS", "find_pattern"]
+__all__ = ["GPT2_PATTERN", "PATTERNS", "WHOLE_TEXT_PATTERN", "find_pattern"]
 
 R50K_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 CL100K_PATTERN = (
@@ -39,6 +39,8 @@ PATTERNS = {
         r"| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
     ),
 }
+
+WHOLE_TEXT_PATTERN = r"[\s\S]+"  # the text is one pre-token
 
 
 def find_pattern(pattern: str) -> str:

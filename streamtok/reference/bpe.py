@@ -1,25 +1,25 @@
 """Byte pair encoding, slow and obvious: read this first.
 
-All of streamtok in one page, without chunks and without speed. The tests hold the fast code to it,
-and it is held to tiktoken. A text becomes ids in three steps:
+This is all that streamtok computes, without chunks and without speed. The tests compare the fast
+code with it, and compare it with tiktoken. A text becomes ids in three steps:
 
-1. special tokens that are allowed are found, and cut the text into segments;
-2. the split pattern cuts each segment into pieces, which no token crosses;
-3. each piece is its own token if it can be, or else a row of bytes in which the best ranked pair of
-   neighbours is merged, again and again.
+1. Allowed special tokens are found. They cut the text into segments.
+2. The pre-tokenization pattern cuts each segment into pre-tokens. No token crosses their ends.
+3. A pre-token that is a token becomes its id. Any other starts as single bytes, and the pair of
+   neighbours with the best rank is merged, again and again.
 
-Ranks say both which merge comes first and what id the result has: `{b"a": 0, b"b": 1, b"ab": 2}`.
+A rank is both the priority of a merge and the id of its result: `{b"a": 0, b"b": 1, b"ab": 2}`.
 
-Pieces are found with the `regex` package here, not with the tables of `pattern.py`; whatever that
-package understands will do. Two spellings mean something else to it than to tiktoken, and stay
-so: `\\Z`, and an i inside `(?i:...)`, which it also takes for the Turkish ones.
+Pre-tokens are found with the `regex` package, not with the tables of `patterns/pattern.py`, so any
+pattern that `regex` understands works. Two things mean more to `regex` than to tiktoken: `\\Z`, and
+an i inside `(?i:...)`, which also matches the Turkish ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import regex
 
@@ -32,7 +32,7 @@ __all__ = [
     "decode_bytes",
     "encode",
     "encode_ordinary",
-    "encode_piece",
+    "encode_pretoken",
     "sentencepiece",
     "split",
     "split_in_turn",
@@ -45,44 +45,38 @@ Merges = Sequence[tuple[bytes, bytes]]
 
 
 def split(pattern: str, text: str) -> list[str]:
-    """The pieces of `text`. What no piece can hold is left out.
+    """The pre-tokens of `text`. Characters that the pattern does not match are left out.
 
     >>> split(r" ?\\p{L}+|\\s", "to be\\n")
     ['to', ' be', '\\n']
     """
-    # Looks at a text of the same length, in which no character is newer than tiktoken's Unicode.
+    # Match a text of the same length without characters that are newer than tiktoken's Unicode.
     spans = [match.span() for match in compile_pattern(pattern).finditer(as_in_reference(text))]
     return [text[start:end] for start, end in spans if start < end]
 
 
 def split_in_turn(patterns: Iterable[str], text: str) -> list[str]:
-    """The pieces of `text` where one pattern after the other cuts the pieces of the one before.
+    """The pre-tokens of `text` where each pattern cuts the results of the pattern before it.
 
-    What no piece can hold is a piece, too: nothing is left out. So do Hugging Face's sequences of
-    isolating splits.
+    Characters between two matches are a pre-token, too: nothing is left out. This is what Hugging
+    Face's sequences of Split pre-tokenizers with the behavior "Isolated" do.
     """
-    pieces = [text] if text else []
+    parts = [text] if text else []
     for pattern in patterns:
         cut: list[str] = []
-        for piece in pieces:
-            done = 0
-            for match in compile_pattern(pattern).finditer(as_in_reference(piece)):
-                if match.start() > done:
-                    cut.append(piece[done : match.start()])
-                if match.end() > match.start():
-                    cut.append(piece[match.start() : match.end()])
-                done = match.end()
-            if done < len(piece):
-                cut.append(piece[done:])
-        pieces = cut
-    return pieces
+        for part in parts:
+            spans = [m.span() for m in compile_pattern(pattern).finditer(as_in_reference(part))]
+            bounds = [0, *chain.from_iterable(spans), len(part)]
+            cut += [part[start:end] for start, end in pairwise(bounds) if start < end]
+        parts = cut
+    return parts
 
 
 @lru_cache(maxsize=64)
 def compile_pattern(pattern: str) -> regex.Pattern[str]:
-    """`pattern` for the `regex` package, spelled to mean there what it means to tiktoken."""
-    # To tiktoken, `$` and `\z` are the very end. To Python that is `\Z`, and `$` may have a newline
-    # after it. Neither is meant inside a set, or after a backslash.
+    """`pattern`, compiled by the `regex` package to match what it matches in tiktoken."""
+    # In tiktoken, `$` and `\z` match at the very end. In Python that is `\Z`, and `$` also matches
+    # before a last newline. Neither is special in a set or after a backslash.
     tokens = r"(?P<end>\$|\\z)|\\x\{(?P<hex>[0-9A-Fa-f]+)\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?"
 
     def translated(match: regex.Match[str]) -> str:
@@ -93,69 +87,69 @@ def compile_pattern(pattern: str) -> regex.Pattern[str]:
     return regex.compile(regex.sub(tokens, translated, pattern, flags=regex.DOTALL))
 
 
-def bpe(ranks: Ranks, piece: bytes) -> list[int]:
-    """The ids of `piece` by merging alone.
+def bpe(ranks: Ranks, pretoken: bytes) -> list[int]:
+    """The ids of a pre-token by merging alone.
 
     >>> bpe({b"a": 0, b"b": 1, b"ab": 2}, b"abb")
     [2, 1]
     """
-    parts = [bytes([byte]) for byte in piece]
+    parts = [bytes([byte]) for byte in pretoken]
     while True:
         pairs = [left + right for left, right in pairwise(parts)]
-        known = [pair for pair in pairs if pair in ranks]
-        if not known:
+        mergeable = [pair for pair in pairs if pair in ranks]
+        if not mergeable:
             return [ranks[part] for part in parts]
-        best = min(known, key=lambda pair: ranks[pair])
-        at = pairs.index(best)  # the leftmost of equals
+        best = min(mergeable, key=lambda pair: ranks[pair])
+        at = pairs.index(best)  # the leftmost, if it occurs several times
         parts[at : at + 2] = [best]
 
 
-def encode_piece(ranks: Ranks, piece: bytes) -> list[int]:
-    """The ids of `piece`: its own if it has one, even one that no merge leads to."""
-    return [ranks[piece]] if piece in ranks else bpe(ranks, piece)
+def encode_pretoken(ranks: Ranks, pretoken: bytes) -> list[int]:
+    """The ids of a pre-token: its own id if it is a token, even if no merges make that token."""
+    return [ranks[pretoken]] if pretoken in ranks else bpe(ranks, pretoken)
 
 
 def bpe_by_merges(
-    ids: Mapping[bytes, int], merges: Merges, piece: bytes, whole_pieces: bool = False
+    ids: Mapping[bytes, int], merges: Merges, pretoken: bytes, ignore_merges: bool = False
 ) -> list[int]:
-    """The ids of `piece` where a list says which pairs merge, the first first.
+    """The ids of a pre-token by a list of merges, in order of priority.
 
-    Ids say nothing about order here, and two tokens that are a third one together merge only if
-    they are listed; of a pair that is listed twice the later place counts. whole_pieces: whether a
-    piece that is a token is that token.
+    Ids do not tell the order here. Two tokens that form a third one merge only if the list has
+    that pair; the later place counts for a pair that is listed twice. ignore_merges: whether a
+    pre-token that is a token becomes its id without merging, as in Hugging Face's files.
 
     >>> ids = {b"a": 7, b"b": 3, b"c": 5, b"ab": 0, b"bc": 1, b"abc": 2}
     >>> bpe_by_merges(ids, [(b"b", b"c"), (b"a", b"b")], b"abc")
     [7, 1]
     """
-    if whole_pieces and piece in ids:
-        return [ids[piece]]
+    if ignore_merges and pretoken in ids:
+        return [ids[pretoken]]
     places = {pair: place for place, pair in enumerate(merges)}
-    parts = [bytes([byte]) for byte in piece]
+    parts = [bytes([byte]) for byte in pretoken]
     while True:
         pairs = list(pairwise(parts))
-        known = [pair for pair in pairs if pair in places]
-        if not known:
+        mergeable = [pair for pair in pairs if pair in places]
+        if not mergeable:
             return [ids[part] for part in parts]
-        at = pairs.index(min(known, key=places.__getitem__))
+        at = pairs.index(min(mergeable, key=places.__getitem__))
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
 
 
 def sentencepiece(
     scores: Mapping[str, float], ids: Mapping[str, int], byte_ids: Sequence[int], text: str
 ) -> list[int]:
-    """The ids of a text as SentencePiece's BPE gives them; spaces are U+2581, and all is one piece.
+    """The ids of a text by SentencePiece's BPE. Spaces are U+2581; the text is one pre-token.
 
-    Characters, not bytes, are merged: the two neighbours that are the piece of the highest score.
-    What is left and is no piece is a character (or several bytes of one) that becomes its bytes.
+    SentencePiece merges characters, not bytes: the two neighbours that form the token of the
+    highest score. A character that is not a token in the end becomes the ids of its bytes.
     """
     parts = list(text)
     while True:
         pairs = [left + right for left, right in pairwise(parts)]
-        known = [pair for pair in pairs if pair in scores]
-        if not known:
+        mergeable = [pair for pair in pairs if pair in scores]
+        if not mergeable:
             break
-        at = pairs.index(max(known, key=scores.__getitem__))
+        at = pairs.index(max(mergeable, key=scores.__getitem__))
         parts[at : at + 2] = [pairs[at]]
     result: list[int] = []
     for part in parts:
@@ -169,10 +163,10 @@ def sentencepiece(
 def to_text(data: str | bytes, errors: str = "strict") -> str:
     """`data` as the pattern sees it.
 
-    Bytes are decoded; under "surrogateescape" each byte that is not UTF-8 becomes a lone surrogate,
-    and leaves again as that byte. A string that holds lone surrogates is, under "surrogateescape",
-    taken for one that was made so; else it is mended as tiktoken does it: two halves become the
-    character they mean, and a lone one U+FFFD.
+    Bytes are decoded. With "surrogateescape", each byte that is not UTF-8 becomes a lone surrogate,
+    which is encoded as that byte again. A str with lone surrogates is taken for such a text with
+    "surrogateescape". Otherwise it is repaired as in tiktoken: a surrogate pair becomes its
+    character, and a lone surrogate U+FFFD.
     """
     if isinstance(data, bytes):
         return data.decode("utf-8", errors)
@@ -188,10 +182,10 @@ def to_text(data: str | bytes, errors: str = "strict") -> str:
 def encode_ordinary(
     ranks: Ranks, pattern: str, data: str | bytes, errors: str = "strict"
 ) -> list[int]:
-    """The ids of `data`; special tokens are text like any other."""
+    """The ids of `data`. Special tokens in it are plain text."""
     ids: list[int] = []
-    for piece in split(pattern, to_text(data, errors)):
-        ids += encode_piece(ranks, piece.encode("utf-8", "surrogateescape"))
+    for pretoken in split(pattern, to_text(data, errors)):
+        ids += encode_pretoken(ranks, pretoken.encode("utf-8", "surrogateescape"))
     return ids
 
 
@@ -204,9 +198,9 @@ def encode(
     allowed_special: Collection[str],
     errors: str = "strict",
 ) -> list[int]:
-    """The ids of `data`, in which the special tokens of `allowed_special` are recognised.
+    """The ids of `data`, with the special tokens in `allowed_special` recognised.
 
-    Where two of them begin at one place, the longer is meant (tiktoken leaves it to chance).
+    The longest one counts if several begin at the same place (tiktoken's choice is arbitrary).
     """
     text = to_text(data, errors)
     allowed = sorted(set(special_tokens) & set(allowed_special), key=len, reverse=True)
@@ -223,7 +217,7 @@ def encode(
 def decode_bytes(
     ranks: Ranks, ids: Iterable[int], special_tokens: Mapping[str, int] | None = None
 ) -> bytes:
-    """The bytes that `ids` stand for; `KeyError` for an id that stands for none."""
+    """The bytes that `ids` stand for. Raises `KeyError` for an unknown id."""
     tokens = {rank: token for token, rank in ranks.items()}
     specials = {rank: token.encode() for token, rank in (special_tokens or {}).items()}
     return b"".join(tokens[i] if i in tokens else specials[i] for i in ids)
@@ -234,8 +228,8 @@ def stable_prefix(
 ) -> list[int]:
     """The ids that `data` begins with, whichever of `continuations` follows it.
 
-    A stream that was fed `data` may have emitted these ids or fewer of them, never others. A
-    continuation that `encode` rejects as not UTF-8 does not count.
+    After `data`, a stream may have emitted a prefix of these ids, and nothing else. Continuations
+    that `encode` rejects because they are not UTF-8 are skipped.
     """
     common: list[int] | None = None
     for continuation in continuations:

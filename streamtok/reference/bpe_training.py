@@ -1,15 +1,15 @@
-"""Training a vocabulary, slow and obvious: the oracle of the fast trainer's tests.
+"""BPE training, slow and obvious: the tests compare the fast trainer with it.
 
-A text is cut into pieces; each piece is a row of ids, at first its bytes. Then, again and again,
-the pair of neighbours that occurs most often is given the next id and replaced everywhere, from
-left to right. Where several pairs occur equally often, trainers differ:
+A text is cut into pre-tokens. Each pre-token starts as the list of its bytes. Then, again and
+again, the most frequent pair of neighbours gets the next id and is replaced everywhere, from left
+to right. Trainers differ in which of several equally frequent pairs they take first:
 
 raw    the pair with the smallest (left id, right id): rustbpe
 hf     the same, but with the bytes in the order of Hugging Face's ByteLevel alphabet
 first  the pair that comes first in the text as it is by now: minbpe's RegexTokenizer
 
-A pair of the same two ids is counted wherever it stands, so that "aaa" has it twice, and is
-replaced once there: all three agree.
+Overlapping pairs count: "aaa" holds the pair (a, a) twice, although only one can be replaced. All
+three trainers agree on that.
 
 The tie rules are those of karpathy/rustbpe `src/lib.rs`, huggingface/tokenizers
 `tokenizers/src/models/bpe/trainer.rs` and karpathy/minbpe `minbpe/regex.py`.
@@ -21,29 +21,16 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
+from ..vocabulary.byte_alphabet import BYTES_IN_ORDER
 from .bpe import split
 
-__all__ = ["byte_level_order", "replace_pair", "train", "train_pieces"]
+__all__ = ["replace_pair", "train", "train_pretokens"]
 
 Pair = tuple[int, int]
 
 
-def byte_level_order() -> list[int]:
-    """The place of each byte in Hugging Face's ByteLevel alphabet.
-
-    GPT-2 stands for each byte by a printable character: those that are one by themselves, and
-    U+0100, U+0101, … in turn for the others. The alphabet is in the order of these characters.
-    """
-    own = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAC + 1), *range(0xAE, 0xFF + 1)]
-    others = [byte for byte in range(256) if byte not in own]
-    places = [0] * 256
-    for place, byte in enumerate(own + others):
-        places[byte] = place
-    return places
-
-
 def replace_pair(ids: list[int], pair: Pair, new: int) -> list[int]:
-    """`ids` with `new` for each `pair`, from left to right.
+    """A copy of `ids` in which `new` replaces each `pair`, from left to right.
 
     >>> replace_pair([1, 1, 1, 2], (1, 1), 3)
     [3, 1, 2]
@@ -65,29 +52,31 @@ def train(
     min_frequency: int = 1,
     tie: str = "raw",
 ) -> list[tuple[bytes, bytes]]:
-    """The merges in order; merge i makes the token of id 256 + i.
+    """The merges, in order. Merge i makes the token with id 256 + i.
 
     >>> train(["low lower lowest"], 258, r"\\w+|\\s")
     [(b'l', b'o'), (b'lo', b'w')]
     """
-    pieces = [piece.encode() for text in documents for piece in split(pattern, text)]
-    return train_pieces(pieces, vocab_size, min_frequency=min_frequency, tie=tie)
+    pretokens = [part.encode() for text in documents for part in split(pattern, text)]
+    return train_pretokens(pretokens, vocab_size, min_frequency=min_frequency, tie=tie)
 
 
-def train_pieces(
-    pieces: Iterable[bytes], vocab_size: int, *, min_frequency: int = 1, tie: str = "raw"
+def train_pretokens(
+    pretokens: Iterable[bytes], vocab_size: int, *, min_frequency: int = 1, tie: str = "raw"
 ) -> list[tuple[bytes, bytes]]:
-    """As `train`, of text that has been cut already.
+    """`train`, for text that is already cut into pre-tokens.
 
-    >>> train_pieces([b"low", b"lower"], 258)
+    >>> train_pretokens([b"low", b"lower"], 258)
     [(b'l', b'o'), (b'lo', b'w')]
     """
-    rows = [list(piece) for piece in pieces]
+    rows = [list(pretoken) for pretoken in pretokens]
     tokens = [bytes([byte]) for byte in range(256)]
-    order = byte_level_order() if tie == "hf" else list(range(256))
+    order = list(range(256))  # the place of each id where the smallest pair is looked for
+    if tie == "hf":
+        order = [BYTES_IN_ORDER.index(byte) for byte in range(256)]
     merges: list[tuple[bytes, bytes]] = []
     while len(tokens) < vocab_size:
-        counts = Counter(pair for ids in rows for pair in pairwise(ids))  # in order of occurrence
+        counts = Counter(pair for ids in rows for pair in pairwise(ids))  # in text order
         most = max(counts.values(), default=0)
         if most < max(min_frequency, 1):
             break

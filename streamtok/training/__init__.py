@@ -1,1 +1,1 @@
-"""Training: counts of pre-tokens, merges of their pairs, and what is saved of them."""
+"""Training: counting pre-tokens, merging their pairs, saving the counts."""

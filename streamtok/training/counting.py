@@ -1,11 +1,11 @@
-"""How often each piece of a text occurs: chunks, documents, threads, memory.
+"""How often each pre-token of a text occurs: chunks, documents, threads, memory.
 
-`Counting` decides what is counted where; the counting itself is `_core/counter.pxi`. Large texts
-are cut where the pattern makes both sides independent of each other, and each thread counts its
-part into a table of its own. A table is added to the others in one step, together with the number
-of bytes that it stands for: whatever interrupts that, `bytes_in` says what is counted.
+`Counting` decides what is counted where; `_core/counter.pxi` counts. Large texts are cut where the
+pattern makes both sides independent of each other, and each thread counts its part into a table of
+its own. A table is added to the total in one step, together with the number of its bytes. So
+`bytes_in` says what is counted, whatever interrupts a call.
 
-Not here: what a user sees of it (`trainer.py`), and bytes that are no UTF-8 (`training/replacement.py`).
+The public class is in `trainer.py`; the repair of text that is not UTF-8 in `replacement.py`.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .replacement import check_held, held_bytes, repair
 if TYPE_CHECKING:
     from .._types import Text
 
-__all__ = ["WINDOW", "Counting"]
+__all__ = ["BLOCK", "Counting"]
 
-WINDOW = 1 << 25  # bytes that are counted between two looks at the outside world
-LARGE = 1 << 20  # bytes from which it pays to share a text between threads
-_BLOCK = 1 << 16  # pieces that are put in order at a time
+BLOCK = 1 << 25  # bytes that are counted between two checks for signals
+LARGE = 1 << 20  # bytes from which threads are worth their start
+_SORT_SIZE = 1 << 16  # pre-tokens that are put in order at a time
 
 
 class Counting:
-    """The pieces of one text after the other. One thread at a time: the caller sees to that."""
+    """Counts of the pre-tokens in a sequence of texts. The caller allows one call at a time."""
 
     def __init__(self, pattern: Pattern, errors: str, num_threads: int, prune_singletons: bool):
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
@@ -46,10 +46,10 @@ class Counting:
         self.prune_singletons = prune_singletons
         self.pruned_pieces = 0
         self.pruned_bytes = 0
-        self.held = b""  # under "replace": what the next chunk decides, see `training/replacement.py`
+        self.held = b""  # with "replace": what the next chunk decides, see `replacement.py`
 
     def update(self, chunk: Text, final: bool) -> None:
-        """Count what `chunk` decides; see Trainer.update."""
+        """Count the pre-tokens that `chunk` completes; see Trainer.update."""
         if self.errors != "replace":
             self._count(chunk, final)
             return
@@ -58,22 +58,22 @@ class Counting:
         try:
             self._count(text, final)
         except BaseException:
-            if self.counter.bytes_in > before:  # what was not taken in begins inside `text`
+            if self.counter.bytes_in > before:  # the call stopped inside `text`, after `held`
                 self.held = b""
             raise
         self.held = held
 
     def update_documents(self, texts: Iterable[Text]) -> None:
-        """Count texts that stand for themselves; nothing may be pending.
+        """Count independent texts; nothing may be pending.
 
-        Whatever goes wrong, the texts before are counted.
+        The texts before the one that raises are counted.
         """
         batch: list[Text] = []
         size = 0
         try:
             for text in texts:
                 if not isinstance(text, (str, bytes)):
-                    text = _copied(text)  # its owner may use it again for the next one
+                    text = _copied(text)  # its owner may reuse the buffer for the next text
                 if len(text) >= LARGE:
                     batch, done, size = [], batch, 0
                     self._count_documents(done)
@@ -81,18 +81,18 @@ class Counting:
                     continue
                 batch.append(text)
                 size += len(text)
-                if size >= WINDOW // 2:
+                if size >= BLOCK // 2:
                     batch, done, size = [], batch, 0
                     self._count_documents(done)
         finally:
             self._count_documents(batch)
 
     def merge(self, other: Counting) -> None:
-        """End the text and add what `other` counted, as if it came next, or do nothing."""
+        """End the text and add the counts of `other`, as if its text came next. Atomic."""
         more = held_bytes(self.held)
         rest = self.counter.ended(more)
         while True:
-            # What may fail for lack of memory, sums among it, comes before anything is added.
+            # Everything that may need memory, the sums too, comes before anything is added.
             pruned_pieces = self.pruned_pieces + other.pruned_pieces
             pruned_bytes = self.pruned_bytes + other.pruned_bytes
             if self.counter.merge(other.counter, rest, len(more)):
@@ -104,12 +104,15 @@ class Counting:
 
     @property
     def pending(self) -> int:
-        """int: bytes that are not counted yet, those included that are held."""
+        """Bytes that are not counted yet, with the held ones."""
         return self.counter.pending + len(self.held)
 
-    def pieces(self, in_order: bool) -> tuple[Any, Any, Any, Any]:
-        """(uint8 [bytes], uint32 [n], uint64 [n], uint64 [n]): pieces in a row, their sizes,
-        counts and first places; in the order of these if wanted, else in any."""
+    def pretokens(self, in_order: bool) -> tuple[Any, Any, Any, Any]:
+        """(data, sizes, counts, firsts) of the different pre-tokens.
+
+        data: uint8 [bytes], end to end. sizes: uint32 [n]. counts: uint64 [n]. firsts: uint64 [n],
+        the offset in the text of the first occurrence. in_order: sort by `firsts`.
+        """
         data, sizes, counts, firsts = self.counter.table.export()
         if not in_order:
             return data, sizes, counts, firsts
@@ -117,36 +120,36 @@ class Counting:
         begins = (np.cumsum(sizes, dtype=np.int64) - sizes)[order]
         sizes = sizes[order]
         parts = [data[:0]]
-        for i in range(0, len(order), _BLOCK):
-            lengths = sizes[i : i + _BLOCK]
-            # From where each byte comes: its piece's begin and its place in the piece.
-            shifts = begins[i : i + _BLOCK] - (np.cumsum(lengths, dtype=np.int64) - lengths)
+        for i in range(0, len(order), _SORT_SIZE):
+            lengths = sizes[i : i + _SORT_SIZE]
+            # The source of each byte: the start of its pre-token, and its place in that.
+            shifts = begins[i : i + _SORT_SIZE] - (np.cumsum(lengths, dtype=np.int64) - lengths)
             moved = np.repeat(shifts, lengths)
             parts.append(data[moved + np.arange(len(moved))])
         return np.concatenate(parts), sizes, counts[order], firsts[order]
 
     def getstate(self) -> tuple[Any, Any, tuple[int, int]]:
-        """(bytes taken in, pending ones, held ones), arrays, (pieces, bytes) forgotten."""
+        """((bytes taken in, pending bytes, held bytes), arrays, (pre-tokens, bytes) pruned)."""
         place = *self.counter.getstate(), self.held
-        return place, self.pieces(in_order=False), (self.pruned_pieces, self.pruned_bytes)
+        return place, self.pretokens(in_order=False), (self.pruned_pieces, self.pruned_bytes)
 
     def setstate(self, state: Any) -> None:
-        """Continue, in a fresh one, where `getstate` was called.
+        """Take the state from `getstate`. `self` must be fresh.
 
-        Raises ValueError, TypeError: the state is damaged; MemoryLimitExceeded. It is of no use
-        then.
+        Raises ValueError or TypeError for a damaged state, and MemoryLimitExceeded. Do not use
+        `self` after that.
         """
         (bytes_in, pending, held), arrays, (pruned_pieces, pruned_bytes) = state
         arrays = [np.array(array) for array in arrays]
         check_held(held, self.errors)
         if min(pruned_pieces, pruned_bytes - pruned_pieces) < 0:
-            raise ValueError(f"{pruned_pieces} pieces with {pruned_bytes} bytes were forgotten")
+            raise ValueError(f"{pruned_bytes} bytes of {pruned_pieces} pruned pre-tokens")
         _, sizes, counts, firsts = arrays
         _check_counts(sizes, counts, firsts, bytes_in, bytes_in - len(pending) - pruned_bytes)
         limit = self.counter.table.limit
         if not self.counter.table.load(*arrays):
             raise MemoryLimitExceeded(
-                f"the saved counts need more than memory_limit, {limit} bytes", limit=limit
+                f"the saved counts need more memory than memory_limit, {limit} bytes", limit=limit
             )
         self.counter.setstate(bytes_in, pending)
         self.held = held
@@ -154,18 +157,18 @@ class Counting:
 
     def _count(self, chunk: Text, final: bool) -> None:
         counter = self.counter
-        stop, size = counter.part_end(chunk, 0, WINDOW)
-        if stop < size:  # a window that is refused must not leave those before it counted
+        stop, size = counter.part_end(chunk, 0, BLOCK)
+        if stop < size:  # an invalid block must not leave earlier ones counted
             counter.check_bytes(chunk, 0, size, final, counter.bytes_in)
         start = 0
         while True:
-            self._count_window(chunk, start, stop, final and stop == size)
+            self._count_block(chunk, start, stop, final and stop == size)
             if stop == size:
                 return
             start = stop
-            stop, _ = counter.part_end(chunk, start, WINDOW)
+            stop, _ = counter.part_end(chunk, start, BLOCK)
 
-    def _count_window(self, chunk: Text, start: int, stop: int, final: bool) -> None:
+    def _count_block(self, chunk: Text, start: int, stop: int, final: bool) -> None:
         cuts: list[int] = []
         if self.num_threads > 1 and stop - start >= LARGE:
             cuts = self.counter.cuts(chunk, start, stop, self.num_threads)
@@ -175,7 +178,7 @@ class Counting:
     def _count_parts(
         self, chunk: Text, start: int, stop: int, final: bool, cuts: list[int]
     ) -> bool:
-        """Count the parts between the cuts in parallel; False, and nothing done: the limit."""
+        """Count the parts between the cuts in parallel. False at the limit: nothing is done."""
         counter = self.counter
         base = counter.bytes_in - start
         workers = [counter.worker() for _ in cuts[1:]]
@@ -199,11 +202,11 @@ class Counting:
             return
         if self._count_together(batch):
             return
-        for text in batch:  # one by one, up to the one that cannot be counted
+        for text in batch:  # one by one, up to the text that raises
             self.update(text, True)
 
     def _count_together(self, batch: list[Text]) -> bool:
-        """Count texts in parallel. False, and nothing done: the limit, or one cannot be counted."""
+        """Count texts in parallel. False at the limit or for an invalid text: nothing is done."""
         try:
             if self.errors == "replace":
                 batch = [repair(b"", text, True, 0)[0] for text in batch]
@@ -244,20 +247,21 @@ class Counting:
             self._make_room()
 
     def _make_room(self) -> None:
-        """Prune if that is allowed and helps, else raise."""
+        """Prune if that is allowed and frees an eighth of the table; otherwise raise."""
         table = self.counter.table
         if self.prune_singletons:
             before = len(table)
-            pieces, size = table.prune()
-            self.pruned_pieces += pieces
+            count, size = table.prune()
+            self.pruned_pieces += count
             self.pruned_bytes += size
-            if pieces and pieces * 8 >= before:
+            if count and count * 8 >= before:
                 return
         raise MemoryLimitExceeded(
-            f"counting needs more than memory_limit, {table.limit} bytes: {len(table)} different "
-            f"pieces in the first {self.counter.bytes_in} bytes, {self.counter.pending} of them in "
-            "a piece that has not ended. All is kept: raise the limit and go on from that byte, "
-            "save or merge the counts elsewhere, or train on what is there",
+            f"counting needs more memory than memory_limit, {table.limit} bytes: there are "
+            f"{len(table)} different pre-tokens in the first {self.counter.bytes_in} bytes, "
+            f"{self.counter.pending} of them in a pre-token that has not ended. Nothing is lost: "
+            "raise the limit and continue from that byte, save the counts, merge them into another "
+            "trainer, or train on them",
             bytes_in=self.counter.bytes_in,
             limit=table.limit,
         )
@@ -265,7 +269,7 @@ class Counting:
 
 @functools.lru_cache(maxsize=16)
 def _tables(pattern: Pattern) -> tuple[Scanner, Any]:
-    """(Scanner, bool [128, 128]): what finds pieces, and where ASCII text may be cut."""
+    """The scanner that finds pre-tokens, and bool [128, 128]: where ASCII text may be cut."""
     ascii_classes = [pattern.class_of(point) for point in range(128)]
     scanner = Scanner(pattern, pattern.substitutes)
     return scanner, pattern.clean_cut_pairs[np.ix_(ascii_classes, ascii_classes)]
@@ -279,19 +283,19 @@ def _copied(text: Text) -> bytes:
 
 
 def _check_counts(sizes: Any, counts: Any, firsts: Any, bytes_in: int, counted: int) -> None:
-    """Raise ValueError for counts of pieces that are not from so many bytes of text.
+    """Raise ValueError for counts that `bytes_in` bytes of text cannot have.
 
-    counted: how many of its bytes are neither pending nor forgotten; a pattern may leave some out.
+    counted: how many of the bytes are neither pending nor pruned. A pattern may leave some out.
     """
     if not 0 <= counted <= bytes_in < 1 << 63:
         raise ValueError(f"{counted} of {bytes_in} bytes were counted")
     if not len(sizes):
         return
     if len(sizes) != len(counts) or len(sizes) != len(firsts):
-        raise ValueError("as many sizes as counts and places are needed")
+        raise ValueError("sizes, counts and firsts must have the same length")
     if int(counts.max()) > bytes_in or int(firsts.max()) >= bytes_in:
-        raise ValueError(f"pieces have counts or places beyond the {bytes_in} bytes of text")
-    # First in floats, which cannot overflow.
+        raise ValueError(f"a pre-token has a count or an offset past the {bytes_in} bytes of text")
+    # In floats first, because they cannot overflow.
     total = float(np.dot(sizes.astype(np.float64), counts.astype(np.float64)))
     if total > 1.001 * counted + 1 or int(np.dot(sizes.astype(np.uint64), counts)) > counted:
-        raise ValueError(f"pieces have more bytes than the {counted} that were counted")
+        raise ValueError(f"the pre-tokens have more bytes than the {counted} that were counted")

@@ -1,6 +1,6 @@
-"""What a trainer has counted, in a file: a NumPy archive of plain arrays, and JSON about them.
+"""A trainer's counts in a file: a NumPy archive of plain arrays, and JSON that describes them.
 
-Nothing in it is ever unpickled. Not here: what the arrays mean (`trainer.py`).
+Nothing in the file is ever unpickled. `Counting.getstate` says what the arrays mean.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class SavedCounts(NamedTuple):
 
 
 def save_counts(path: str | os.PathLike[str], saved: SavedCounts) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file, which appears when it is complete.
+
+    Raises OSError, and TypeError for notes that are not JSON.
+    """
     (bytes_in, pending, held), arrays, pruned = saved.state
     about = {
         "format": _FORMAT,
@@ -60,8 +63,8 @@ def read_counts(path: str | os.PathLike[str]) -> SavedCounts:
     """What `save_counts` wrote. Raises OSError, and StateError for another or a damaged file."""
     with open(path, "rb") as file:
         data = file.read()
-    # What zipfile, NumPy and json raise for bytes that are not what they should be is not a closed
-    # list: whatever goes wrong from here on is the file's fault.
+    # zipfile, NumPy and json raise many kinds of exceptions for damaged bytes. So every exception
+    # from here on is the file's fault.
     try:
         return _read(data)
     except Exception as error:
@@ -70,8 +73,8 @@ def read_counts(path: str | os.PathLike[str]) -> SavedCounts:
 
 def damaged(path: str | os.PathLike[str], error: Exception) -> StateError:
     """The error that says so."""
-    what = " ".join(str(error).split()) or type(error).__name__
-    return StateError(f"{os.fspath(path)} does not hold saved counts, or is damaged: {what}")
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return StateError(f"{os.fspath(path)} is not a file of saved counts, or is damaged: {reason}")
 
 
 def _read(data: bytes) -> SavedCounts:
@@ -79,12 +82,12 @@ def _read(data: bytes) -> SavedCounts:
         members = {name: _array(saved, name) for name in ("about", *_ARRAYS)}
     about = json.loads(members.pop("about").tobytes())
     if about["format"] != _FORMAT:
-        raise ValueError(f"its format is {about['format']!r}, not {_FORMAT!r}")
+        raise ValueError(f"expected the format {_FORMAT!r}, found {about['format']!r}")
     arrays = list(members.values())
     if [(array.dtype.str.lstrip("|"), array.ndim) for array in arrays] != [
         (dtype, 1) for dtype in _ARRAYS.values()
     ]:
-        raise ValueError("its arrays have other types or shapes")
+        raise ValueError(f"expected flat arrays of the types {', '.join(_ARRAYS.values())}")
     check_policy(about["errors"])
     place = about["bytes_in"], *(bytes.fromhex(about[key]) for key in ("pending", "unfinished"))
     state = place, arrays, about["pruned"]
@@ -94,8 +97,8 @@ def _read(data: bytes) -> SavedCounts:
 def _array(saved: zipfile.ZipFile, name: str) -> Any:
     info = saved.getinfo(f"{name}.npy")
     if info.compress_type != zipfile.ZIP_STORED:
-        raise ValueError(f"{name} is compressed, which save_counts never does")
-    # Of a member that is read to its end, zipfile compares the checksum.
+        raise ValueError(f"{name} must not be compressed")  # a small file could fill the memory
+    # zipfile compares the checksum of a member that is read to its end.
     return np.load(io.BytesIO(saved.read(info)), allow_pickle=False)
 
 

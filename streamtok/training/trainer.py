@@ -13,7 +13,7 @@ __all__ = ["PATTERNS", "Trainer"]
 
 
 class Trainer(VocabularyTrainer):
-    """Counts the pieces of a stream of text, and merges their most frequent pairs.
+    """Trains a BPE vocabulary: counts pre-tokens, then merges their most frequent pairs.
 
     >>> trainer = Trainer("gpt2")
     >>> trainer.update("low low lo")
@@ -21,11 +21,11 @@ class Trainer(VocabularyTrainer):
     >>> trainer.train(258).encode("low")
     [257]
 
-    The law: however a text is cut into chunks, the counts are those of the whole. A chunk is str or
+    The law: the counts do not depend on how a text is cut into chunks. A chunk is str or
     bytes-like; bytes may be cut inside a character. A call that raises leaves the trainer as it
-    was, but for those that say otherwise. One call at a time: a call during another one, in another
-    thread or from an iterator that is being read, raises StreamInUseError (the call itself may use
-    several threads, see `num_threads`).
+    was, unless its documentation says otherwise. A call during another call, from another thread or
+    from an iterator that is being read, raises StreamInUseError. One call may use several threads
+    itself: see `num_threads`.
     """
 
     def train(
@@ -38,17 +38,20 @@ class Trainer(VocabularyTrainer):
         name: str = "trained",
         progress: Progress | None = None,
     ) -> Encoding:
-        """Encoding: ids 0 … 255 are the bytes, then the merges in order, then the special tokens.
+        """Make an encoding. Ends the open text; the counts stay as they are.
 
-        vocab_size: of all of them together; smaller where no pair is left. min_frequency: pairs
-        seen less often are not merged. tie: which of the most frequent pairs comes first: "raw",
-        the smallest (left id, right id), as rustbpe; "hf", the same over the order of Hugging
-        Face's ByteLevel alphabet; "first", the one that comes first in the text, as minbpe.
-        progress: gets (merges done, merges wanted). An open text is ended before.
+        Its ids: 0 … 255 are the bytes, then come the merges in order, then the special tokens.
 
-        Raises ValueError and TypeError for impossible arguments and UnicodeDecodeError where the
-        open text ends inside a character, before anything else; VocabularyError where a token would
-        have more than 65 535 bytes, and what `progress` raises. Counts stay as they are.
+        vocab_size: the number of all ids. The result is smaller if no pairs are left.
+        min_frequency: pairs that occur less often are not merged.
+        tie: which of the most frequent pairs is merged first. "raw", as rustbpe: the one with the
+        smallest (left id, right id). "hf": the same, with bytes in the order of Hugging Face's
+        ByteLevel alphabet. "first", as minbpe: the one that comes first in the text.
+        name: of the encoding. progress: called with (merges done, merges requested).
+
+        Raises ValueError and TypeError for bad arguments, and UnicodeDecodeError if the open text
+        ends inside a character; both come before any work. Raises VocabularyError if a token would
+        have more than 65 535 bytes, and what `progress` raises.
         """
         vocabulary, specials = self.train_vocabulary(
             vocab_size,

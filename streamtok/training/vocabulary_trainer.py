@@ -26,7 +26,7 @@ from ..parallel.threads import usable_cores
 from ..patterns.named import PATTERNS
 from ..patterns.pattern import Pattern
 from ..vocabulary.table import Vocabulary
-from .counting import WINDOW, Counting
+from .counting import BLOCK, Counting
 from .merging import Progress, check_merging, check_specials, merge_pairs, tokens_of
 from .saved_counts import SavedCounts, damaged, read_counts, save_counts
 
@@ -40,11 +40,11 @@ __all__ = ["Tie", "VocabularyTrainer"]
 Tie = Literal["raw", "hf", "first"]
 
 
-class _Alone:
-    """`with` it, no other call uses the trainer; its counts.
+class _Exclusive:
+    """A context manager that gives the counts to one call at a time.
 
-    A class, since a generator needs memory to end, and what was counted by then would have been
-    counted by a call that failed.
+    It is a class because a generator needs memory to end: a call that has counted its text could
+    then still fail.
     """
 
     __slots__ = ("_counting", "_lock")
@@ -54,7 +54,7 @@ class _Alone:
         self._counting = counting
 
     def __enter__(self) -> Counting:
-        # A lock that the same thread cannot take twice, either.
+        # Not an RLock: the same thread must not enter twice either.
         if not self._lock.acquire(blocking=False):
             raise StreamInUseError("this trainer is being used by another call")
         return self._counting
@@ -75,18 +75,21 @@ class VocabularyTrainer:
         memory_limit: int | None = None,
         prune_singletons: bool = False,
     ):
-        """pattern: a name of `PATTERNS` (gpt2, cl100k, o200k, llama3, nanochat) or a split pattern.
+        """Make an empty trainer.
 
-        errors: for bytes that are not UTF-8, "strict" (raises UnicodeDecodeError), "replace" (as
-        `bytes.decode`, and lone surrogates in a str likewise) or "surrogateescape" (counts them as
-        they are).
-        num_threads: for counting large texts; default: the cores this process may use.
-        memory_limit: bytes that counting may hold; past it `update` raises MemoryLimitExceeded, and
-        nothing is lost: `bytes_in` says from where to go on. prune_singletons: instead, forget the
-        pieces seen once until then, which makes later counts of them too low; `pruned_pieces` and
-        `pruned_bytes` tell how many.
+        pattern: a pre-tokenization pattern, or a name in `PATTERNS` (gpt2, cl100k, o200k, llama3,
+        nanochat, …).
+        errors: what to do with bytes that are not UTF-8. "strict" raises UnicodeDecodeError.
+        "replace" does what `bytes.decode` does, and also replaces lone surrogates in a str.
+        "surrogateescape" counts the bytes as they are.
+        num_threads: threads that count large texts. Default: the cores this process may use.
+        memory_limit: bytes that the counts may take. Past it, `update` raises MemoryLimitExceeded;
+        nothing is lost, and `bytes_in` says where to continue.
+        prune_singletons: at the limit, forget the pre-tokens seen once so far, instead of raising.
+        That makes their later counts too low. `pruned_pieces` and `pruned_bytes` tell how many.
 
-        Raises PatternError and UnsupportedPatternError for a pattern without tables.
+        Raises PatternError for an invalid pattern, UnsupportedPatternError for one that no DFA can
+        match, and ValueError for other arguments.
         """
         check_policy(errors)
         if not isinstance(pattern, Pattern):
@@ -94,60 +97,61 @@ class VocabularyTrainer:
         if num_threads is None:
             num_threads = usable_cores()
         if not isinstance(num_threads, int) or num_threads < 1:
-            raise ValueError(f"num_threads is at least 1, not {num_threads!r}")
+            raise ValueError(f"num_threads must be a positive integer, not {num_threads!r}")
         self._pattern = pattern
         self._counting = Counting(pattern, errors, num_threads, prune_singletons)
         self._lock = threading.Lock()
         self.memory_limit = memory_limit
-        self.notes: dict[str, Any] = {}  # the caller's own, for JSON; kept with the counts
+        self.notes: dict[str, Any] = {}  # the caller's own JSON; saved with the counts
 
-    def _alone(self) -> _Alone:
-        return _Alone(self._lock, self._counting)
+    def _exclusive(self) -> _Exclusive:
+        return _Exclusive(self._lock, self._counting)
 
     # Counting
 
     def update(self, chunk: Text, final: bool = False) -> None:
-        """Count the pieces of the text that goes on with `chunk`; with `final` it ends there.
+        """Count the pre-tokens of the next chunk of the text; `final`: the text ends with it.
 
-        Raises UnicodeDecodeError with the place among all bytes taken in; UnicodeEncodeError for
-        surrogates in a str, except under "replace"; MemoryLimitExceeded, MemoryError or
-        KeyboardInterrupt, after which a part of `chunk` may have been taken in: `bytes_in` tells
-        how far it came, and that is not inside a character. Under "replace", that part is one of
-        the repaired text. Costs O(len(chunk)).
+        Raises UnicodeDecodeError, with the offset in all bytes taken in, and UnicodeEncodeError for
+        surrogates in a str, except with "replace". MemoryLimitExceeded, MemoryError and
+        KeyboardInterrupt may come when a part of `chunk` is counted: `bytes_in` tells how much, and
+        never ends inside a character. With "replace", that is a part of the repaired text. Costs
+        O(len(chunk)).
         """
-        with self._alone() as counting:
+        with self._exclusive() as counting:
             counting.update(chunk, final)
 
     def end_document(self) -> None:
-        """The text ends here: no piece goes on into what comes next."""
+        """End the text: no pre-token continues in the next chunk. Raises as `update`."""
         self.update(b"", final=True)
 
     def update_documents(self, texts: Iterable[Text]) -> None:
-        """Count texts each of which stands for itself; a text that is open is ended before.
+        """Count independent texts. Ends the open text first.
 
-        Raises as `update`, and what `texts` raises. Then the texts before the one at fault are
-        counted, it and those after it are not; where the limit or the memory ended, `bytes_in`
-        tells how far it came.
+        Raises as `update`, and what `texts` raises. The texts before the one that raised are then
+        counted, later ones are not. After MemoryLimitExceeded or MemoryError, `bytes_in` tells how
+        much of the text that raised is counted.
         """
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
-            raise TypeError("texts is an iterable of texts, not one text: use update(text)")
+            raise TypeError("texts must be an iterable of texts, not one text: use update(text)")
         iterator = iter(texts)
-        with self._alone() as counting:
+        with self._exclusive() as counting:
             counting.update(b"", True)
             counting.update_documents(iterator)
 
     def update_file(
         self, path: str | os.PathLike[str], *, progress: Progress | None = None
     ) -> None:
-        """Count a file as one text, in windows of 32 MiB. progress: gets (bytes done, bytes).
+        """Count a file as one text, in blocks of 32 MiB. Ends the open text first.
 
-        A text that is open is ended before. Raises OSError, and as `update`: then the windows
-        before it are counted, their text is open, and `bytes_in` tells how far it came.
+        progress: called with (bytes done, bytes in all) after each block. Raises OSError, and as
+        `update`. The blocks before the error are then counted, the text stays open, and `bytes_in`
+        tells how far it came.
         """
-        with self._alone() as counting, open(path, "rb", buffering=0) as file:
+        with self._exclusive() as counting, open(path, "rb", buffering=0) as file:
             counting.update(b"", True)
             total = os.fstat(file.fileno()).st_size
-            buffer = memoryview(bytearray(min(WINDOW, total + 1)))
+            buffer = memoryview(bytearray(min(BLOCK, total + 1)))
             done = 0
             while size := file.readinto(buffer):
                 counting.update(buffer[:size], False)
@@ -157,24 +161,23 @@ class VocabularyTrainer:
             counting.update(b"", True)
 
     def merge(self, other: VocabularyTrainer) -> None:
-        """Add what `other` has counted, as if it had come after all that came here.
+        """Add the counts of `other`, as if its texts had come next. Ends the open text first.
 
-        Ends the text that is open here. Raises ValueError where `other` has another pattern, other
-        `errors` or an open text; UnicodeDecodeError where the text here ends inside a character;
-        MemoryLimitExceeded, MemoryError. Nothing is added then, and nothing ended. `other` stays
-        as it is.
+        Raises ValueError if `other` has another pattern, another `errors` or an open text;
+        UnicodeDecodeError if the text here ends inside a character; MemoryLimitExceeded,
+        MemoryError. Nothing changes then. `other` never changes.
         """
         if not isinstance(other, VocabularyTrainer):
-            raise TypeError(f"a Trainer can be merged, not {type(other).__name__}")
+            raise TypeError(f"other must be a Trainer, not {type(other).__name__}")
         if other is self:
             raise ValueError("a trainer cannot be merged with itself")
-        with self._alone() as counting, other._alone() as more:
+        with self._exclusive() as counting, other._exclusive() as more:
             if (other.errors, other.pattern.source, other.pattern.is_composed) != (
                 self.errors,
                 self.pattern.source,
                 self.pattern.is_composed,
             ):
-                raise ValueError("the other trainer has another pattern, or other errors")
+                raise ValueError("the other trainer has another pattern, or another errors setting")
             if more.pending:
                 raise ValueError(
                     f"the other trainer has an open text with {more.pending} bytes that are not "
@@ -184,65 +187,68 @@ class VocabularyTrainer:
 
     @property
     def pattern(self) -> Pattern:
-        """Pattern: what cuts the text into pieces."""
+        """The pre-tokenization pattern."""
         return self._pattern
 
     @property
     def errors(self) -> str:
-        """str: what happens to bytes that are not UTF-8."""
+        """What is done with bytes that are not UTF-8."""
         return self._counting.errors
 
     @property
     def bytes_in(self) -> int:
-        """int: bytes of UTF-8 taken in (under "replace": of the repaired text, so far)."""
+        """Bytes of UTF-8 taken in so far (with "replace": of the repaired text)."""
         return self._counting.counter.bytes_in
 
     @property
     def pending(self) -> int:
-        """int: bytes given that are not counted yet: those of the open piece, and under "replace"
-        those that the next chunk decides, such as the first of a character."""
+        """Bytes that were given and are not counted yet.
+
+        These are the bytes of the open pre-token. With "replace", bytes that the next chunk decides
+        come on top, such as the first bytes of a character.
+        """
         return self._counting.pending
 
     @property
     def n_pieces(self) -> int:
-        """int: how many different pieces there are."""
+        """Number of different pre-tokens."""
         return len(self._counting.counter.table)
 
     @property
     def nbytes(self) -> int:
-        """int: bytes of memory that counting holds."""
+        """Bytes of memory that the counts take."""
         return self._counting.counter.nbytes
 
     @property
     def pruned_pieces(self) -> int:
-        """int: how many different pieces were forgotten; each had been seen once until then."""
+        """Number of different pre-tokens that were forgotten. Each was seen once before that."""
         return self._counting.pruned_pieces
 
     @property
     def pruned_bytes(self) -> int:
-        """int: bytes of the pieces that were forgotten."""
+        """Bytes of the pre-tokens that were forgotten."""
         return self._counting.pruned_bytes
 
     @property
     def memory_limit(self) -> int | None:
-        """int | None: bytes that counting may hold. It can be set."""
+        """Bytes of memory that the counts may take. None: no limit. It can be set."""
         return self._counting.counter.table.limit or None
 
     @memory_limit.setter
     def memory_limit(self, limit: int | None) -> None:
         is_number = isinstance(limit, int) and not isinstance(limit, bool)
         if limit is not None and not (is_number and 1 <= limit < 1 << 63):
-            raise ValueError(f"memory_limit is a number of bytes or None, not {limit!r}")
+            raise ValueError(f"memory_limit must be a positive integer or None, not {limit!r}")
         self._counting.counter.set_limit(limit or 0)
 
     def piece_counts(self) -> dict[bytes, int]:
-        """dict[bytes, int]: how often each piece was seen, in the order of the first times."""
-        with self._alone() as counting:
-            data, sizes, counts, _ = counting.pieces(in_order=True)
-        ends = np.cumsum(sizes, dtype=np.int64).tolist()
+        """The count of each pre-token, in the order of their first occurrence."""
+        with self._exclusive() as counting:
+            data, sizes, counts, _ = counting.pretokens(in_order=True)
+        bounds = [0, *np.cumsum(sizes, dtype=np.int64).tolist()]
         blob = data.tobytes()
-        pieces = (blob[a:b] for a, b in itertools.pairwise([0, *ends]))
-        return dict(zip(pieces, counts.tolist(), strict=True))
+        pretokens = (blob[a:b] for a, b in itertools.pairwise(bounds))
+        return dict(zip(pretokens, counts.tolist(), strict=True))
 
     # Merging
 
@@ -275,7 +281,7 @@ class VocabularyTrainer:
         tie: Tie = "raw",
         progress: Progress | None = None,
     ) -> list[tuple[bytes, bytes]]:
-        """list[(bytes, bytes)]: the merges in order; arguments as for `train`."""
+        """The merges, in order. Arguments and exceptions as for `train`."""
         lefts, rights = self._merge(vocab_size, min_frequency, tie, progress)
         tokens = tokens_of(lefts, rights)
         return [(tokens[a], tokens[b]) for a, b in zip(lefts, rights, strict=True)]
@@ -284,13 +290,14 @@ class VocabularyTrainer:
         self, vocab_size: int, min_frequency: int, tie: str, progress: Progress | None
     ) -> tuple[list[int], list[int]]:
         check_merging(vocab_size, min_frequency, tie)
-        with self._alone() as counting:
-            limit, self.memory_limit = self.memory_limit, None  # it is for counting
+        with self._exclusive() as counting:
+            # The end of the text must not fail at the limit.
+            limit, self.memory_limit = self.memory_limit, None
             try:
                 counting.update(b"", True)
             finally:
                 self.memory_limit = limit
-            data, sizes, counts, _ = counting.pieces(in_order=tie == "first")
+            data, sizes, counts, _ = counting.pretokens(in_order=tie == "first")
         return merge_pairs(
             data,
             sizes,
@@ -304,17 +311,21 @@ class VocabularyTrainer:
     # State
 
     def save_counts(self, path: str | os.PathLike[str]) -> None:
-        """Write what was counted, whole or not at all; `load_counts` goes on from there."""
-        with self._alone() as counting:
+        """Save the counts for `load_counts`. The file appears when it is complete.
+
+        Raises OSError, and TypeError if `notes` are not JSON.
+        """
+        with self._exclusive() as counting:
             save_counts(
                 path, SavedCounts(self.pattern, self.errors, counting.getstate(), self.notes)
             )
 
     @classmethod
     def load_counts(cls, path: str | os.PathLike[str], **settings: Any) -> Self:
-        """Trainer: what `save_counts` wrote. settings: as for Trainer, but pattern and errors.
+        """A trainer with the counts that `save_counts` wrote.
 
-        Raises StateError for another file or a damaged one. Nothing is unpickled.
+        settings: the arguments of Trainer, except pattern and errors. Raises OSError, and
+        StateError for a damaged file or one of another kind. Nothing is unpickled.
         """
         saved = read_counts(path)
         trainer = cls(saved.pattern, errors=saved.errors, **settings)
@@ -328,7 +339,7 @@ class VocabularyTrainer:
         return trainer
 
     def __getstate__(self) -> object:
-        with self._alone() as counting:
+        with self._exclusive() as counting:
             settings = {
                 "errors": self.errors,
                 "num_threads": counting.num_threads,
@@ -340,16 +351,17 @@ class VocabularyTrainer:
 
     def __setstate__(self, value: Any) -> None:
         pattern, settings, notes, state = value
-        if isinstance(pattern, str):  # as a pattern, never as a name
+        if isinstance(pattern, str):  # always a pattern, never a name
             pattern = _compiled(pattern)
         self.__init__(pattern, **settings)  # type: ignore[misc]
         self.notes = notes
-        limit, self.memory_limit = self.memory_limit, None  # what it held, it may hold again
+        # The saved counts fitted, so they may be loaded again.
+        limit, self.memory_limit = self.memory_limit, None
         self._counting.setstate(state)
         self.memory_limit = limit
 
     def __repr__(self) -> str:
-        return f"<Trainer: {self.n_pieces} different pieces in {self.bytes_in} bytes>"
+        return f"<Trainer: {self.n_pieces} different pre-tokens in {self.bytes_in} bytes>"
 
 
 @functools.lru_cache(maxsize=16)

@@ -1,26 +1,26 @@
-"""Vocabularies: the table, and the two forms it is kept in without an encoding."""
+"""Vocabularies: the table of tokens, its file forms, the published tables, the byte alphabet."""
 
 from .bundled import (
-    PACKED_NAMES,
-    dumps_packed,
-    load_packed,
-    loads_packed,
-    packed_path,
-    save_packed,
+    BUNDLED_NAMES,
+    bundled_path,
+    dumps_bundled,
+    load_bundled,
+    loads_bundled,
+    save_bundled,
 )
 from .ranks_file import dumps_tiktoken, load_tiktoken, loads_tiktoken, save_tiktoken
-from .table import Vocabulary
+from .table import Vocabulary, _rebuilt  # noqa: F401  # pickles of 0.1.0 name both here
 
 __all__ = [
-    "PACKED_NAMES",
+    "BUNDLED_NAMES",
     "Vocabulary",
-    "dumps_packed",
+    "bundled_path",
+    "dumps_bundled",
     "dumps_tiktoken",
-    "load_packed",
+    "load_bundled",
     "load_tiktoken",
-    "loads_packed",
+    "loads_bundled",
     "loads_tiktoken",
-    "packed_path",
-    "save_packed",
+    "save_bundled",
     "save_tiktoken",
 ]

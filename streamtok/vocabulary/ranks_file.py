@@ -1,4 +1,7 @@
-"""OpenAI's text format, `.tiktoken`: on each line a token in base64, a blank and its rank."""
+"""OpenAI's text format, `.tiktoken`: each line holds a base64 token, a space and a rank.
+
+This module reads and writes rank tables. `formats/tiktoken.py` makes an `Encoding` of one.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +11,41 @@ import os
 from ..errors import VocabularyError
 from .table import MAX_ID, Vocabulary, show_token
 
+__all__ = [
+    "check_lines",
+    "dumps_tiktoken",
+    "from_base64",
+    "load_tiktoken",
+    "loads_tiktoken",
+    "save_tiktoken",
+]
+
 MAX_DIGITS = len(str(MAX_ID))
-MAX_LINES = 1 << 22  # of a file: twice as many as there are tokens in the largest table
+MAX_LINES = 1 << 22  # of a file: twice the number of tokens in the largest table
 
 
 def check_lines(data: bytes, source: str) -> None:
-    """VocabularyError for a text of more lines than any vocabulary has tokens or merges."""
+    """Raise VocabularyError if a text has more lines than any vocabulary has tokens or merges."""
     if data.count(b"\n") + data.count(b"\r") > MAX_LINES:
-        raise VocabularyError(f"{source}: more than {MAX_LINES} lines are no vocabulary")
+        raise VocabularyError(f"{source}: the file must have at most {MAX_LINES} lines")
 
 
 def from_base64(field: bytes) -> bytes:
-    """The token that `field` is in base64, the way it is written by all; else ValueError.
+    """Decode canonical base64. Raises ValueError for any other spelling.
 
-    Python's own strict mode is there from 3.11 on only.
+    The strict mode of `binascii` would do this, but it needs Python 3.11.
     """
     token = binascii.a2b_base64(field)
     if binascii.b2a_base64(token, newline=False) != field:
-        raise ValueError("not the base64 of any bytes")  # a2b_base64 skips what it does not know
+        raise ValueError("not canonical base64")  # a2b_base64 skips unknown characters
     return token
 
 
 def loads_tiktoken(data: bytes, source: str = "<bytes>") -> Vocabulary:
-    """Read the contents of a `.tiktoken` file; errors name `source` and the line."""
+    """Read the contents of a `.tiktoken` file.
+
+    Raises `VocabularyError` that names `source` and the line. Costs O(n log n) for n tokens.
+    """
     check_lines(data, source)
     ranks: dict[bytes, int] = {}
     lines_by_rank: dict[int, int] = {}
@@ -41,15 +56,18 @@ def loads_tiktoken(data: bytes, source: str = "<bytes>") -> Vocabulary:
             field, digits = line.split()
             token = from_base64(field)
             if not digits.isdigit() or len(digits) > MAX_DIGITS:
-                raise ValueError  # int() lets some nonsense pass
+                raise ValueError  # int() also takes signs, underscores and other digits
             rank = int(digits)
         except ValueError:
             raise VocabularyError(
-                f"{source}, line {number}: expected a token in base64, a blank and its rank, "
-                f"got {show_token(line)}"
+                f"{source}, line {number}: expected a token in base64, a space and its rank, "
+                f"found {show_token(line)}"
             ) from None
         if token in ranks:
-            raise VocabularyError(f"{source}, line {number}: {show_token(token)} comes a second time")
+            first = lines_by_rank[ranks[token]]
+            raise VocabularyError(
+                f"{source}, line {number}: the token {show_token(token)} is already on line {first}"
+            )
         if rank in lines_by_rank:
             first = lines_by_rank[rank]
             raise VocabularyError(
@@ -64,7 +82,10 @@ def loads_tiktoken(data: bytes, source: str = "<bytes>") -> Vocabulary:
 
 
 def dumps_tiktoken(vocabulary: Vocabulary) -> bytes:
-    """Write a vocabulary as the contents of a `.tiktoken` file."""
+    """The contents of a `.tiktoken` file, in order of rank.
+
+    Raises `VocabularyError` if `vocabulary` is not a rank table.
+    """
     return b"".join(
         binascii.b2a_base64(token, newline=False) + b" %d\n" % rank
         for token, rank in vocabulary.to_ranks().items()
@@ -72,13 +93,13 @@ def dumps_tiktoken(vocabulary: Vocabulary) -> bytes:
 
 
 def load_tiktoken(path: str | os.PathLike[str]) -> Vocabulary:
-    """Read a `.tiktoken` file; a damaged one raises `VocabularyError` with file and line."""
+    """Read a `.tiktoken` file. Raises `OSError`, and `VocabularyError` with file and line."""
     with open(path, "rb") as file:
         return loads_tiktoken(file.read(), os.fspath(path))
 
 
 def save_tiktoken(vocabulary: Vocabulary, path: str | os.PathLike[str]) -> None:
-    """Write a `.tiktoken` file, whole or not at all."""
+    """Write a `.tiktoken` file. It appears when it is complete. Raises as `dumps_tiktoken`."""
     from ..files.part_file import write_whole  # not needed to encode
 
     write_whole(path, dumps_tiktoken(vocabulary))

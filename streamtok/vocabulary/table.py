@@ -1,7 +1,7 @@
-"""A vocabulary: which bytes each token stands for.
+"""`Vocabulary`: the bytes and the id of each token, in three flat arrays that the core reads.
 
-`Vocabulary` holds the whole table in three flat arrays that the core reads as they are. Its files
-are in `ranks_file.py` and `bundled.py`, names and downloads in `registry.py`.
+Its file forms are in `ranks_file.py` and `bundled.py`, downloads in `published.py`, and the names
+of encodings in `registry.py`.
 """
 
 from __future__ import annotations
@@ -17,28 +17,39 @@ import numpy as np
 from ..errors import VocabularyError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
-__all__ = ["MAX_ID", "MAX_TOKEN_BYTES", "NO_ID", "Vocabulary", "offsets_of", "show_token"]
+__all__ = [
+    "MAX_ID",
+    "MAX_TOKEN_BYTES",
+    "NO_ID",
+    "Vocabulary",
+    "check_bytes",
+    "check_length",
+    "check_numbers",
+    "offsets_of",
+    "show_token",
+]
 
-MAX_ID = 2**32 - 2  # 2**32 - 1 means "no token" in the core
+NO_ID = 2**32 - 1  # of a token that has no id: it becomes the ids of its bytes
+MAX_ID = NO_ID - 1
 MAX_TOKEN_BYTES = 2**16 - 1
 MAX_TOTAL_BYTES = 2**32 - 1  # offsets are 32 bits wide
 
 
-NO_ID = 2**32 - 1  # of a token that leaves as the ids of its bytes
-
-
 class Vocabulary:
-    """The tokens of an encoding, immutable: their bytes and their ids (which are their ranks).
+    """The tokens of an encoding, with their ids. Immutable.
 
-    That is all there is to a rank table, where any two neighbours merge that are a token together.
-    A vocabulary of another kind (`formats/merge_lists.py`) says more: tokens stand in the order of the
-    merges that make them, whatever their ids; `lefts` says which two parts each is made of;
-    `byte_ids` are for tokens that have no id themselves; `ties` put several in one place; `others`
-    are ids that decode, but that no text is encoded to.
+    A rank table needs no more than that: two neighbours merge if they are a token together, and
+    the token's id is its rank. Other vocabularies (`formats/merge_lists.py`) list their tokens in
+    the order of the merges that make them, with ids in any order, and add some of these:
+
+    - `lefts`: the two parts that each token is made of;
+    - `byte_ids`: the ids of single bytes, for tokens without an id of their own;
+    - `ties`: groups of tokens with the same priority;
+    - `decode_only`: ids that decode, but that no text is encoded to.
 
     >>> vocabulary = Vocabulary.from_ranks({bytes([b]): b for b in range(256)} | {b"ab": 256})
     >>> len(vocabulary), vocabulary.to_ranks()[b"ab"]
@@ -46,18 +57,18 @@ class Vocabulary:
     """
 
     __slots__ = (
-        "__weakref__", "_digest", "byte_ids", "ids", "known_parts", "lefts", "offsets", "others",
+        "__weakref__", "_digest", "byte_ids", "decode_only", "ids", "lefts", "offsets", "parts",
         "ties", "tokens",
     )  # fmt: skip
 
     tokens: bytes  # all tokens end to end, in order of rank
     offsets: NDArray[np.uint32]  # [n + 1]: token i is tokens[offsets[i]:offsets[i + 1]]
     ids: NDArray[np.uint32]  # [n]: the id of token i, strictly increasing in a rank table
-    lefts: NDArray[np.uint32] | None  # [n]: bytes of the left of the two parts, 0: not merged
-    known_parts: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None  # see `TokenTable`
+    lefts: NDArray[np.uint32] | None  # [n]: bytes of the left part, 0: no merge makes it
+    parts: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None  # [n] each: see `TokenTable`
     byte_ids: NDArray[np.uint32] | None  # [256]
-    ties: NDArray[np.uint32] | None  # [n]: rising; of equal ones the leftmost merges first
-    others: Mapping[int, bytes]  # id -> its bytes
+    ties: NDArray[np.uint32] | None  # [n], non-decreasing: equal ones merge from left to right
+    decode_only: Mapping[int, bytes]  # id -> its bytes
     _digest: str
 
     def __init__(
@@ -69,12 +80,13 @@ class Vocabulary:
         lefts: NDArray[np.uint32] | None = None,
         byte_ids: NDArray[np.uint32] | None = None,
         ties: NDArray[np.uint32] | None = None,
-        others: Mapping[int, bytes] = MappingProxyType({}),
+        decode_only: Mapping[int, bytes] = MappingProxyType({}),
     ) -> None:
-        """Take the arrays after checking all that memory safety depends on.
+        """Check everything that memory safety depends on, then keep the arrays.
 
-        That no two tokens are the same is not checked here; `from_ranks`, `load_tiktoken` and
-        `merge_lists.from_merges` are the ways in for tables that are not known to be sound.
+        Duplicate tokens are not detected here. Tables that may be unsound come in through
+        `from_ranks`, `load_tiktoken` or `merge_lists.from_merges`. Raises `VocabularyError`, and
+        `TypeError` for wrong types.
         """
         offsets, ids = _frozen(offsets), _frozen(ids)
         lefts = None if lefts is None else _frozen(lefts)
@@ -82,27 +94,27 @@ class Vocabulary:
         ties = None if ties is None else _frozen(ties)
         _check_arrays(tokens, offsets, ids, lefts is None and byte_ids is None)
         if lefts is not None and len(lefts) != len(ids):
-            raise VocabularyError(f"{len(lefts)} left parts do not fit {len(ids)} tokens")
+            raise VocabularyError(f"lefts has {len(lefts)} entries for {len(ids)} tokens")
         if ties is not None and (len(ties) != len(ids) or (ties[1:] < ties[:-1]).any()):
-            raise VocabularyError("ties must rise, one number for each token")
+            raise VocabularyError("ties must be non-decreasing, with one entry for each token")
         if byte_ids is not None and len(byte_ids) != 256:
-            raise VocabularyError(f"there are ids for {len(byte_ids)} bytes, not for 256")
+            raise VocabularyError(f"byte_ids must have 256 entries, not {len(byte_ids)}")
         object.__setattr__(self, "tokens", tokens)
         object.__setattr__(self, "offsets", offsets)
         object.__setattr__(self, "ids", ids)
         object.__setattr__(self, "lefts", lefts)
-        object.__setattr__(self, "known_parts", None)
+        object.__setattr__(self, "parts", None)
         object.__setattr__(self, "byte_ids", byte_ids)
         object.__setattr__(self, "ties", ties)
-        object.__setattr__(self, "others", MappingProxyType(dict(others)))
+        object.__setattr__(self, "decode_only", MappingProxyType(dict(decode_only)))
 
     @classmethod
     def from_ranks(cls, mergeable_ranks: Mapping[bytes, int]) -> Vocabulary:
-        """Make a vocabulary from a rank table as `tiktoken.Encoding` takes it.
+        """Make a vocabulary of a rank table, as `tiktoken.Encoding` takes it. Costs O(n log n).
 
-        Raises `TypeError` for a token that is not `bytes` or a rank that is not an integer, and
-        `VocabularyError` for a rank out of range or given twice, an empty or overlong token, or a
-        table that lacks some of the 256 single bytes.
+        Raises `TypeError` for a token that is not `bytes` or a rank that is not an integer. Raises
+        `VocabularyError` for a rank that is out of range or given twice, for an empty or overlong
+        token, and if some of the 256 single bytes are missing.
         """
         for token in mergeable_ranks:
             if not isinstance(token, bytes):
@@ -115,7 +127,7 @@ class Vocabulary:
                 kind = type(rank).__name__
                 raise TypeError(f"the rank of {token!r} must be an int, not {kind}") from None
         rows = sorted(zip(ranks, mergeable_ranks, strict=True))  # a rank, then its token
-        _check_rows(rows)
+        check_numbers(rows, "rank")
         lengths = np.fromiter((len(token) for _, token in rows), np.int64, len(rows))
         return cls(
             b"".join([token for _, token in rows]),
@@ -125,27 +137,27 @@ class Vocabulary:
 
     @property
     def is_rank_table(self) -> bool:
-        """Whether tokens and ids say it all, so that `to_ranks` can give it."""
+        """Whether tokens and ids are all there is, so that `to_ranks` works."""
         more = self.lefts, self.byte_ids, self.ties
-        return not self.others and all(array is None for array in more)
+        return not self.decode_only and all(array is None for array in more)
 
     def to_list(self) -> list[bytes]:
-        """Give the tokens, in order."""
+        """The tokens, in order."""
         bounds = self.offsets.tolist()
         return [self.tokens[begin:end] for begin, end in itertools.pairwise(bounds)]
 
     def to_ranks(self) -> dict[bytes, int]:
-        """Give the table as a dictionary from token to rank, in order of rank.
+        """A dictionary from token to rank, in order of rank.
 
-        Raises `VocabularyError` where ranks cannot say what this vocabulary does.
+        Raises `VocabularyError` if this is not a rank table.
         """
         if not self.is_rank_table:
-            raise VocabularyError(f"{self!r} has merges of its own: ranks cannot express it")
+            raise VocabularyError(f"ranks cannot express {self!r}: it has merges of its own")
         return dict(zip(self.to_list(), self.ids.tolist(), strict=True))
 
     @property
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of the table: equal for equal tables, on every machine."""
+        """The SHA-256 of the table, in hexadecimal. Equal tables have it on every machine."""
         try:
             return self._digest
         except AttributeError:
@@ -165,7 +177,7 @@ class Vocabulary:
                     if array is not None:
                         sha.update(f"{name} {len(array)}\n".encode())
                         sha.update(array.astype("<u4").tobytes())
-                sha.update(repr(sorted(self.others.items())).encode())
+                sha.update(repr(sorted(self.decode_only.items())).encode())
             object.__setattr__(self, "_digest", sha.hexdigest())
             return self._digest
 
@@ -198,7 +210,7 @@ class Vocabulary:
                 "lefts": self.lefts,
                 "byte_ids": self.byte_ids,
                 "ties": self.ties,
-                "others": dict(self.others),
+                "others": dict(self.decode_only),
             },
         )
 
@@ -210,13 +222,14 @@ class Vocabulary:
 
 
 def _rebuilt(args: tuple[Any, ...], more: dict[str, Any]) -> Vocabulary:
-    return Vocabulary(*args, **more)
+    """What `__reduce__` saved; pickles name the ids that only decode "others"."""
+    return Vocabulary(*args, decode_only=more.pop("others"), **more)
 
 
 def _frozen(array: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Copy a flat uint32 array into one that cannot be written to, unless it is one already."""
+    """A read-only copy of a flat uint32 array, or the array itself if it is read-only."""
     if array.dtype != np.uint32 or array.ndim != 1:
-        raise TypeError(f"expected a flat uint32 array, got {array.dtype} of shape {array.shape}")
+        raise TypeError(f"expected a flat uint32 array, found {array.dtype} of shape {array.shape}")
     if array.flags.owndata and not array.flags.writeable:
         return array
     copy = np.array(array, np.uint32)
@@ -225,58 +238,78 @@ def _frozen(array: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def offsets_of(lengths: NDArray[np.integer[Any]]) -> NDArray[np.uint32]:
-    """Turn the lengths of n tokens into the n + 1 positions between them."""
+    """The n + 1 boundaries of n tokens of these lengths. Raises `VocabularyError` past 4 GiB."""
     total = int(lengths.sum(dtype=np.uint64))
     if total > MAX_TOTAL_BYTES:
-        raise VocabularyError(f"the tokens have {total} bytes in all, more than {MAX_TOTAL_BYTES}")
+        raise VocabularyError(f"the tokens have {total} bytes: at most {MAX_TOTAL_BYTES} fit")
     offsets = np.zeros(len(lengths) + 1, np.uint32)
     np.cumsum(lengths, dtype=np.uint32, out=offsets[1:])
     return offsets
 
 
-def _check_rows(rows: list[tuple[int, bytes]]) -> None:
-    """Refuse ranks that are out of range or given twice; `rows` are in order of rank."""
-    for rank, token in rows[:1] + rows[-1:]:
-        if not 0 <= rank <= MAX_ID:
-            raise VocabularyError(f"the rank of {show_token(token)} is {rank}: not in 0 … {MAX_ID}")
-    for (rank, token), (next_rank, next_token) in itertools.pairwise(rows):
-        if rank == next_rank:
+def check_numbers(rows: list[tuple[int, bytes]], kind: str) -> None:
+    """Raise VocabularyError for numbers that are out of range or given twice.
+
+    rows: (number, token), sorted. kind: "rank" or "id", for the message.
+    """
+    for number, token in rows[:1] + rows[-1:]:
+        if not 0 <= number <= MAX_ID:
             raise VocabularyError(
-                f"rank {rank} is given twice: to {show_token(token)} and to {show_token(next_token)}"
+                f"the {kind} of {show_token(token)} is {number}: it must be in 0 … {MAX_ID}"
+            )
+    for (number, token), (next_number, next_token) in itertools.pairwise(rows):
+        if number == next_number:
+            raise VocabularyError(
+                f"{kind} {number} is given twice: to {show_token(token)} "
+                f"and to {show_token(next_token)}"
             )
 
 
-def _check_arrays(
-    tokens: bytes, offsets: NDArray[np.uint32], ids: NDArray[np.uint32], is_plain: bool
-) -> None:
-    """Refuse arrays that do not fit together, impossible token lengths and missing bytes."""
-    if not isinstance(tokens, bytes):
-        raise TypeError(f"expected the tokens as bytes, got {type(tokens).__name__}")
-    if len(offsets) != len(ids) + 1 or offsets[0] != 0 or offsets[-1] != len(tokens):
-        raise VocabularyError("the offsets do not span the tokens")
-    lengths = offsets[1:] - offsets[:-1]  # unsigned: a negative one is far too large
-    if len(ids) and (lengths.min() < 1 or lengths.max() > MAX_TOKEN_BYTES):
-        bad = int(np.flatnonzero((lengths < 1) | (lengths > MAX_TOKEN_BYTES))[0])
-        size = int(offsets[bad + 1]) - int(offsets[bad])
+def check_length(size: int, number: int, kind: str) -> None:
+    """Raise VocabularyError for a token of `size` bytes that is empty or too long."""
+    if not 1 <= size <= MAX_TOKEN_BYTES:
         raise VocabularyError(
-            f"the token of rank {ids[bad]} has {size} bytes: not in 1 … {MAX_TOKEN_BYTES}"
+            f"the token of {kind} {number} has {size} bytes: it must have 1 … {MAX_TOKEN_BYTES}"
         )
-    if not is_plain:
-        real = ids[ids != NO_ID]
-        if len(np.unique(real)) != len(real):
-            raise VocabularyError("an id is given to two tokens")
-        if len(real) and int(real.max()) >= 16 * len(ids) + (1 << 16):
-            raise VocabularyError(f"ids up to {real.max()} are too sparse for {len(ids)} tokens")
-    elif len(ids) and (int(ids[-1]) > MAX_ID or not (ids[1:] > ids[:-1]).all()):
-        raise VocabularyError(f"the ids do not increase strictly up to at most {MAX_ID}")
-    singles = np.frombuffer(tokens, np.uint8)[offsets[:-1][lengths == 1]]
-    missing = np.flatnonzero(np.bincount(singles, minlength=256) == 0)
-    if len(missing):
+
+
+def check_bytes(present: Collection[int]) -> None:
+    """Raise VocabularyError unless every byte is `present` as a token."""
+    missing = [byte for byte in range(256) if byte not in present]
+    if missing:
         some = ", ".join(f"0x{byte:02x}" for byte in missing[:8]) + ", …" * (len(missing) > 8)
         raise VocabularyError(
             f"{len(missing)} of the 256 single bytes are not in the vocabulary: {some}"
         )
 
 
+def _check_arrays(
+    tokens: bytes, offsets: NDArray[np.uint32], ids: NDArray[np.uint32], is_plain: bool
+) -> None:
+    """Raise for arrays that do not fit together, impossible token lengths and missing bytes.
+
+    is_plain: the ids are ranks, so they must increase.
+    """
+    if not isinstance(tokens, bytes):
+        raise TypeError(f"tokens must be bytes, not {type(tokens).__name__}")
+    if len(offsets) != len(ids) + 1 or offsets[0] != 0 or offsets[-1] != len(tokens):
+        raise VocabularyError("the offsets do not fit the ids and the bytes of the tokens")
+    lengths = offsets[1:] - offsets[:-1]  # unsigned: a negative length is far too large
+    if len(ids) and (lengths.min() < 1 or lengths.max() > MAX_TOKEN_BYTES):
+        bad = int(np.flatnonzero((lengths < 1) | (lengths > MAX_TOKEN_BYTES))[0])
+        check_length(int(offsets[bad + 1]) - int(offsets[bad]), int(ids[bad]), "rank")
+    if not is_plain:
+        real = ids[ids != NO_ID]
+        if len(np.unique(real)) != len(real):
+            raise VocabularyError("two tokens have the same id")
+        if len(real) and int(real.max()) >= 16 * len(ids) + (1 << 16):
+            raise VocabularyError(f"id {real.max()} is too large for {len(ids)} tokens")
+    elif len(ids) and (int(ids[-1]) > MAX_ID or not (ids[1:] > ids[:-1]).all()):
+        raise VocabularyError(f"the ids must increase strictly and be at most {MAX_ID}")
+    singles = np.frombuffer(tokens, np.uint8)[offsets[:-1][lengths == 1]]
+    check_bytes(set(singles.tolist()))
+
+
 def show_token(token: bytes) -> str:
+    """`token` as a message shows it, shortened to 40 bytes."""
     return repr(token) if len(token) <= 40 else f"{token[:40]!r}… ({len(token)} bytes)"

@@ -1,4 +1,4 @@
-"""The tables of tokens: what is refused, both file formats, and the three packed vocabularies."""
+"""The tables of tokens: what is refused, both file formats, and the three bundled vocabularies."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from streamtok import errors
 from streamtok._core.encode import TokenTable
 from streamtok.errors import VocabularyError
-from streamtok.vocabulary import table as vocabulary
+from streamtok.vocabulary import bundled
 from streamtok.vocabulary.bundled import (
-    PACKED_NAMES,
-    dumps_packed,
-    load_packed,
-    loads_packed,
-    save_packed,
+    BUNDLED_NAMES,
+    dumps_bundled,
+    load_bundled,
+    loads_bundled,
+    save_bundled,
 )
 from streamtok.vocabulary.ranks_file import (
     dumps_tiktoken,
@@ -69,7 +69,7 @@ def test_round_trips(tokens: list[bytes], shift: int) -> None:
     table = Vocabulary.from_ranks(ranks)
     assert table.to_ranks() == ranks
     assert loads_tiktoken(dumps_tiktoken(table)) == table
-    assert loads_packed(dumps_packed(table)) == table
+    assert loads_bundled(dumps_bundled(table)) == table
     shifted = Vocabulary.from_ranks({token: rank + shift for token, rank in ranks.items()})
     assert shifted.to_ranks() == {token: rank + shift for token, rank in ranks.items()}
     assert loads_tiktoken(dumps_tiktoken(shifted)) == shifted
@@ -87,7 +87,7 @@ def test_longest_token(length: int) -> None:
     if length == 65535:
         assert Vocabulary.from_ranks(ranks).to_ranks() == ranks
     else:
-        with pytest.raises(VocabularyError, match=r"rank 256 has 65536 bytes: not in 1 … 65535"):
+        with pytest.raises(VocabularyError, match=r"rank 256 has 65536 bytes: it must have 1 …"):
             Vocabulary.from_ranks(ranks)
 
 
@@ -95,9 +95,9 @@ def test_longest_token(length: int) -> None:
     ("extra", "message"),
     [
         ({b"ab": 255}, r"rank 255 is given twice: to b'ab' and to b'\\xff'"),
-        ({b"ab": -1}, r"the rank of b'ab' is -1: not in 0 … 4294967294"),
-        ({b"ab": 2**32 - 1}, r"the rank of b'ab' is 4294967295: not in"),
-        ({b"ab": 2**70}, r"the rank of b'ab' is \d+: not in"),
+        ({b"ab": -1}, r"the rank of b'ab' is -1: it must be in 0 … 4294967294"),
+        ({b"ab": 2**32 - 1}, r"the rank of b'ab' is 4294967295: it must be in"),
+        ({b"ab": 2**70}, r"the rank of b'ab' is \d+: it must be in"),
         ({b"": 256}, r"the token of rank 256 has 0 bytes"),
     ],
 )
@@ -267,7 +267,7 @@ def test_contradicting_tiktoken_lines_are_named(tmp_path: Path) -> None:
     path = tmp_path / "bad.tiktoken"
     sound = dumps_tiktoken(Vocabulary.from_ranks(BYTES))
     for extra, message in [
-        (b"AA== 256\n", r"bad\.tiktoken, line 257: b'\\x00' comes a second time$"),
+        (b"AA== 256\n", r"bad\.tiktoken, line 257: the token b'\\x00' is already on line 1$"),
         (b"YWI= 7\n", r"bad\.tiktoken, line 257: rank 7 is already on line 8$"),
         (b"YWI= 4294967295\n", r"bad\.tiktoken: the rank of b'ab' is 4294967295"),
     ]:
@@ -303,13 +303,13 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
         save_tiktoken(Vocabulary.from_ranks(SMALL), tmp_path / "no folder" / "x")
 
 
-# Packed vocabularies
+# Bundled vocabularies
 
 
-@pytest.mark.parametrize("name", PACKED_NAMES)
-def test_packed_data_rebuilds_the_published_file(name: str) -> None:
+@pytest.mark.parametrize("name", BUNDLED_NAMES)
+def test_bundled_data_rebuilds_the_published_file(name: str) -> None:
     published, count = PUBLISHED[name]
-    table = load_packed(name)
+    table = load_bundled(name)
     data = dumps_tiktoken(table)
     assert hashlib.sha256(data).hexdigest() == published
     assert len(table) == count
@@ -319,53 +319,53 @@ def test_packed_data_rebuilds_the_published_file(name: str) -> None:
     assert loads_tiktoken(data) == Vocabulary.from_ranks(table.to_ranks()) == table
 
 
-def test_package_holds_the_packed_names_and_is_small() -> None:
-    assert set(PACKED_NAMES) == set(PUBLISHED)
-    assert sum(os.path.getsize(vocabulary.packed_path(name)) for name in PACKED_NAMES) < 3_000_000
-    with pytest.raises(VocabularyError, match=r"no packed vocabulary '\.\./x': there are r50k"):
-        load_packed("../x")
+def test_package_holds_the_bundled_names_and_is_small() -> None:
+    assert set(BUNDLED_NAMES) == set(PUBLISHED)
+    assert sum(os.path.getsize(bundled.bundled_path(name)) for name in BUNDLED_NAMES) < 3_000_000
+    with pytest.raises(VocabularyError, match=r"no bundled vocabulary is named '\.\./x'.* r50k"):
+        load_bundled("../x")
 
 
 def test_every_flipped_bit_and_every_truncation_is_noticed() -> None:
-    data = dumps_packed(Vocabulary.from_ranks(SMALL))
-    assert loads_packed(data, "here.vocab") == Vocabulary.from_ranks(SMALL)
+    data = dumps_bundled(Vocabulary.from_ranks(SMALL))
+    assert loads_bundled(data, "here.vocab") == Vocabulary.from_ranks(SMALL)
     for position in range(len(data)):
         with pytest.raises(VocabularyError, match=r"^here\.vocab "):
-            loads_packed(data[:position], "here.vocab")
+            loads_bundled(data[:position], "here.vocab")
         for bit in range(8):
             damaged = bytearray(data)
             damaged[position] ^= 1 << bit
             with pytest.raises(VocabularyError, match=r"^here\.vocab "):
-                loads_packed(bytes(damaged), "here.vocab")
+                loads_bundled(bytes(damaged), "here.vocab")
     for wrong in (data + b"\0", data * 2, b"", b"version https://git-lfs", b"\0" * 1000):
         with pytest.raises(VocabularyError, match=r"^here\.vocab "):
-            loads_packed(wrong, "here.vocab")
+            loads_bundled(wrong, "here.vocab")
 
 
 def test_damaged_package_data_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = Path(vocabulary.packed_path("r50k_base")).read_bytes()
+    sound = Path(bundled.bundled_path("r50k_base")).read_bytes()
     path = tmp_path / "r50k_base.vocab"
-    monkeypatch.setattr(vocabulary, "packed_path", lambda name: str(tmp_path / f"{name}.vocab"))
+    monkeypatch.setattr(bundled, "bundled_path", lambda name: str(tmp_path / f"{name}.vocab"))
     with pytest.raises(VocabularyError, match=r"r50k_base cannot be read: .*r50k_base\.vocab"):
-        load_packed("r50k_base")
+        load_bundled("r50k_base")
     middle = len(sound) // 2
     flipped = sound[:middle] + bytes([sound[middle] ^ 16]) + sound[middle + 1 :]
     for damaged, message in [
         (sound[:-1], f"has {len(sound) - 1} bytes instead of {len(sound)}"),
         (flipped, "checksum is wrong"),
-        (sound[:20], "only the beginning"),
-        (sound[:7] + b"\x01" + sound[8:], "version 1 of the packed form, not 3"),
+        (sound[:20], "or is cut short"),
+        (sound[:7] + b"\x01" + sound[8:], "version 1 of the bundled form: expected version 3"),
     ]:
         path.write_bytes(damaged)
         with pytest.raises(VocabularyError, match=message) as info:
-            load_packed("r50k_base")
+            load_bundled("r50k_base")
         assert str(path) in str(info.value)
 
 
-def test_packed_sizes_that_lie_are_refused() -> None:
+def test_bundled_sizes_that_lie_are_refused() -> None:
     # A checksum only shows that the file is as it was written, not that it makes sense.
-    data = dumps_packed(Vocabulary.from_ranks(SMALL))
-    header = vocabulary._HEADER
+    data = dumps_bundled(Vocabulary.from_ranks(SMALL))
+    header = bundled._HEADER
     magic, version, _, count, spelled, flags = header.unpack_from(data)
     parts = np.frombuffer(data, "<u4", 2 * count, header.size)
     assert spelled == 256
@@ -373,7 +373,7 @@ def test_packed_sizes_that_lie_are_refused() -> None:
         (256, 256),  # ab: made of itself
         (256, 257),
         (256, 2**32 - 2),
-        (256, vocabulary.NO_ID),  # spelled out, though its bytes are not there
+        (256, bundled.NO_ID),  # spelled out, though its bytes are not there
         (0, 255),
         (count, 0),  # the length of what is spelled out first
         (count, 2),
@@ -387,38 +387,38 @@ def test_packed_sizes_that_lie_are_refused() -> None:
         body = header.pack(magic, version, 0, count, spelled, flags)[12:] + tail
         forged = header.pack(magic, version, zlib.crc32(body), count, spelled, flags) + tail
         with pytest.raises(VocabularyError, match=r"^forged is damaged: "):
-            loads_packed(forged, "forged")
+            loads_bundled(forged, "forged")
     for sizes in [(count - 1, spelled), (count, spelled - 1), (0, 0), (2**32 - 1, spelled)]:
         body = header.pack(magic, version, 0, *sizes, flags)[12:] + data[header.size :]
         forged = header.pack(magic, version, zlib.crc32(body), *sizes, flags) + data[header.size :]
         with pytest.raises(VocabularyError, match=r"^forged is damaged: "):
-            loads_packed(forged, "forged")
+            loads_bundled(forged, "forged")
 
 
 def test_tokens_that_no_earlier_ones_make_are_spelled_out() -> None:
     # xyz is made of xy and z, which merge in this order, but xy comes later; xyzx is never made.
     ranks = {**BYTES, b"xyz": 256, b"xy": 257, b"q" * 300: 258, b"ab": 259}
     table = Vocabulary.from_ranks(ranks)
-    again = loads_packed(dumps_packed(table))
+    again = loads_bundled(dumps_bundled(table))
     assert again == table
-    assert again.known_parts is None  # the core has to find out about xyz
+    assert again.parts is None  # the core has to find out about xyz
     del ranks[b"xyz"], ranks[b"xy"]
     ranks = {token: i for i, token in enumerate(ranks)}
-    again = loads_packed(dumps_packed(Vocabulary.from_ranks(ranks)))
-    assert again.known_parts is not None
+    again = loads_bundled(dumps_bundled(Vocabulary.from_ranks(ranks)))
+    assert again.parts is not None
     for made in (Vocabulary.from_ranks(ranks), again):
         arrays = made.tokens, made.offsets, made.ids
-        assert TokenTable(*arrays, parts=made.known_parts).longest_unreachable == 300
+        assert TokenTable(*arrays, parts=made.parts).longest_unreachable == 300
 
 
-def test_what_cannot_be_packed_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(VocabularyError, match="can be packed"):
-        save_packed(Vocabulary.from_ranks({**BYTES, b"ab": 257}), tmp_path / "x.vocab")
+def test_what_cannot_be_bundled_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(VocabularyError, match="can be bundled"):
+        save_bundled(Vocabulary.from_ranks({**BYTES, b"ab": 257}), tmp_path / "x.vocab")
     table = Vocabulary.from_ranks(SMALL)
     lefts = TokenTable(table.tokens, table.offsets, table.ids).lefts()
     listed = Vocabulary(table.tokens, table.offsets, table.ids, lefts=lefts)
-    with pytest.raises(VocabularyError, match="can be packed"):
-        save_packed(listed, tmp_path / "x.vocab")
+    with pytest.raises(VocabularyError, match="can be bundled"):
+        save_bundled(listed, tmp_path / "x.vocab")
     assert os.listdir(tmp_path) == []
 
 
@@ -431,14 +431,14 @@ def test_pack_script_refuses_other_tables(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "pack_vocabularies", script)
     spec.loader.exec_module(script)
     assert {name: sha256 for name, (sha256, _) in PUBLISHED.items()} == script.PUBLISHED_SHA256
-    packed: list[object] = []
-    monkeypatch.setattr(script, "save_packed", lambda *arguments: packed.append(arguments))
-    sound = load_packed("r50k_base").to_ranks()
+    saved: list[object] = []
+    monkeypatch.setattr(script, "save_bundled", lambda *arguments: saved.append(arguments))
+    sound = load_bundled("r50k_base").to_ranks()
     sources = {"r50k_base": lambda: sound, "cl100k_base": lambda: SMALL}
     monkeypatch.setattr(script, "SOURCES", sources)
     with pytest.raises(SystemExit, match=r"cl100k_base: .* nothing was written"):
         script.main()
-    assert packed == []
+    assert saved == []
 
 
 # The exceptions

@@ -288,16 +288,16 @@ def test_long_pieces_of_every_kind_equal_tiktoken(name: str) -> None:
 
 @pytest.mark.parametrize("name", PACKED)
 def test_packed_parts_are_those_that_the_core_finds(name: str) -> None:
-    table = vocabulary.load_packed(name)
+    table = vocabulary.load_bundled(name)
     assert table.lefts is None
     assert table.is_rank_table
     arrays = table.tokens, table.offsets, table.ids
     found = TokenTable(*arrays)
-    known = TokenTable(*arrays, parts=table.known_parts)
+    known = TokenTable(*arrays, parts=table.parts)
     np.testing.assert_array_equal(known.lefts(), found.lefts())
     assert known.longest_unreachable == found.longest_unreachable
     assert known.longest == found.longest
-    lefts, rights = table.known_parts
+    lefts, rights = table.parts
     made = lefts != vocabulary.NO_ID
     assert made.sum() == len(table) - 256
     tokens = table.to_list()
@@ -309,9 +309,9 @@ def test_packed_parts_are_those_that_the_core_finds(name: str) -> None:
 
 
 def test_parts_that_make_no_sense_are_refused() -> None:
-    table = vocabulary.load_packed("r50k_base")
+    table = vocabulary.load_bundled("r50k_base")
     arrays = table.tokens, table.offsets, table.ids
-    lefts, rights = table.known_parts
+    lefts, rights = table.parts
     for at, left, right in [(300, 300, 300), (400, len(table), 0), (500, 3, 2**32 - 2)]:
         wrong = lefts.copy(), rights.copy()
         wrong[0][at], wrong[1][at] = left, right

@@ -18,21 +18,25 @@ LIMIT = 2 << 30  # bytes of memory; without bounds each of the files here took m
 
 # (name of the file, an expression for its contents, what the error says)
 BOMBS = [
-    ("lists.json", 'b\'{"model": [\' + b"[]," * 9_000_000 + b"[]]}"', "8388608 values"),
-    ("dicts.json", 'b\'{"model": [\' + b"{}," * 9_000_000 + b"{}]}"', "8388608 values"),
-    ("strings.json", "b'{\"model\": [' + b'\"ab\",' * 9_000_000 + b'\"\"]}'", "8388608 values"),
+    ("lists.json", 'b\'{"model": [\' + b"[]," * 9_000_000 + b"[]]}"', "8388608 JSON values"),
+    ("dicts.json", 'b\'{"model": [\' + b"{}," * 9_000_000 + b"{}]}"', "8388608 JSON values"),
+    (
+        "strings.json",
+        "b'{\"model\": [' + b'\"ab\",' * 9_000_000 + b'\"\"]}'",
+        "8388608 JSON values",
+    ),
     ("digits.json", 'b\'{"model": \' + b"9" * 20_000_000 + b"}"', "20000000 digits"),
     ("large.json", 'b"{" + b" " * (1 << 27)', "more than 128 MiB"),
     ("lines.tiktoken", 'b"YQ== 0\\n" + b"\\n" * 20_000_000', "4194304 lines"),
     ("returns.tiktoken", 'b"YQ== 0\\n" + b"\\r" * 20_000_000', "4194304 lines"),
     ("rank.tiktoken", 'b"YQ== " + b"9" * 50_000_000', "expected a token in base64"),
     ("lines.model", 'b"minbpe v1\\n" + b"\\n" * 20_000_000', "4194304 lines"),
-    ("doubling.model", "doubling()", "the token has .* bytes, all have"),
+    ("doubling.model", "doubling()", "the token has .* bytes .*, all tokens have"),
     ("memo.pkl", 'b"\\x80\\x04}" + b"\\x94" * 20_000_000', "4194304 opcodes"),
     ("dicts.pkl", 'b"\\x80\\x04" + b"}" * 20_000_000', "4194304 opcodes"),
     ("marks.pkl", 'b"\\x80\\x04" + b"(" * 20_000_000', "4194304 opcodes"),
     ("blanks/tokenizer.json", "huggingface(merges=[' ' * 100_000_000])", "expected two tokens"),
-    ("added/tokenizer.json", "huggingface(added=added())", "added tokens of more than 2 MiB"),
+    ("added/tokenizer.json", "huggingface(added=added())", "added tokens have more than 2 MiB"),
     ("splits/tokenizer.json", "huggingface(splits=['a{1,9}|[^x]'] * 1_000)", "more than 16"),
     ("states/tokenizer.json", "huggingface(splits=['((a{1,20}){1,20}){1,20}'])", "4096 states"),
 ]
@@ -41,7 +45,7 @@ SOURCE = """
 import json, os, resource, sys
 from streamtok import formats
 from streamtok.errors import VocabularyError
-from streamtok.formats.byte_alphabet import CHARACTERS
+from streamtok.vocabulary.byte_alphabet import CHARACTERS
 
 resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
 

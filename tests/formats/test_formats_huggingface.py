@@ -16,11 +16,11 @@ from tokenizers.trainers import BpeTrainer
 import streamtok
 from streamtok import UnsupportedStreamError, formats
 from streamtok.formats import huggingface
-from streamtok.formats.byte_alphabet import to_text
-from streamtok.formats.loading import Reader
+from streamtok.formats.json_value import JsonValue
 from streamtok.formats.merge_lists import to_merges
 from streamtok.patterns.sequence import SplitSequence
 from streamtok.reference import bpe as reference
+from streamtok.vocabulary.byte_alphabet import to_text
 
 from ..conftest import stream_ids
 from ..oracles import PLAIN, assert_same, corpus_texts, cut, refuses, texts, write
@@ -195,7 +195,7 @@ def test_ids_in_any_order_and_merges_in_any_order(seed):
         merges[i], merges[j] = merges[j], merges[i]
     merges += rng.sample(merges, 5)  # the later place counts
     peer = Tokenizer.from_str(json.dumps(file))
-    enc = huggingface.read_huggingface(Reader(file, "made"), "made")
+    enc = huggingface.read_huggingface(JsonValue(file, "made"), "made")
     for text in [*PLAIN, "".join(rng.choices("theinabc \n", k=200))]:
         expected = ids_of(peer)(text)
         assert enc.encode(text) == expected
@@ -205,7 +205,7 @@ def test_ids_in_any_order_and_merges_in_any_order(seed):
 def test_ids_against_the_slow_reference(tmp_path):
     file = json.loads(trained("deepseek"))
     vocab = {token: number for token, number in file["model"]["vocab"].items()}
-    enc = huggingface.read_huggingface(Reader(file, "made"), "made")
+    enc = huggingface.read_huggingface(JsonValue(file, "made"), "made")
     ids = {token: enc.encode_single_token(token) for token in enc._vocabulary.to_list()}
     merges = to_merges(enc._vocabulary)
     assert len(merges) == len(file["model"]["merges"])
@@ -263,7 +263,12 @@ def test_flags_of_added_tokens_are_refused_by_name(flag, tmp_path):
 def test_added_tokens_that_overlap_at_two_times_are_refused(tmp_path):
     for first, second in (("<ab>", "b>c"), ("<ab>", "a"), ("x", "yx"), ("ab", "ba")):
         peer = with_added(AddedToken(first, normalized=True), AddedToken(second, normalized=False))
-        refuses(loaded, peer, tmp_path, match="may begin or end inside an added token")
+        refuses(
+            loaded,
+            peer,
+            tmp_path,
+            match="may begin or end inside one with another value of normalized",
+        )
     peer = with_added(AddedToken("<a>", normalized=True), AddedToken("{a}", normalized=False))
     assert_same(loaded(peer, tmp_path), ids_of(peer), ["<a>{a}", "<{a}>", "{<a>"])
 
@@ -272,8 +277,8 @@ def test_hostile_added_tokens(tmp_path):
     file = json.loads(trained("gpt2"))
     entry = file["added_tokens"][0] | {"special": False, "normalized": True}
     for contents, message in (
-        (["x" * 3_000_000], "tokens of more than"),
-        ([f"<{i}>" + "y" * 100 for i in range(40_000)], "tokens of more than"),
+        (["x" * 3_000_000], "tokens have more than"),
+        ([f"<{i}>" + "y" * 100 for i in range(40_000)], "tokens have more than"),
         (["x" * 300, "zz>"], "may begin or end inside"),
     ):
         new = [
@@ -328,15 +333,15 @@ def changed(**changes) -> str:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"truncation": {"max_length": 5}}, "what 'truncation' asks for"),
-        ({"padding": {"strategy": "BatchLongest"}}, "what 'padding' asks for"),
-        ({"more": 1}, "what 'more' asks for"),
+        ({"truncation": {"max_length": 5}}, "the field 'truncation' is not supported"),
+        ({"padding": {"strategy": "BatchLongest"}}, "the field 'padding' is not supported"),
+        ({"more": 1}, "the field 'more' is not supported"),
         ({"normalizer": {"type": "Lowercase"}}, "normalizer: the normalizer 'Lowercase' is not"),
         (
             {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}]}},
             r"normalizers\[0\]: the normalizer 'NFKC'",
         ),
-        ({"pre_tokenizer": None}, "no pre-tokenizer is given"),
+        ({"pre_tokenizer": None}, "expected a pre-tokenizer"),
         ({"pre_tokenizer": {"type": "Whitespace"}}, "the last pre-tokenizer is 'Whitespace'"),
         (
             {"pre_tokenizer__pretokenizers__1": {"type": "Metaspace"}},
@@ -347,37 +352,37 @@ def changed(**changes) -> str:
         ({"pre_tokenizer__pretokenizers__0": {"type": "ByteLevel"}}, "at the end only"),
         ({"pre_tokenizer__pretokenizers__0__behavior": "MergedWithNext"}, "the behavior 'Merged"),
         ({"pre_tokenizer__pretokenizers__0__invert": True}, "invert=True is not supported"),
-        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a$"}}, "the ends of lines"),
+        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a$"}}, "matches at every line"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a{1,2}+"}}, "repeated repetition"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "(?<=a)b"}}, "group that is not"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "(?m:.)"}}, "group that is not"),
-        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "[a&&b]"}}, "a set of sets"),
+        ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "[a&&b]"}}, "is a nested set"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": r"\bx"}}, "word boundary"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "("}}, "pattern"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a+b"}}, "cannot be followed"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {}}, "expected a Regex or a String"),
-        ({"post_processor": {"type": "Magic"}}, "the post-processor 'Magic' is not known"),
+        ({"post_processor": {"type": "Magic"}}, "the post-processor 'Magic' is not supported"),
         ({"decoder": {"type": "WordPiece"}}, "the decoder 'WordPiece' is not supported"),
-        ({"model__type": "Unigram"}, "the model 'Unigram' is not supported: only BPE is"),
+        ({"model__type": "Unigram"}, "the model 'Unigram' is not supported: expected BPE"),
         ({"model__dropout": 0.1}, "dropout 0.1 is not supported"),
         ({"model__end_of_word_suffix": "</w>"}, "end_of_word_suffix '</w>' is not supported"),
         ({"model__continuing_subword_prefix": "##"}, "continuing_subword_prefix '##'"),
-        ({"model__magic": True}, "what 'magic' asks for"),
-        ({"model__vocab__a": None}, "the id of 'a' is None"),
-        ({"model__vocab__a": 1.5}, "the id of 'a' is 1.5"),
+        ({"model__magic": True}, "the field 'magic' is not supported"),
+        ({"model__vocab__a": None}, "the id of 'a' must be an integer, not None"),
+        ({"model__vocab__a": 1.5}, "the id of 'a' must be an integer, not 1.5"),
         ({"model__vocab__a": -1}, "is -1"),
         ({"model__vocab__a": 7}, "id 7 is given twice"),
         ({"model__vocab": []}, "vocab: expected an object"),
         ({"model__vocab": {}}, "not in the vocabulary"),
-        ({"model__merges__3": "ab"}, "merge 3: expected two tokens, got 'ab'"),
+        ({"model__merges__3": "ab"}, "merge 3: expected two tokens, found 'ab'"),
         ({"model__merges__3": ["a"]}, "merge 3: expected two tokens"),
         ({"model__merges__3": ["a", 5]}, "merge 3: expected two tokens"),
-        ({"model__merges__3": ["a", "zzzz"]}, "merge 3 is of b'a' and b'zzzz'"),
+        ({"model__merges__3": ["a", "zzzz"]}, "merge 3, of b'a' and b'zzzz'"),
         ({"model__merges__3": ["a", "日"]}, "is not in the byte alphabet"),
         ({"model__merges": None}, "merges: expected an array"),
         ({"model__ignore_merges": "yes"}, "expected true or false"),
-        ({"added_tokens__0__id": 5}, "would get id 0, the file says 5"),
-        ({"added_tokens__0__content": ""}, "empty or comes a second time"),
+        ({"added_tokens__0__id": 5}, "has id 5, but Hugging Face gives it id 0"),
+        ({"added_tokens__0__content": ""}, "empty or given twice"),
         ({"added_tokens__0__content": 5}, "content: expected a string"),
         ({"added_tokens": {}}, "added_tokens: expected an array"),
     ],

@@ -72,16 +72,16 @@ def test_ids_in_another_order_than_the_merges(tmp_path, seed):
 @pytest.mark.parametrize(
     ("merges", "vocab", "message"),
     [
-        ("a\n", None, "merges.txt, line 1: expected two tokens and a blank, got 'a'"),
+        ("a\n", None, "merges.txt, line 1: expected two tokens and a space, found 'a'"),
         ("#version: 0.2\na b c\n", None, "line 2: expected two tokens"),
         ("a b\n", None, "'ab' is not in the vocabulary"),
-        ("日 b\n", None, "merge 0 of '日' and 'b' is not in the byte alphabet"),
+        ("日 b\n", None, "merge 0, of '日' and 'b', is not in the byte alphabet"),
         (b"\xff\n", None, "byte 0: not UTF-8"),
         ("", "[]", "expected an object"),
         ("", '{"a": "b"}', "vocab.json: 'a': expected an integer"),
         ("", '{"a": 1}', "255 of the 256 single bytes"),
         ("", '{"a": 1, "b": 1}', "id 1 is given twice"),
-        ("", '{"日": 1, "é日": 1}', "id is given twice"),
+        ("", '{"日": 1, "é日": 1}', "an id or a token is given twice"),
         ("", '{"a": 1, "a": 2}', "the key 'a' is given twice"),
         ("", '{"a": 1', "line 1, column"),
     ],
@@ -97,10 +97,12 @@ def test_what_a_pair_cannot_say(tmp_path):
     paths = tmp_path / "a", tmp_path / "b"
     ranks = {bytes([b]): b for b in range(256)} | {b"abc": 256}
     enc = streamtok.Encoding("e", pat_str=r"\S+|\s+", mergeable_ranks=ranks, special_tokens={})
-    refuses(formats.save_gpt2, enc, *paths, match="nothing else finds b'abc' of e, id 256")
+    refuses(formats.save_gpt2, enc, *paths, match="no merges make b'abc' of e, id 256")
     assert not list(tmp_path.iterdir())
     merges, ids, _ = shuffled_pair(tmp_path, 0)
-    refuses(formats.load_gpt2, merges, ids, special_tokens=["<x>"], match="'<x>' is not there")
+    refuses(
+        formats.load_gpt2, merges, ids, special_tokens=["<x>"], match="'<x>' is not in the file"
+    )
     refuses(formats.load, merges.rename(tmp_path / "m.txt"), match="merges without their ids")
 
 
@@ -111,7 +113,7 @@ def minbpe_model(pattern: str, specials: dict[str, int], count: int = 300) -> st
     """A model as minbpe saves it, trained by tokenizers."""
     model = json.loads(trained("gpt2", 257 + count))["model"]
     enc = formats.huggingface.read_huggingface(
-        formats.files.Reader(json.loads(trained("gpt2", 257 + count)), "x"), "x"
+        formats.json_value.JsonValue(json.loads(trained("gpt2", 257 + count)), "x"), "x"
     )
     numbers = {bytes([byte]): byte for byte in range(256)}
     lines = ["minbpe v1", pattern, str(len(specials))]
@@ -146,20 +148,20 @@ def test_minbpe(tmp_path, pattern):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("", "line 1: expected 'minbpe v1', got b''"),
+        ("", "line 1: expected 'minbpe v1', found b''"),
         ("minbpe v2\n", "line 1: expected 'minbpe v1'"),
         ("minbpe v1\n.\n", "ends before the merges"),
         (b"minbpe v1\n\xff\n0\n", "line 2: the pattern is not UTF-8"),
         ("minbpe v1\n(\n0\n", "pattern"),
-        ("minbpe v1\n.\nx\n", "line 3: the number of special tokens: got b'x'"),
+        ("minbpe v1\n.\nx\n", "line 3: expected the number of special tokens, found b'x'"),
         ("minbpe v1\n.\n-1\n", "line 3"),
-        ("minbpe v1\n.\n999999999\n", "ends before its 999999999 special tokens do"),
-        ("minbpe v1\n.\n1\na b 3\n", "line 4: a special token and its id"),
-        ("minbpe v1\n.\n1\na 3x\n", "line 4: a special token and its id"),
-        ("minbpe v1\n.\n2\na 3\na 4\n", "line 5: .* comes a second time"),
+        ("minbpe v1\n.\n999999999\n", "promises 999999999 special tokens, but the file ends"),
+        ("minbpe v1\n.\n1\na b 3\n", "line 4: expected a special token and its id"),
+        ("minbpe v1\n.\n1\na 3x\n", "line 4: expected a special token and its id"),
+        ("minbpe v1\n.\n2\na 3\na 4\n", "line 5: the special token 'a' is given twice"),
         ("minbpe v1\n.\n2\na 3\nb 3\n", "id 3 is given twice"),
-        ("minbpe v1\n.\n0\n97\n", "line 4: a merge of two earlier ids: got b'97'"),
-        ("minbpe v1\n.\n0\n97 256\n", "line 4: .*: 256 is not made yet"),
+        ("minbpe v1\n.\n0\n97\n", "line 4: expected the ids of two tokens to merge, found b'97'"),
+        ("minbpe v1\n.\n0\n97 256\n", "line 4: id 256 is not defined yet: expected ids below 256"),
         ("minbpe v1\n.\n0\n97 -1\n", "line 4"),
         ("minbpe v1\n.\n0\n97 98\n97 98\n", "line 5: .*ids 256 and 257 are both b'ab'"),
         (
@@ -177,7 +179,7 @@ def test_a_minbpe_model_that_grows_without_end(tmp_path):
     lines = ["97 97", *(f"{i} {i}" for i in range(256, 270))]  # 32768 bytes
     lines += [f"{i} {97 + (i % 2)}" for i in range(270, 20_000)]
     data = "minbpe v1\n.\n0\n" + "\n".join(lines)
-    refuses(formats.load_minbpe, write(tmp_path / "x.model", data), match="all have 335")
+    refuses(formats.load_minbpe, write(tmp_path / "x.model", data), match="all tokens have 335")
 
 
 def test_what_a_minbpe_model_cannot_say(tmp_path):
@@ -191,11 +193,11 @@ def test_what_a_minbpe_model_cannot_say(tmp_path):
 
     gpt2 = streamtok.get_encoding("gpt2")
     for encoding, message in [
-        (gpt2, "byte 0 has the id 0, in gpt2 it is 188"),
+        (gpt2, "byte 0 must have the id 0 .* in gpt2 it has 188"),
         (enc(singles | {b"ab": 257}), "257 for b'ab' instead of 256"),
-        (enc(singles | {b"abc": 256}), "no merge makes some tokens"),
-        (enc(singles, pattern=r"\s|\S| "), "blanks at an end of the pattern"),
-        (enc(singles, specials={"a b": 300}), "the blank in 'a b'"),
+        (enc(singles | {b"abc": 256}), "tokens that no merges make"),
+        (enc(singles, pattern=r"\s|\S| "), "a pattern with whitespace at an end"),
+        (enc(singles, specials={"a b": 300}), "the whitespace in the special token 'a b'"),
     ]:
         refuses(formats.save_minbpe, encoding, path, match=message)
     assert not list(tmp_path.iterdir())

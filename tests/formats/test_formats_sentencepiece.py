@@ -342,7 +342,7 @@ def test_other_models_are_refused_by_name(tmp_path):
         data = trained(model_type=kind, byte_fallback=False, vocab_size=200)
         refuses(
             formats.load_sentencepiece, write(tmp_path / "m.model", data),
-            match=f"a {kind} model is not supported: only BPE is",
+            match=f"a {kind} model is not supported: expected BPE",
         )  # fmt: skip
     for more, message in (
         ({"byte_fallback": False}, "a model without byte_fallback"),
@@ -381,33 +381,33 @@ def test_settings_that_come_twice_are_one_message(tmp_path):
 
 def damaged():
     sound = model([*BASE, SPACE, ("ab", -1.0, 1), ("a", -2.0, 1)])
-    yield b"", "does not say of which type it is"
-    yield sound[:-1], "byte .*: field 3 has 14 bytes, but the message ends after 13"
+    yield b"", "not a SentencePiece model"
+    yield sound[:-1], "byte .*: field 3 should have 14 bytes, but the message ends after 13"
     yield sound[:3000], "byte"
     yield b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "but the message ends after 0"
-    yield b"\x0a" + b"\xff" * 11, "a number of more than ten bytes"
-    yield b"\x0a\x03\x0a\x7fa", "field 1 has 127 bytes, but the message ends after 1"
+    yield b"\x0a" + b"\xff" * 11, "a number has more than ten bytes"
+    yield b"\x0a\x03\x0a\x7fa", "field 1 should have 127 bytes, but the message ends after 1"
     yield b"\x0b", "unknown kind 3"
-    yield b"\x00\x00", "a field has the number 0"
-    yield b"\x08\x01", "a piece is given as varint, not as bytes"
-    yield b"\x0a\x02\x08\x01", "piece 0 is given as varint"
+    yield b"\x00\x00", "0 is not a valid field number"
+    yield b"\x08\x01", "a piece must be of kind bytes, not varint"
+    yield b"\x0a\x02\x08\x01", "piece 0 must be of kind bytes"
     yield b"\x0a\x04\x0a\x02\xff\xff", "piece 0 is not UTF-8"
-    yield b"\x0a\x02\x10\x01", "the score of piece 0 is given as varint"
-    yield b"\x0a\x02\x15\x00", "field 2 has 4 bytes"
-    yield b"\x0a\x00", "piece 0, '', has 0 characters"
+    yield b"\x0a\x02\x10\x01", "the score of piece 0 must be of kind 32 bits"
+    yield b"\x0a\x02\x15\x00", "field 2 should have 4 bytes"
+    yield b"\x0a\x00", "piece 0, '', must have 1 .* bytes"
     yield model([*BASE, SPACE, ("ab", float("nan"), 1)]), "the score nan"
     yield model([*BASE, SPACE, ("ab", float("inf"), 1)]), "the score inf"
     yield (
         model([*BASE, SPACE, ("ab", 0.0, 1), ("ab", 1.0, 1)]),
-        "piece 261, 'ab', comes a second time",
+        "piece 261, 'ab', is given twice",
     )
-    yield model([*BASE, SPACE, ("ab", 0.0, 5)]), "is unused: that is not supported"
+    yield model([*BASE, SPACE, ("ab", 0.0, 5)]), "is unused, which is not supported"
     yield model([*BASE, SPACE, ("ab", 0.0, 77)]), "is of type 77"
-    yield model([*BASE, ("<0x0a>", 0.0, 6)]), "is no byte such as <0x0A>"
+    yield model([*BASE, ("<0x0a>", 0.0, 6)]), "has the type of a byte: expected <0x00>"
     yield model(BASE[:-1]), "only 255 of the 256 bytes are pieces"
-    yield model([*BASE, ("a b", 0.0, 1)]), "has a space that no text can have"
+    yield model([*BASE, ("a b", 0.0, 1)]), "has a space: expected"
     yield model([*BASE, ("a" * 70_000, 0.0, 1)]), "has 70000 characters"
-    yield model([*BASE, ("<s> ", 0.0, 3), ("<s>\u2581", 0.0, 3)]), "only in what stands for a space"
+    yield model([*BASE, ("<s> ", 0.0, 3), ("<s>\u2581", 0.0, 3)]), "differ only in"
     yield model([*BASE, ("a", 0.0, 1)]), "a model without the piece '▁' is not supported"
     yield model(BASE, trainer=field(35, 1)), "a unigram model is not supported"
     yield model(BASE, trainer=field(3, 9) + field(35, 1)), "a 9 model"
@@ -442,7 +442,7 @@ def test_any_byte_may_be_damaged(tmp_path):
 def test_what_cannot_be_written(tmp_path):
     path = tmp_path / "m.model"
     gpt2 = streamtok.get_encoding("gpt2")
-    refuses(formats.save_sentencepiece, gpt2, path, match="gpt2 is of bytes")
+    refuses(formats.save_sentencepiece, gpt2, path, match="gpt2 merges bytes")
     enc = formats.load_sentencepiece(DATA / "tokenizer.model.v1")
     for save in (formats.save_tiktoken, formats.save_huggingface, formats.save_minbpe):
         refuses(save, enc, path, match="cannot|of characters|merges of its own")

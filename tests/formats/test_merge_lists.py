@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok import StateError, VocabularyError
-from streamtok.formats.merge_lists import from_merges, to_merges, without_lost_tokens
+from streamtok.formats.merge_lists import from_merges, to_merges, without_unreachable_tokens
 from streamtok.reference import bpe as reference
 from streamtok.vocabulary.table import Vocabulary
 
@@ -57,9 +57,9 @@ TEXTS = st.one_of(
 )
 
 
-def expected_ids(ids, merges, pattern, data, whole_pieces):
+def expected_ids(ids, merges, pattern, data, ignore_merges):
     pieces = reference.split(pattern, data.decode())
-    parts = [reference.bpe_by_merges(ids, merges, p.encode(), whole_pieces) for p in pieces]
+    parts = [reference.bpe_by_merges(ids, merges, p.encode(), ignore_merges) for p in pieces]
     return [token for part in parts for token in part]
 
 
@@ -68,14 +68,14 @@ def expected_ids(ids, merges, pattern, data, whole_pieces):
     listed=merge_lists(),
     pattern=st.sampled_from(PATTERNS),
     data=TEXTS,
-    whole_pieces=st.booleans(),
+    ignore_merges=st.booleans(),
     cuts=st.lists(st.integers(0, 120), max_size=6),
 )
-def test_whole_texts_and_streams_equal_the_reference(listed, pattern, data, whole_pieces, cuts):
+def test_whole_texts_and_streams_equal_the_reference(listed, pattern, data, ignore_merges, cuts):
     ids, merges = listed
-    vocabulary = from_merges(ids, merges, whole_pieces=whole_pieces)
+    vocabulary = from_merges(ids, merges, ignore_merges=ignore_merges)
     enc = streamtok.Encoding("x", pat_str=pattern, mergeable_ranks=vocabulary, special_tokens={})
-    expected = expected_ids(ids, merges, pattern, data, whole_pieces)
+    expected = expected_ids(ids, merges, pattern, data, ignore_merges)
     assert enc.encode(data) == expected
     assert enc.count(data) == len(expected)
     assert enc.decode_bytes(expected) == data
@@ -101,7 +101,7 @@ def test_long_pieces_are_committed_while_they_are_open(listed, unit, size, chunk
     enc = streamtok.Encoding(
         "x",
         pat_str=WHOLE,
-        mergeable_ranks=from_merges(ids, merges, whole_pieces=False),
+        mergeable_ranks=from_merges(ids, merges, ignore_merges=False),
         special_tokens={},
     )
     expected = reference_of_long(ids, merges, data)
@@ -145,12 +145,12 @@ def reference_of_long(ids, merges, data):
 @given(listed=merge_lists(), data=TEXTS)
 def test_a_list_written_out_again_says_the_same(listed, data):
     ids, merges = listed
-    vocabulary = from_merges(ids, merges, whole_pieces=False)
+    vocabulary = from_merges(ids, merges, ignore_merges=False)
     again = from_merges(
-        {t: i for t, i in ids.items() if i not in vocabulary.others},
+        {t: i for t, i in ids.items() if i not in vocabulary.decode_only},
         to_merges(vocabulary),
-        whole_pieces=False,
-        others=vocabulary.others,
+        ignore_merges=False,
+        decode_only=vocabulary.decode_only,
     )
     assert again == vocabulary
     assert again.digest == vocabulary.digest
@@ -160,17 +160,17 @@ def test_a_list_written_out_again_says_the_same(listed, data):
 def test_the_plain_table_is_found_again():
     for name in ("r50k_base", "cl100k_base"):
         table = streamtok.get_encoding(name)._vocabulary
-        assert from_merges(table.to_ranks(), to_merges(table), whole_pieces=True) == table
+        assert from_merges(table.to_ranks(), to_merges(table), ignore_merges=True) == table
 
 
 def test_what_only_a_look_up_finds():
     ids = {bytes([b]): b for b in range(256)} | {b"abc": 256, b"ab": 257}
     merges = [(b"a", b"b")]
-    for whole_pieces, expected in ((True, [256]), (False, [257, 99])):
+    for ignore_merges, expected in ((True, [256]), (False, [257, 99])):
         enc = streamtok.Encoding(
             "x",
             pat_str=WHOLE,
-            mergeable_ranks=from_merges(ids, merges, whole_pieces=whole_pieces),
+            mergeable_ranks=from_merges(ids, merges, ignore_merges=ignore_merges),
             special_tokens={},
         )
         assert enc.encode("abc") == expected
@@ -191,7 +191,7 @@ def test_digests_and_states_know_the_merges_apart():
         streamtok.Encoding(
             "x",
             pat_str=WHOLE,
-            mergeable_ranks=from_merges(ids, merges, whole_pieces=False),
+            mergeable_ranks=from_merges(ids, merges, ignore_merges=False),
             special_tokens={},
         )
         for merges in makings
@@ -207,7 +207,7 @@ def test_digests_and_states_know_the_merges_apart():
 
 def test_what_ranks_cannot_express_is_refused():
     ids = {bytes([b]): b for b in range(256)} | {b"ab": 257, b"bc": 256}
-    table = from_merges(ids, [(b"a", b"b"), (b"b", b"c")], whole_pieces=False)
+    table = from_merges(ids, [(b"a", b"b"), (b"b", b"c")], ignore_merges=False)
     assert not table.is_rank_table
     with pytest.raises(VocabularyError, match="ranks cannot express"):
         table.to_ranks()
@@ -215,10 +215,10 @@ def test_what_ranks_cannot_express_is_refused():
 
 def test_lost_tokens():
     ranks = {bytes([b]): b for b in range(256)} | {b"xyz": 256, b"ab": 257}
-    table = without_lost_tokens(Vocabulary.from_ranks(ranks))
-    assert table.others == {256: b"xyz"}
+    table = without_unreachable_tokens(Vocabulary.from_ranks(ranks))
+    assert table.decode_only == {256: b"xyz"}
     assert len(table) == 257
-    assert without_lost_tokens(table) is table
+    assert without_unreachable_tokens(table) is table
 
 
 SINGLES = {bytes([b]): b for b in range(256)}
@@ -227,17 +227,21 @@ SINGLES = {bytes([b]): b for b in range(256)}
 @pytest.mark.parametrize(
     ("ids", "merges", "message"),
     [
-        (SINGLES, [(b"a", b"b")], "merge 0 is of b'a' and b'b', but b'ab' is not in"),
-        (SINGLES | {b"abc": 300}, [(b"a", b"bc")], "but b'bc' is not in the vocabulary"),
+        (SINGLES, [(b"a", b"b")], "merge 0, of b'a' and b'b': b'ab' is not in"),
+        (SINGLES | {b"abc": 300}, [(b"a", b"bc")], "b'bc' is not in the vocabulary"),
         ({b"a": 0}, [], "255 of the 256 single bytes"),
         (SINGLES | {b"": 300}, [], "the token of id 300 has 0 bytes"),
         (SINGLES | {b"ab": 97}, [], "id 97 is given twice: to b'a' and to b'ab'"),
         (SINGLES | {b"ab": -1}, [], "the id of b'ab' is -1"),
         (SINGLES | {b"ab": 2**32 - 1}, [], "the id of b'ab' is 4294967295"),
         (SINGLES | {b"a" * 65536: 300}, [], "has 65536 bytes"),
-        (SINGLES | {b"ab": 10**7, b"bc": 10**6}, [(b"a", b"b"), (b"b", b"c")], "too sparse"),
+        (
+            SINGLES | {b"ab": 10**7, b"bc": 10**6},
+            [(b"a", b"b"), (b"b", b"c")],
+            "id 10000000 is too large for 258 tokens",
+        ),
     ],
 )
 def test_unsound_lists_are_refused(ids, merges, message):
     with pytest.raises(VocabularyError, match=message.replace("(", r"\(")):
-        from_merges(ids, merges, whole_pieces=False)
+        from_merges(ids, merges, ignore_merges=False)

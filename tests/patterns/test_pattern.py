@@ -156,7 +156,7 @@ def test_real_patterns_cut_as_tiktoken_does(name: str) -> None:
     for _ in range(4_000):
         text = "".join(rng.choices(letters, k=rng.randint(1, 10)))
         pieces = [piece.encode() for piece in pattern.findall(text)]
-        ids = [i for piece in pieces for i in reference.encode_piece(ranks, piece)]
+        ids = [i for piece in pieces for i in reference.encode_pretoken(ranks, piece)]
         assert ids == peer.encode_ordinary(text), repr(text)
 
 
@@ -221,7 +221,7 @@ def test_generated_patterns_cut_as_regex_or_tiktoken_do(source: str) -> None:
             # Both engines have an optimisation that goes wrong at times: `regex` finds nothing
             # of `ba|(?i:K)` in some texts, tiktoken takes `ab` for a match of `.*a|.*b`.
             peer = tiktoken.Encoding("", pat_str=source, mergeable_ranks=TINY, special_tokens={})
-            ids = [i for p in pieces[text] for i in reference.encode_piece(TINY, p.encode())]
+            ids = [i for p in pieces[text] for i in reference.encode_pretoken(TINY, p.encode())]
             assert ids == peer.encode_ordinary(text), repr(text)
     if pattern.is_total:
         assert all("".join(pieces[text]) == text for text in NASTY)

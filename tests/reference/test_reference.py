@@ -76,7 +76,7 @@ def test_the_special_token_ends_the_segment_before_it() -> None:
     ids = reference.encode(
         ranks, PATTERN, "a  <|a|>", special_tokens=SPECIALS, allowed_special={"<|a|>"}
     )
-    assert ids == [97, *reference.encode_piece(ranks, b"  "), 1000]
+    assert ids == [97, *reference.encode_pretoken(ranks, b"  "), 1000]
 
 
 def test_the_longer_special_token_is_meant() -> None:
@@ -89,10 +89,10 @@ def test_the_longer_special_token_is_meant() -> None:
 
 def test_the_whole_piece_comes_before_its_merges() -> None:
     ranks = {b"a": 0, b"b": 1, b"c": 2, b"bc": 3, b"abc": 4, b"ab": 5}
-    assert reference.encode_piece(ranks, b"abc") == [4]
+    assert reference.encode_pretoken(ranks, b"abc") == [4]
     assert reference.bpe(ranks | {b"abc": 4}, b"abc") == [4]
     unreachable = {b"a": 0, b"b": 1, b"ab": 2, b"aaab": 3}
-    assert reference.encode_piece(unreachable, b"aaab") == [3]
+    assert reference.encode_pretoken(unreachable, b"aaab") == [3]
     assert reference.bpe(unreachable, b"aaab") == [0, 0, 2]
 
 

@@ -107,7 +107,7 @@ def merge_list(rng: random.Random) -> Vocabulary:
         if token[:i] in ids and token[i:] in ids
     ]
     merges = rng.sample(merges, rng.randint(0, len(merges)))
-    return from_merges(ids, merges, whole_pieces=rng.random() < 0.5)
+    return from_merges(ids, merges, ignore_merges=rng.random() < 0.5)
 
 
 def encoding(

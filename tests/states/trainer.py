@@ -71,7 +71,7 @@ class TrainerMachine:
         self.settings: dict[str, Any] = {"num_threads": rng.choice([1, 1, 1, 2, 3])}
         if rng.random() < 0.15:
             self.settings["prune_singletons"] = True
-        # Small, so that small texts are cut into windows and shared between threads.
+        # Small, so that small texts are cut into blocks and shared between threads.
         self.sizes = rng.choice([(1 << 25, 1 << 20), (64, 16), (16, 8), (1 << 25, 8)])
         self.documents: list[Document] = []  # those that have ended
         self.open: Document = []
@@ -540,7 +540,7 @@ class TrainerMachine:
         if self.trainer.pruned_pieces or sum(len(p) * c for p, c in counts.items()) > 3000:
             return
         pieces = [piece for document in self.documents for piece in self.pieces_of(document)]
-        merges = reference_trainer.train_pieces(pieces, n, min_frequency=least, tie=tie)
+        merges = reference_trainer.train_pretokens(pieces, n, min_frequency=least, tie=tie)
         tokens = [bytes([i]) for i in range(256)] + [a + b for a, b in merges]
         ranks = encoding._mergeable_ranks
         self.that(list(ranks) == tokens, "train found other merges")
@@ -553,7 +553,7 @@ class TrainerMachine:
             wanted = [
                 token
                 for piece in self.pieces_of(document)
-                for token in reference.encode_piece(ranks, piece)
+                for token in reference.encode_pretoken(ranks, piece)
             ]
             self.that(ids == wanted, f"what was trained encodes {shown(text)} otherwise")
 
@@ -669,12 +669,12 @@ class TrainerMachine:
 
     @contextlib.contextmanager
     def _small(self) -> Iterator[None]:
-        before = counting.WINDOW, counting.LARGE
-        counting.WINDOW, counting.LARGE = self.sizes
+        before = counting.BLOCK, counting.LARGE
+        counting.BLOCK, counting.LARGE = self.sizes
         try:
             yield
         finally:
-            counting.WINDOW, counting.LARGE = before
+            counting.BLOCK, counting.LARGE = before
 
     # Text
 

@@ -18,6 +18,7 @@ from streamtok.reference import bpe as reference
 from streamtok.reference import bpe_training as reference_trainer
 from streamtok.training.merging import TIES
 from streamtok.training.trainer import PATTERNS
+from streamtok.vocabulary.byte_alphabet import BYTES_IN_ORDER, CHARACTERS, to_bytes
 
 from ..conftest import CORPORA, corpus
 from ..trained import SPLITS, counted, documents, rustbpe_tokens, some_text, tokens_of
@@ -92,7 +93,7 @@ def test_floors_change_nothing_on_text(tie, fall):
     rng = random.Random(7)
     words = ["".join(rng.choices("etaoin shrdlu", k=rng.randint(2, 9))) for _ in range(900)]
     text = " ".join(rng.choices(words, [1 / (i + 1) for i in range(900)], k=30_000))
-    data, sizes, counts, _ = counted([text])._counting.pieces(in_order=True)
+    data, sizes, counts, _ = counted([text])._counting.pretokens(in_order=True)
     results = []
     for step in (fall, 4096):
         order = np.arange(256, dtype=np.uint32)
@@ -158,10 +159,9 @@ def huggingface_merges(texts, vocab_size: int, pattern: str, min_frequency: int 
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
     tokenizer.train_from_iterator(texts, trainer)
-    chars = sorted(pre_tokenizers.ByteLevel.alphabet())
-    byte_of = {chars[place]: i for i, place in enumerate(reference_trainer.byte_level_order())}
+    assert sorted(pre_tokenizers.ByteLevel.alphabet()) == [CHARACTERS[i] for i in BYTES_IN_ORDER]
     return [
-        tuple(bytes(byte_of[char] for char in part) for part in merge)
+        tuple(to_bytes(part) for part in merge)
         for merge in json.loads(tokenizer.to_str())["model"]["merges"]
     ]
 

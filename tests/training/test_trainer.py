@@ -92,11 +92,11 @@ def test_threads_count_the_same(pattern):
     assert list(chunks.piece_counts().items()) == list(one.piece_counts().items())
 
 
-def test_windows(monkeypatch):
+def test_blocks(monkeypatch):
     """Windows may end inside a character, in bytes and in str."""
     text = large_text(400_000)
     whole = counted([text], num_threads=1).piece_counts()
-    monkeypatch.setattr("streamtok.training.counting.WINDOW", 100_001)
+    monkeypatch.setattr("streamtok.training.counting.BLOCK", 100_001)
     monkeypatch.setattr("streamtok.training.counting.LARGE", 5_000)
     for kind in (text, text.encode(), memoryview(text.encode()), bytearray(text.encode())):
         for num_threads in (1, 2):
@@ -108,7 +108,7 @@ def test_windows(monkeypatch):
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_an_error_leaves_all_as_it_was(monkeypatch, num_threads):
     """A chunk that is refused has not been counted in part, however large it is."""
-    monkeypatch.setattr("streamtok.training.counting.WINDOW", 10_000)
+    monkeypatch.setattr("streamtok.training.counting.BLOCK", 10_000)
     monkeypatch.setattr("streamtok.training.counting.LARGE", 1_000)
     good = b"word " * 8000
     for at in (3, 9_998, 10_001, 24_000, 29_999, 30_000):
@@ -706,7 +706,7 @@ def test_ends_when_no_pair_is_left():
 
 
 def test_arguments():
-    with pytest.raises(ValueError, match="there are 256 bytes"):
+    with pytest.raises(ValueError, match="must be at least 256"):
         Trainer().train(256, special_tokens=["x"])
     with pytest.raises(ValueError, match="raw, hf, first"):
         Trainer().train(300, tie="last")  # type: ignore[arg-type]

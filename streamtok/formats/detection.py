@@ -1,0 +1,212 @@
+"""`load`: a vocabulary file of any format, which its contents tell.
+
+Nothing is guessed. A `.tiktoken` file and GPT-2's pair do not contain a pre-tokenization pattern:
+the bundled tables are recognised, and for other tables the caller must give a pattern.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from ..errors import StreamtokError, VocabularyError
+from ..patterns.named import find_pattern
+from ..registry import get_encoding
+from ..vocabulary.bundled import BUNDLED_NAMES
+from ..vocabulary.ranks_file import loads_tiktoken
+from .gpt2 import load_gpt2
+from .huggingface import load_huggingface, read_huggingface
+from .json_value import JsonValue, parse_json
+from .loading import read_bytes, shown, stem
+from .minbpe import MAGIC, load_minbpe
+from .nanochat import load_nanochat
+from .sentencepiece import load_sentencepiece, read_sentencepiece
+from .tekken import load_tekken, read_tekken
+from .tiktoken import load_tiktoken
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+    from .loading import Path
+
+__all__ = ["is_vocabulary", "load", "read_together", "recognise"]
+
+_IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")  # first wins
+_PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
+
+
+def recognise(data: bytes) -> str | None:
+    """The format of a file's contents, or None: "tiktoken", "gpt2", "json", "sentencepiece", …
+
+    >>> recognise(b"minbpe v1\\n")
+    'minbpe'
+    """
+    start = data[:4096]
+    if start.split(b"\n", 1)[0].strip() == MAGIC:
+        return "minbpe"
+    if start[:1] == b"\x80" and start[1:2] <= b"\x05":
+        return "nanochat"
+    if start.lstrip()[:1] == b"{":
+        return "json"
+    if start[:1] == b"\x0a":  # the key of the first field, which is a SentencePiece
+        return "sentencepiece"
+    line = start.split(b"\n", 1)[0].split()
+    if len(line) == 2 and line[1].isdigit() and len(line[0]) % 4 == 0:
+        return "tiktoken"
+    if start.startswith(b"#version"):
+        return "gpt2"
+    return None
+
+
+def read_together(path: str) -> list[str]:
+    """The files that `load` may read for a path, which is a file or a folder."""
+    folder, file = (path, "") if os.path.isdir(path) else os.path.split(path)
+    for pair in _PAIRS:
+        if file in pair:
+            return [os.path.join(folder, name) for name in pair]
+    names = [file] if file else [*_IN_FOLDERS, *(name for pair in _PAIRS for name in pair)]
+    return [os.path.join(folder, name) for name in names]
+
+
+def is_vocabulary(path: str, format: str) -> bool:
+    """Whether the file loads as a vocabulary of `format`, a key of `conversion.FORMATS`.
+
+    One file of GPT-2's pair is enough.
+    """
+    loaders: dict[str, Callable[[str], object]] = {
+        "tiktoken": lambda path: loads_tiktoken(read_bytes(path), path),
+        "gpt2": _check_one_of_pair,
+        "huggingface": load_huggingface,
+        "minbpe": load_minbpe,
+        "nanochat": load_nanochat,
+        "sentencepiece": load_sentencepiece,
+        "tekken": load_tekken,
+    }
+    check = loaders[format]
+    try:
+        check(path)
+    except (StreamtokError, ValueError, OSError):
+        return False
+    return True
+
+
+def _check_one_of_pair(path: str) -> None:
+    """Raise ValueError if a file is neither GPT-2's merges nor its ids."""
+    data = read_bytes(path)
+    if data.startswith(b"#version"):
+        return
+    ids = parse_json(data, path)
+    if not isinstance(ids, dict) or not all(type(number) is int for number in ids.values()):
+        raise ValueError(f"{path}: expected a JSON object of ids")
+
+
+def load(
+    path: Path,
+    *,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    name: str | None = None,
+) -> Encoding:
+    """The encoding in a vocabulary file of any format, or in the vocabulary file of a folder.
+
+    pattern, special_tokens: for `.tiktoken` files, which contain neither. GPT-2's pair of files
+    takes a pattern only; other formats take none of the two. Raises OSError, and VocabularyError
+    for an unknown format, naming what the file begins with, and for what the format's own loader
+    refuses.
+    """
+    if os.path.isdir(path):
+        return _load_folder(path, pattern, special_tokens, name)
+    source = os.fspath(path)
+    data = read_bytes(path)
+    format = recognise(data)
+    if format == "tiktoken":
+        if pattern is None:
+            return _load_bundled_table(data, source, name)
+        return load_tiktoken(path, pattern=pattern, special_tokens=special_tokens, name=name)
+    if format == "gpt2":
+        return _load_pair(path, pattern, name)
+    if pattern is not None or special_tokens:
+        raise VocabularyError(
+            f"{source}: a file of this format ({format}) has its own pattern and special tokens: "
+            "give neither"
+        )
+    if format == "minbpe":
+        return load_minbpe(path, name=name)
+    if format == "nanochat":
+        return load_nanochat(path, name=name)
+    if format == "sentencepiece":
+        return read_sentencepiece(data, source, name or stem(path))
+    if format == "json":
+        file = JsonValue(parse_json(data, source), source)
+        keys = file.as_dict().keys()
+        if {"model", "added_tokens"} <= keys or "pre_tokenizer" in keys:
+            return read_huggingface(file, name or stem(path))
+        if {"config", "vocab"} <= keys:
+            return read_tekken(file, name or stem(path))
+        raise VocabularyError(
+            f"{source}: unknown JSON format: expected a tokenizer.json or a tekken.json, found an "
+            f"object with the keys {shown(sorted(keys)[:5])}"
+        )
+    raise VocabularyError(f"{source}: unknown format: the file begins with {shown(data[:20])}")
+
+
+def _load_folder(
+    path: Path,
+    pattern: str | None,
+    special_tokens: Mapping[str, int] | None,
+    name: str | None,
+) -> Encoding:
+    folder = os.fspath(path)
+    for file in _IN_FOLDERS:
+        if os.path.isfile(os.path.join(folder, file)):
+            return load(
+                os.path.join(folder, file),
+                pattern=pattern,
+                special_tokens=special_tokens,
+                name=name,
+            )
+    for merges, _ in _PAIRS:
+        if os.path.isfile(os.path.join(folder, merges)):
+            return _load_pair(os.path.join(folder, merges), pattern, name)
+    expected = ", ".join([*_IN_FOLDERS, *(merges for merges, _ in _PAIRS)])
+    raise VocabularyError(f"{folder}: no vocabulary in this folder: expected one of {expected}")
+
+
+def _load_pair(merges_path: Path, pattern: str | None, name: str | None) -> Encoding:
+    source = os.fspath(merges_path)
+    folder, file = os.path.split(source)
+    ids_file = dict(_PAIRS).get(file)
+    if ids_file is None or not os.path.isfile(os.path.join(folder, ids_file)):
+        raise VocabularyError(
+            f"{source}: merges without their ids: expected vocab.bpe beside encoder.json, or "
+            "merges.txt beside vocab.json"
+        )
+    made = load_gpt2(
+        source, os.path.join(folder, ids_file), pattern=pattern or "gpt2", name=name or "gpt2"
+    )
+    if pattern is None and made._vocabulary != get_encoding("r50k_base")._vocabulary:
+        raise VocabularyError(
+            f"{source}: files of merges have no pre-tokenization pattern, and these merges are not "
+            "GPT-2's: give a pattern"
+        )
+    return made
+
+
+def _load_bundled_table(data: bytes, source: str, name: str | None) -> Encoding:
+    """The encoding of a `.tiktoken` file whose table is one of the bundled ones."""
+    from ..encoding import Encoding
+
+    vocabulary = loads_tiktoken(data, source)
+    for bundled in BUNDLED_NAMES:
+        encoding = get_encoding(bundled)
+        if encoding._vocabulary == vocabulary:
+            return Encoding(
+                name or bundled,
+                pat_str=find_pattern(bundled),
+                mergeable_ranks=vocabulary,
+                special_tokens=encoding._special_tokens,
+            )
+    raise VocabularyError(
+        f"{source}: a .tiktoken file has no pre-tokenization pattern, and this table is not one of "
+        f"{', '.join(BUNDLED_NAMES)}: give a pattern"
+    )

@@ -1,0 +1,130 @@
+"""JSON from a file that may be damaged or hostile: parsed within limits, read with its place.
+
+The text must be UTF-8. Duplicate keys, NaN and Infinity, and integers longer than any id are
+refused, and so are more values or deeper nesting than a vocabulary has: `[[],[],…` takes twenty
+times its size in memory. All errors are `VocabularyError` and name the file and the place.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn, TypeVar
+
+from ..errors import VocabularyError
+from .loading import shown
+
+__all__ = ["JsonValue", "parse_json"]
+
+MAX_VALUES = 1 << 23  # two million tokens, each with a merge
+MAX_DEPTH = 64  # of the values that are read; known formats nest less than ten deep
+MAX_MESSAGE = 500  # characters, because a value in a file can have megabytes
+MAX_DIGITS = 32  # of an integer: more than any id or size has; int() of many digits is slow
+_T = TypeVar("_T")
+
+
+def parse_json(data: bytes, source: str) -> Any:
+    """The value of a JSON text. Errors name `source`, and the line and column of bad syntax."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise VocabularyError(f"{source}, byte {error.start}: not UTF-8") from None
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    raise VocabularyError(f"{source}: the key {shown(key)} is given twice")
+                seen.add(key)
+        return result
+
+    def refuse(constant: str) -> NoReturn:
+        raise VocabularyError(f"{source}: {constant} is not valid JSON")
+
+    def integer(digits: str) -> int:
+        if len(digits) > MAX_DIGITS:
+            raise VocabularyError(
+                f"{source}: the number {shown(digits)} has {len(digits)} digits, "
+                f"more than {MAX_DIGITS}"
+            )
+        return int(digits)
+
+    count = sum(map(data.count, (b",", b"[", b"{")))  # an upper bound: strings count, too
+    if count > MAX_VALUES:
+        raise VocabularyError(f"{source}: more than {MAX_VALUES} JSON values")
+    try:
+        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse, parse_int=integer)
+    except json.JSONDecodeError as error:
+        raise VocabularyError(
+            f"{source}, line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from None
+    except RecursionError:
+        raise VocabularyError(f"{source}: nested too deep") from None
+
+
+class JsonValue:
+    """A JSON value and its place in the file. Each accessor checks the type.
+
+    >>> JsonValue({"model": {"type": "BPE"}}, "x.json")["model"]["type"].as_str()
+    'BPE'
+    """
+
+    def __init__(self, value: Any, place: str, depth: int = 0) -> None:
+        self.value = value
+        self.place = place
+        self.depth = depth
+        if depth > MAX_DEPTH:
+            raise VocabularyError(f"{place[:200]}…: nested deeper than {MAX_DEPTH}")
+
+    def __getitem__(self, key: str) -> JsonValue:
+        """The field `key` of an object; its value is None if it is missing."""
+        return JsonValue(self.as_dict().get(key), f"{self.place}: {key}", self.depth + 1)
+
+    def fail(self, message: str) -> NoReturn:
+        """Raise a VocabularyError that begins with the place."""
+        message = message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "…"
+        raise VocabularyError(f"{self.place}: {message}")
+
+    def _typed(self, kind: type[_T], description: str) -> _T:
+        if not isinstance(self.value, kind) or (kind is int and isinstance(self.value, bool)):
+            self.fail(f"expected {description}, found {shown(self.value)}")
+        return self.value
+
+    def as_dict(self) -> dict[str, Any]:
+        """The value, which must be an object."""
+        return self._typed(dict, "an object")
+
+    def as_list(self) -> list[Any]:
+        """The value, which must be an array."""
+        return self._typed(list, "an array")
+
+    def as_str(self) -> str:
+        """The value, which must be a string without lone surrogates."""
+        text = self._typed(str, "a string")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self.fail(f"lone surrogate in the string {shown(text)}")
+        return text
+
+    def as_int(self) -> int:
+        """The value, which must be an integer."""
+        return self._typed(int, "an integer")
+
+    def as_bool(self, default: bool = False) -> bool:
+        """The value, which must be true or false; `default` if it is missing."""
+        return default if self.value is None else self._typed(bool, "true or false")
+
+    def elements(self) -> list[JsonValue]:
+        """The elements of an array, each with its place."""
+        return [
+            JsonValue(value, f"{self.place}[{i}]", self.depth + 1)
+            for i, value in enumerate(self.as_list())
+        ]
+
+    def allow_only(self, *keys: str) -> None:
+        """Fail for a field of this object that is not in `keys`, unless it is null or false."""
+        for key, value in self.as_dict().items():
+            if key not in keys and value not in (None, False):
+                self.fail(f"the field {shown(key)} is not supported, it has {shown(value)}")

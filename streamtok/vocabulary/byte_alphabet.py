@@ -1,0 +1,47 @@
+"""The byte alphabet of GPT-2: one printable character for each byte, so that a token is text.
+
+Bytes that are printable in Latin-1 stand for themselves. The other bytes become, in order, the
+characters from U+0100 on (`bytes_to_unicode` in github.com/openai/gpt-2, MIT). Hugging Face calls
+it the ByteLevel alphabet.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BYTES_IN_ORDER", "BYTES_OF", "CHARACTERS", "to_bytes", "to_text"]
+
+_PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_REMAPPED = [byte for byte in range(256) if byte not in _PRINTABLE]
+
+BYTES_IN_ORDER = (*_PRINTABLE, *_REMAPPED)  # by their characters; also GPT-2's ids of the bytes
+CHARACTERS = {byte: chr(byte) for byte in _PRINTABLE} | {
+    byte: chr(0x100 + i) for i, byte in enumerate(_REMAPPED)
+}
+BYTES_OF = {character: byte for byte, character in CHARACTERS.items()}
+
+# Tables of str.translate, which is ten times as fast as a loop. A Latin-1 character outside of the
+# alphabet becomes one that Latin-1 cannot encode, so that `to_bytes` sees it.
+_TO_LATIN = {ord(character): byte for character, byte in BYTES_OF.items()} | dict.fromkeys(
+    _REMAPPED, 0x10FFFF
+)
+_FROM_LATIN = {byte: ord(character) for byte, character in CHARACTERS.items()}
+
+
+def to_bytes(text: str) -> bytes | None:
+    """The bytes that `text` stands for, or None if a character is not in the alphabet.
+
+    >>> to_bytes("Ġthe")
+    b' the'
+    """
+    try:
+        return text.translate(_TO_LATIN).encode("latin-1")
+    except UnicodeEncodeError:
+        return None
+
+
+def to_text(token: bytes) -> str:
+    """The characters that stand for `token` in a file.
+
+    >>> to_text(b" the")
+    'Ġthe'
+    """
+    return token.decode("latin-1").translate(_FROM_LATIN)
