@@ -69,6 +69,7 @@ class Pipe:
     def patch(self, offset: int, data: bytes) -> None:
         raise io.UnsupportedOperation(f"{self.name} cannot be written out of order")
 
+
 def descriptor_of(path: str) -> int | None:
     """int | None: the open descriptor that a name such as "-" or /dev/stdout stands for."""
     if found := _DESCRIPTOR.fullmatch(path):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...files.part_file import PartFile, Saved, publish_left, publish_together, remove_left
-from ...files.writer_thread import Behind
+from ...files.writer_thread import WriterThread
 from .by_name import Family
 from .flat import Sink
 from .sidecar import has_sidecar, sidecar_path
@@ -54,7 +54,7 @@ class Files:
         self._documents = 0  # ended in all
         self._files: list[PartFile] = []
         self._sink: Sink | None = None
-        self._behind = Behind()
+        self._writer = WriterThread()
         self._complete: list[list[PartFile]] = []
         self._is_finished = False
         try:
@@ -85,7 +85,7 @@ class Files:
                     is_resumable=self._is_resumable,
                     saved=saved[i],
                     hashed_from=self._hashed_from(i),
-                    behind=self._behind,
+                    writer=self._writer,
                     is_scratch=i >= kept,
                 )
             )
@@ -157,13 +157,13 @@ class Files:
         """Complete what is open: all is ready to be published."""
         if self._sink is not None:
             self._close()
-        self._behind.close()
+        self._writer.close()
         self._is_finished = True
 
     def _close(self) -> None:
         assert self._sink is not None
         self._sink.finish()
-        self._behind.wait()
+        self._writer.wait()
         for file in self._files:
             if not file.is_scratch:
                 file.sync()
@@ -229,11 +229,11 @@ class Files:
         with contextlib.ExitStack() as stack:  # whatever one of them raises, the others are closed
             for file in self._files:
                 stack.callback(file.close)
-            self._behind.close()
+            self._writer.close()
 
     def discard(self) -> None:
         """Remove all that is not published."""
         with contextlib.ExitStack() as stack:
             for file in [*self._files, *(file for files in self._complete for file in files)]:
                 stack.callback(file.discard)
-            self._behind.close()
+            self._writer.close()
