@@ -258,7 +258,7 @@ def _refuse_others(
     if args.shard_tokens is not None:
         shards = [one for one in family.shards_there(args.output) if one >= complete]
     for shard in shards:
-        find_other = functools.partial(sinks.not_own, family, shard=shard)
+        find_other = functools.partial(sinks.find_foreign, family, shard=shard)
         overwriting.refuse_others([args.output], find_other, args.force)
 
 

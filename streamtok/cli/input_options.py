@@ -152,7 +152,7 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
 
 def refuse_ids(path: str) -> None:
     """Raise Refused for a file of ids, which its sidecar tells from a text."""
-    found = sinks.described(path) if path != "-" else None
+    found = sinks.matching_sidecar(path) if path != "-" else None
     if found is not None:
         raise Refused(
             f"{input_name(path)} holds {found.tokens:,} ids of {found.encoding}, as "

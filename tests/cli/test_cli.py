@@ -505,7 +505,7 @@ def test_u16_is_refused_before_anything_is_read(tmp_path: Path) -> None:
 def test_npy_needs_a_file() -> None:
     done = run("encode", "--format", "npy", stdin=b"x")
     assert done.returncode == 2
-    assert b"npy has its count in front and cannot go to standard output" in done.stderr
+    assert b"npy has its count in front and cannot be written to standard output" in done.stderr
 
 
 def test_not_utf8(tmp_path: Path) -> None:
@@ -584,7 +584,7 @@ def test_ids_that_end_too_early(tmp_path: Path) -> None:
     error = fails("decode", "--format", "u32", "-o", str(out), stdin=b"\1\0\0\0\1\0\0")
     assert error == "standard input: the input ends inside an id: 3 of its 4 bytes"
     assert not out.exists()
-    assert "no npy file" in fails("decode", "--format", "npy", stdin=b"hello world")
+    assert "not an npy file" in fails("decode", "--format", "npy", stdin=b"hello world")
 
 
 @POSIX

@@ -85,7 +85,7 @@ def test_a_damaged_npy_header_is_a_value_error(header: str) -> None:
 )
 def test_npy_that_is_no_row_of_ids(descr: str, shape: str) -> None:
     header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
-    with pytest.raises(ValueError, match="ids are one row of integers"):
+    with pytest.raises(ValueError, match="one-dimensional array of integers"):
         read(npy(header), "npy")
 
 
@@ -130,13 +130,13 @@ def test_json_lines_of_ids(size: int) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b'{"input_ids": [1, 2}', "byte 19 is '}'"),
-        (b'{"input_ids": [1, x]}', "byte 18 is 'x'"),
+        (b'{"input_ids": [1, 2}', "byte 19: expected a decimal id, found b'}'"),
+        (b'{"input_ids": [1, x]}', "byte 18: expected a decimal id, found b'x'"),
         (b'{"input_ids": [1 2]}', "between ids"),
         (b'{"input_ids": [1,,2]}', "between ids"),
         (b'{"input_ids": [1,]}', "between ids"),
         (b'{"input_ids": [,1]}', "between ids"),
-        (b'{"input_ids": [1], "text": "x"}', "byte 17 is ','"),
+        (b'{"input_ids": [1], "text": "x"}', "byte 17: expected a decimal id, found b','"),
         (b'{"text": "x"}', "byte 0 begins no line"),
         (b'{"input_ids": [1]}\nhello', "byte 19 begins no line"),
         (b"hello", "byte 0 begins no line"),
@@ -193,5 +193,5 @@ def test_text_that_is_none_says_what_is_expected(tmp_path) -> None:  # type: ign
         f"{path}: byte 0 is 'h': ids as text are decimal numbers; if the input is not text, say "
         "what it is with --format"
     )
-    assert "byte 2 is '\\xff'" in fails("decode", stdin=b"1 \xff")
+    assert "byte 2: expected a decimal id, found b'\\xff'" in fails("decode", stdin=b"1 \xff")
     assert streamtok.get_encoding("gpt2").name == "gpt2"
