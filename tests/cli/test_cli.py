@@ -572,7 +572,7 @@ def test_wrong_usage(args: list[str], capsys: pytest.CaptureFixture[str]) -> Non
         (b"1 2 100270 4", "standard input: id 100270 is not in cl100k_base (after 2 others)"),
         (b"1 99999999999", "standard input: id 99999999999 is not in cl100k_base (after 1 others)"),
         (b"1 " * 70_000 + b"100270", "id 100270 is not in cl100k_base (after 70000 others)"),
-        (b"9" * 30, "standard input: a number of 30 digits is no id"),
+        (b"9" * 30, "standard input: a number of 30 digits is too large for an id"),
     ],
 )
 def test_ids_that_are_none(data: bytes, message: str) -> None:

@@ -136,14 +136,14 @@ def test_json_lines_of_ids(size: int) -> None:
         (b'{"input_ids": [1,,2]}', "between ids"),
         (b'{"input_ids": [1,]}', "between ids"),
         (b'{"input_ids": [,1]}', "between ids"),
-        (b'{"input_ids": [1], "text": "x"}', "byte 17: expected a decimal id, found b','"),
-        (b'{"text": "x"}', "byte 0 begins no line"),
-        (b'{"input_ids": [1]}\nhello', "byte 19 begins no line"),
-        (b"hello", "byte 0 begins no line"),
+        (b'{"input_ids": [1], "text": "x"}', "byte 17: expected }, found b','"),
+        (b'{"text": "x"}', "byte 0: expected a line"),
+        (b'{"input_ids": [1]}\nhello', "byte 19: expected a line"),
+        (b"hello", "byte 0: expected a line"),
         (b'{"input_ids": [1, 2', "the input ends inside a line"),
         (b'{"input_ids": [1]', "the input ends inside a line"),
         (b'{"input_ids"', "the input ends inside a line"),
-        (b'{"input_ids": [' + b"1" * 21 + b"]}", "a number of 21 digits is no id"),
+        (b'{"input_ids": [' + b"1" * 21 + b"]}", "a number of 21 digits is too large for an id"),
     ],
 )
 @pytest.mark.parametrize("size", [1, 3, 1 << 16])
@@ -190,8 +190,8 @@ def test_text_that_is_none_says_what_is_expected(tmp_path) -> None:  # type: ign
     path.write_text("hello world")
     error = fails("decode", str(path))
     assert error == (
-        f"{path}: byte 0 is 'h': ids as text are decimal numbers; if the input is not text, say "
-        "what it is with --format"
+        f"{path}: byte 0: expected a decimal id, found b'h'; if the input is not text, "
+        "give its --format"
     )
     assert "byte 2: expected a decimal id, found b'\\xff'" in fails("decode", stdin=b"1 \xff")
     assert streamtok.get_encoding("gpt2").name == "gpt2"

@@ -40,8 +40,8 @@ from streamtok.pipeline.sources import (
     unpack,
 )
 from streamtok.pipeline.sources.parquet import ParquetTexts
-from streamtok.pipeline.sources.records import together
 from streamtok.pipeline.sources.sockets import connect
+from streamtok.pipeline.sources.splitters import together
 
 from ..crash import make_text
 
