@@ -1,4 +1,4 @@
-"""The command line: `main` and a `cmd_` module for each command."""
+"""The command line: `main`, and a module `cmd_NAME` for each command."""
 
 from .main import main
 

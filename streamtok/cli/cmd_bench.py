@@ -1,4 +1,4 @@
-"""`streamtok bench`: naive against incremental streaming, on a file of the user."""
+"""`streamtok bench`: compares naive with incremental streaming on a file of the user."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from ..pipeline.sources import check_file
-from . import input_options as inputs
-from . import options
+from . import encoding_options, open_inputs, options
+from .argument_types import parse_chunk_sizes
 
 
 def add_parser(subparsers: Any) -> None:
@@ -19,18 +19,22 @@ def add_parser(subparsers: Any) -> None:
         ["@ book.txt", "@ -e o200k_base --chunk-sizes 256,4KiB --markdown book.txt"],
     )
     parser.add_argument("file", metavar="FILE", help="- : standard input")
-    options.add_encoding(parser)
+    encoding_options.add_encoding(parser)
     parser.add_argument(
-        "--chunk-sizes", type=options.chunk_sizes_of, default=[256, 4096, 65536], metavar="SIZE,..."
+        "--chunk-sizes",
+        type=parse_chunk_sizes,
+        default=[256, 4096, 65536],
+        metavar="SIZE,...",
+        help="default: 256,4KiB,64KiB",
     )
-    parser.add_argument("--markdown", action="store_true", help="a table for a README")
+    parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
 
 
 def run(args: argparse.Namespace) -> int:
-    from . import measure as bench
+    from . import measure
 
-    options.load_encoding(args)
+    encoding_options.load_encoding(args)
     if args.file != "-":
         check_file(args.file)
-        inputs.refuse_ids(args.file)
-    return bench.main(args.file, args.encoding, args.chunk_sizes, args.markdown)
+        open_inputs.refuse_ids(args.file)
+    return measure.main(args.file, args.encoding, args.chunk_sizes, args.markdown)

@@ -1,62 +1,59 @@
-"""`streamtok convert IN OUT`: a vocabulary from one format into another.
+"""`streamtok convert IN OUT`: converts a vocabulary file to another format.
 
-The format of the output is told by its name, or by `--to`. What the target leaves out (a .tiktoken
-file has no pattern) is said.
+The name of the output or `--to` selects the format. A message tells what that format cannot hold: a
+.tiktoken file, for example, has no pattern.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import Any
 
 from ..errors import VocabularyError
-from . import options, overwriting
-
-# Those of `formats.conversion.FORMATS`, which takes long to import.
-NAMES = ["tiktoken", "gpt2", "huggingface", "tekken", "minbpe", "nanochat", "sentencepiece"]
+from . import options, vocabulary_output
+from .messages import say, shown
 
 
-def run(args: argparse.Namespace) -> int:
-    """The command: exit code 0. Raises what `streamtok.cli` turns into one line."""
-    from ..formats.conversion import FORMATS, convert, format_of, open_encoding
-
-    try:
-        format = args.to or format_of(args.output)
-    except ValueError as error:
-        raise VocabularyError(f"{error}: use --to {'|'.join(FORMATS)}") from None
-    folder, names = args.output, FORMATS[format].files
-    outputs = [os.path.join(folder, name) for name in names] if len(names) > 1 else [folder]
-    read = overwriting.vocabulary_files(args.input)
-    overwriting.check_vocabulary(outputs, read, format, args.force)
-    try:
-        source = open_encoding(args.input)
-    except ValueError as error:
-        raise VocabularyError(" ".join(str(error).split())) from None
-    convert(source, args.output, format)
-    lost = FORMATS[format].lost
-    if not args.quiet:
-        note = f"; not in the file: {lost}" if lost else ""
-        print(
-            f"streamtok: {args.output}: {format}, {len(source.token_byte_values())} tokens, "
-            f"{len(source._special_tokens)} special; a sample encodes alike{note}",
-            file=sys.stderr,
-        )
-    return 0
-
-
-def add_parser(commands: Any) -> None:
-    """Add `convert` to the subparsers of the command line."""
-    text = "turn a vocabulary into another format"
-    parser = commands.add_parser(
-        "convert", help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False
+def add_parser(subparsers: Any) -> None:
+    parser = options.add_command(
+        subparsers,
+        "convert",
+        run,
+        "convert a vocabulary to another format",
+        ["@ tokenizer.json my.tiktoken", "@ gpt2 tokenizer.json"],
     )
     parser.add_argument(
         "input", metavar="IN", help="a vocabulary file, FILE@PATTERN, or the name of an encoding"
     )
     parser.add_argument("output", metavar="OUT", help="a file; a folder for gpt2")
-    parser.add_argument("--to", choices=NAMES, help="default: what the name of OUT says")
+    parser.add_argument(
+        "--to",
+        choices=vocabulary_output.FORMAT_NAMES,
+        help="the format (default: the one that the name of OUT tells)",
+    )
     options.add_force(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing when it worked")
-    parser.set_defaults(command=run)
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing on success")
+
+
+def run(args: argparse.Namespace) -> int:
+    from ..formats.conversion import FORMATS, convert, open_encoding
+
+    format = vocabulary_output.choose_format(args.output, args.to)
+    folder, names = args.output, FORMATS[format].files
+    outputs = [os.path.join(folder, name) for name in names] if len(names) > 1 else [folder]
+    read = vocabulary_output.vocabulary_files(args.input)
+    vocabulary_output.check_vocabulary(outputs, read, format, args.force)
+    try:
+        source = open_encoding(args.input)
+    except ValueError as error:
+        raise VocabularyError(" ".join(str(error).split())) from None
+    convert(source, args.output, format)
+    if not args.quiet:
+        lost = FORMATS[format].lost
+        note = f"; not in the file: {lost}" if lost else ""
+        say(
+            f"{shown(args.output)}: {format}, {len(source.token_byte_values())} tokens, "
+            f"{len(source._special_tokens)} special; a sample encodes to the same ids{note}"
+        )
+    return 0

@@ -1,7 +1,7 @@
-"""`streamtok count`: tokens of each file.
+"""`streamtok count`: counts the tokens of each file.
 
-A signal ends the count: what was read until then is counted, and the exit code says that it is not
-all.
+A signal ends the count. The text read until then is counted, and the exit code tells that the count
+is incomplete.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from ..errors import StreamtokError
 from ..pipeline.documents import DocumentEncoder
-from . import input_options as inputs
-from . import options
-from .report import Misused, Refused, complain, describe, input_name, shown
+from . import encoding_options, input_options, open_inputs, options
+from .messages import Misused, Refused, complain, describe, input_name, shown
 from .stop_signals import Signals
 
 _EXAMPLES = [
@@ -29,32 +28,32 @@ def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
         subparsers, "count", run, "count the tokens of each file", _EXAMPLES
     )
-    inputs.add_source_options(parser)
-    options.add_text_options(parser)
+    input_options.add_source_options(parser)
+    encoding_options.add_text_options(parser)
     options.add_chunk_size(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON for each file")
 
 
 def run(args: argparse.Namespace) -> int:
-    encoding = options.load_encoding(args)
-    stream = options.open_stream(args, encoding)
-    names = inputs.input_paths(args)
+    encoding = encoding_options.load_encoding(args)
+    stream = encoding_options.open_stream(args, encoding)
+    names = open_inputs.input_paths(args)
     rows: list[_Row] = []
     stopped: Signals.Paused | None = None
     for name in names:
         stream.reset()
-        encoder = inputs.open_encoder(args, encoding, stream)
+        encoder = open_inputs.open_encoder(args, encoding, stream)
         try:
             tokens, stopped = _count(args, name, encoder)
         except Misused:
             raise
-        except (Refused, StreamtokError, OSError) as error:  # the others still count, as in wc
+        except (Refused, StreamtokError, OSError) as error:  # count the other files, as wc does
             complain(describe(error) if isinstance(error, OSError) else str(error))
             continue
         rows.append(_Row(name, tokens, encoder.bytes, stopped is not None))
         _print_count(args, rows[-1], is_named=names != ["-"])
         if stopped is not None:
-            args.when_stopped = f"interrupted: {input_name(name)} is counted as far as it was read"
+            args.when_stopped = f"interrupted: {input_name(name)} was counted only in part"
             break
     if len(names) > 1:
         total = _Row(
@@ -79,19 +78,20 @@ class _Row(NamedTuple):
 def _count(
     args: argparse.Namespace, name: str, encoder: DocumentEncoder
 ) -> tuple[int, Signals.Paused | None]:
-    """(tokens of one input, the signal that was its end if one was)."""
+    """The tokens of one input, and the signal that stopped it, or None."""
     tokens = 0
-    opened = inputs.open_input(args, name)
+    opened = open_inputs.open_input(args, name)
     try:
         try:
             for parts in opened.groups(None, False):
                 tokens += len(encoder.encode(parts)[0])
         except Signals.Paused as stop:
-            with contextlib.suppress(UnicodeDecodeError):  # stopped inside a character
+            with contextlib.suppress(UnicodeDecodeError):  # it stopped inside a character
                 tokens += len(encoder.encode(opened.stop())[0])
             return tokens, stop
     except (UnicodeDecodeError, RuntimeError, ValueError) as error:
-        raise inputs.refusal(error, opened.name, encoder, inputs.is_split(args)) from None
+        is_split = open_inputs.is_split(args)
+        raise open_inputs.explain(error, opened.name, encoder, is_split) from None
     return tokens, None
 
 

@@ -1,4 +1,4 @@
-"""`streamtok list`: the encodings."""
+"""`streamtok list`: lists the encodings that have a name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from . import options
 
 def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
-        subparsers, "list", run, "list the encodings", ["@", "@ --json | jq -r .name"]
+        subparsers,
+        "list",
+        run,
+        "list the encodings that have a name",
+        ["@", "@ --json | jq -r .name"],
     )
     parser.add_argument("--json", action="store_true", help="one line of JSON for each encoding")
 
@@ -22,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.json:
         print(f"{'encoding':<15}{'ids':>8}{'special':>9}  vocabulary")
     for name in registry.list_encoding_names():
-        # From the table, not from Encoding objects: p50k_base would have to be downloaded.
+        # From the table: making the Encoding p50k_base could need a download.
         spec = registry._SPECS[name]
         n_vocab = spec.explicit_n_vocab or max(spec.special_tokens.values()) + 1
         n_special, is_packed = len(spec.special_tokens), spec.vocabulary in BUNDLED_NAMES
@@ -30,6 +34,6 @@ def run(args: argparse.Namespace) -> int:
             row = {"name": name, "n_vocab": n_vocab, "n_special": n_special}
             print(json.dumps(row | {"is_packed": is_packed}))
         else:
-            where = "packed" if is_packed else "cache or download"
+            where = "bundled" if is_packed else "cache or download"
             print(f"{name:<15}{n_vocab:>8}{n_special:>9}  {where}")
     return 0

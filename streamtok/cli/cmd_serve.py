@@ -1,13 +1,13 @@
-"""`streamtok serve`: ids through a socket."""
+"""`streamtok serve`: encodes the text of socket clients and sends the ids back."""
 
 from __future__ import annotations
 
 import argparse
-import re
 from typing import Any
 
-from . import options
-from .report import Misused, Refused
+from . import encoding_options, options
+from .argument_types import parse_mode, parse_positive, parse_seconds, parse_tcp_address
+from .messages import Misused, Refused
 
 
 def add_parser(subparsers: Any) -> None:
@@ -15,68 +15,71 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "serve",
         run,
-        "encode what comes through a socket; ids go back",
+        "encode the text of socket clients and send the ids back",
         ["@ --tcp 127.0.0.1:7654", "@ --unix /run/streamtok/socket --format u32"],
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
-        "--tcp", type=options.address_of, metavar="HOST:PORT", help="default: 127.0.0.1:7654"
+        "--tcp", type=parse_tcp_address, metavar="HOST:PORT", help="default: 127.0.0.1:7654"
     )
-    where.add_argument("--unix", metavar="PATH", help="a socket that only you may use")
+    where.add_argument("--unix", metavar="PATH", help="a Unix socket that only you may use")
     parser.add_argument(
         "--unix-mode",
-        type=_mode,
+        type=parse_mode,
         metavar="OCTAL",
         help="permissions of that socket, such as 660 for its group (default: 600)",
     )
-    options.add_text_options(parser, max_pending=1 << 20)
+    encoding_options.add_text_options(parser, max_pending=1 << 20)
     parser.add_argument(
-        "--format", choices=("text", "u32"), default="text", help="ids as lines or 4 bytes each"
+        "--format",
+        choices=("text", "u32"),
+        default="text",
+        help="ids as lines of text, or as 4 bytes each",
     )
     parser.add_argument(
         "--max-connections",
-        type=options.positive_of,
+        type=parse_positive,
         metavar="N",
-        help="default: 1000, or as many as the limit of open files allows",
+        help="default: 1000, or fewer if the limit of open files requires it",
     )
     parser.add_argument(
         "--idle-timeout",
-        type=options.seconds_of,
+        type=parse_seconds,
         default=300.0,
         metavar="SECONDS",
-        help="how long a client may neither send nor read (default: 300; 0: for ever)",
+        help="how long a client may neither send nor read (default: 300; 0: forever)",
     )
     parser.add_argument(
         "--max-lifetime",
-        type=options.seconds_of,
+        type=parse_seconds,
         default=0.0,
         metavar="SECONDS",
-        help="how long a connection may last (default: 0, for ever)",
+        help="how long a connection may last (default: 0, forever)",
     )
     parser.add_argument(
         "--grace",
-        type=options.seconds_of,
+        type=parse_seconds,
         default=5.0,
         metavar="SECONDS",
-        help="how long clients that still send may go on after SIGTERM (default: 5)",
+        help="how long clients may continue to send after SIGTERM (default: 5)",
     )
     parser.add_argument(
         "--metrics",
-        type=options.address_of,
+        type=parse_tcp_address,
         metavar="HOST:PORT",
         help="answer Prometheus at http://HOST:PORT/metrics (needs streamtok[metrics])",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="do not say where it listens")
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not print the address")
 
 
 def run(args: argparse.Namespace) -> int:
     from .. import serve
     from ..serve.log import Log
 
-    encoding = options.load_encoding(args)
-    options.open_stream(args, encoding)  # refuses what no connection could use
+    encoding = encoding_options.load_encoding(args)
+    encoding_options.open_stream(args, encoding)  # raises if no connection could have a stream
     if args.unix_mode is not None and args.unix is None:
-        raise Misused("--unix-mode is for --unix")
+        raise Misused("--unix-mode needs --unix")
     host, port = args.tcp or ("127.0.0.1", serve.DEFAULT_PORT)
     try:
         with Log() as log:
@@ -93,13 +96,7 @@ def run(args: argparse.Namespace) -> int:
                 max_lifetime=args.max_lifetime,
                 grace=args.grace,
                 metrics=args.metrics,
-                **options.stream_settings(args, encoding),
+                **encoding_options.stream_settings(args, encoding),
             )
     except ModuleNotFoundError as error:
         raise Refused(str(error)) from None
-
-
-def _mode(text: str) -> int:
-    if not re.fullmatch(r"0?[0-7]{3}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no mode such as 660")
-    return int(text, 8)

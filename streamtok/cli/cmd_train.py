@@ -1,4 +1,4 @@
-"""`streamtok train`: a vocabulary from files."""
+"""`streamtok train`: trains a vocabulary on files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import errno
 import os
-import re
 import sys
 import tempfile
 import time
@@ -15,62 +14,56 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimitExceeded, StreamtokError
 from ..vocabulary.ranks_file import save_tiktoken
-from . import options, overwriting
-from .cmd_convert import NAMES as FORMAT_NAMES
+from . import options, vocabulary_output
+from .argument_types import parse_count, parse_positive, parse_positive_size
 from .counted_files import CountedFiles, blocks_of, open_file
-from .report import shown
+from .messages import is_terminal, say, shown
+from .progress import open_bar
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from ..training.trainer import Trainer
 
-# Those of `trainer` and `merging`, which other commands need not import.
+# Those of `training.trainer` and `training.merging`, which other commands need not import.
 PATTERN_NAMES = ("gpt2", "cl100k", "o200k", "llama3", "nanochat")
 TIES = ("raw", "hf", "first")
-
-_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 
 Advance = Callable[[int, int], None]
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the sub-parsers of `streamtok`."""
-    parser = commands.add_parser(
+def add_parser(subparsers: Any) -> None:
+    parser = options.add_command(
+        subparsers,
         "train",
-        help="make a vocabulary from files",
-        description="Make a vocabulary from files; each file is a text of its own. One that is "
-        "named twice is counted twice.",
-        allow_abbrev=False,
+        run,
+        "train a vocabulary on files; each file is one text",
+        ["@ *.txt --vocab-size 32k -o my.tiktoken"],
     )
-    parser.set_defaults(command=run)
-    parser.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help="- or none: standard input; gzip, zstd, xz and bzip2 are unpacked",
-    )
+    options.add_files(parser)
     parser.add_argument(
         "-o",
         "--output",
         required=True,
         metavar="FILE",
-        help="a vocabulary file, such as x.tiktoken or tokenizer.json; the name says the format",
+        help="a vocabulary file, such as x.tiktoken or tokenizer.json",
     )
     parser.add_argument(
-        "--to", choices=FORMAT_NAMES, help="the format (default: what the name of the output says)"
+        "--to",
+        choices=vocabulary_output.FORMAT_NAMES,
+        help="the format (default: the one that the name of the output tells)",
     )
     parser.add_argument(
         "--vocab-size",
-        type=options.count_of,
+        type=parse_count,
         required=True,
         metavar="N",
-        help="of bytes, merges and special tokens together",
+        help="number of bytes, merges and special tokens together",
     )
     parser.add_argument(
         "--pattern",
         default="cl100k",
         metavar="NAME|REGEX",
-        help=f"the split pattern: {', '.join(PATTERN_NAMES)} or a regular expression "
+        help=f"the pre-tokenization pattern: {', '.join(PATTERN_NAMES)} or a regular expression "
         "(default: cl100k)",
     )
     parser.add_argument(
@@ -78,40 +71,53 @@ def add_parser(commands: Any) -> None:
         action="append",
         default=[],
         metavar="TEXT",
-        help="a special token that gets an id behind the merges; may be given several times",
+        help="a special token, whose id follows those of the merges; may be given several times",
     )
     parser.add_argument(
         "--tie",
         choices=TIES,
         default="raw",
-        help="which of equally frequent pairs comes first: as in rustbpe (raw), Hugging Face's "
-        "tokenizers (hf) or minbpe (first)",
-    )
-    parser.add_argument("--min-frequency", type=_number, default=1, metavar="N")
-    parser.add_argument("--threads", type=_number, default=None, metavar="N")
-    parser.add_argument(
-        "--errors", choices=("strict", "replace", "surrogateescape"), default="strict"
+        help="which of equally frequent pairs to merge first: as rustbpe (raw), Hugging Face's "
+        "tokenizers (hf) or minbpe (first) does (default: raw)",
     )
     parser.add_argument(
-        "--memory-limit", type=_size, metavar="SIZE", help="of the counts, such as 4GiB"
+        "--min-frequency",
+        type=parse_positive,
+        default=1,
+        metavar="N",
+        help="merge no pair that occurs less often (default: 1)",
+    )
+    parser.add_argument(
+        "--threads",
+        type=parse_positive,
+        metavar="N",
+        help="threads that count (default: all cores)",
+    )
+    options.add_errors(parser)
+    parser.add_argument(
+        "--memory-limit",
+        type=parse_positive_size,
+        metavar="SIZE",
+        help="memory for the counts, such as 4GiB",
     )
     parser.add_argument(
         "--prune",
         action="store_true",
-        help="at the memory limit, forget pieces seen once (inexact; how many is reported)",
+        help="at the memory limit, forget pre-tokens seen once (inexact; their number is reported)",
     )
     parser.add_argument(
         "--save-counts",
         metavar="FILE",
-        help="keep what was counted there, also on Ctrl-C: the same command then goes on from it; "
-        "all files that are counted there must be named",
+        help="save the counts to FILE, also on Ctrl-C; the same command then continues from them "
+        "and must name all files that they include",
     )
     options.add_force(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="print no progress and no summary"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """int: the exit code. Raises StreamtokError and OSError with one line for the user."""
     from ..training.merging import check_merging, check_specials
 
     started = time.perf_counter()
@@ -121,20 +127,20 @@ def run(args: argparse.Namespace) -> int:
         check_merging(args.vocab_size - len(specials), args.min_frequency, args.tie)
     except ValueError as error:
         raise StreamtokError(str(error)) from None
-    format = _format_of(args)
+    format = _choose_format(args)
     _check_output(args.output, format)
     also = [] if args.save_counts is None else [args.save_counts]
-    overwriting.check_vocabulary([args.output], args.files or ["-"], format, args.force, also)
+    names = args.files or ["-"]
+    vocabulary_output.check_vocabulary([args.output], names, format, args.force, also)
     trainer = _open_trainer(args)
     _check_format(trainer, specials, format)
     files = None if args.save_counts is None else CountedFiles(trainer, args.save_counts)
-    names = args.files or ["-"]
     try:
         _count(args, trainer, files, names)
     except MemoryLimitExceeded as error:
         _keep(args, trainer, files)
         raise StreamtokError(f"{error} (--memory-limit, --prune, --save-counts)") from None
-    except BaseException:  # whatever stops us: what was counted can go on
+    except BaseException:  # whatever the reason, a later process can continue
         _keep(args, trainer, files)
         raise
     _keep(args, trainer, files)
@@ -149,31 +155,24 @@ def run(args: argparse.Namespace) -> int:
     _save(encoding, args.output, format)
     if not args.quiet:
         _report(args, trainer, encoding.n_vocab, time.perf_counter() - started)
-        note = "; a .tiktoken file has no place for it" if format == "tiktoken" else ""
+        note = "; a .tiktoken file cannot hold it" if format == "tiktoken" else ""
         for text, token in encoding._special_tokens.items():
-            _say(f"special token {text!r} has id {token}{note}")
+            say(f"special token {text!r} has id {token}{note}")
     return 0
 
 
 # The output
 
 
-def _format_of(args: argparse.Namespace) -> str:
-    """The format of the output; a name without a suffix is that of a .tiktoken file."""
-    from ..formats.conversion import format_of
-
-    if args.to is not None:
-        return str(args.to)
-    if not os.path.splitext(args.output)[1]:
+def _choose_format(args: argparse.Namespace) -> str:
+    """The format of the output. A name without a suffix is that of a .tiktoken file."""
+    if args.to is None and not os.path.splitext(args.output)[1]:
         return "tiktoken"
-    try:
-        return format_of(args.output)
-    except ValueError as error:
-        raise StreamtokError(f"{error}: use --to {'|'.join(FORMAT_NAMES)}") from None
+    return vocabulary_output.choose_format(args.output, args.to)
 
 
 def _check_format(trainer: Trainer, specials: list[str], format: str) -> None:
-    """Find out now, not after hours, that the format cannot hold what will be trained."""
+    """Raise now, not after hours, if the format cannot hold what will be trained."""
     if format == "tiktoken":
         return
     from ..training.trainer import Trainer
@@ -207,8 +206,8 @@ def _open_trainer(args: argparse.Namespace) -> Trainer:
         return Trainer(args.pattern, errors=args.errors, **settings)
     if args.errors == "replace" or "-" in (args.files or ["-"]):
         raise StreamtokError(
-            "--save-counts needs to know how far in which file it came: it goes neither with "
-            "standard input nor with --errors replace"
+            "--save-counts records an offset in each file: it cannot be used with standard input "
+            "or --errors replace"
         )
     if not os.path.exists(args.save_counts):
         return Trainer(args.pattern, errors=args.errors, **settings)
@@ -219,7 +218,8 @@ def _open_trainer(args: argparse.Namespace) -> Trainer:
         args.errors,
     ):
         raise StreamtokError(
-            f"{args.save_counts} was counted with another --pattern, or other --errors"
+            f"{args.save_counts} was counted with another --pattern or --errors: give the same, or "
+            "use another file for --save-counts"
         )
     return trainer
 
@@ -228,14 +228,14 @@ def _count(
     args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None, names: list[str]
 ) -> None:
     pairs = [(name, {}) for name in names] if files is None else files.in_order(names)
-    sources = [open_file(name) for name, _ in pairs]  # all, before anything is counted
+    sources = [open_file(name) for name, _ in pairs]  # all of them, before any is counted
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     with _bar(args, "counting", total, "B") as advance:
         seen = 0
         for source, (name, entry) in zip(sources, pairs, strict=True):
             if files is not None and source.size is None:
-                raise StreamtokError(f"--save-counts needs regular files, which {name} is not")
+                raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
             begin = trainer.bytes_in - entry.get("at", 0)
             blocks = blocks_of(source) if files is None else files.blocks(source, entry)
             try:
@@ -245,8 +245,8 @@ def _count(
                 trainer.end_document()
             except UnicodeDecodeError as error:
                 raise StreamtokError(
-                    f"{source.name}: {error.reason} at byte {error.start - begin}; "
-                    "--errors replace or --errors surrogateescape goes on"
+                    f"{source.name}: byte {error.start - begin} is not UTF-8 ({error.reason}); "
+                    "--errors replace or --errors surrogateescape accepts it"
                 ) from None
             seen += source.size or source.read
             advance(seen, total or 0)
@@ -258,11 +258,11 @@ def _keep(args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None
     files.note()
     trainer.save_counts(args.save_counts)
     if not args.quiet:
-        _say(f"{trainer.bytes_in:,} bytes are counted in {shown(args.save_counts)}")
+        say(f"{trainer.bytes_in:,} bytes are counted in {shown(args.save_counts)}")
 
 
 def _check_output(name: str, format: str) -> None:
-    """Find out now, not after hours, that nothing can be written there."""
+    """Raise now, not after hours, if the output cannot be written."""
     folder = os.path.dirname(os.path.abspath(name))
     if os.path.isdir(name) and format != "gpt2":  # a pair of files in a folder
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
@@ -272,20 +272,16 @@ def _check_output(name: str, format: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
 
 
-# What the user sees
+# Messages
 
 
 @contextlib.contextmanager
 def _bar(args: argparse.Namespace, what: str, total: int | None, unit: str) -> Iterator[Advance]:
-    """Give advance(done, all), which moves a bar on a terminal and is silent elsewhere."""
-    if args.quiet or sys.stderr is None or not sys.stderr.isatty():
+    """Give advance(done, total), which moves a bar if standard error is a terminal."""
+    if args.quiet or not is_terminal(sys.stderr):
         yield lambda done, of: None
         return
-    from tqdm import tqdm
-
-    with tqdm(
-        total=total, desc=what, unit=unit, unit_scale=True, leave=False, file=sys.stderr
-    ) as bar:
+    with open_bar(total, unit, what) as bar:
 
         def advance(done: int, of: int) -> None:
             bar.total = of or None
@@ -295,36 +291,14 @@ def _bar(args: argparse.Namespace, what: str, total: int | None, unit: str) -> I
 
 
 def _report(args: argparse.Namespace, trainer: Trainer, n_vocab: int, seconds: float) -> None:
-    _say(
-        f"{trainer.bytes_in:,} bytes, {trainer.n_pieces:,} different pieces, {n_vocab:,} tokens in "
-        f"{args.output}, {seconds:.2f} s"
+    say(
+        f"{trainer.bytes_in:,} bytes, {trainer.n_pieces:,} distinct pre-tokens, {n_vocab:,} tokens "
+        f"in {shown(args.output)}, {seconds:.2f} s"
     )
     if n_vocab < args.vocab_size:
-        _say(f"fewer than the {args.vocab_size:,} wanted: no pair is left")
+        say(f"fewer than the requested {args.vocab_size:,} tokens: no pair is left to merge")
     if trainer.pruned_pieces:
-        _say(
-            f"not exact: {trainer.pruned_pieces:,} pieces with {trainer.pruned_bytes:,} bytes were "
-            "forgotten for lack of memory, each seen once until then"
+        say(
+            f"not exact: {trainer.pruned_pieces:,} pre-tokens of {trainer.pruned_bytes:,} bytes in "
+            "all, each seen once until then, were forgotten at the memory limit"
         )
-
-
-def _say(text: str) -> None:
-    with contextlib.suppress(OSError, AttributeError):  # nobody may be listening
-        sys.stderr.write(f"streamtok: {text}\n")
-        sys.stderr.flush()
-
-
-# Arguments
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return int(text)
-
-
-def _size(text: str) -> int:
-    found = re.fullmatch(r"(\d+)\s*(?:([kmg])(?:i?b)?|b)?", text.strip().lower())
-    if not found or not int(found[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 65536, 64KiB or 1GiB")
-    return int(found[1]) << _UNITS[found[2] or ""]

@@ -1,8 +1,8 @@
-"""Which files are in the counts of `train --save-counts`, and how far each was read.
+"""Records which files `train --save-counts` has counted, and how far it has read each.
 
-That is kept in the trainer's notes, with the counts, so that the two cannot disagree. A file that
-may have changed since is read again as far as it was counted, and must have the same checksum.
-Places count unpacked bytes. Not here: reading and unpacking (`sources`).
+The record is kept in the trainer's notes, with the counts, so that the two cannot disagree. A file
+that may have changed since is read again as far as it was counted, and must have the same checksum.
+Offsets count decompressed bytes. `sources` reads and decompresses the files.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import StreamtokError
 from ..pipeline.sources import FileInput, Whole
-from .report import input_name, shown
+from ..pipeline.sources.blocks import skip_known
+from .messages import input_name, shown
 
 if TYPE_CHECKING:
     from ..training.trainer import Trainer
 
-BLOCK = 1 << 23  # bytes that are counted between two looks at the clock
-_SETTLED = 2_000_000_000  # ns: a file changed again within this time may have the same times
+BLOCK = 1 << 23  # bytes that are counted at a time
+_SETTLED = 2_000_000_000  # ns; a file changed again within this time may show the same times
 
 
 def open_file(name: str) -> FileInput:
-    """FileInput: a file as one text, unpacked. Raises OSError if it cannot be read."""
+    """Open a file as one text, decompressed. Raises OSError if it cannot be read."""
     return FileInput(
         name,
         input_name(name),
@@ -35,7 +36,7 @@ def open_file(name: str) -> FileInput:
 
 
 def blocks_of(source: FileInput, position: dict[str, Any] | None = None) -> Iterator[bytes]:
-    """Iterator[bytes]: the text, in blocks that are worth the work of several threads."""
+    """Yield the text from `position` on, in blocks large enough for several threads."""
     parts: list[bytes] = []
     size = 0
     for group in source.groups(position, False):
@@ -51,29 +52,31 @@ def blocks_of(source: FileInput, position: dict[str, Any] | None = None) -> Iter
 
 
 class CountedFiles:
-    """The files in the counts of a trainer. A file that is named twice is counted twice."""
+    """The files in the counts of a trainer. A file that is given twice is counted twice."""
 
     def __init__(self, trainer: Trainer, counts: str):
-        """counts: the name of the file of counts, for errors. StreamtokError if they say nothing
-        about files."""
+        """counts: the name of the file of counts, for errors.
+
+        Raises StreamtokError if the trainer's notes do not tell which files it has counted.
+        """
         self._trainer = trainer
         self._counts = shown(counts)
         self._entries: Any = trainer.notes.setdefault("files", [])
-        self._block = b""  # that is being counted, from the place that the checksum is for
+        self._block = b""  # the block being counted, from the end of the checksum on
         try:
             total = sum(entry["at"] for entry in self._entries)
         except (TypeError, KeyError):
             total = -1
         if total != trainer.bytes_in:
             raise StreamtokError(
-                f"{self._counts} does not say which files it was counted from: "
+                f"{self._counts} does not record which files it was counted from: "
                 "use another file for --save-counts"
             )
 
     def in_order(self, names: list[str]) -> list[tuple[str, dict[str, Any]]]:
-        """list: (name, what was counted of it), the one that is counted in part first.
+        """Each name with the record of what was counted of it; a partly counted file comes first.
 
-        Raises StreamtokError where the counts are of other files, too.
+        Raises StreamtokError if the counts include a file that is not in `names`.
         """
         left = list(self._entries)
         pairs = []
@@ -88,15 +91,15 @@ class CountedFiles:
         if left:
             more = f" and of {len(left) - 1} more" if len(left) > 1 else ""
             raise StreamtokError(
-                f"{self._counts} has the counts of {shown(left[0]['path'])}{more}, too: name all "
+                f"{self._counts} also has the counts of {shown(left[0]['path'])}{more}: name all "
                 "files that are counted there, or use another file for --save-counts"
             )
         return sorted(pairs, key=lambda pair: pair[1] not in self._entries or pair[1]["is_done"])
 
     def blocks(self, source: FileInput, entry: dict[str, Any]) -> Iterator[bytes]:
-        """Iterator[bytes]: what has not been counted of the text. The caller counts each block.
+        """Yield the text that has not been counted. The caller must count each block.
 
-        Raises StreamtokError where what was counted has changed; OSError, ArchiveError.
+        Raises StreamtokError if the counted text has changed; OSError, ArchiveError.
         """
         path, at = entry["path"], entry["at"]
         status = _status(path)
@@ -106,7 +109,8 @@ class CountedFiles:
         if at and is_same:
             rest = blocks_of(source, {"at": at, "records": 0, "crc": entry["crc"]})
         else:
-            rest = self._behind(blocks_of(source), entry)
+            blocks = blocks_of(source)
+            rest = skip_known(blocks, at, entry["crc"], self._changed(entry))
         if entry["is_done"]:
             if next(rest, b""):
                 raise self._changed(entry)
@@ -123,7 +127,7 @@ class CountedFiles:
         entry["is_done"] = True
 
     def note(self) -> None:
-        """Take down how far the text came that is open, also in the middle of a block."""
+        """Record how far the current file has been counted, even in the middle of a block."""
         others = 0
         begun = None
         for entry in self._entries:
@@ -136,21 +140,8 @@ class CountedFiles:
         taken = self._trainer.bytes_in - others
         size = taken - begun["at"]
         crc = zlib.crc32(memoryview(self._block)[:size], begun["crc"])
-        begun.update(at=taken, crc=crc)  # in one step: a signal may come at any time
+        begun.update(at=taken, crc=crc)  # in one step, because a signal may come at any time
         self._block = self._block[size:]
-
-    def _behind(self, blocks: Iterator[bytes], entry: dict[str, Any]) -> Iterator[bytes]:
-        """What comes behind the bytes that were counted, which must be there still."""
-        left, crc, rest = entry["at"], 0, b""
-        while left and (block := next(blocks, b"")):
-            crc = zlib.crc32(memoryview(block)[:left], crc)
-            rest = block[left:]
-            left = max(0, left - len(block))
-        if left or crc != entry["crc"]:
-            raise self._changed(entry)
-        if rest:
-            yield rest
-        yield from blocks
 
     def _changed(self, entry: dict[str, Any]) -> StreamtokError:
         return StreamtokError(
@@ -160,12 +151,12 @@ class CountedFiles:
 
 
 def _status(path: str) -> list[int]:
-    """Size, times and number of a file, and when that was found out."""
+    """Size, modification time, change time and inode of a file, and the present time."""
     now = time.time_ns()
     found = os.stat(path)
     return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, now]
 
 
 def _is_settled(status: list[int] | None) -> bool:
-    """Whether a file with the same status must have the same bytes."""
+    """Whether a file that still has this status must have the same bytes."""
     return status is not None and max(status[1:3]) + _SETTLED < status[4]

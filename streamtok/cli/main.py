@@ -1,9 +1,9 @@
 """The command line: `streamtok encode | decode | count | list | bench | serve | train | convert`.
 
-Standard input to standard output unless files are named. What is expected to go wrong is one line
-on standard error and exit code 1; 2 if it is the command line that is wrong, also where it is two
-options that do not go together; 130 after Ctrl-C, 141 when the reader of the output has gone, as
-for any Unix filter. Here: parsing and exit codes; each command is a module of `commands`.
+Commands read standard input and write standard output unless files are named. An expected failure
+prints one line on standard error. Exit codes: 1 for a failure; 2 for wrong usage, including options
+that cannot be combined; 130 after Ctrl-C; 141 when the reader of the output has closed it, as for
+any Unix filter. This module parses arguments and sets exit codes; each command has its own module.
 """
 
 from __future__ import annotations
@@ -17,31 +17,41 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..errors import StreamtokError
-from . import cmd_bench as bench
-from . import cmd_convert as convert
-from . import cmd_count as count
-from . import cmd_decode as decode
-from . import cmd_encode as encode
-from . import cmd_list as list_encodings
-from . import cmd_serve as serve
-from . import cmd_train as train
-from .report import Misused, Refused, complain, describe, forget_stdout, say, shown
+from . import (
+    cmd_bench,
+    cmd_convert,
+    cmd_count,
+    cmd_decode,
+    cmd_encode,
+    cmd_list,
+    cmd_serve,
+    cmd_train,
+)
+from .messages import Misused, Refused, complain, describe, forget_stdout, say, shown
 from .stop_signals import Signals
 
-# In the order of --help.
-_COMMANDS = (encode, decode, count, list_encodings, bench, serve, train, convert)
+_COMMANDS = (  # in the order of --help
+    cmd_encode,
+    cmd_decode,
+    cmd_count,
+    cmd_list,
+    cmd_bench,
+    cmd_serve,
+    cmd_train,
+    cmd_convert,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """int: the exit code of the command in `argv` (the process's arguments if None).
+    """Run the command in `argv` (default: the process's arguments) and return its exit code.
 
-    Raises SystemExit for wrong usage and --help, as argparse does. Nothing else is raised for
-    what a user can cause.
+    Raises SystemExit for wrong usage and --help, as argparse does. No other exception results from
+    anything that a user can cause.
     """
     args, rest = _parser().parse_known_args(argv)
-    if rest:  # said by the parser of the command, whose help is the one to look at
-        args.parser.error(f"unrecognized arguments: {' '.join(rest)}{_meant(rest, args.parser)}")
-    # If pyarrow is needed: the allocator that gives memory back, not the one that keeps it.
+    if rest:  # reported by the parser of the command, so that its help is recommended
+        args.parser.error(f"unrecognized arguments: {' '.join(rest)}{_suggest(rest, args.parser)}")
+    # If pyarrow gets imported, it uses the allocator that returns memory to the system.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     with Signals() as signals:
         args.signals = signals
@@ -58,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if hasattr(args, "when_stopped"):
                 say(args.when_stopped)
             elif output != "-":
-                complain(f"interrupted, {shown(output)} was not written")
+                complain(f"interrupted: {shown(output)} was not written")
             return 128 + stop.number
         except KeyboardInterrupt:
             return 130
@@ -76,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 class _Parser(argparse.ArgumentParser):
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        # Up to Python 3.12 argparse drops a "--" that is the value of an option, as in -o=--
+        # Up to Python 3.12, argparse drops a "--" that is the value of an option, as in -o=--
         if action.option_strings and arg_strings == ["--"]:
             value = self._get_value(action, arg_strings[0])
             self._check_value(action, value)
@@ -91,7 +101,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="streamtok",
-        description="Exact BPE tokens of files, pipes and sockets, as they come.",
+        description="Exact BPE token ids of files, pipes and sockets, as the text arrives.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"streamtok {_version()}")
@@ -103,14 +113,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _meant(rest: Sequence[str], parser: argparse.ArgumentParser) -> str:
-    """str: the option that was meant, if one is named much like the first of `rest`."""
+def _suggest(rest: Sequence[str], parser: argparse.ArgumentParser) -> str:
+    """The end of a message that suggests an option similar to the first of `rest`, if any."""
     import difflib
 
     known = re.findall(r"--[a-z][a-z-]*", parser.format_usage())
     name = rest[0].partition("=")[0]
     found = difflib.get_close_matches(name, known, 1, 0.7) if name.startswith("--") else []
-    return f"; is {found[0]} meant?" if found else ""
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 def _version() -> str:

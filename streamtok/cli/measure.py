@@ -1,11 +1,11 @@
-"""What streaming costs on one's own file: `streamtok bench FILE`.
+"""Measures the cost and the errors of streaming on a file: `streamtok bench FILE`.
 
-Two ways to encode a file that comes in chunks, side by side. *Naive*: each chunk is decoded with
-errors="replace" and encoded by itself, as people do. *Incremental*: `Encoding.stream_encoder`. The
-columns are those of a Go benchmark (an op is one chunk), then what a way gets wrong compared with
-the whole file encoded at once. Ids are compared before anything is timed.
+Compares two ways to encode a file that comes in chunks. *Naive* decodes each chunk with
+errors="replace" and encodes it by itself, as is often done. *Incremental* uses
+`Encoding.stream_encoder`. The columns are those of a Go benchmark (an op is one chunk), then what
+each way gets wrong compared with the whole file encoded at once. Ids are compared before timing.
 
-Not here: other peers than tiktoken, text seen before, calls, threads: see `benchmarks/`.
+Other libraries, repeated text, single calls and threads are measured in `benchmarks/`.
 """
 
 from __future__ import annotations
@@ -30,39 +30,39 @@ from ..registry import get_encoding, list_encoding_names
 __all__ = ["DEFAULT_CHUNK_SIZES", "Row", "main", "measure"]
 
 DEFAULT_CHUNK_SIZES = (256, 4096, 65536)
-_MAX_BYTES = 8 << 20  # more of a file makes no better figure
-_LITTLE = 1 << 18  # bytes; less is measured in microseconds
-_SECONDS = 15.0  # no new round of timing after this
-_TRACED_OPS = 64  # tracemalloc is slow: it sees this many ops of each way
+_MAX_BYTES = 8 << 20  # of the file; more do not improve the figures
+_LITTLE = 1 << 18  # bytes; less takes only microseconds
+_SECONDS = 15.0  # after these, no new round of timing begins
+_TRACED_OPS = 64  # ops of each way to trace, because tracemalloc is slow
 
 Encode = Callable[[bytes], "list[int]"]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One way of encoding the data, measured."""
+    """The measurements of one way to encode the data."""
 
-    way: str  # offline, incremental or naive; of tiktoken if it says so
-    chunk_size: int  # bytes; all of the data for the offline ways
-    ops: int  # chunks that have all of the data; the flush is timed, but none of them
+    way: str  # offline, incremental or naive; after "tiktoken " for tiktoken
+    chunk_size: int  # bytes; the size of the data for the offline ways
+    ops: int  # chunks with data; the flush is timed, but not counted
     ns_per_op: float
     mb_per_s: float
-    bytes_per_op: float  # how far traced memory rises in an op whose result is kept
-    allocs_per_op: float  # blocks that are new when an op has returned
+    bytes_per_op: float  # rise of traced memory in an op whose result is kept
+    allocs_per_op: float  # new blocks when an op has returned
     tokens: int
-    extra_tokens: int  # more than offline
-    wrong_tokens: int  # that do not stand at this offset offline
+    extra_tokens: int  # compared with offline
+    wrong_tokens: int  # ids that offline encoding does not have at this offset
     cuts: int  # between two chunks
     cuts_inside_tokens: int
-    broken_chunks: int  # that do not decode to the bytes that went in
+    broken_chunks: int  # chunks whose ids do not decode to their bytes
 
 
 @dataclass(frozen=True)
 class _Way:
     name: str
     chunk_size: int
-    start: Callable[[], Encode]  # gives an encoder with empty caches
-    is_exact: bool  # whether its ids must be those of the whole text
+    start: Callable[[], Encode]  # makes an encoder with empty caches
+    is_exact: bool  # its ids must be those of the whole text
 
     def chunks(self, data: bytes) -> list[bytes]:
         size = self.chunk_size
@@ -70,7 +70,7 @@ class _Way:
         return [*chunks, b""] if self.name == "incremental" else chunks  # b"" is the flush
 
     def ops(self, data: bytes) -> int:
-        """int: how many chunks have data; the flush is timed as a part of these."""
+        """The number of chunks with data. The flush is timed as a part of them."""
         return -(-len(data) // self.chunk_size)
 
 
@@ -81,24 +81,24 @@ def measure(
     *,
     rounds: int = 5,
 ) -> list[Row]:
-    """Measure each way on `data`, which must be UTF-8: UnicodeDecodeError otherwise.
+    """Measure each way on `data`, which must be UTF-8.
 
-    Each timed pass begins with empty caches, the ways take turns, the median counts. ValueError if
-    ids that must be equal are not: nothing is timed then.
+    Each timed pass begins with empty caches. The ways run in interleaved rounds, and the median
+    counts. Raises UnicodeDecodeError, and ValueError before timing if ids differ but must not.
     """
     data.decode()
     if not data or any(size < 1 for size in chunk_sizes):
-        raise ValueError("there must be data, and at least one byte in a chunk")
+        raise ValueError("data must not be empty, and chunk sizes must be positive")
     offline = _Offline(data, encoding)
     ways = _ways(data, encoding, chunk_sizes)
     errors = [offline.compare(way) for way in ways]
     seconds: list[list[float]] = [[] for _ in ways]
     begin = time.monotonic()
-    for turn in range(rounds):
-        if turn and time.monotonic() - begin > _SECONDS:
+    for round_number in range(rounds):
+        if round_number and time.monotonic() - begin > _SECONDS:
             break
         for i in range(len(ways)):
-            i = (i + turn) % len(ways)
+            i = (i + round_number) % len(ways)
             seconds[i].append(_time(ways[i], data))
     rows = []
     for way, samples, wrong in zip(ways, seconds, errors, strict=True):
@@ -126,10 +126,10 @@ def _ways(data: bytes, encoding: Encoding, chunk_sizes: Sequence[int]) -> list[_
     spec["special_tokens"] = encoding._special_tokens
     makers: dict[str, Callable[[], Any]] = {"": fresh}
     with contextlib.suppress(ImportError):
-        import tiktoken  # a peer, not a dependency
+        import tiktoken  # for comparison; not a dependency
 
-        peer = tiktoken.Encoding(mergeable_ranks=encoding._mergeable_ranks, **spec)
-        makers["tiktoken "] = lambda: peer
+        other = tiktoken.Encoding(mergeable_ranks=encoding._mergeable_ranks, **spec)
+        makers["tiktoken "] = lambda: other
     starts = {who: functools.partial(naive, make) for who, make in makers.items()}
     ways = [_Way(f"{who}offline", len(data), start, True) for who, start in starts.items()]
     for size in chunk_sizes:
@@ -139,12 +139,14 @@ def _ways(data: bytes, encoding: Encoding, chunk_sizes: Sequence[int]) -> list[_
 
 
 class _Offline:
-    """The ids of the whole text, to compare with."""
+    """The ids of the whole text, for comparison."""
 
     def __init__(self, data: bytes, encoding: Encoding):
         self.data, self.encoding = data, encoding
         self.ids = encoding.encode_to_numpy(data, disallowed_special=())
-        self.lengths = np.zeros(encoding.n_vocab, np.int64)  # bytes of each token, once known
+        self.lengths = np.zeros(
+            encoding.n_vocab, np.int64
+        )  # bytes of each token; 0 until looked up
         self.id_at = np.full(len(data), -1, np.int64)  # the id that starts at an offset, or -1
         self.id_at[self._starts(self.ids)] = self.ids
 
@@ -176,9 +178,9 @@ class _Offline:
         }
 
     def _right(self, begin: int, chunk: bytes, result: list[int]) -> int:
-        """How many ids of a chunk that was encoded by itself are those at their offsets."""
+        """How many ids of a chunk encoded by itself are also in the whole text at their offset."""
         ids = np.array(result, np.uint32)
-        strays = 0  # bytes of a character begun earlier: each became a U+FFFD of 3 bytes
+        strays = 0  # bytes of a character begun earlier; each became a U+FFFD of 3 bytes
         while strays < min(3, len(chunk)) and 0x80 <= chunk[strays] < 0xC0:
             strays += 1
         starts = begin + self._starts(ids) - 2 * strays
@@ -195,7 +197,7 @@ def _time(way: _Way, data: bytes) -> float:
 
 
 def _trace(way: _Way, data: bytes) -> tuple[float, float]:
-    """Bytes and allocations per op that tracemalloc sees, in ops amid the data."""
+    """Bytes and allocations per op that tracemalloc sees, in the middle of the data."""
     encode, chunks = way.start(), way.chunks(data)
     begin = max(0, len(chunks) // 2 - _TRACED_OPS // 2)
     for chunk in chunks[:begin]:
@@ -243,20 +245,25 @@ def main(
     chunk_sizes: Sequence[int] = DEFAULT_CHUNK_SIZES,
     markdown: bool = False,
 ) -> int:
-    """Print the table for the file at `path` ("-": standard input); give the exit code."""
+    """Print the table for the file at `path` ("-": standard input); return the exit code.
+
+    Raises OSError, StreamtokError if the file is empty, VocabularyError for other encodings.
+    """
     if encoding_name not in list_encoding_names():
-        raise VocabularyError(f"only encodings that have a name are compared, not {encoding_name}")
+        raise VocabularyError(
+            f"{encoding_name} is not the name of an encoding: streamtok list shows the names"
+        )
     encoding = get_encoding(encoding_name)
     with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
         data = file.read(_MAX_BYTES)
     name = "standard input" if path == "-" else path
     if not data:
-        raise StreamtokError(f"{name} is empty: there is nothing to measure")
+        raise StreamtokError(f"{name} is empty: expected a text file")
     text = data.decode("utf-8", "replace").encode()
     note = "" if text == data else ", with U+FFFD for bytes that are not UTF-8"
     print(f"{name}: {len(data):,} bytes{note}, {encoding_name}")
     if len(data) < _LITTLE:
-        print("too little for reliable figures: take a file of 1 MB or more")
+        print("too small for reliable figures: use a file of 1 MB or more")
     print()
     print("\n".join(_table(measure(text, encoding, chunk_sizes), markdown)))
     return 0

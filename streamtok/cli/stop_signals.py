@@ -1,4 +1,4 @@
-"""Signals that stop the process only where nothing is half written."""
+"""Lets signals stop the process only at moments when no output is partly written."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 
 class Signals:
-    """Turns SIGINT, SIGTERM and SIGHUP into `Stopped`, at moments where nothing is half written.
+    """Turns SIGINT, SIGTERM and SIGHUP into `Stopped`, when no output is partly written.
 
-    A second signal is heard at once, for a reader of our output that is stuck. Signals that
-    somebody else handles or ignores (`nohup`) are left alone.
+    A second signal takes effect at once, in case the reader of our output is stuck. Signals that
+    are already handled or ignored (`nohup`) keep their handlers.
     """
 
     class Stopped(BaseException):
@@ -23,7 +23,7 @@ class Signals:
             self.number = number
 
     class Paused(Stopped):
-        """Stopped while waiting for input: what came before is written, and can be completed."""
+        """Stopped while waiting for input: all earlier output is written and can be completed."""
 
     def __init__(self) -> None:
         self._is_held = False
@@ -55,12 +55,12 @@ class Signals:
 
     @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
-        """Signals stop the process inside this block; from its end on they wait for the next.
+        """Let signals stop the process inside this block. After it they wait for the next block.
 
-        Nothing may be taken in the block that would be lost if it ended there: wait in it until
-        there is something to read, and read behind it.
+        The block may end at any point, so it must not take input: wait in it until there is
+        something to read, and read after it.
         """
-        # In this order: a signal between two of these lines waits, or is `Paused`.
+        # The order matters: a signal between two of these lines waits, or raises `Paused`.
         self._is_waiting = True
         try:
             self._is_held = False

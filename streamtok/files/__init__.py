@@ -1,1 +1,1 @@
-"""Files on the disk: written in part, by a thread behind the caller, complete or not at all."""
+"""Files that appear only when they are complete, and a thread that writes them."""

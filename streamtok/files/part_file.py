@@ -1,9 +1,9 @@
-"""Files that appear when they are complete.
+"""Files that appear only when they are complete.
 
-A file is written under a hidden name in its folder. It gets its own name, or replaces the old file
-of that name, by one `rename` after its bytes are on the disk, so that nobody ever sees a part.
-A part that another process goes on with is compared with the digest of what was saved. Nothing here
-knows a format.
+A file is written under a hidden name in its folder. After its bytes are on the disk, one `rename`
+gives it its final name and replaces any old file, so nobody ever sees an incomplete file. A process
+that continues the hidden file of an earlier one first compares its digest with the saved one. This
+module does not know any file format.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ from types import TracebackType
 from typing import TypedDict
 
 from ..errors import CheckpointError
-from .writer_thread import Behind
+from .writer_thread import WriterThread
 
 _BLOCK = 1 << 18
 _SYNC_EVERY = 1 << 25  # bytes
 
 
 class Saved(TypedDict):
-    """What a checkpoint keeps of a file: its bytes, and the SHA-256 of those that are hashed."""
+    """What a checkpoint keeps of a file: its size, and the SHA-256 of its hashed bytes."""
 
     size: int
     sha256: str
 
-class PartFile:
-    """A file on its way: written under a hidden name, `publish` gives it its own.
 
-    `size` is how many bytes it has. The mode of a file that will be replaced is kept, and a
-    symbolic link is followed. Every method raises OSError with the name that the user knows. With a
-    thread behind, `write` may raise what an earlier one met; all others wait for the thread first.
+class PartFile:
+    """A file written under a hidden name until `publish` gives it its final name.
+
+    `size` is its length in bytes. The mode of a replaced file is kept, and a symbolic link is
+    followed. Every method raises OSError with the name that the user gave. With a writer thread,
+    `write` may raise the error of an earlier write; the other methods wait for the thread first.
     """
 
     is_file = True
@@ -49,22 +50,23 @@ class PartFile:
         is_resumable: bool = False,
         saved: Saved | None = None,
         hashed_from: int | None = None,
-        behind: Behind | None = None,
+        writer: WriterThread | None = None,
         is_scratch: bool = False,
     ):
-        """A new file, or with `saved` the one that an earlier process left, cut to that size.
+        """Create a new file, or reopen the one described by `saved` and truncate it to that size.
 
-        is_resumable: the hidden name follows from the real path, so that another process finds it
-        again. hashed_from: what is written from this offset on is hashed, for `digest`; only what
-        is before it can be patched then. behind: the thread that writes; its owner closes it before
-        this file. is_scratch: it will not be published. Raises OSError where no file can be made,
-        or the old one may not be written, and CheckpointError if what was saved is not there.
+        is_resumable: derive the hidden name from the real path, so that another process finds the
+        file again. hashed_from: `digest` covers the bytes from this offset on, and only bytes
+        before it can be patched. writer: the thread that writes; its owner closes it before this
+        file. is_scratch: the file will not be published. Raises OSError if the file cannot be
+        created or the old one is not writable, and CheckpointError if the file does not hold what
+        was saved.
         """
         self.name = path
-        self._behind = behind
+        self._writer = writer
         self._hash = None if hashed_from is None else _Hash(hashed_from)
         self.is_scratch = is_scratch
-        self._unsynced = 0  # bytes, of what the thread wrote
+        self._unsynced = 0  # bytes that the thread wrote since the last fsync
         self._final = os.path.realpath(path)
         self._part = _part_path(self._final) if is_resumable else _random_path(self._final)
         mode = None
@@ -91,22 +93,22 @@ class PartFile:
             fd = os.open(self._part, os.O_RDWR | getattr(os, "O_BINARY", 0))
         except FileNotFoundError:
             raise CheckpointError(
-                f"{self._part}, which holds the beginning of {self.name}, is gone"
+                f"{self._part} is missing: it held the beginning of {self.name}"
             ) from None
         try:
             found = os.fstat(fd).st_size
             if found < size:
                 raise CheckpointError(
-                    f"{self._part}, which holds the beginning of {self.name}, has {found} bytes "
-                    f"and not the {size} that were saved"
+                    f"{self._part} has {found} bytes, but the checkpoint saved {size}: it held "
+                    f"the beginning of {self.name}"
                 )
             if self._hash is not None:
                 for block in _blocks_of(self._part, self.name, size):
                     self._hash.update(block)
                 if self._hash.hexdigest() != saved["sha256"]:
                     raise CheckpointError(
-                        f"{self._part} should hold the beginning of {self.name}, and holds other "
-                        "bytes than those that were saved"
+                        f"{self._part} differs from what the checkpoint saved: it held the "
+                        f"beginning of {self.name}"
                     )
             with named(self.name):
                 os.ftruncate(fd, size)
@@ -117,42 +119,42 @@ class PartFile:
         return fd
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write all of it at the end. The data may not change any more."""
+        """Append all of `data`, which must not change afterwards: the thread may write it later."""
         size = memoryview(data).nbytes
         self.size += size
-        if self._behind is None:
+        if self._writer is None:
             self._append(data, size)
         else:
-            self._behind.do(functools.partial(self._append, data, size), size)
+            self._writer.submit(functools.partial(self._append, data, size), size)
 
     def _append(self, data: bytes | memoryview, size: int) -> None:
         write_all(self._fd, data, self.name)
         if self._hash is not None:
             self._hash.update(data)
         self._unsynced += size
-        if self._unsynced >= _SYNC_EVERY and self._behind is not None and not self.is_scratch:
-            # At the end all would wait for it. Here the disk works while others encode.
+        if self._unsynced >= _SYNC_EVERY and self._writer is not None and not self.is_scratch:
+            # Here the disk works while the caller encodes; at the end the caller would wait.
             with named(self.name):
                 os.fsync(self._fd)
             self._unsynced = 0
 
     def wait(self) -> None:
-        """Wait until what was written is in the file, if not on the disk."""
-        if self._behind is not None:
-            self._behind.wait()
+        """Wait until all writes are in the file, though perhaps not on the disk."""
+        if self._writer is not None:
+            self._writer.wait()
 
     def digest(self) -> str:
-        """str: the SHA-256 of all that was written behind `hashed_from`, in hexadecimal."""
+        """The SHA-256, in hexadecimal, of the bytes from offset `hashed_from` on."""
         self.wait()
         assert self._hash is not None
         return self._hash.hexdigest()
 
     def saved(self) -> Saved:
-        """Saved: what a checkpoint keeps of the file, after `sync`."""
+        """What a checkpoint keeps of the file. Call `sync` first."""
         return {"size": self.size, "sha256": self.digest()}
 
     def patch(self, offset: int, data: bytes) -> None:
-        """Write over what is at `offset`, before what is hashed."""
+        """Overwrite bytes at `offset`. They must lie before the hashed part."""
         assert self._hash is None or offset + len(data) <= self._hash.start
         self.wait()
         with named(self.name):
@@ -161,29 +163,29 @@ class PartFile:
             os.lseek(self._fd, 0, os.SEEK_END)
 
     def contents(self, block_size: int = _BLOCK) -> Iterator[bytes]:
-        """Iterator[bytes]: what has been written, in blocks."""
+        """All bytes written so far, in blocks of at most `block_size`."""
         self.wait()
         yield from _blocks_of(self._part, self.name, self.size, block_size)
 
     def sync(self) -> None:
-        """Wait until what was written is on the disk."""
+        """Wait until all writes are on the disk. Costs an fsync."""
         self.wait()
         with named(self.name):
             os.fsync(self._fd)
 
     def close(self) -> None:
-        """Write no more; the file keeps its hidden name."""
+        """Close the file. It keeps its hidden name."""
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             with named(self.name):
                 os.close(fd)
 
     def publish(self) -> None:
-        """Give the closed file its name. Costs an fsync of the folder."""
+        """Give the closed file its final name. Costs an fsync of the folder."""
         publish_together([self])
 
     def discard(self) -> None:
-        """Remove the file, published or not begun: then there is nothing to do."""
+        """Close and remove the hidden file. Does nothing after `publish`. Raises nothing."""
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             with contextlib.suppress(OSError):
@@ -193,7 +195,7 @@ class PartFile:
 
 
 def publish_together(files: Sequence[PartFile]) -> None:
-    """`publish` each, in order, for one fsync of their folder."""
+    """`publish` each file, in order. Costs one fsync for each folder."""
     folders: dict[str, None] = {}
     for file in files:
         with named(file.name):
@@ -204,9 +206,9 @@ def publish_together(files: Sequence[PartFile]) -> None:
 
 
 def publish_left(path: str, saved: Saved, hashed_from: int = 0) -> None:
-    """Publish the complete file that an earlier process may have left unpublished.
+    """Publish a complete file that an earlier process may have left under its hidden name.
 
-    Raises CheckpointError if neither that file nor the one of its name is the one that was saved.
+    Raises CheckpointError if neither the hidden file nor the final one matches `saved`.
     """
     final = os.path.realpath(path)
     part = _part_path(final)
@@ -215,9 +217,9 @@ def publish_left(path: str, saved: Saved, hashed_from: int = 0) -> None:
             os.replace(part, final)
             _sync_folder(os.path.dirname(final))
         elif not _is_saved(final, path, saved, hashed_from):
-            is_there = os.path.exists(part) or os.path.exists(final)
-            what = "is not the file that was saved" if is_there else "is gone"
-            raise CheckpointError(f"{path} was complete, and {what}")
+            exists = os.path.exists(part) or os.path.exists(final)
+            what = "has changed since" if exists else "is now missing"
+            raise CheckpointError(f"{path} was complete at the checkpoint and {what}")
 
 
 def _is_saved(path: str, name: str, saved: Saved, hashed_from: int) -> bool:
@@ -233,16 +235,16 @@ def _is_saved(path: str, name: str, saved: Saved, hashed_from: int) -> bool:
 
 
 def remove_left(path: str) -> None:
-    """Remove the unpublished file that an earlier process may have left."""
+    """Remove the hidden file that an earlier process may have left."""
     with contextlib.suppress(OSError):
         os.remove(_part_path(os.path.realpath(path)))
 
 
 class NewFile(PartFile):
-    """A PartFile as a context: published at its end, removed on any exception."""
+    """A PartFile as a context manager: published on success, removed on any exception."""
 
     def __init__(self, path: str):
-        """Raises OSError where no file can be made, or the old one may not be written."""
+        """Raises OSError if the file cannot be created or the old one is not writable."""
         super().__init__(path)
 
     def __enter__(self) -> NewFile:
@@ -265,14 +267,13 @@ class NewFile(PartFile):
             if not is_complete:
                 self.discard()
 
-def write_whole(
-    path: str | os.PathLike[str], data: bytes, *, is_resumable: bool = False
-) -> None:
-    """Make or replace a small file at once: its old content or the new one, whatever happens.
 
-    A symbolic link is followed, the mode of an old file is kept, and its folder is synced. Raises
-    OSError. is_resumable: the caller is the only writer of this file. A process that dies then
-    leaves at most one hidden file, which the next call or `remove_left` takes.
+def write_whole(path: str | os.PathLike[str], data: bytes, *, is_resumable: bool = False) -> None:
+    """Create or replace a small file atomically: a crash leaves the old content or the new one.
+
+    A symbolic link is followed, the mode of an old file is kept, and the folder is synced. Raises
+    OSError. is_resumable: the caller is the only writer of this file; a process that dies then
+    leaves at most one hidden file, which the next call or `remove_left` removes.
     """
     file = PartFile(os.fspath(path), is_resumable=is_resumable)
     try:
@@ -284,6 +285,7 @@ def write_whole(
         file.discard()
         raise
 
+
 def _random_path(final: str) -> str:
     return os.path.join(os.path.dirname(final), f".streamtok-{os.urandom(8).hex()}.part")
 
@@ -293,50 +295,53 @@ def _part_path(final: str) -> str:
 
 
 def hidden_path(final: str, suffix: str) -> str:
-    """str: the hidden file that goes with the output of this real path."""
-    # A digest, not the name: that may already have the 255 bytes that a name may have.
+    """The path of the hidden file that belongs to the output at the real path `final`."""
+    # A digest of the name: the name itself may already have the maximum of 255 bytes.
     folder, name = os.path.split(final)
     digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
     return os.path.join(folder, f".streamtok-{digest}.{suffix}")
 
 
 class _Hash:
-    """SHA-256 of what is written from an offset on."""
+    """SHA-256 of the bytes from offset `start` on."""
 
     def __init__(self, start: int):
         self.start = start
-        self._before = start  # bytes that come before it
-        self._found = hashlib.sha256()
+        self._skip = start  # bytes still to skip
+        self._sha256 = hashlib.sha256()
 
     def update(self, data: bytes | memoryview) -> None:
-        if self._before:
+        if self._skip:
             view = memoryview(data).cast("B")
-            skipped = min(self._before, len(view))
-            self._before -= skipped
+            skipped = min(self._skip, len(view))
+            self._skip -= skipped
             data = view[skipped:]
-        self._found.update(data)
+        self._sha256.update(data)
 
     def hexdigest(self) -> str:
-        return self._found.hexdigest()
+        return self._sha256.hexdigest()
 
 
 def _blocks_of(path: str, name: str, size: int, block_size: int = _BLOCK) -> Iterator[bytes]:
-    """Iterator[bytes]: the first `size` bytes of a file, in blocks."""
+    """The first `size` bytes of a file, in blocks. `name` appears in errors."""
     with named(name), open(path, "rb", buffering=0) as file:
         while size > 0 and (block := file.read(min(block_size, size))):
             size -= len(block)
             yield block
 
+
 @contextlib.contextmanager
 def named(path: str) -> Iterator[None]:
-    """Name the output in every OSError: users know nothing of descriptors and part files."""
+    """Put `path` into every OSError: users do not know the descriptors and hidden files."""
     try:
         yield
     except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from error
+        raise OSError(error.errno, error.strerror or str(error), path) from error
+
 
 def write_all(fd: int, data: bytes | memoryview, name: str) -> None:
-    # A pipe may take a part only; one that somebody made non-blocking may take nothing for now.
+    """Write all of `data`. Raises OSError with `name`."""
+    # A pipe may accept only a part of the data, and a non-blocking one nothing at the moment.
     rest = memoryview(data)
     with named(name):
         while rest:
@@ -347,7 +352,7 @@ def write_all(fd: int, data: bytes | memoryview, name: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    # The file is there; a file system that cannot sync folders takes nothing from that.
+    # Some file systems cannot sync folders. The file is complete all the same.
     with contextlib.suppress(OSError):
         fd = os.open(folder, os.O_RDONLY)
         try:

@@ -1,8 +1,8 @@
-"""A thread that writes and hashes behind the one that encodes.
+"""A thread that runs jobs such as writing and hashing while the caller goes on encoding.
 
-The system's `write`, `hashlib` and the encoder all work without the GIL, so that the disk costs
-nothing where a core is free. Jobs are done one after the other, in the order in which they came.
-Nothing here knows what they do.
+The system's `write`, `hashlib` and the encoder all release the GIL, so writing takes no time from
+encoding where a core is free. Jobs run one after another, in the order in which they were
+submitted. This module does not know what a job does.
 """
 
 from __future__ import annotations
@@ -11,44 +11,44 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-LIMIT = 1 << 20  # bytes that may wait: some blocks
+LIMIT = 1 << 20  # bytes in the queue: a few blocks
 
 
-class Behind:
-    """One thread, which begins with the first job and ends with `close`.
+class WriterThread:
+    """One thread, started by the first job and ended by `close`.
 
-    After a job has failed no other one is done: `do` and `wait` raise what it raised, each time. A
-    signal's exception may leave any of the calls; `close` is possible then.
+    After a job has failed, no further job runs, and every `submit` and `wait` raises its exception.
+    A signal handler may raise inside any of the calls; `close` still works afterwards.
     """
 
     def __init__(self, limit: int = LIMIT):
-        """limit: bytes that may wait, beyond the block that comes last."""
+        """limit: bytes that may be queued, not counting the last block."""
         self._limit = limit
         self._jobs: deque[tuple[Callable[[], None], int]] = deque()
-        self._size = 0  # bytes of the jobs that are not done
+        self._size = 0  # bytes held by unfinished jobs
         self._error: BaseException | None = None
         self._is_closing = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
-    def do(self, job: Callable[[], None], size: int) -> None:
-        """Have the job done soon; size: bytes that it holds. Waits while too many do.
+    def submit(self, job: Callable[[], None], size: int) -> None:
+        """Queue a job that holds `size` bytes. Blocks while the queue is full.
 
-        Raises what an earlier job raised.
+        Raises the exception of an earlier job. Runs the job at once if no thread can be started.
         """
         with self._changed:
             while self._size > self._limit and self._error is None:
                 self._changed.wait()
             self._raise()
-            if self._thread is None and not self._begin():
+            if self._thread is None and not self._start():
                 job()
                 return
             self._jobs.append((job, size))
             self._size += size
             self._changed.notify_all()
 
-    def _begin(self) -> bool:
-        """Whether there is a thread now: the system may have no room for one."""
+    def _start(self) -> bool:
+        """Start the thread. False if the system cannot create one."""
         self._is_closing = False
         thread = threading.Thread(target=self._run, name="streamtok-write", daemon=True)
         try:
@@ -59,14 +59,14 @@ class Behind:
         return True
 
     def wait(self) -> None:
-        """Return when all jobs are done. Raises what one of them raised."""
+        """Return when all jobs are done. Raises the exception of a failed job."""
         with self._changed:
             while self._size and self._error is None:
                 self._changed.wait()
             self._raise()
 
     def close(self) -> None:
-        """End the thread: the job that has begun is done, what waits is dropped. Raises nothing."""
+        """End the thread after the running job and drop the queued ones. Raises nothing."""
         with self._changed:
             self._is_closing = True
             self._jobs.clear()
@@ -96,7 +96,7 @@ class Behind:
                     self._jobs.clear()
                     self._changed.notify_all()
                 return
-            del job  # and the block that it holds
+            del job  # frees the block that it holds
             with self._changed:
                 self._size -= size
                 self._changed.notify_all()

@@ -1,1 +1,1 @@
-"""Runs over files and feeds: sources, documents, checkpoints, sinks."""
+"""Encodes files and feeds into files of ids: sources, documents, checkpoints and sinks."""

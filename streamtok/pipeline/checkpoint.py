@@ -1,9 +1,9 @@
-"""A checkpoint: a small file that says how far a run has come, or that there is none.
+"""A checkpoint: a small file that records how far a run has come.
 
-It is JSON behind a line with its SHA-256, and replaced as a whole, so that it is never half there.
-The settings of the run are in it: a run with other ones does not go on from it. It stands beside
-the real file that the run makes, however its path was spelled. Whoever uses it holds the locks of
-that run's outputs (`sinks.Locks`).
+It holds a line with a SHA-256 and then JSON, and is replaced atomically. It includes the settings
+of the run; a run with different settings cannot continue from it. It lies beside the real output
+file, however the output's path was spelled. The caller must hold the locks of the run's outputs
+(`sinks.Locks`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _MAGIC = "streamtok checkpoint 2"
 
 
 def checkpoint_path(output: str) -> str:
-    """str: where the checkpoint of a run is whose first file is `output`.
+    """The path of the checkpoint of a run whose first file is `output`.
 
-    Beside the real file, if that is another one than the path says.
+    If `output` is a symbolic link, the checkpoint lies beside its target.
     """
     real = os.path.realpath(output)
     return f"{output if real == os.path.abspath(output) else real}.checkpoint"
@@ -33,19 +33,19 @@ class Checkpoint:
     """The checkpoint at `path`."""
 
     def __init__(self, path: str, settings: dict[str, Any]):
-        """settings: what the result depends on, for JSON."""
+        """settings: everything the output depends on, as JSON values."""
         self.path = path
         self._settings: dict[str, Any] = json.loads(json.dumps(settings))
 
     @property
     def exists(self) -> bool:
-        """bool: whether a run can go on from it."""
+        """Whether there is a checkpoint to continue from."""
         return os.path.exists(self.path)
 
     def load(self) -> dict[str, Any] | None:
-        """dict | None: the state that was saved last.
+        """The state that was saved last, or None if there is no checkpoint.
 
-        Raises CheckpointError if the file is damaged, or saved by a run with other settings.
+        Raises CheckpointError if the file is damaged or comes from a run with other settings.
         """
         try:
             with open(self.path, "rb") as file:
@@ -55,8 +55,8 @@ class Checkpoint:
         expected = f"{_MAGIC} {hashlib.sha256(body).hexdigest()}"
         if head != expected.encode():
             is_ours = head.startswith(_MAGIC.encode())
-            kind = "damaged" if is_ours else "no checkpoint of this version of streamtok"
-            raise CheckpointError(f"{self.path} is {kind}; without it, the run begins anew")
+            kind = "damaged" if is_ours else "not a checkpoint of this version of streamtok"
+            raise CheckpointError(f"{self.path} is {kind}; remove it to start again")
         found = json.loads(body)
         self._compare(found["settings"])
         state: dict[str, Any] = found["state"]
@@ -70,18 +70,18 @@ class Checkpoint:
             if name == "inputs" and before and now:
                 raise CheckpointError(f"{_changed(before, now)} since {self.path} was saved")
             raise CheckpointError(
-                f"{self.path} is of a run with {name} {before!r}, not {now!r}; without it, the "
-                "run begins anew"
+                f"{self.path} comes from a run with {name} {before!r}, not {now!r}; remove it to "
+                "start again"
             )
 
     def save(self, state: dict[str, Any]) -> None:
-        """Replace what was saved. Raises OSError; the old one is there then."""
+        """Replace the saved state. Raises OSError; the old state stays valid then."""
         body = json.dumps({"settings": self._settings, "state": state}).encode()
         digest = hashlib.sha256(body).hexdigest()
         write_whole(self.path, f"{_MAGIC} {digest}\n".encode() + body, is_resumable=True)
 
     def remove(self) -> None:
-        """The run is complete."""
+        """Remove the checkpoint, because the run is complete."""
         remove_left(self.path)
         with contextlib.suppress(FileNotFoundError):
             os.remove(self.path)
@@ -89,7 +89,7 @@ class Checkpoint:
 
 def _changed(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
     if len(before) != len(now):
-        return f"the inputs have changed: there were {len(before)} and are {len(now)}"
+        return f"the number of inputs has changed from {len(before)} to {len(now)}"
     for old, new in zip(before, now, strict=True):
         if old != new:
             if old["name"] != new["name"]:

@@ -1,11 +1,11 @@
-"""Documents in parts to ids, each document a stream of its own, on one thread or several.
+"""Encodes documents that arrive in parts, each as a stream of its own, on one or several threads.
 
-What may be encoded by itself becomes a task: documents that are there as a whole, in a list or many
-in one buffer (`_core/delimited.pxi`), and of a long one what is between two clean cuts
-(`_core/cuts.pxi`). Before the first cut and after the last the stream of the document goes on in
-between, so that its state after a group of parts is what a stream that had seen everything would
-go on from. Where a task meets anything that needs repair or is an error, it gives up, and a stream
-takes the text and says what it has to say.
+Text that can be encoded independently becomes a task: whole documents, in a list or many in one
+buffer (`_core/delimited.pxi`), and the segments of a long document between clean cuts
+(`_core/cuts.pxi`). The document's stream encodes the text before the first cut and after the last
+one. Its state after a group of parts therefore equals that of a stream that has seen all the text.
+A task gives up on text that is invalid or not allowed. A stream then encodes that text in order,
+and repairs it or raises the error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from .._core.encode import encode_delimited, encode_documents, find_documents
 from ..chunker import StreamEncoder
-from ..parallel.ordered_pool import Spread
+from ..parallel.ordered_pool import Spread as OrderedPool
 from .sources import Documents
 
 if TYPE_CHECKING:
@@ -30,17 +30,16 @@ if TYPE_CHECKING:
 
     EndArray = npt.NDArray[np.int64]
 
-TASK = 1 << 18  # characters or bytes of a task, about
+TASK = 1 << 18  # characters or bytes in a task, about
 TASK_DOCUMENTS = 1 << 12
-STEP = 32  # documents that are looked at together
-SPREAD_FROM = 1 << 17  # bytes of a part that are worth cutting
-
+STEP = 32  # documents that are examined together
+SPREAD_FROM = 1 << 17  # bytes of a part that is worth cutting for several threads
 
 _NO_END: EndArray = np.empty(0, np.int64)
 
 
 class Encoded(NamedTuple):
-    """ids: numpy.uint32 [n]; ends: numpy.int64, where in them documents end; bytes: of text."""
+    """ids: uint32 [n]; ends: int64, the positions in them where documents end; bytes: of text."""
 
     ids: IdArray
     ends: EndArray
@@ -48,10 +47,10 @@ class Encoded(NamedTuple):
 
 
 class DocumentEncoder:
-    """Documents in parts to ids.
+    """Encodes documents that arrive in parts.
 
-    prepend, append: ids that each document begins and ends with. skip_empty: documents without
-    text give nothing, not even these. num_threads: that encode, the caller's among them.
+    prepend, append: ids to put before and after each document. skip_empty: documents without text
+    produce no ids, not even these. num_threads: threads that encode, including the caller's.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class DocumentEncoder:
         self._after = np.array([] if append is None else [append], np.uint32)
         self._frame = (-1 if prepend is None else prepend, -1 if append is None else append)
         self._skip_empty = skip_empty
-        self._spread: Spread[Encoded | _Odd] = Spread(num_threads)
+        self._pool: OrderedPool[Encoded | _Deferred] = OrderedPool(num_threads)
         encoding = stream.encoding
         self._encoder = encoding._encoder
         self._cuts = encoding._cuts
@@ -76,20 +75,20 @@ class DocumentEncoder:
         self._name = ""
         self._whole: list[str | bytes] = []
         self._whole_size = 0
-        self.is_open = False  # inside a document, of which some text has been added
-        self.documents = 0  # that have been taken
-        self.bytes = 0
+        self.is_open = False  # inside a document that has some text already
+        self.documents = 0  # taken so far
+        self.bytes = 0  # taken so far
         self.failed_name: str | None = None
 
     def release(self) -> None:
-        """Free what encoding has remembered, and end all threads; it can go on, more slowly."""
-        self._spread.close()
+        """Free the caches and end all threads. Encoding can continue, more slowly at first."""
+        self._pool.close()
         self._encoder.release()
 
     def encode(self, parts: Sequence[Part]) -> tuple[IdArray, EndArray]:
-        """(numpy.uint32 [n], numpy.int64): ids, and the places in them at which documents end.
+        """Encode the parts; return uint32 ids, and the int64 positions in them where documents end.
 
-        Raises what StreamEncoder.encode raises; offsets are those in the document.
+        Raises what StreamEncoder.encode raises, with offsets in the document.
         """
         self.add(parts)
         found: list[IdArray] = []
@@ -106,18 +105,18 @@ class DocumentEncoder:
 
     @property
     def n_tasks(self) -> int:
-        """int: how many results can be taken."""
-        return len(self._spread)
+        """How many results can be taken."""
+        return len(self._pool)
 
     @property
     def is_ahead(self) -> bool:
-        """bool: whether there is work for all threads, so that results should be taken."""
-        return len(self._spread) > 2 * self._spread.num_threads
+        """Whether all threads have enough work, so that results should be taken."""
+        return len(self._pool) > 2 * self._pool.num_threads
 
     def add(self, parts: Sequence[Part], name: str = "") -> None:
-        """Begin to encode the parts; their ids come from `take`. name: for `failed_name`.
+        """Begin to encode the parts; `take` returns their ids. name: the input, for `failed_name`.
 
-        Raises what StreamEncoder.encode raises. What was added before can still be taken.
+        Raises what StreamEncoder.encode raises. Results of earlier parts can still be taken.
         """
         self._name = name
         for at in range(0, len(parts), STEP):
@@ -147,7 +146,7 @@ class DocumentEncoder:
                 self._whole_size += len(text)
 
     def _add_documents(self, documents: Documents) -> None:
-        """Documents in one buffer, in tasks of about one size."""
+        """Submit the documents of one buffer in tasks of about equal size."""
         if self._cuts is None or self.is_open:
             for text in documents.texts():
                 self._add_part(text, True)
@@ -166,27 +165,27 @@ class DocumentEncoder:
         data, delimiter, count = documents
         size = len(data) - count * len(delimiter)
 
-        def work() -> Encoded | _Odd:
+        def work() -> Encoded | _Deferred:
             how = self._stream.errors, *self._frame, self._skip_empty
             found = encode_delimited(self._encoder, self._matcher, data, delimiter, count, *how)
             if found is not None:
                 return Encoded(*found, size)
-            # One of them is odd, or only what the delimiter cuts in two.
+            # A document needs a stream, or only the text across a delimiter looked as if it did.
             return self._encode_list(
                 [one for one in documents.texts() if one or not self._skip_empty]
             )
 
-        self._spread.add(work, self._name)
+        self._pool.add(work, self._name)
 
     def take(self) -> Encoded:
-        """Encoded: the next ids. `documents` and `bytes` count what has been taken.
+        """Wait for the next result and return it. `documents` and `bytes` count what was taken.
 
-        Raises what StreamEncoder.encode raises; then `failed_name` says where.
+        Raises what StreamEncoder.encode raises; `failed_name` then names the input.
         """
-        name = self._spread.name
+        name = self._pool.name
         try:
-            found = self._spread.take()
-            if isinstance(found, _Odd):
+            found = self._pool.take()
+            if isinstance(found, _Deferred):
                 found = found.encode(self)
         except Exception:
             self.failed_name = name
@@ -196,20 +195,20 @@ class DocumentEncoder:
         return found
 
     def _add_whole(self) -> None:
-        """Documents that are there as a whole."""
+        """Submit the whole documents that were gathered as one task."""
         texts, self._whole, self._whole_size = self._whole, [], 0
         if texts:
-            self._spread.add(lambda: self._encode_list(texts), self._name)
+            self._pool.add(lambda: self._encode_list(texts), self._name)
 
-    def _encode_list(self, texts: list[str | bytes]) -> Encoded | _Odd:
+    def _encode_list(self, texts: list[str | bytes]) -> Encoded | _Deferred:
         errors = self._stream.errors
         found = encode_documents(self._encoder, self._matcher, texts, errors, *self._frame)
         if found is None:
-            return _OddDocuments(texts)
+            return _DeferredDocuments(texts)
         return Encoded(found[0], np.array(found[1], np.int64), found[2])
 
     def _add_part(self, text: str | bytes, is_end: bool) -> None:
-        """A part of a document that is open, or that it opens."""
+        """Encode a part of the open document, or begin a document with it."""
         if not self.is_open and not text and (self._skip_empty or not is_end):
             return
         if not self.is_open and len(self._before):
@@ -220,67 +219,64 @@ class DocumentEncoder:
         if is_end and len(self._after):
             ids = np.concatenate([ids, self._after])
         self.is_open = not is_end
-        self._spread.add_done(
-            Encoded(ids, _end(ids) if is_end else _NO_END, _utf8_length(text)), self._name
-        )
+        self._add_ids(ids, _end(ids) if is_end else _NO_END, _utf8_length(text))
 
     def _add_middle(self, text: bytes, is_end: bool) -> bytes:
-        """bytes: what is left of `text` for the stream, behind the last cut."""
+        """Submit the segments between cuts; return the text after the last cut, for the stream."""
         cuts, matcher, size = self._cuts, self._matcher, len(text)
         if cuts is None:
             return text
-        # A special token may reach into the text, or beyond it.
+        # A special token may begin before the text or end after it.
         first = cuts.find(text, matcher, matcher.reach, size)
         stop = size if is_end else max(0, size - matcher.reach)
         last = cuts.find(text, matcher, first + 1, stop, True) if 0 <= first < stop else -1
         if last < 0:
             return text
         begin = self._stream.bytes_in
-        ids = self._stream.encode_to_numpy(text[:first], True)
-        self._spread.add_done(Encoded(ids, _NO_END, first), self._name)
+        self._add_ids(self._stream.encode_to_numpy(text[:first], True), size=first)
         view = memoryview(text)
         at = first
         while at < last:
             end = cuts.find(text, matcher, at + TASK, last) if last - at > TASK + TASK // 2 else -1
             end = last if end < 0 else end
-            self._add_stretch(view[at:end], begin + at)
+            self._add_segment(view[at:end], begin + at)
             at = end
         self._stream._begin_at(begin + last)
         return text[last:]
 
-    def _add_stretch(self, view: memoryview, offset: int) -> None:
-        def work() -> Encoded | _Odd:
+    def _add_segment(self, view: memoryview, offset: int) -> None:
+        def work() -> Encoded | _Deferred:
             try:
                 ids = self._encoder.encode(view, self._matcher, self._stream.errors, "array")
             except UnicodeError:
                 ids = None
             if isinstance(ids, np.ndarray):
                 return Encoded(ids, _NO_END, len(view))
-            return _OddStretch(bytes(view), offset)
+            return _DeferredSegment(bytes(view), offset)
 
-        self._spread.add(work, self._name)
+        self._pool.add(work, self._name)
 
-    def _add_ids(self, ids: IdArray) -> None:
-        self._spread.add_done(Encoded(ids, _NO_END, 0), self._name)
+    def _add_ids(self, ids: IdArray, ends: EndArray = _NO_END, size: int = 0) -> None:
+        self._pool.add_done(Encoded(ids, ends, size), self._name)
 
     def getstate(self) -> dict[str, Any]:
-        """dict: all that is needed to go on, for JSON, when everything has been taken."""
+        """The state to continue from, as JSON values. Take all results first."""
         return {"open": self.is_open, "stream": base64.b64encode(self._stream.getstate()).decode()}
 
     def setstate(self, state: dict[str, Any]) -> None:
-        """Go on where `getstate` was called. Raises StateError."""
+        """Continue from a state of `getstate`. Raises StateError."""
         self._stream.setstate(base64.b64decode(state["stream"]))
         self.is_open = state["open"]
 
 
-class _Odd(ABC):
-    """Text that a stream must see to, in its turn."""
+class _Deferred(ABC):
+    """Text that a task could not encode: a stream encodes it when its result is taken."""
 
     @abstractmethod
     def encode(self, owner: DocumentEncoder) -> Encoded: ...
 
 
-class _OddDocuments(_Odd):
+class _DeferredDocuments(_Deferred):
     def __init__(self, texts: Sequence[str | bytes]):
         self.texts = texts
 
@@ -295,12 +291,12 @@ class _OddDocuments(_Odd):
             size += sum(len(ids) for ids in found[-3:])
             ends.append(size)
             total += _utf8_length(text)
-            owner.documents += 1  # so that an error can say which
+            owner.documents += 1  # so that an error can name the document
         owner.documents = before
         return Encoded(_joined(found), np.array(ends, np.int64), total)
 
 
-class _OddStretch(_Odd):
+class _DeferredSegment(_Deferred):
     def __init__(self, text: bytes, offset: int):
         self.text = text
         self.offset = offset

@@ -1,10 +1,10 @@
-"""Source → documents → encoder → sink, and the checkpoints that let another process go on.
+"""Source → documents → encoder → sink, with checkpoints from which another process can continue.
 
-Groups of parts are read while others are being encoded, by several threads if there are, and their
-ids are written in order. Before the inputs may have to be waited for, everything leaves that is
-certain. When all is written that was read, the state of the run is four small things: the position
-in the inputs, the encoder's state, the totals, and the sizes of the output files. `run` saves them
-now and then. The order is what makes a crash harmless: first the ids are on the disk, then the
+Groups of parts are read while earlier ones are being encoded, by several threads if there are, and
+their ids are written in order. Before waiting for an input, the run writes all ids that are final.
+Once everything read has been written, the state of the run is four small things: the position in
+the inputs, the encoder's state, the totals, and the sizes of the output files. The run saves them
+from time to time. The order makes a crash harmless: first the ids are on the disk, then the
 checkpoint says so, then complete files get their names.
 """
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Totals:
-    """What has gone through: inputs and documents that have ended, bytes of text, ids, records
-    that were skipped.
-    """
+    """What a run has done: inputs and documents ended, bytes of text, ids, records skipped."""
 
     inputs: int = 0
     documents: int = 0
@@ -38,14 +36,14 @@ class Totals:
 
 
 class IdSink(Protocol):
-    """What takes ids and the places in them at which documents end."""
+    """Takes ids, and the positions in them at which documents end."""
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None: ...
     def finish(self) -> None: ...
 
 
 class FileSink(IdSink, Protocol):
-    """`sinks.Files`: what can be saved and published."""
+    """A sink whose files can be saved in a checkpoint and published: `sinks.Files`."""
 
     @property
     def has_complete(self) -> bool: ...
@@ -55,10 +53,10 @@ class FileSink(IdSink, Protocol):
 
 
 class Run:
-    """One run of the pipeline, from where it stands.
+    """One run of the pipeline, from the position of `feed` on.
 
-    With a checkpoint the sink must be a FileSink. `totals` moves as the run does; `has_begun` says
-    whether this process has written anything.
+    With a checkpoint, the sink must be a FileSink. `totals` grows as the run proceeds; `has_begun`
+    tells whether this process has encoded anything.
     """
 
     def __init__(
@@ -72,7 +70,10 @@ class Run:
         every: float = 5.0,
         totals: Totals | None = None,
     ):
-        """files: the sink, if it has files to publish. every: seconds between checkpoints."""
+        """files: the sink, if it has files to publish. every: seconds between checkpoints.
+
+        totals: what earlier processes have done.
+        """
         self._feed = feed
         self._encoder = encoder
         self._sink = sink
@@ -86,7 +87,7 @@ class Run:
 
     @property
     def input_name(self) -> str:
-        """str: the input that is read, or that could not be encoded, for errors."""
+        """The input that is being read or could not be encoded, for errors."""
         failed = self._encoder.failed_name
         return self._feed.name if failed is None else failed
 
@@ -95,10 +96,11 @@ class Run:
         advance: Callable[[int, Totals], None] = lambda read, totals: None,
         stopped: type[BaseException] | tuple[type[BaseException], ...] = (),
     ) -> None:
-        """Run to the end of the inputs; then all files are published.
+        """Run to the end of the inputs, then publish all files.
 
-        advance: called with the bytes read from the disk and the totals. stopped: an exception
-        that is raised where the inputs wait, and is an end of them, such as that of a signal.
+        advance: called with the bytes read from the disk and the totals. stopped: exceptions that
+        count as the end of the inputs, such as that of a signal; they may be raised while the
+        inputs wait. Raises what the inputs, the encoder and the sink raise.
         """
         groups = self._feed.groups(self._encoder.is_open)
         try:
@@ -114,7 +116,7 @@ class Run:
         finally:
             groups.close()  # type: ignore[attr-defined]
         self._drain()
-        self._encoder.release()  # a table of Parquet is made only now, and needs memory
+        self._encoder.release()  # a Parquet table is built only now, and needs the memory
         self._sink.finish()
         if self._files is not None:
             self.save(is_done=True)
@@ -126,23 +128,23 @@ class Run:
         try:
             return next(groups, None)
         except Exception:
-            self._drain()  # what came before is fine, or is what went wrong first
+            self._drain()  # write the ids before the error, or raise an earlier error
             raise
 
     def _add(self, parts: Sequence[Part]) -> None:
-        """Have the parts encoded, and write what is ready by then."""
+        """Submit the parts for encoding, and write results that are due."""
         if parts:
             try:
                 self._encoder.add(parts, self._feed.name)
             except Exception:
-                self._drain()  # what came before is fine, or is what went wrong first
+                self._drain()  # as in `_next`
                 raise
         while self._encoder.is_ahead:
             self._write()
         self._count()
 
     def _drain(self) -> None:
-        """Write all that was read."""
+        """Write the ids of everything that was read."""
         while self._encoder.n_tasks:
             self._write()
         self._count()
@@ -160,7 +162,7 @@ class Run:
         totals.skipped = before.skipped + self._feed.skipped
 
     def _step(self) -> None:
-        """Between two groups: publish what is complete, and save if it is time."""
+        """Between two groups: publish complete files, and save a checkpoint if it is due."""
         if self._files is None:
             return
         is_due = time.monotonic() - self._saved >= self._every
@@ -169,9 +171,9 @@ class Run:
             self._files.publish()
 
     def save(self, is_done: bool = False) -> None:
-        """Make a checkpoint of this moment, between two groups. Costs some fsyncs.
+        """Save a checkpoint. Call it between two groups. Costs a few fsyncs.
 
-        Raises OSError; the checkpoint before it is there then.
+        Raises OSError; the previous checkpoint stays valid then.
         """
         if self._checkpoint is None:
             return

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok.cli import options
+from streamtok.cli import argument_types
 from streamtok.cli.main import _parser, main
 
 from ..cli.test_cli import fails, run
@@ -67,7 +67,7 @@ def test_an_empty_delimiter_is_refused() -> None:
     ],
 )  # fmt: skip
 def test_counts(text: str, count: int) -> None:
-    assert options.count_of(text) == count
+    assert argument_types.parse_count(text) == count
 
 
 @pytest.mark.parametrize(
@@ -75,21 +75,21 @@ def test_counts(text: str, count: int) -> None:
 )
 def test_counts_that_are_none(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="must be a positive number"):
-        options.count_of(text)
+        argument_types.parse_count(text)
 
 
 @pytest.mark.parametrize(
     ("parse", "text", "message"),
     [
-        (options.positive_of, "0", "'0' must be a positive number"),
-        (options.positive_of, "x", "'x' must be a positive number"),
-        (options.positive_of, "9" * 5000, "must be a positive number"),
-        (options.natural_of, "-1", "'-1' must be a number, 0 or more"),
-        (options.seconds_of, "nan", "'nan' must be a number of seconds"),
-        (options.size_of, "1TB", "'1TB' must be a size such as 65536, 64KiB or 1MiB"),
-        (options.size_of, "9" * 30, "must be a size"),
-        (options.chunk_size_of, "0", "must be 1 byte to 1 GiB, not 0"),
-        (options.address_of, "nowhere", "'nowhere' must be HOST:PORT"),
+        (argument_types.parse_positive, "0", "'0' must be a positive number"),
+        (argument_types.parse_positive, "x", "'x' must be a positive number"),
+        (argument_types.parse_positive, "9" * 5000, "must be a positive number"),
+        (argument_types.parse_natural, "-1", "'-1' must be a number, 0 or more"),
+        (argument_types.parse_seconds, "nan", "'nan' must be a number of seconds"),
+        (argument_types.parse_size, "1TB", "'1TB' must be a size such as 65536, 64KiB or 1MiB"),
+        (argument_types.parse_size, "9" * 30, "must be a size"),
+        (argument_types.parse_chunk_size, "0", "must be 1 byte to 1 GiB, not 0"),
+        (argument_types.parse_tcp_address, "nowhere", "'nowhere' must be HOST:PORT"),
     ],
 )
 def test_messages_say_what_is_expected(

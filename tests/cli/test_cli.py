@@ -505,7 +505,7 @@ def test_u16_is_refused_before_anything_is_read(tmp_path: Path) -> None:
 def test_npy_needs_a_file() -> None:
     done = run("encode", "--format", "npy", stdin=b"x")
     assert done.returncode == 2
-    assert b"npy has its count in front and cannot go to standard output" in done.stderr
+    assert b"npy has its count in front and cannot be written to standard output" in done.stderr
 
 
 def test_not_utf8(tmp_path: Path) -> None:
@@ -572,7 +572,7 @@ def test_wrong_usage(args: list[str], capsys: pytest.CaptureFixture[str]) -> Non
         (b"1 2 100270 4", "standard input: id 100270 is not in cl100k_base (after 2 others)"),
         (b"1 99999999999", "standard input: id 99999999999 is not in cl100k_base (after 1 others)"),
         (b"1 " * 70_000 + b"100270", "id 100270 is not in cl100k_base (after 70000 others)"),
-        (b"9" * 30, "standard input: a number of 30 digits is no id"),
+        (b"9" * 30, "standard input: a number of 30 digits is too large for an id"),
     ],
 )
 def test_ids_that_are_none(data: bytes, message: str) -> None:
@@ -584,7 +584,7 @@ def test_ids_that_end_too_early(tmp_path: Path) -> None:
     error = fails("decode", "--format", "u32", "-o", str(out), stdin=b"\1\0\0\0\1\0\0")
     assert error == "standard input: the input ends inside an id: 3 of its 4 bytes"
     assert not out.exists()
-    assert "no npy file" in fails("decode", "--format", "npy", stdin=b"hello world")
+    assert "not an npy file" in fails("decode", "--format", "npy", stdin=b"hello world")
 
 
 @POSIX

@@ -12,8 +12,8 @@ from tokenizers import Tokenizer
 
 import streamtok
 from streamtok import formats
-from streamtok.cli.cmd_convert import NAMES
 from streamtok.cli.main import main
+from streamtok.cli.vocabulary_output import FORMAT_NAMES
 from streamtok.formats import conversion
 
 from ..oracles import PLAIN, refuses, write
@@ -198,4 +198,4 @@ def test_vocabulary_files_on_the_command_line(tmp_path, capsys):
 
 
 def test_the_command_knows_every_format() -> None:
-    assert list(conversion.FORMATS) == NAMES
+    assert list(conversion.FORMATS) == FORMAT_NAMES

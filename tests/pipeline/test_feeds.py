@@ -305,8 +305,8 @@ def test_listen_until_a_signal_and_connect(tmp_path: Path) -> None:
         ),
         (["--sidecar"], "--sidecar is for files"),
         (["--sidecar", "-o", "x.arrow"], "--sidecar is not for arrow"),
-        (["--format", "llmc"], "llmc cannot go to standard output"),
-        (["--format", "parquet"], "parquet cannot go to standard output"),
+        (["--format", "llmc"], "llmc cannot be written to standard output"),
+        (["--format", "parquet"], "parquet cannot be written to standard output"),
     ],
 )
 def test_what_does_not_go_together(args: list[str], message: str) -> None:

@@ -68,20 +68,20 @@ def test_a_text_in_a_row_that_is_none(path: str) -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ("lists", "'lists' holds lists; each row must be one text"),
+        ("lists", "'lists' holds lists: each row must be one text"),
         ("lists.list.element", "'lists' holds lists"),
         ("pairs", "'pairs' holds lists"),
         ("pairs.key_value.value", "'pairs' holds lists"),
         ("rows.list.element.text", "'rows' holds lists"),
         ("deep.l", "'deep.l' holds lists"),
         ("deep.l.list.element", "'deep.l' holds lists"),
-        ("deep", "'deep' has no text itself; name one of its fields: deep.in.x.y"),
-        ("deep.in", "'deep.in' has no text itself"),
-        ("deep.in.n", "'deep.in.n' holds no text but int64"),
-        ("number", "'number' holds no text but int64"),
-        ("fixed", "'fixed' holds no text but fixed_len_byte_array"),
-        ("price", "'price' holds no text but decimal"),
-        ("nothing", "no column 'nothing'; those with text are a.b, deep.in.x.y, a.c, some.text"),
+        ("deep", "'deep' holds fields, not texts: name one of deep.in.x.y"),
+        ("deep.in", "'deep.in' holds fields, not texts"),
+        ("deep.in.n", "'deep.in.n' holds int64: each row must be a text"),
+        ("number", "'number' holds int64"),
+        ("fixed", "'fixed' holds fixed_len_byte_array"),
+        ("price", "'price' holds decimal"),
+        ("nothing", "no column 'nothing'; the columns of texts are a.b, deep.in.x.y, a.c, some.text"),
         ("a.d", "no column 'a.d'"),
         ("", "no column ''"),
     ],
@@ -95,13 +95,13 @@ def test_columns_that_are_no_texts(path: str, column: str, message: str) -> None
 
 def test_every_name_that_a_message_suggests_can_be_read(path: str) -> None:
     message = fails("count", "--parquet", "nothing", path)
-    for column in message.partition("those with text are ")[2].split(", "):
+    for column in message.partition("the columns of texts are ")[2].split(", "):
         assert len(read(path, column, skip_bad=True)) >= 200
 
 
 def test_a_file_without_a_column_of_text(tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": [1]}), tmp_path / "a")
-    with pytest.raises(DocumentError, match="no column 'text', and none with text"):
+    with pytest.raises(DocumentError, match="no column 'text'; none has texts"):
         ParquetTexts(str(tmp_path / "a"), "text")
 
 
@@ -119,7 +119,7 @@ def test_damaged_pages_are_named(tmp_path: Path) -> None:
         except DocumentError as error:
             refused.append(str(error).removeprefix(f"{name}: "))
     assert len(refused) > 10
-    assert all("damaged" in one or one.startswith("no Parquet") for one in refused)
+    assert all("damaged" in one or one.startswith("not a readable Parquet") for one in refused)
 
 
 def test_texts_that_are_not_utf8(tmp_path: Path) -> None:

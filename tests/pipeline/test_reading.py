@@ -85,7 +85,7 @@ def test_a_damaged_npy_header_is_a_value_error(header: str) -> None:
 )
 def test_npy_that_is_no_row_of_ids(descr: str, shape: str) -> None:
     header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}"
-    with pytest.raises(ValueError, match="ids are one row of integers"):
+    with pytest.raises(ValueError, match="one-dimensional array of integers"):
         read(npy(header), "npy")
 
 
@@ -130,20 +130,20 @@ def test_json_lines_of_ids(size: int) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b'{"input_ids": [1, 2}', "byte 19 is '}'"),
-        (b'{"input_ids": [1, x]}', "byte 18 is 'x'"),
+        (b'{"input_ids": [1, 2}', "byte 19: expected a decimal id, found b'}'"),
+        (b'{"input_ids": [1, x]}', "byte 18: expected a decimal id, found b'x'"),
         (b'{"input_ids": [1 2]}', "between ids"),
         (b'{"input_ids": [1,,2]}', "between ids"),
         (b'{"input_ids": [1,]}', "between ids"),
         (b'{"input_ids": [,1]}', "between ids"),
-        (b'{"input_ids": [1], "text": "x"}', "byte 17 is ','"),
-        (b'{"text": "x"}', "byte 0 begins no line"),
-        (b'{"input_ids": [1]}\nhello', "byte 19 begins no line"),
-        (b"hello", "byte 0 begins no line"),
+        (b'{"input_ids": [1], "text": "x"}', "byte 17: expected }, found b','"),
+        (b'{"text": "x"}', "byte 0: expected a line"),
+        (b'{"input_ids": [1]}\nhello', "byte 19: expected a line"),
+        (b"hello", "byte 0: expected a line"),
         (b'{"input_ids": [1, 2', "the input ends inside a line"),
         (b'{"input_ids": [1]', "the input ends inside a line"),
         (b'{"input_ids"', "the input ends inside a line"),
-        (b'{"input_ids": [' + b"1" * 21 + b"]}", "a number of 21 digits is no id"),
+        (b'{"input_ids": [' + b"1" * 21 + b"]}", "a number of 21 digits is too large for an id"),
     ],
 )
 @pytest.mark.parametrize("size", [1, 3, 1 << 16])
@@ -190,8 +190,8 @@ def test_text_that_is_none_says_what_is_expected(tmp_path) -> None:  # type: ign
     path.write_text("hello world")
     error = fails("decode", str(path))
     assert error == (
-        f"{path}: byte 0 is 'h': ids as text are decimal numbers; if the input is not text, say "
-        "what it is with --format"
+        f"{path}: byte 0: expected a decimal id, found b'h'; if the input is not text, "
+        "give its --format"
     )
-    assert "byte 2 is '\\xff'" in fails("decode", stdin=b"1 \xff")
+    assert "byte 2: expected a decimal id, found b'\\xff'" in fails("decode", stdin=b"1 \xff")
     assert streamtok.get_encoding("gpt2").name == "gpt2"

@@ -1,9 +1,9 @@
-"""Ids in files: ten formats, written as they come, in shards, and never half there.
+"""Writes ids to files in ten formats, incrementally and in shards; reads six of them back.
 
-u16, u32: little-endian, nothing else. npy: numpy's file of one row. text: decimal, one id a line.
-jsonl, parquet, arrow: a row for each document. llmc, megatron, datatrove: the files that these
-read. Each says which encoding its ids are of: Parquet and Arrow in their schema, the others in a
-sidecar. Nothing here knows an encoding.
+u16, u32: little-endian ids and nothing else. npy: a one-dimensional numpy array. text: decimal, one
+id a line. jsonl, parquet, arrow: one row for each document. llmc, megatron, datatrove: the files
+that these programs read. Each output records the encoding of its ids: Parquet and Arrow in their
+schema, the others in a sidecar. This package does not encode or decode.
 """
 
 from ...files.part_file import NewFile, PartFile, write_whole
@@ -21,9 +21,9 @@ from .flat import About, Sink, fitting_width, format_text
 from .id_reader import has_llmc_header, read_ids
 from .locks import Locks
 from .outputs import Output, Pipe, check_output, open_output
-from .ownership import not_own
+from .ownership import find_foreign
 from .shards import Files
-from .sidecar import Sidecar, check_sidecar, described, read_sidecar
+from .sidecar import Sidecar, check_sidecar, matching_sidecar, read_sidecar
 
 __all__ = [
     "FILE_FORMATS",
@@ -44,12 +44,12 @@ __all__ = [
     "check_sidecar",
     "choose_file_format",
     "choose_format",
-    "described",
+    "find_foreign",
     "fitting_width",
     "format_text",
     "has_llmc_header",
     "make_sink",
-    "not_own",
+    "matching_sidecar",
     "open_output",
     "read_ids",
     "read_sidecar",

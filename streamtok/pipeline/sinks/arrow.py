@@ -1,9 +1,8 @@
-"""Parquet and Arrow files of ids, through pyarrow: a row for each document.
+"""Writes Parquet and Arrow files of ids through pyarrow: one row for each document.
 
-Such a file has its directory at the end, so that no process can go on with another one's half. The
-ids and the lengths of the documents go to plain files first, and when all are there, they are
-turned into the table, in blocks. Here: both ways, for `sources/` reads Parquet through the same
-library.
+Such a file has its directory at the end, so a process cannot continue the unfinished file of
+another. The ids and the lengths of the documents therefore go to plain files first. When all are
+there, they become the table, in blocks.
 """
 
 from __future__ import annotations
@@ -15,39 +14,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import MissingLibraryError
 from ...files.part_file import PartFile
-from .flat import RawSink
+from ..optional_pyarrow import load_pyarrow
+from .flat import RawSink, document_lengths
 
 if TYPE_CHECKING:
     from .flat import About, Ends, IdArray
 
-METADATA = b"streamtok"  # the key of the schema
-ROW_TOKENS = 1 << 17  # of a longer document, the rest goes to further rows
-# In memory, and in one row group, at most: of each group, 5 KB stay in memory to the end.
+METADATA = b"streamtok"  # the key in the schema's metadata
+ROW_TOKENS = 1 << 17  # the rest of a longer document goes to further rows
+# The most that is in memory, and in one row group. Each group keeps 5 KB in memory to the end.
 _BLOCK_TOKENS = 1 << 18
 _BLOCK_ROWS = 1 << 15
 _PAGE = 1 << 16
-
-
-def load_pyarrow() -> Any:
-    """The pyarrow module. Raises MissingLibraryError where it is not installed."""
-    try:
-        import pyarrow
-    except ImportError:
-        raise MissingLibraryError("Parquet and Arrow", "pyarrow", "arrow") from None
-    # Each of its threads keeps memory of its own; encoding takes longer than what they do.
-    pyarrow.set_cpu_count(1)
-    pyarrow.set_io_thread_count(1)
-    return pyarrow
 
 
 class ArrowSink:
     """Columns: `document` (int64, its number in the run), `part` (int32), `input_ids` (list of
     uint32).
 
-    `part` is 0; only of documents over ROW_TOKENS it counts further rows. The schema's metadata
-    has the encoding's name and digest, as JSON under the key "streamtok".
+    `part` is 0; it numbers the rows of a document of more than ROW_TOKENS ids. The schema's
+    metadata holds the encoding's name and digest, as JSON under the key "streamtok".
     """
 
     def __init__(
@@ -58,7 +45,7 @@ class ArrowSink:
         state: dict[str, Any],
         first: int,
     ):
-        """first: the number of the first document of this file."""
+        """files: the table and two temporary ones. first: number of this file's first document."""
         self._pyarrow = load_pyarrow()
         self._table, self._ids, self._lengths = files
         self._chosen = chosen
@@ -69,13 +56,9 @@ class ArrowSink:
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
         self._raw.write(ids)
-        if len(ends):
-            lengths = np.diff(np.asarray(ends, np.int64), prepend=0)
-            lengths[0] += self._open
+        lengths, self._open = document_lengths(len(ids), ends, self._open)
+        if len(lengths):
             self._lengths.write(lengths.astype("<i8").tobytes())
-            self._open = len(ids) - int(ends[-1])
-        else:
-            self._open += len(ids)
 
     def getstate(self) -> dict[str, Any]:
         return {"open": self._open, "first": self._first}
@@ -90,16 +73,13 @@ class ArrowSink:
         )
         target = pa.PythonFile(_Writable(self._table), mode="w")
         if self._chosen == "parquet":
-            # What is inside of that of `pyarrow.parquet`, which loads the clients of S3, Google and
-            # Azure, too: 8 MB.
-            from pyarrow._parquet import ParquetWriter
+            from pyarrow.parquet import ParquetWriter
 
             writer: Any = ParquetWriter(
                 target,
                 schema,
                 version="2.6",
                 data_page_version="1.0",
-                writer_engine_version="V2",
                 compression="zstd",
                 use_dictionary=False,
                 write_statistics=False,
@@ -121,7 +101,7 @@ class ArrowSink:
         target.close()
 
     def _groups(self) -> Iterator[tuple[Any, Any, Any]]:
-        """(documents, parts, lengths) of rows that fit into memory together."""
+        """Yield (document numbers, parts, lengths) of rows that fit into memory together."""
         document = self._first
         for block in self._lengths.contents(8 * _BLOCK_ROWS):
             whole = np.frombuffer(block, "<i8")
@@ -139,7 +119,7 @@ class ArrowSink:
 
 
 class _Reader:
-    """The ids of a file, as many at a time as are asked for."""
+    """Reads the ids of a file, as many at a time as the caller asks for."""
 
     def __init__(self, file: PartFile):
         self._blocks = file.contents()
@@ -168,7 +148,7 @@ class _Writable:
     def write(self, data: Any) -> int:
         view = memoryview(data)
         self._file.write(view)
-        self._file.wait()  # the memory is pyarrow's, and not long
+        self._file.wait()  # pyarrow reuses the memory afterwards
         return view.nbytes
 
     def tell(self) -> int:
@@ -182,19 +162,18 @@ class _Writable:
 
 
 def has_own_schema(path: str, chosen: str) -> bool:
-    """bool: whether the file at `path` is a table that ArrowSink made."""
+    """Whether the file at `path` is a table that ArrowSink made."""
     pa = load_pyarrow()
     try:
         if chosen == "parquet":
-            from pyarrow._parquet import ParquetReader
+            from pyarrow.parquet import read_schema
 
-            reader: Any = ParquetReader()
-            reader.open(path)
-            schema = reader.schema_arrow
-            reader.close()
+            read = read_schema
         else:
-            with pa.OSFile(path) as file:
-                schema = pa.ipc.open_file(file).schema
+            read = pa.ipc.open_file
+        with pa.OSFile(path) as file:
+            found = read(file)
+            schema = getattr(found, "schema", found)
     except (pa.ArrowException, OSError):
         return False
     return METADATA in (schema.metadata or {}) or schema.names == ["document", "part", "input_ids"]

@@ -1,4 +1,4 @@
-"""Formats by name: which there are, which one a file name means, and the sink of each."""
+"""The formats by name: which exist, which one a file name selects, and the sink of each."""
 
 from __future__ import annotations
 
@@ -10,23 +10,30 @@ from typing import Any
 
 from ...files.part_file import PartFile
 from .arrow import ArrowSink
-from .flat import About, JsonlSink, LlmcSink, NpySink, RawSink, Sink, TextSink, fitting_width
+from .flat import (
+    RAW_WIDTHS,
+    About,
+    JsonlSink,
+    LlmcSink,
+    NpySink,
+    RawSink,
+    Sink,
+    TextSink,
+    fitting_width,
+)
 from .indexed import DatatroveSink, MegatronSink
 from .outputs import Writable
 from .sidecar import SidecarSink, sidecar_path
 
-FORMATS = ("u16", "u32", "npy", "text")  # of one row of ids
-READ_FORMATS = (*FORMATS, "llmc", "jsonl")  # these are read back, too
+FORMATS = ("u16", "u32", "npy", "text")  # a plain sequence of ids
+READ_FORMATS = (*FORMATS, "llmc", "jsonl")  # those that `read_ids` reads
 PIPE_FORMATS = ("u16", "u32", "text", "jsonl")
 FILE_FORMATS = (*FORMATS, "jsonl", "llmc", "megatron", "datatrove", "parquet", "arrow")
 _SUFFIXES = {".npy": "npy", ".txt": "text", ".u16": "u16", ".u32": "u32", ".bin": "raw", "": "raw"}
 _FILE_SUFFIXES = {".jsonl": "jsonl", ".ds": "datatrove", ".parquet": "parquet", ".arrow": "arrow"}
 
-
-_WIDTHS = {"u16": 2, "u32": 4}
-_FIRST = {"megatron": ".bin", "datatrove": ".ds"}  # suffixes that the readers insist on
+_REQUIRED_SUFFIX = {"megatron": ".bin", "datatrove": ".ds"}  # the readers of these insist on it
 _FURTHER = {"megatron": (".idx",), "datatrove": (".index", ".metadata")}
-_TABLE = (".ids", ".lengths")
 _SCRATCH = {
     "megatron": (".lengths",),
     "parquet": (".ids", ".lengths"),
@@ -36,11 +43,10 @@ _SCRATCH = {
 
 @dataclass(frozen=True)
 class Family:
-    """The files of one format: their names, and how their sink is made.
+    """The files that one output in a format consists of: their names, and how to make their sink.
 
-    has_sidecar: JSON in a file next to them says what they are; not for Parquet and Arrow, which
-    say it in their schema. The last `scratch` of the names are for the sink alone and removed when
-    it is finished.
+    has_sidecar: a JSON file beside them describes them; not for Parquet and Arrow, whose schema
+    does. The last `scratch` names are temporary files of the sink, removed when it has finished.
     """
 
     chosen: str
@@ -49,41 +55,46 @@ class Family:
 
     @property
     def keeps_documents(self) -> bool:
-        """bool: whether the format says where documents end."""
+        """Whether the format records where documents end."""
         return self.chosen in ("megatron", "datatrove", "parquet", "arrow", "jsonl")
 
     @property
     def scratch(self) -> int:
-        """int: how many files are not for keeping."""
+        """How many of the files are temporary."""
         return len(_SCRATCH.get(self.chosen, ()))
 
     @property
     def header_size(self) -> int:
-        """int: bytes at the beginning of the first file that are written once more at the end."""
+        """Bytes at the beginning of the first file that are rewritten at the end."""
         return {"npy": NpySink.HEADER_SIZE, "llmc": LlmcSink.HEADER_SIZE}.get(self.chosen, 0)
 
     @property
     def has_digest(self) -> bool:
-        """bool: whether the sidecar has the digest of the first file."""
-        return self.has_sidecar and self.chosen in _WIDTHS
+        """Whether the sidecar holds the digest of the first file."""
+        return self.has_sidecar and self.chosen in RAW_WIDTHS
+
+    @property
+    def _width(self) -> int:
+        """Bytes of an id, in the formats that let the vocabulary or the name decide."""
+        return RAW_WIDTHS.get(self.chosen, self.about.width)
 
     @property
     def _dtype(self) -> str | None:
-        """str | None: of the ids in the first file, for the sidecar."""
+        """The type of the ids in the first file, for the sidecar; None for text."""
         if self.chosen in ("text", "jsonl"):
             return None
         if self.chosen == "megatron":
             return "uint16" if MegatronSink.width(self.about) == 2 else "int32"
-        return "uint16" if _WIDTHS.get(self.chosen, self.about.width) == 2 else "uint32"
+        return "uint16" if self._width == 2 else "uint32"
 
     def names(self, path: str, shard: int | None) -> list[str]:
-        """list[str]: the files of one shard, or of all if `shard` is None."""
+        """The files of shard number `shard`, or of an output without shards if it is None."""
         stem, suffix = os.path.splitext(path)
-        if wanted := _FIRST.get(self.chosen):
-            stem, suffix = (stem if suffix == wanted else path), wanted
+        if required := _REQUIRED_SUFFIX.get(self.chosen):
+            stem, suffix = (stem if suffix == required else path), required
         if shard is not None:
             stem = f"{stem}_{shard:06d}"
-        # Megatron's index takes the place of the suffix, all others come behind it.
+        # Megatron's index replaces the suffix. All other suffixes are appended.
         base = stem if self.chosen == "megatron" else stem + suffix
         return [
             stem + suffix,
@@ -93,12 +104,12 @@ class Family:
         ]
 
     def kept_names(self, path: str, shard: int | None) -> list[str]:
-        """list[str]: as `names`, without those that are removed."""
+        """As `names`, without the temporary files."""
         names = self.names(path, shard)
         return names[: len(names) - self.scratch]
 
     def shards_there(self, path: str) -> list[int]:
-        """list[int]: the shards of which there are files now, in order."""
+        """The numbers of the shards that have files now, in ascending order."""
         mark = "_000000"
         folder, first = os.path.split(self.names(path, 0)[0])
         begin = first[: first.rindex(mark) + 1]
@@ -116,7 +127,10 @@ class Family:
         return sorted({int(found[1]) for one in entries if (found := pattern.fullmatch(one))})
 
     def make(self, files: Sequence[PartFile], state: dict[str, Any] | None, first: int) -> Sink:
-        """Sink: into the files of `names`; first: the number of the first document there."""
+        """Make the sink for `files`, opened in the order of `names`.
+
+        state: what the sink's `getstate` gave, or None. first: the number of the first document.
+        """
         if not self.has_sidecar:
             return self._make(files, state, first)
         at = len(files) - self.scratch - 1
@@ -125,14 +139,13 @@ class Family:
         return SidecarSink(inner, files[0], files[at], self.about, what, state or {})
 
     def _make(self, files: Sequence[PartFile], state: dict[str, Any] | None, first: int) -> Sink:
-        width = _WIDTHS.get(self.chosen, self.about.width)
         match self.chosen:
             case "u16" | "u32":
-                return RawSink(files[0], width)
+                return RawSink(files[0], self._width)
             case "npy":
-                return NpySink(files[0], width, state)
+                return NpySink(files[0], self._width, state)
             case "llmc":
-                return LlmcSink(files[0], width, state)
+                return LlmcSink(files[0], self._width, state)
             case "text":
                 return TextSink(files[0])
             case "jsonl":
@@ -145,16 +158,16 @@ class Family:
 
 
 def choose_format(wanted: str | None, path: str, max_id: int) -> str:
-    """str: one of READ_FORMATS: the wanted one, else what the path's suffix says.
+    """The format of READ_FORMATS to read `path` in: `wanted`, else the one its suffix names.
 
-    "-" is text. `.bin` and no suffix are u16 if the vocabulary fits, else u32. Raises ValueError
-    for other suffixes, and for u16 if the vocabulary does not fit.
+    "-" is text. `.bin` and no suffix are u16 if ids up to `max_id` fit, else u32. Raises ValueError
+    for unknown suffixes, and for u16 if the ids do not fit.
     """
     return _choose(wanted, path, max_id, _SUFFIXES | {".jsonl": "jsonl"})
 
 
 def choose_file_format(wanted: str | None, path: str, max_id: int) -> str:
-    """str: as `choose_format`, of FILE_FORMATS."""
+    """As `choose_format`, for writing: one of FILE_FORMATS."""
     return _choose(wanted, path, max_id, _SUFFIXES | _FILE_SUFFIXES)
 
 
@@ -166,22 +179,19 @@ def _choose(wanted: str | None, path: str, max_id: int, suffixes: dict[str, str]
         if chosen is None:
             known = " ".join(one for one in suffixes if one)
             raise ValueError(
-                f"the suffix {suffix!r} of {path} names no format of ids: use --format, or one of "
-                f"{known}"
+                f"unknown suffix {suffix!r} of {path}: use --format, or one of {known}"
             )
     if chosen == "raw":
         chosen = "u16" if fitting_width(max_id) == 2 else "u32"
     if chosen == "u16" and fitting_width(max_id) > 2:
-        raise ValueError(
-            f"u16 does not hold this vocabulary, whose highest id is {max_id}: use u32"
-        )
+        raise ValueError(f"u16 holds ids up to 65535, but this vocabulary has {max_id}: use u32")
     return chosen
 
 
 def make_sink(output: Writable, chosen: str, max_id: int) -> Sink:
-    """Sink: of one of FORMATS or jsonl, in one output.
+    """Make the sink of a format that writes a single output: one of FORMATS, or jsonl.
 
-    Raises ValueError for npy where the header cannot be patched, and for formats of several files.
+    Raises ValueError for formats of several files, and for npy if the header cannot be patched.
     """
     if chosen == "text":
         return TextSink(output)
@@ -190,12 +200,13 @@ def make_sink(output: Writable, chosen: str, max_id: int) -> Sink:
     if chosen == "npy":
         if not output.is_file:
             raise ValueError(
-                f"npy has its count in front and cannot go to {output.name}: "
+                f"npy cannot be written to {output.name}, because its header holds the count: "
                 "give a file with -o, or use u16, u32 or text"
             )
         return NpySink(output, fitting_width(max_id))
-    if chosen in ("u16", "u32"):
-        return RawSink(output, 2 if chosen == "u16" else 4)
+    if chosen in RAW_WIDTHS:
+        return RawSink(output, RAW_WIDTHS[chosen])
     raise ValueError(
-        f"{chosen} cannot go to {output.name}: give a file with -o, or use u16, u32, text or jsonl"
+        f"{chosen} cannot be written to {output.name}: give a file with -o, or use u16, u32, text "
+        "or jsonl"
     )

@@ -1,7 +1,7 @@
-"""Sinks of one file: raw ids, numpy's npy, text, JSONL and llm.c's shards.
+"""Sinks that write one file: raw ids, numpy's npy, text, JSONL and the shards of llm.c.
 
-A sink takes ids as they come and, with them, where documents end. Its state is a few counters: with
-them and the size of its file, another process writes on as if nothing had happened.
+A sink takes ids as they come, and the positions at which documents end. Its state is a few
+counters. From these and the size of the file, another process can continue the file.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ if TYPE_CHECKING:
     IdArray = npt.NDArray[np.uint32]
     Ends = Sequence[int] | npt.NDArray[np.int64]
 
-_LLMC = {2: (20240520, 1), 4: (20240801, 7)}  # magic and version of u16 and u32
-_MANY = 256  # ids; for fewer, numpy is slower than str
+RAW_WIDTHS = {"u16": 2, "u32": 4}  # bytes of an id in the two raw formats
+JSONL_BEGIN = b'{"input_ids":['
+
+_LLMC = {2: (20240520, 1), 4: (20240801, 7)}  # bytes of an id to magic and version
+_MANY = 256  # ids; below this, str is faster than numpy
 
 
 @dataclass(frozen=True)
 class About:
-    """What a file says of its ids: the encoding's name and digest, and its highest id."""
+    """What a file records about its ids: the encoding's name, its digest and its highest id."""
 
     encoding: str
     digest: str
@@ -36,15 +39,15 @@ class About:
 
     @property
     def width(self) -> int:
-        """int: bytes of the narrowest id that holds them all, 2 or 4."""
+        """Bytes of the narrowest id that holds them all: 2 or 4."""
         return fitting_width(self.max_id)
 
 
 class Sink(Protocol):
-    """Takes ids; `finish` completes what it wrote.
+    """Takes ids with `write` and completes the output with `finish`.
 
-    write: `ends` are the places in `ids` at which documents end, in ascending order: i if one ends
-    before ids[i], len(ids) if after the last.
+    write: `ends` are the positions in `ids` at which documents end, in ascending order: i for a
+    document that ends before ids[i], len(ids) for one that ends after the last id.
     """
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None: ...
@@ -53,7 +56,7 @@ class Sink(Protocol):
 
 
 class RawSink:
-    """u16 or u32, little-endian."""
+    """Ids as u16 or u32, little-endian."""
 
     def __init__(self, output: Writable, width: int):
         self._output = output
@@ -73,10 +76,8 @@ class RawSink:
         return {}
 
 
-class NpySink(RawSink):
-    """numpy's format 1.0: a header of fixed size, whose count is written when it is known."""
-
-    HEADER_SIZE = 128
+class _CountedSink(RawSink):
+    """Raw ids after a header of fixed size, which is rewritten when their count is known."""
 
     def __init__(self, output: Writable, width: int, state: dict[str, Any] | None = None):
         super().__init__(output, width)
@@ -85,7 +86,7 @@ class NpySink(RawSink):
             output.write(self._header())
 
     def _header(self) -> bytes:
-        return npy_header(self._dtype.itemsize, self._count)
+        raise NotImplementedError
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
         super().write(ids)
@@ -98,39 +99,37 @@ class NpySink(RawSink):
         return {"tokens": self._count}
 
 
-class LlmcSink(RawSink):
+class NpySink(_CountedSink):
+    """numpy's npy format 1.0: a one-dimensional array."""
+
+    HEADER_SIZE = 128
+
+    def _header(self) -> bytes:
+        return npy_header(self._dtype.itemsize, self._count)
+
+
+class LlmcSink(_CountedSink):
     """The shards of karpathy/llm.c: 256 int32 (magic, version, count, zeros), then the ids.
 
-    Its dev/data/data_common.py has the two kinds, u16 and u32, and its dataloader refuses others.
+    Its dev/data/data_common.py writes the two kinds, u16 and u32. Its data loader rejects others.
     """
 
     HEADER_SIZE = 1024
-    MOST = 2**31 - 1  # its count is an int32
-
-    def __init__(self, output: Writable, width: int, state: dict[str, Any] | None = None):
-        super().__init__(output, width)
-        self._count: int = state["tokens"] if state else 0
-        if not state:
-            output.write(self._header())
+    MOST = 2**31 - 1  # the count is an int32
 
     def _header(self) -> bytes:
         return llmc_header(self._dtype.itemsize, self._count)
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
         if self._count + len(ids) > self.MOST:
-            raise FormatLimitError(f"a file of llm.c holds {self.MOST} ids: use --shard-tokens")
+            raise FormatLimitError(
+                f"an llm.c file holds at most {self.MOST} ids: use --shard-tokens"
+            )
         super().write(ids)
-        self._count += len(ids)
-
-    def finish(self) -> None:
-        self._output.patch(0, self._header())
-
-    def getstate(self) -> dict[str, Any]:
-        return {"tokens": self._count}
 
 
 class TextSink:
-    """Decimal, one id a line: the bytes do not depend on how the input was cut into chunks."""
+    """Decimal, one id a line. The bytes do not depend on how the input was cut into chunks."""
 
     def __init__(self, output: Writable):
         self._output = output
@@ -149,11 +148,11 @@ class TextSink:
 class JsonlSink:
     """A line {"input_ids":[…]} for each document, written as its ids come."""
 
-    _BEGIN, _END = b'{"input_ids":[', b"]}\n"
+    _BEGIN, _END = JSONL_BEGIN, b"]}\n"
 
     def __init__(self, output: Writable, state: dict[str, Any] | None = None):
         self._output = output
-        # What the next id has in front of it: nothing is written of a document before its first.
+        # What precedes the next id. Nothing of a document is written before its first id.
         self._before: bytes = state["before"].encode() if state else self._BEGIN
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
@@ -182,7 +181,7 @@ class JsonlSink:
 
 
 def npy_header(width: int, count: int) -> bytes:
-    """bytes: the header of numpy's format 1.0 for a row of `count` ids of `width` bytes."""
+    """The header of numpy's format 1.0 for an array of `count` ids of `width` bytes each."""
     shape = f"{{'descr': '<u{width}', 'fortran_order': False, 'shape': ({count},)}}"
     room = NpySink.HEADER_SIZE - 10
     return (
@@ -191,7 +190,7 @@ def npy_header(width: int, count: int) -> bytes:
 
 
 def llmc_header(width: int, count: int) -> bytes:
-    """bytes: llm.c's header for `count` ids of `width` bytes."""
+    """The header of llm.c for `count` ids of `width` bytes each."""
     header = np.zeros(LlmcSink.HEADER_SIZE // 4, "<i4")
     header[:2] = _LLMC[width]
     header[2] = count
@@ -199,18 +198,18 @@ def llmc_header(width: int, count: int) -> bytes:
 
 
 def format_text(ids: IdArray) -> bytes:
-    """bytes: the ids in decimal, a line end after each."""
+    """The ids in decimal, each followed by a line end."""
     return format_rows(ids, ())[0]
 
 
 def format_rows(ids: IdArray, ends: Ends) -> tuple[bytes, list[int]]:
-    """(bytes, list[int]): as `format_text`, and the places in it before ids[end] of each end."""
+    """The text of `format_text`, and for each of `ends` the offset in it before ids[end]."""
     if len(ids) < _MANY:
         lines = [f"{one}\n" for one in ids.tolist()]
         sizes = [0, *itertools.accumulate(map(len, lines))] if len(ends) else []
         return "".join(lines).encode(), [sizes[end] for end in ends]
-    # A table of digits, one row for an id, in which leading zeros are then left out: 6 times as
-    # fast as str() of each.
+    # A table of digits, one row for each id, without the leading zeros. This is 6 times as fast as
+    # str() of each id.
     width = len(str(ids.max()))
     digits = np.empty((len(ids), width + 1), np.uint8)
     digits[:, width] = ord("\n")
@@ -231,5 +230,17 @@ def format_rows(ids: IdArray, ends: Ends) -> tuple[bytes, list[int]]:
 
 
 def fitting_width(max_id: int) -> int:
-    """int: bytes of the narrowest id format that holds `max_id`, 2 or 4."""
+    """Bytes of the narrowest id that holds `max_id`: 2 or 4."""
     return 2 if max_id <= 0xFFFF else 4
+
+
+def document_lengths(size: int, ends: Ends, open_size: int) -> tuple[npt.NDArray[np.int64], int]:
+    """The lengths of the documents that end in a block of `size` ids, and the new open size.
+
+    open_size: ids of the open document that earlier blocks had.
+    """
+    if not len(ends):
+        return np.empty(0, np.int64), open_size + size
+    lengths = np.diff(np.asarray(ends, np.int64), prepend=0)
+    lengths[0] += open_size
+    return lengths, size - int(ends[-1])

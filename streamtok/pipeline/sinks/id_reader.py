@@ -1,15 +1,16 @@
-"""Ids read back from the formats that are one row of ids, as the bytes come."""
+"""Reads ids back from blocks of bytes: raw ids, npy, text, JSONL and llm.c's shards."""
 
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .flat import LlmcSink, llmc_header
+from .flat import JSONL_BEGIN, RAW_WIDTHS, LlmcSink, llmc_header
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,20 +20,19 @@ if TYPE_CHECKING:
 _BLANKS = b" \t\r\n"
 _DIGITS = b"0123456789"
 _TO_BLANKS = bytes.maketrans(b",[]", b"   ")
-_LONGEST_NUMBER = 20  # digits; leading zeros included
-_LONGEST_HEADER = 10_000  # bytes, as in NumPy; that of a row of ids has 128
+_LONGEST_NUMBER = 20  # digits, including leading zeros
+_LONGEST_HEADER = 10_000  # bytes, as in NumPy; a file of ids has 128
 _INTEGER = re.compile(r"[<>=|]?[iu][1248]")
 _ROW = re.compile(rb'\{\s*"input_ids"\s*:\s*\[')
-_ROW_BEGIN = b'{"input_ids":['
-_LONGEST_BEGIN = 1000  # bytes; blanks included
+_LONGEST_BEGIN = 1000  # bytes, including blanks
 
 
 def read_ids(blocks: Iterable[bytes | memoryview], chosen: str) -> Iterator[Ids]:
-    """Iterator of integer arrays: the ids in the blocks, whose borders may be anywhere.
+    """Yield the ids in the blocks as integer arrays. Block borders may lie anywhere.
 
-    chosen: one of READ_FORMATS. text: decimal, with blanks, line ends, commas or brackets between;
-    what begins with { is jsonl. jsonl: {"input_ids": [...]} on each line. Raises ValueError for
-    what is not of the format or ends too early.
+    chosen: one of READ_FORMATS. text: decimal ids, separated by blanks, line ends, commas or
+    brackets; text that begins with { is read as jsonl. jsonl: {"input_ids": [...]} on each line.
+    Raises ValueError if the input does not have the format or ends too early.
     """
     if chosen == "text":
         return _read_text_or_rows(iter(blocks))
@@ -42,7 +42,7 @@ def read_ids(blocks: Iterable[bytes | memoryview], chosen: str) -> Iterator[Ids]
         return _read_npy(iter(blocks))
     if chosen == "llmc":
         return _read_llmc(iter(blocks))
-    return _read_raw(blocks, np.dtype("<u2" if chosen == "u16" else "<u4"))
+    return _read_raw(blocks, np.dtype(f"<u{RAW_WIDTHS[chosen]}"))
 
 
 def _read_raw(blocks: Iterable[bytes | memoryview], dtype: np.dtype[Any]) -> Iterator[Ids]:
@@ -54,7 +54,24 @@ def _read_raw(blocks: Iterable[bytes | memoryview], dtype: np.dtype[Any]) -> Ite
             yield np.frombuffer(data, dtype, whole // dtype.itemsize)
         rest = data[whole:]
     if rest:
-        raise ValueError(f"the input ends inside an id: {len(rest)} of its {dtype.itemsize} bytes")
+        raise ValueError(
+            f"the input ends inside an id: found {len(rest)} of its {dtype.itemsize} bytes"
+        )
+
+
+def _read_counted(
+    blocks: Iterable[bytes | memoryview], dtype: np.dtype[Any], count: int, header: str
+) -> Iterator[Ids]:
+    """As `_read_raw`. Raises ValueError unless there are as many ids as the header says."""
+    found = 0
+    for ids in _read_raw(blocks, dtype):
+        found += len(ids)
+        if found > count:
+            break
+        yield ids
+    if found != count:
+        more = "more" if found > count else f"only {found}"
+        raise ValueError(f"{header} says {count} ids, but the file has {more}")
 
 
 def _read_text_or_rows(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
@@ -64,7 +81,7 @@ def _read_text_or_rows(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
         if start.strip(_BLANKS):
             break
     read = _read_rows if start.lstrip(_BLANKS)[:1] == b"{" else _read_text
-    yield from read(_chain(start, blocks))
+    yield from read(itertools.chain([start], blocks))
 
 
 def _read_text(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
@@ -74,7 +91,7 @@ def _read_text(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
         data = rest + block
         _check_bytes(data, _DIGITS + _BLANKS + b",[]", offset)
         data = data.translate(_TO_BLANKS)
-        # The last number may go on in the next block.
+        # The last number may continue in the next block.
         words = data.split()
         rest = words.pop() if words and not data[-1:].isspace() else b""
         if words:
@@ -86,11 +103,11 @@ def _read_text(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
 
 
 def _read_rows(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
-    """The lines of JsonlSink. A line may be of any length: it goes through in blocks, too."""
+    """Read the lines of JsonlSink. Lines of any length are read in blocks, too."""
     data = b""
     offset = 0  # of `data` in the input
-    expected = "{"  # what comes next: { for a line, ids, or } for its end
-    is_first = True  # no comma of this line was seen
+    expected = "{"  # what comes next: { begins a line, then ids, then } ends it
+    is_first = True  # no comma seen in this line
     for block in blocks:
         data += block
         while data:
@@ -116,7 +133,7 @@ def _read_rows(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
                     yield _numbers(words, offset)
                 expected, is_first = ("ids", False) if end < 0 else ("}", True)
             else:
-                _check_bytes(data[:1], b"}", offset)
+                _check_bytes(data[:1], b"}", offset, "}")
                 taken = len(data[:1])
                 expected = "{" if taken else "}"
             offset += taken
@@ -126,33 +143,33 @@ def _read_rows(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
 
 
 def _check_begin(data: bytes, offset: int) -> None:
-    """Raise ValueError if `data` cannot become the begin of a line."""
+    """Raise ValueError if no line can begin with `data`."""
     begun = data.translate(None, _BLANKS)
-    if not _ROW_BEGIN.startswith(begun) or len(data) > _LONGEST_BEGIN:
-        raise ValueError(f'byte {offset} begins no line of the kind {{"input_ids": [1, 2, 3]}}')
+    if not JSONL_BEGIN.startswith(begun) or len(data) > _LONGEST_BEGIN:
+        raise ValueError(f'byte {offset}: expected a line such as {{"input_ids": [1, 2, 3]}}')
 
 
-def _check_bytes(data: bytes, allowed: bytes, offset: int) -> None:
+def _check_bytes(data: bytes, allowed: bytes, offset: int, expected: str = "a decimal id") -> None:
     if strange := data.translate(None, allowed):
         where = offset + data.index(strange[:1])
         raise ValueError(
-            f"byte {where} is {repr(strange[:1])[1:]}: ids as text are decimal numbers; if the "
-            "input is not text, say what it is with --format"
+            f"byte {where}: expected {expected}, found {strange[:1]!r}; if the input is not "
+            "text, give its --format"
         )
 
 
 def _check_length(number: bytes) -> None:
     if len(number) > _LONGEST_NUMBER:
-        raise ValueError(f"a number of {len(number)} digits is no id")
+        raise ValueError(f"a number of {len(number)} digits is too large for an id")
 
 
 def _numbers(words: list[bytes], offset: int = 0) -> Ids:
     _check_length(max((word.strip(_BLANKS) for word in words), key=len))
-    # Too large for an id, let alone for 64 bits: the decoder says so, with the position.
+    # Numbers beyond 64 bits are capped: the decoder reports the position of every id too large.
     try:
         return np.array([min(int(word), 2**63 - 1) for word in words], dtype=np.int64)
     except ValueError:
-        raise ValueError(f"near byte {offset}: there must be one comma between ids") from None
+        raise ValueError(f"near byte {offset}: expected one comma between ids") from None
 
 
 def _read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
@@ -168,31 +185,27 @@ def _read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
 
     need(10)
     if data[:6] != b"\x93NUMPY":
-        raise ValueError("the input is no npy file: it does not begin with \\x93NUMPY")
+        raise ValueError("not an npy file: it does not begin with \\x93NUMPY")
     version = data[6], data[7]
     if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"npy format {version[0]}.{version[1]} is unknown")
+        raise ValueError(f"unknown npy format {version[0]}.{version[1]}: expected 1.0 or 2.0")
     start = 10 if version == (1, 0) else 12
     need(start)
     size = int.from_bytes(data[8:start], "little")
     start += size
     if start > _LONGEST_HEADER:
-        raise ValueError(f"the npy header has {start} bytes: that is none of a row of ids")
+        raise ValueError(f"the npy header has {start} bytes: expected at most {_LONGEST_HEADER}")
     need(start)
-    dtype, size = _parse_header(data[start - size : start])
-    found = 0
-    for ids in _read_raw(_chain(data[start:], blocks), dtype):
-        found += len(ids)
-        if found > size:
-            break
-        yield ids
-    if found != size:
-        more = "more" if found > size else f"only {found}"
-        raise ValueError(f"the npy header says {size} ids, and there are {more}")
+    dtype, count = _parse_header(data[start - size : start])
+    blocks = itertools.chain([data[start:]], blocks)
+    yield from _read_counted(blocks, dtype, count, "the npy header")
 
 
 def _parse_header(data: bytes) -> tuple[np.dtype[Any], int]:
-    """(type, number) of the ids. Not by NumPy, which lets exceptions of Python's parser through."""
+    """The type and the number of the ids.
+
+    NumPy's own parser lets other exceptions through than ValueError.
+    """
     try:
         row = ast.literal_eval(data.decode("latin-1").strip())
         if set(row) != {"descr", "fortran_order", "shape"}:
@@ -205,18 +218,19 @@ def _parse_header(data: bytes) -> tuple[np.dtype[Any], int]:
         raise ValueError("the npy header is damaged") from None
     if not (isinstance(descr, str) and _INTEGER.fullmatch(descr) and len(shape) == 1):
         raise ValueError(
-            f"the npy file has {str(descr)[:40]} of shape {shape}: ids are one row of integers"
+            f"the npy file holds {str(descr)[:40]} of shape {shape}: expected a one-dimensional "
+            "array of integers"
         )
     return np.dtype(descr), shape[0]
 
 
 def has_llmc_header(head: bytes) -> bool:
-    """bool: whether a file that begins like this has the ids of llm.c."""
+    """Whether a file that begins with `head` is a shard of llm.c."""
     return _llmc_header(head) is not None
 
 
 def _llmc_header(head: bytes) -> tuple[int, int] | None:
-    """(bytes of an id, count) | None: what the header of llm.c says."""
+    """The bytes of an id and the count in the header of llm.c, or None if it is another header."""
     count = int.from_bytes(head[8:12], "little")
     if len(head) < LlmcSink.HEADER_SIZE or count > LlmcSink.MOST:
         return None
@@ -231,19 +245,7 @@ def _read_llmc(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
     while len(data) < LlmcSink.HEADER_SIZE and (block := next(blocks, b"")):
         data += block
     if (found := _llmc_header(data)) is None:
-        raise ValueError("the input does not begin with the header of llm.c")
+        raise ValueError("not an llm.c shard: it does not begin with its header")
     width, count = found
-    size = 0
-    for ids in _read_raw(_chain(data[LlmcSink.HEADER_SIZE :], blocks), np.dtype(f"<u{width}")):
-        size += len(ids)
-        if size > count:
-            break
-        yield ids
-    if size != count:
-        more = "more" if size > count else f"only {size}"
-        raise ValueError(f"the header of llm.c says {count} ids, and there are {more}")
-
-
-def _chain(first: bytes, rest: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
-    yield first
-    yield from rest
+    blocks = itertools.chain([data[LlmcSink.HEADER_SIZE :]], blocks)
+    yield from _read_counted(blocks, np.dtype(f"<u{width}"), count, "the header of llm.c")

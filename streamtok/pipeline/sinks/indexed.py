@@ -1,8 +1,8 @@
-"""Sinks of several files: ids, and where each document of them begins and ends.
+"""Sinks that write several files: the ids, and an index of the documents.
 
 Megatron-LM's pair of `.bin` and `.idx` (megatron/core/datasets/indexed_dataset.py) and datatrove's
-`.ds`, `.ds.index` and `.ds.metadata` (datatrove/pipeline/tokens/tokenizer.py). However many
-documents there are, they are never all in memory.
+`.ds`, `.ds.index` and `.ds.metadata` (datatrove/pipeline/tokens/tokenizer.py). Memory does not grow
+with the number of documents.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import numpy as np
 
 from ...errors import FormatLimitError
 from ...files.part_file import PartFile
-from .flat import About, RawSink
+from .flat import About, RawSink, document_lengths
 
 if TYPE_CHECKING:
     from .flat import Ends, IdArray
+
+MEGATRON_MAGIC = b"MMIDIDX\x00\x00"  # the beginning of an index
 
 _BLOCK = 1 << 18  # bytes, a multiple of 8
 _MOST_IN_MEGATRON = 2**31 - 1  # a length is an int32
@@ -27,7 +29,7 @@ _MOST_IN_MEGATRON = 2**31 - 1  # a length is an int32
 class MegatronSink:
     """Raw ids; lengths, pointers and documents in the index. Documents without ids are left out.
 
-    The lengths go to a file of their own first, for the index has all of them before the pointers.
+    The lengths go to a file of their own first, because the index has them before the pointers.
     """
 
     def __init__(self, files: Sequence[PartFile], about: About, state: dict[str, Any]):
@@ -35,33 +37,30 @@ class MegatronSink:
         self._width = self.width(about)
         self._code = {2: 8, 4: 4}[self._width]
         self._raw = RawSink(self._ids, self._width)
-        self._open: int = state.get("open", 0)  # ids of the document that has not ended
+        self._open: int = state.get("open", 0)  # ids of the open document
 
     @staticmethod
     def width(about: About) -> int:
-        """int: bytes of an id: Megatron's writer takes u16 below this size of the vocabulary."""
+        """Bytes of an id: Megatron's writer uses u16 below this vocabulary size, else int32."""
         return 2 if about.max_id < 65_499 else 4
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
         self._raw.write(ids)
-        if len(ends):
-            lengths = np.diff(np.asarray(ends, np.int64), prepend=0)
-            lengths[0] += self._open
-            lengths = lengths[lengths > 0]
-            if len(lengths) and lengths.max() > _MOST_IN_MEGATRON:
-                raise FormatLimitError(
-                    f"a document has {lengths.max()} ids: Megatron's index counts up to "
-                    f"{_MOST_IN_MEGATRON}"
-                )
-            self._lengths.write(lengths.astype("<i4").tobytes())
-            self._open = len(ids) - int(ends[-1])
-        else:
-            self._open += len(ids)
+        lengths, self._open = document_lengths(len(ids), ends, self._open)
+        lengths = lengths[lengths > 0]
+        if not len(lengths):
+            return
+        if lengths.max() > _MOST_IN_MEGATRON:
+            raise FormatLimitError(
+                f"a document has {lengths.max()} ids: Megatron's index holds at most "
+                f"{_MOST_IN_MEGATRON} for each document"
+            )
+        self._lengths.write(lengths.astype("<i4").tobytes())
 
     def finish(self) -> None:
         count = self._lengths.size // 4
         index = self._index
-        index.write(b"MMIDIDX\x00\x00")
+        index.write(MEGATRON_MAGIC)
         index.write(struct.pack("<QBQQ", 1, self._code, count, count + 1))
         for block in self._lengths.contents(_BLOCK):
             index.write(block)
@@ -78,7 +77,7 @@ class MegatronSink:
 
 
 class DatatroveSink:
-    """Raw ids; the index has a u64 for each document, the number of ids up to its end."""
+    """Raw ids. The index has a u64 for each document: the number of ids up to its end."""
 
     def __init__(self, files: Sequence[PartFile], about: About, state: dict[str, Any]):
         self._ids, self._index, self._metadata = files
@@ -103,11 +102,11 @@ class DatatroveSink:
 
 
 def metric(count: int) -> str:
-    """str: as datatrove has it: three digits, a prefix and "T" for tokens, such as "1.50 MT"."""
+    """`count` as datatrove writes it: three digits, a prefix and "T" for tokens ("1.50 MT")."""
     exponent = len(str(count)) - 1
     while True:
         group = min(exponent // 3, 6)
         number = f"{count / 1000**group:.{2 - exponent % 3}f}"
         if float(number) * 1000**group < 10 ** (exponent + 1):
             return f"{number} {('', 'k', 'M', 'G', 'T', 'P', 'E')[group]}T"
-        exponent += 1  # rounded up: 999 999 is 1.00 M, not 1000 k
+        exponent += 1  # rounding up adds a digit: 999 999 is 1.00 M, not 1000 k

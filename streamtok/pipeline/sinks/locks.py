@@ -1,7 +1,8 @@
-"""Locks on outputs: while one process makes a file, no other one does.
+"""Locks on outputs, so that only one process at a time writes a file.
 
-A lock is a hidden file next to the output, named by the output's real path, so that two spellings
-of one path, or two formats that share a file, meet. The system gives it back when a process dies.
+A lock is a hidden file next to the output. Its name follows from the output's real path, so two
+spellings of one path, or two formats that share a file, use the same lock. The system releases the
+lock when the process dies.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ _UNSUPPORTED = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 class Locks:
     """The locks of some outputs, held until `close`.
 
-    Where the file system has no locks (some network ones), or the system is not POSIX, nothing is
-    locked.
+    Nothing is locked if the file system has no locks (as some network ones) or the system is not
+    POSIX.
     """
 
     def __init__(self, paths: Iterable[str]):
-        """Raises BlockingIOError with the path that another process is making; then none is held.
+        """Take a lock for each of `paths`, or none at all.
 
-        Raises OSError where no file can be made.
+        Raises BlockingIOError with the path that another process is writing, and OSError if a lock
+        file cannot be created.
         """
         self._held: list[tuple[int, str]] = []
-        # In order of the real paths: of two that want the same ones, the first gets them all.
+        # Sorted by real path: of two processes that want the same locks, one gets them all.
         wanted = {os.path.realpath(path): path for path in paths}
         try:
             for final in sorted(wanted):
@@ -48,7 +50,7 @@ class Locks:
                 fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # The one who had it may have removed the file since we opened it.
+                # The former holder may have removed the file after we opened it.
                 if os.fstat(fd).st_ino == os.stat(lock).st_ino:
                     self._held.append((fd, lock))
                     return
@@ -68,11 +70,11 @@ class Locks:
             os.close(fd)
 
     def close(self) -> None:
-        """Let other processes have the outputs."""
+        """Release the locks."""
         while self._held:
             fd, lock = self._held.pop()
             try:
                 with contextlib.suppress(OSError):
                     os.remove(lock)
-            finally:  # also if a signal's handler raises
+            finally:  # even if a signal handler raises
                 os.close(fd)

@@ -1,4 +1,4 @@
-"""Where bytes go: standard output, a FIFO or a device, or a file that appears when it is complete."""
+"""Opens outputs: standard output, a FIFO, a device, or a file that appears when it is complete."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Protocol
 from ...files.part_file import NewFile, named, write_all
 
 _STDOUT = 1
-# Names of descriptors that are open already: what they stand for is written, never replaced.
+# Names of open descriptors. What they refer to is written to, never replaced.
 _DESCRIPTORS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 class Writable(Protocol):
-    """A place for bytes. is_file: nothing is seen before it is complete, and `patch` works."""
+    """Takes bytes. is_file: it appears only when it is complete, and `patch` works."""
 
     name: str
     is_file: bool
@@ -30,7 +30,7 @@ class Writable(Protocol):
 
 
 class Output(Writable, Protocol):
-    """One that is used in a `with`: leaving it without an exception completes it."""
+    """A Writable and context manager: leaving it without an exception completes the output."""
 
     def __enter__(self) -> Output: ...
     def __exit__(
@@ -42,7 +42,7 @@ class Output(Writable, Protocol):
 
 
 class Pipe:
-    """Standard output, a FIFO or a device: what is written is gone at once."""
+    """Standard output, a FIFO or a device: bytes leave at once and cannot be changed."""
 
     is_file = False
 
@@ -63,24 +63,24 @@ class Pipe:
             os.close(self.fd)
 
     def write(self, data: bytes | memoryview) -> None:
-        """Write all of it. Raises OSError with the name of the output."""
+        """Write all of `data`. Raises OSError with the name of the output."""
         write_all(self.fd, data, self.name)
 
     def patch(self, offset: int, data: bytes) -> None:
         raise io.UnsupportedOperation(f"{self.name} cannot be written out of order")
 
+
 def descriptor_of(path: str) -> int | None:
-    """int | None: the open descriptor that a name such as "-" or /dev/stdout stands for."""
+    """The open descriptor that a name such as "-" or /dev/stdout refers to, or None."""
     if found := _DESCRIPTOR.fullmatch(path):
         return int(found[1])
     return _DESCRIPTORS.get(path)
 
 
 def check_output(path: str) -> bool:
-    """bool: whether a file will be made or replaced there; FIFOs, devices and open descriptors are
-    written as they are.
+    """Whether `path` is a regular file or does not exist, so that a file will be made there.
 
-    Raises IsADirectoryError for a folder.
+    False for FIFOs, devices and open descriptors. Raises IsADirectoryError for a folder.
     """
     if descriptor_of(path) is not None:
         return False
@@ -93,10 +93,10 @@ def check_output(path: str) -> bool:
 
 
 def open_output(path: str) -> Output:
-    """Output: "-" is standard output, a FIFO, a device or a descriptor such as /dev/stdout is
-    written as it is, all else a NewFile.
+    """Open the output at `path`; "-" is standard output.
 
-    Raises OSError where nothing can be written; nothing is lost then.
+    FIFOs, devices and descriptors such as /dev/stdout are written directly; anything else becomes a
+    NewFile. Raises OSError if it cannot be opened; no existing file is changed then.
     """
     if path == "-":
         return Pipe(_STDOUT, "standard output")

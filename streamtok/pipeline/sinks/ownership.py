@@ -1,7 +1,7 @@
-"""Whether a file that stands where ids are to be written is one that streamtok made.
+"""Tells whether a file at an output path was made by streamtok.
 
-Such a file may be replaced, so that the same command can be run again. Anything else is somebody's
-data. A file is told by its sidecar, or by what only our sinks write at its beginning.
+Such a file may be replaced, so that the same command can be run again. Any other file is somebody's
+data. A file is recognised by its sidecar, or by a beginning that only our sinks write.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ import re
 
 from .arrow import has_own_schema
 from .by_name import Family
-from .flat import LlmcSink, NpySink, llmc_header, npy_header
-from .sidecar import described, has_sidecar, sidecar_path
+from .flat import JSONL_BEGIN, RAW_WIDTHS, LlmcSink, NpySink, llmc_header, npy_header
+from .indexed import MEGATRON_MAGIC
+from .sidecar import has_sidecar, matching_sidecar, sidecar_path
 
-_HEAD = 1 << 12
+_HEAD = 1 << 12  # bytes
 _TEXT = re.compile(rb"(?:\d{1,10}\n)+\d{0,10}")
-_WIDTHS = {"u16": 2, "u32": 4}
 
 
-def not_own(family: Family, path: str, shard: int | None = None) -> str | None:
-    """str | None: the first file that the family would replace, and that is not ours.
+def find_foreign(family: Family, path: str, shard: int | None = None) -> str | None:
+    """The first file that the family would replace and that streamtok did not make, or None.
 
-    Files without a byte and what is no regular file hold nothing that can be lost.
+    Empty files and anything but regular files hold no data that could be lost.
     """
     names = family.kept_names(path, shard)
     first = names[0]
     if _holds_data(first) and not _is_own(family, first):
         return first
     for name in names[1:]:
-        # An index belongs to the file that was found to be ours.
+        # An index belongs to the first file, which is ours or empty.
         is_own = has_sidecar(first) if name == sidecar_path(first) else _holds_data(first)
         if _holds_data(name) and not is_own:
             return name
@@ -41,26 +41,26 @@ def _holds_data(path: str) -> bool:
 
 
 def _is_own(family: Family, path: str) -> bool:
-    found = described(path)
+    found = matching_sidecar(path)
     if found is not None:
-        # Raw ids of another width are the same command with another encoding.
-        return found.format == family.chosen or {found.format, family.chosen} == _WIDTHS.keys()
+        # Raw ids of the other width come from the same command with another encoding.
+        return found.format == family.chosen or {found.format, family.chosen} == RAW_WIDTHS.keys()
     try:
         return _looks_own(family, path)
-    except (OSError, OverflowError):  # it is gone, or larger than the format's count
+    except (OSError, OverflowError):  # removed meanwhile, or larger than the format can count
         return False
 
 
 def _looks_own(family: Family, path: str) -> bool:
-    """Whether the file at `path` can only be of the format, and of nothing else."""
+    """Whether the content of the file at `path` shows that it has the format of the family."""
     chosen, size = family.chosen, os.path.getsize(path)
     if chosen in ("parquet", "arrow"):
         return has_own_schema(path, chosen)
     with open(path, "rb") as file:
         head = file.read(_HEAD)
     match chosen:
-        case "u16" | "u32":  # they have nothing but their name
-            return path.lower().endswith(f".{chosen}") and size % _WIDTHS[chosen] == 0
+        case "u16" | "u32":  # raw ids have no header: only the name and the size can tell
+            return path.lower().endswith(f".{chosen}") and size % RAW_WIDTHS[chosen] == 0
         case "npy":
             start = NpySink.HEADER_SIZE
             return any(head[:start] == npy_header(w, (size - start) // w) for w in (2, 4))
@@ -70,10 +70,10 @@ def _looks_own(family: Family, path: str) -> bool:
         case "text":
             return _TEXT.fullmatch(head) is not None
         case "jsonl":
-            return head.startswith(b'{"input_ids":[')
+            return head.startswith(JSONL_BEGIN)
         case "megatron":
             with open(family.kept_names(path, None)[1], "rb") as file:
-                return file.read(9) == b"MMIDIDX\x00\x00"
+                return file.read(len(MEGATRON_MAGIC)) == MEGATRON_MAGIC
         case "datatrove":
             with open(f"{path}.metadata", "rb") as file:
                 found = re.match(rb"[^\n]*\|([24])\n(\d+)\n", file.read(_HEAD))

@@ -1,11 +1,10 @@
-"""The files of one run: shards, published one by one, in step with a checkpoint.
+"""The output files of one run: shards, published one by one, in step with a checkpoint.
 
-Ids are appended to hidden files. `sync` and `getstate` say what is on the disk; once a checkpoint
-holds that state, `publish` gives the complete shards their names. Made again from the state, in
-another process, the object checks that its files hold what was saved, cuts them to the sizes of
-that moment and goes on; shards that were complete and not yet published are published first.
-Between any two of these steps the process may die. At the end, shards of an earlier and longer run
-are removed.
+Ids are appended to hidden files. `sync` puts them on the disk and `getstate` describes them. Once a
+checkpoint holds that state, `publish` gives the complete shards their names. Another process
+restores the object from the state: it publishes shards that were complete, checks that the open
+files hold what was saved, truncates them to the saved sizes and continues. The process may die
+between any two of these steps. At the end, shards left from an earlier, longer run are removed.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...files.part_file import PartFile, Saved, publish_left, publish_together, remove_left
-from ...files.writer_thread import Behind
+from ...files.writer_thread import WriterThread
 from .by_name import Family
 from .flat import Sink
 from .sidecar import has_sidecar, sidecar_path
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class Files:
-    """A sink of one file (or family of files), or of shards of `shard_tokens` ids.
+    """A sink that writes one family of files, or shards of about `shard_tokens` ids each.
 
-    A shard ends with the first document that makes it at least as long; with `is_exact` it has that
-    length to the id, except for the last one, and documents may be cut.
+    A shard ends with the first document that brings it to `shard_tokens` ids. With `is_exact`,
+    every shard but the last has exactly that many, and documents may be cut.
     """
 
     def __init__(
@@ -43,18 +42,18 @@ class Files:
         is_resumable: bool = False,
         state: dict[str, Any] | None = None,
     ):
-        """state: what `getstate` gave. Raises OSError and, with a state, CheckpointError."""
+        """state: what `getstate` returned. Raises OSError and, with a state, CheckpointError."""
         self._path = path
         self._family = family
         self._shard_tokens = shard_tokens
         self._is_exact = is_exact
         self._is_resumable = is_resumable
-        self._shard = 0  # how many have begun
-        self._tokens = 0  # in the open one
-        self._documents = 0  # ended in all
+        self._shard = 0  # shards begun
+        self._tokens = 0  # ids in the open shard
+        self._documents = 0  # documents ended in all shards
         self._files: list[PartFile] = []
         self._sink: Sink | None = None
-        self._behind = Behind()
+        self._writer = WriterThread()
         self._complete: list[list[PartFile]] = []
         self._is_finished = False
         try:
@@ -67,8 +66,9 @@ class Files:
         return self._family.names(self._path, None if self._shard_tokens is None else shard)
 
     def _hashed_from(self, i: int) -> int | None:
-        """From where on the file number i is hashed: what a checkpoint saves must be found again,
-        and some sidecars say it.
+        """The offset from which file number i is hashed, or None if no digest is needed.
+
+        A checkpoint needs digests of all files, some sidecars that of the first.
         """
         if self._is_resumable or (i == 0 and self._family.has_digest):
             return 0 if i else self._family.header_size
@@ -85,7 +85,7 @@ class Files:
                     is_resumable=self._is_resumable,
                     saved=saved[i],
                     hashed_from=self._hashed_from(i),
-                    behind=self._behind,
+                    writer=self._writer,
                     is_scratch=i >= kept,
                 )
             )
@@ -110,22 +110,23 @@ class Files:
 
     @property
     def has_complete(self) -> bool:
-        """bool: whether there are shards to publish."""
+        """Whether there are shards to publish."""
         return bool(self._complete)
 
     def write(self, ids: IdArray, ends: Ends = ()) -> None:
-        """Take ids and the places in them at which documents end."""
+        """Take ids, and the positions in them at which documents end."""
         if self._shard_tokens is None:
             assert self._sink is not None
             self._sink.write(ids, ends)
             self._documents += len(ends)
             return
         places = np.asarray(ends, np.int64)
-        start = 0  # of the ids not written yet
+        start = 0  # of the ids that remain to be written
         while start < len(ids) or len(places):
             is_next_id = start < len(ids) and not (len(places) and places[0] == start)
             if self._is_exact and self._tokens == self._shard_tokens and is_next_id:
-                # Not before: of an end in the next call it would matter how ids are cut into calls.
+                # Not earlier: a document end may follow in the next call, and shards must not
+                # depend on how the ids are divided into calls.
                 self._close()
             if self._sink is None:
                 self._open()
@@ -145,7 +146,7 @@ class Files:
                 self._close()
 
     def _cut(self, start: int, stop: int, places: Any) -> int:
-        """Where the open shard ends at the latest."""
+        """The position in the ids at which the open shard ends at the latest."""
         assert self._shard_tokens is not None
         room = self._shard_tokens - self._tokens
         if self._is_exact:
@@ -154,16 +155,16 @@ class Files:
         return int(places[first]) if first < len(places) else stop
 
     def finish(self) -> None:
-        """Complete what is open: all is ready to be published."""
+        """Complete the open shard, so that everything can be published."""
         if self._sink is not None:
             self._close()
-        self._behind.close()
+        self._writer.close()
         self._is_finished = True
 
     def _close(self) -> None:
         assert self._sink is not None
         self._sink.finish()
-        self._behind.wait()
+        self._writer.wait()
         for file in self._files:
             if not file.is_scratch:
                 file.sync()
@@ -172,12 +173,12 @@ class Files:
         self._files, self._sink, self._tokens = [], None, 0
 
     def sync(self) -> None:
-        """Wait until all that was written is on the disk."""
+        """Wait until all writes are on the disk."""
         for file in self._files:
             file.sync()
 
     def getstate(self) -> dict[str, Any]:
-        """dict: what to save after `sync`, for JSON."""
+        """The state to save after `sync`, as JSON values."""
         opened = None
         if self._sink is not None:
             opened = {"files": [f.saved() for f in self._files], "sink": self._sink.getstate()}
@@ -194,7 +195,7 @@ class Files:
         }
 
     def publish(self) -> None:
-        """Give the complete shards their names, in order; after `finish`, remove those behind."""
+        """Give the complete shards their names; after `finish`, remove leftover shards."""
         while self._complete:
             files = self._complete[0]
             kept = len(files) - self._family.scratch
@@ -204,17 +205,18 @@ class Files:
                 file.discard()
             del self._complete[0]
         if self._is_finished and self._shard_tokens is not None:
-            self._remove_behind()
+            self._remove_leftovers()
 
     def _forget_sidecar(self, name: str) -> None:
-        """Remove what describes an older file of the name, if this run describes none."""
+        """Remove the sidecar of an older file called `name`, if this run writes no sidecars."""
         if not self._family.has_sidecar and has_sidecar(name):
             with contextlib.suppress(OSError):
                 os.remove(sidecar_path(name))
 
-    def _remove_behind(self) -> None:
-        """Remove the shards that an earlier run wrote behind our last one: who reads all files of
-        the name would take them for a part of this output.
+    def _remove_leftovers(self) -> None:
+        """Remove the shards of an earlier run that come after our last one.
+
+        A reader of all files of this name would take them for a part of this output.
         """
         for shard in self._family.shards_there(self._path):
             if shard >= self._shard:
@@ -225,15 +227,15 @@ class Files:
                         os.remove(name)
 
     def close(self) -> None:
-        """Close the hidden files and leave them to a later process."""
-        with contextlib.ExitStack() as stack:  # whatever one of them raises, the others are closed
+        """Close the hidden files and leave them for a later process."""
+        with contextlib.ExitStack() as stack:  # closes the rest if one of them raises
             for file in self._files:
                 stack.callback(file.close)
-            self._behind.close()
+            self._writer.close()
 
     def discard(self) -> None:
-        """Remove all that is not published."""
+        """Remove all files that are not published."""
         with contextlib.ExitStack() as stack:
             for file in [*self._files, *(file for files in self._complete for file in files)]:
                 stack.callback(file.discard)
-            self._behind.close()
+            self._writer.close()

@@ -1,8 +1,8 @@
-"""What a file of ids says of itself: JSON in `OUTPUT.json` beside it.
+"""The sidecar of a file of ids: JSON in `OUTPUT.json` beside it.
 
 It names the encoding (with the digest of its vocabulary), the format, the type of the ids, the
-counts and the size. Who reads the ids takes the encoding from there, and notices when file and
-sidecar do not belong together. Parquet and Arrow have a place for this of their own.
+counts and the size. A reader takes the encoding from it and detects a file that does not belong to
+its sidecar. Parquet and Arrow files have no sidecar: their schema holds the same facts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RAW = {"uint16": ("u16", 2), "uint32": ("u32", 4)}
 
 @dataclass(frozen=True)
 class Sidecar:
-    """The contents of a sidecar. dtype: of the ids in the file, None where they are text."""
+    """The contents of a sidecar. dtype: the type of the ids in the file, None for text."""
 
     encoding: str
     digest: str
@@ -35,11 +35,11 @@ class Sidecar:
     dtype: str | None
     tokens: int
     documents: int
-    size: int  # of the file, in bytes
+    size: int  # bytes of the file
     sha256: str | None = None
 
     def to_json(self) -> bytes:
-        """bytes: what the file holds."""
+        """The bytes of the sidecar file."""
         row = {
             "encoding": self.encoding,
             "vocabulary_sha256": self.digest,
@@ -56,12 +56,12 @@ class Sidecar:
 
 
 def sidecar_path(path: str) -> str:
-    """str: where the sidecar of the ids at `path` is: beside the file that a link leads to."""
+    """The path of the sidecar for the ids at `path`: beside the target of a symbolic link."""
     return (os.path.realpath(path) if os.path.islink(path) else path) + _SUFFIX
 
 
 def read_sidecar(path: str) -> Sidecar | None:
-    """Sidecar | None: of the ids at `path`; None if there is none, or the JSON is of another kind.
+    """Read the sidecar of the ids at `path`. None if there is none, or the JSON is another kind.
 
     Raises SidecarError if it is damaged, OSError if it cannot be read.
     """
@@ -72,12 +72,12 @@ def read_sidecar(path: str) -> Sidecar | None:
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return None
     if len(data) > _MOST_BYTES:
-        return None  # no sidecar has so many
+        return None  # sidecars are never this large
     try:
         row = json.loads(data)
     except (ValueError, RecursionError):
         raise SidecarError(
-            f"{name}, which describes {path}, is damaged: it is not JSON; --force ignores it"
+            f"{name}: the sidecar of {path} is damaged: it is not JSON; --force ignores it"
         ) from None
     if not isinstance(row, dict) or "vocabulary_sha256" not in row:
         return None
@@ -89,14 +89,14 @@ def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
         value = row.get(key, default)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise SidecarError(
-                f"{name}, which describes {path}, is damaged: its {key!r} is {value!r}; "
+                f"{name}: the sidecar of {path} is damaged: its {key!r} is {value!r}; "
                 "--force ignores it"
             )
         return value
 
     tokens = field("tokens", int)
     dtype = row.get("dtype")
-    # Those of version 0.1.0 describe raw ids only, without format and size.
+    # Sidecars of version 0.1.0 exist for raw ids only and lack format and size.
     format, width = _RAW.get(str(dtype), (None, 0))
     return Sidecar(
         encoding=field("encoding", str),
@@ -111,17 +111,17 @@ def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
 
 
 def check_sidecar(sidecar: Sidecar, path: str) -> None:
-    """Raises SidecarError unless the file at `path` has the size that the sidecar says."""
+    """Raise SidecarError unless the file at `path` has the size that its sidecar gives."""
     size = os.stat(path).st_size
     if size != sidecar.size:
         raise SidecarError(
-            f"{path} has {size} bytes, and {sidecar_path(path)} describes a file of "
-            f"{sidecar.size}: one of them was changed; --force ignores the sidecar"
+            f"{path} has {size} bytes, but {sidecar_path(path)} describes a file of "
+            f"{sidecar.size} bytes: one of them was changed; --force ignores the sidecar"
         )
 
 
-def described(path: str) -> Sidecar | None:
-    """Sidecar | None: that of the file at `path`, None where there is none that fits. No errors."""
+def matching_sidecar(path: str) -> Sidecar | None:
+    """The sidecar of the file at `path`, or None if none can be read or none fits the file."""
     try:
         found = read_sidecar(path)
         if found is not None:
@@ -132,14 +132,14 @@ def described(path: str) -> Sidecar | None:
 
 
 def has_sidecar(path: str) -> bool:
-    """bool: whether there is one beside `path`, be it that of an older file."""
+    """Whether there is a sidecar beside `path`, even one that describes an older file."""
     with contextlib.suppress(SidecarError, OSError):
         return read_sidecar(path) is not None
     return False
 
 
 class SidecarSink:
-    """Ids to another sink, and what they are to its sidecar."""
+    """Passes ids to another sink and writes the sidecar of its first file."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class SidecarSink:
         what: tuple[str, str | None],
         state: dict[str, Any],
     ):
-        """output: the file of `sink` that is described; what: its format and dtype."""
+        """output: the file of `sink` that the sidecar describes; what: its format and dtype."""
         self._sink = sink
         self._ids = output
         self._sidecar = sidecar
@@ -175,7 +175,7 @@ class SidecarSink:
             tokens=self._tokens,
             documents=self._documents,
             size=self._ids.size,
-            # Only there it is the digest of the whole file, and wanted by who copies raw ids.
+            # Only for raw ids does the digest cover the whole file in every run.
             sha256=self._ids.digest() if format in ("u16", "u32") else None,
         )
         self._sidecar.write(made.to_json())

@@ -1,14 +1,15 @@
-"""Texts from files and sockets: bytes, then documents, with positions to go on from.
+"""Reads documents from files and sockets, with positions from which another process can continue.
 
-blocks, follow, sockets, compression give bytes; documents and parquet cut them into documents;
-inputs puts them in order. Nothing here knows encodings or files of ids.
+`blocks`, `follow`, `sockets` and `compression` produce bytes. `splitters`, `json_lines` and
+`parquet` turn them into documents. `inputs` combines these for each kind of input, and `feed` runs
+through all inputs of a command. This package does not know encodings or files of ids.
 """
 
 from .blocks import BLOCK_SIZE, Waiting, check_file, read_descriptor
 from .compression import unpack
+from .feed import Feed
 from .follow import Follower
 from .inputs import (
-    Feed,
     FileInput,
     FollowInput,
     Input,
@@ -17,8 +18,9 @@ from .inputs import (
     ParquetInput,
     SocketInput,
 )
-from .records import Delimited, Documents, JsonLines, Part, Splitter, Whole, unescape
+from .json_lines import JsonLines
 from .sockets import Address, Listener
+from .splitters import Delimited, Documents, Part, Splitter, Whole, unescape
 
 __all__ = [
     "BLOCK_SIZE",

@@ -1,7 +1,7 @@
-"""Blocks of bytes as they come, from files and descriptors.
+"""Reads blocks of bytes from files and descriptors, as the bytes arrive.
 
-Nothing here knows documents or encodings. Who waits for a descriptor does it inside `waiting()`, a
-context that a command line uses to hear signals there and only there.
+This module does not know documents or encodings. It waits for a descriptor inside `waiting()`, a
+context manager in which, and only in which, the command line lets signals stop the process.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import errno
 import os
 import select
 import stat
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TypeAlias
@@ -24,36 +25,36 @@ STDIN = 0
 def read_descriptor(
     fd: int, name: str, size: int = BLOCK_SIZE, waiting: Waiting = contextlib.nullcontext
 ) -> Iterator[bytes]:
-    """Iterator[bytes]: what has arrived, as it arrives, at most `size` bytes at a time.
+    """Yield the bytes of a descriptor as they arrive, at most `size` at a time, until its end.
 
-    Raises OSError with `name`. A descriptor that does not block is waited for without a busy loop.
+    Raises OSError with `name`. Waits for a non-blocking descriptor without a busy loop.
     """
     while block := read_once(fd, name, size, waiting):
         yield block
 
 
 def read_once(fd: int, name: str, size: int, waiting: Waiting) -> bytes:
-    """bytes: what has arrived, at most `size`; none at the end. Raises OSError with `name`."""
+    """Wait for bytes and read at most `size`; b"" at the end. Raises OSError with `name`."""
     while True:
         try:
             if wait_for(fd, waiting):
                 return os.read(fd, size)
             with waiting():
                 return os.read(fd, size)
-        except BlockingIOError:  # somebody else reads from it, too, and was faster
+        except BlockingIOError:  # another reader of the same descriptor was faster
             continue
         except OSError as error:
             raise OSError(error.errno, error.strerror, name) from error
 
 
 def wait_for(fd: int, waiting: Waiting) -> bool:
-    """bool: True when there is something to read, or the end; False where nobody can tell.
+    """Wait until there are bytes to read, or the end; False if the system cannot tell.
 
-    What interrupts `waiting` loses nothing, because nothing is read here.
+    An exception raised inside `waiting()` loses no bytes, because none are read here.
     """
     try:
         with waiting():
-            if hasattr(select, "poll"):  # unlike select, for descriptors of any number
+            if hasattr(select, "poll"):  # works for descriptors above 1023, unlike select
                 poll = select.poll()
                 poll.register(fd, select.POLLIN)
                 poll.poll()
@@ -65,17 +66,34 @@ def wait_for(fd: int, waiting: Waiting) -> bool:
 
 
 def is_ready(fd: int) -> bool:
-    """bool: whether `read_once` would not wait; False, too, where nobody knows."""
+    """Whether `read_once` would return at once; False also if the system cannot tell."""
     try:
         return bool(select.select([fd], [], [], 0)[0])
     except (OSError, ValueError):  # not a socket, on Windows
         return False
 
 
-def check_file(path: str) -> int | None:
-    """int | None: bytes of a regular file, None for what has no size.
+def skip_known(blocks: Iterator[bytes], size: int, crc: int, changed: Exception) -> Iterator[bytes]:
+    """Yield the blocks without their first `size` bytes, which were read before.
 
-    Raises OSError if it cannot be read.
+    Raises `changed` unless these bytes are there and have the CRC-32 `crc`.
+    """
+    found, rest = 0, b""
+    while size and (block := next(blocks, b"")):
+        found = zlib.crc32(memoryview(block)[:size], found)
+        rest = block[size:]
+        size = max(0, size - len(block))
+    if size or found != crc:
+        raise changed
+    if rest:
+        yield rest
+    yield from blocks
+
+
+def check_file(path: str) -> int | None:
+    """The size of a regular file in bytes, or None for a pipe or device.
+
+    Raises OSError if a regular file cannot be read, or `path` is a folder.
     """
     status = os.stat(path)
     if stat.S_ISDIR(status.st_mode):

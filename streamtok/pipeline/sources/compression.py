@@ -1,9 +1,8 @@
-"""gzip, zstd, xz and bzip2, known by their first bytes and unpacked in bounded memory.
+"""Detects gzip, zstd, xz and bzip2 by their first bytes and decompresses them in bounded memory.
 
-zstd may begin with a skippable frame (pzstd writes one).
-
-Members one after the other are one stream, as for `zcat`. What is damaged or cut off raises
-ArchiveError with the offset in the packed file: text that ends too early is never taken for whole.
+Consecutive members are one stream, as for `zcat`. Damaged or truncated data raises ArchiveError
+with the offset in the compressed file; a truncated file is never taken for a complete one. zstd
+data may begin with a skippable frame, which pzstd writes.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ MAGICS = {
     "bzip2": b"BZh",
 }
 _SKIPPABLE = [bytes([first]) for first in range(0x50, 0x60)]
-START_SIZE = 10  # bytes that `detect` wants to see
+START_SIZE = 10  # bytes that `detect` needs
 _LONGEST = max(map(len, MAGICS.values()))
-_OUT = 1 << 16  # bytes that are unpacked at a time
+_OUT = 1 << 16  # bytes of output at a time
 _DAMAGE: tuple[type[Exception], ...] = (
     zlib.error,
     lzma.LZMAError,
@@ -33,24 +32,24 @@ _DAMAGE: tuple[type[Exception], ...] = (
     EOFError,
     ValueError,
 )
-_MEMORY = 1 << 27  # for unpacking: xz -9 needs half of it, and it is the limit of zstd -d, too
-_TOO_MUCH = ("Memory usage limit", "too much memory")  # what xz and zstd say then
-_ZSTD_IN = 1 << 8  # fed to a decompressor without a limit: 4 bytes can become 128 KiB
+_MEMORY = 1 << 27  # bytes for decompression: twice what xz -9 needs, and the limit of zstd -d
+_TOO_MUCH = ("Memory usage limit", "too much memory")  # from the errors of xz and zstd
+_ZSTD_IN = 1 << 8  # bytes of input at a time: 4 of them can become 128 KiB of output
 
 
 def detect(start: bytes) -> str | None:
-    """str | None: the name of the compression that data with this start has."""
+    """The compression of data that begins with `start`: "gzip", "zstd", "xz", "bzip2" or None."""
     for name, magic in MAGICS.items():
         if start.startswith(magic):
-            # A text may begin with BZh; what follows is the block size, then pi or the root of it.
+            # A text may begin with BZh. In bzip2 the block size follows, then pi or its root.
             if name == "bzip2" and start[4:10] not in (b"1AY&SY", b"\x17rE8P\x90"):
                 continue
             return name
     return "zstd" if _is_skippable(start) else None
 
 
-def may_be_packed(start: bytes) -> bool:
-    """bool: whether more bytes could make `detect` find something."""
+def may_be_compressed(start: bytes) -> bool:
+    """Whether more bytes after `start` could let `detect` find a compression."""
     if start.startswith(MAGICS["bzip2"]):
         return len(start) < START_SIZE
     if len(start) >= _LONGEST:
@@ -59,13 +58,13 @@ def may_be_packed(start: bytes) -> bool:
 
 
 def unpack(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
-    """Iterator[bytes]: the text in `blocks` if they are packed, else the blocks.
+    """Yield the decompressed `blocks`, or the blocks themselves if they are not compressed.
 
-    `name` is for errors. No more is read than needed to tell. Raises ArchiveError,
-    MissingLibraryError without a library for zstd, and OSError as the blocks do.
+    name: the input, for errors. Raises ArchiveError, MissingLibraryError without a library for
+    zstd, and whatever `blocks` raises.
     """
     start = b""
-    while not start or may_be_packed(start):
+    while not start or may_be_compressed(start):
         block = next(blocks, b"")
         if not block:
             break
@@ -82,7 +81,7 @@ def unpack(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
 def _members(kind: str, start: bytes, blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     make = _MAKERS[kind]
     damage = _DAMAGE + _zstd_errors()
-    offset = 0  # of `data` in the packed file
+    offset = 0  # of `data` in the compressed file
     data: bytes = start
     while True:  # a member
         member = make()
@@ -92,20 +91,19 @@ def _members(kind: str, start: bytes, blocks: Iterator[bytes], name: str) -> Ite
                 data = next(blocks, b"")
                 if not data:
                     raise ArchiveError(
-                        f"{name}: the {kind} data ends too early, at byte {offset}: "
-                        "its end is missing"
+                        f"{name}: the {kind} data is incomplete: it ends at byte {offset}"
                     )
             try:
                 text = member.feed(data)
             except damage as e:
                 if any(text in str(e) for text in _TOO_MUCH):
                     raise ArchiveError(
-                        f"{name}: the {kind} data needs more than {_MEMORY >> 20} MiB of memory to "
-                        f"unpack: unpack it yourself, as in {kind} -dc FILE | streamtok"
+                        f"{name}: decompressing this {kind} data needs more than "
+                        f"{_MEMORY >> 20} MiB of memory: use {kind} -dc FILE | streamtok ..."
                     ) from None
                 raise ArchiveError(
-                    f"{name}: damaged {kind} data near byte {offset} "
-                    f"(in the member that begins at byte {begin}): {e}"
+                    f"{name}: damaged {kind} data near byte {offset}, "
+                    f"in the member that begins at byte {begin}: {e}"
                 ) from None
             offset += len(data)
             data = b""
@@ -113,7 +111,7 @@ def _members(kind: str, start: bytes, blocks: Iterator[bytes], name: str) -> Ite
                 yield text
         data = member.unused
         offset -= len(data)
-        while True:  # padding with zeros is allowed behind a member
+        while True:  # zeros may follow a member, as padding
             if not data:
                 data = next(blocks, b"")
                 if not data:
@@ -126,7 +124,9 @@ def _members(kind: str, start: bytes, blocks: Iterator[bytes], name: str) -> Ite
         while len(data) < _LONGEST and (block := next(blocks, b"")):
             data += block
         if not data.startswith(MAGICS[kind]) and not (kind == "zstd" and _is_skippable(data)):
-            raise ArchiveError(f"{name}: no {kind} data at byte {offset}, behind a complete member")
+            raise ArchiveError(
+                f"{name}: byte {offset}: expected {kind} data or the end, after a complete member"
+            )
 
 
 def _is_skippable(data: bytes) -> bool:
@@ -138,7 +138,10 @@ def _may_be_skippable(data: bytes) -> bool:
 
 
 class _Member(Protocol):
-    """`feed` takes all of `data` and gives some text; b"" while more of what it took comes out."""
+    """A decompressor. `feed` takes all of `data` and returns some output.
+
+    While `needs_input` is false, feed it b"" to get more output.
+    """
 
     @property
     def eof(self) -> bool: ...
@@ -152,7 +155,7 @@ class _Member(Protocol):
 class _Gzip:
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(wbits=31)
-        self._is_full = False  # zlib may hold more output of what it has taken in
+        self._is_full = False  # the last output was full, so zlib may hold more
 
     @property
     def eof(self) -> bool:
@@ -173,7 +176,7 @@ class _Gzip:
 
 
 class _Standard:
-    """bz2, lzma and, since Python 3.14, compression.zstd have one interface."""
+    """The decompressors of bz2, lzma and, since Python 3.14, compression.zstd."""
 
     def __init__(self, inner: Any):
         self._inner = inner
@@ -195,8 +198,11 @@ class _Standard:
 
 
 class _Zstandard:
-    """The `zstandard` package: its reader takes a frame that is cut off for a whole one, and its
-    decompressobj has no limit for its output, so it is fed in small pieces."""
+    """The decompressor of the `zstandard` package.
+
+    Its stream reader accepts a truncated frame as complete, so this uses decompressobj. That one
+    has no limit on its output, so it gets few bytes at a time.
+    """
 
     def __init__(self, module: Any):
         self._inner = module.ZstdDecompressor(max_window_size=_MEMORY).decompressobj()

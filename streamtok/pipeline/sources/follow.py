@@ -1,13 +1,13 @@
-"""A file that others write to, followed as `tail -F` does: by name, from its first byte, for ever.
+"""Follows a growing file as `tail -F` does: by name, from its first byte, forever.
 
-When the name gets another file (rotation by rename), the old one is read to its end first, then the
-files that were rotated in between if there are any, then the named one. When the file gets shorter
-or begins otherwise (copytruncate), it is read from its beginning. All of them are one stream of
-bytes. What is written between our last look and a truncation is lost, as for every reader of such
-logs. Between two looks the process sleeps.
+When another file takes the name (rotation by rename), the old one is read to its end first, then
+any files rotated in between, then the new one. When the file gets shorter or its beginning changes
+(copytruncate), it is read again from its beginning. All of this is one stream of bytes. Bytes
+written between the last look and a truncation are lost, as for every reader of such logs. The
+process sleeps between two looks.
 
-Rotated files are those named PATH.1, PATH-20240101 and the like, in the order of their times of
-modification. One that was compressed before it was read is an error.
+Rotated files are those named PATH.1, PATH-20240101 and the like, in the order of their modification
+times. A file that was compressed before it was read raises an error.
 """
 
 from __future__ import annotations
@@ -24,15 +24,19 @@ from ...errors import CheckpointError
 from .blocks import BLOCK_SIZE, Waiting, read_descriptor, read_once
 from .compression import START_SIZE, detect, unpack
 
-_HEAD = 256  # bytes that tell a file from another one with the same inode
+_HEAD = 256  # bytes that distinguish a file from another one with the same inode
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-_DATE = 6  # digits: fewer are a number that grows with age
-# What rotation puts behind a name; other neighbours, such as app.log.lock, are none of the log.
+_DATE = 6  # digits of the shortest date; fewer digits are a number that grows with age
+# What rotation appends to a name. Other neighbours, such as app.log.lock, are not part of the log.
 _ROTATED = re.compile(r"[.-](\d[\dTZ.:_-]*?|old|prev)(\.(?:gz|bz2|xz|zst|lz4|Z|zip))?")
 
 
 class Follower:
-    """Blocks of a followed file. `position(n)` says where in which file byte n of the stream is."""
+    """Reads a followed file. `position(n)` tells which file holds byte n of the stream, and where.
+
+    The position is JSON: "at" (offset in the stream), "file" (device and inode, or null), "offset"
+    (in that file), "size" and "sha256" (of its first bytes).
+    """
 
     def __init__(
         self,
@@ -49,16 +53,15 @@ class Follower:
         self._fd = -1
         self._offset = 0  # in the open file
         self._read = 0  # bytes of the stream
-        self._segments: list[dict[str, Any]] = []  # of files, in order: where each began
-        self._saved: dict[str, Any] | None = None  # the position to go on from
-        self._is_behind = False  # between the file of that position and the named one
+        self._segments: list[dict[str, Any]] = []  # the files in order: where each one began
+        self._saved: dict[str, Any] | None = None  # the position to continue from
+        self._is_catching_up = False  # from the file of that position to the named one
 
     def blocks(self, position: dict[str, Any] | None = None) -> Iterator[bytes]:
-        """Iterator[bytes]: what comes, for ever; from a saved position on if there is one.
+        """Yield blocks forever, from a saved position if there is one.
 
-        Raises OSError if the file cannot be read (none of this name is waited for) and
-        CheckpointError if the file of the position is gone, or if a file was compressed before it
-        was read.
+        Waits if the file does not exist. Raises OSError if it cannot be read, and CheckpointError
+        if the file of the position is missing or a file was compressed before it was read.
         """
         self._saved = position
         try:
@@ -71,13 +74,13 @@ class Follower:
                 block = read_once(self._fd, self.path, self._size, self._waiting)
                 if block and self._is_same_file():
                     yield self._took(block)
-                elif not self._turn():
+                elif not self._switch_file():
                     self._sleep()
         finally:
             self._close()
 
     def position(self, at: int) -> dict[str, Any]:
-        """dict: file and offset of byte `at` of the stream, for JSON. `at` never goes back."""
+        """The position of byte `at` of the stream, for JSON. `at` must not decrease."""
         while len(self._segments) > 1 and self._segments[1]["start"] <= at:
             del self._segments[0]
         if not self._segments:
@@ -122,43 +125,43 @@ class Follower:
         return block
 
     def _is_same_file(self) -> bool:
-        # Cut to nothing and then written to more than before, between two looks: only the first
-        # bytes tell.
+        # A file truncated and then written past our offset between two looks differs only in its
+        # first bytes.
         head = self._segments[-1]["head"]
         return bool(_head(self._fd, head["size"]) == head)
 
-    def _turn(self) -> bool:
-        """At the end of what is there: whether another file, or the same anew, is open now."""
+    def _switch_file(self) -> bool:
+        """At the end of the open file: open another one, or the same from its start, if due."""
         status = os.fstat(self._fd)
         if status.st_size < self._offset or not self._is_same_file():
             os.lseek(self._fd, 0, os.SEEK_SET)
             self._begin(0)
             return True
         if self._named_inode() == _inode(status):
-            self._is_behind = False
+            self._is_catching_up = False
             return False
-        # The writer may still have the old file open, and writes a last line to it.
+        # The writer may still have the old file open and append a last line to it.
         self._sleep()
         if os.fstat(self._fd).st_size > self._offset:
             return True
         return self._next_file()
 
     def _next_file(self) -> bool:
-        """Open the file that came after the open one. bool: whether there is one."""
+        """Open the file that came after the open one. False if there is none yet."""
         status = os.fstat(self._fd)
         while True:
             try:
                 path, inode = self._place_after(status)
                 if inode is None or inode == _inode(status):
-                    return False  # the new file is not there yet
+                    return False  # the new file does not exist yet
                 fd = os.open(path, _READ)
             except FileNotFoundError:
-                continue  # rotated again in this moment
+                continue  # rotated again meanwhile
             with contextlib.ExitStack() as stack:
                 stack.callback(os.close, fd)
                 with contextlib.suppress(FileNotFoundError):
                     again = self._place_after(status)
-                    # This is the file, and none has come in front of it meanwhile.
+                    # It is still the right file, and no other one has come before it.
                     if _inode(os.fstat(fd)) == inode and again == (path, inode):
                         stack.pop_all()
                         self._close()
@@ -167,26 +170,25 @@ class Follower:
                         return True
 
     def _place_after(self, status: os.stat_result) -> tuple[str, tuple[int, int] | None]:
-        """(path, device and inode) of the oldest file that is newer than that of `status`, which is
-        the open one."""
+        """The path, device and inode of the oldest file newer than the open one with `status`."""
         rotated = _rotated(self.path)
         places = [i for i, one in enumerate(rotated) if one.inode == _inode(status)]
         if places:
             later = rotated[places[0] + 1 :]
-        else:  # deleted, or compressed
+        else:  # the open file was deleted or compressed
             later = [one for one in rotated if one.time >= status.st_mtime_ns]
         for one in later:
-            if not (one.is_named_packed or _is_packed(one.path)):
+            if not (one.has_compressed_name or _is_compressed(one.path)):
                 return one.path, one.inode
-            # As long as the open file is there and plain, only older ones are compressed.
-            if self._is_behind or not (places or self._is_copy(one.path)):
+            # While the open file exists uncompressed, only older files are compressed.
+            if self._is_catching_up or not (places or self._is_copy(one.path)):
                 raise CheckpointError(
-                    f"{one.path} was rotated and compressed before it was read: unpack it first"
+                    f"{one.path} was rotated and compressed before it was read: decompress it first"
                 )
         return self.path, self._named_inode()
 
     def _is_copy(self, path: str) -> bool:
-        """bool: whether a compressed file begins as the open one does."""
+        """Whether a compressed file begins with the same bytes as the open file."""
         head = self._segments[-1]["head"]
         fd = os.open(path, _READ)
         try:
@@ -216,50 +218,52 @@ class Follower:
             return
         path = self._path_of(*position["file"])
         if not self._open(path, position["offset"]):
-            raise CheckpointError(f"{path} went away while it was looked for")
+            raise CheckpointError(f"{path} was removed while it was being opened")
         found = {"size": position["size"], "sha256": position["sha256"]}
         size = os.fstat(self._fd).st_size
         if size < position["offset"] or _head(self._fd, position["size"]) != found:
             raise CheckpointError(
-                f"{path} was cut or written anew since the checkpoint: what it had then is lost"
+                f"{path} was truncated or rewritten since the checkpoint: its old content is lost"
             )
-        self._is_behind = True
+        self._is_catching_up = True
 
     def _path_of(self, device: int, inode: int) -> str:
-        """str: the path that the file of a checkpoint has now."""
+        """The path that the file of a checkpoint has now. Raises CheckpointError."""
         if self._named_inode() == (device, inode):
             return self.path
         for one in _siblings(self.path):
             if one.inode() == inode and one.is_file():
                 return one.path
         raise CheckpointError(
-            f"{self.path} was rotated since the checkpoint, and the file that was read then is "
-            f"none of {self.path}.* or {self.path}-*: its rest is lost"
+            f"{self.path} was rotated since the checkpoint, and neither {self.path}.* nor "
+            f"{self.path}-* is the file that was read then: its rest is lost"
         )
 
 
 class _Rotated(NamedTuple):
-    """In the order of age: of files of one moment, the one with the highest number is the oldest,
-    or the one with the earliest date."""
+    """A rotated file. Sorts by age, oldest first.
+
+    Of files with the same time, the one with the highest number or the earliest date is the oldest.
+    """
 
     time: int
     number: int
     suffix: str
     inode: tuple[int, int]
     path: str
-    is_named_packed: bool
+    has_compressed_name: bool
 
 
 def _rotated(path: str) -> list[_Rotated]:
-    """The files that `path` was before, oldest first."""
+    """The files that had the name `path` before, oldest first."""
     found = []
     skipped = len(os.path.basename(path))
     siblings: list[os.DirEntry[str]] = []
-    with contextlib.suppress(PermissionError):  # a folder that may be searched, but not listed
+    with contextlib.suppress(PermissionError):  # the folder can be searched but not listed
         siblings = _siblings(path)
     for one in siblings:
         name = _ROTATED.fullmatch(one.name, skipped)
-        with contextlib.suppress(FileNotFoundError):  # rotated again in this moment
+        with contextlib.suppress(FileNotFoundError):  # rotated again meanwhile
             if name and one.is_file():
                 status = one.stat()
                 number = -int(name[1]) if name[1].isdecimal() and len(name[1]) < _DATE else 0
@@ -272,7 +276,7 @@ def _inode(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _is_packed(path: str) -> bool:
+def _is_compressed(path: str) -> bool:
     with open(path, "rb") as file:
         return detect(file.read(START_SIZE)) is not None
 

@@ -1,9 +1,9 @@
-"""The inputs of a run, one after the other, as documents, with a position to go on from.
+"""The kinds of input: files, followed files, sockets and Parquet files, each a source of documents.
 
-An input gives groups of parts (see `documents`). Between two groups `position` says,
-for JSON, where the next one begins; `Feed` made with that position goes on there, in another
-process. Positions count unpacked bytes: of a compressed file, what comes before is unpacked again,
-and its CRC must be what it was, as for standard input, which must come again from its beginning.
+An input yields groups of parts (see `splitters`). Between two groups, `position` tells as JSON
+where the next group begins, so that another process can continue there. Positions count
+decompressed bytes: a compressed file is decompressed from its beginning again, and standard input
+must be sent again from its beginning. In both cases the CRC of the skipped bytes must match.
 """
 
 from __future__ import annotations
@@ -11,40 +11,41 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from ...errors import CheckpointError
-from .blocks import BLOCK_SIZE, STDIN, Waiting, check_file, is_ready, read_descriptor
+from .blocks import BLOCK_SIZE, STDIN, Waiting, check_file, is_ready, read_descriptor, skip_known
 from .compression import START_SIZE, detect, unpack
 from .follow import Follower
 from .parquet import ParquetTexts
-from .records import Part, Splitter
 from .sockets import Address, Listener, connect
+from .splitters import Part, Splitter
 
 MakeSplitter = Callable[[str, int, int, int, bool], Splitter]
-"""(name, consumed, records, crc, is_open) to a splitter; `name` is the input's, for errors."""
+"""Makes a splitter from (name, consumed, records, crc, is_open); name: the input, for errors."""
 
 
 class Opening(NamedTuple):
-    """What happens at the begin of an input of bytes.
+    """What happens at the beginning of an input of bytes.
 
-    strip_bom: a byte order mark is left out. look: called with the name and the first bytes, as
-    many as came at once.
+    strip_bom: skip a byte order mark. look: called with the name and the first bytes, as many as
+    came at once.
     """
 
     strip_bom: bool = False
     look: Callable[[str, bytes], None] = lambda name, start: None
 
 
-_AS_IT_IS = Opening()
+_UNCHANGED = Opening()
 
 
 class Input(Protocol):
-    """One input. name: for errors; size: bytes on the disk, if known; read: of those, so far;
-    is_done: the last group was given out; skipped: broken records so far; may_wait: whether its
-    next group may be a while in coming.
+    """One input of a run.
+
+    name: for errors; size: bytes on the disk, None if unknown; read: how many of them were read;
+    is_done: the last group was yielded; skipped: broken records so far; may_wait: the next group
+    may take a while to arrive.
     """
 
     name: str
@@ -58,27 +59,27 @@ class Input(Protocol):
     def may_wait(self) -> bool: ...
 
     def fingerprint(self) -> dict[str, Any]:
-        """dict: what must not change between a checkpoint and going on, for JSON."""
+        """What must be the same when a later process continues from a checkpoint, for JSON."""
 
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
-        """Iterator of lists of parts; is_open: the position is inside a document."""
+        """Yield groups of parts from `position` on; is_open: it is inside a document."""
 
     def position(self) -> dict[str, Any]:
-        """dict: where the next group begins, for JSON."""
+        """Where the next group begins, for JSON."""
 
     def stop(self) -> list[Part]:
-        """list of parts: what is left if nothing more is read."""
+        """The remaining parts if nothing more is read."""
 
 
 class ByteInput:
-    """What the inputs that are bytes have in common."""
+    """The common base of the inputs that are streams of bytes."""
 
     def __init__(
         self,
         name: str,
         make_splitter: MakeSplitter,
         size: int | None = None,
-        opening: Opening = _AS_IT_IS,
+        opening: Opening = _UNCHANGED,
     ):
         self.name = name
         self.size = size
@@ -114,10 +115,10 @@ class ByteInput:
             self.is_done = True
             yield last
         finally:
-            blocks.close()  # type: ignore[attr-defined]  # they are generators
+            blocks.close()  # type: ignore[attr-defined]  # a generator
 
     def _begin(self, blocks: Iterator[bytes], splitter: Splitter) -> bytes:
-        """bytes: the first ones, behind a byte order mark that is to be left out."""
+        """The first bytes, without a byte order mark if it is to be stripped."""
         mark, start = codecs.BOM_UTF8, b""
         while len(start) < len(mark) and mark.startswith(start):
             block = next(blocks, b"")
@@ -158,15 +159,15 @@ class FileInput(ByteInput):
         name: str,
         make_splitter: MakeSplitter,
         *,
-        is_packed: bool = True,
+        may_be_compressed: bool = True,
         block_size: int = BLOCK_SIZE,
-        opening: Opening = _AS_IT_IS,
+        opening: Opening = _UNCHANGED,
         waiting: Waiting = contextlib.nullcontext,
     ):
-        """is_packed: look whether it is compressed. Raises OSError if it cannot be read."""
+        """may_be_compressed: detect and decompress. Raises OSError if it cannot be read."""
         super().__init__(name, make_splitter, None if path == "-" else check_file(path), opening)
         self._path = path
-        self._is_packed = is_packed
+        self._may_be_compressed = may_be_compressed
         self._block_size = block_size
         self._waiting = waiting
         self._fd: int | None = None
@@ -176,69 +177,55 @@ class FileInput(ByteInput):
         return self.size is None and (self._fd is None or not is_ready(self._fd))
 
     def fingerprint(self) -> dict[str, Any]:
-        if self.size is None:  # of these, the CRC is compared
+        if self.size is None:  # a pipe or device: the CRC is compared instead
             return {"name": self.name}
-        status = os.stat(self._path)
-        return {"name": self.name, "size": status.st_size, "mtime_ns": status.st_mtime_ns}
+        return _file_fingerprint(self.name, self._path)
 
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
         if self._path == "-":
-            yield from self._from(STDIN, position)
+            yield from self._read_from(STDIN, position)
             return
         flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-        with self._waiting():  # a FIFO opens when its writer comes
+        with self._waiting():  # opening a FIFO waits for its writer
             fd = os.open(self._path, flags)
         try:
-            yield from self._from(fd, position)
+            yield from self._read_from(fd, position)
         finally:
             self._fd = None
             os.close(fd)
 
-    def _from(self, fd: int, position: dict[str, Any] | None) -> Iterator[bytes]:
+    def _read_from(self, fd: int, position: dict[str, Any] | None) -> Iterator[bytes]:
         self._fd = fd
         at = position["at"] if position else 0
         if self.size is not None and not self._is_compressed(fd):
             assert self._splitter is not None
-            self._splitter.has_crc = False  # `fingerprint` says whether the file is the same
+            self._splitter.has_crc = False  # `fingerprint` tells whether the file is the same
             if at:
                 os.lseek(fd, at, os.SEEK_SET)
                 self.read += at
             yield from self._counted(fd)
             return
         blocks = self._counted(fd)
-        texts = unpack(blocks, self.name) if self._is_packed else blocks
+        texts = unpack(blocks, self.name) if self._may_be_compressed else blocks
         if position:
-            texts = self._skip(texts, at, position["crc"])
+            changed = CheckpointError(
+                f"{self.name} does not begin with the {at} bytes that were read before the "
+                "checkpoint"
+            )
+            texts = skip_known(texts, at, position["crc"], changed)
         yield from texts
 
     def _is_compressed(self, fd: int) -> bool:
-        return self._is_packed and detect(os.pread(fd, START_SIZE, 0)) is not None
+        return self._may_be_compressed and detect(os.pread(fd, START_SIZE, 0)) is not None
 
     def _counted(self, fd: int) -> Iterator[bytes]:
         for block in read_descriptor(fd, self.name, self._block_size, self._waiting):
             self.read += len(block)
             yield block
 
-    def _skip(self, texts: Iterator[bytes], size: int, crc: int) -> Iterator[bytes]:
-        left, found = size, 0
-        while left:
-            text = next(texts, b"")
-            if not text:
-                break
-            found = zlib.crc32(memoryview(text)[:left], found)
-            if len(text) > left:
-                texts = _chain(text[left:], texts)
-            left = max(0, left - len(text))
-        if left or found != crc:
-            raise CheckpointError(
-                f"{self.name} does not begin with the {size} bytes that were read before the "
-                "checkpoint"
-            )
-        yield from texts
-
 
 class FollowInput(ByteInput):
-    """A file that others write to; it never ends."""
+    """A file that another process appends to. It never ends."""
 
     def __init__(
         self,
@@ -247,7 +234,7 @@ class FollowInput(ByteInput):
         make_splitter: MakeSplitter,
         follower: Follower,
         *,
-        opening: Opening = _AS_IT_IS,
+        opening: Opening = _UNCHANGED,
     ):
         super().__init__(name, make_splitter, None, opening)
         self._follower = follower
@@ -266,7 +253,7 @@ class FollowInput(ByteInput):
 
 
 class SocketInput(ByteInput):
-    """One connection. There is no going on from the middle of it."""
+    """One connection. A later process cannot continue from the middle of it."""
 
     def __init__(
         self,
@@ -274,7 +261,7 @@ class SocketInput(ByteInput):
         make_splitter: MakeSplitter,
         *,
         block_size: int = BLOCK_SIZE,
-        opening: Opening = _AS_IT_IS,
+        opening: Opening = _UNCHANGED,
         waiting: Waiting = contextlib.nullcontext,
     ):
         address = source.address if isinstance(source, Listener) else source
@@ -305,7 +292,7 @@ class ParquetInput:
         skip_bad: bool = False,
         waiting: Waiting = contextlib.nullcontext,
     ):
-        """Raises OSError, DocumentError and MissingLibraryError, before anything is read."""
+        """Open the file once, to raise OSError, DocumentError or MissingLibraryError early."""
         self.name = name
         self.size = check_file(path)
         self.read = 0
@@ -329,8 +316,7 @@ class ParquetInput:
         return False
 
     def fingerprint(self) -> dict[str, Any]:
-        status = os.stat(self._path)
-        return {"name": self.name, "size": status.st_size, "mtime_ns": status.st_mtime_ns}
+        return _file_fingerprint(self.name, self._path)
 
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
         self._texts = self._open(position["at"] if position else 0)
@@ -349,77 +335,6 @@ class ParquetInput:
         return []
 
 
-class Feed:
-    """The documents of all inputs, in order.
-
-    `position` is for JSON: which input, and where in it. `read` and `skipped` count bytes on the
-    disk and broken records in this process.
-    """
-
-    def __init__(self, inputs: Iterator[Input], first: int = 0, at: dict[str, Any] | None = None):
-        """inputs: those from number `first` on; at: a position in that one."""
-        self._inputs = inputs
-        self._number = first
-        self._at = at
-        self._input: Input | None = None
-        self._read = self._skipped = 0
-        self._is_before_wait = False
-
-    @property
-    def may_wait(self) -> bool:
-        """bool: whether the next group may be a while in coming."""
-        return self._is_before_wait or (self._input is not None and self._input.may_wait)
-
-    def groups(self, is_open: bool = False) -> Iterator[list[Part]]:
-        """Iterator of lists of parts; is_open: the position is inside a document."""
-        for one in self._inputs:
-            if one.may_wait:  # before it is opened
-                self._is_before_wait = True
-                yield []
-                self._is_before_wait = False
-            at, self._at = self._at, None
-            self._input = one
-            groups = one.groups(at, is_open)
-            try:
-                yield from groups
-            finally:
-                groups.close()  # type: ignore[attr-defined]
-            is_open = False
-            self._read += one.read
-            self._skipped += one.skipped
-            self._input = None
-            self._number += 1
-            yield []  # a moment for a checkpoint, for inputs without any group
-
-    @property
-    def name(self) -> str:
-        """str: the input that is read now, for errors."""
-        return self._input.name if self._input is not None else ""
-
-    @property
-    def read(self) -> int:
-        return self._read + (self._input.read if self._input is not None else 0)
-
-    @property
-    def skipped(self) -> int:
-        return self._skipped + (self._input.skipped if self._input is not None else 0)
-
-    def stop(self) -> list[Part]:
-        """list of parts: what is left of this input if nothing more is read."""
-        return self._input.stop() if self._input is not None else []
-
-    @property
-    def done(self) -> int:
-        """int: inputs that have ended, those before `first` included."""
-        return self._number + (self._input is not None and self._input.is_done)
-
-    def position(self) -> dict[str, Any]:
-        """dict: where the next group begins."""
-        if self._input is None or self._input.is_done:
-            return {"input": self.done, "at": self._at}
-        return {"input": self._number, "at": self._input.position()}
-
-
-def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
+def _file_fingerprint(name: str, path: str) -> dict[str, Any]:
+    status = os.stat(path)
+    return {"name": name, "size": status.st_size, "mtime_ns": status.st_mtime_ns}

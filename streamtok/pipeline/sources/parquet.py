@@ -1,4 +1,4 @@
-"""Texts of a Parquet column, row by row, through pyarrow."""
+"""Reads the texts of a Parquet column, row by row, through pyarrow."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import DocumentError
-from ..sinks.arrow import load_pyarrow
+from ..optional_pyarrow import load_pyarrow
 from .blocks import Waiting
 
-_FEW = 16  # rows that are in memory at a time before their size is known; one may be a book
-_MANY = 1 << 12  # rows at a time
-_BATCH = 1 << 15  # bytes of text that are wanted at a time
+_FEW = 16  # rows in the first batch, before the size of a row is known: one may be a book
+_MANY = 1 << 12  # rows in later batches, at most
+_BATCH = 1 << 15  # bytes of text in a batch, about
 _LISTS = "lists"
 _TEXT_TYPES = ("STRING", "ENUM", "JSON", "NONE")
-_INSIDE_LIST = re.compile(r"\.(?:list|key_value|bag|array|element)\b")  # names that writers make up
-_RELEASE = 1 << 20  # bytes of text after which memory is given back
+_INSIDE_LIST = re.compile(r"\.(?:list|key_value|bag|array|element)\b")  # names that writers invent
+_RELEASE = 1 << 20  # bytes of text after which unused memory is returned to the system
 
 
 class ParquetTexts:
-    """The documents of one column. `row` is the position up to which all were given out."""
+    """The texts of one column. `row` is the number of rows that have been given out or skipped."""
 
     def __init__(self, path: str, column: str, *, skip_bad: bool = False, row: int = 0):
-        """column: a name, or the names of a field of it and those around it, with dots between; a
-        column whose name has dots goes before a field. skip_bad: count rows without a text instead.
+        """Open the file, to begin at number `row`.
 
-        Raises OSError, DocumentError for no Parquet or no such column, and MissingLibraryError.
+        column: the name of a column, or the path of a field inside one, with dots between the
+        names; a column whose own name has dots goes first. skip_bad: count rows without a text
+        instead of raising. Raises OSError, MissingLibraryError, and DocumentError if the file is
+        not Parquet or has no such column of texts.
         """
         pa = load_pyarrow()
-        # What ParquetFile has inside. `pyarrow.parquet` loads the clients of S3, Google and Azure,
-        # too: 8 MB.
-        from pyarrow._parquet import ParquetReader
+        from pyarrow.parquet import ParquetFile
 
         self._pool = pa.default_memory_pool()
         self._arrow_error = pa.ArrowException
@@ -40,17 +40,22 @@ class ParquetTexts:
         self._skip_bad = skip_bad
         self.row = row
         self.skipped = 0
-        try:
-            self._file = ParquetReader()
-            self._file.open(path, buffer_size=1 << 16, pre_buffer=False)
-            self._metadata = self._file.metadata
-            self.rows: int = self._metadata.num_rows
-            self._index = _find_column(path, self._metadata.schema, column)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise self._damage(error, "no Parquet that can be read") from None
+        with contextlib.ExitStack() as stack:
+            try:
+                # Not by its path: pyarrow would take some paths for URIs.
+                self._source = stack.enter_context(pa.OSFile(path))
+                self._file = ParquetFile(self._source, buffer_size=1 << 16, pre_buffer=False)
+                self._metadata = self._file.metadata
+                self.rows: int = self._metadata.num_rows
+                self._index = _find_column(path, self._metadata.schema, column)
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+                raise self._damage(error, "not a readable Parquet file") from None
+            leaf = self._metadata.schema.column(self._index)
+            self._leaf_path, self._is_flat = leaf.path, leaf.path == leaf.name
+            stack.pop_all()
 
     def texts(self, waiting: Waiting = contextlib.nullcontext) -> Iterator[list[str | bytes]]:
-        """Iterator: texts of some rows; `row` and `skipped` are those after them."""
+        """Yield the texts of some rows at a time; `row` and `skipped` then include these rows."""
         first = unreleased = 0
         for group in range(self._metadata.num_row_groups):
             size = self._metadata.row_group(group).num_rows
@@ -58,7 +63,7 @@ class ParquetTexts:
             if start >= size:
                 continue
             for batch in self._batches(group, start, waiting):
-                values = _texts_in(batch.column(0))
+                values = self._texts_in(batch)
                 unreleased += values.nbytes
                 found = _as_list(values)
                 texts = [text for text in found if text is not None]
@@ -72,9 +77,9 @@ class ParquetTexts:
                 yield texts
 
     def _batches(self, group: int, start: int, waiting: Waiting) -> Iterator[Any]:
-        """Iterator of batches of about _BATCH bytes: the rows of a group from number `start` on.
+        """Yield batches of about _BATCH bytes: the rows of a row group from number `start` on.
 
-        Raises DocumentError for what is damaged.
+        Raises DocumentError if the file is damaged.
         """
 
         def next_of(batches: Iterator[Any]) -> Any:
@@ -82,17 +87,17 @@ class ParquetTexts:
                 with waiting():
                     return next(batches, None)
             except (self._arrow_error, OSError) as error:
-                what = f"the Parquet file is damaged behind row {self.row}"
+                what = f"the Parquet file is damaged after row {self.row}"
                 raise self._damage(error, what) from None
 
         def read(rows: int) -> Iterator[Any]:
             found: Iterator[Any] = self._file.iter_batches(
-                rows, row_groups=[group], column_indices=[self._index], use_threads=False
+                rows, row_groups=[group], columns=[self._leaf_path], use_threads=False
             )
             return found
 
-        # The file says how large rows are before they are unpacked from a dictionary, if there is
-        # one: the first few show more.
+        # The metadata gives the size of the rows before a dictionary, if there is one, is applied.
+        # So the first few rows are measured.
         about = self._metadata.row_group(group)
         size = about.column(self._index).total_uncompressed_size // about.num_rows
         batch = next_of(read(min(max(_BATCH // max(size, 1), 1), _FEW)))
@@ -111,30 +116,48 @@ class ParquetTexts:
             yield batch.slice(start)
             start = 0
 
+    def _texts_in(self, batch: Any) -> Any:
+        """The values of the leaf in a batch that may have columns with similar paths, too."""
+        path, names = self._leaf_path, batch.schema.names
+        name = path if self._is_flat else _first_of(path, names)
+        values = batch.column(names.index(name))
+        while hasattr(values, "field"):  # a struct
+            path = path[len(name) + 1 :]
+            names = [field.name for field in values.type]
+            name = path if path in names else _first_of(path, names)
+            values = values.field(names.index(name))
+        return values.storage if hasattr(values, "storage") else values
+
     def _damage(self, error: Exception, what: str) -> Exception:
-        """Exception: the error itself if the system has raised it, else one with its first line."""
+        """The error itself if the system raised it, else a DocumentError with its first line."""
         if getattr(error, "errno", None):
             return error
         return DocumentError(f"{self._path}: {what}: {str(error).partition(chr(10))[0]}")
 
     def _skip(self, found: list[Any]) -> None:
-        """Count the rows without a text, or raise DocumentError for the first."""
+        """Count the rows without a text, or raise DocumentError for the first of them."""
         if not self._skip_bad:
             row = self.row + found.index(None)
-            raise DocumentError(f"{self._path}: row {row} has no text; --skip-bad-lines goes on")
+            raise DocumentError(f"{self._path}: row {row} has no text; --skip-bad-lines skips it")
         self.skipped += found.count(None)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+        self._source.close()
+
+
+def _first_of(path: str, names: list[str]) -> str:
+    """The first of the names that `path` begins with."""
+    return next(name for name in names if path.startswith(f"{name}."))
 
 
 def _find_column(path: str, schema: Any, column: str) -> int:
-    """int: the number of the leaf of this name. Raises DocumentError if it holds no texts."""
+    """The number of the leaf called `column`. Raises DocumentError unless it holds texts."""
     leaves = [schema.column(i) for i in range(len(schema))]
     found = [i for i, one in enumerate(leaves) if one.path == column]
     if found:
-        # Of a column "a.b" and a field b of column a, the name without a dot around is the field's.
+        # A column named "a.b" goes before the field b of a column a.
         index = max(found, key=lambda i: leaves[i].name == column)
         kind = _other_kind(leaves[index])
         if kind is None:
@@ -144,24 +167,22 @@ def _find_column(path: str, schema: Any, column: str) -> int:
         texts = [one.path for one in inside if _other_kind(one) is None]
         if texts:
             raise DocumentError(
-                f"{path}: the column {column!r} has no text itself; name one of its fields: "
+                f"{path}: the column {column!r} holds fields, not texts: name one of "
                 f"{', '.join(texts)}"
             )
         if not inside:
             texts = list(dict.fromkeys(one.path for one in leaves if _other_kind(one) is None))
-            which = f"those with text are {', '.join(texts)}" if texts else "and none with text"
-            raise DocumentError(
-                f"{path}: there is no column {column!r}{';' if texts else ','} {which}"
-            )
+            which = f"the columns of texts are {', '.join(texts)}" if texts else "none has texts"
+            raise DocumentError(f"{path}: there is no column {column!r}; {which}")
         kind = _other_kind(inside[0])
     if kind == _LISTS:
         name = _INSIDE_LIST.split(column)[0]
-        raise DocumentError(f"{path}: the column {name!r} holds lists; each row must be one text")
-    raise DocumentError(f"{path}: the column {column!r} holds no text but {kind}")
+        raise DocumentError(f"{path}: the column {name!r} holds lists: each row must be one text")
+    raise DocumentError(f"{path}: the column {column!r} holds {kind}: each row must be a text")
 
 
 def _other_kind(leaf: Any) -> str | None:
-    """str | None: what a leaf of the schema holds; None if that is one text a row."""
+    """What a leaf of the schema holds, or None if that is one text for each row."""
     if leaf.max_repetition_level:
         return _LISTS
     logical = leaf.logical_type.type
@@ -170,17 +191,10 @@ def _other_kind(leaf: Any) -> str | None:
     return str(leaf.physical_type if logical == "NONE" else logical).lower()
 
 
-def _texts_in(values: Any) -> Any:
-    """The texts in a column of which one leaf was read."""
-    while values.type.num_fields == 1 and hasattr(values, "field"):  # a struct
-        values = values.field(0)
-    return values.storage if hasattr(values, "storage") else values
-
-
 def _as_list(values: Any) -> list[str | bytes | None]:
     try:
         found: list[str | bytes | None] = values.to_pylist()
-    except UnicodeDecodeError:  # bytes then: the encoder knows what to do with errors in them
+    except UnicodeDecodeError:  # give bytes: the encoder decides about their errors
         if hasattr(values, "dictionary_decode"):
             values = values.dictionary_decode()
         found = values.cast("large_binary").to_pylist()

@@ -1,6 +1,6 @@
-"""Bytes of TCP and Unix sockets: one connection after the other, or one that is made.
+"""Reads bytes from TCP and Unix sockets: accepts connections one after another, or makes one.
 
-For many connections at once there is `streamtok serve`.
+For many connections at once, use `streamtok serve`.
 """
 
 from __future__ import annotations
@@ -10,37 +10,39 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 
+from ...files.part_file import named
+from ..host_port import DEFAULT_HOST, format_host_port, parse_host_port
 from .blocks import BLOCK_SIZE, Waiting, read_descriptor, wait_for
 
 
 class Address:
-    """HOST:PORT or the path of a Unix socket, which has a "/" or no port.
+    """HOST:PORT, or the path of a Unix socket: any text with a "/" or without a ":".
 
     >>> Address("localhost:7654").port, Address("/run/feed").path, Address("[::1]:80").host
     (7654, '/run/feed', '::1')
     """
 
     def __init__(self, text: str):
-        """Raises ValueError for what is neither."""
-        host, _, port = text.rpartition(":")
+        """Raises ValueError if `text` is neither."""
         self.text = text
         self.path: str | None = None
-        self.host, self.port = host.strip("[]") or "127.0.0.1", 0
+        self.host, self.port = DEFAULT_HOST, 0
+        if not text:
+            raise ValueError("the address is empty: expected HOST:PORT or the path of a socket")
         if "/" in text or ":" not in text:
-            if not text:
-                raise ValueError("an empty text is no address")
             self.path = text
-        elif not port.isdecimal() or int(port) > 65535:
-            raise ValueError(f"{text!r} is neither HOST:PORT nor the path of a socket")
-        else:
-            self.port = int(port)
+            return
+        try:
+            self.host, self.port = parse_host_port(text)
+        except ValueError as error:
+            raise ValueError(f"{error} or the path of a socket") from None
 
 
 def connect(
     address: Address, size: int = BLOCK_SIZE, waiting: Waiting = contextlib.nullcontext
 ) -> Iterator[bytes]:
-    """Iterator[bytes]: what the other side sends until it closes. Raises OSError."""
-    with _named(address.text), waiting():
+    """Connect, and yield what the other side sends until it closes. Raises OSError."""
+    with named(address.text), waiting():
         if address.path is None:
             link = socket.create_connection((address.host, address.port))
         else:
@@ -55,21 +57,21 @@ def connect(
 
 
 class Listener:
-    """A listening socket. A Unix one may be used by its owner only, and is removed at the end.
+    """A listening socket. A Unix one is for its owner only, and `close` removes it.
 
-    Where a file of its name is, it is refused: nobody could tell without connecting whether a
-    process listens there.
+    The path of a Unix socket must not exist: only a connection could tell whether a process listens
+    on an existing one.
     """
 
     def __init__(self, address: Address, on_ready: Callable[[str], None] | None = None):
-        """Raises OSError. on_ready: gets the address, with the port that port 0 became."""
+        """on_ready: called with the address, in which the real port replaces 0. Raises OSError."""
         self.address = address
-        with _named(address.text):
+        with named(address.text):
             if address.path is None:
                 family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
                 self._socket = socket.create_server((address.host, address.port), family=family)
                 host, port = self._socket.getsockname()[:2]
-                shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+                shown = format_host_port(host, port)
             else:
                 self._socket = _bind_path(address.path)
                 shown = address.path
@@ -79,15 +81,15 @@ class Listener:
     def accept(
         self, size: int = BLOCK_SIZE, waiting: Waiting = contextlib.nullcontext
     ) -> Iterator[bytes]:
-        """Iterator[bytes]: what the next one who connects sends until it closes."""
-        with _named(self.address.text):
+        """Wait for a connection, and yield what it sends until it closes. Raises OSError."""
+        with named(self.address.text):
             wait_for(self._socket.fileno(), waiting)
             link, _ = self._socket.accept()
         with link:
             yield from read_descriptor(link.fileno(), self.address.text, size, waiting)
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening. Removes the path of a Unix socket."""
         self._socket.close()
         if self.address.path is not None:
             with contextlib.suppress(OSError):
@@ -106,11 +108,3 @@ def _bind_path(path: str) -> socket.socket:
         os.umask(before)
     made.listen()
     return made
-
-
-@contextlib.contextmanager
-def _named(name: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), name) from error

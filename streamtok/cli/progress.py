@@ -1,36 +1,27 @@
-"""What the user sees on standard error: refusals, progress and summaries."""
+"""The progress of a run on standard error: a bar or a line from time to time; and the summary."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import os
 import sys
 import time
-from typing import Any, TextIO
+from typing import Any
 
 from ..pipeline.run import Totals
-
-
-class Refused(Exception):
-    """An expected failure: its text is the one line that the user sees."""
-
-
-class Misused(Refused):
-    """Options or arguments that do not go together: wrong usage, as a wrong value is."""
+from .messages import is_terminal, say
 
 
 class Progress:
-    """How far a run is: a bar on a terminal, else a line now and then; and the summary.
+    """Shows how far a run is: a bar on a terminal, else a line from time to time; and a summary.
 
-    Speeds are of this process; totals are of the run, of which others may have done a part.
+    Speeds are those of this process. Totals are those of the run, including earlier processes.
     """
 
     def __init__(self, args: argparse.Namespace, sizes: list[int | None], before: Totals):
-        """sizes: bytes of the inputs on the disk; None for those whose size nobody knows."""
+        """sizes: bytes of each input on the disk, None if unknown. before: of earlier processes."""
         self._is_json = args.json
-        is_shared = args.output == "-" and is_terminal(sys.stdout)  # ids on the same screen
+        is_shared = args.output == "-" and is_terminal(sys.stdout)  # ids go to the same screen
         is_silent = args.quiet or is_shared
         self._has_bar = not (is_silent or args.json) and is_terminal(sys.stderr)
         self._every = 0.0 if is_silent or self._has_bar else args.log_every
@@ -44,16 +35,7 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self._has_bar:
-            from tqdm import tqdm
-
-            self._bar = tqdm(
-                total=self._total,
-                initial=self._skipped,
-                unit="B",
-                unit_scale=True,
-                leave=False,
-                file=sys.stderr,
-            )
+            self._bar = open_bar(self._total, "B", initial=self._skipped)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -61,11 +43,11 @@ class Progress:
             self._bar.close()
 
     def skip(self, size: int) -> None:
-        """Bytes on the disk that an earlier process has read."""
+        """Start at `size` bytes on the disk, which earlier processes have read."""
         self._skipped = self._shown = size
 
     def advance(self, read: int, totals: Totals) -> None:
-        """Bytes on the disk that this process has read, and the totals."""
+        """Show the progress. read: bytes on the disk that this process has read."""
         read += self._skipped
         if self._bar is not None:
             rate = self._rate(totals.tokens - self._before.tokens)
@@ -96,8 +78,10 @@ class Progress:
         return max(time.perf_counter() - self._begin, 1e-9)
 
     def summary(self, totals: Totals, has_documents: bool, warning: str | None = None) -> None:
-        """Say what was done; has_documents: their number is not that of the inputs. warning: what
-        the user should know of the output, a line of its own or a field of the JSON.
+        """Print what was done.
+
+        has_documents: an input may hold several documents. warning: a line about the output, or a
+        field of the JSON.
         """
         seconds = self._seconds()
         if self._is_json:
@@ -130,39 +114,16 @@ def _row(totals: Totals, seconds: float) -> dict[str, float]:
     }
 
 
-def is_terminal(file: TextIO | None) -> bool:
-    return file is not None and file.isatty()  # None: the descriptor was closed
+def open_bar(total: int | None, unit: str, what: str | None = None, initial: int = 0) -> Any:
+    """A tqdm bar on standard error that disappears at its end. total: None if unknown."""
+    from tqdm import tqdm
 
-
-def shown(name: str) -> str:
-    # One line, printable, whatever bytes the file name has.
-    return name if name.isprintable() else ascii(name)
-
-
-def input_name(name: str) -> str:
-    return "standard input" if name == "-" else shown(name)
-
-
-def describe(error: OSError) -> str:
-    what = error.strerror or str(error)
-    if error.filename is None:
-        return what
-    return f"{shown(os.fsdecode(error.filename))}: {what}"
-
-
-def say(text: str, prefix: str = "streamtok: ") -> None:
-    with contextlib.suppress(OSError, AttributeError):  # nobody may be listening
-        sys.stderr.write(f"{prefix}{text}\n")
-        sys.stderr.flush()
-
-
-def complain(text: str) -> None:
-    say(" ".join(text.split("\n")), prefix="streamtok: error: ")
-
-
-def forget_stdout() -> None:
-    # Else the interpreter complains at exit that it cannot flush what nobody reads.
-    with contextlib.suppress(OSError, ValueError):
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
-        os.close(null)
+    return tqdm(
+        total=total,
+        initial=initial,
+        desc=what,
+        unit=unit,
+        unit_scale=True,
+        leave=False,
+        file=sys.stderr,
+    )

@@ -1,4 +1,4 @@
-"""Writing behind the encoder: in order, bounded, and as if it were done at once when it fails."""
+"""The writer thread: jobs run in order, in bounded memory, and fail as if they ran at once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamtok.files.writer_thread import Behind
-from streamtok.pipeline.sinks import About, Family, Files, outputs
+from streamtok.files import part_file
+from streamtok.files.writer_thread import WriterThread
+from streamtok.pipeline.sinks import About, Family, Files
 
 from ..cli.test_cli import POSIX, only_error, run, spawn, wrapped
 
@@ -30,27 +31,27 @@ def threads() -> list[str]:
 
 
 def test_jobs_are_done_in_order() -> None:
-    behind, done = Behind(limit=50), []
+    writer, done = WriterThread(limit=50), []
     for i in range(500):
-        behind.do(lambda i=i: done.append(i), 10)
-    behind.wait()
+        writer.submit(lambda i=i: done.append(i), 10)
+    writer.wait()
     assert done == list(range(500))
     assert len(threads()) == 1
-    behind.close()
+    writer.close()
     assert threads() == []
-    behind.do(lambda: done.append(500), 10)  # another thread begins
-    behind.wait()
-    behind.close()
+    writer.submit(lambda: done.append(500), 10)  # another thread begins
+    writer.wait()
+    writer.close()
     assert done[-1] == 500
     assert threads() == []
 
 
 def test_no_more_waits_than_the_limit() -> None:
-    behind, gate, begun = Behind(limit=100), threading.Event(), []
+    writer, gate, begun = WriterThread(limit=100), threading.Event(), []
 
     def feed() -> None:
         for i in range(20):
-            behind.do(lambda: bool(gate.wait()), 10)
+            writer.submit(lambda: bool(gate.wait()), 10)
             begun.append(i)
 
     feeder = threading.Thread(target=feed)
@@ -62,60 +63,60 @@ def test_no_more_waits_than_the_limit() -> None:
     assert len(begun) == 11  # one over the limit, which the last may have crossed
     gate.set()
     feeder.join(20)
-    behind.wait()
+    writer.wait()
     assert len(begun) == 20
-    behind.close()
+    writer.close()
 
 
 @pytest.mark.parametrize("later", ["do", "wait"])
 def test_an_error_is_raised_by_what_comes_next(later: str) -> None:
-    behind, done = Behind(), []
+    writer, done = WriterThread(), []
 
     def fail() -> None:
         raise OSError(errno.ENOSPC, "full", "name")
 
-    behind.do(lambda: done.append(1), 1)
-    behind.do(fail, 1)
+    writer.submit(lambda: done.append(1), 1)
+    writer.submit(fail, 1)
     for _ in range(2):
         with pytest.raises(OSError, match="full") as caught:  # noqa: PT012
             if later == "wait":
-                behind.wait()
+                writer.wait()
             end = time.monotonic() + 20
             while time.monotonic() < end:
-                behind.do(lambda: done.append(2) if behind._error else None, 1)
+                writer.submit(lambda: done.append(2) if writer._error else None, 1)
         assert caught.value.filename == "name"
     assert done == [1]
-    behind.close()
+    writer.close()
     assert threads() == []
 
 
 def test_who_waits_for_room_hears_of_an_error() -> None:
-    behind, gate = Behind(limit=0), threading.Event()
+    writer, gate = WriterThread(limit=0), threading.Event()
 
     def fail() -> None:
         gate.wait()
         raise OSError("full")
 
-    behind.do(fail, 1)
+    writer.submit(fail, 1)
     threading.Timer(0.05, gate.set).start()
     with pytest.raises(OSError, match="full"):
-        behind.do(lambda: None, 1)
-    behind.close()
+        writer.submit(lambda: None, 1)
+    writer.close()
 
 
 def test_close_drops_what_has_not_begun() -> None:
-    behind, gate, begun, done = Behind(), threading.Event(), threading.Event(), []
+    writer, gate, begun, done = WriterThread(), threading.Event(), threading.Event(), []
 
     def first() -> None:
         begun.set()
         gate.wait()
         done.append(1)
 
-    behind.do(first, 1)
-    behind.do(lambda: done.append(2), 1)
+    writer.submit(first, 1)
+    writer.submit(lambda: done.append(2), 1)
     begun.wait()
     threading.Timer(0.05, gate.set).start()
-    behind.close()
+    writer.close()
     assert done == [1]
     assert threads() == []
 
@@ -129,16 +130,16 @@ def test_a_signal_while_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
         gate.set()
         raise Stop
 
-    behind, gate = Behind(limit=0), threading.Event()
+    writer, gate = WriterThread(limit=0), threading.Event()
     previous = signal.signal(signal.SIGALRM, stop)
     try:
-        behind.do(lambda: bool(gate.wait()), 1)
+        writer.submit(lambda: bool(gate.wait()), 1)
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(Stop):
-            behind.wait()
+            writer.wait()
     finally:
         signal.signal(signal.SIGALRM, previous)
-    behind.close()
+    writer.close()
     assert threads() == []
 
 
@@ -147,11 +148,11 @@ def test_without_a_thread_jobs_are_done_at_once(monkeypatch: pytest.MonkeyPatch)
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    behind, done = Behind(), []
-    behind.do(lambda: done.append(1), 1)
+    writer, done = WriterThread(), []
+    writer.submit(lambda: done.append(1), 1)
     assert done == [1]
-    behind.wait()
-    behind.close()
+    writer.wait()
+    writer.close()
 
 
 # Files
@@ -237,7 +238,7 @@ def test_files_are_synced_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyP
         real(fd)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(outputs, "_SYNC_EVERY", 4 * len(BLOCK) * 3)
+    monkeypatch.setattr(part_file, "_SYNC_EVERY", 4 * len(BLOCK) * 3)
     files = Files(str(tmp_path / "a.bin"), Family("megatron", ABOUT))
     for _ in range(10):
         files.write(BLOCK, [len(BLOCK)])

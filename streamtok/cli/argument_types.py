@@ -1,0 +1,119 @@
+"""Parsers of argument values: sizes, counts, seconds, addresses, delimiters and permissions.
+
+Each takes the text of an argument and raises ArgumentTypeError, which says what was expected.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from argparse import ArgumentTypeError
+
+from ..pipeline.host_port import parse_host_port
+from ..pipeline.sources import Address, unescape
+
+_SIZE_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
+_COUNT_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
+_LARGEST = 1 << 60  # bytes or ids: a larger number is a typing error
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes. The units are powers of 1024."""
+    found = re.fullmatch(r"([0-9]{1,18})\s*(?:([kmg])(?:i?b)?|b)?", text.strip().lower())
+    size = int(found[1]) << _SIZE_UNITS[found[2] or ""] if found else _LARGEST + 1
+    if size > _LARGEST:
+        raise _expected(text, "a size such as 65536, 64KiB or 1MiB")
+    return size
+
+
+def parse_positive_size(text: str) -> int:
+    """A number of bytes, at least 1."""
+    size = parse_size(text)
+    if not size:
+        raise _expected(text, "a positive size such as 65536, 64KiB or 1MiB")
+    return size
+
+
+def parse_chunk_size(text: str) -> int:
+    """A number of bytes from 1 to 2**30."""
+    size = parse_size(text)
+    if not 1 <= size <= 1 << 30:
+        raise ArgumentTypeError(f"a chunk must be 1 byte to 1 GiB, not {text}")
+    return size
+
+
+def parse_chunk_sizes(text: str) -> list[int]:
+    """Chunk sizes, separated by commas."""
+    return [parse_chunk_size(part) for part in text.split(",")]
+
+
+def parse_positive(text: str) -> int:
+    """A number from 1 on, in decimal."""
+    if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
+        raise _expected(text, "a positive number")
+    return int(text)
+
+
+def parse_natural(text: str) -> int:
+    """A number from 0 on, in decimal."""
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise _expected(text, "a number, 0 or more")
+    return int(text)
+
+
+def parse_count(text: str) -> int:
+    """A positive number. The units are powers of 1000."""
+    found = re.fullmatch(r"([0-9]{1,18})(?:\.([0-9]{1,9}))?\s*([kmgb]?)", text.strip().lower())
+    count = rest = 0
+    if found:
+        places = found[2] or ""
+        count, rest = divmod(int(found[1] + places) * _COUNT_UNITS[found[3]], 10 ** len(places))
+    if not 1 <= count <= _LARGEST or rest:
+        raise _expected(text, "a positive number such as 500000, 32k, 100M or 1G")
+    return count
+
+
+def parse_seconds(text: str) -> float:
+    """A finite number of seconds, 0 or more."""
+    with contextlib.suppress(ValueError):
+        if 0 <= (value := float(text)) < float("inf"):
+            return value
+    raise _expected(text, "a number of seconds")
+
+
+def parse_tcp_address(text: str) -> tuple[str, int]:
+    """Host and port of HOST:PORT."""
+    try:
+        return parse_host_port(text)
+    except ValueError:
+        raise _expected(text, "HOST:PORT") from None
+
+
+def parse_address(text: str) -> Address:
+    """HOST:PORT, or the path of a Unix socket."""
+    try:
+        return Address(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def parse_delimiter(text: str) -> bytes:
+    """The bytes of a delimiter, with escapes."""
+    if not text:
+        raise ArgumentTypeError("the delimiter is empty; --lines splits at line ends")
+    try:
+        return unescape(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def parse_mode(text: str) -> int:
+    """Permissions in octal, such as 660."""
+    if not re.fullmatch(r"0?[0-7]{3}", text):
+        raise _expected(text, "an octal mode such as 660")
+    return int(text, 8)
+
+
+def _expected(text: str, expected: str) -> ArgumentTypeError:
+    shown = repr(text if len(text) <= 40 else f"{text[:37]}...")
+    return ArgumentTypeError(f"{shown} must be {expected}")

@@ -1,0 +1,139 @@
+"""The output of `encode`: its format, its files, what it may overwrite, and its sink."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import shlex
+import sys
+from typing import Any
+
+from ..encoding import Encoding
+from ..pipeline import sinks
+from ..pipeline.checkpoint import Checkpoint, checkpoint_path
+from . import overwriting
+from .messages import Misused, Refused, is_terminal
+from .open_inputs import input_paths
+from .vocabulary_output import vocabulary_files
+
+END = "<|endoftext|>"
+_WITH_SCHEMA = ("parquet", "arrow")  # their schema holds what the sidecar of other formats does
+
+
+def check_format(args: argparse.Namespace, about: sinks.About) -> str:
+    """The format of the output. Raises Refused for options that cannot be combined."""
+    try:
+        chosen = sinks.choose_file_format(args.format, args.output, about.max_id)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    if args.output == "-" and chosen in ("u16", "u32") and is_terminal(sys.stdout):
+        raise Refused(f"{chosen} cannot go to a terminal: use -o FILE, a pipe or --format text")
+    if args.resume and args.output == "-":
+        raise Misused("--resume needs a file: give one with -o")
+    if args.resume and (args.listen is not None or args.connect is not None):
+        raise Misused("--resume cannot be used with a socket, which does not send its text again")
+    if args.shard_tokens is not None and args.output == "-":
+        raise Misused("--shard-tokens needs a file: give one with -o")
+    if args.shard_exactly and args.shard_tokens is None:
+        raise Misused("--shard-exactly needs --shard-tokens")
+    if args.shard_exactly and sinks.Family(chosen, about).keeps_documents:
+        raise Misused(f"--shard-exactly cuts documents, but {chosen} keeps them whole")
+    if args.sidecar and not sinks.check_output(args.output):
+        raise Misused("--sidecar needs a file: give one with -o")
+    if args.sidecar and chosen in _WITH_SCHEMA:
+        raise Misused(f"--sidecar cannot be used with {chosen}, whose schema holds the same facts")
+    return chosen
+
+
+def make_family(args: argparse.Namespace, chosen: str, about: sinks.About) -> sinks.Family:
+    """The files that the output consists of."""
+    has_sidecar = args.sidecar is not False and chosen not in _WITH_SCHEMA
+    return sinks.Family(chosen, about, has_sidecar)
+
+
+def refuse_inputs(args: argparse.Namespace, family: sinks.Family) -> None:
+    """Raise Refused if an output is also an input."""
+    read = [*vocabulary_files(args.encoding)]
+    if args.listen is None and args.connect is None:
+        read += input_paths(args)
+    outputs = [args.output]
+    if sinks.check_output(args.output):
+        outputs = family.kept_names(args.output, None)
+        if args.resume:
+            outputs.append(checkpoint_path(outputs[0]))
+        if args.shard_tokens is not None:
+            for shard in family.shards_there(args.output):
+                outputs += family.kept_names(args.output, shard)
+    overwriting.refuse_inputs(outputs, read)
+
+
+def refuse_others(
+    args: argparse.Namespace, family: sinks.Family, state: dict[str, Any] | None
+) -> None:
+    """Raise Refused if the run would replace files that streamtok did not make.
+
+    state: that of the files if the run has begun; the shards it has published are its own.
+    """
+    if not sinks.check_output(args.output):
+        return
+    complete = state["shard"] - (state["open"] is not None) if state else 0
+    shards: list[int | None] = [] if complete else [None]
+    if args.shard_tokens is not None:
+        shards = [one for one in family.shards_there(args.output) if one >= complete]
+    for shard in shards:
+        find_other = functools.partial(sinks.find_foreign, family, shard=shard)
+        overwriting.refuse_others([args.output], find_other, args.force)
+
+
+def warn_of_lost_ends(
+    args: argparse.Namespace, family: sinks.Family, encoding: Encoding, documents: int
+) -> str | None:
+    """A warning if nothing in the output tells where documents end, else None."""
+    is_marked = args.append is not None or args.prepend is not None
+    if is_marked or family.keeps_documents or documents < 2:
+        return None
+    specials = encoding.special_tokens_set
+    name = END if END in specials else min(specials, default=None)
+    mark = f"--append {shlex.quote(name)} marks their ends, " if name else ""
+    return (
+        f"{family.chosen} does not record where the {documents:,} documents end: "
+        f"{mark}--format jsonl keeps them separate"
+    )
+
+
+def open_sink(
+    args: argparse.Namespace,
+    family: sinks.Family,
+    checkpoint: Checkpoint | None,
+    state: dict[str, Any] | None,
+    stack: contextlib.ExitStack,
+) -> tuple[Any, sinks.Files | None]:
+    """The sink, and again as Files if the output is a file. Raises Refused and OSError."""
+    if not sinks.check_output(args.output):
+        if args.resume or args.shard_tokens is not None:
+            raise Refused(
+                f"{args.output} is not a regular file: --resume and --shard-tokens need one"
+            )
+        output = stack.enter_context(sinks.open_output(args.output))
+        try:
+            return sinks.make_sink(output, family.chosen, family.about.max_id), None
+        except ValueError as error:
+            raise Misused(str(error)) from None
+    files = sinks.Files(
+        args.output,
+        family,
+        shard_tokens=args.shard_tokens,
+        is_exact=args.shard_exactly,
+        is_resumable=args.resume,
+        state=state["files"] if state else None,
+    )
+
+    def leave() -> None:  # does nothing after a complete run
+        if checkpoint is not None and checkpoint.exists:
+            files.close()
+        else:  # no process could continue the files
+            files.discard()
+
+    stack.callback(leave)
+    return files, files

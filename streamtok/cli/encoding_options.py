@@ -1,0 +1,138 @@
+"""The options that choose an encoding and its special tokens, and what they select."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+from typing import Any
+
+from .. import registry
+from ..chunker import DEFAULT_MAX_PENDING, StreamEncoder
+from ..encoding import Encoding
+from ..errors import StreamtokError, VocabularyError
+from .argument_types import parse_size
+from .messages import Refused
+from .options import add_errors
+
+DEFAULT_ENCODING = "cl100k_base"
+
+
+def add_encoding(
+    parser: argparse.ArgumentParser,
+    default: str | None = DEFAULT_ENCODING,
+    otherwise: str = DEFAULT_ENCODING,
+) -> None:
+    """Add -e. otherwise: the default, for the help."""
+    parser.add_argument(
+        "-e",
+        "--encoding",
+        default=default,
+        metavar="NAME",
+        help=f"a name or a vocabulary file (docs/formats.md); default: {otherwise}",
+    )
+
+
+def add_text_options(
+    parser: argparse.ArgumentParser, max_pending: int = DEFAULT_MAX_PENDING
+) -> None:
+    """Add -e, the special tokens, --errors and --max-pending, whose default is in bytes."""
+    add_encoding(parser)
+    group = parser.add_argument_group("text and special tokens")
+    group.add_argument(
+        "--allowed-special",
+        default="none",
+        metavar="all|none|NAME,...",
+        help="special tokens whose text becomes their id (default: none)",
+    )
+    group.add_argument(
+        "--disallowed-special",
+        default="all",
+        metavar="all|none|NAME,...",
+        help="special tokens whose text is an error (default: all that are not allowed)",
+    )
+    add_errors(group)
+    group.add_argument(
+        "--max-pending",
+        type=parse_size,
+        default=max_pending,
+        metavar="SIZE",
+        help="bytes that may be held back until later text decides their ids "
+        f"(default: {max_pending >> 20}MiB)",
+    )
+
+
+def load_encoding(args: argparse.Namespace) -> Encoding:
+    """Load the encoding of -e. Raises Refused."""
+    try:
+        if args.encoding in registry.list_encoding_names():
+            return _named_encoding(args.encoding)
+        from ..formats.conversion import open_encoding
+
+        return open_encoding(args.encoding)
+    except StreamtokError as error:
+        raise Refused(" ".join(str(error).split())) from None
+    except ValueError as error:
+        raise Refused(str(error)) from None
+
+
+def _named_encoding(name: str) -> Encoding:
+    try:
+        return registry.get_encoding(name)
+    except VocabularyError as error:  # its first two lines say what to do
+        what, _, more = str(error).partition("\n")
+        raise Refused("; ".join(filter(None, [what, more.partition("\n")[0]]))) from None
+
+
+def stream_settings(args: argparse.Namespace, encoding: Encoding) -> dict[str, Any]:
+    """The keyword arguments of `Encoding.stream_encoder`. Raises Refused."""
+    return {
+        "allowed_special": _specials(args.allowed_special, encoding),
+        "disallowed_special": _specials(args.disallowed_special, encoding),
+        "errors": args.errors,
+        "max_pending": args.max_pending,
+    }
+
+
+def open_stream(args: argparse.Namespace, encoding: Encoding) -> StreamEncoder:
+    """A stream encoder with the settings of the command line. Raises Refused."""
+    return encoding.stream_encoder(**stream_settings(args, encoding))
+
+
+def _specials(given: str, encoding: Encoding) -> Any:
+    if given == "all":
+        return given
+    if given == "none":
+        return frozenset()
+    names = frozenset(given.split(","))
+    for name in sorted(names):
+        if name not in encoding.special_tokens_set:
+            raise Refused(
+                f"{name!r} is not a special token of {encoding.name}{_list_specials(encoding)}"
+            )
+    return names
+
+
+def special_id(name: str | None, encoding: Encoding) -> int | None:
+    """The id of a special token, or of an id in decimal; None for None. Raises Refused."""
+    if name is None:
+        return None
+    if name in encoding.special_tokens_set:
+        return encoding.encode_single_token(name)
+    if re.fullmatch(r"[0-9]{1,18}", name):
+        with contextlib.suppress(KeyError, OverflowError):
+            encoding.decode_single_token_bytes(int(name))
+            return int(name)
+    raise Refused(
+        f"{name!r} is neither a special token nor an id of {encoding.name}"
+        f"{_list_specials(encoding)}"
+    )
+
+
+def _list_specials(encoding: Encoding) -> str:
+    """The end of a message that lists the special tokens."""
+    known = sorted(encoding.special_tokens_set)
+    if not known:
+        return ", which has no special tokens"
+    more = f" and {len(known) - 8} more" if len(known) > 8 else ""
+    return f": its special tokens are {', '.join(known[:8])}{more}"

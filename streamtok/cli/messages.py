@@ -1,0 +1,64 @@
+"""Messages on standard error, and the exceptions whose text is such a message."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import TextIO
+
+
+class Refused(Exception):
+    """An expected failure. Its text is the one line that the user sees."""
+
+
+class Misused(Refused):
+    """Wrong usage: options or arguments that cannot be combined. The exit code is 2."""
+
+
+def is_terminal(file: TextIO | None) -> bool:
+    """Whether `file` is a terminal. None stands for a closed descriptor."""
+    return file is not None and file.isatty()
+
+
+def shown(name: str) -> str:
+    """The file name as one printable line, whatever bytes it has."""
+    return name if name.isprintable() else ascii(name)
+
+
+def input_name(name: str) -> str:
+    """The name of an input, for messages; "-" is standard input."""
+    return "standard input" if name == "-" else shown(name)
+
+
+def output_name(name: str) -> str:
+    """The name of an output, for messages; "-" is standard output."""
+    return "standard output" if name == "-" else shown(name)
+
+
+def describe(error: OSError) -> str:
+    """The file, if there is one, and what went wrong with it."""
+    what = error.strerror or str(error)
+    if error.filename is None:
+        return what
+    return f"{shown(os.fsdecode(error.filename))}: {what}"
+
+
+def say(text: str, prefix: str = "streamtok: ") -> None:
+    """Write a line to standard error. Raises nothing."""
+    with contextlib.suppress(OSError, AttributeError):  # it may be closed
+        sys.stderr.write(f"{prefix}{text}\n")
+        sys.stderr.flush()
+
+
+def complain(text: str) -> None:
+    """Write an error message as one line. Raises nothing."""
+    say(" ".join(text.split("\n")), prefix="streamtok: error: ")
+
+
+def forget_stdout() -> None:
+    """Redirect standard output to nothing, so that the interpreter's last flush cannot fail."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)

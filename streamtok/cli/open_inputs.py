@@ -1,0 +1,218 @@
+"""Opens the inputs of `encode` and `count`, and explains what can go wrong in their text."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import glob
+import itertools
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from ..chunker import StreamEncoder
+from ..encoding import Encoding
+from ..errors import PendingLimitExceeded, StreamtokError
+from ..pipeline import sinks
+from ..pipeline.documents import DocumentEncoder
+from ..pipeline.sinks.sidecar import sidecar_path
+from ..pipeline.sources import (
+    Delimited,
+    FileInput,
+    Follower,
+    FollowInput,
+    Input,
+    JsonLines,
+    Listener,
+    Opening,
+    ParquetInput,
+    SocketInput,
+    Splitter,
+    Whole,
+)
+from .encoding_options import special_id
+from .messages import Misused, Refused, input_name, say, shown
+
+
+def open_inputs(args: argparse.Namespace) -> list[Input]:
+    """Open the files of `encode`, or the one of --follow. Raises Refused, OSError and StreamtokError."""
+    _check_connections(args)
+    if args.follow:
+        return [_open_followed(args)]
+    return [open_input(args, path) for path in input_paths(args)]
+
+
+def input_paths(args: argparse.Namespace) -> list[str]:
+    """The files of the command; "-" is standard input. Raises Refused."""
+    names = list(args.files)
+    seen = {os.path.abspath(name) for name in names}
+    for pattern in args.glob:
+        found = [one for one in glob.glob(pattern, recursive=True) if not os.path.isdir(one)]
+        if not found:
+            raise Refused(f"no file matches {pattern!r}")
+        for name in sorted(found):
+            if os.path.abspath(name) not in seen:  # not given before
+                seen.add(os.path.abspath(name))
+                names.append(name)
+    return names or ["-"]
+
+
+def open_input(args: argparse.Namespace, path: str) -> Input:
+    """Open one file. Raises as `open_inputs`."""
+    name = input_name(path)
+    refuse_ids(path)
+    if args.parquet is not None:
+        if path == "-":
+            raise Misused("--parquet needs a file: standard input cannot be read from its end")
+        return ParquetInput(
+            path,
+            name,
+            args.parquet,
+            skip_bad=args.skip_bad_lines,
+            waiting=args.signals.heard,
+        )
+    return FileInput(
+        path,
+        name,
+        _splitter_maker(args),
+        may_be_compressed=not args.no_unpack,
+        block_size=args.chunk_size,
+        opening=_opening(args),
+        waiting=args.signals.heard,
+    )
+
+
+def refuse_ids(path: str) -> None:
+    """Raise Refused if the file holds ids, according to its sidecar."""
+    found = sinks.matching_sidecar(path) if path != "-" else None
+    if found is not None:
+        raise Refused(
+            f"{input_name(path)} holds ids, not text: decode it first ({shown(sidecar_path(path))} "
+            f"says {found.tokens:,} ids of {found.encoding})"
+        )
+
+
+def _open_followed(args: argparse.Namespace) -> Input:
+    if len(args.files) != 1 or args.files[0] == "-" or args.glob or args.parquet is not None:
+        raise Misused("--follow needs exactly one text file")
+    path = args.files[0]
+    follower = Follower(path, size=args.chunk_size, waiting=args.signals.heard)
+    return FollowInput(
+        path, input_name(path), _splitter_maker(args), follower, opening=_opening(args)
+    )
+
+
+def open_sockets(args: argparse.Namespace) -> tuple[Iterator[Input], Listener | None]:
+    """The connections of --listen or --connect, and the listener to close if there is one."""
+    if args.files or args.glob or args.parquet is not None:
+        raise Misused("--listen and --connect cannot be combined with FILE, --glob or --parquet")
+    settings: dict[str, Any] = {
+        "block_size": args.chunk_size,
+        "opening": _opening(args),
+        "waiting": args.signals.heard,
+    }
+    make = _splitter_maker(args)
+    _check_connections(args)
+    if args.connect is not None:
+        return iter([SocketInput(args.connect, make, **settings)]), None
+    ready = None if args.quiet else lambda where: say(f"listening on {where}")
+    listener = Listener(args.listen, ready)
+
+    def connections() -> Iterator[Input]:
+        for _ in range(args.connections) if args.connections else itertools.count():
+            yield SocketInput(listener, make, **settings)
+
+    return connections(), listener
+
+
+def _check_connections(args: argparse.Namespace) -> None:
+    if args.connections is None:
+        args.connections = 1
+    elif args.listen is None:
+        raise Misused("--connections needs --listen")
+
+
+def _opening(args: argparse.Namespace) -> Opening:
+    def look(name: str, start: bytes) -> None:
+        """Warn about what the user probably does not want."""
+        if args.jsonl is None and not args.strip_bom and start.startswith(codecs.BOM_UTF8):
+            what = "begins with a byte order mark, which becomes a token; --strip-bom removes it"
+            _note_once(args, name, what)
+        if args.lines and start[: start.find(b"\n") + 1].endswith(b"\r\n"):
+            what = r"lines end with \r\n and keep their \r; --delimiter '\r\n' removes it"
+            _note_once(args, f"{name}:", what)
+
+    return Opening(args.strip_bom and args.jsonl is None, look)
+
+
+def _note_once(args: argparse.Namespace, name: str, what: str) -> None:
+    notes = vars(args).setdefault("notes", set())
+    if what in notes or getattr(args, "quiet", False):
+        return
+    notes.add(what)
+    if hasattr(args, "quiet") and args.json:  # then standard error is JSON
+        say(json.dumps({"note": f"{name} {what}"}), prefix="")
+    else:
+        say(f"{name} {what}")
+
+
+def _splitter_maker(args: argparse.Namespace) -> Any:
+    def make(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
+        if args.jsonl is not None:
+            return JsonLines(
+                args.jsonl,
+                name,
+                skip_bad=args.skip_bad_lines,
+                max_line=args.max_pending,
+                errors=args.errors,
+                consumed=consumed,
+                records=records,
+                crc=crc,
+            )
+        if args.lines or args.delimiter is not None:
+            return Delimited(args.delimiter or b"\n", consumed, records, crc, is_open)
+        return Whole(consumed, records, crc)
+
+    return make
+
+
+def open_encoder(
+    args: argparse.Namespace, encoding: Encoding, stream: StreamEncoder
+) -> DocumentEncoder:
+    """The encoder of the documents, with the ids of --prepend and --append. Raises Refused."""
+    return DocumentEncoder(
+        stream,
+        prepend=special_id(getattr(args, "prepend", None), encoding),
+        append=special_id(getattr(args, "append", None), encoding),
+        skip_empty=args.skip_empty,
+        num_threads=getattr(args, "threads", 1),
+    )
+
+
+def explain(error: Exception, name: str, encoder: DocumentEncoder, is_split: bool) -> Exception:
+    """The exception to raise for an error in the text of input `name`, with its place.
+
+    is_split: inputs may hold several documents, so offsets are those in a document.
+    """
+    where = f"{name}: document {encoder.documents + 1}" if is_split else name
+    if isinstance(error, UnicodeDecodeError):
+        return Refused(
+            f"{where}: byte {error.start} is not UTF-8 ({error.reason}); "
+            "--errors replace or --errors surrogateescape accepts it"
+        )
+    if isinstance(error, PendingLimitExceeded):
+        return Refused(f"{where}: {error} (--max-pending)")
+    if isinstance(error, StreamtokError):
+        return error
+    # A disallowed special token; the first line says which and where.
+    what = str(error).partition("\n")[0].rstrip(".")
+    return Refused(
+        f"{where}: {what}; --allowed-special encodes it as its id, "
+        "--disallowed-special none as plain text"
+    )
+
+
+def is_split(args: argparse.Namespace) -> bool:
+    """Whether an input may hold several documents."""
+    return bool(args.lines or args.delimiter or args.jsonl is not None or args.parquet is not None)

@@ -1,0 +1,72 @@
+"""Vocabulary files as the outputs of `convert` and `train`: their format, and whether to overwrite.
+
+Also lists the files that an encoding is read from, which no command may overwrite.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+
+from ..errors import VocabularyError
+from ..pipeline.sinks.outputs import check_output
+from . import overwriting
+from .messages import Refused, shown
+
+# The keys of `formats.conversion.FORMATS`, which is slow to import.
+FORMAT_NAMES = ["tiktoken", "gpt2", "huggingface", "tekken", "minbpe", "nanochat", "sentencepiece"]
+
+
+def choose_format(path: str, to: str | None) -> str:
+    """The format `to`, or else the one of the file name `path`. Raises VocabularyError."""
+    if to is not None:
+        return to
+    from ..formats.conversion import format_of  # slow to import
+
+    try:
+        return format_of(path)
+    except ValueError as error:
+        raise VocabularyError(f"{error}: use --to {'|'.join(FORMAT_NAMES)}") from None
+
+
+def check_vocabulary(
+    outputs: Sequence[str],
+    inputs: Iterable[str],
+    format: str,
+    is_forced: bool,
+    also: Iterable[str] = (),
+) -> None:
+    """Raise Refused unless `outputs`, the files of a vocabulary, may be written.
+
+    They must be regular files and not inputs, and may replace only vocabularies of the same format.
+    also: other files that the command writes.
+    """
+    for path in outputs:
+        if not check_output(path):
+            raise Refused(f"{shown(path)} is not a regular file: a vocabulary needs one")
+    overwriting.refuse_inputs([*outputs, *also], inputs)
+    overwriting.refuse_others(outputs, _other_vocabulary(format), is_forced)
+
+
+def _other_vocabulary(format: str) -> Callable[[str], str | None]:
+    """A function that returns its path if a file there is not a vocabulary of the format."""
+    from ..formats.detection import is_vocabulary
+
+    def find_other(path: str) -> str | None:
+        has_data = os.path.isfile(path) and os.path.getsize(path) > 0
+        return path if has_data and not is_vocabulary(path, format) else None
+
+    return find_other
+
+
+def vocabulary_files(name: str) -> list[str]:
+    """The files that the encoding `name` may be read from.
+
+    name: a FILE, a FILE@PATTERN, a folder of vocabulary files, or the name of an encoding.
+    """
+    paths = [name, name.rpartition("@")[0]] if "@" in name else [name]
+    if not any(map(os.path.exists, paths)):
+        return []  # the name of an encoding
+    from ..formats.detection import read_together  # slow to import
+
+    return [file for path in paths for file in read_together(path)]

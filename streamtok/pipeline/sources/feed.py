@@ -1,0 +1,82 @@
+"""The inputs of a run, one after another, as one sequence of documents.
+
+`Feed.position` tells which input comes next and where in it, so that another process can continue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .inputs import Input
+from .splitters import Part
+
+
+class Feed:
+    """The documents of all inputs, in order.
+
+    `read` and `skipped` count bytes on the disk and broken records, in this process.
+    """
+
+    def __init__(self, inputs: Iterator[Input], first: int = 0, at: dict[str, Any] | None = None):
+        """inputs: the inputs from number `first` on; at: a position in the first of them."""
+        self._inputs = inputs
+        self._number = first
+        self._at = at
+        self._input: Input | None = None
+        self._read = self._skipped = 0
+        self._is_before_wait = False
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether the next group may take a while to arrive."""
+        return self._is_before_wait or (self._input is not None and self._input.may_wait)
+
+    def groups(self, is_open: bool = False) -> Iterator[list[Part]]:
+        """Yield groups of parts; is_open: the position is inside a document."""
+        for one in self._inputs:
+            if one.may_wait:  # before it is opened
+                self._is_before_wait = True
+                yield []
+                self._is_before_wait = False
+            at, self._at = self._at, None
+            self._input = one
+            groups = one.groups(at, is_open)
+            try:
+                yield from groups
+            finally:
+                groups.close()  # type: ignore[attr-defined]
+            is_open = False
+            self._read += one.read
+            self._skipped += one.skipped
+            self._input = None
+            self._number += 1
+            yield []  # allows a checkpoint even after an input without any group
+
+    @property
+    def name(self) -> str:
+        """The input that is being read, for errors."""
+        return self._input.name if self._input is not None else ""
+
+    @property
+    def read(self) -> int:
+        return self._read + (self._input.read if self._input is not None else 0)
+
+    @property
+    def skipped(self) -> int:
+        return self._skipped + (self._input.skipped if self._input is not None else 0)
+
+    def stop(self) -> list[Part]:
+        """The remaining parts of this input if nothing more is read."""
+        return self._input.stop() if self._input is not None else []
+
+    @property
+    def done(self) -> int:
+        """The number of inputs that have ended, including those before `first`."""
+        return self._number + (self._input is not None and self._input.is_done)
+
+    def position(self) -> dict[str, Any]:
+        """Where the next group begins, for JSON: the number of the input and the position in it."""
+        if self._input is None or self._input.is_done:
+            return {"input": self.done, "at": self._at}
+        return {"input": self._number, "at": self._input.position()}

@@ -1,0 +1,189 @@
+"""Splits a stream of bytes into documents: the whole stream is one, or delimiters separate them.
+
+A splitter takes blocks and returns parts. A part is (text, whether the document ends there), or
+`Documents`: many whole documents in one buffer, so that small ones need no Python object each.
+Documents of any length pass through in parts, in bounded memory. `consumed` is the position up to
+which everything has been returned; a new splitter that is fed from there continues.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from ..._core.encode import find_documents
+
+_TOGETHER = 1 << 20  # characters, at most, of texts that are joined
+
+
+class Documents(NamedTuple):
+    """Whole documents in one buffer, each followed by the delimiter.
+
+    number: how many there are, if delimiters are taken from left to right.
+    """
+
+    data: memoryview
+    delimiter: bytes
+    number: int
+
+    def texts(self) -> list[bytes]:
+        """Each document, without its delimiter."""
+        return bytes(self.data).split(self.delimiter)[:-1]
+
+
+Part: TypeAlias = tuple[str | bytes, bool] | Documents
+
+
+def together(texts: Sequence[str | bytes]) -> list[Part]:
+    """The parts for whole documents: one `Documents` if there are several and they are small."""
+    if len(texts) > 1 and sum(map(len, texts)) <= _TOGETHER:
+        try:
+            joined = "\0".join([*texts, ""])  # type: ignore[list-item]
+            if joined.count("\0") == len(texts):
+                return [Documents(memoryview(joined.encode()), b"\0", len(texts))]
+        except (TypeError, UnicodeEncodeError):  # some are bytes, or have a lone surrogate
+            pass
+    return [(text, True) for text in texts]
+
+
+class Splitter:
+    """The interface and the counters of a splitter.
+
+    consumed: bytes returned as parts or skipped for good; crc: their CRC-32, if has_crc is set;
+    records: lines or documents that have ended; skipped: broken records that were left out.
+    """
+
+    has_crc = True
+
+    def __init__(self, consumed: int = 0, records: int = 0, crc: int = 0):
+        self.consumed = consumed
+        self.records = records
+        self.crc = crc
+        self.skipped = 0
+
+    def _consume(self, data: bytes | memoryview) -> None:
+        self.consumed += len(data)
+        if self.has_crc:
+            self.crc = zlib.crc32(data, self.crc)
+
+    def leave_out(self, data: bytes) -> None:
+        """Count bytes at the very beginning that belong to no document."""
+        self._consume(data)
+
+    def split(self, block: bytes) -> list[Part]:
+        """The parts that the block completes."""
+        raise NotImplementedError
+
+    def finish(self) -> list[Part]:
+        """The parts that the end of the input completes."""
+        raise NotImplementedError
+
+    def stop(self) -> list[Part]:
+        """As `finish`, if reading stops before the end of the input."""
+        return self.finish()
+
+
+class Whole(Splitter):
+    """The whole input is one document."""
+
+    def split(self, block: bytes) -> list[Part]:
+        self._consume(block)
+        return [(block, False)]
+
+    def finish(self) -> list[Part]:
+        self.records += 1
+        return [(b"", True)]
+
+
+class Delimited(Splitter):
+    """Delimiters end documents and belong to none of them.
+
+    A delimiter at the very end does not begin another document. Between two consecutive delimiters
+    there is an empty document.
+    """
+
+    def __init__(
+        self,
+        delimiter: bytes,
+        consumed: int = 0,
+        records: int = 0,
+        crc: int = 0,
+        is_open: bool = False,
+    ):
+        """is_open: the position is inside a document. Raises ValueError for an empty delimiter."""
+        super().__init__(consumed, records, crc)
+        if not delimiter:
+            raise ValueError("a delimiter must have at least one byte")
+        self._delimiter = delimiter
+        self._rest = b""
+        self._is_open = is_open
+
+    def split(self, block: bytes) -> list[Part]:
+        data = self._rest + block if self._rest else block
+        view = memoryview(data)
+        parts: list[Part] = []
+        begin = 0
+        if self._is_open and (end := data.find(self._delimiter)) >= 0:
+            parts.append((data[:end], True))
+            begin = end + len(self._delimiter)
+        count, stop = find_documents(data, self._delimiter, begin, len(data))
+        if count:
+            parts.append(Documents(view[begin:stop], self._delimiter, count))
+        if stop:
+            self.records += count + (begin > 0)
+            self._is_open = False
+        kept = len(data) - self._held(data[stop:])
+        self._rest = data[kept:]
+        if kept > stop:
+            parts.append((data[stop:kept], False))
+            self._is_open = True
+        self._consume(view[:kept])
+        return parts
+
+    def _held(self, data: bytes) -> int:
+        """How many bytes at the end of `data` may begin a delimiter."""
+        for size in range(min(len(self._delimiter) - 1, len(data)), 0, -1):
+            if data.endswith(self._delimiter[:size]):
+                return size
+        return 0
+
+    def finish(self) -> list[Part]:
+        rest, self._rest = self._rest, b""
+        self._consume(rest)
+        if not rest and not self._is_open:
+            return []
+        self.records += 1
+        self._is_open = False
+        return [(rest, True)]
+
+
+def unescape(text: str) -> bytes:
+    r"""The bytes of a delimiter as typed on a command line.
+
+    \n \r \t \0 \\ and \xHH are escapes. Raises ValueError for other escapes.
+
+    >>> unescape(r"\n---\x1e")
+    b'\n---\x1e'
+    """
+    simple = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0", "\\": b"\\"}
+    made = b""
+    parts = iter(text.encode("utf-8", "surrogateescape").decode("latin-1"))
+    for one in parts:
+        if one != "\\":
+            made += one.encode("latin-1")
+            continue
+        kind = next(parts, "")
+        if kind == "x":
+            digits = next(parts, "") + next(parts, "")
+            try:
+                made += bytes.fromhex(digits)
+            except ValueError:
+                digits = "?"
+            if len(digits) != 2:
+                raise ValueError(rf"{text!r}: \x needs two hexadecimal digits")
+        elif kind in simple:
+            made += simple[kind]
+        else:
+            raise ValueError(rf"{text!r}: unknown escape \{kind}; write \\ for a backslash")
+    return made
