@@ -27,7 +27,7 @@ METADATA = nox.project.load_toml(ROOT / "pyproject.toml")
 EXTRAS = METADATA["project"]["optional-dependencies"]
 BUILD = METADATA["build-system"]["requires"]
 
-# A minute on two cores: the law on small texts, each engine and format, the service, the docs.
+# A minute on two cores: the law on small texts, some tests of each package and of the docstrings.
 QUICK = [
     "tests/api/test_laws.py",
     "tests/api/test_encoding.py",
@@ -35,11 +35,14 @@ QUICK = [
     "tests/core/test_special.py",
     "tests/core/test_utf8.py",
     "tests/docs/test_docstrings.py",
-    "tests/formats/test_formats_huggingface.py",
+    "tests/formats/test_formats.py",
+    "tests/formats/test_merge_lists.py",
     "tests/patterns/test_stand_ins.py",
     "tests/pipeline/test_sinks.py",
     "tests/pipeline/test_sources.py",
     "tests/reference",
+    "tests/serve/test_serve.py",
+    "tests/training/test_trainer.py",
 ]
 
 nox.needs_version = ">=2025.5.1"
