@@ -146,7 +146,9 @@ def put_back(defect: Defect, seconds: float, seed: int) -> tuple[float | None, s
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "tree")
         shutil.copytree(
-            ROOT, tree, ignore=shutil.ignore_patterns(".git", ".hypothesis", "dist", "*.egg-info")
+            ROOT,
+            tree,
+            ignore=shutil.ignore_patterns(".git", ".nox", ".hypothesis", "dist", "*.egg-info"),
         )
         is_built = False
         for path, old, new in defect.changes:

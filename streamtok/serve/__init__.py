@@ -12,8 +12,8 @@ system, `counters.py` is what is counted, `metrics.py` shows that to Prometheus 
 
 Nothing here knows who the clients are: no encryption, no passwords.
 
->>> async with await serve(enc, host="127.0.0.1", port=0) as server:
-...     await server.serve_forever()
+    async with await serve(enc, host="127.0.0.1", port=0) as server:
+        await server.serve_forever()
 """
 
 from .connection import ERROR_MARK
