@@ -60,7 +60,7 @@ def test_there_is_no_ring() -> None:
         ("encoding", "registry"),
         ("engines.regex_engine", "encoding"),
         ("patterns.dfa", "patterns.pattern"),
-        ("parallel.texts", "definition"),
+        ("parallel.texts", "encoding"),
     ],
 )
 def test_a_ring_that_is_put_back_is_found(module: str, other: str) -> None:
