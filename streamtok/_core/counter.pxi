@@ -314,7 +314,8 @@ cdef class PretokenCounter:
             room = grow(self, self.size + step)
             if room != FITS:
                 return room
-            memcpy(self.bytes + self.size, text, step)
+            if step:                    # text may be NULL where there is nothing
+                memcpy(self.bytes + self.size, text, step)
             self.size += step
             text += step
             size -= step

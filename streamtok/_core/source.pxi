@@ -112,7 +112,8 @@ cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t sto
         if s.may_change:
             if not room_ensure(room, stop - start):
                 return NULL
-            memcpy(room.bytes, p, stop - start)
+            if stop > start:            # p may be NULL where there is nothing
+                memcpy(room.bytes, p, stop - start)
             p = room.bytes
         if not s.is_checked:
             valid_bytes(p, stop - start, &why, &length)

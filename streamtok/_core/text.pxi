@@ -161,8 +161,9 @@ cdef int text_open_whole(Text* text, Room* room, object data, str errors) except
         if view_may_change(data, &text.view):
             if not room_ensure(room, text.size):
                 raise MemoryError("no memory for a copy of the text")
-            with nogil:
-                memcpy(room.bytes, text.data, text.size)
+            if text.size:           # where there is nothing, some objects have no address either
+                with nogil:
+                    memcpy(room.bytes, text.data, text.size)
             text.data = room.bytes
         if errors != "surrogateescape":
             check(text, errors)

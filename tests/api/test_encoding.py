@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import array
 import asyncio
+import ctypes
 import inspect
 import multiprocessing
 import pickle
@@ -168,6 +170,23 @@ def test_text_may_be_bytes(enc):
     assert (caught.value.start, caught.value.end) == (3, 4)
     with pytest.raises(ValueError, match="errors must be one of"):
         enc.encode(b"x", errors="ignore")
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [b"", "", bytearray(), memoryview(b""), array.array("B"), np.empty(0, np.uint8)]
+    + [(ctypes.c_char * 0)(), memoryview(array.array("B"))],
+    ids=str,
+)
+def test_nothing_may_have_no_address(enc, nothing):
+    """Some objects with no bytes give a NULL pointer."""
+    assert enc.encode(nothing) == enc.encode_batch([nothing])[0] == []
+    assert enc.count(nothing, num_threads=2) == len(enc.encode_to_numpy(nothing)) == 0
+    stream = enc.stream_encoder()
+    assert stream.encode(nothing) + stream.flush() == []
+    trainer = streamtok.Trainer("gpt2")
+    trainer.update(nothing, final=True)
+    assert trainer.bytes_in == 0
 
 
 def test_errors_are_pythons_own(enc):

@@ -276,6 +276,18 @@ def test_a_str_after_half_a_mark(enc):
     assert stream.encode(b"\x81b", final=True) == enc.encode("a\u2581b")
 
 
+def test_half_a_mark_after_an_unfinished_character(enc):
+    stream = enc.stream_encoder()
+    stream.encode(b"a\xe4")
+    with pytest.raises(UnicodeDecodeError, match="position 1.*: invalid continuation byte"):
+        stream.encode(b"\xe2")  # may begin a mark, but not here
+    assert stream.encode(b"\xb8\x80", final=True) == enc.encode("a\u4e00")
+    escaping = enc.stream_encoder(errors="surrogateescape")
+    ids = escaping.encode(b"a\xe4") + escaping.encode(b"\xe2") + escaping.encode(b"\x96\x81b")
+    ids += escaping.flush()
+    assert ids == enc.encode(b"a\xe4\xe2\x96\x81b", errors="surrogateescape")
+
+
 def test_max_pending_counts_bytes_of_the_text():
     tokens = [*BASE, SPACE, ("a", -1.0, 1)]
     tokens += [("b" + "a" * size, -2.0 - size, 1) for size in range(1, 3000)]
