@@ -188,7 +188,7 @@ def test_vocabulary_files_on_the_command_line(tmp_path, capsys):
     assert (code, int(out.split()[0])) == (0, llama.count(PLAIN[0]))
     for name, message in (
         (f"{ranks}@llama9", "no pattern is named 'llama9'"),
-        (text, "of no known format"),
+        (text, "unknown format"),
         (tmp_path / "none", "No such file"),
     ):
         code, out, err = run("count", "-e", name, text, capsys=capsys)
