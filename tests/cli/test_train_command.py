@@ -78,8 +78,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--vocab-size", 200], "there are 256 bytes"),
-        (["--vocab-size", 256, "--special", "x"], "there are 256 bytes"),
+        (["--vocab-size", 200], "must be at least 256"),
+        (["--vocab-size", 256, "--special", "x"], "must be at least 256"),
         (["--vocab-size", 300, "--special", "x", "--special", "x"], "special tokens"),
         (["--vocab-size", 300, "--pattern", "("], "pattern"),
         (["--vocab-size", 300, "--pattern", "(?<=a)b"], "look-behind"),
