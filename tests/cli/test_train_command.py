@@ -121,7 +121,7 @@ def test_command_goes_on_where_it_stopped(files, tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(Trainer, "update", interrupted)
     options = "--vocab-size", 700, "-o", out, "--save-counts", counts, "--tie", "first"
-    for calls in (4, 25, 20):
+    for calls in (4, 25, 25):
         left[0] = calls
         assert run_cli(*files, *options) == 130
         assert counts.exists()
@@ -273,8 +273,8 @@ def test_the_name_says_the_format(files, tmp_path, monkeypatch, capsys):
 def test_formats_that_cannot_hold_it_are_refused_at_once(folder, monkeypatch, capsys):
     monkeypatch.setattr(Trainer, "update", None)  # nothing is counted
     for args, message in (
-        (["-o", "ids.json"], "does not say which format"),
-        (["-o", "mine.model"], "does not say which format"),
+        (["-o", "ids.json"], "does not tell the format"),
+        (["-o", "mine.model"], "does not tell the format"),
         (["-o", "tokenizer.json", "--pattern", "a"], "leaves characters out"),
     ):
         assert run_cli("many", "--vocab-size", 300, *args) == 1

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import streamtok
 from benchmarks.corpus import hard_pieces
+from streamtok import vocabulary
 from streamtok._core.cells import use_wide_keys
 from streamtok._core.merge import use_lanes
 from streamtok._core.scanner import Scanner
@@ -23,7 +24,6 @@ from streamtok._core.vocab import TokenTable
 from streamtok.patterns.pattern import Pattern, Windows
 from streamtok.patterns.windows import UNDECIDED, derive_windows
 from streamtok.reference import bpe as reference
-from streamtok.vocabulary import table as vocabulary
 
 from ..api.test_laws import PATTERNS
 from ..conftest import CORPORA, LLAMA3_PATTERN, PACKED, corpus, encoding_of, stream_ids, twin_of
@@ -284,7 +284,7 @@ def test_packed_parts_are_those_that_the_core_finds(name: str) -> None:
     assert known.longest_unreachable == found.longest_unreachable
     assert known.longest == found.longest
     lefts, rights = table.parts
-    made = lefts != vocabulary.NO_ID
+    made = lefts != vocabulary.table.NO_ID
     assert made.sum() == len(table) - 256
     tokens = table.to_list()
     pairs = zip(lefts.tolist(), rights.tolist(), strict=True)
