@@ -1,10 +1,11 @@
-"""What can go wrong, one class for each thing a caller may want to tell apart.
+"""Exceptions: one class for each kind of error that a caller may want to tell apart.
 
-Every class is a `StreamtokError` and also the built-in exception that fits, so that code written
-for tiktoken (`except ValueError`) keeps working. All of them can be pickled, attributes included.
-Not here: wrong argument types (`TypeError`), unknown encoding names (`ValueError`), unknown models
-and tokens (`KeyError`) and bytes that are not UTF-8 (`UnicodeDecodeError`) are plain built-ins, as
-in tiktoken and in `codecs`.
+Every class derives from `StreamtokError` and from the built-in exception that fits, so that code
+written for tiktoken (`except ValueError`) keeps working. All can be pickled with their attributes.
+
+Some errors stay plain built-ins, as in tiktoken and `codecs`: wrong argument types (`TypeError`),
+unknown encoding names (`ValueError`), unknown models and tokens (`KeyError`), and bytes that are
+not UTF-8 (`UnicodeDecodeError`).
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ __all__ = [
 
 
 class StreamtokError(Exception):
-    """The root of the tree: `except StreamtokError` catches all of them."""
+    """The base class of all exceptions here."""
 
 
 class VocabularyError(StreamtokError, ValueError):
-    """A table of tokens is damaged, incomplete, contradicts itself or cannot be had."""
+    """A vocabulary is damaged, contradictory or not supported, or cannot be downloaded."""
 
 
 class PatternError(StreamtokError, ValueError):
-    """A split pattern does not compile."""
+    """A pre-tokenization pattern is invalid or too large."""
 
 
 class UnsupportedPatternError(PatternError):
-    """A valid split pattern which no DFA can follow, so that it cannot split a stream.
+    """A valid pattern that no DFA can match, so that streams cannot use it.
 
-    `construct` names what is to blame, such as "look-behind"; `position` is where in the pattern
-    that begins.
+    `construct` names the unsupported construct, such as "look-behind". `position` is its offset in
+    the pattern, in characters.
     """
 
     def __init__(self, message: str, *, construct: str = "", position: int = 0) -> None:
@@ -57,14 +58,14 @@ class UnsupportedPatternError(PatternError):
 
 
 class UnsupportedStreamError(StreamtokError, ValueError):
-    """An encoding does something to whole texts that streams cannot do, and the text names it."""
+    """An encoding has a text rule that streams cannot apply. The message names the rule."""
 
 
 class PendingLimitExceeded(StreamtokError, RuntimeError):
-    """A stream would have to hold back more bytes than its `max_pending` allows.
+    """A stream would have to hold back more bytes than `max_pending`.
 
-    The stream is as it was before the call. `offset` is where in the stream, in bytes, the pending
-    bytes begin; `pending` is how many there would be; `limit` is how many there may be.
+    The stream is as it was before the call. `offset` is the offset of the first pending byte in the
+    stream, `pending` the number of bytes that would be pending, `limit` the number allowed.
     """
 
     def __init__(self, message: str, *, offset: int = 0, pending: int = 0, limit: int = 0) -> None:
@@ -75,9 +76,9 @@ class PendingLimitExceeded(StreamtokError, RuntimeError):
 
 
 class MemoryLimitExceeded(StreamtokError, RuntimeError):
-    """A trainer would have to hold more bytes of counts than its `memory_limit` allows.
+    """A trainer's counts would need more bytes than `memory_limit`.
 
-    What was counted is kept. `bytes_in` is how many bytes that was; `limit` is the limit.
+    The counts so far are kept. `bytes_in` is the number of bytes counted, `limit` the limit.
     """
 
     def __init__(self, message: str, *, bytes_in: int = 0, limit: int = 0) -> None:
@@ -87,23 +88,23 @@ class MemoryLimitExceeded(StreamtokError, RuntimeError):
 
 
 class StreamInUseError(StreamtokError, RuntimeError):
-    """A stream was called while another call of it, in another thread, had not returned yet."""
+    """A stream, decoder or trainer was called during another call of it."""
 
 
 class StateError(StreamtokError, ValueError):
-    """A saved state does not fit the stream that is to take it."""
+    """A saved state is damaged, or does not fit the object that loads it."""
 
 
 class CheckpointError(StreamtokError, ValueError):
-    """A run cannot go on where its checkpoint says: something is damaged, gone or has changed."""
+    """A run cannot continue from its checkpoint: a file is damaged, missing or changed."""
 
 
 class SidecarError(StreamtokError, ValueError):
-    """What describes a file of ids, beside it, is damaged or does not describe that file."""
+    """The sidecar of a file of ids is damaged, or describes another file."""
 
 
 class MissingLibraryError(StreamtokError, ImportError):
-    """An optional library is not installed. `extra` is the extra of streamtok that brings it."""
+    """An optional library is not installed. `extra` is streamtok's extra that installs it."""
 
     def __init__(self, purpose: str, library: str = "", extra: str = "") -> None:
         text = f'{purpose} need {library}: pip install "streamtok[{extra}]"' if extra else purpose
@@ -116,11 +117,11 @@ class ArchiveError(StreamtokError, ValueError):
 
 
 class DocumentError(StreamtokError, ValueError):
-    """A record that should hold a text is broken or holds none."""
+    """A record is damaged, or has no text."""
 
 
 class FormatLimitError(StreamtokError, ValueError):
-    """A file format cannot hold as much as it should."""
+    """The data is too large for a file format."""
 
 
 def raise_disallowed_special(offset: int, text: str) -> NoReturn:

@@ -1,13 +1,13 @@
-"""Write `streamtok/data/patterns.bin`: the tables of well-known split patterns, compiled ahead.
+"""Write `streamtok/data/patterns.bin`: the compiled tables of well-known patterns.
 
-Compiling takes some tens of milliseconds, reading ready-made tables a fraction of one. The file is
-only a cache: `tests/patterns/test_pattern.py` compiles each pattern afresh and expects equal tables, so that
-a change to the compiler or to `unicode.npz` that was not followed by
+Compiling takes tens of milliseconds, reading the tables a fraction of one. The file is only a
+cache. `tests/patterns/test_pattern.py` compiles each pattern and expects equal tables. So it fails
+after a change to the compiler or to `unicode.npz`, until someone runs
 
     python tools/make_patterns.py
 
-shows. Patterns are facts of the encodings that use them, and are copied to the letter: the tables
-are found by the pattern's text.
+Patterns are copied exactly from the encodings that use them, because the text of a pattern is the
+key of its tables.
 """
 
 from __future__ import annotations

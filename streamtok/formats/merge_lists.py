@@ -7,8 +7,8 @@ any order; and a pre-token that is a token becomes its id without merging only i
 (`ignore_merges`).
 
 The engine needs no second algorithm for this. Only one of the pairs that make a token can ever
-merge, and `_core/merge_list.pxi` finds it. So the tokens are put in the order of those pairs, and the
-rest works as for a rank table.
+merge, and the core finds it. So the tokens are put in the order of those pairs, and the rest works
+as for a rank table.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How often each pre-token of a text occurs: chunks, documents, threads, memory.
 
-`Counting` decides what is counted where; `_core/counter.pxi` counts. Large texts are cut where the
-pattern makes both sides independent of each other, and each thread counts its part into a table of
-its own. A table is added to the total in one step, together with the number of its bytes. So
-`bytes_in` says what is counted, whatever interrupts a call.
+`Counting` decides what is counted where; the core counts. Large texts are cut where the pattern
+makes both sides independent of each other, and each thread counts its part into a table of its own.
+A table is added to the total in one step, together with the number of its bytes. So `bytes_in` says
+what is counted, whatever interrupts a call.
 
 The public class is in `trainer.py`; the repair of text that is not UTF-8 in `replacement.py`.
 """

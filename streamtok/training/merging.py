@@ -1,4 +1,4 @@
-"""From counted pre-tokens to merges: the arguments and results of `_core/merge_loop.pxi`."""
+"""From counted pre-tokens to merges: the arguments and results of the core's merge loop."""
 
 from __future__ import annotations
 

@@ -1,21 +1,15 @@
-"""Encodings by name: the same as tiktoken's, made once, and found without a network if possible."""
+"""Encodings by name: tiktoken's facts, and one object for each name."""
 
 from __future__ import annotations
 
-import hashlib
-import http.client
 import importlib
-import io
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,9 +22,7 @@ from streamtok.registry import (
     get_encoding,
     list_encoding_names,
 )
-from streamtok.vocabulary import published
 from streamtok.vocabulary.bundled import load_bundled
-from streamtok.vocabulary.ranks_file import dumps_tiktoken
 from streamtok.vocabulary.table import Vocabulary
 
 NAMES = [
@@ -44,15 +36,9 @@ NAMES = [
 ]
 BUNDLED = [name for name in NAMES if not name.startswith("p50k")]
 
-URL = "https://openaipublic.blob.core.windows.net/encodings/p50k_base.tiktoken"
-KEY = "ec7223a39ce59f226a68acc30dc1af2788490e15"  # SHA-1 of the URL, the name tiktoken gives it
-P50K_SHA256 = "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069"
-SMALL = Vocabulary.from_ranks({bytes([byte]): byte for byte in range(256)} | {b"ab": 256})
-FILE = dumps_tiktoken(SMALL)
-
 
 class StubEncoding:
-    """Keeps what it is given, slowly enough for threads to meet."""
+    """Keeps its arguments, slowly enough for threads to meet."""
 
     made = 0
 
@@ -80,13 +66,13 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> type[StubEncoding]:
 
 
 def tiktoken_module(name: str) -> Any:
-    """Import a module of the tiktoken whose facts we hold; later ones may know more models."""
+    """Import a module of the tiktoken version whose facts we copy; later ones know more models."""
     if not pytest.importorskip("tiktoken").__version__.startswith("0.14."):
         pytest.skip("the facts are those of tiktoken 0.14")
     return importlib.import_module(name)
 
 
-# Names and what they stand for
+# Names and their encodings
 
 
 def test_names() -> None:
@@ -116,7 +102,7 @@ def test_all_of_tiktoken_s_names_are_there() -> None:
 def test_models_are_tiktoken_s() -> None:
     tiktoken_s = tiktoken_module("tiktoken.model")
     assert registry.MODEL_TO_ENCODING == tiktoken_s.MODEL_TO_ENCODING
-    # in the same order, as the first beginning that fits counts
+    # in the same order, because the first prefix that fits counts
     expected = list(tiktoken_s.MODEL_PREFIX_TO_ENCODING.items())
     assert list(registry.MODEL_PREFIX_TO_ENCODING.items()) == expected
 
@@ -231,230 +217,23 @@ def test_real_encodings(name: str) -> None:
     assert encoding.encode("hello world") == ids[name]
 
 
-# The vocabulary that is not bundled
-
-
-class Network:
-    """Stands in for `urlopen`: answers with `content`, or raises it."""
-
-    def __init__(self) -> None:
-        self.content: bytes | Exception = FILE
-        self.calls: list[tuple[object, object]] = []
-
-    def open(self, url: object, timeout: object = None) -> io.BytesIO:
-        self.calls.append((url, timeout))
-        if isinstance(self.content, Exception):
-            raise self.content
-        return io.BytesIO(self.content)
-
-
-@pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[Network]:
-    """A network with a small p50k_base, and no cache folder chosen."""
-    small = published.Published(URL, hashlib.sha256(FILE).hexdigest())
-    network = Network()
-    monkeypatch.setattr(urllib.request, "urlopen", network.open)
-    monkeypatch.setitem(published.PUBLISHED, "p50k_base", small)
-    monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
-    monkeypatch.delenv("DATA_GYM_CACHE_DIR", raising=False)
-    registry._vocabulary.cache_clear()
-    yield network
-    registry._vocabulary.cache_clear()
-
-
-@pytest.fixture
-def folder(tmp_path: Path, network: Network, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder chosen by the user, not made yet."""
-    folder = tmp_path / "some" / "cache"
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
-    return folder
-
-
-def load() -> Vocabulary:
-    registry._vocabulary.cache_clear()
-    return registry._vocabulary("p50k_base")
-
-
-def test_published_facts() -> None:
-    url, sha256 = published.PUBLISHED["p50k_base"]
-    assert (url, hashlib.sha1(url.encode()).hexdigest()) == (URL, KEY)
-    assert sha256 == P50K_SHA256
-
-
-def test_download_is_kept(network: Network, folder: Path) -> None:
-    assert load() == SMALL
-    ((url, timeout),) = network.calls
-    assert url == URL
-    assert isinstance(timeout, float)
-    assert 0 < timeout < 120
-    assert os.listdir(folder) == [KEY]
-    assert (folder / KEY).read_bytes() == FILE
-    network.content = OSError("no network")
-    assert load() == SMALL
-    assert len(network.calls) == 1
-
-
-def test_the_published_file_is_taken_from_the_cache(
-    folder: Path, stub: type[StubEncoding], monkeypatch: pytest.MonkeyPatch
+def test_both_p50k_encodings_share_one_vocabulary(
+    stub: type[StubEncoding], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # p50k_base is r50k_base and the runs of 2 to 25 spaces; its digest proves it.
-    ranks = load_bundled("r50k_base").to_ranks()
-    ranks |= {b" " * length: 50255 + length for length in range(2, 26)}
-    data = dumps_tiktoken(Vocabulary.from_ranks(ranks))
-    assert hashlib.sha256(data).hexdigest() == P50K_SHA256
-    folder.mkdir(parents=True)
-    (folder / KEY).write_bytes(data)
-    monkeypatch.setitem(published.PUBLISHED, "p50k_base", published.Published(URL, P50K_SHA256))
-    made: Any = get_encoding("p50k_base")
-    assert made.arguments["mergeable_ranks"].to_ranks() == ranks
+    loaded: list[str] = []
+    small = Vocabulary.from_ranks({bytes([byte]): byte for byte in range(256)})
 
+    def load_published(name: str) -> Vocabulary:
+        loaded.append(name)
+        return small
 
-def test_both_p50k_encodings_share_one_download(
-    network: Network, folder: Path, stub: type[StubEncoding]
-) -> None:
+    monkeypatch.setattr(registry, "load_published", load_published)
+    registry._vocabulary.cache_clear()
     base: Any = get_encoding("p50k_base")
     edit: Any = get_encoding("p50k_edit")
-    assert base.arguments["mergeable_ranks"] is edit.arguments["mergeable_ranks"]
-    assert base.arguments["mergeable_ranks"] == SMALL
-    assert len(network.calls) == 1
-
-
-@pytest.mark.parametrize("damaged", [b"", FILE[:-5], FILE + b"\n", b"<html>captive portal</html>"])
-def test_damaged_cached_file_is_fetched_again(
-    damaged: bytes, network: Network, folder: Path
-) -> None:
-    folder.mkdir(parents=True)
-    (folder / KEY).write_bytes(damaged)
-    assert load() == SMALL
-    assert (folder / KEY).read_bytes() == FILE
-    assert os.listdir(folder) == [KEY]
-    (folder / KEY).write_bytes(damaged)
-    network.content = OSError("no network")
-    with pytest.raises(VocabularyError, match="no network"):
-        load()
-    assert os.listdir(folder) == []
-
-
-def test_damaged_download_is_refused_and_not_kept(network: Network, folder: Path) -> None:
-    network.content = FILE[:-5]
-    with pytest.raises(
-        VocabularyError, match=rf"{URL} is damaged: .* its {len(FILE) - 5} bytes"
-    ) as info:
-        load()
-    assert isinstance(info.value, ValueError)  # which is what tiktoken raises
-    assert not folder.exists()
-    network.content = FILE
-    assert load() == SMALL
-
-
-@pytest.mark.parametrize(
-    "failure",
-    [
-        urllib.error.URLError("Name or service not known"),
-        urllib.error.HTTPError(URL, 404, "Not Found", http.client.HTTPMessage(), None),
-        TimeoutError("timed out"),
-        ConnectionResetError("reset"),
-        http.client.IncompleteRead(b"abc", 100),
-    ],
-)
-def test_without_a_network_the_error_says_what_to_do(
-    failure: Exception, network: Network, folder: Path
-) -> None:
-    network.content = failure
-    with pytest.raises(VocabularyError) as info:
-        load()
-    message = str(info.value)
-    assert message.startswith(f"{URL} cannot be downloaded: {failure}\n")
-    assert published.PUBLISHED["p50k_base"].sha256 in message
-    assert f"put the file at {folder / KEY}\n" in message
-    assert "TIKTOKEN_CACHE_DIR" in message
-    assert info.value.__cause__ is failure
-    # and doing what it says helps
-    folder.mkdir(parents=True)
-    (folder / KEY).write_bytes(FILE)
-    assert load() == SMALL
-
-
-def test_folders_in_order(
-    network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    default = tmp_path / "temporary" / "data-gym-cache"
-    load()
-    assert os.listdir(default) == [KEY]
-    monkeypatch.setenv("DATA_GYM_CACHE_DIR", str(tmp_path / "gym"))
-    load()
-    assert os.listdir(tmp_path / "gym") == [KEY]
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "tiktoken"))
-    load()
-    assert os.listdir(tmp_path / "tiktoken") == [KEY]
-    assert len(network.calls) == 3
-    load()
-    assert len(network.calls) == 3
-
-
-def test_an_empty_variable_switches_the_cache_off(
-    network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("DATA_GYM_CACHE_DIR", str(tmp_path / "gym"))
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
-    for count in (1, 2):
-        assert load() == SMALL
-        assert len(network.calls) == count
-    assert os.listdir(tmp_path) == []
-    network.content = FILE[:-5]
-    with pytest.raises(VocabularyError, match="is damaged"):
-        load()
-    network.content = OSError("no network")
-    with pytest.raises(VocabularyError, match=rf"(?s)no network.*TIKTOKEN_CACHE_DIR.*{KEY}"):
-        load()
-
-
-def test_only_a_chosen_folder_must_be_writable(
-    network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_bytes(b"no folder")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
-    assert load() == SMALL
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "file"))
-    with pytest.raises(OSError, match=r"file|File"):
-        load()
-    assert (tmp_path / "file").read_bytes() == b"no folder"
-
-
-def test_a_link_in_a_shared_folder_is_not_followed(network: Network, folder: Path) -> None:
-    folder.mkdir(parents=True)
-    precious = folder / "precious"
-    precious.write_bytes(b"precious")
-    (folder / KEY).symlink_to(precious)
-    assert load() == SMALL
-    assert precious.read_bytes() == b"precious"
-    assert not (folder / KEY).is_symlink()
-
-
-@pytest.mark.parametrize("variable", ["TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR", None])
-def test_tiktoken_finds_what_we_cache_and_we_what_it_caches(
-    variable: str | None, network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tiktoken_s = pytest.importorskip("tiktoken.load")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    if variable is not None:
-        monkeypatch.setenv(variable, str(tmp_path / "chosen"))
-    answers: list[Callable[[], bytes]] = []
-    monkeypatch.setattr(tiktoken_s, "read_file", lambda url: answers.pop()())
-    sha256 = published.PUBLISHED["p50k_base"].sha256
-
-    load()
-    assert tiktoken_s.read_file_cached(URL, sha256) == FILE
-
-    (path,) = tmp_path.glob(f"*/{KEY}")
-    path.unlink()
-    answers.append(lambda: FILE)
-    assert tiktoken_s.read_file_cached(URL, sha256) == FILE
-    network.content = OSError("no network")
-    assert load() == SMALL
+    registry._vocabulary.cache_clear()
+    assert base.arguments["mergeable_ranks"] is edit.arguments["mergeable_ranks"] is small
+    assert loaded == ["p50k_base"]
 
 
 def test_heavy_modules_are_imported_only_when_needed() -> None:

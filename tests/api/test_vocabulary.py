@@ -1,4 +1,4 @@
-"""The tables of tokens: what is refused, both file formats, and the three bundled vocabularies."""
+"""Vocabulary: rank tables, invalid tables, both file forms, and the three bundled vocabularies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from streamtok.vocabulary.ranks_file import (
 )
 from streamtok.vocabulary.table import Vocabulary
 
-# name: the SHA-256 that OpenAI's .tiktoken file is published with, and its number of lines
+# name: the published SHA-256 of OpenAI's .tiktoken file, and its number of lines
 PUBLISHED = {
     "r50k_base": ("306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930", 50256),
     "cl100k_base": ("223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7", 100256),
@@ -196,7 +196,7 @@ def test_equality_hash_and_digest() -> None:
     assert len({table.digest, renumbered.digest, recut.digest, recut_too.digest}) == 4
     assert len({table, same, renumbered, recut, recut_too}) == 4
     assert table != SMALL
-    # Streams are saved with this: it must never change.
+    # Saved streams contain it, so it must never change.
     assert table.digest == "14a7a26d0e4e8f89c4bd38eba196f3d5a96e0828aa664da195c2e7b6bff550f7"
 
 
@@ -313,7 +313,7 @@ def test_bundled_data_rebuilds_the_published_file(name: str) -> None:
     data = dumps_tiktoken(table)
     assert hashlib.sha256(data).hexdigest() == published
     assert len(table) == count
-    # The same, written out here so as not to rest on dumps_tiktoken.
+    # The same without dumps_tiktoken.
     lines = [f"{base64.b64encode(t).decode()} {i}\n" for i, t in enumerate(table.to_ranks())]
     assert hashlib.sha256("".join(lines).encode()).hexdigest() == published
     assert loads_tiktoken(data) == Vocabulary.from_ranks(table.to_ranks()) == table
@@ -362,8 +362,8 @@ def test_damaged_package_data_is_named(tmp_path: Path, monkeypatch: pytest.Monke
         assert str(path) in str(info.value)
 
 
-def test_bundled_sizes_that_lie_are_refused() -> None:
-    # A checksum only shows that the file is as it was written, not that it makes sense.
+def test_wrong_bundled_sizes_are_refused() -> None:
+    # A right checksum does not mean that the contents make sense.
     data = dumps_bundled(Vocabulary.from_ranks(SMALL))
     header = bundled._HEADER
     magic, version, _, count, spelled, flags = header.unpack_from(data)
@@ -373,13 +373,13 @@ def test_bundled_sizes_that_lie_are_refused() -> None:
         (256, 256),  # ab: made of itself
         (256, 257),
         (256, 2**32 - 2),
-        (256, bundled.NO_ID),  # spelled out, though its bytes are not there
+        (256, bundled.NO_ID),  # spelled out, but its bytes are missing
         (0, 255),
-        (count, 0),  # the length of what is spelled out first
+        (count, 0),  # the length of the first spelled-out token
         (count, 2),
         (count, 2**31),
         (count + 257, 257),
-        (255, 7),  # no byte 255 then
+        (255, 7),  # then byte 255 is missing
     ]:
         wrong = parts.copy()
         wrong[at] = value
@@ -395,13 +395,13 @@ def test_bundled_sizes_that_lie_are_refused() -> None:
             loads_bundled(forged, "forged")
 
 
-def test_tokens_that_no_earlier_ones_make_are_spelled_out() -> None:
+def test_tokens_not_made_of_earlier_ones_are_spelled_out() -> None:
     # xyz is made of xy and z, which merge in this order, but xy comes later; xyzx is never made.
     ranks = {**BYTES, b"xyz": 256, b"xy": 257, b"q" * 300: 258, b"ab": 259}
     table = Vocabulary.from_ranks(ranks)
     again = loads_bundled(dumps_bundled(table))
     assert again == table
-    assert again.parts is None  # the core has to find out about xyz
+    assert again.parts is None  # the core must find out how xyz is made
     del ranks[b"xyz"], ranks[b"xy"]
     ranks = {token: i for i, token in enumerate(ranks)}
     again = loads_bundled(dumps_bundled(Vocabulary.from_ranks(ranks)))
@@ -441,7 +441,7 @@ def test_pack_script_refuses_other_tables(monkeypatch: pytest.MonkeyPatch) -> No
     assert saved == []
 
 
-# The exceptions
+# Exceptions
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import streamtok
 from benchmarks.corpus import hard_pieces
+from streamtok import vocabulary
 from streamtok._core._testing import (
     marks,
     sorted_tokens,
@@ -28,7 +29,6 @@ from streamtok.patterns.pattern import Pattern
 from streamtok.patterns.tables import Windows
 from streamtok.patterns.windows import UNDECIDED, derive_windows
 from streamtok.reference import bpe as reference
-from streamtok.vocabulary import table as vocabulary
 
 from ..api.test_laws import PATTERNS
 from ..conftest import (
@@ -298,7 +298,7 @@ def test_packed_parts_are_those_that_the_core_finds(name: str) -> None:
     assert known.longest_unreachable == found.longest_unreachable
     assert known.longest == found.longest
     lefts, rights = table.parts
-    made = lefts != vocabulary.NO_ID
+    made = lefts != vocabulary.table.NO_ID
     assert made.sum() == len(table) - 256
     tokens = table.to_list()
     pairs = zip(lefts.tolist(), rights.tolist(), strict=True)

@@ -23,7 +23,7 @@ import streamtok
 
 from ..cli.test_cli import ENV, POSIX
 from ..crash import make_text
-from ..formats.test_formats import read_datatrove, read_llmc, read_megatron
+from ..pipeline.test_id_files import read_datatrove, read_llmc, read_megatron
 
 pytestmark = POSIX
 RECIPES = Path(__file__).resolve().parents[2] / "docs" / "recipes.md"

@@ -57,11 +57,11 @@ def test_every_format_is_recognised(tmp_path):
         (b"PK\x03\x04", "unknown format"),
     ],
 )
-def test_what_is_not_recognised(tmp_path, data, message):
+def test_unknown_formats_are_refused(tmp_path, data, message):
     refuses(formats.load, write(tmp_path / "file", data), match=message)
 
 
-def test_what_a_file_does_not_say(tmp_path):
+def test_files_without_a_pattern(tmp_path):
     ranks = {bytes([b]): b for b in range(256)} | {b"ab": 256}
     enc = streamtok.Encoding("e", pat_str=r"\s|\S+", mergeable_ranks=ranks, special_tokens={})
     path = tmp_path / "e.tiktoken"
@@ -73,10 +73,10 @@ def test_what_a_file_does_not_say(tmp_path):
     refuses(formats.load, tmp_path.parent, match="expected one of tokenizer.json, ")
 
 
-def test_convert_between_all_that_can_express_it(tmp_path, capsys):
+def test_convert_between_formats(tmp_path, capsys):
     source = tmp_path / "tokenizer.json"
     write(source, llama3(as_strings=True))
-    peer = Tokenizer.from_file(str(source))
+    theirs = Tokenizer.from_file(str(source))
     enc = formats.load(source)
     for output, extra in [
         (tmp_path / "a.tiktoken", []),
@@ -91,7 +91,7 @@ def test_convert_between_all_that_can_express_it(tmp_path, capsys):
     with (tmp_path / "b.pkl").open("rb") as file:
         assert isinstance(unpickled := pickle.load(file), tiktoken.Encoding)
     for text in PLAIN:
-        expected = ids_of(peer)(text)
+        expected = ids_of(theirs)(text)
         assert unpickled.encode(text) == expected
         assert formats.load(tmp_path / "c.json").encode(text) == expected
         assert formats.load(tmp_path / "a.tiktoken", pattern="llama3").encode(text) == expected
@@ -128,7 +128,7 @@ def test_convert_sentencepiece(tmp_path, capsys):
         (("gpt2", "no/such/folder/OUT.tiktoken"), "No such file or directory"),
     ],
 )
-def test_what_cannot_be_converted(tmp_path, monkeypatch, capsys, args, message):
+def test_refused_conversions(tmp_path, monkeypatch, capsys, args, message):
     monkeypatch.chdir(tmp_path)
     code, out, err = run("convert", *args, capsys=capsys)
     assert (code, out) == (1, "")
@@ -145,8 +145,8 @@ def test_bench_compares_named_encodings_only(tmp_path, capsys):
 
 
 def test_the_check_finds_a_difference(tmp_path, monkeypatch):
-    """A writer that swaps two ids is caught, and nothing is written over what was there."""
-    path = write(tmp_path / "tokenizer.json", "what was there")
+    """The check finds two swapped ids, and the old file stays."""
+    path = write(tmp_path / "tokenizer.json", "the old file")
     save = formats.save_huggingface
 
     def broken(encoding, to):
@@ -167,7 +167,7 @@ def test_the_check_finds_a_difference(tmp_path, monkeypatch):
         "huggingface",
         match="to other ids: nothing was written",
     )
-    assert path.read_text() == "what was there"
+    assert path.read_text() == "the old file"
     assert os.listdir(tmp_path) == ["tokenizer.json"]
 
 
@@ -188,7 +188,7 @@ def test_vocabulary_files_on_the_command_line(tmp_path, capsys):
     assert (code, int(out.split()[0])) == (0, llama.count(PLAIN[0]))
     for name, message in (
         (f"{ranks}@llama9", "no pattern is named 'llama9'"),
-        (text, "of no known format"),
+        (text, "unknown format"),
         (tmp_path / "none", "No such file"),
     ):
         code, out, err = run("count", "-e", name, text, capsys=capsys)
@@ -197,5 +197,5 @@ def test_vocabulary_files_on_the_command_line(tmp_path, capsys):
         assert err.count("\n") == 1
 
 
-def test_the_command_knows_every_format() -> None:
+def test_the_command_line_names_every_format() -> None:
     assert list(conversion.FORMATS) == FORMAT_NAMES

@@ -1,4 +1,4 @@
-"""Vocabulary files that are damaged or ask for too much: bounded work and memory."""
+"""Damaged and hostile vocabulary files: work and memory are bounded."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from streamtok.errors import VocabularyError
 from streamtok.special_tokens import _hash, in_order_of_preference
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 2 << 30  # bytes of memory; without bounds each of the files here took more, or minutes
+LIMIT = (
+    2 << 30
+)  # bytes of memory; before there were bounds, each file here took more, or took minutes
 
-# (name of the file, an expression for its contents, what the error says)
+# (file name, an expression for its contents, the expected error)
 BOMBS = [
     ("lists.json", 'b\'{"model": [\' + b"[]," * 9_000_000 + b"[]]}"', "8388608 JSON values"),
     ("dicts.json", 'b\'{"model": [\' + b"{}," * 9_000_000 + b"{}]}"', "8388608 JSON values"),
@@ -50,7 +52,7 @@ from streamtok.vocabulary.byte_alphabet import CHARACTERS
 resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
 
 def doubling():
-    lines = ["97 97"] + [f"{i} {i}" for i in range(256, 270)]  # the last is of 32 768 bytes
+    lines = ["97 97"] + [f"{i} {i}" for i in range(256, 270)]  # the last token has 32 768 bytes
     lines += [f"{i} 270" for i in range(256)]
     lines += [f"{first} {i}" for i in range(98, 256) for first in range(271, 400)]
     return "\\n".join(["minbpe v1", "", "0", *lines]).encode()
@@ -94,7 +96,7 @@ print(json.dumps(messages))
 """
 
 
-def test_files_that_ask_for_too_much_are_refused_within_bounds(tmp_path: Path) -> None:
+def test_hostile_files_are_refused_within_bounds(tmp_path: Path) -> None:
     head = f"LIMIT, FOLDER, BOMBS = {LIMIT}, {str(tmp_path)!r}, {BOMBS!r}\n"
     done = subprocess.run(
         [sys.executable, "-c", head + SOURCE],
@@ -110,7 +112,7 @@ def test_files_that_ask_for_too_much_are_refused_within_bounds(tmp_path: Path) -
 
 
 def test_damaged_files_of_every_format(tmp_path: Path) -> None:
-    """A small run of `python -m tests.loader_fuzz`, in a process with little memory."""
+    """A small run of `python -m tests.loader_fuzz` in a process with little memory."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.loader_fuzz", "--rounds", "600"],
         check=False, capture_output=True, text=True, timeout=600, cwd=ROOT,
@@ -124,7 +126,7 @@ def test_damaged_files_of_every_format(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["normalizers", "processors", "pretokenizers"])
 @pytest.mark.parametrize("depth", [40, 200])
-def test_sequences_in_sequences_end_at_a_depth(tmp_path: Path, key: str, depth: int) -> None:
+def test_nested_sequences_have_a_limit(tmp_path: Path, key: str, depth: int) -> None:
     made: object = {"type": "ByteLevel", "add_prefix_space": False}
     for _ in range(depth):
         made = {"type": "Sequence", key: [made]}
@@ -142,7 +144,7 @@ def test_sequences_in_sequences_end_at_a_depth(tmp_path: Path, key: str, depth: 
 
 
 def test_special_tokens_made_to_collide_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finding places in a table takes the square of the number where all have one hash."""
+    """Equal hashes would make the order of special tokens take quadratic time."""
     texts = [f"<{i}>" for i in range(30_000)]
     assert sorted(in_order_of_preference(texts)) == sorted(texts)
     assert _hash(b"<1>") != _hash(b"<2>")

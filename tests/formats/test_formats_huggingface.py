@@ -1,4 +1,4 @@
-"""tokenizer.json against Hugging Face's tokenizers: ids, refusals, round trips."""
+"""tokenizer.json against Hugging Face's tokenizers: ids, refused features, round trips."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def split(pattern: str, use_regex: bool = False):
 
 @functools.lru_cache
 def trained(kind: str, size: int = 900) -> str:
-    """A small tokenizer of the kind, trained on the spot; as JSON."""
+    """The JSON of a small tokenizer of that kind, trained here."""
     made = Tokenizer(models.BPE())
     made.decoder = decoders.ByteLevel()
     if kind == "deepseek":
@@ -92,15 +92,15 @@ def trained(kind: str, size: int = 900) -> str:
 
 @pytest.mark.parametrize("kind", ["gpt2", "deepseek", "starcoder", "digits", "whole"])
 def test_trained_by_the_library_itself(kind, tmp_path):
-    peer = Tokenizer.from_str(trained(kind))
-    enc = loaded(peer, tmp_path)
-    assert_same(enc, ids_of(peer), allowed_special="all")
+    theirs = Tokenizer.from_str(trained(kind))
+    enc = loaded(theirs, tmp_path)
+    assert_same(enc, ids_of(theirs), allowed_special="all")
     for text in PLAIN:
-        assert enc.decode(enc.encode(text)) == peer.decode(enc.encode(text))
+        assert enc.decode(enc.encode(text)) == theirs.decode(enc.encode(text))
     formats.save_huggingface(enc, tmp_path / "again.json")
     again = Tokenizer.from_file(str(tmp_path / "again.json"))
     for text in texts():
-        assert ids_of(again)(text) == ids_of(peer)(text)
+        assert ids_of(again)(text) == ids_of(theirs)(text)
     assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
 
 
@@ -108,16 +108,16 @@ def test_trained_by_the_library_itself(kind, tmp_path):
 def test_openais_vocabularies(name, tmp_path):
     enc = streamtok.get_encoding(name)
     formats.save_huggingface(enc, tmp_path / "tokenizer.json")
-    peer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    theirs = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     again = formats.load_huggingface(tmp_path)
-    assert again._vocabulary == enc._vocabulary  # the plain table is found again
-    assert_same(again, ids_of(peer), allowed_special="all")
+    assert again._vocabulary == enc._vocabulary  # it became the plain rank table again
+    assert_same(again, ids_of(theirs), allowed_special="all")
     for text in PLAIN:
         assert enc.encode(text) == again.encode(text)
 
 
 def llama3(as_strings: bool) -> str:
-    """In the manner of Llama 3's: every way to cut a token is a merge, and pieces are looked up."""
+    """Like Llama 3's: each cut of a token is a merge, and pre-tokens are looked up first."""
     ranks = {
         t: r for t, r in streamtok.get_encoding("cl100k_base")._mergeable_ranks.items() if r < 9000
     }
@@ -149,30 +149,30 @@ def llama3(as_strings: bool) -> str:
 
 
 @pytest.mark.parametrize("as_strings", [True, False])
-def test_in_the_manner_of_llama_3(as_strings, tmp_path):
+def test_like_llama_3(as_strings, tmp_path):
     path = write(tmp_path / "tokenizer.json", llama3(as_strings))
-    peer = Tokenizer.from_file(str(path))
+    theirs = Tokenizer.from_file(str(path))
     enc = formats.load_huggingface(path)
     samples = [
         *texts(),
         "a<|eot_id|>b <|eot_id|>more <|eot_id|>mor  <|begin_of_text|><|eot_id|",
         "x unreachable by merges", " unreachable", " unreachable by merges ",
     ]  # fmt: skip
-    assert_same(enc, ids_of(peer), samples, allowed_special="all")
-    assert peer.encode("a").ids == [9001, *enc.encode("a")]  # what the post-processor would add
+    assert_same(enc, ids_of(theirs), samples, allowed_special="all")
+    assert theirs.encode("a").ids == [9001, *enc.encode("a")]  # the post-processor adds 9001
     with pytest.raises(ValueError, match="disallowed special token"):
         enc.encode("a<|eot_id|>")
 
 
-def test_a_whole_piece_that_no_merge_makes(tmp_path):
+def test_a_pretoken_that_no_merges_make(tmp_path):
     for ignore_merges in (True, False):
         vocab = {c: i for i, c in enumerate(sorted(pre.ByteLevel.alphabet()))}
         vocab |= {"abc": 256, "ab": 257, "bc": 258, "Ġabc": 259}
         model = models.BPE(vocab, [("b", "c")], ignore_merges=ignore_merges)
-        peer = Tokenizer(model)
-        peer.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
-        enc = loaded(peer, tmp_path)
-        assert_same(enc, ids_of(peer), ["abc", "abc abc abcd ab", " abc", "xabc abc"])
+        theirs = Tokenizer(model)
+        theirs.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
+        enc = loaded(theirs, tmp_path)
+        assert_same(enc, ids_of(theirs), ["abc", "abc abc abcd ab", " abc", "xabc abc"])
         assert enc.decode([256, 257, 259]) == "abcab abc"
         formats.save_huggingface(enc, tmp_path / "again.json")
         assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
@@ -194,10 +194,10 @@ def test_ids_in_any_order_and_merges_in_any_order(seed):
         i, j = rng.randrange(len(merges)), rng.randrange(len(merges))
         merges[i], merges[j] = merges[j], merges[i]
     merges += rng.sample(merges, 5)  # the later place counts
-    peer = Tokenizer.from_str(json.dumps(file))
+    theirs = Tokenizer.from_str(json.dumps(file))
     enc = huggingface.read_huggingface(JsonValue(file, "made"), "made")
     for text in [*PLAIN, "".join(rng.choices("theinabc \n", k=200))]:
-        expected = ids_of(peer)(text)
+        expected = ids_of(theirs)(text)
         assert enc.encode(text) == expected
         assert stream_ids(enc.stream_encoder(), cut(rng, text.encode(), 5)) == expected
 
@@ -211,8 +211,8 @@ def test_ids_against_the_slow_reference(tmp_path):
     assert len(merges) == len(file["model"]["merges"])
     assert set(ids.values()) <= set(vocab.values())
     for text in PLAIN:
-        pieces = reference.split_in_turn(DEEPSEEK, text)
-        expected = [i for p in pieces for i in reference.bpe_by_merges(ids, merges, p.encode())]
+        parts = reference.split_in_turn(DEEPSEEK, text)
+        expected = [i for p in parts for i in reference.bpe_by_merges(ids, merges, p.encode())]
         assert enc.encode(text) == expected
 
 
@@ -227,27 +227,27 @@ def with_added(*tokens: AddedToken, special: tuple[str, ...] = ()) -> Tokenizer:
 
 
 def test_added_tokens_are_always_found(tmp_path):
-    peer = with_added(
+    theirs = with_added(
         AddedToken("<tool>", special=False, normalized=False),
         AddedToken("<tool>x", special=False, normalized=False),
         AddedToken("  ", special=False, normalized=False),
         AddedToken("日本", special=False, normalized=False),
         special=("<|im_start|>", "<|im_end|>"),
     )
-    enc = loaded(peer, tmp_path)
+    enc = loaded(theirs, tmp_path)
     samples = [
         "<tool>", "a<tool>x b", "<tool", "<tool>xy<tool>", "a   b    c", "日本語 日",
         "x<|im_start|>", "<|im_start|>user\n  hi<|im_end|>\n<|im_", *PLAIN,
     ]  # fmt: skip
-    assert_same(enc, ids_of(peer), samples, allowed_special="all")
+    assert_same(enc, ids_of(theirs), samples, allowed_special="all")
     assert enc.special_tokens_set == {"<|endoftext|>", "<|im_start|>", "<|im_end|>"}
     assert 901 not in enc._special_ids
-    assert enc.encode_ordinary("a<tool>") == ids_of(peer)("a<tool>")
+    assert enc.encode_ordinary("a<tool>") == ids_of(theirs)("a<tool>")
     assert enc.encode("<tool>") == [900]
     assert enc.decode([900]) == "<tool>"
     assert enc.encode_single_token("<tool>") == 900
     decoder = enc.stream_decoder(skip_special_tokens=True)
-    assert decoder.decode(ids_of(peer)("<|im_start|><tool>")) == "<tool>"
+    assert decoder.decode(ids_of(theirs)("<|im_start|><tool>")) == "<tool>"
     formats.save_huggingface(enc, tmp_path / "again.json")
     assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
     with pytest.raises(ValueError, match="encode_with_unstable"):
@@ -256,21 +256,23 @@ def test_added_tokens_are_always_found(tmp_path):
 
 @pytest.mark.parametrize("flag", ["lstrip", "rstrip", "single_word"])
 def test_flags_of_added_tokens_are_refused_by_name(flag, tmp_path):
-    peer = with_added(AddedToken("<x>", **{flag: True}))
-    refuses(loaded, peer, tmp_path, match=f"{flag} of the added token '<x>' is not supported")
+    theirs = with_added(AddedToken("<x>", **{flag: True}))
+    refuses(loaded, theirs, tmp_path, match=f"{flag} of the added token '<x>' is not supported")
 
 
-def test_added_tokens_that_overlap_at_two_times_are_refused(tmp_path):
+def test_overlapping_added_tokens_of_two_groups_are_refused(tmp_path):
     for first, second in (("<ab>", "b>c"), ("<ab>", "a"), ("x", "yx"), ("ab", "ba")):
-        peer = with_added(AddedToken(first, normalized=True), AddedToken(second, normalized=False))
+        theirs = with_added(
+            AddedToken(first, normalized=True), AddedToken(second, normalized=False)
+        )
         refuses(
             loaded,
-            peer,
+            theirs,
             tmp_path,
             match="may begin or end inside one with another value of normalized",
         )
-    peer = with_added(AddedToken("<a>", normalized=True), AddedToken("{a}", normalized=False))
-    assert_same(loaded(peer, tmp_path), ids_of(peer), ["<a>{a}", "<{a}>", "{<a>"])
+    theirs = with_added(AddedToken("<a>", normalized=True), AddedToken("{a}", normalized=False))
+    assert_same(loaded(theirs, tmp_path), ids_of(theirs), ["<a>{a}", "<{a}>", "{<a>"])
 
 
 def test_hostile_added_tokens(tmp_path):
@@ -300,14 +302,14 @@ NFC_TEXTS = [
 
 
 def test_nfc_in_whole_texts(tmp_path):
-    peer = Tokenizer.from_str(trained("qwen"))
-    enc = loaded(peer, tmp_path)
+    theirs = Tokenizer.from_str(trained("qwen"))
+    enc = loaded(theirs, tmp_path)
     samples = [*NFC_TEXTS, *texts()]
-    assert_same(enc, ids_of(peer), samples, allowed_special="all", round_trip=False, stream=False)
+    assert_same(enc, ids_of(theirs), samples, allowed_special="all", round_trip=False, stream=False)
     for text in NFC_TEXTS:
-        assert enc.encode(text.encode(), allowed_special="all") == ids_of(peer)(text)
+        assert enc.encode(text.encode(), allowed_special="all") == ids_of(theirs)(text)
         array = enc.encode_to_numpy(text, allowed_special="all")
-        assert array.tolist() == ids_of(peer)(text)
+        assert array.tolist() == ids_of(theirs)(text)
     with pytest.raises(ValueError, match=r"'<\|endoftext\|>' at byte 3"):
         enc.encode("e\u0301<|endoftext|>")
     with pytest.raises(UnsupportedStreamError, match="normalises text to NFC"):
@@ -316,7 +318,7 @@ def test_nfc_in_whole_texts(tmp_path):
     assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
 
 
-# What is refused
+# Refused features
 
 
 def changed(**changes) -> str:
@@ -387,7 +389,7 @@ def changed(**changes) -> str:
         ({"added_tokens": {}}, "added_tokens: expected an array"),
     ],
 )
-def test_what_is_not_done_is_refused_by_name(changes, message, tmp_path):
+def test_unsupported_features_are_refused_by_name(changes, message, tmp_path):
     path = write(tmp_path / "t.json", changed(**changes))
     refuses(formats.load_huggingface, path, match=message)
 
@@ -410,7 +412,7 @@ def test_a_missing_byte(tmp_path):
     refuses(formats.load_huggingface, write(tmp_path / "t.json", json.dumps(file)), match="0x61")
 
 
-def test_what_cannot_be_written(tmp_path):
+def test_encodings_that_cannot_be_written(tmp_path):
     ranks = {bytes([b]): b for b in range(256)}
     skips = streamtok.Encoding("x", pat_str=r"\w+", mergeable_ranks=ranks, special_tokens={})
     refuses(formats.save_huggingface, skips, tmp_path / "x", match="leaves characters out")
@@ -450,7 +452,7 @@ def _sequence(patterns: tuple[str, ...]) -> SplitSequence:
     return SplitSequence(patterns)
 
 
-def test_most_sequences_can_be_followed():
+def test_most_sequences_are_supported():
     done = 0
     for first in PARTS:
         for second in PARTS:
@@ -462,14 +464,12 @@ def test_most_sequences_can_be_followed():
     assert done >= 30
 
 
-def test_pieces_of_every_character():
-    """Every hundredth character or so; `tools`-free, since the two libraries differ in few."""
+def test_pretokens_of_every_character():
+    """About every hundredth character; all of them would take minutes."""
     theirs = pre.Sequence([pre.Split(Regex(pattern), "isolated") for pattern in DEEPSEEK])
     mine = _sequence(tuple(DEEPSEEK))
     rng = random.Random(3)
     points = [rng.randrange(0x20, 0x3000) for _ in range(3000)]
     for point in points:
         text = "a{0}1{0}' {0}.{0}B\n".format(chr(point))
-        assert mine.findall(text) == [piece for piece, _ in theirs.pre_tokenize_str(text)], hex(
-            point
-        )
+        assert mine.findall(text) == [part for part, _ in theirs.pre_tokenize_str(text)], hex(point)

@@ -1,4 +1,4 @@
-"""Merges in files: GPT-2's pair against tokenizers, minbpe's model against what minbpe does."""
+"""Files of merges: GPT-2's pair against tokenizers, minbpe's model against a copy of its loop."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def test_gpt2s_own_pair(tmp_path):
     formats.save_gpt2(gpt2, merges, ids)
     assert merges.read_bytes().startswith(b"#version: 0.2\n\xc4\xa0 t\n\xc4\xa0 a\nh e\n")
     assert json.loads(ids.read_text("utf-8"))["<|endoftext|>"] == 50256
-    peer = Tokenizer(BPE.from_file(str(ids), str(merges)))
-    peer.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
+    theirs = Tokenizer(BPE.from_file(str(ids), str(merges)))
+    theirs.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
     enc = formats.load_gpt2(merges, ids)
     assert enc._vocabulary == gpt2._vocabulary
     assert enc.special_tokens_set == {"<|endoftext|>"}
-    assert_same(enc, ids_of(peer))
+    assert_same(enc, ids_of(theirs))
     assert formats.load(tmp_path).encode("hello world") == [31373, 995]
 
 
 def shuffled_pair(tmp_path, seed):
-    """A trained pair with its ids in another order, and a few lines of merges swapped."""
+    """A trained pair with shuffled ids and a few swapped merges."""
     rng = random.Random(seed)
     model = json.loads(trained("gpt2", 600))["model"]
     numbers = list(range(len(model["vocab"])))
@@ -56,11 +56,11 @@ def shuffled_pair(tmp_path, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_ids_in_another_order_than_the_merges(tmp_path, seed):
     merges, ids, vocab = shuffled_pair(tmp_path, seed)
-    peer = Tokenizer(BPE.from_file(str(ids), str(merges)))
-    peer.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
+    theirs = Tokenizer(BPE.from_file(str(ids), str(merges)))
+    theirs.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
     enc = formats.load_gpt2(merges, ids)
     assert enc._special_tokens == {"<|endoftext|>": vocab["<|endoftext|>"]}
-    assert_same(enc, ids_of(peer))
+    assert_same(enc, ids_of(theirs))
     again = tmp_path / "again.txt", tmp_path / "again.json"
     formats.save_gpt2(enc, *again)
     assert formats.load_gpt2(*again).digest == enc.digest
@@ -93,7 +93,7 @@ def test_unsound_pairs(tmp_path, merges, vocab, message):
     refuses(formats.load_gpt2, *paths, match=message)
 
 
-def test_what_a_pair_cannot_say(tmp_path):
+def test_encodings_that_a_pair_cannot_express(tmp_path):
     paths = tmp_path / "a", tmp_path / "b"
     ranks = {bytes([b]): b for b in range(256)} | {b"abc": 256}
     enc = streamtok.Encoding("e", pat_str=r"\S+|\s+", mergeable_ranks=ranks, special_tokens={})
@@ -110,7 +110,7 @@ def test_what_a_pair_cannot_say(tmp_path):
 
 
 def minbpe_model(pattern: str, specials: dict[str, int], count: int = 300) -> str:
-    """A model as minbpe saves it, trained by tokenizers."""
+    """A model trained by tokenizers, in the form that minbpe saves."""
     model = json.loads(trained("gpt2", 257 + count))["model"]
     enc = formats.huggingface.read_huggingface(
         formats.json_value.JsonValue(json.loads(trained("gpt2", 257 + count)), "x"), "x"
@@ -134,11 +134,11 @@ GPT4 = (
 @pytest.mark.parametrize("pattern", [GPT4, formats.PATTERNS["gpt2"], ""])
 def test_minbpe(tmp_path, pattern):
     path = write(tmp_path / "x.model", minbpe_model(pattern, {"<|end|>": 1000, "<é>": 1001}))
-    peer = Twin(path)
+    theirs = Twin(path)
     enc = formats.load_minbpe(path)
     samples = [text[:3000] for text in texts()] if pattern else PLAIN
-    assert_same(enc, peer.encode_ordinary, samples)
-    assert enc._special_tokens == peer.special_tokens
+    assert_same(enc, theirs.encode_ordinary, samples)
+    assert enc._special_tokens == theirs.special_tokens
     assert enc.encode("a<é>", allowed_special="all")[-1] == 1001
     formats.save_minbpe(enc, tmp_path / "again.model")
     assert (tmp_path / "again.model").read_bytes() == path.read_bytes()
@@ -175,14 +175,14 @@ def test_unsound_minbpe_models(tmp_path, data, message):
     refuses(formats.load_minbpe, write(tmp_path / "x.model", data), match=message)
 
 
-def test_a_minbpe_model_that_grows_without_end(tmp_path):
+def test_a_minbpe_model_with_too_many_bytes(tmp_path):
     lines = ["97 97", *(f"{i} {i}" for i in range(256, 270))]  # 32768 bytes
     lines += [f"{i} {97 + (i % 2)}" for i in range(270, 20_000)]
     data = "minbpe v1\n.\n0\n" + "\n".join(lines)
     refuses(formats.load_minbpe, write(tmp_path / "x.model", data), match="all tokens have 335")
 
 
-def test_what_a_minbpe_model_cannot_say(tmp_path):
+def test_encodings_that_a_minbpe_model_cannot_express(tmp_path):
     path = tmp_path / "x.model"
     singles = {bytes([b]): b for b in range(256)}
 

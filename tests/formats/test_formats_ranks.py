@@ -39,7 +39,7 @@ def test_tiktoken_files(tmp_path):
     assert_same(made, twin_of("cl100k_base").encode_ordinary)
 
 
-def test_a_pattern_must_be_known(tmp_path):
+def test_unknown_pattern_names_are_refused(tmp_path):
     path = tmp_path / "x.tiktoken"
     formats.save_tiktoken(streamtok.get_encoding("gpt2"), path)
     with pytest.raises(streamtok.PatternError, match="no pattern is named 'gpt3'"):
@@ -54,16 +54,16 @@ def test_a_pattern_must_be_known(tmp_path):
 def test_mistrals_own_tekken(file):
     from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
-    peer = Tekkenizer.from_file(DATA / file)
+    theirs = Tekkenizer.from_file(DATA / file)
     enc = formats.load_tekken(DATA / file)
-    assert_same(enc, lambda text: peer.encode(text, bos=False, eos=False))
-    assert enc.n_vocab == peer.n_words
+    assert_same(enc, lambda text: theirs.encode(text, bos=False, eos=False))
+    assert enc.n_vocab == theirs.n_words
     assert enc._special_tokens == {
-        token["token_str"]: token["rank"] for token in peer._all_special_tokens
+        token["token_str"]: token["rank"] for token in theirs._all_special_tokens
     }
     assert enc.encode("<s>a", allowed_special="all") == [
-        peer.bos_id,
-        *peer.encode("a", False, False),
+        theirs.bos_id,
+        *theirs.encode("a", False, False),
     ]
 
 
@@ -73,9 +73,9 @@ def test_tekken_round_trip(tmp_path):
     enc = formats.load_tekken(DATA / "tekken_240911.json")
     formats.save_tekken(enc, tmp_path / "tekken.json")
     assert formats.load_tekken(tmp_path / "tekken.json").digest == enc.digest
-    peer = Tekkenizer.from_file(tmp_path / "tekken.json")
+    theirs = Tekkenizer.from_file(tmp_path / "tekken.json")
     for text in PLAIN:
-        assert peer.encode(text, bos=False, eos=False) == enc.encode(text)
+        assert theirs.encode(text, bos=False, eos=False) == enc.encode(text)
     refuses(
         formats.save_tekken, streamtok.get_encoding("gpt2"), tmp_path / "x", match="the first ids"
     )
@@ -168,7 +168,7 @@ def test_json_that_is_damaged_or_hostile(tmp_path, data, message):
     assert time.monotonic() - start < 5
 
 
-def test_a_file_without_an_end():
+def test_an_endless_file():
     if not Path("/dev/zero").exists():
         return
     refuses(formats.load_tekken, "/dev/zero", match="more than 128 MiB")
@@ -283,16 +283,16 @@ def hostile_pickles():
 
 
 @pytest.mark.parametrize(("data", "message"), list(hostile_pickles()))
-def test_pickles_of_anything_else_are_refused(tmp_path, capsys, data, message):
+def test_other_pickles_are_refused(tmp_path, capsys, data, message):
     refuses(formats.load_nanochat, write(tmp_path / "x.pkl", data), match=message)
     assert "called" not in capsys.readouterr().out
 
 
 def test_every_byte_of_a_pickle_may_be_damaged(tmp_path):
-    peer = tiktoken.Encoding(
+    theirs = tiktoken.Encoding(
         "x", pat_str="a|b", mergeable_ranks=SINGLES, special_tokens={"<>": 300}
     )
-    sound = pickle.dumps(peer, 4)
+    sound = pickle.dumps(theirs, 4)
     refused = 0
     for at in [*range(150), *range(len(sound) - 60, len(sound))]:
         for value in (0, 0x2E, 0x52, 0x63, 0xFF):
@@ -301,6 +301,6 @@ def test_every_byte_of_a_pickle_may_be_damaged(tmp_path):
                 enc = formats.load_nanochat(write(tmp_path / "x.pkl", damaged))
             except streamtok.VocabularyError as error:
                 refused += str(tmp_path) in str(error)
-            else:  # a name, a pattern, an id: something that only a human could miss
+            else:  # damage in a name, a pattern or an id cannot be detected
                 assert len(enc._mergeable_ranks) == 256
     assert refused > 800

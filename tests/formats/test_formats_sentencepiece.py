@@ -1,4 +1,4 @@
-"""SentencePiece models against sentencepiece itself: real ones, trained ones, random ones."""
+"""SentencePiece models against the sentencepiece library: real, trained and random models."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ DATA = Path(importlib.util.find_spec("mistral_common").origin).parent / "data"
 
 
 def processor(data: bytes) -> spm.SentencePieceProcessor:
-    peer = spm.SentencePieceProcessor()
-    peer.LoadFromSerializedProto(data)
-    return peer
+    theirs = spm.SentencePieceProcessor()
+    theirs.LoadFromSerializedProto(data)
+    return theirs
 
 
 @pytest.mark.parametrize(
@@ -45,32 +45,36 @@ def processor(data: bytes) -> spm.SentencePieceProcessor:
 )
 def test_mistrals_own_models(file, tmp_path):
     data = (DATA / file).read_bytes()
-    peer = processor(data)
+    theirs = processor(data)
     enc = formats.load_sentencepiece(DATA / file)
     samples = [*texts(), "[INST] a [/INST]<s> [REF] x[/REF] [REFERENCE_DOC_1][REFERENCE_DOC_12"]
-    assert_same(enc, peer.encode, samples, round_trip=False)
+    assert_same(enc, theirs.encode, samples, round_trip=False)
     for text in samples:
-        ids = peer.encode(text)
-        if "<" not in text:  # a control symbol decodes to nothing there
-            assert enc.decode(ids) == peer.decode(ids)
+        ids = theirs.encode(text)
+        if "<" not in text:  # sentencepiece decodes control symbols to nothing
+            assert enc.decode(ids) == theirs.decode(ids)
         if "\u2581" not in text:
             assert enc.decode(ids) == text
-    assert enc.n_vocab == peer.vocab_size()
+    assert enc.n_vocab == theirs.vocab_size()
     assert b" the" in enc.token_byte_values()
     assert b"\xe6\x97" not in enc.token_byte_values()
-    for number in range(peer.vocab_size()):
-        if not peer.is_control(number) and not peer.is_unknown(number) and not peer.is_byte(number):
-            piece = peer.id_to_piece(number).replace("\u2581", " ").encode()
+    for number in range(theirs.vocab_size()):
+        if (
+            not theirs.is_control(number)
+            and not theirs.is_unknown(number)
+            and not theirs.is_byte(number)
+        ):
+            piece = theirs.id_to_piece(number).replace("\u2581", " ").encode()
             assert enc.decode_single_token_bytes(number) == piece
             assert enc.encode_single_token(piece) == number
-        elif peer.is_byte(number):
-            value = bytes([int(peer.id_to_piece(number)[3:5], 16)])
+        elif theirs.is_byte(number):
+            value = bytes([int(theirs.id_to_piece(number)[3:5], 16)])
             assert enc.decode_single_token_bytes(number) == value
     formats.save_sentencepiece(enc, tmp_path / "tokenizer.model")
     assert formats.load(tmp_path).digest == enc.digest
     again = processor((tmp_path / "tokenizer.model").read_bytes())
     for text in PLAIN:
-        assert again.encode(text) == peer.encode(text)
+        assert again.encode(text) == theirs.encode(text)
 
 
 @functools.lru_cache
@@ -109,14 +113,14 @@ def trained(**settings) -> bytes:
 )
 def test_trained_by_the_library_itself(settings, tmp_path):
     data = trained(**settings)
-    peer = processor(data)
+    theirs = processor(data)
     path = write(tmp_path / "m.model", data)
     enc = formats.load_sentencepiece(path)
     samples = [*texts(), "a<sep>xy<sep> ab  ab<call>", "<sep>", " <sep>", "", " ", "\u2581"]
-    assert_same(enc, peer.encode, samples, round_trip=False)
+    assert_same(enc, theirs.encode, samples, round_trip=False)
     for text in samples:
         if "\u2581" not in text and "<" not in text:
-            assert enc.decode(peer.encode(text)) == text
+            assert enc.decode(theirs.encode(text)) == text
     formats.save_sentencepiece(enc, tmp_path / "again.model")
     assert formats.load_sentencepiece(tmp_path / "again.model").digest == enc.digest
     assert formats.load(path).digest == enc.digest
@@ -152,7 +156,7 @@ LETTERS = "aaab\u2581\u2581é日\U0001f44d"
 
 @st.composite
 def models(draw):
-    """Pieces of a few letters, some of them no pieces themselves; scores with ties."""
+    """Pieces over a few letters, some of which are not pieces; scores with ties."""
     letters = draw(st.sets(st.sampled_from(LETTERS), min_size=1))
     words = draw(st.sets(st.text(LETTERS, min_size=2, max_size=5), max_size=30))
     scores = draw(st.sampled_from([[-1.0, -2.0, -3.0], [float(-i) for i in range(40)]]))
@@ -199,7 +203,7 @@ def test_long_texts_of_random_models(made, unit, size):
     assert stream_ids(stream, cut(random.Random(size), text.encode(), 200)) == expected
 
 
-def test_an_endless_text_is_given_out_as_it_comes():
+def test_an_endless_text_is_encoded_as_it_comes():
     enc = module.read_sentencepiece(
         model([*BASE, SPACE, ("aa", -1.0, 1), ("aab", -2.0, 1), ("a", -3.0, 1), ("xb", -4.0, 1)]),
         "made",
@@ -256,7 +260,7 @@ def test_offsets_of_errors_are_those_of_the_text(enc):
         assert raised.value.start == len(data) + 1
         assert stream.bytes_in == cut_at
         rest = stream.encode(data[cut_at:], final=True)
-        assert rest  # as if the failed call had not been made
+        assert rest  # the failed call changed nothing
         stream.encode(data[:cut_at])
         strict = enc.stream_encoder()
         with pytest.raises(ValueError, match=f"at byte {len(data)}"):
@@ -306,7 +310,7 @@ def test_the_space_before_the_text(enc):
     assert enc.decode(a) == "a"
     assert enc.encode(" a") != a
     assert enc.decode(enc.encode(" a")) == " a"
-    # An allowed special token at the start stands alone; in the middle nothing is put before text.
+    # No space is put before a special token at the start, nor before text after one.
     s = enc.encode_single_token("<s>")
     assert enc.encode("<s>a", allowed_special="all") == [s, enc.encode_single_token("a")]
     assert enc.encode("a<s>a", allowed_special="all") == [*a, s, enc.encode_single_token("a")]
@@ -346,7 +350,7 @@ def test_bytes_that_are_not_utf8(enc, errors):
             assert enc.decode(expected) == data.decode("utf-8", errors).replace("\u2581", " ")
 
 
-# What is refused
+# Refused models
 
 
 def test_other_models_are_refused_by_name(tmp_path):
@@ -368,27 +372,27 @@ def test_other_models_are_refused_by_name(tmp_path):
 
 
 @pytest.mark.parametrize("said", [b"", field(3, 1), field(1, b"identity")], ids=repr)
-def test_what_a_normalizer_does_not_say_has_sentencepieces_default(tmp_path, said):
-    """Without a word, runs of spaces become one: ids for all of them would be other ids."""
+def test_missing_settings_have_the_defaults_of_sentencepiece(tmp_path, said):
+    """By default, SentencePiece joins runs of spaces: keeping them would give other ids."""
     pieces = [*BASE, SPACE, ("a", -1.0, 1), ("b", -2.0, 1)]
     head = model(pieces, normalizer=None)
     for data in (head, head + field(3, said)):
-        peer = processor(data)
-        assert peer.encode("a  b ") == peer.encode("a b")
+        theirs = processor(data)
+        assert theirs.encode("a  b ") == theirs.encode("a b")
         path = write(tmp_path / "m.model", data)
         refuses(formats.load_sentencepiece, path, match="remove_extra_whitespaces is not supported")
         refuses(formats.load, path, match="remove_extra_whitespaces is not supported")
 
 
-def test_settings_that_come_twice_are_one_message(tmp_path):
+def test_settings_given_twice_are_joined(tmp_path):
     pieces = [*BASE, SPACE, ("a", -1.0, 1), ("b", -2.0, 1)]
     parts = field(4, 0), field(3, 0), field(3, 1)
     data = model(pieces, normalizer=None) + field(3, parts[0]) + field(3, parts[1])
     for made in (data, data + field(3, parts[2])):
-        peer = processor(made)
+        theirs = processor(made)
         enc = formats.load_sentencepiece(write(tmp_path / "m.model", made))
         for text in ("a  b ", " a", "", "  "):
-            assert enc.encode(text) == peer.encode(text)
+            assert enc.encode(text) == theirs.encode(text)
 
 
 def damaged():
@@ -451,7 +455,7 @@ def test_any_byte_may_be_damaged(tmp_path):
     assert refused > 200
 
 
-def test_what_cannot_be_written(tmp_path):
+def test_encodings_that_cannot_be_written(tmp_path):
     path = tmp_path / "m.model"
     gpt2 = streamtok.get_encoding("gpt2")
     refuses(formats.save_sentencepiece, gpt2, path, match="gpt2 merges bytes")

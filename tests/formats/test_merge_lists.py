@@ -1,4 +1,4 @@
-"""Lists of merges against the slow reference: random lists, ids in any order, any cut."""
+"""Lists of merges against the slow reference: random lists, ids in any order, any chunks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LETTERS = b"aaabbc d1"
 
 @st.composite
 def merge_lists(draw):
-    """Tokens with ids in any order, and merges of all kinds: shuffled, doubled, in two ways."""
+    """Tokens with ids in any order, and merges: shuffled, duplicated, several for a token."""
     parts = [bytes([byte]) for byte in sorted(set(LETTERS))]
     merges: list[tuple[bytes, bytes]] = []
     for _ in range(draw(st.integers(0, 25))):
@@ -33,7 +33,7 @@ def merge_lists(draw):
             merges.append((left, right))
             parts.append(left + right)
     made = {left + right for left, right in merges}
-    # The same token in another way, where both parts are tokens.
+    # Another pair that makes the same token, if both parts are tokens.
     for token in sorted(made):
         for cut in range(1, len(token)):
             pair = token[:cut], token[cut:]
@@ -58,9 +58,9 @@ TEXTS = st.one_of(
 
 
 def expected_ids(ids, merges, pattern, data, ignore_merges):
-    pieces = reference.split(pattern, data.decode())
-    parts = [reference.bpe_by_merges(ids, merges, p.encode(), ignore_merges) for p in pieces]
-    return [token for part in parts for token in part]
+    parts = reference.split(pattern, data.decode())
+    rows = [reference.bpe_by_merges(ids, merges, p.encode(), ignore_merges) for p in parts]
+    return [token for row in rows for token in row]
 
 
 @settings(max_examples=500, deadline=None)
@@ -95,7 +95,7 @@ def test_whole_texts_and_streams_equal_the_reference(listed, pattern, data, igno
     size=st.integers(1500, 5000),
     chunk=st.integers(1, 3000),
 )
-def test_long_pieces_are_committed_while_they_are_open(listed, unit, size, chunk):
+def test_ids_of_a_long_pretoken_come_before_its_end(listed, unit, size, chunk):
     ids, merges = listed
     data = (unit * (size // len(unit) + 1))[:size]
     enc = streamtok.Encoding(
@@ -143,7 +143,7 @@ def reference_of_long(ids, merges, data):
 
 @settings(max_examples=200, deadline=None)
 @given(listed=merge_lists(), data=TEXTS)
-def test_a_list_written_out_again_says_the_same(listed, data):
+def test_a_list_written_again_is_equivalent(listed, data):
     ids, merges = listed
     vocabulary = from_merges(ids, merges, ignore_merges=False)
     again = from_merges(
@@ -157,13 +157,13 @@ def test_a_list_written_out_again_says_the_same(listed, data):
     assert pickle.loads(pickle.dumps(vocabulary)) == vocabulary
 
 
-def test_the_plain_table_is_found_again():
+def test_an_equivalent_rank_table_is_found():
     for name in ("r50k_base", "cl100k_base"):
         table = streamtok.get_encoding(name)._vocabulary
         assert from_merges(table.to_ranks(), to_merges(table), ignore_merges=True) == table
 
 
-def test_what_only_a_look_up_finds():
+def test_tokens_that_only_a_look_up_finds():
     ids = {bytes([b]): b for b in range(256)} | {b"abc": 256, b"ab": 257}
     merges = [(b"a", b"b")]
     for ignore_merges, expected in ((True, [256]), (False, [257, 99])):
@@ -179,7 +179,7 @@ def test_what_only_a_look_up_finds():
         assert enc.decode([256, 257]) == "abcab"
 
 
-def test_digests_and_states_know_the_merges_apart():
+def test_digests_and_states_depend_on_the_merges():
     ids = {bytes([b]): b for b in range(256)} | {b"ab": 256, b"bc": 257, b"abc": 258}
     makings = [
         [(b"a", b"b"), (b"b", b"c"), (b"ab", b"c")],
@@ -205,7 +205,7 @@ def test_digests_and_states_know_the_merges_apart():
         assert pickle.loads(pickle.dumps(enc)).encode("abc") == enc.encode("abc")
 
 
-def test_what_ranks_cannot_express_is_refused():
+def test_ranks_cannot_express_every_list():
     ids = {bytes([b]): b for b in range(256)} | {b"ab": 257, b"bc": 256}
     table = from_merges(ids, [(b"a", b"b"), (b"b", b"c")], ignore_merges=False)
     assert not table.is_rank_table
@@ -213,7 +213,7 @@ def test_what_ranks_cannot_express_is_refused():
         table.to_ranks()
 
 
-def test_lost_tokens():
+def test_unreachable_tokens():
     ranks = {bytes([b]): b for b in range(256)} | {b"xyz": 256, b"ab": 257}
     table = without_unreachable_tokens(Vocabulary.from_ranks(ranks))
     assert table.decode_only == {256: b"xyz"}

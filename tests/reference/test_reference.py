@@ -1,4 +1,4 @@
-"""The slow twin against tiktoken, with vocabularies small enough to be read."""
+"""The reference against tiktoken, with vocabularies small enough to read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPECIALS = {"<|a|>": 1000, "<|b|>": 1001, "|>": 1002}
 
 
 def random_ranks(seed: int, size: int = 60) -> dict[bytes, int]:
-    """All bytes, and tokens that are two earlier ones joined, as training makes them."""
+    """All bytes, and tokens that join two earlier ones, as in training."""
     rng = random.Random(seed)
     ranks = {bytes([value]): value for value in range(256)}
     tokens = [bytes([byte]) for byte in LETTERS.encode()]
@@ -42,11 +42,11 @@ TEXTS = st.text(LETTERS, max_size=25) | st.text(max_size=12)
 @settings(max_examples=300)
 @given(st.sampled_from(PAIRS), TEXTS)
 def test_ordinary_text(pair: tuple[dict[bytes, int], tiktoken.Encoding], text: str) -> None:
-    ranks, peer = pair
+    ranks, theirs = pair
     ids = reference.encode_ordinary(ranks, PATTERN, text)
-    assert ids == peer.encode_ordinary(text)
+    assert ids == theirs.encode_ordinary(text)
     assert ids == reference.encode_ordinary(ranks, PATTERN, text.encode())
-    assert reference.decode_bytes(ranks, ids) == text.encode() == peer.decode_bytes(ids)
+    assert reference.decode_bytes(ranks, ids) == text.encode() == theirs.decode_bytes(ids)
 
 
 @settings(max_examples=300)
@@ -58,16 +58,18 @@ def test_ordinary_text(pair: tuple[dict[bytes, int], tiktoken.Encoding], text: s
 def test_special_tokens(
     pair: tuple[dict[bytes, int], tiktoken.Encoding], text: str, allowed: set[str]
 ) -> None:
-    ranks, peer = pair
+    ranks, theirs = pair
     ids = reference.encode(ranks, PATTERN, text, special_tokens=SPECIALS, allowed_special=allowed)
-    assert ids == peer.encode(text, allowed_special=allowed, disallowed_special=())
+    assert ids == theirs.encode(text, allowed_special=allowed, disallowed_special=())
     assert reference.decode_bytes(ranks, ids, SPECIALS) == text.encode()
 
 
-def test_a_long_piece() -> None:
-    ranks, peer = PAIRS[0]
-    text = "".join(random.Random(1).choices("abc", k=700))  # tiktoken takes another way from 100
-    assert reference.encode_ordinary(ranks, PATTERN, text) == peer.encode_ordinary(text)
+def test_a_long_pretoken() -> None:
+    ranks, theirs = PAIRS[0]
+    text = "".join(
+        random.Random(1).choices("abc", k=700)
+    )  # tiktoken has another algorithm from 100 bytes on
+    assert reference.encode_ordinary(ranks, PATTERN, text) == theirs.encode_ordinary(text)
 
 
 def test_the_special_token_ends_the_segment_before_it() -> None:
@@ -79,7 +81,7 @@ def test_the_special_token_ends_the_segment_before_it() -> None:
     assert ids == [97, *reference.encode_pretoken(ranks, b"  "), 1000]
 
 
-def test_the_longer_special_token_is_meant() -> None:
+def test_the_longer_special_token_counts() -> None:
     specials = {"<a": 1, "<ab": 2}
     ids = reference.encode(
         PAIRS[0][0], PATTERN, "<ab<a", special_tokens=specials, allowed_special=specials
@@ -87,7 +89,7 @@ def test_the_longer_special_token_is_meant() -> None:
     assert ids == [2, 1]
 
 
-def test_the_whole_piece_comes_before_its_merges() -> None:
+def test_a_pretoken_that_is_a_token_is_not_merged() -> None:
     ranks = {b"a": 0, b"b": 1, b"c": 2, b"bc": 3, b"abc": 4, b"ab": 5}
     assert reference.encode_pretoken(ranks, b"abc") == [4]
     assert reference.bpe(ranks | {b"abc": 4}, b"abc") == [4]
@@ -107,10 +109,10 @@ def test_a_byte_without_a_token() -> None:
         reference.decode_bytes({b"a": 0}, [1])
 
 
-def test_strings_with_lone_surrogates_are_mended_as_tiktoken_does() -> None:
-    ranks, peer = PAIRS[0]
+def test_lone_surrogates_are_repaired_as_in_tiktoken() -> None:
+    ranks, theirs = PAIRS[0]
     for text in ("a\ud83d\ude00b", "a\ud83d", "\ude00\ud83d \udc80"):
-        assert reference.encode_ordinary(ranks, PATTERN, text) == peer.encode_ordinary(text)
+        assert reference.encode_ordinary(ranks, PATTERN, text) == theirs.encode_ordinary(text)
 
 
 @given(st.binary(max_size=12), st.sampled_from(["strict", "replace", "surrogateescape"]))
@@ -146,7 +148,7 @@ def test_the_end_anchor_is_the_very_end() -> None:
 
 
 def test_stable_prefix() -> None:
-    # The cascade: a byte more changes every token of the piece.
+    # One more byte changes every token of the pre-token.
     ranks = {bytes([value]): value for value in range(256)}
     ranks |= {b"de": 256, b"cd": 257, b"bc": 258, b"ab": 259}
 

@@ -1,4 +1,4 @@
-"""Merges: the fast trainer against the slow one and against its peers."""
+"""Merges: the fast trainer against the slow one and against other libraries."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_merges_equal_the_reference(texts, pattern, vocab_size, min_frequency, t
     trainer = counted(texts, pattern)
     merges = trainer.merges(vocab_size, min_frequency=min_frequency, tie=tie)
     assert merges == expected
-    assert len(set(tokens_of(merges))) == 256 + len(merges)  # never the same token twice
+    assert len(set(tokens_of(merges))) == 256 + len(merges)  # all tokens are different
 
 
 @settings(max_examples=300, deadline=None)
@@ -56,7 +56,7 @@ def test_merges_equal_the_reference(texts, pattern, vocab_size, min_frequency, t
     by_place=st.booleans(),
 )
 def test_floors_change_nothing(pieces, fall, min_frequency, by_place):
-    """Floors that fall in small steps, counts beyond 32 bits, and every tie."""
+    """The floor falls in small steps, counts exceed 32 bits, and every tie rule is used."""
     rows = [list(piece) for piece in pieces]
     weights = list(pieces.values())
     expected = []
@@ -114,7 +114,7 @@ def test_overlapping_pairs_and_runs():
 
 
 def test_merges_equal_minbpe():
-    """minbpe is not on PyPI: this is what its RegexTokenizer.train does."""
+    """A copy of the loop in minbpe's RegexTokenizer.train, since minbpe is not on PyPI."""
 
     def minbpe(text: str, vocab_size: int, pattern: str) -> list[tuple[bytes, bytes]]:
         ids = [list(piece.encode()) for piece in reference.split(pattern, text)]
@@ -125,7 +125,7 @@ def test_merges_equal_minbpe():
             for row in ids:
                 for pair in itertools.pairwise(row):
                     stats[pair] = stats.get(pair, 0) + 1
-            if not stats:  # where minbpe fails
+            if not stats:  # minbpe itself raises here
                 break
             pair = max(stats, key=lambda p: stats[p])
             ids = [reference_trainer.replace_pair(row, pair, new) for row in ids]
@@ -139,7 +139,7 @@ def test_merges_equal_minbpe():
         assert counted([text], pattern).merges(700, tie="first") == expected
 
 
-# Against its peers
+# Against other libraries
 
 
 def huggingface_merges(texts, vocab_size: int, pattern: str, min_frequency: int = 0):
@@ -166,7 +166,7 @@ def huggingface_merges(texts, vocab_size: int, pattern: str, min_frequency: int 
     ]
 
 
-# The same pieces in the dialect of the peers, which have no `$` at the very end of the text.
+# cl100k without `$`, which does not mean the very end of the text in the other libraries.
 HF_CL100K = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"

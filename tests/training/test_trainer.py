@@ -1,4 +1,4 @@
-"""Trainer: counts at every cut, in threads, within a memory limit; its state and its result."""
+"""Trainer: counts for any chunks, in threads, within a memory limit; its state and its result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from ..trained import SPLITS, counted, documents, numbers, rustbpe_tokens, some_
     save_at=st.integers(0, 8),
 )
 def test_the_law_for_counts(texts, pattern, cuts, save_at):
-    """Whatever the cuts, the counts are those of the whole; also with a pickle on the way."""
+    """Chunks do not change the counts, and pickling between two chunks does not either."""
     expected: Counter = Counter()
     trainer = Trainer(pattern)
     for text in texts:
@@ -83,7 +83,7 @@ def test_threads_count_the_same(pattern):
         many = counted([text], pattern, num_threads=num_threads)
         assert list(many.piece_counts().items()) == list(one.piece_counts().items())
         assert many.bytes_in == one.bytes_in
-    # Chunks that begin and end inside pieces, each shared between threads.
+    # Chunks that begin and end inside pre-tokens, each shared between threads.
     chunks = Trainer(pattern, num_threads=3)
     data = text.encode()
     for start in range(0, len(data), 1_100_003):
@@ -93,7 +93,7 @@ def test_threads_count_the_same(pattern):
 
 
 def test_blocks(monkeypatch):
-    """Windows may end inside a character, in bytes and in str."""
+    """Blocks may end inside a character, in bytes and in str."""
     text = large_text(400_000)
     whole = counted([text], num_threads=1).piece_counts()
     monkeypatch.setattr("streamtok.training.counting.BLOCK", 100_001)
@@ -106,8 +106,8 @@ def test_blocks(monkeypatch):
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
-def test_an_error_leaves_all_as_it_was(monkeypatch, num_threads):
-    """A chunk that is refused has not been counted in part, however large it is."""
+def test_an_error_changes_nothing(monkeypatch, num_threads):
+    """No part of an invalid chunk is counted, even if the chunk is large."""
     monkeypatch.setattr("streamtok.training.counting.BLOCK", 10_000)
     monkeypatch.setattr("streamtok.training.counting.LARGE", 1_000)
     good = b"word " * 8000
@@ -122,12 +122,12 @@ def test_an_error_leaves_all_as_it_was(monkeypatch, num_threads):
         assert trainer.piece_counts() == counted([b"ab " + good]).piece_counts()
 
 
-def test_documents_stand_for_themselves():
+def test_documents_are_independent():
     texts = ["ab", "cd ", " ef"]
     assert counted(texts).piece_counts() == {b"ab": 1, b"cd": 1, b" ": 1, b" ef": 1}
     trainer = Trainer()
     trainer.update("ab")
-    trainer.update_documents(["cd"])  # ends the text before
+    trainer.update_documents(["cd"])  # ends the open text first
     assert trainer.piece_counts() == {b"ab": 1, b"cd": 1}
     many = [f"x{i % 700} " for i in range(200_000)]
     threaded = counted(many, num_threads=4)
@@ -198,7 +198,7 @@ def test_a_refused_merge_ends_nothing():
 
 
 def test_sequences_of_splits(tmp_path):
-    """Their source is a list in JSON, which is a regular expression of its own, too."""
+    """The source of a sequence is a JSON list, which is also a valid regular expression."""
     splits = SplitSequence([r"\d", r"\p{L}+"])
     text = "ab--ab12 ab"
     trainer = counted([text], splits)
@@ -216,7 +216,7 @@ def test_sequences_of_splits(tmp_path):
         Trainer(splits.source).merge(trainer)
 
 
-def test_documents_before_the_one_at_fault_are_counted():
+def test_documents_before_an_invalid_one_are_counted():
     def failing():
         yield "ab"
         yield b"cd"
@@ -241,7 +241,7 @@ def test_documents_before_the_one_at_fault_are_counted():
 
 
 def test_documents_in_one_buffer():
-    """A reader may use one buffer for all that it gives."""
+    """A reader may use the same buffer for every text."""
     buffer = bytearray(2)
 
     def read():
@@ -252,7 +252,7 @@ def test_documents_in_one_buffer():
     assert counted(read()).piece_counts() == {b"ab": 2, b"cd": 1}
 
 
-# Bytes that are no UTF-8
+# Bytes that are not UTF-8
 
 
 def test_replace_holds_what_the_next_chunk_decides():
@@ -264,7 +264,7 @@ def test_replace_holds_what_the_next_chunk_decides():
         whole.merge(trainer)
     with pytest.raises(UnicodeDecodeError, match="a str chunk follows"):
         trainer.update("x")
-    trainer.merge(counted(["y"], errors="replace"))  # ends what is open here
+    trainer.merge(counted(["y"], errors="replace"))  # ends the open text
     assert trainer.piece_counts() == {"\ufffd".encode(): 1, b"y": 1}
     assert trainer.bytes_in == 4
     whole.merge(trainer)
@@ -291,7 +291,7 @@ def test_surrogate_pairs_that_are_cut():
 
 
 def test_a_limit_never_cuts_a_character():
-    """The rest of a str that was taken in in part can be given as str."""
+    """After a part of a str was counted, the rest can be given as str."""
     pattern = r"\S+|\s"
     text = "".join(f"{i:x}中\U0001f600 " for i in range(40_000))
     data = text.encode()
@@ -313,7 +313,7 @@ def test_a_limit_never_cuts_a_character():
 
 @pytest.mark.parametrize("num_threads", [1, 2])
 @pytest.mark.parametrize("size", [10, 2_500_000])
-def test_bytes_that_are_no_utf8(size, num_threads):
+def test_bytes_that_are_not_utf8(size, num_threads):
     good = ("wörd " * (size // 6 + 1)).encode()
     for at in (0, len(good) // 2 // 6 * 6, len(good)):
         trainer = Trainer(num_threads=num_threads)
@@ -395,7 +395,7 @@ def test_memory_limit_in_documents_and_merge():
     trainer = Trainer("gpt2", memory_limit=600_000)
     with pytest.raises(streamtok.MemoryLimitExceeded):
         trainer.update_documents(texts)
-    assert len(trainer.merges(300)) == 44  # what is there can be trained on
+    assert len(trainer.merges(300)) == 44  # the counts so far can be trained on
     other = counted(texts, "gpt2")
     before = trainer.piece_counts(), trainer.bytes_in
     with pytest.raises(streamtok.MemoryLimitExceeded):
@@ -426,7 +426,7 @@ def test_pruning_is_reported(num_threads):
 
 
 @pytest.mark.parametrize("prune_singletons", [False, True])
-def test_the_memory_limit_holds_for_an_endless_piece(prune_singletons):
+def test_the_memory_limit_holds_for_an_endless_pretoken(prune_singletons):
     settings = {"memory_limit": 2 << 20, "prune_singletons": prune_singletons}
     trainer = Trainer(r"[a-z]+|[^a-z]", **settings)
     with pytest.raises(streamtok.MemoryLimitExceeded, match="has not ended"):
@@ -480,7 +480,7 @@ def test_tables_export_load_and_prune(pieces):
     rest = {piece: count for piece, count in expected.items() if count > 1}
     assert contents(table) == rest
     assert len(table) == len(rest)
-    assert table.absorb(other)  # every piece that is left is still found
+    assert table.absorb(other)  # every remaining pre-token is still found
     assert contents(table) == Counter(rest) + Counter(pieces[len(pieces) // 2 :])
 
 
@@ -515,7 +515,7 @@ def test_arrays_that_do_not_fit():
 
 
 def test_a_state_beyond_its_limit_is_loaded():
-    """A limit that was set lower than what is held already."""
+    """The limit is set lower than the memory in use."""
     trainer = counted([numbers(20_000)])
     trainer.memory_limit = 1
     for again in pickle.loads(pickle.dumps(trainer)), copy.copy(trainer):
@@ -525,7 +525,7 @@ def test_a_state_beyond_its_limit_is_loaded():
     assert trainer.notes == {}
 
 
-def test_impossible_states(tmp_path):
+def test_invalid_states(tmp_path):
     trainer = counted(["ab ab"], errors="replace")
     trainer.update(b"x\xe4")
     pattern, options, notes, state = trainer.__getstate__()
@@ -565,7 +565,7 @@ def test_saved_counts(tmp_path):
 
 
 def deflated(data: bytes) -> bytes:
-    """The same archive, compressed."""
+    """A compressed copy of the archive."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as one, zipfile.ZipFile(out, "w", 8) as other:
         for name in one.namelist():
@@ -574,7 +574,7 @@ def deflated(data: bytes) -> bytes:
 
 
 def test_every_flipped_bit(tmp_path):
-    """Places all over the file: in its headers, its directory and its data."""
+    """Offsets all over the file: in its headers, its directory and its data."""
     path = tmp_path / "counts.npz"
     trainer = counted(["ab ab c"])
     trainer.save_counts(path)
@@ -614,7 +614,7 @@ def test_damaged_counts(tmp_path):
             loaded = Trainer.load_counts(path)
         except streamtok.StateError:
             refused += 1
-        else:  # a flipped bit that means nothing, such as one in a date
+        else:  # the flipped bit has no meaning, such as one in a date
             assert loaded.piece_counts() == counted(some_text()[:2]).piece_counts()
     assert refused > len(damaged) // 2
     with pytest.raises(FileNotFoundError):
@@ -683,7 +683,7 @@ def test_the_trained_encoding():
 
 
 def test_encoding_repeats_the_merges():
-    """Encoding by rank makes of each piece what training made of it."""
+    """Encoding gives the same tokens for each pre-token as training."""
     trainer = counted(some_text(), "cl100k")
     enc = trainer.train(3000)
     merges = trainer.merges(3000)
@@ -751,7 +751,7 @@ def blocks_of(name: str) -> list[str]:
 
 
 def test_the_recipes_of_the_documentation(tmp_path, monkeypatch):
-    """docs/training.md, nanochat's flow included, run as it stands."""
+    """The examples in docs/training.md, with nanochat's flow, run as they are."""
     monkeypatch.chdir(tmp_path)
     Path("corpus.txt").write_text("\n".join(some_text()), "utf-8")
     names: dict = {"documents": some_text()}

@@ -1,8 +1,8 @@
-"""Files of ids, read as their users read them, not by our own code.
+"""Files of ids, read as their users read them, without our own code.
 
-Megatron-LM's and datatrove's readers need torch: here are their layouts, written down anew from
+The readers of Megatron-LM and datatrove need torch. So their layouts are written here again, after
 `megatron/core/datasets/indexed_dataset.py` and `datatrove/utils/dataset.py`. numpy and pyarrow read
-the others.
+the other formats.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ CL100K = About("cl100k_base", "11" * 32, 100_276)
 
 
 def parts_of(documents: list[list[int]], step: int) -> list[tuple[list[int], list[int]]]:
-    """The documents as a pipeline gives them: ids in pieces of `step`, and where documents end."""
+    """The documents as a pipeline passes them: blocks of `step` ids, and where documents end."""
     ids = [one for document in documents for one in document]
     ends = np.cumsum([len(document) for document in documents]).tolist()
     parts = []
     for start in range(0, max(1, len(ids)), step):
         stop = min(start + step, len(ids))
         is_last = stop == len(ids)
-        # An end between two pieces comes with the first or with the second of them.
+        # An end between two blocks comes with the first or with the second of them.
         inside = [e - start for e in ends if start < e <= stop or (e == start == 0)]
         assert is_last or stop - start == step
         parts.append((ids[start:stop], inside))
@@ -54,7 +54,7 @@ def write(
     has_sidecar: bool = False,
     **settings: Any,
 ) -> list[str]:
-    """Write them; the names of the files."""
+    """Write the documents. Returns the names of the files."""
     before = set(path.parent.iterdir())
     files = Files(str(path), Family(chosen, about, has_sidecar), **settings)
     for ids, ends in parts_of(documents, step):
@@ -112,7 +112,7 @@ def read_llmc(path: str, magic: int, version: int, dtype: str) -> list[int]:
 
 
 def read_table(path: str) -> list[list[int]]:
-    """Rows of Parquet or Arrow; those of one long document put together."""
+    """The documents in the rows of a Parquet or Arrow file, with rows of one document joined."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -230,7 +230,7 @@ def test_a_document_of_many_rows(tmp_path: Path) -> None:
     assert read_table(str(tmp_path / "a.parquet")) == documents
 
 
-# What a format cannot hold
+# Limits of formats
 
 
 def test_llmc_counts_to_31_bits(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def shards_of(folder: Path, chosen: str = "u32") -> list[list[int]]:
 
 
 def expected_shards(documents: list[list[int]], size: int) -> list[list[int]]:
-    """The rule, said slowly: a shard ends with the document that brings it to the size."""
+    """The rule: a shard ends with the document that brings it to the size."""
     found: list[list[int]] = []
     is_full = True
     for document in documents:
@@ -330,7 +330,7 @@ def test_a_shard_is_published_when_it_is_full(tmp_path: Path) -> None:
 @pytest.mark.parametrize("chosen", FILE_FORMATS)
 @pytest.mark.parametrize("shard_tokens", [None, 10])
 def test_state_goes_on_elsewhere(tmp_path: Path, chosen: str, shard_tokens: int | None) -> None:
-    """Every moment between two writes, with bytes behind it that nothing has saved."""
+    """Each state between two writes, with bytes after it that were not saved."""
     rng = np.random.default_rng(3)
     documents = [rng.integers(0, 50_000, n).tolist() for n in (3, 0, 5, 9, 1, 12, 0, 4)]
     parts = parts_of(documents, 4)
