@@ -36,7 +36,9 @@ def tokens_of(merges: list[tuple[bytes, bytes]]) -> list[bytes]:
 def some_text() -> list[str]:
     """Text that is on any machine."""
     folder = Path(streamtok.__file__).parent
-    return [path.read_text("utf-8") for path in sorted(folder.glob("*.py"))]
+    patterns = ["*.py", "formats/*.py", "patterns/*.py", "training/*.py"]
+    paths = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
+    return [path.read_text("utf-8") for path in paths]
 
 
 def rustbpe_tokens(texts, vocab_size: int, pattern: str) -> list[bytes]:
