@@ -196,7 +196,7 @@ def test_llmc_says_what_it_is_by_its_header(tmp_path: Path) -> None:
     command = ["decode", str(out), "-e", "cl100k_base", "--format", "llmc"]
     assert "but the file has only" in fails(*command)
     out.write_bytes(data + b"\0\0\0\0")
-    assert "and there are more" in fails(*command)
+    assert "but the file has more" in fails(*command)
     out.write_bytes(b"short")
     assert "does not begin with the header" in fails(*command)
 
