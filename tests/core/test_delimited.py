@@ -94,7 +94,7 @@ def test_documents_are_found_as_by_split(
             break
         count, stop = count + 1, stop + len(text) + len(delimiter)
     assert find_documents(data, delimiter, start, wanted) == (count, stop)
-    with pytest.raises(ValueError, match="must not be empty"):
+    with pytest.raises(ValueError, match="at least one byte"):
         find_documents(data, b"", 0, 1)
 
 

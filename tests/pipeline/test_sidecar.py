@@ -198,7 +198,7 @@ def test_llmc_says_what_it_is_by_its_header(tmp_path: Path) -> None:
     out.write_bytes(data + b"\0\0\0\0")
     assert "but the file has more" in fails(*command)
     out.write_bytes(b"short")
-    assert "does not begin with the header" in fails(*command)
+    assert "does not begin with its header" in fails(*command)
 
 
 def test_an_id_that_is_not_there_names_the_sidecar(tmp_path: Path) -> None:
