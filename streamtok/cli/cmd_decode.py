@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
                     at = int(np.flatnonzero((ids < 0) | (ids > 0xFFFFFFFF))[0])
                 raise Refused(
                     f"{input_name(args.file)}: id {ids[at]} is not in {encoding.name} "
-                    f"(after {decoder.tokens_in + at} ids){_why(args, sidecar, chosen)}"
+                    f"(after {decoder.tokens_in + at} others){_why(args, sidecar, chosen)}"
                 ) from None
             earlier.compare(data)
             output.write(data)

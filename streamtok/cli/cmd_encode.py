@@ -20,7 +20,7 @@ from .argument_types import parse_count, parse_positive, parse_seconds
 from .progress import Progress
 from .stop_signals import Signals
 
-CACHE_BYTES = 16 << 20  # for each thread, so that the process stays below 100 MB
+CACHE_BYTES = 16 << 20  # for each thread: the pre-token cache, smaller than the default
 
 _EXAMPLES = [
     "@ book.txt -o book.npy",
@@ -59,8 +59,8 @@ def add_parser(subparsers: Any) -> None:
         "--format",
         choices=sinks.FILE_FORMATS,
         help="default: by the suffix of the output (.npy .txt .u16 .u32 .jsonl .ds .parquet "
-        ".arrow); text for standard output; u16 if the vocabulary fits, else u32, for .bin and no suffix; "
-        "text is one id a line",
+        ".arrow); text for standard output; for .bin and no suffix u16 if the vocabulary fits, "
+        "else u32; text is one id a line",
     )
     parser.add_argument(
         "--sidecar",
@@ -147,7 +147,7 @@ def run(args: argparse.Namespace) -> int:
             path = checkpoint_path(family.names(args.output, None)[0])
             checkpoint = Checkpoint(path, _settings(args, encoding, chosen, opened))
             state = checkpoint.load()
-        outputs.refuse_others(args, family, state["files"] if state else None)
+        outputs.refuse_foreign(args, family, state["files"] if state else None)
         totals = Totals(**state["totals"]) if state else Totals()
         sink, files = outputs.open_sink(args, family, checkpoint, state, stack)
         progress = stack.enter_context(Progress(args, [one.size for one in opened], totals))

@@ -68,7 +68,7 @@ def refuse_inputs(args: argparse.Namespace, family: sinks.Family) -> None:
     overwriting.refuse_inputs(outputs, read)
 
 
-def refuse_others(
+def refuse_foreign(
     args: argparse.Namespace, family: sinks.Family, state: dict[str, Any] | None
 ) -> None:
     """Raise Refused if the run would replace files that streamtok did not make.
@@ -82,8 +82,8 @@ def refuse_others(
     if args.shard_tokens is not None:
         shards = [one for one in family.shards_there(args.output) if one >= complete]
     for shard in shards:
-        find_other = functools.partial(sinks.find_foreign, family, shard=shard)
-        overwriting.refuse_others([args.output], find_other, args.force)
+        find_foreign = functools.partial(sinks.find_foreign, family, shard=shard)
+        overwriting.refuse_foreign([args.output], find_foreign, args.force)
 
 
 def warn_of_lost_ends(

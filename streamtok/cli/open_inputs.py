@@ -36,7 +36,7 @@ from .messages import Misused, Refused, input_name, say, shown
 
 
 def open_inputs(args: argparse.Namespace) -> list[Input]:
-    """Open the files of `encode`, or the one of --follow. Raises Refused, OSError and StreamtokError."""
+    """Open the inputs of `encode` except sockets. Raises Refused, OSError, StreamtokError."""
     _check_connections(args)
     if args.follow:
         return [_open_followed(args)]

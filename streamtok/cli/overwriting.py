@@ -41,17 +41,17 @@ def refuse_inputs(outputs: Iterable[str], inputs: Iterable[str]) -> None:
             written.add(real)
 
 
-def refuse_others(
-    outputs: Iterable[str], find_other: Callable[[str], str | None], is_forced: bool
+def refuse_foreign(
+    outputs: Iterable[str], find_foreign: Callable[[str], str | None], is_forced: bool
 ) -> None:
     """Raise Refused for the first output that would replace a file that streamtok did not make.
 
-    find_other: returns that file, or None. is_forced: --force was given.
+    find_foreign: returns that file, or None. is_forced: --force was given.
     """
     if is_forced:
         return
     for path in outputs:
-        if (found := find_other(path)) is not None:
+        if (found := find_foreign(path)) is not None:
             raise already_exists(found)
 
 

@@ -45,18 +45,18 @@ def check_vocabulary(
         if not check_output(path):
             raise Refused(f"{shown(path)} is not a regular file: a vocabulary needs one")
     overwriting.refuse_inputs([*outputs, *also], inputs)
-    overwriting.refuse_others(outputs, _other_vocabulary(format), is_forced)
+    overwriting.refuse_foreign(outputs, _foreign_vocabulary(format), is_forced)
 
 
-def _other_vocabulary(format: str) -> Callable[[str], str | None]:
+def _foreign_vocabulary(format: str) -> Callable[[str], str | None]:
     """A function that returns its path if a file there is not a vocabulary of the format."""
     from ..formats.detection import is_vocabulary
 
-    def find_other(path: str) -> str | None:
+    def find_foreign(path: str) -> str | None:
         has_data = os.path.isfile(path) and os.path.getsize(path) > 0
         return path if has_data and not is_vocabulary(path, format) else None
 
-    return find_other
+    return find_foreign
 
 
 def vocabulary_files(name: str) -> list[str]:

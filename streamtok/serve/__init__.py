@@ -1,16 +1,17 @@
-"""A socket door: each connection is a stream of its own; text goes in, ids come out.
+"""A socket server: each connection is a stream of its own; text goes in, ids come out.
 
-A client sends UTF-8 bytes and closes its sending side; the ids come as they become certain, in
-decimal, one a line (`text`), or as little-endian u32. After the last id the server closes. What
-goes wrong is told in the same channel, since ids that stop early would look complete: in text a
-last line `error: …`, in u32 the word 0xFFFFFFFF, which is no id, and then the message.
+A client sends UTF-8 bytes and then closes its sending side. The server sends each id as soon as no
+later text can change it: in decimal, one a line (`text`), or as little-endian u32. After the last
+id it closes. Errors are sent in the same channel, because ids that stop early would look complete:
+in text as a last line `error: …`, in u32 as the word 0xFFFFFFFF, which is never an id, and a
+message.
 
-`server.py` starts and stops, `connection.py` is what happens to one client, `turns.py` says whose
-text is encoded next, `accepting.py` takes clients in, `listening.py` are sockets and limits of the
-system, `counters.py` is what is counted, `metrics.py` shows that to Prometheus over the HTTP of
-`scrape.py`, and `log.py` writes to standard error.
+`server.py` starts and stops; `connection.py` handles one client; `fair_turns.py` decides whose text
+is encoded next; `accepting.py` accepts clients; `listening.py` opens sockets and raises system
+limits; `counters.py` holds the counters, which `metrics.py` exposes to Prometheus over the HTTP of
+`scrape.py`; `log.py` writes to standard error.
 
-Nothing here knows who the clients are: no encryption, no passwords.
+The server does not authenticate clients and does not encrypt.
 
     async with await serve(enc, host="127.0.0.1", port=0) as server:
         await server.serve_forever()

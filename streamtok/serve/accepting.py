@@ -1,4 +1,4 @@
-"""Taking connections in: a bounded number at a time, and quietly where descriptors run out."""
+"""Accepts connections, a bounded number at a time, and copes with a shortage of descriptors."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 
-_BATCH = 32  # connections that are taken in before the loop's other work has its turn
-_PAUSE = 0.1  # seconds until the next try after the system has refused one
+_BATCH = 32  # connections to accept before the loop's other work gets its turn
+_PAUSE = 0.1  # seconds to wait after the system has refused one
 
-# The process or the system has no descriptor or no memory for one more connection.
+# The process or the system has no descriptor or no memory for another connection.
 _SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class Acceptor:
-    """Gives each client of some listening sockets a protocol, and owns these sockets.
+    """Owns some listening sockets and makes a protocol for each client that connects.
 
-    asyncio's own servers take in their whole backlog before the first protocol can refuse one, and
-    log a traceback for each that has no descriptor. This one takes in a batch at a time. Where
-    descriptors run out it tells the next client so, by means of a descriptor that it keeps in
-    reserve, and waits a moment before it looks again.
+    asyncio's own servers accept their whole backlog before the first protocol can refuse a client,
+    and log a traceback for each one without a descriptor. This class accepts a batch at a time.
+    When descriptors run out, it uses one that it keeps in reserve to tell the next client, and
+    pauses before it tries again.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Acceptor:
         make_protocol: Callable[[], asyncio.BaseProtocol],
         on_shortage: Callable[[socket.socket], None],
     ):
-        """on_shortage: called with a client's socket, non-blocking, that is closed afterwards."""
+        """on_shortage: called with a client's non-blocking socket, which is closed afterwards."""
         self.listeners = list(listeners)
         self._make_protocol = make_protocol
         self._on_shortage = on_shortage
@@ -43,7 +43,7 @@ class Acceptor:
         self._accepting = [asyncio.ensure_future(self._accept(one)) for one in self.listeners]
 
     async def close(self) -> None:
-        """Take no more connections, finish those that are being made, close the sockets."""
+        """Stop accepting, finish the connections in progress, and close the sockets."""
         for task in self._accepting:
             task.cancel()
         await asyncio.wait([*self._accepting, *self._connecting])
@@ -71,7 +71,7 @@ class Acceptor:
         loop = asyncio.get_running_loop()
         try:
             await loop.connect_accepted_socket(self._make_protocol, sock)
-        except OSError:  # the system cannot watch one more socket, or the client is gone
+        except OSError:  # the system cannot watch another socket, or the client has gone
             sock.close()
 
     def _turn_away(self, listener: socket.socket) -> None:
@@ -86,7 +86,7 @@ class Acceptor:
             self._take_reserve()
 
     def _take_reserve(self) -> None:
-        with contextlib.suppress(OSError):  # then this is tried again at the next shortage
+        with contextlib.suppress(OSError):  # tried again at the next shortage
             self._reserve = os.open(os.devnull, os.O_RDONLY)
 
     def _give_reserve(self) -> None:

@@ -1,14 +1,14 @@
-"""One client: bytes come, ids go; and all the ways in which that ends.
+"""One client of the server: its bytes come in, its ids go out, and all the ways in which that ends.
 
-A `Connection` is called by the event loop and never waits, so that an idle client costs a few
-objects and no task, and no buffer of its own. What bounds its memory: input is read only while the
-ids of the last one have been taken (`pause_writing` pauses reading), a read is at most CHUNK_SIZE
-bytes, and the stream holds back at most `max_pending`.
+The event loop calls a `Connection`, which never waits. So an idle client costs a few objects, but
+no task and no buffer. Its memory is bounded: it reads input only while the client takes its ids
+(`pause_writing` pauses reading), at most CHUNK_SIZE bytes at a time, and its stream holds back at
+most `max_pending` bytes.
 
-What keeps clients from waiting for each other is that a turn is short: text is encoded in slices,
-and after `_TURN` seconds the rest waits for its next turn, see `turns.py`. The time is measured, so
-that this holds whatever a text costs; ordinary text of CHUNK_SIZE bytes takes one turn. Handing it
-to a thread instead made one client a third slower and four on two cores no faster.
+Clients do not wait long for each other, because turns are short: text is encoded in slices, and
+after `_TURN` seconds the rest waits for its next turn (see `fair_turns.py`). The time is measured,
+so this holds whatever a text costs. Ordinary text of CHUNK_SIZE bytes takes one turn. Encoding in
+a thread instead made one client a third slower, and four clients on two cores no faster.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ if TYPE_CHECKING:
     from .._types import IdArray
     from ..chunker import StreamEncoder
     from .counters import Counters, Limit
-    from .turns import Turns
+    from .fair_turns import FairTurns
 
 ERROR_MARK = b"\xff\xff\xff\xff"  # in u32 output: a message follows
 CHUNK_SIZE = 1 << 15  # bytes read at once
-HIGH_WATER = 1 << 15  # bytes of output that may wait before reading stops
+HIGH_WATER = 1 << 15  # bytes of unsent output at which reading pauses
 
-_TURN = 0.001  # seconds of encoding after which others have their turn
-_SLICE = 2048  # bytes that are encoded between two looks at the clock; larger ones gain nothing
-_LEAST_SLICE = 128  # the same for text of which even this is slow
+_TURN = 0.001  # seconds of encoding after which other clients have their turn
+_SLICE = 2048  # bytes to encode between two looks at the clock; larger slices are no faster
+_LEAST_SLICE = 128  # bytes of a slice of very slow text
 
-_LINGER = 2.0  # seconds in which a client may read why it is refused
-_HASTE = 0.1  # the same, and the last call for input, when the server closes
-_PATIENCE = 300.0  # for a client that does not take its last words, where there is no idle timeout
-
+_LINGER = 2.0  # seconds in which a client may read its last message
+_HASTE = 0.1  # the same while the server closes; also the wait for further input then
+_PATIENCE = 300.0  # seconds for a client that does not read, if there is no idle timeout
 
 Format: TypeAlias = Literal["text", "u32"]
 
@@ -49,8 +48,8 @@ _NOTHING = memoryview(b"")
 _NO_IDS = np.empty(0, np.uint32)
 
 
-def last_words(problem: str, format: Format) -> bytes:
-    """bytes: how a client is told of a problem; no id follows them."""
+def error_message(problem: str, format: Format) -> bytes:
+    """The bytes that tell a client of a problem. No ids follow them."""
     text = " ".join(problem.split())
     return f"error: {text}\n".encode() if format == "text" else ERROR_MARK + text.encode()
 
@@ -60,7 +59,7 @@ class Host(Protocol):
 
     counters: Counters
     _format: Format
-    _turns: Turns
+    _turns: FairTurns
     _is_closing: bool
     _idle_timeout: float | None
     _max_lifetime: float | None
@@ -75,7 +74,7 @@ class Host(Protocol):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A stream of its own between a client and a `Server`, whose settings it follows."""
+    """One client of a `Server`, with a stream of its own and the server's settings."""
 
     __slots__ = (
         "_buffer", "_flushed_at", "_has_ended", "_is_ending", "_is_full", "_is_lost",
@@ -84,26 +83,26 @@ class Connection(asyncio.BufferedProtocol):
     )  # fmt: skip
 
     def __init__(self, server: Host, buffer: memoryview):
-        """buffer: where input is read to; may be shared if the loop fills it as it calls."""
+        """buffer: for input; connections may share it if the loop fills it right before a call."""
         self._server = server
         self._buffer = buffer
         self._loop = asyncio.get_running_loop()
         self._stream: StreamEncoder | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._rest = _NOTHING  # taken in, and not encoded yet
+        self._rest = _NOTHING  # received but not encoded
         self._slice = _SLICE
         self._is_waiting = False  # for a turn
-        self._is_full = False  # the client has to take ids first
-        self._has_ended = False  # the client will send no more
-        self._is_ending = False  # our last words have been written
+        self._is_full = False  # the client must read ids first
+        self._has_ended = False  # the client sends no more
+        self._is_ending = False  # the last output has been written
         self._is_lost = False
         self._written = self._sent = 0  # bytes of output: given to the transport, to the system
         self._opened = self._last_seen = self._loop.time()
-        self._flushed_at: float | None = None  # since when the last words are sent
+        self._flushed_at: float | None = None  # when the last output had been sent
 
     @property
     def is_stream(self) -> bool:
-        """bool: admitted; False: refused from the beginning."""
+        """Whether the client was admitted, rather than refused at once."""
         return self._stream is not None
 
     # Called by the event loop
@@ -111,7 +110,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=HIGH_WATER)
-        with contextlib.suppress(OSError, AttributeError):  # so that a dead peer is noticed
+        with contextlib.suppress(OSError, AttributeError):  # to notice a dead client
             sock = transport.get_extra_info("socket")
             if sock.family != socket.AF_UNIX:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -128,14 +127,14 @@ class Connection(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._is_ending:  # it is read only so that the client can read our last words
+        if self._is_ending:  # discarded; see `_say`
             return
         self._last_seen = self._loop.time()
         data = self._buffer[:nbytes]
-        if self._rest:  # the loop had read it already when reading was paused
+        if self._rest:  # the loop had read the data before reading was paused
             self._rest = memoryview(bytes(self._rest) + bytes(data))
             return
-        # Text that was slow lately has no turn at once, but after those that wait already.
+        # A client whose text was slow has to queue for its turn.
         done = self._encode_for_a_turn(data) if self._slice == _SLICE else 0
         if done < nbytes and not self._is_ending:
             self._rest = memoryview(bytes(data[done:]))  # the buffer is shared
@@ -172,11 +171,11 @@ class Connection(asyncio.BufferedProtocol):
     # Called by the server
 
     def take_turn(self) -> bool:
-        """bool: encode some of the rest; False: there is nothing to do."""
+        """Encode some of the remaining text. False if there is nothing to do."""
         self._is_waiting = False
         if not self._rest or self._is_full or self._transport.is_closing():
             return False
-        self._last_seen = self._loop.time()  # it is we who are slow
+        self._last_seen = self._loop.time()  # the client waits for us
         done = self._encode_for_a_turn(self._rest)
         if self._is_ending:
             return True
@@ -190,13 +189,13 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def hasten(self) -> None:
-        """The server closes: look soon, and often, whether the client is still sending."""
+        """Check soon and often whether the client still sends, because the server closes."""
         self._set_timer()
 
     def end(self, problem: str, limit: Limit | None = None) -> None:
-        """Give the ids of all that was encoded, say what the problem is, and close.
+        """Send the ids of all text so far and the problem, and close.
 
-        Not for text that cannot be encoded: see `_fail`.
+        limit: the limit that was hit, for the counters. For invalid text there is `_fail`.
         """
         if self._is_ending or self._is_lost:
             return
@@ -207,24 +206,24 @@ class Connection(asyncio.BufferedProtocol):
         pending = self._stream.pending
         try:
             self._give([self._encode(b"", True)], 0)
-        except ValueError:  # the text was cut inside a character
+        except ValueError:  # the text ends inside a character
             size -= pending
         self._say(f"{problem}; the ids are those of the first {size} bytes")
 
     def abort(self) -> None:
-        """Drop the client without a word."""
+        """Drop the client without a message."""
         self._transport.abort()
 
     # Encoding
 
     def _wait_for_turn(self) -> None:
-        """Go on with the rest when others have had their turn, if the client takes its ids."""
+        """Queue for a turn if there is text to encode and the client reads its ids."""
         if self._rest and not self._is_waiting and not self._is_full:
             self._is_waiting = True
             self._server._turns.ask(self)
 
     def _encode_for_a_turn(self, data: memoryview) -> int:
-        """int: bytes at the start of data that were encoded, and their ids written."""
+        """Encode for at most about `_TURN` seconds and write the ids; return the bytes encoded."""
         begin = before = perf_counter()
         at = 0
         ids = []
@@ -264,7 +263,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._stream.encode_to_numpy(data, final=final)
 
     def _give(self, parts: list[IdArray], size: int) -> None:
-        """Write ids, those of `size` bytes of text."""
+        """Write the ids of `size` bytes of text."""
         counters = self._server.counters
         counters.bytes += size
         ids = parts[0] if len(parts) == 1 else np.concatenate([_NO_IDS, *parts])
@@ -291,7 +290,7 @@ class Connection(asyncio.BufferedProtocol):
         elif isinstance(error, PendingLimitExceeded):
             counters.limits["pending"] += 1
             self._say(str(error))
-        elif isinstance(error, ValueError):  # its first line says which special token, and where
+        elif isinstance(error, ValueError):  # its first line names the special token and its place
             counters.special_refusals += 1
             self._say(str(error).partition("\n")[0].rstrip("."))
         else:
@@ -301,25 +300,25 @@ class Connection(asyncio.BufferedProtocol):
             )
 
     def _say(self, problem: str) -> None:
-        """Write the last words; the connection ends when the client has had time to read them."""
-        self._write(last_words(problem, self._server._format))
+        """Write the problem as the last output; close when the client has had time to read it."""
+        self._write(error_message(problem, self._server._format))
         self._rest = _NOTHING
         self._is_ending = True
         self._last_seen = self._loop.time()
-        with contextlib.suppress(OSError):  # the client may have gone already
+        with contextlib.suppress(OSError):  # the client may have gone
             self._transport.write_eof()
         if self._has_ended:
             self._finish()
             return
-        # Closing while input is unread would reset the connection, and the client might never see
-        # the message: what it still sends is taken and forgotten, for a while.
+        # Closing while input is unread would reset the connection and could lose the message. So
+        # for a while, input is read and discarded.
         self._set_reading()
         self._set_timer()
 
     def _finish(self) -> None:
         self._is_ending = True
         self._last_seen = self._loop.time()
-        self._transport.close()  # when the output is sent
+        self._transport.close()  # after the output has been sent
         self._set_timer()
 
     def _set_reading(self) -> None:
@@ -345,7 +344,7 @@ class Connection(asyncio.BufferedProtocol):
     def _tick(self) -> None:
         now = self._loop.time()
         unsent = self._transport.get_write_buffer_size()
-        if self._written - unsent > self._sent:  # the client takes what we send
+        if self._written - unsent > self._sent:  # the client reads its ids
             self._sent = self._written - unsent
             self._last_seen = now
         self._set_timer()
@@ -359,7 +358,7 @@ class Connection(asyncio.BufferedProtocol):
         elif max_lifetime and now - self._opened >= max_lifetime:
             self.end(f"a connection may last {max_lifetime:g} seconds", "lifetime")
         elif idle_timeout and now - self._last_seen >= idle_timeout:
-            if unsent:  # no words would reach it
+            if unsent:  # no message would reach it
                 self._server.counters.limits["unread"] += 1
                 self.abort()
             else:

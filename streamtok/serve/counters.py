@@ -1,4 +1,4 @@
-"""What a server counts. Plain numbers, changed by the event loop's thread alone."""
+"""The counters of a server: plain numbers that only the event loop's thread changes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ LIMITS: tuple[Limit, ...] = get_args(Limit)
 
 @dataclass
 class Counters:
-    """Totals since the server began, but for `open`. Any thread may read them."""
+    """Totals since the server started, except for `open`. Any thread may read them."""
 
-    bytes: int = 0  # of text, encoded
-    tokens: int = 0  # given out
-    connections: int = 0  # accepted by the system, refused ones included
-    open: int = 0  # streams now
-    refused: int = 0  # connections beyond max_connections, or while the server closed
-    resets: int = 0  # connections that broke off
+    bytes: int = 0  # of encoded text
+    tokens: int = 0  # ids sent
+    connections: int = 0  # accepted by the system, including refused ones
+    open: int = 0  # streams open at present
+    refused: int = 0  # connections beyond max_connections, or while the server closes
+    resets: int = 0  # connections that were reset
     special_refusals: int = 0  # streams ended by a disallowed special token
     decoding_errors: int = 0  # streams ended by bytes that are not UTF-8
     limits: dict[Limit, int] = field(default_factory=lambda: dict.fromkeys(LIMITS, 0))

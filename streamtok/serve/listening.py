@@ -1,4 +1,4 @@
-"""What a server needs of the system: addresses to listen at, and file descriptors."""
+"""Gets listening sockets and file descriptors for a server from the system."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import os
 import socket
 import stat
 
-_BACKLOG = 1024  # clients that may wait to be accepted; the system may have a lower limit
-_SPARE_DESCRIPTORS = 192  # refused clients, metrics, one in reserve, the interpreter
+_BACKLOG = 1024  # clients that may wait to be accepted; the system may allow fewer
+_SPARE_DESCRIPTORS = 192  # for refused clients, metrics, the reserve and the interpreter
 
 
 async def open_tcp(host: str, port: int) -> list[socket.socket]:
-    """list: a listening socket for each address that `host` has on this machine.
+    """Open a listening socket for each address that `host` has on this machine.
 
-    port: 0 for any free one. Raises OSError if one of them cannot be had.
+    port: 0 for any free one. Raises OSError if one of the addresses cannot be used, except for
+    address families that the machine lacks.
     """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(
@@ -33,7 +34,7 @@ async def open_tcp(host: str, port: int) -> list[socket.socket]:
                 missing = OSError(code, os.strerror(code), f"{host}:{port}")
                 if code not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
                     raise missing from None
-                continue  # such as localhost's ::1 where there is no IPv6
+                continue  # such as localhost's ::1 on a machine without IPv6
             stack.callback(sock.close)
             sockets.append(sock)
         if not sockets:
@@ -44,10 +45,10 @@ async def open_tcp(host: str, port: int) -> list[socket.socket]:
 
 
 def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
-    """(socket, its device and inode): listening at `path` with the permissions `mode`.
+    """Listen at `path` with the permissions `mode`; return the socket, its device and its inode.
 
-    A socket that a dead server left is replaced. Raises FileExistsError if something else is
-    there, OSError if another server listens or the path cannot be had.
+    Replaces the socket of a server that no longer runs. Raises FileExistsError if another kind of
+    file is there, OSError if another server listens or the path cannot be used.
     """
     _remove_stale(path)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -55,10 +56,10 @@ def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
         try:
             sock.bind(path)
         except OSError as error:
-            # A path too long for a socket has no errno.
+            # The error for a path that is too long for a socket has no errno.
             code = error.errno or errno.ENAMETOOLONG
             raise OSError(code, os.strerror(code), path) from None
-        # Before it listens: until then nobody can connect, whatever the umask is.
+        # Before it listens: until then nobody can connect, whatever the umask allows.
         os.chmod(path, mode)
         found = os.lstat(path)
         sock.listen(_BACKLOG)
@@ -69,7 +70,7 @@ def open_unix(path: str, mode: int) -> tuple[socket.socket, tuple[int, int]]:
 
 
 def remove_unix(path: str, inode: tuple[int, int] | None) -> None:
-    """Remove the socket at `path` if it is the one with this device and inode: not a successor."""
+    """Remove the socket at `path` if it has this device and inode, so not that of a successor."""
     with contextlib.suppress(OSError):
         found = os.lstat(path)
         if stat.S_ISSOCK(found.st_mode) and (found.st_dev, found.st_ino) == inode:
@@ -82,7 +83,7 @@ def _remove_stale(path: str) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(kind):
-        raise FileExistsError(errno.EEXIST, "exists and is no socket", path)
+        raise FileExistsError(errno.EEXIST, "exists and is not a socket", path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         try:
@@ -90,17 +91,17 @@ def _remove_stale(path: str) -> None:
         except ConnectionRefusedError:
             os.unlink(path)
             return
-        except OSError as error:  # too busy to answer, or not ours to ask
+        except OSError as error:  # the server is too busy, or the permissions forbid it
             code = error.errno or errno.EADDRINUSE
             raise OSError(code, os.strerror(code), path) from None
-    raise OSError(errno.EADDRINUSE, "another server listens here", path)
+    raise OSError(errno.EADDRINUSE, "another server is listening here", path)
 
 
 def reserve_descriptors(connections: int | None, default: int) -> int:
-    """int: how many connections there may be; the soft limit of open files is raised for them.
+    """Raise the soft limit of open files as needed; return the number of connections allowed.
 
-    connections: what was asked for; None: `default`, or as many as the hard limit allows. Raises
-    OSError, which says what to do, if the hard limit is too low for `connections`.
+    connections: the number the user asked for; None means `default`, or fewer if the hard limit
+    requires it. Raises OSError, which tells what to do, if the hard limit is too low.
     """
     try:
         import resource

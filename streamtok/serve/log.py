@@ -1,4 +1,4 @@
-"""Lines on standard error that nobody waits for: not the event loop, and not the end."""
+"""Writes lines to standard error without blocking the event loop or the end of the process."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import sys
 import threading
 import time
 
-_WAITING = 64  # lines that may wait to be written; more are counted and left out
-_EVERY = 1.0  # seconds in which at most one record of the logging library is written
-_PATIENCE = 1.0  # seconds that the end waits for who reads the lines
+_WAITING = 64  # lines in the queue; further lines are dropped and counted
+_EVERY = 1.0  # seconds; at most one record of the logging library is written in this time
+_PATIENCE = 1.0  # seconds that `close` waits for the lines to be read
 
 
 class Log(logging.Handler):
-    """Writes lines from a thread of its own, as well as records of the logging library.
+    """Writes lines, and records of the logging library, from a thread of its own.
 
-    Standard error may be a pipe that is full and that nobody reads. Writing to it blocks, and a
-    loop that is blocked serves nobody and hears no signal. So only the thread waits. What is too
-    much is left out: lines beyond those that wait, and records within a second of another one.
+    Standard error may be a full pipe that nobody reads. Writing to it blocks, and a blocked event
+    loop serves nobody and handles no signal. So only the thread waits. The log drops lines when the
+    queue is full, and records that follow another within a second.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Log(logging.Handler):
         self._thread.start()
 
     def __enter__(self) -> Log:
-        """What asyncio complains of goes here inside the block."""
+        """Take the records of asyncio's logger inside the block."""
         logger = logging.getLogger("asyncio")
         self._propagates = logger.propagate
         logger.addHandler(self)
@@ -47,7 +47,7 @@ class Log(logging.Handler):
         self.close()
 
     def say(self, text: str) -> None:
-        """Write a line, or count it as left out if too many wait."""
+        """Queue a line, or drop and count it if the queue is full."""
         left_out = self._left_out
         note = f"streamtok: {left_out} messages were left out\n" if left_out else ""
         try:
@@ -58,7 +58,7 @@ class Log(logging.Handler):
             self._left_out = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record with its traceback, unless there was one a moment ago."""
+        """Queue a record with its traceback, unless there was one within the last second."""
         now = time.monotonic()
         if self._last_record is not None and now - self._last_record < _EVERY:
             self._left_out += 1
@@ -68,8 +68,8 @@ class Log(logging.Handler):
             self.say(self.format(record))
 
     def close(self) -> None:
-        """Wait a moment for the lines to be written."""
-        if self._is_closed:  # the logging library closes each handler at the end, too
+        """Wait up to a second for the lines to be written."""
+        if self._is_closed:  # the logging library closes each handler at exit, too
             return
         self._is_closed = True
         with contextlib.suppress(queue.Full):
@@ -79,7 +79,7 @@ class Log(logging.Handler):
 
     def _write_lines(self) -> None:
         while (line := self._lines.get()) is not None:
-            with contextlib.suppress(OSError, ValueError):  # nobody may be listening
+            with contextlib.suppress(OSError, ValueError):  # it may be closed
                 _write(line)
 
 
@@ -89,10 +89,10 @@ def _write(line: str) -> None:
         return
     try:
         descriptor = error.fileno()
-    except (OSError, AttributeError):  # no file, as in tests
+    except (OSError, AttributeError):  # not a real file, as in tests
         error.write(line)
         return
-    # Not through the file object: the interpreter cannot end while a thread waits inside one.
+    # Not through the file object: the interpreter cannot exit while a thread waits inside one.
     data = line.encode("utf-8", "backslashreplace")
     while data:
         data = data[os.write(descriptor, data) :]

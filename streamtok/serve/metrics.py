@@ -1,6 +1,6 @@
-"""The counters of a server as Prometheus metrics, by the official client library.
+"""Exposes the counters of a server as Prometheus metrics, through the official client library.
 
-What they are and how they are written is here; the HTTP around them is in `scrape.py`.
+This module defines the metrics. `scrape.py` serves them over HTTP.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING
 
+from ..pipeline.host_port import format_host_port
 from .accepting import Acceptor
 from .counters import LIMITS
 from .listening import open_tcp
@@ -47,7 +48,7 @@ _COUNTERS = [  # name, attribute of Counters, help
 
 
 class CountersCollector(Collector):
-    """Reads the counters when it is asked, so that serving pays nothing for being watched."""
+    """Reads the counters only when a scrape asks for them, so that serving costs nothing more."""
 
     def __init__(self, counters: Counters):
         self._counters = counters
@@ -73,7 +74,7 @@ class CountersCollector(Collector):
 
 
 def make_registry(counters: Counters) -> CollectorRegistry:
-    """CollectorRegistry: these counters, and memory, CPU time and descriptors of the process."""
+    """A registry of these counters and of the process's memory, CPU time and descriptors."""
     registry = CollectorRegistry()
     registry.register(CountersCollector(counters))
     ProcessCollector(registry=registry)
@@ -82,17 +83,15 @@ def make_registry(counters: Counters) -> CollectorRegistry:
 
 @contextlib.asynccontextmanager
 async def expose(counters: Counters, host: str, port: int) -> AsyncIterator[str]:
-    """Give the URL at which the event loop answers Prometheus inside this block.
+    """Answer Prometheus from the event loop inside this block. Gives the URL.
 
-    port: 0 for any free one. Raises OSError if the address cannot be had.
+    port: 0 for any free one. Raises OSError if the server cannot listen there.
     """
     listeners = await open_tcp(host, port)
     scrapes = Scrapes(make_wsgi_app(make_registry(counters)))
     acceptor = Acceptor(listeners, scrapes.make_protocol, lambda sock: None)
     try:
-        name, number = listeners[0].getsockname()[:2]
-        shown = f"[{name}]" if ":" in name else name
-        yield f"http://{shown}:{number}/metrics"
+        yield f"http://{format_host_port(*listeners[0].getsockname()[:2])}/metrics"
     finally:
         await acceptor.close()
         scrapes.abort()

@@ -1,9 +1,9 @@
-"""The HTTP of the metrics: one short request a connection, from clients that nobody knows.
+"""The HTTP server of the metrics: one short request for each connection, from untrusted clients.
 
-This door must not cost the service anything, whoever comes through it: a few connections at a
-time, a few KB of request each, a few seconds, and no thread. The newest client is served: if there
-are too many, the one that has waited longest without asking is dropped, so that those that say
-nothing cannot keep the others out.
+It must not slow down the service, whoever connects. So it allows a few connections at a time, a few
+KB of request and a few seconds for each, and uses no thread. New clients are always accepted: if
+there are too many connections, the oldest one is dropped, so that silent clients cannot keep the
+others out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TIMEOUT = 5.0  # seconds that a connection may last
 
 
 class Scrapes:
-    """The connections that there are, oldest first."""
+    """The open connections, oldest first."""
 
     def __init__(self, app: App):
         self.app = app
@@ -30,7 +30,7 @@ class Scrapes:
         return Scrape(self)
 
     def add(self, scrape: Scrape) -> None:
-        """Admit a connection, and drop the oldest if there are too many."""
+        """Add a connection, and drop the oldest one if there are too many."""
         self.connections[scrape] = None
         if len(self.connections) > MAX_SCRAPES:
             next(iter(self.connections)).abort()
@@ -42,7 +42,7 @@ class Scrapes:
 
 
 class Scrape(asyncio.Protocol):
-    """One connection: a request comes, an answer goes."""
+    """One connection: reads a request and sends the answer."""
 
     def __init__(self, scrapes: Scrapes):
         self._scrapes = scrapes
@@ -57,7 +57,7 @@ class Scrape(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._is_answered:
-            return  # taken and forgotten, so that the answer is not lost in a reset
+            return  # read and discarded, because a reset could lose the answer
         self._request += data[: MAX_REQUEST + 1 - len(self._request)]
         head, end, _ = self._request.replace(b"\r\n", b"\n").partition(b"\n\n")
         if end:
@@ -71,7 +71,7 @@ class Scrape(asyncio.Protocol):
             self._timer.cancel()
 
     def abort(self) -> None:
-        """Drop the client without a word."""
+        """Drop the client without an answer."""
         self._scrapes.connections.pop(self, None)
         self._transport.abort()
 
@@ -104,6 +104,6 @@ class Scrape(asyncio.Protocol):
         pairs = [*headers, ("Content-Length", str(len(body))), ("Connection", "close")]
         lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in pairs), "", ""]
         self._transport.write("\r\n".join(lines).encode("latin-1") + body)
-        # The client closes when it has the answer, and the timer ends it if not. Closing while
-        # input is unread would reset the connection, and the answer might be lost.
+        # The client closes when it has the answer; otherwise the timer drops it. Closing while
+        # input is unread would reset the connection and could lose the answer.
         self._transport.write_eof()

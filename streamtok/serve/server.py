@@ -1,4 +1,4 @@
-"""`serve` and `Server`: who may connect, and how it all stops."""
+"""`serve`, `Server` and `run`: which clients are admitted, and how the server stops."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..pipeline.host_port import format_host_port
 from .accepting import Acceptor
-from .connection import CHUNK_SIZE, Connection, Format, last_words
+from .connection import CHUNK_SIZE, Connection, Format, error_message
 from .counters import Counters
+from .fair_turns import FairTurns
 from .listening import open_tcp, open_unix, remove_unix, reserve_descriptors
-from .turns import Turns
 
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial
@@ -26,8 +27,8 @@ DEFAULT_MAX_CONNECTIONS = 1000
 DEFAULT_MAX_PENDING = 1 << 20
 DEFAULT_GRACE = 5.0
 
-_MAX_REFUSING = 64  # clients that are told why they are refused; more are dropped without a word
-_LAST_WORDS = 1.0  # seconds beyond the grace in which messages may still be sent
+_MAX_REFUSING = 64  # clients that are told why they are refused; more are just dropped
+_LAST_WORDS = 1.0  # seconds after the grace in which messages may still be sent
 
 
 async def serve(
@@ -46,12 +47,13 @@ async def serve(
     errors: str = "strict",
     max_pending: int = DEFAULT_MAX_PENDING,
 ) -> Server:
-    """Server: listening on host and port (0: any free one), or on the Unix socket `path`.
+    """Start a server at host and port (0: any free one), or at the Unix socket `path`.
 
-    mode: permissions of the Unix socket; one that a dead server left is replaced. idle_timeout:
-    seconds that a client may neither send nor read; max_lifetime: seconds that a connection may
-    last; 0 or None: for ever. max_pending: bytes that a stream may hold back. Raises OSError if
-    the address cannot be had, UnsupportedPatternError for an encoding that cannot be streamed.
+    mode: permissions of the Unix socket; that of a dead server is replaced. format: "text" or
+    "u32". idle_timeout: seconds in which a client may neither send nor read; max_lifetime: seconds
+    that a connection may last; 0 or None: no limit. max_pending: bytes that a stream may hold back.
+    Raises OSError if it cannot listen there, UnsupportedPatternError if the encoding cannot be
+    streamed, ValueError for other formats.
     """
 
     def open_stream() -> StreamEncoder:
@@ -62,7 +64,7 @@ async def serve(
             max_pending=max_pending,
         )
 
-    open_stream()  # settings that no connection could use are refused here
+    open_stream()  # raises now if no connection could have a stream
     server = Server(open_stream, format, max_connections, idle_timeout, max_lifetime)
     if path is None:
         await server._listen_tcp(host, port)
@@ -72,7 +74,7 @@ async def serve(
 
 
 class Server:
-    """Made by `serve`. `async with` closes it. `counters` says what has happened."""
+    """A running server, made by `serve`. `async with` closes it. `counters` has its totals."""
 
     def __init__(
         self,
@@ -83,7 +85,7 @@ class Server:
         max_lifetime: float | None,
     ):
         if format not in ("text", "u32"):
-            raise ValueError(f"format is text or u32, not {format!r}")
+            raise ValueError(f"format must be 'text' or 'u32', not {format!r}")
         self.counters = Counters()
         self._open_stream = open_stream
         self._format = format
@@ -92,28 +94,27 @@ class Server:
         self._max_lifetime = max_lifetime
         self._connections: set[Connection] = set()
         self._all_gone = asyncio.Event()
-        self._turns = Turns()
+        self._turns = FairTurns()
         self._is_closing = False
         self._acceptor: Acceptor | None = None
         self._path: str | None = None
         self._inode: tuple[int, int] | None = None
-        # The selector loops of asyncio ask for the buffer, fill it and hand it over in one go, so
-        # that one serves all connections. Others (Windows, uvloop) may fill it later.
+        # The selector loops of asyncio get the buffer, fill it and pass it on without a pause, so
+        # all connections can share one. Other loops (Windows, uvloop) may fill it later.
         loop = asyncio.get_running_loop()
         is_shared = isinstance(loop, asyncio.SelectorEventLoop)
         self._buffer = memoryview(bytearray(CHUNK_SIZE)) if is_shared else None
 
     @property
     def addresses(self) -> list[str]:
-        """list[str]: HOST:PORT of each socket, or the path."""
+        """HOST:PORT of each TCP socket, or the path of the Unix socket."""
         if self._path is not None:
             return [self._path]
-        names = [one.getsockname() for one in self._listeners]
-        return [f"[{n[0]}]:{n[1]}" if ":" in n[0] else f"{n[0]}:{n[1]}" for n in names]
+        return [format_host_port(*one.getsockname()[:2]) for one in self._listeners]
 
     @property
     def port(self) -> int:
-        """int: the TCP port."""
+        """The TCP port. Raises ValueError for a Unix socket."""
         if self._path is not None or not self._listeners:
             raise ValueError("the server has no TCP port")
         return int(self._listeners[0].getsockname()[1])
@@ -133,14 +134,14 @@ class Server:
         await asyncio.get_running_loop().create_future()
 
     async def close(self, grace: float = DEFAULT_GRACE) -> None:
-        """Take no more connections, end those there are, and return when all are closed.
+        """Stop accepting, end all connections, and return when they are closed.
 
-        A stream whose client still sends or reads goes on for at most `grace` seconds; one that
-        waits for its client ends at once. Either gets the ids of all that has come, and an error,
-        since its text may not have ended. Those that do not take their ids are dropped in the end.
+        A stream whose client still sends or reads continues for at most `grace` seconds; one that
+        waits for its client ends at once. Each client gets the ids of all text so far and an error,
+        because its text may be incomplete. Clients that do not read their ids are dropped.
         """
         self._is_closing = True
-        if self._path is not None:  # before its inode can be another's
+        if self._path is not None:  # before the system can reuse its inode
             remove_unix(self._path, self._inode)
             self._inode = None
         if self._acceptor is not None:
@@ -187,10 +188,10 @@ class Server:
         self.counters.refused += 1
         self.counters.limits["descriptors"] += 1
         with contextlib.suppress(OSError):
-            sock.send(last_words("the server has too many open files, try later", self._format))
+            sock.send(error_message("the server has too many open files, try later", self._format))
 
     def _admit(self, connection: Connection) -> str | None:
-        """None, or why there is no stream for this connection."""
+        """Count a new connection; return why it gets no stream, or None if it gets one."""
         counters = self.counters
         self._connections.add(connection)
         counters.connections += 1
@@ -228,12 +229,12 @@ def run(
     metrics: tuple[str, int] | None = None,
     **settings: Any,
 ) -> int:
-    """int, 0: serve until SIGINT or SIGTERM, then close gracefully; a second one ends the grace.
+    """Serve until SIGINT or SIGTERM, then close gracefully and return 0.
 
-    on_ready is called with each address; max_connections: None for 1000, or as many as the system
-    allows, whose limit of open files is raised if it can be; grace: seconds, see `Server.close`;
-    metrics: host and port for Prometheus; other settings: as for `serve`, which says what is
-    raised, and besides ModuleNotFoundError if prometheus-client is missing.
+    A second signal ends the grace period. on_ready: called with each address. max_connections: None
+    for 1000, or fewer if the limit of open files requires it; the soft limit is raised if needed.
+    grace: seconds, see `Server.close`. metrics: host and port for Prometheus. Other settings and
+    exceptions: as for `serve`; also ModuleNotFoundError if prometheus-client is missing.
     """
     settings["max_connections"] = reserve_descriptors(max_connections, DEFAULT_MAX_CONNECTIONS)
     return asyncio.run(_run(encoding, on_ready, grace, metrics, settings))

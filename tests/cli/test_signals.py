@@ -103,7 +103,7 @@ def test_count_says_what_it_had_counted(tmp_path: Path) -> None:
     assert process.returncode == 128 + signal.SIGTERM
     expected = CL100K.count("one") + CL100K.count("two")
     assert out == b"%d\n" % expected
-    assert said == b"streamtok: interrupted: standard input is counted as far as it was read\n"
+    assert said == b"streamtok: interrupted: standard input was counted only in part\n"
 
 
 def test_count_of_several_files_stops_with_a_total(tmp_path: Path) -> None:
@@ -129,5 +129,5 @@ def test_count_of_several_files_stops_with_a_total(tmp_path: Path) -> None:
                 ["2", names[0]], ["1", names[1]], ["3", "total"]
             ]  # fmt: skip
         assert done.stderr.decode() == (
-            f"streamtok: interrupted: {names[1]} is counted as far as it was read\n"
+            f"streamtok: interrupted: {names[1]} was counted only in part\n"
         )

@@ -81,7 +81,10 @@ def test_a_text_in_a_row_that_is_none(path: str) -> None:
         ("number", "'number' holds int64"),
         ("fixed", "'fixed' holds fixed_len_byte_array"),
         ("price", "'price' holds decimal"),
-        ("nothing", "no column 'nothing'; the columns of texts are a.b, deep.in.x.y, a.c, some.text"),
+        (
+            "nothing",
+            "no column 'nothing'; the columns of texts are a.b, deep.in.x.y, a.c, some.text",
+        ),
         ("a.d", "no column 'a.d'"),
         ("", "no column ''"),
     ],

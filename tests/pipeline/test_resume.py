@@ -126,7 +126,7 @@ def test_a_signal_makes_a_checkpoint(text: Path, tmp_path: Path) -> None:
         live.process.send_signal(signal.SIGTERM)
         assert live.process.wait(20) == 128 + signal.SIGTERM
         said = live.stderr.read().decode()
-    assert said.endswith(f"streamtok: stopped; the same command goes on with {out}\n")
+    assert said.endswith(f"streamtok: stopped; the same command continues {out}\n")
     done = run(*command, stdin=TEXT)
     assert done.returncode == 0
     lines = TEXT.count(b"\n") + (not TEXT.endswith(b"\n"))
@@ -148,8 +148,8 @@ def test_a_damaged_checkpoint(text: Path, tmp_path: Path, size: int) -> None:
     path.write_bytes(data[:size] if size >= 0 else data)
     error = fails(*resumed(text, out))
     assert error.startswith(f"{path} is ")
-    assert "damaged" in error or "no checkpoint" in error
-    assert "without it, the run begins anew" in error
+    assert "damaged" in error or "not a checkpoint" in error
+    assert "remove it to start again" in error
     path.unlink()
     assert run(*resumed(text, out)).returncode == 0
     assert out.read_bytes() == whole(text)
@@ -166,8 +166,8 @@ def test_a_part_that_is_not_there(text: Path, tmp_path: Path, how: str) -> None:
         else:
             os.truncate(part, part.stat().st_size // 2)
     error = fails(*resumed(text, out))
-    assert f"holds the beginning of {out}" in error
-    assert ("is gone" if how == "gone" else "that were saved") in error
+    assert f"held the beginning of {out}" in error
+    assert ("is missing" if how == "gone" else "but the checkpoint saved") in error
     assert not out.exists()
 
 
@@ -182,8 +182,7 @@ def test_a_part_of_other_content(text: Path, tmp_path: Path, at: int) -> None:
     part.write_bytes(data)
     error = fails(*resumed(text, out))
     assert error == (
-        f"{part} should hold the beginning of {out}, and holds other bytes than those that were "
-        "saved"
+        f"{part} differs from what the checkpoint saved: it held the beginning of {out}"
     )
     assert part.read_bytes() == data  # somebody's, perhaps
     assert not out.exists()
@@ -251,7 +250,7 @@ def test_two_names_of_one_output_one_after_the_other(text: Path, tmp_path: Path,
         folder = tmp_path / "good"
         done = run(*command, *args)
         if done.returncode:
-            said = rb"checkpoint is of a run with|--force replaces it|holds the beginning of"
+            said = rb"checkpoint comes from a run with|--force replaces it|held the beginning of"
             assert re.search(said, done.stderr), done.stderr
             continue
         name = Path(os.path.realpath(args[1]))
@@ -283,7 +282,7 @@ def test_what_appeared_since_is_not_replaced(text: Path, tmp_path: Path) -> None
     out = tmp_path / "out.bin"
     interrupt(text, out)
     out.write_bytes(b"somebody's only copy")
-    assert fails(*resumed(text, out)).startswith(f"{out} exists, and is not an earlier output")
+    assert fails(*resumed(text, out)).startswith(f"{out} exists and is not an earlier output")
     assert out.read_bytes() == b"somebody's only copy"
     out.unlink()
     assert run(*resumed(text, out)).returncode == 0
@@ -299,7 +298,7 @@ def test_a_checkpoint_of_an_older_version(text: Path, tmp_path: Path) -> None:
     )
     error = fails(*resumed(text, out))
     assert error == (
-        f"{path} is no checkpoint of this version of streamtok; without it, the run begins anew"
+        f"{path} is not a checkpoint of this version of streamtok; remove it to start again"
     )
 
 
@@ -315,7 +314,9 @@ def test_a_complete_shard_of_other_content(tmp_path: Path) -> None:
     part = next(one for one in tmp_path.glob(".streamtok*.part") if one.stat().st_size == 128 + 14)
     data = part.read_bytes()
     part.write_bytes(data[:-1] + b"x")
-    with pytest.raises(CheckpointError, match=r"a_000000\.npy was complete, and is not the file"):
+    with pytest.raises(
+        CheckpointError, match=r"a_000000\.npy was complete at the checkpoint and has changed"
+    ):
         Files(path, family, shard_tokens=3, is_resumable=True, state=state)
     assert part.read_bytes() == data[:-1] + b"x"
     part.write_bytes(data)
@@ -323,7 +324,9 @@ def test_a_complete_shard_of_other_content(tmp_path: Path) -> None:
     assert np.load(tmp_path / "a_000000.npy").tolist() == list(range(7))
     Files(path, family, shard_tokens=3, is_resumable=True, state=state)  # published before
     os.remove(tmp_path / "a_000000.npy")
-    with pytest.raises(CheckpointError, match=r"a_000000\.npy was complete, and is gone"):
+    with pytest.raises(
+        CheckpointError, match=r"a_000000\.npy was complete at the checkpoint and is now missing"
+    ):
         Files(path, family, shard_tokens=3, is_resumable=True, state=state)
 
 
@@ -345,7 +348,7 @@ def test_other_settings_are_refused(
     out = tmp_path / "out.bin"
     interrupt(text, out)
     error = fails(*resumed(text, out, *more))
-    assert error.startswith(f"{out}.checkpoint is of a run with {message}")
+    assert error.startswith(f"{out}.checkpoint comes from a run with {message}")
     assert (
         run(*resumed(text, out, "--chunk-size", "64k", "--checkpoint-every", "9")).returncode == 0
     )
@@ -358,7 +361,7 @@ def test_other_inputs_are_refused(text: Path, tmp_path: Path) -> None:
     text.write_bytes(TEXT + b"more")
     assert fails(*resumed(text, out)) == f"{text} has changed since {out}.checkpoint was saved"
     error = fails("encode", str(text), *resumed(text, out)[1:])
-    assert "there were 1 and are 2" in error
+    assert "the number of inputs has changed from 1 to 2" in error
 
 
 def test_standard_input_must_come_again(tmp_path: Path) -> None:
@@ -428,9 +431,9 @@ def test_a_followed_log_goes_on_after_rotation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["-o", "-"], 2, "--resume is for a file"),
-        (["-o", "x", "--listen", "127.0.0.1:0"], 2, "--resume is not for a socket"),
-        (["-o", "/dev/null"], 1, "/dev/null is no file"),
+        (["-o", "-"], 2, "--resume needs a file"),
+        (["-o", "x", "--listen", "127.0.0.1:0"], 2, "--resume cannot be used with a socket"),
+        (["-o", "/dev/null"], 1, "/dev/null is not a regular file"),
     ],
 )
 def test_what_cannot_be_resumed(args: list[str], code: int, message: str) -> None:

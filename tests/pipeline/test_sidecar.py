@@ -65,7 +65,7 @@ def test_another_encoding_is_an_error_that_names_both(
 def test_another_format_is_an_error_that_names_both(tmp_path: Path) -> None:
     out = made(tmp_path, "a.bin", encoding="cl100k_base")
     error = fails("decode", str(out), "--format", "npy")
-    assert f"{out}.json says that the format is u32, and --format is npy" in error
+    assert f"{out}.json says that the format is u32, but --format is npy" in error
     forced = run("decode", str(out), "--format", "u16", "--force", "-e", "gpt2")
     assert forced.returncode == 0
     assert forced.stdout != TEXT
@@ -104,7 +104,7 @@ def test_a_damaged_sidecar(tmp_path: Path, damage: bytes) -> None:
     out = made(tmp_path, "a.npy")
     Path(f"{out}.json").write_bytes(damage)
     error = fails("decode", str(out))
-    assert error.startswith(f"{out}.json, which describes {out}, is damaged: ")
+    assert error.startswith(f"{out}.json: the sidecar of {out} is damaged: ")
     assert "--force ignores it" in error
     assert run("decode", str(out), "-e", "gpt2", "--force").stdout == TEXT
 
@@ -115,7 +115,7 @@ def test_a_sidecar_of_another_file(tmp_path: Path) -> None:
         file.write(b"\1\0")
     size = out.stat().st_size
     error = fails("decode", str(out))
-    assert f"{out} has {size} bytes, and {out}.json describes a file of {size - 2}" in error
+    assert f"{out} has {size} bytes, but {out}.json describes a file of {size - 2}" in error
 
 
 def test_a_link_to_ids(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_ids_that_the_default_cannot_be(tmp_path: Path) -> None:
     """Without a sidecar, the type in npy's header speaks against the default at least."""
     out, back = made(tmp_path, "a.npy", "--no-sidecar"), tmp_path / "back"
     error = fails("decode", str(out), "-o", str(back))
-    assert "its header says uint16, and the ids of cl100k_base, the default, need uint32" in error
+    assert "the ids are uint16, but those of cl100k_base, the default, need uint32" in error
     assert not back.exists()
     assert run("decode", str(out), "-e", "gpt2").stdout == TEXT
 
@@ -160,7 +160,9 @@ def test_a_sidecar_of_version_0_1_0(tmp_path: Path) -> None:
 def test_ids_are_no_text(tmp_path: Path, name: str) -> None:
     out = made(tmp_path, name)
     for command in ("encode", "count", "bench"):
-        assert f"{out} holds {GPT2.count(TEXT):,} ids of gpt2" in fails(command, str(out))
+        error = fails(command, str(out))
+        assert f"{out} holds ids, not text" in error
+        assert f"{out}.json says {GPT2.count(TEXT):,} ids of gpt2" in error
 
 
 def test_decode_reads_json_lines(tmp_path: Path) -> None:
@@ -184,19 +186,19 @@ def test_llmc_says_what_it_is_by_its_header(tmp_path: Path) -> None:
     out = made(tmp_path, "a.bin", "--format", "llmc", encoding="cl100k_base")
     os.remove(f"{out}.json")
     error = fails("decode", str(out))
-    assert "the header of llm.c does not say which encoding the ids are of" in error
+    assert "the header of llm.c does not name the encoding" in error
     assert run("decode", str(out), "-e", "cl100k_base").stdout == TEXT
     error = fails("decode", str(out), "-e", "gpt2")
     assert "is not in gpt2" in error
-    assert "the header of llm.c does not say which encoding it is" in error
+    assert "the header of llm.c does not name the encoding" in error
     data = out.read_bytes()
     out.write_bytes(data[:-4])
     command = ["decode", str(out), "-e", "cl100k_base", "--format", "llmc"]
-    assert "and there are only" in fails(*command)
+    assert "but the file has only" in fails(*command)
     out.write_bytes(data + b"\0\0\0\0")
-    assert "and there are more" in fails(*command)
+    assert "but the file has more" in fails(*command)
     out.write_bytes(b"short")
-    assert "does not begin with the header" in fails(*command)
+    assert "does not begin with its header" in fails(*command)
 
 
 def test_an_id_that_is_not_there_names_the_sidecar(tmp_path: Path) -> None:
@@ -218,11 +220,11 @@ def test_joined_documents_are_said(tmp_path: Path) -> None:
     said = run(*command).stderr.decode().splitlines()
     assert len(said) == 2
     assert said[1] == (
-        "streamtok: warning: u16 does not say where one of the 2 documents ends: "
-        "--append '<|endoftext|>' marks their ends, and --format jsonl keeps them apart"
+        "streamtok: warning: u16 does not record where the 2 documents end: "
+        "--append '<|endoftext|>' marks their ends, --format jsonl keeps them separate"
     )
     row = json.loads(run(*command, "--json").stderr)
-    assert row["warning"].startswith("u16 does not say where")
+    assert row["warning"].startswith("u16 does not record where")
     for more in (["--append", "<|endoftext|>"], ["-q"]):
         assert b"warning" not in run(*command, *more).stderr
     assert b"warning" not in run("encode", "-e", "gpt2", names[0], "-o", out).stderr

@@ -87,7 +87,7 @@ def test_what_is_cut_off_is_never_taken_for_whole(kind: str) -> None:
     data = PACK[kind](TEXT[:3000])
     for end in range(11, len(data)):
         with pytest.raises(
-            ArchiveError, match=rf"x: the {kind} data ends too early, at byte {end}"
+            ArchiveError, match=rf"x: the {kind} data is incomplete: it ends at byte {end}"
         ):
             list(unpack(cut(data[:end], 64), "x"))
 
@@ -103,7 +103,7 @@ def test_damage_is_named(kind: str) -> None:
 @pytest.mark.parametrize("kind", PACK)
 def test_what_follows_a_member_must_be_one(kind: str) -> None:
     data = PACK[kind](b"one")
-    with pytest.raises(ArchiveError, match=rf"no {kind} data at byte {len(data)}, behind"):
+    with pytest.raises(ArchiveError, match=rf"byte {len(data)}: expected {kind} data or the end"):
         list(unpack(iter([data + b"and some text"]), "x"))
 
 
@@ -241,7 +241,7 @@ def test_json_lines(texts: list[str], size: int) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"text": "a"', "no JSON: Expecting ',' delimiter at character 12"),
+        (b'{"text": "a"', "invalid JSON: Expecting ',' delimiter at character 12"),
         (b'{"other": "a"}', "there is no field 'text'"),
         (b'{"text": null}', "the field 'text' holds null"),
         (b'{"text": 3}', "holds a number"),
@@ -301,7 +301,7 @@ def test_json_lines_fast_and_slow(lines: list[str], field: str, size: int) -> No
 
 
 def test_a_line_that_does_not_end_is_refused() -> None:
-    with pytest.raises(DocumentError, match="line 2 has over 1000 bytes"):
+    with pytest.raises(DocumentError, match="line 2 has more than 1000 bytes"):
         documents_of(JsonLines("text", "x", max_line=1000), cut(b"\n" + b"x" * 5000, 100))
 
 

@@ -296,7 +296,7 @@ def test_a_stale_socket_is_replaced_and_a_live_one_is_not(
 
     async def test() -> None:
         async with await serve(enc, path=str(path)) as server:
-            with pytest.raises(OSError, match="another server listens here"):
+            with pytest.raises(OSError, match="another server is listening here"):
                 await serve(enc, path=str(path))
             assert await talk(server, b"hello") == b"15339\n"
 
@@ -308,7 +308,7 @@ def test_other_files_are_left_alone(enc: streamtok.Encoding, tmp_path: Path) -> 
     path.write_text("precious")
 
     async def test() -> None:
-        with pytest.raises(FileExistsError, match="is no socket"):
+        with pytest.raises(FileExistsError, match="is not a socket"):
             await serve(enc, path=str(path))
         with pytest.raises(FileNotFoundError):
             await serve(enc, path=str(tmp_path / "no folder" / "s"))

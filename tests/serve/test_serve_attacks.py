@@ -490,7 +490,7 @@ def test_a_path_that_is_no_socket_is_left_alone(tmp_path: Path, kind: str) -> No
         [*COMMAND, "--unix", str(path)], capture_output=True, env=ENV, timeout=HANG, check=False
     )
     assert done.returncode == 1
-    assert done.stderr == f"streamtok: error: {path}: exists and is no socket\n".encode()
+    assert done.stderr == f"streamtok: error: {path}: exists and is not a socket\n".encode()
     assert path.lstat() == before
     if kind == "file":
         assert path.read_text() == "precious"

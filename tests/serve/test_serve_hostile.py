@@ -492,7 +492,7 @@ def test_the_mode_of_a_unix_socket(tmp_path: Path) -> None:
 
 def test_a_closed_server_does_not_listen(enc: streamtok.Encoding) -> None:
     async def test() -> None:
-        with pytest.raises(ValueError, match="text or u32"):
+        with pytest.raises(ValueError, match="format must be 'text' or 'u32'"):
             await serve(enc, port=0, format="json")  # type: ignore[arg-type]
         server = await serve(enc, port=0)
         assert isinstance(server, Server)
