@@ -111,10 +111,11 @@ def leave_out(path: str, names: list[str], patterns: list[str]) -> set[str]:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff: rules, order of imports, format."""
+    """Ruff's rules, order of imports and format; files that the documents name are there."""
     session.install(*(need for need in EXTRAS["lint"] if need.startswith("ruff")))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    session.run("python", "tools/check_names.py")
 
 
 @nox.session
