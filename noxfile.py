@@ -1,11 +1,12 @@
-"""What can be checked, one session each: `nox -l` lists them, `nox -s lint quick` runs two.
+"""All checks, one nox session each: `nox -l` lists them, `nox -s lint quick` runs two.
 
-`.ci/run` runs the same sessions in a fresh copy of the tree. What stands after `--` goes to the
+`.ci/run` runs the same sessions in a fresh copy of the tree. Arguments after `--` go to the
 session's command: `nox -s tests-3.12 -- -k decoder`.
 
-Sessions on the checkout install what streamtok needs, but not streamtok: `python` imports it from
-this folder, where only the changed parts of its core are compiled again. They keep their
-environments. Sessions on a package (`tests`, `wheel`) start from nothing each time.
+Most sessions use the checkout. They install what streamtok needs, but not streamtok: Python imports
+it from this folder, and the core is compiled here after changes. Their environments are kept.
+`tests` and `wheel` install a package that was built from this folder, in a new environment, and run
+the tests from a copy outside of the checkout.
 """
 
 from __future__ import annotations
@@ -45,20 +46,23 @@ QUICK = [
     "tests/training/test_trainer.py",
 ]
 
-nox.needs_version = ">=2025.5.1"
+nox.needs_version = ">=2025.10.16"
 nox.options.sessions = ["lint", "types", "quick", "docs"]
 nox.options.reuse_venv = "yes"
 nox.options.download_python = "never"
 nox.options.error_on_missing_interpreters = False
 
-# Versions that pyenv has, but does not show on PATH now, are found, too: after all others.
+# pyenv may have versions that are not on PATH. They are searched last.
 PYENV = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-VERSIONS = sorted(map(str, PYENV.glob("versions/3.*/bin")))
-os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], *VERSIONS])
+PYENV_VERSIONS = sorted(map(str, PYENV.glob("versions/3.*/bin")))
+os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], *PYENV_VERSIONS])
+
+# One sdist for all Pythons of a command; removed when nox ends.
+SDISTS = tempfile.TemporaryDirectory(prefix="streamtok-")
 
 
 def install_needs(session: nox.Session, *extras: str) -> None:
-    """Install what streamtok and these extras need, and what builds the core."""
+    """Install what streamtok and these extras need, and what builds the core needs."""
     needs = [need for extra in extras for need in EXTRAS[extra]]
     session.install(*BUILD, *METADATA["project"]["dependencies"], *needs)
 
@@ -80,41 +84,49 @@ def use_checkout(session: nox.Session, *extras: str) -> None:
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """A folder that no checkout is above of."""
+    """A temporary folder, outside of any checkout."""
     with tempfile.TemporaryDirectory(prefix="streamtok-") as name:
         yield Path(name)
 
 
-def run_installed(session: nox.Session, package: Path, above: Path, *arguments: str) -> None:
-    """Install a wheel or an sdist and run the tests on it, from a copy of them under `above`."""
+def copy_tree(to: Path, *without: str) -> None:
+    """Copy this folder, but nothing hidden, nothing that was built and no names in `without`."""
+    left_out = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", *without)
+    shutil.copytree(ROOT, to, ignore=left_out)
+
+
+def build(session: nox.Session, to: Path, *options: str) -> None:
+    """Build packages of a copy, so that this folder's core need not be compiled again."""
+    session.install("build")
+    with folder() as work:
+        copy_tree(work / "tree", "*.c", "*.so")
+        command = ("python", "-m", "build", *options, "--outdir", str(to), str(work / "tree"))
+        session.run(*command, silent=True)
+
+
+def run_installed(session: nox.Session, package: Path) -> None:
+    """Install a wheel or an sdist and run the tests on it, from a copy of them."""
     session.install(f"{package}[test]")
-    outside = above / "outside"
-    # All but the package, so that `streamtok` can only be the installed one.
-    others = ["streamtok", "build", "dist", "*.egg-info", ".*"]
-    shutil.copytree(ROOT, outside, ignore=lambda path, names: leave_out(path, names, others))
-    if SHARED.is_dir():
-        (above / "shared").symlink_to(SHARED)
-    with session.chdir(outside):
-        session.run(
-            "python",
-            "-c",
-            "import sys, streamtok; print('Python', sys.version.split()[0], streamtok.__file__); "
-            "assert 'site-packages' in streamtok.__file__",
-        )
-        session.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
-
-
-def leave_out(path: str, names: list[str], patterns: list[str]) -> set[str]:
-    """What of the top folder is not copied."""
-    return shutil.ignore_patterns(*patterns)(path, names) if Path(path) == ROOT else set()
+    shown = "print('Python', sys.version.split()[0], streamtok.__file__)"
+    checked = "assert 'site-packages' in streamtok.__file__"
+    with folder() as work:
+        # Without the package, so that `streamtok` can only be the installed one.
+        copy_tree(work / "outside", "streamtok")
+        if SHARED.is_dir():
+            (work / "shared").symlink_to(SHARED)
+        with session.chdir(work / "outside"):
+            session.run("python", "-c", f"import sys, streamtok; {shown}; {checked}")
+            options = session.posargs or ["-n", "auto"]
+            session.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *options)
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff: rules, order of imports, format."""
+    """Ruff's rules, order of imports and format; files that the documents name are there."""
     session.install(*(need for need in EXTRAS["lint"] if need.startswith("ruff")))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    session.run("python", "tools/check_names.py")
 
 
 @nox.session
@@ -131,7 +143,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def quick(session: nox.Session) -> None:
-    """Some tests of each part, with fewer random examples: a minute."""
+    """Some tests of each package, with fewer random examples: a minute."""
     use_checkout(session, "test")
     session.run(
         *("python", "-m", "pytest", "-q", "-n", "auto", *(session.posargs or QUICK)),
@@ -142,23 +154,20 @@ def quick(session: nox.Session) -> None:
 @nox.session(python=["3.10", "3.11", "3.12", "3.13", "3.14"], reuse_venv=False)
 def tests(session: nox.Session) -> None:
     """All tests on one Python, on what the sdist builds, outside of the checkout."""
-    install_needs(session)
-    session.install("build")
-    with folder() as work:
-        command = ("python", "-m", "build", "--no-isolation", "--sdist", "--outdir", str(work))
-        session.run(*command, silent=True)
-        (sdist,) = work.glob("*.tar.gz")
-        run_installed(session, sdist, work, *(session.posargs or ["-n", "auto"]))
+    sdists = Path(SDISTS.name)
+    if not any(sdists.iterdir()):
+        build(session, sdists, "--sdist")
+    (sdist,) = sdists.iterdir()
+    run_installed(session, sdist)
 
 
 @nox.session(reuse_venv=False)
 def wheel(session: nox.Session) -> None:
     """All tests on the wheel that the sdist builds, outside of the checkout."""
-    session.install("build")
     with folder() as work:
-        session.run("python", "-m", "build", "--outdir", str(work), ".", silent=True)
+        build(session, work)
         (built,) = work.glob("*.whl")
-        run_installed(session, built, work, *(session.posargs or ["-n", "auto"]))
+        run_installed(session, built)
 
 
 @nox.session
@@ -170,31 +179,26 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def hints(session: nox.Session) -> None:
-    """The Cython compiler has no performance hints for the core."""
+    """Fails if the Cython compiler has performance hints for the core."""
     session.install(*BUILD)
     with folder() as work:
-        needed = ["setup.py", "pyproject.toml", "README.md", "LICENSE", "NOTICE", "streamtok"]
-        for name in needed:
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-            copy(ROOT / name, work / name)
-        for made in work.glob("streamtok/_core/*.c"):
-            made.unlink()
-        with session.chdir(work):
-            # setup.py compiles .pyx files whatever it is asked for; those for tests, too.
-            said = session.run(
-                *("python", "setup.py", "--name"), silent=True, env={"STREAMTOK_TESTING": "1"}
-            )
-        for unit in work.glob("streamtok/_core/*.pyx"):
-            if f"Cythonizing streamtok/_core/{unit.name}" not in str(said):
+        tree = work / "tree"
+        copy_tree(tree, "*.c", "*.so")
+        with session.chdir(tree):
+            # setup.py compiles .pyx files whatever it is asked for. This is all of them.
+            testing = {"STREAMTOK_TESTING": "1"}
+            said = str(session.run("python", "setup.py", "--name", silent=True, env=testing))
+        for unit in tree.glob("streamtok/_core/*.pyx"):
+            if f"Cythonizing streamtok/_core/{unit.name}" not in said:
                 session.error(f"{unit.name} was not compiled:\n{said}")
-    found = [line for line in str(said).splitlines() if "performance hint" in line]
+    found = [line for line in said.splitlines() if "performance hint" in line]
     if found:
         session.error("\n".join(found))
 
 
 @nox.session
 def benchmarks(session: nox.Session) -> None:
-    """Equal ids from all that the benchmarks time; nothing is timed."""
+    """All that the benchmarks time gives equal ids; nothing is timed."""
     use_checkout(session, "test")
     session.run(
         "python", "-m", "pytest", "-q", "benchmarks", "--benchmark-disable", *session.posargs
@@ -211,7 +215,7 @@ def sanitize(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """The adversary, a minute of each kind: `-- --states --seconds 600` for one and longer."""
+    """The fuzzers, a minute each: `-- --states --seconds 600` runs one of them for longer."""
     use_checkout(session, "test")
     for options in (
         [session.posargs]

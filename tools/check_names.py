@@ -1,0 +1,48 @@
+"""Check that the files which the documents name are there.
+
+    python tools/check_names.py
+
+A name is what stands in backticks and ends as a source file does, or begins with a folder of the
+project. It may start at the top, at the document's folder, or anywhere in `streamtok`. Names that
+end in `_x.py` stand for any name. The change log is left out: it speaks of files that are gone.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = r"(?:[\w.]+/)*\w+\.(?:py|pyx|pxd|pxi|pyi|h)"
+BELOW = r"(?:streamtok|tests|tools|benchmarks|docs|\.ci)/[\w./-]*"
+NAME = re.compile(f"`({SOURCE}|{BELOW})`")
+
+
+def is_there(name: str, document: Path) -> bool:
+    """Whether a file or folder has this name."""
+    if (ROOT / name).exists() or (document.parent / name).exists():
+        return True
+    return any((ROOT / "streamtok").rglob(name))
+
+
+def missing_names(document: Path) -> list[str]:
+    """One message for each name in a document that no file has."""
+    where = document.relative_to(ROOT)
+    return [
+        f"{where}:{number}: there is no {name}"
+        for number, line in enumerate(document.read_text("utf-8").splitlines(), 1)
+        for name in NAME.findall(line)
+        if not name.endswith("_x.py") and not is_there(name.rstrip("/"), document)
+    ]
+
+
+def main() -> None:
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/*.md"))]
+    missing = [message for document in documents for message in missing_names(document)]
+    if missing:
+        sys.exit("\n".join(missing))
+
+
+if __name__ == "__main__":
+    main()
