@@ -129,6 +129,8 @@ cdef object encode_small(Encoder encoder, SpecialMatcher matcher, object text):
     cdef int length
     cdef size_t written
     if PyUnicode_CheckExact(text):
+        if PyUnicode_GET_LENGTH(text) > SMALL_TEXT:
+            return None
         p = <const u8*>st_ready_utf8(text, &size)
     elif PyBytes_CheckExact(text):
         p = <const u8*>PyBytes_AS_STRING(text)
