@@ -7,11 +7,11 @@ import sys
 from glob import glob
 from pathlib import Path
 
+import Cython
 import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
-from setuptools.modified import newer_group
 
 UNITS = ["encode", "train", "_testing"]  # the largest first: they are compiled side by side
 
@@ -53,22 +53,34 @@ def extension(name: str) -> Extension:
 
 
 class Build(build_ext):
-    """Keeps what was linked: an editable install builds in another folder than an ordinary one."""
+    """Keeps what it made of the same sources with the same settings.
+
+    pip builds in a new environment each time, where everything looks newer than the last build, and
+    an editable install builds in another folder than an ordinary one.
+    """
 
     def build_extension(self, ext: Extension) -> None:
         made = Path(self.get_ext_fullpath(ext.name))
-        how = [compile_args, link_args, ext.define_macros, numpy.__version__]
-        how += [os.environ.get(name) for name in ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS")]
-        kept = Path(
-            "build", "kept-" + hashlib.sha256(repr(how).encode()).hexdigest()[:12], made.name
-        )
-        if not newer_group([*ext.sources, *ext.depends, "setup.py"], str(kept)):
+        kept = Path("build", f"kept-{fingerprint()}", made.name)
+        if kept.exists():
             made.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(kept, made)
             return
+        self.force = True
         super().build_extension(ext)
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(made, kept)
+
+
+def fingerprint() -> str:
+    """Of all that the core is made of."""
+    how = [Cython.__version__, numpy.__version__, UNITS, DIRECTIVES, compile_args, link_args]
+    settings = [os.environ.get(name) for name in ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS")]
+    hashed = hashlib.sha256(repr([how, settings]).encode())
+    for file in sorted(Path("streamtok/_core").glob("*.*")):
+        if file.suffix in (".pyx", ".pxd", ".pxi", ".h"):
+            hashed.update(file.name.encode() + file.read_bytes())
+    return hashed.hexdigest()[:12]
 
 
 if __name__ == "__main__":  # the processes that compile .pyx files may read this file, too

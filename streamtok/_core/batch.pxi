@@ -1,11 +1,11 @@
-"""Many texts on several threads: lists of ids, made as far as possible without the GIL.
+"""Encodes many texts on several threads into lists of ids, mostly without the GIL.
 
-A thread takes a run of neighbouring texts of about the same size in all. With the GIL it opens
-them and makes the empty lists of the run before; without, it fills those and encodes. So threads
-meet once a run, for little more than the making of lists.
+A thread takes a run of neighbouring texts; all runs have about the same size. With the GIL it opens
+the texts of a run and creates the empty lists of the run before. Without the GIL it fills those
+lists and encodes the run. So a thread needs the GIL once a run, and not for long.
 
-New lists are tracked by the garbage collector only when all is done. Python collects after every
-700 new containers and looks at each item of each list several times, which took a fifth of a batch.
+The garbage collector tracks the new lists only when all are done. Otherwise Python would collect
+after every 700 lists and visit each of their items several times: a fifth of the time of a batch.
 """
 
 cdef enum:

@@ -1,9 +1,8 @@
-"""Text in chunks to counted pre-tokens: what a trainer does before it merges.
+"""Counts the pre-tokens of a text that comes in chunks. A trainer does this before it merges.
 
-The walk over the split pattern's tables is that of streams (`scanner.pxi`), and so is what is
-carried from one chunk to the next: the bytes of the open pre-token, and where the walk stands.
-Large texts are cut where the pattern makes the two sides independent of each other
-(`Pattern.clean_cut_pairs`), and the parts are counted by several counters at a time.
+As in streams, the scanner stops at the end of a chunk (`scanner.pxi`). What is carried to the next
+chunk are the bytes of the open pre-token, and where the scanner stands. Large texts are cut where
+the pattern never looks across (`Pattern.clean_cut_pairs`); several counters count the parts.
 """
 
 cdef enum:
@@ -13,9 +12,7 @@ cdef enum:
 
 @cython.final
 cdef class PretokenCounter:
-    """Counts the pre-tokens of one text after the other. One call at a time: the caller sees to
-    that.
-    """
+    """Counts the pre-tokens of texts. The caller sees to it that there is one call at a time."""
 
     cdef Scanner scanner
     cdef readonly PretokenTable table

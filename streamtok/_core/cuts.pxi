@@ -1,9 +1,7 @@
-"""Places where a text may be cut, and the parts encoded each by itself.
+"""Clean cuts: places at which a text may be cut and each part encoded by itself.
 
-Two things must hold at such a place. The split pattern makes both sides independent of each other,
-whatever else the text has: the characters before and after it are one of the pairs of
-`Pattern.clean_cut_pairs`. And no special token, allowed or disallowed, lies across it, so that what
-is found on either side is what is found in the whole.
+Two conditions make a cut clean. The pattern never looks across it: the characters before and after
+it are one of `Pattern.clean_cut_pairs`. And no special token, allowed or not, lies across it.
 """
 
 @cython.final

@@ -1,9 +1,9 @@
-"""Ids to bytes.
+"""Decodes ids into bytes.
 
-Ids are looked up in a table that has the bytes of each token themselves, if they are not more than
-15: one line of the cache for an id, and a copy of 16 bytes whatever their number. Everything out of
-the ordinary (ids that are no int or in no table, iterators, arrays of other kinds) is done once
-more the slow way, which asks about each id, and says what is wrong with it.
+A table by id holds the bytes of each token of up to 15 bytes. So an id costs one cache line and one
+copy of 16 bytes, whatever its length. All other input (unknown ids, ids that are not int,
+iterators, arrays of other types) is decoded again by `decode_slowly`, which checks each id and
+raises for the first that is wrong.
 """
 
 cdef struct Entry:

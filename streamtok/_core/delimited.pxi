@@ -1,9 +1,8 @@
-"""Documents in one block of bytes, each with a delimiter behind it: no Python object for any of
-them.
+"""Encodes many documents in one block of bytes, with a delimiter behind each of them.
 
-The pre-tokens of many documents are looked up together, as those of one text are. Where a document
-ends is then seen from the ids themselves: its delimiter becomes an id that no document can have,
-since none has the delimiter's bytes, and all such ids are taken out again at the end.
+No Python object is made for a document, and the pre-tokens of many documents are looked up
+together. The ids show where a document ends: the delimiter becomes an id that no document has,
+since no document contains the delimiter. These ids are removed at the end.
 """
 
 cdef struct Documents:

@@ -1,4 +1,4 @@
-"""Texts to ids: scanner, special tokens and cells together.
+"""Encodes texts into ids: scanner, special tokens and pre-token encoder together.
 
 An `Encoder` is immutable but for its pool of workspaces: any number of threads may use one, each
 call takes a workspace of its own.

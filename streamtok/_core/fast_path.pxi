@@ -1,14 +1,13 @@
-"""The calls that have to be quick: from a small text to the list of its ids in one step.
+"""The fast path: a small text becomes the list of its ids in one step.
 
-For a prompt or a log line of 100 bytes, Python functions that pass their arguments on take longer
-than its ids do. So `Encoding.encode` and `encode_ordinary` are here, and look at once whether all
-is as usual: a small text, no settings of its own, no special token in it, well-formed. Then there
-is nothing to ask and nothing to undo. Everything else goes the long way, `Encoding._encode`, which
-does the same for any text and says what is wrong with it.
+Encoding a prompt or a log line of 100 bytes takes less time than a few Python calls. So
+`Encoding.encode` and `encode_ordinary` are defined here. They first check for the usual case: a
+small, well-formed text without special tokens, and default settings. All other texts go to
+`Encoding._encode`, which takes any text and raises the errors.
 """
 
 cdef enum:
-    SMALL_TEXT = 4096            # bytes of the largest text that goes the short way, with the GIL held
+    SMALL_TEXT = 4096            # bytes of the largest text that takes the fast path, with the GIL
     PADDED = 128                 # bytes of the largest one that is copied to where more may be read
 
 
@@ -23,9 +22,9 @@ cdef str NOT_READY = "this Encoding was not made by its own __init__"
 
 
 cdef class FastEncoding:
-    """The quick calls of an `Encoding`, which is derived from this."""
+    """The base class of `Encoding`: its calls that have a fast path."""
 
-    cdef Encoder encoder            # None: nothing goes the short way
+    cdef Encoder encoder            # None: there is no fast path
     cdef SpecialMatcher default     # refuses all special tokens
     cdef SpecialMatcher ordinary    # all text is plain text
     cdef Decoder decoder
@@ -40,7 +39,7 @@ cdef class FastEncoding:
 
     def _set_fast_path(self, Encoder encoder not None, SpecialMatcher ordinary not None,
                    SpecialMatcher default not None):
-        """Let small texts go the short way from now on."""
+        """Let small texts take the fast path from now on."""
         if self.encoder is not None:
             self.outlive((self.encoder, self.ordinary, self.default))
         self.ordinary, self.default = ordinary, default

@@ -1,6 +1,4 @@
-"""One call of an object at a time: a second one, from whatever thread, raises and changes
-nothing.
-"""
+"""An object that takes one call at a time: a second call raises StreamInUseError, changes nothing."""
 
 cdef int refuse_use() except -1:
     raise StreamInUseError("this stream is being used by another thread; use one per thread")

@@ -1,7 +1,7 @@
-"""int objects to put into lists of ids: made once in a process, and shared by all vocabularies.
+"""The int objects in lists of ids. They are made once in a process and shared by all vocabularies.
 
-Where Python lets them (`immortal.h`), they live as long as the process and their references need
-not be counted: a list of ids is then filled by storing pointers, without the GIL.
+They are made immortal where Python allows it (`immortal.h`). Nobody counts references to immortal
+objects, so a list of ids is filled by storing pointers, without the GIL.
 """
 
 cdef extern from "immortal.h":

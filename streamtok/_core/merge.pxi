@@ -39,9 +39,9 @@ cdef struct Merger:     # scratch of one thread, grown as needed
 
 
 cdef enum:
-    SMALL_PRETOKEN = 16        # bytes up to which scanning is faster than registers, for one pre-token
-    FEW_PRETOKENS = 4          # columns of sixteen pre-tokens take as long for one: so few go one by one
-    ROUND_SHARE = 16           # of so many pairs one must be the next to merge, or a round does not pay
+    SMALL_PRETOKEN = 16     # bytes up to which scanning is faster than registers, for one pre-token
+    FEW_PRETOKENS = 4       # in SIMD lanes sixteen take as long as one: so few are merged one by one
+    ROUND_SHARE = 16        # of so many pairs one must be the next to merge, or a round does not pay
 
 
 cdef void merger_free(Merger* m) noexcept nogil:

@@ -1,11 +1,10 @@
-"""Which merge of a list makes each token.
+"""Finds the merge of a list that makes each token.
 
-In a list of merges a token may be made by several pairs, at different places of the list: Llama 3's
-has "ab" + "c" and "a" + "bc". Only one of them can ever happen (`token_table.pxi` has the argument,
-and it holds for any order on pairs): the last step of the run over the token's bytes alone. Shorter
-tokens come first, each number is that of the merge that makes it, and a run that ends with two
-tokens that the list pairs has found the merge; one that does not end so leads nowhere, and the
-token is never made.
+Several pairs of a list of merges may make the same token: Llama 3's list has "ab" + "c" and
+"a" + "bc". Only one of them can ever happen, the last step of the merge loop over the token's bytes
+alone (`token_table.pxi` has the proof, which holds for any order of pairs). Tokens are tried in
+order of their length. If the loop ends with two tokens that the list pairs, that merge makes the
+token. If not, no text ever becomes the token.
 """
 
 def find_merges(bytes blob, offsets, merges):

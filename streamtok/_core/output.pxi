@@ -2,13 +2,7 @@
 
 cdef enum:
     SPARE_BLOCKS = 4
-
-
-cdef enum:
     SPARE_LIMIT = 1 << 22   # ids of the largest block that is kept
-
-
-cdef enum:
     GIVEN_FROM = 1 << 13    # ids from which an array takes over the memory where they are
     FETCHED = 64            # ids of a list whose int objects are fetched ahead
 

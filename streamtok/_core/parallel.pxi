@@ -1,14 +1,12 @@
-"""One large text on several threads: parts between clean cuts, encoded each by itself.
+"""Encodes one large text on several threads: each encodes parts between clean cuts.
 
-Each thread takes the next part that nobody has, so that the fast ones do more. Ids come out in its
-own workspace, which stays in its processor's cache, and are copied to their place in the result as
-soon as it is known how many come before; until then they wait. A thread that is PARTS_AHEAD parts
-for each thread in front of the first that is not done waits itself, so that one slow part does not
-make all that follow it pile up.
+A thread takes the next free part, so faster threads take more. It encodes into its own workspace,
+which stays in its processor's cache. The ids are copied into the result once it is known how many
+ids come before them; until then they wait. One slow part must not make the ids of all others wait
+in memory: a thread sleeps when it is too far ahead of the first unfinished part.
 
-Where anything is out of the ordinary (bytes that are no UTF-8, a lone surrogate, a disallowed
-special token, no memory) there is no result: the text is then encoded in one go by
-`Encoder.encode`, which knows what to do or say.
+There is no result for ill-formed bytes, a lone surrogate, a disallowed special token, or where
+memory is short. The caller then asks `Encoder.encode`, which repairs the text or raises.
 """
 
 cdef enum:

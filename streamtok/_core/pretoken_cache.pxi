@@ -1,12 +1,10 @@
-"""What is remembered of pre-tokens: a pre-token and its ids, of all tokens at first, then of what
-was merged.
+"""The pre-token cache: pre-tokens and their ids. It starts with all tokens of the vocabulary.
 
-Pre-tokens of up to 15 bytes are in a hash table of cells that hold the pre-token as a 16-byte key
-and up to four ids in 32 bytes. Longer ones are found by a hash and compared byte by byte. Both
-begin small and grow to a limit, so memory is bounded. Where they are full, what nobody has asked
-for since they were full before is forgotten, tokens too (the second-chance rule of page
-replacement, Corbató 1968): text that repeats itself goes on at full speed, however much new text
-comes.
+Pre-tokens of up to 15 bytes are in a hash table of 32-byte cells: a 16-byte key and up to four ids.
+Longer ones are found by a hash and compared byte by byte. Both tables start small and grow to a
+limit, so memory is bounded. A full table forgets what was not looked up since it was full last,
+tokens included (the second-chance rule of page replacement, Corbató 1968). So text that repeats
+itself stays fast, however much new text comes.
 """
 
 cdef extern from "keys.h" nogil:

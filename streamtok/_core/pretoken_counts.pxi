@@ -1,8 +1,8 @@
-"""A hash table from pre-tokens to how often they were seen, and where first.
+"""A hash table: how often each pre-token was seen, and where first.
 
-Open addressing over entries of 32 bytes. A pre-token of up to 15 bytes is its own key, so that one
-look at one cache line finds it; the few longer ones stand in one flat arena and are compared byte
-by byte. Pre-tokens are looked up in batches: first all keys, hashes and prefetches, then the table.
+Open addressing, entries of 32 bytes. A pre-token of up to 15 bytes is its own key, so one cache
+line finds it. Longer ones are rare: they are kept in one arena and compared byte by byte.
+Pre-tokens are looked up in batches: first all keys, hashes and prefetches, then the table.
 """
 
 cdef struct Pretoken:       # two to a cache line

@@ -1,14 +1,14 @@
-"""Pre-tokens to ids: known ones, new ones, long ones.
+"""Encodes pre-tokens into ids: cached ones, new ones and long ones.
 
-A pre-token that is a token is that token, as in tiktoken, whether or not its merges would build it:
-all tokens are at first among what is remembered (`pretoken_cache.pxi`), and those that merges do
-not build are looked for when they come back. New pre-tokens leave gaps in the ids and wait for
-others, to be merged side by side. Pre-tokens beyond those that are remembered are merged in
-segments (`segments.pxi`), those that are still open window by window with the certificate of
-`stable_prefix.pxi`.
+A pre-token that is a token becomes that token, as in tiktoken, even if merges would not build it.
+The cache (`pretoken_cache.pxi`) starts with all tokens. When it has forgotten them, tokens that
+merges do not build are looked up in the token table instead.
 
-Which pre-tokens there are is found elsewhere (`scanner.pxi`); what holds both together is
-`encoder.pxi`.
+New pre-tokens leave gaps in the ids and wait for others, so that several are merged side by side.
+Pre-tokens that are too long for the cache are merged in segments (`segments.pxi`). Those whose end
+has not arrived are merged section by section, as far as `stable_prefix.pxi` proves ids final.
+
+`scanner.pxi` finds the pre-tokens; `encoder.pxi` puts both together.
 """
 
 cdef enum:
@@ -45,7 +45,7 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     Merger scratch
     Room room                   # UTF-8 of a str, or a copy of bytes that others may write to
     Watch watch                 # when signals were looked at
-    u8* section                 # the last full window of a long pre-token: endless runs repeat it
+    u8* section                 # the last full section of a long pre-token: endless runs repeat it
     u32* section_ids
     size_t section_count
     size_t section_stable       # bytes of it that are final; 0: nothing remembered
@@ -59,10 +59,10 @@ cdef enum:
     TOGETHER_FROM = 12          # pre-tokens of a batch from which the new ones among them wait for others
 
 
-cdef struct Lookup:                 # of pre-tokens that are looked up together
+cdef struct Lookup:             # of pre-tokens that are looked up together
     u64[2 * BATCH] keys
-    Cell* cells[BATCH]              # where each belongs; an empty one: it is long, or none
-    u64[BIT_WORDS] not_short    # bit i % 64 of i // 64: pre-token i is one of these
+    Cell* cells[BATCH]          # where each belongs; an empty one if it is not short
+    u64[BIT_WORDS] not_short    # a bit each: it has more than 15 bytes, or is not a pre-token
 
 
 @cython.final
@@ -168,7 +168,7 @@ cdef size_t commit_section(TokenTable table, Work* w, const u8* p, size_t n) exc
 
 
 cdef size_t commit_certain(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
-    """As `commit_section`, for n >= SECTION bytes; costs one certificate or two, not one a
+    """As `commit_section`, for n >= SECTION bytes; asks `stable_tokens` once or twice, not once a
     window.
     """
     cdef size_t done = 0, step

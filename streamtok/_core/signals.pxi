@@ -1,22 +1,23 @@
-"""Signals that come while something takes long: Ctrl-C ends it soon, not when all is done.
+"""Signal handlers run during long calls, so Ctrl-C ends them within a tenth of a second.
 
-Python runs the handlers of signals between its own instructions, so not while the core works. What
-may take long calls `look` every megabyte or so. Ten times a second that takes the GIL and lets
-handlers run, which costs nothing to speak of; all other times it only asks for the time. What a
-handler raises goes up like any other exception, so the call has failed and changed nothing.
+Python runs signal handlers between its own instructions, so never while the core works. Long loops
+call `look` about once a megabyte. At most ten times a second `look` takes the GIL and runs the
+handlers; otherwise it only reads the clock. An exception of a handler propagates like any other:
+the call fails and has changed nothing.
 """
 
 cdef struct Watch:
-    u64 looked              # when, in milliseconds
+    u64 looked              # when handlers ran last, in milliseconds
 
 
 cdef enum:
-    PERIOD = 100
+    PERIOD = 100            # milliseconds
 
 
 cdef int look(Watch* watch) except -1 nogil:
+    """Run signal handlers if they are due. Raises what they raise."""
     cdef u64 now = st_milliseconds()
-    if now - watch.looked < strategy.look_period:     # unsigned: a clock that was put back is looked at anew
+    if now - watch.looked < strategy.look_period:   # unsigned: a clock set back makes it huge
         return 0
     watch.looked = now
     with gil:

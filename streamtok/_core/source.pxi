@@ -1,11 +1,11 @@
-"""Text as it lies in Python's objects, to be read without the GIL, in parts if need be.
+"""The text of a Python object, borrowed, so that threads read it without the GIL and in parts.
 
-What `text.pxi` does under the GIL is put off here until a thread has time for it: making UTF-8 of a
-str, and checking that bytes are UTF-8. Nothing is raised: who meets a text that cannot be taken as
-it is leaves it to `Encoder.encode`, which repairs it or says what is wrong.
+`text.pxi` transcodes a str and validates bytes at once, under the GIL. Here each thread does that
+for its own part. Nothing is raised: a text that is not well-formed is left to `Encoder.encode`,
+which repairs it or raises.
 
-Bytes that others can write to meanwhile are copied, and only the copy is read: encoding looks at a
-byte several times, and what it remembers must be true.
+Bytes that others can write to are copied, and only the copy is read. Encoding reads a byte several
+times, and the cache must not learn anything wrong.
 """
 
 cdef struct Source:

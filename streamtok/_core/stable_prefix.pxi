@@ -1,4 +1,4 @@
-"""How much of an open pre-token is already encoded for good: the frontier rule.
+"""The stable prefix: how many tokens of an open pre-token are final, whatever follows.
 
 Let e(n) be the byte pair encoding of the first n bytes of a segment, by the merge loop alone.
 
@@ -9,8 +9,8 @@ merge across it; up to then the bytes of u and of v merged as they do in the run
 that merge would happen there, too. Neither direction asks anything of the rank table.
 
 Any longer encoding e(N) either has a boundary at n or covers n by a token that starts at some m < n
-and has p[m:n] as a proper prefix. So it begins with e(m) for one m of the *frontier*: n, and every
-m for which p[m:n] is a proper prefix of a token. If all those e(m) have a boundary at c, the tokens
+and has p[m:n] as a proper prefix. So it begins with e(m) for one of these m: n, and every m for
+which p[m:n] is a proper prefix of a token. If all those e(m) have a boundary at c, the tokens
 up to c are final whatever follows. So c is the last boundary that e(n) shares with every e(m).
 
 No e(m) is encoded from the beginning for that. Let a < m be a boundary of e(n), and S =
@@ -35,7 +35,7 @@ cdef enum:
 cdef enum:
     FIRST_OVERLAP = 32          # bytes before m that are encoded again first
     WORK_PER_BYTE = 32          # bytes merged, or stepped over, for each byte of a segment
-    WORK_PER_START = 8          # for a place that may or may not belong to the frontier
+    WORK_PER_START = 8          # for looking whether a token may start at one place
 
 
 cdef Py_ssize_t stable_tokens(const Tokens* t, Merger* m, Merger* scratch, const u8* p, size_t n,

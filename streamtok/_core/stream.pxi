@@ -9,7 +9,7 @@ blanks into the same pre-token if another newline follows, and leaves it to the 
 not. Then there are two hypotheses: the pre-token goes on (`scan`), or it ended where the pattern
 accepted last, and another one began there (`other`). If the encoding under the first has a token
 boundary at that place, both agree on the tokens before it. From there on both merge the same bytes
-from the same boundary inside one pre-token, so what the frontier rule says is final is final under
+from the same boundary inside one pre-token, so what `stable_prefix.pxi` finds final is final under
 both, and memory stays bounded. Where there is no such boundary the answer really depends on what
 follows, and the bytes wait, up to the caller's limit.
 

@@ -1,8 +1,8 @@
-"""The calls of a stream of ids, from which `StreamDecoder` is derived.
+"""The base class of `StreamDecoder`: a stream of ids becomes text.
 
-A call works on a copy of where the stream stands, which takes the place of the other when there is
-nothing left that can fail: so a call that raises has changed nothing. It is in C because handlers
-of signals, which may raise, run between any two instructions of Python.
+A call works on a copy of the stream's position. The copy replaces the position when nothing can
+fail any more, so a call that raises has changed nothing. In Python this could not be done: signal
+handlers, which may raise, run between any two instructions.
 """
 
 cdef struct Reached:        # where a stream of ids stands
@@ -22,7 +22,7 @@ cdef Reached BEGIN          # zeroes
 
 
 cdef class FastStreamDecoder:
-    """The calls of a `StreamDecoder`, which is derived from this. One at a time."""
+    """The base class of `StreamDecoder`. One call at a time."""
 
     cdef Decoder decoder
     cdef bint skips_special, drops_space

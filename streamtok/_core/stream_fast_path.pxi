@@ -1,13 +1,13 @@
-"""The calls of a stream that have to be quick: `encode` of a log line, see `fast_path.pxi`."""
+"""The fast path of streams: `encode` of a small chunk. See `fast_path.pxi`."""
 
 cdef class FastStreamEncoder:
-    """The quick calls of a `StreamEncoder`, which is derived from this."""
+    """The base class of `StreamEncoder`: its calls that have a fast path."""
 
-    cdef Tail tail                 # None: nothing goes the short way
+    cdef Tail tail                 # None: there is no fast path
     cdef object _max_pending
 
     def _set_fast_path(self, Tail tail not None):
-        """Let chunks go the short way from now on."""
+        """Let chunks take the fast path from now on."""
         with cython.critical_section(self):
             self.tail = tail
 

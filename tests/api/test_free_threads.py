@@ -90,7 +90,7 @@ def test_one_encoding(name: str) -> None:
 
 
 def test_what_is_made_on_first_use() -> None:
-    """Lists of ints, sorted tokens, the entries of the decoder: made once, by whoever comes first."""
+    """Lists of ints, sorted tokens, the entries of the decoder: made once, by the first to come."""
     ids = encoding_of("cl100k_base").encode_ordinary(LONG)
     many = encoding_of("cl100k_base").encode_ordinary(TEXT * 800)  # enough for a list of ints
 
@@ -101,11 +101,13 @@ def test_what_is_made_on_first_use() -> None:
             found += encoder.encode(LONG[i : i + 3000])
         return found + encoder.flush()
 
-    for _ in range(4):
-        enc = fresh()
+    def use(enc: streamtok.Encoding) -> None:
         calls = [lambda: stream(enc), lambda: enc.encode_ordinary(TEXT * 800)] * 3
         found = together(*calls, lambda: enc.decode(many), lambda: enc.decode_bytes(ids))
         assert found == [ids, many] * 3 + [TEXT * 800, LONG.encode()]
+
+    for _ in range(4):
+        use(fresh())
 
 
 def test_one_cache() -> None:
