@@ -230,7 +230,11 @@ class StreamDecoder(FastStreamDecoder):
     __slots__ = ("_encoding", "_errors", "_skip")
 
     def __init__(
-        self, encoding: EncodingDefinition, *, errors: str = "replace", skip_special_tokens: bool = False
+        self,
+        encoding: EncodingDefinition,
+        *,
+        errors: str = "replace",
+        skip_special_tokens: bool = False,
     ):
         """errors: any of Python's error handlers; skip_special_tokens: leave their text out."""
         codecs.lookup_error(errors)
