@@ -87,7 +87,7 @@ class EncodingDefinition(FastEncoding):
             mergeable_ranks.ties,
             mergeable_ranks.parts,
         )
-        self._decode_only = dict(mergeable_ranks.decode_only)  # ids that text never becomes by merges
+        self._decode_only = dict(mergeable_ranks.decode_only)  # no merge gives these
         self._decode_only |= {token: text.encode() for text, token in self._added_tokens.items()}
         self.max_token_value: int = max(
             self._table.max_id, *self._special_tokens.values(), *self._decode_only, 0

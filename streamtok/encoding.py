@@ -165,7 +165,8 @@ class Encoding(EncodingDefinition):
         # Refuses what is disallowed, and text that is no text.
         encode_whole(self._engine, text, matcher, "strict", "count", repairs=False)
         whole = text if isinstance(text, str) else bytes(text).decode()
-        return encode_with_unstable(self, whole, resolve_allowed(allowed_special, self.special_tokens_set))
+        allowed = resolve_allowed(allowed_special, self.special_tokens_set)
+        return encode_with_unstable(self, whole, allowed)
 
     # Streams
 

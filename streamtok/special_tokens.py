@@ -1,4 +1,4 @@
-"""Special tokens: what the settings of a call mean, and which one wins at a place where several begin.
+"""Special tokens: what the settings of a call mean, and which one wins where several begin.
 
 tiktoken joins its special tokens into one regular expression in the order in which its hash table
 gives them, and the first alternative that matches wins: not the longest, nor the one given first.

@@ -59,7 +59,7 @@ def import_graph(package: Path) -> dict[str, set[str]]:
 
 def _imports(name: str, path: Path, files: Mapping[str, Path]) -> set[str]:
     text = path.read_text("utf-8")
-    if path.suffix != ".py" and path.suffix != ".pyi":
+    if path.suffix not in (".py", ".pyi"):
         found = re.findall(rf"^\s*(?:from|import) {ROOT}\.([\w.]+)", text, re.MULTILINE)
         return {module for module in found if module in files}
     is_package = path.stem == "__init__"

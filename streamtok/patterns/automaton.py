@@ -2,10 +2,10 @@
 
 To cut a text, begin at state 1 and look at one character after the other; let c be its class. If
 `accepts[state, c]`, the pre-token may end before it: remember the place. Then go to
-`transitions[state, c]`. In state 0 nothing can follow any more: the pre-token ends at the place last
-remembered, and the next one begins there, again at state 1. At the end of the text, the last column
-of `accepts` decides. `Automaton.findall` does just that. (To be in state 1 is not proof of being at
-the start of a pre-token: `a*b` returns to it.)
+`transitions[state, c]`. In state 0 nothing can follow any more: the pre-token ends at the place
+last remembered, and the next one begins there, again at state 1. At the end of the text, the last
+column of `accepts` decides. `Automaton.findall` does just that. (To be in state 1 is not proof of
+being at the start of a pre-token: `a*b` returns to it.)
 
 A character that no pre-token can begin with is skipped, as by `find_iter` in tiktoken: it leaves no
 trace in the output. `is_total` tells that this cannot happen, as in all patterns that OpenAI has

@@ -1,4 +1,4 @@
-"""ASCII substitutes: characters that windows may see in the place of others (`_core/substitutes.h`).
+"""ASCII substitutes: what windows may see in the place of other characters (`_core/substitutes.h`).
 
 Windows (`windows.py`) know 128 characters and single bytes. A character of n bytes may be replaced
 by n times the same ASCII character, and pre-tokens begin at the same bytes as before, if

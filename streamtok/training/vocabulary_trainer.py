@@ -1,7 +1,7 @@
 """Training below the level of an `Encoding`: text to counted pre-tokens to a vocabulary.
 
-Two steps. Text, in chunks of any size, becomes counted pre-tokens (`counting.py`), for which memory
-grows with the number of *different* pre-tokens only; and their pairs of neighbours are merged in the
+Two steps. Text, in chunks of any size, becomes counted pre-tokens (`counting.py`); memory grows
+only with the number of *different* pre-tokens. Then their pairs of neighbours are merged in the
 order of their counts (`merging.py`). `reference/bpe_training.py` says what comes out.
 
 Counts have state that can be merged, pickled and saved; merging has none that is worth it, so that

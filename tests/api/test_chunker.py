@@ -387,7 +387,8 @@ def test_a_stream_is_collected():
     enc = encoding_of("r50k_base")
     stream = enc.stream_encoder()
     stream.encode("text")
-    reference_ = weakref.ref(stream._stream.fast) if hasattr(stream._stream.fast, "__weakref__") else None
+    tail = stream._stream.fast
+    reference_ = weakref.ref(tail) if hasattr(tail, "__weakref__") else None
     before = len(gc.get_objects())
     for _ in range(1000):
         enc.stream_encoder().encode("text")

@@ -283,7 +283,7 @@ def test_a_str_after_half_a_mark(enc):
 def test_half_a_mark_after_an_unfinished_character(enc):
     stream = enc.stream_encoder()
     stream.encode(b"a\xe4")
-    with pytest.raises(UnicodeDecodeError, match="position 1.*: invalid continuation byte"):
+    with pytest.raises(UnicodeDecodeError, match=r"position 1.*: invalid continuation byte"):
         stream.encode(b"\xe2")  # may begin a mark, but not here
     assert stream.encode(b"\xb8\x80", final=True) == enc.encode("a\u4e00")
     escaping = enc.stream_encoder(errors="surrogateescape")
