@@ -1,1 +1,1 @@
-"""Slow, obvious versions of encoding and training. The tests compare the fast code with them."""
+"""Slow and obvious versions of encoding (`bpe.py`) and training (`bpe_training.py`)."""
