@@ -20,7 +20,7 @@ from ..vocabulary.byte_alphabet import to_bytes, to_text
 from ..vocabulary.ranks_file import check_lines
 from ..vocabulary.table import Vocabulary
 from .json_value import JsonValue, parse_json
-from .loading import make_encoding, read_bytes, shown
+from .loading import decode_utf8, make_encoding, read_bytes, shown
 from .merge_lists import from_merges, to_merges
 from .tiktoken import plain_rules
 
@@ -72,10 +72,7 @@ def load_gpt2(
 
 def read_merges(data: bytes, source: str) -> list[tuple[str, str]]:
     """The pairs in a file of merges, one a line. Skips a first line "#version…" and empty lines."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise VocabularyError(f"{source}, byte {error.start}: not UTF-8") from None
+    text = decode_utf8(data, source)
     check_lines(data, source)
     merges = []
     for number, line in enumerate(text.split("\n"), 1):

@@ -11,7 +11,7 @@ import json
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import VocabularyError
-from .loading import shown
+from .loading import decode_utf8, shown
 
 __all__ = ["JsonValue", "parse_json"]
 
@@ -24,10 +24,7 @@ _T = TypeVar("_T")
 
 def parse_json(data: bytes, source: str) -> Any:
     """The value of a JSON text. Errors name `source`, and the line and column of bad syntax."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise VocabularyError(f"{source}, byte {error.start}: not UTF-8") from None
+    text = decode_utf8(data, source)
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
     Path = str | os.PathLike[str]
 
-__all__ = ["check_specials", "check_total", "make_encoding", "read_bytes", "shown", "stem"]
+__all__ = [
+    "check_specials",
+    "check_total",
+    "decode_utf8",
+    "make_encoding",
+    "read_bytes",
+    "shown",
+    "stem",
+]
 
 MAX_FILE_BYTES = 1 << 27
 MAX_SPECIAL_BYTES = 1 << 21  # of all special and added tokens, which become a tree in memory
@@ -35,6 +43,14 @@ def read_bytes(path: Path) -> bytes:
             f"{MAX_FILE_BYTES >> 20} MiB"
         )
     return data
+
+
+def decode_utf8(data: bytes, source: str) -> str:
+    """The text of a file. Raises VocabularyError with the offset of bytes that are not UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise VocabularyError(f"{source}, byte {error.start}: not UTF-8") from None
 
 
 def stem(path: Path) -> str:

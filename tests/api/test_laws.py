@@ -124,9 +124,7 @@ def test_ids_given_out_are_the_longest_certain_beginning_or_less(ranks, data):
     stream = enc.stream_encoder(errors="surrogateescape")
     given_out = stream.encode(data)
     more = [b"", b"a", b"b", b" ", b"\n", b"aaaa", b"\xa9", b"1"]
-    certain = reference.stable_prefix(
-        lambda b: enc.encode(b, errors="surrogateescape"), data, more
-    )
+    certain = reference.stable_prefix(lambda b: enc.encode(b, errors="surrogateescape"), data, more)
     assert certain[: len(given_out)] == given_out
 
 
