@@ -51,7 +51,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(
     ranks=rank_tables(),
     pattern=st.sampled_from(PATTERNS),
@@ -70,7 +70,7 @@ def test_streams_equal_the_reference(ranks, pattern, data, cuts, errors):
     assert stream_ids(enc.stream_encoder(errors=errors), [bytes([b]) for b in data]) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     ranks=rank_tables(),
     unit=st.lists(st.sampled_from(b"aabbc"), min_size=1, max_size=40).map(bytes),
@@ -117,7 +117,7 @@ def heap_free_bpe(ranks: dict[bytes, int], piece: bytes) -> list[int]:
         parts = done
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(ranks=rank_tables(), data=TEXTS)
 def test_ids_given_out_are_the_longest_certain_beginning_or_less(ranks, data):
     enc = streamtok.Encoding("x", pat_str=PATTERNS[1], mergeable_ranks=ranks, special_tokens={})

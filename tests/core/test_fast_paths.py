@@ -140,7 +140,7 @@ def test_windows_are_packed_as_derived() -> None:
         assert pattern.windows.to_bytes() == derive_windows(pattern).to_bytes()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     source=st.sampled_from(SPLITS),
     seed=st.integers(0, 2**32),

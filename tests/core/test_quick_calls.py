@@ -75,7 +75,7 @@ def test_quick_calls_equal_the_long_way(name: str) -> None:
         assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.text(st.characters(codec=None), max_size=60)
     | st.lists(st.sampled_from([*PIECES, "<|endoftext|>", "<|"]), max_size=40).map("".join)

@@ -58,7 +58,7 @@ def test_preference_is_tiktokens(seed):
 SPECIALS = ["<|a|>", "<|a|>b", "<|a", "\n\n<x>", " <x>", "<x> ", "é<", "<|a|><|a|>", "aa"]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     parts=st.lists(
         st.sampled_from([*SPECIALS, "<", "|", "a", " ", "\n", "é", "b", "x>"]), max_size=8

@@ -432,7 +432,7 @@ def test_encodings_that_cannot_be_written(tmp_path):
 PARTS = [r"\p{N}{1,3}", r"\p{N}", r"[ab]+", r"\s+", r"[一-龥]+", r" ?\p{L}+|\s+(?!\S)|\s", r"'s|\w"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(PARTS), min_size=1, max_size=3),
     st.lists(st.text("aab1 2!'\n \r日\x00\u200d\u0301s", max_size=14), min_size=30, max_size=30),

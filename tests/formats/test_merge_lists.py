@@ -63,7 +63,7 @@ def expected_ids(ids, merges, pattern, data, ignore_merges):
     return [token for row in rows for token in row]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     listed=merge_lists(),
     pattern=st.sampled_from(PATTERNS),
@@ -88,7 +88,7 @@ def test_whole_texts_and_streams_equal_the_reference(listed, pattern, data, igno
         assert enc.encode_single_token(token) == number
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     listed=merge_lists(),
     unit=st.lists(st.sampled_from(b"aabbc"), min_size=1, max_size=30).map(bytes),
@@ -141,7 +141,7 @@ def reference_of_long(ids, merges, data):
     return [ids[parts[i]] for i in sorted(parts)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(listed=merge_lists(), data=TEXTS)
 def test_a_list_written_again_is_equivalent(listed, data):
     ids, merges = listed

@@ -209,7 +209,7 @@ def compiled_or_refused(source: str) -> Pattern | str:
 TINY = tiny_ranks("abAkK\u212a \n")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(SOURCES)
 def test_generated_patterns_cut_as_regex_or_tiktoken_do(source: str) -> None:
     pattern = compiled_or_refused(source)

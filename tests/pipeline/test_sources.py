@@ -226,7 +226,7 @@ def test_texts_together() -> None:
         assert together(texts) == [(text, True) for text in texts]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(texts=st.lists(st.text(max_size=20), max_size=8), size=st.integers(1, 200))
 def test_json_lines(texts: list[str], size: int) -> None:
     rows = [json.dumps({"id": 1, "a": {"b": [text]}}) for text in texts]
@@ -273,7 +273,7 @@ ODD_LINES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     lines=st.lists(st.sampled_from(ODD_LINES), max_size=12),
     field=st.sampled_from(["t", "t.u", "t.1", "u"]),

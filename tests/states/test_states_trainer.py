@@ -31,7 +31,7 @@ class States(RuleBasedStateMachine):
             self.machine.finish()
 
 
-States.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+States.TestCase.settings = settings(max_examples=40, stateful_step_count=25)
 TestStates = States.TestCase
 
 

@@ -26,7 +26,7 @@ from ..trained import SPLITS, counted, documents, rustbpe_tokens, some_text, tok
 # Against the slow trainer
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     texts=documents,
     pattern=st.sampled_from(SPLITS),
@@ -44,7 +44,7 @@ def test_merges_equal_the_reference(texts, pattern, vocab_size, min_frequency, t
     assert len(set(tokens_of(merges))) == 256 + len(merges)  # all tokens are different
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     pieces=st.dictionaries(
         st.lists(st.sampled_from(b"aabc"), min_size=1, max_size=12).map(bytes),
@@ -190,7 +190,7 @@ def test_merges_equal_hugging_face(pattern, vocab_size, min_frequency):
     assert trainer.merges(vocab_size, tie="hf", min_frequency=min_frequency) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(texts=documents, vocab_size=st.integers(256, 300))
 def test_merges_equal_both_on_random_texts(texts, vocab_size):
     trainer = counted(texts, GPT2)

@@ -31,7 +31,7 @@ from ..trained import SPLITS, counted, documents, numbers, rustbpe_tokens, some_
 # Counting
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     texts=documents,
     pattern=st.sampled_from(SPLITS),
@@ -348,7 +348,7 @@ def test_unfinished_characters():
         trainer.update("\ud800")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     data=st.lists(st.sampled_from(b"ab \n\xc3\xa9\xff\xf0\x9f"), max_size=40).map(bytes),
     cuts=st.lists(st.integers(0, 40), max_size=4),
@@ -446,7 +446,7 @@ def test_pruning_that_does_not_help_raises():
         trainer.update(twice)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     pieces=st.lists(
         st.binary(min_size=1, max_size=40) | st.integers(0, 3000).map(lambda i: b"%d" % i),
