@@ -1,4 +1,4 @@
-"""streamtok.cli.measure and the parts of the benchmarks that decide what a figure means."""
+"""Tests of streamtok.cli.measure, and of the benchmark code that defines the figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line, as a user has it: real processes, pipes, signals and full disks."""
+"""Tests of the command line in real processes, with pipes, signals and full disks."""
 
 from __future__ import annotations
 

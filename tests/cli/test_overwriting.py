@@ -1,4 +1,4 @@
-"""No command writes over its input, nor over what streamtok did not make, unless told to."""
+"""No command overwrites its input, nor a file that streamtok did not make without --force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals that come at the worst moment: what was read is never lost, and what is left is said."""
+"""Signals at the worst moments: no text that was read is lost, and messages name what is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line of training, in process."""
+"""Tests of `streamtok train`, in process."""
 
 from __future__ import annotations
 

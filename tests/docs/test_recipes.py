@@ -1,4 +1,4 @@
-"""The recipes of docs/recipes.md: each is run as it stands, and what it makes is checked."""
+"""Runs each recipe of docs/recipes.md unchanged, and checks the files that it makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of docs/serving.md, run as they stand."""
+"""Runs the commands of docs/serving.md unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed inputs that are hostile, or that only some programs make."""
+"""Compressed inputs that are hostile, or that only some programs produce."""
 
 from __future__ import annotations
 

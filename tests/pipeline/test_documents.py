@@ -1,4 +1,4 @@
-"""Documents on several threads: ids, ends, counts and errors are those of one thread."""
+"""Several threads produce the same ids, ends, counts and errors as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`streamtok encode` from feeds to files: what its options mean, and what it refuses."""
+"""`streamtok encode` from inputs to files: the effect of its options, and what it rejects."""
 
 from __future__ import annotations
 

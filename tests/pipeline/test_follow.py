@@ -1,4 +1,4 @@
-"""Rotations that nobody watched: no file between two looks is skipped, and none is taken twice."""
+"""Rotations between two looks at a followed file: no file is skipped, and none is read twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON lines that are broken, too long or no UTF-8: refused, skipped or repaired, as was said."""
+"""JSON lines that are broken, too long or not UTF-8 are rejected, skipped or repaired."""
 
 from __future__ import annotations
 

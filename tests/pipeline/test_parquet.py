@@ -1,4 +1,4 @@
-"""Which columns of a Parquet file are texts, and what is said of the others."""
+"""Which columns of a Parquet file hold texts, and the messages about the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of ids read back: at every cut, and what is damaged is one clear error."""
+"""Reading files of ids: at every cut, and with one clear error for damaged ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that die and go on: the files are those of a run that nothing interrupted.
+"""Runs that die and are resumed produce the same files as uninterrupted runs.
 
 `python -m tests.crash --kills 200` does the same with more and harder deaths.
 """

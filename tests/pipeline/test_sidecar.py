@@ -1,4 +1,4 @@
-"""Ids say which encoding they are of, and who reads them believes it or is told to stop."""
+"""Outputs record the encoding of their ids, and `decode` uses it or rejects contradictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids in files: what is written reads back, at any cut, and nothing half-written is ever seen."""
+"""Files of ids: they read back at any cut, and no incomplete file is ever visible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts from anywhere: every source gives what is in it, at every cut, and says what is wrong."""
+"""Every source yields its whole text at every cut, and names errors with their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/redis_consumer.py with a real redis-server: every id once, whatever dies when."""
+"""docs/redis_consumer.py with a real redis-server: every id exactly once, whatever dies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The socket door: real clients, on TCP and Unix sockets, several at a time."""
+"""The socket server with several real clients at a time, on TCP and Unix sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doors of the socket service under attack: metrics, descriptors, standard error, signals."""
+"""Attacks on the socket server: on metrics, descriptors, standard error and with signals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nobody waits for a client whose text is slow to encode: turns are counted, not seconds."""
+"""Clients do not wait for one whose text is slow to encode. Counts turns, not seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The socket service against clients that are slow, greedy, broken or gone, and at its limits."""
+"""The socket server with slow, greedy, broken and vanished clients, and at its limits."""
 
 from __future__ import annotations
 

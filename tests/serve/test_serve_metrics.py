@@ -1,4 +1,4 @@
-"""What Prometheus is told, read back with the parser of its official client library."""
+"""The metrics, read with the parser of the official Prometheus client library."""
 
 from __future__ import annotations
 
