@@ -24,7 +24,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 os.environ["STREAMTOK_CORPUS"] = os.devnull  # benchmarks.corpus makes its texts, wherever we are
 
 # No test asserts on time: a busy machine is not a defect.
-hypothesis.settings.register_profile("untimed")
+hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 # What not every machine or build can run is no test there, and the report's first lines say so.

@@ -1,6 +1,6 @@
 """Tasks on several threads, whose results come out in the order in which the tasks went in.
 
-The thread that owns a `Spread` adds tasks and takes results, and while it waits for one it does
+The thread that owns a `OrderedPool` adds tasks and takes results, and while it waits for one it does
 what nobody has begun. So there is one helper less than there are threads, nobody is idle while
 there is work, and with one thread everything happens where it is called.
 """
@@ -45,7 +45,7 @@ class Task(Generic[Result]):
         return self._result  # type: ignore[return-value]
 
 
-class Spread(Generic[Result]):
+class OrderedPool(Generic[Result]):
     """The tasks of one owner: only `close` may be called from another thread."""
 
     def __init__(self, num_threads: int = 1):

@@ -19,7 +19,7 @@ import numpy as np
 
 from .._core.encode import encode_delimited, encode_documents, find_documents
 from ..chunker import StreamEncoder
-from ..parallel.ordered_pool import Spread as OrderedPool
+from ..parallel.ordered_pool import OrderedPool
 from .sources import Documents
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pytest
 
 import streamtok
 from streamtok.cli.main import main
-from streamtok.parallel.ordered_pool import Spread
+from streamtok.parallel.ordered_pool import OrderedPool
 from streamtok.pipeline import documents
 from streamtok.pipeline.documents import DocumentEncoder
 
@@ -271,7 +271,7 @@ def test_ids_leave_before_a_pipe_is_waited_for(tmp_path: Path) -> None:
 class TestSpread:
     @pytest.mark.parametrize("threads", [1, 2, 5])
     def test_results_come_in_order(self, threads: int) -> None:
-        spread: Spread[int] = Spread(threads)
+        spread: OrderedPool[int] = OrderedPool(threads)
         seen: set[int] = set()
 
         def task(i: int) -> Callable[[], int]:
@@ -294,7 +294,7 @@ class TestSpread:
         spread.close()
 
     def test_an_error_comes_in_its_turn(self) -> None:
-        spread: Spread[int] = Spread(3)
+        spread: OrderedPool[int] = OrderedPool(3)
         spread.add(lambda: 1)
         spread.add(lambda: 1 // 0)
         spread.add(lambda: 3)
@@ -306,7 +306,7 @@ class TestSpread:
 
     def test_it_ends_its_threads_and_goes_on(self) -> None:
         before = threading.active_count()
-        spread: Spread[int] = Spread(4)
+        spread: OrderedPool[int] = OrderedPool(4)
         for _ in range(2):
             for i in range(20):
                 spread.add(lambda i=i: i)  # type: ignore[misc]
@@ -316,4 +316,4 @@ class TestSpread:
             assert threading.active_count() == before
             assert len(spread) == 0
         with pytest.raises(ValueError, match="positive"):
-            Spread(0)
+            OrderedPool(0)

@@ -38,7 +38,6 @@ TestSteps = Steps.TestCase
 TestSteps.settings = settings(
     max_examples=60,
     stateful_step_count=40,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 

@@ -48,7 +48,6 @@ TestAnyOrder = AnyOrder.TestCase
 TestAnyOrder.settings = settings(
     max_examples=40 if IS_SLOW_BUILD else 100,
     stateful_step_count=30,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 

@@ -34,7 +34,6 @@ TestSteps = Steps.TestCase
 TestSteps.settings = settings(
     max_examples=20,
     stateful_step_count=20,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 
