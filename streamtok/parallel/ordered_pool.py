@@ -1,6 +1,6 @@
 """Tasks on several threads, whose results come out in the order in which the tasks went in.
 
-The thread that owns a `OrderedPool` adds tasks and takes results, and while it waits for one it does
+The thread that owns an `OrderedPool` adds tasks and takes results, and while it waits it does
 what nobody has begun. So there is one helper less than there are threads, nobody is idle while
 there is work, and with one thread everything happens where it is called.
 """
