@@ -322,8 +322,8 @@ def main(arguments: list[str]) -> None:
                         "text is a difference (12 is a good value); 0: not measured")  # fmt: skip
     parser.add_argument("--without", default="", help="rules of streams to leave out: forge,starve")
     parser.add_argument("--light", action="store_true",
-                        help="megabytes, pools of threads and pickles come a tenth as often, so that "
-                        "streams and decoders do two to four times as many steps")  # fmt: skip
+                        help="megabytes, pools of threads and pickles come a tenth as often, so "
+                        "that streams and decoders do two to four times as many steps")  # fmt: skip
     options = parser.parse_args(arguments)
     if options.seconds == float("inf") and options.steps == 1 << 62:
         options.seconds = 60.0
