@@ -70,7 +70,7 @@ DEFECTS = [
     ),
     Defect(
         "6", "a failed call loses an unfinished character", "stream",
-        (Change(CORE + "stream.pxi", "    m.partial_size = 0\n    if is_clean",
+        (Change(CORE + "stream_utf8.pxi", "    m.partial_size = 0\n    if is_clean",
                 "    m.partial_size = tail.mark.partial_size = 0\n    if is_clean"),),
     ),
     Defect(
@@ -93,13 +93,13 @@ DEFECTS = [
     ),
     Defect(
         "11", "repair moves the rest of the slice for each byte", "stream",
-        (Change(CORE + "stream.pxi", "        to += fine\n        p += fine\n",
+        (Change(CORE + "stream_utf8.pxi", "        to += fine\n        p += fine\n",
                 "        memmove(to + fine, p + fine, raw - fine)\n"
                 "        p = to + fine\n        to += fine\n"),
-         Change(CORE + "stream.pxi", "        to[0] = 0xEF\n",
+         Change(CORE + "stream_utf8.pxi", "        to[0] = 0xEF\n",
                 "        memmove(tail.bytes + tail.capacity - raw - 8, p, raw)\n"
                 "        p = tail.bytes + tail.capacity - raw - 8\n        to[0] = 0xEF\n"),
-         Change(CORE + "stream.pxi", "    grow(tail, m.size + size)\n    # U+FFFD has",
+         Change(CORE + "stream_utf8.pxi", "    grow(tail, m.size + size)\n    # U+FFFD has",
                 "    grow(tail, m.size + 2 * size + 100)\n    # U+FFFD has")),
         SLOW,
     ),
@@ -108,7 +108,7 @@ DEFECTS = [
         (Change(CORE + "merge.pxi", "    if t.ties == NULL:          # else the rank",
                 "    if False:          # else the rank"),
          Change(CORE + "stable_prefix.pxi", "WORK_PER_BYTE = 32 ", "WORK_PER_BYTE = 1 << 30 "),
-         Change(CORE + "pretoken_encoder.pxi",
+         Change(CORE + "long_pretokens.pxi",
                 "        if n - done < SECTION or memcmp(p + done, w.section, SECTION) != 0:\n"
                 "            break\n", "")),
         SLOW,

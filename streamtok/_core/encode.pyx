@@ -67,6 +67,8 @@ include "text.pxi"
 
 # Tokens and merges
 include "token_table.pxi"
+include "token_index.pxi"
+include "spelling.pxi"
 include "merge.pxi"
 include "merge_list.pxi"
 include "segments.pxi"
@@ -76,6 +78,9 @@ include "stable_prefix.pxi"
 include "scanner.pxi"
 include "special.pxi"
 include "pretoken_cache.pxi"
+include "pretoken_cache_room.pxi"
+include "workspace.pxi"
+include "long_pretokens.pxi"
 include "pretoken_encoder.pxi"
 include "immortal_ints.pxi"
 include "output.pxi"
@@ -86,6 +91,8 @@ include "decoder.pxi"
 
 # Streams
 include "stream.pxi"
+include "stream_utf8.pxi"
+include "stream_hypotheses.pxi"
 include "stream_decoder.pxi"
 
 # Small texts

@@ -1,0 +1,71 @@
+"""Encodes pre-tokens that are too long for the cache, whole or as far as ids are final."""
+
+cdef size_t commit_section(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
+    """Emit the tokens of p[:n] that are final whatever follows; the bytes that they cover."""
+    cdef const Tokens* t = table.tokens()
+    cdef size_t stable, before = w.count
+    cdef Py_ssize_t count
+    if n == SECTION and w.section_stable and memcmp(p, w.section, SECTION) == 0:
+        reserve(w, w.section_count)
+        memcpy(w.out + w.count, w.section_ids, w.section_count * sizeof(u32))
+        w.count += w.section_count
+        return w.section_stable
+    if not is_sorted(t):
+        with gil:
+            table.prepare_prefixes()
+    count = stable_tokens(t, &w.merger, &w.scratch, p, n, &stable)
+    emit(t, w, w.merger.result, count)
+    if n == SECTION and stable:
+        memcpy(w.section, p, SECTION)
+        w.section_count = w.count - before
+        memcpy(w.section_ids, w.out + before, w.section_count * sizeof(u32))
+        w.section_stable = stable
+    return stable
+
+
+cdef size_t commit_certain(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
+    """As `commit_section`, for n >= SECTION bytes; asks `stable_tokens` once or twice, not once a
+    window.
+    """
+    cdef size_t done = 0, step
+    # An endless run repeats its windows, and then their ids need not be found again.
+    while n - done >= SECTION:
+        step = commit_section(table, w, p + done, SECTION)
+        if step == 0:
+            break
+        done += step
+        if n - done < SECTION or memcmp(p + done, w.section, SECTION) != 0:
+            break
+    if n - done > SECTION:
+        done += commit_section(table, w, p + done, n - done)
+    return done
+
+
+cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil:
+    """Encode p[:n], all there is, by the merge loop alone."""
+    cdef const Tokens* t = table.tokens()
+    cdef size_t before = w.count, i
+    cdef Growing into
+    if t.byte_ids != NULL:      # there may be more ids than tokens
+        into.items = w.scratch.result
+        into.capacity = w.scratch.result_capacity
+        into.count = 0
+        try:
+            merge_segments(t, &w.merger, p, n, &into, &w.watch)
+        finally:
+            w.scratch.result = into.items
+            w.scratch.result_capacity = into.capacity
+        return emit_bytes(t, w, into.items, into.count)
+    into.items = w.out
+    into.capacity = w.capacity
+    into.count = before
+    try:
+        merge_segments(t, &w.merger, p, n, &into, &w.watch)
+    finally:
+        w.out = into.items
+        w.capacity = into.capacity
+    w.count = into.count
+    if not table.is_dense:
+        for i in range(before, w.count):
+            w.out[i] = t.ids[w.out[i]]
+    return reserve(w, 0)

@@ -1,0 +1,169 @@
+"""Fills the tables of a `TokenTable`: tokens by bytes, tokens by pairs, tokens in order."""
+
+cdef int order_tokens(Tokens* t) except -1:
+    """Fill `openings` and `sorted`."""
+    cdef u32* order = <u32*>malloc(t.n * sizeof(u32))
+    cdef u64* openings = <u64*>calloc((1 << 20) // 64, sizeof(u64))
+    cdef st_keyed* work = <st_keyed*>st_new_block(2 * <size_t>t.n * sizeof(st_keyed), 64)
+    cdef u64 bit
+    cdef u32 i
+    if order == NULL or openings == NULL or work == NULL:
+        free(order)
+        free(openings)
+        st_free_block(work)
+        raise MemoryError("no memory to sort the tokens")
+    st_sort_tokens(t.blob, t.offsets, t.n, order, work)
+    st_free_block(work)
+    for i in range(t.n):
+        if t.offsets[i + 1] - t.offsets[i] >= 4:
+            bit = opening_bit(t.blob + t.offsets[i])
+            openings[bit >> 6] |= <u64>1 << (bit & 63)
+    t.openings = openings
+    st_store_pointer(<void**>&t.sorted, order)      # from now on others use both
+    return 0
+
+
+cdef int index_tokens(Tokens* t) except -1 nogil:
+    """Fill `slots`, `byte_token` and `longest`; every token once, every byte there."""
+    cdef u32 i, first, end = 0, size, singles = 0
+    cdef u64 h, at, slot
+    cdef u64[FETCHED_TOKENS] hashes
+    memset(t.slots, 0, (t.slot_mask + 1) * sizeof(u64))
+    t.longest = 0
+    while end < t.n:
+        first = end
+        end = first + FETCHED_TOKENS if t.n - first > FETCHED_TOKENS else t.n
+        for i in range(first, end):
+            if t.offsets[i + 1] <= t.offsets[i]:
+                with gil:
+                    raise ValueError(f"token {i} is empty")
+            size = t.offsets[i + 1] - t.offsets[i]
+            t.longest = max(t.longest, size)
+            if size == 1:
+                t.byte_token[t.blob[t.offsets[i]]] = i
+                singles += 1
+            hashes[i - first] = hash_bytes(t.blob + t.offsets[i], size)
+            ST_PREFETCH(&t.slots[hashes[i - first] & t.slot_mask])
+        for i in range(first, end):
+            h = hashes[i - first]
+            at = h & t.slot_mask
+            while t.slots[at] != 0:
+                slot = t.slots[at]
+                if (slot ^ h) >> 32 == 0 and same_token(t, <u32>slot - 1, i):
+                    with gil:
+                        raise ValueError(f"tokens {<u32>slot - 1} and {i} have the same bytes")
+                at = (at + 1) & t.slot_mask
+            t.slots[at] = (h & <u64>0xFFFFFFFF00000000) | (i + 1)
+    if singles != 256:
+        with gil:
+            raise ValueError(f"{256 - singles} of the 256 single bytes are not in the token table")
+    return 0
+
+
+cdef bint same_token(const Tokens* t, u32 a, u32 b) noexcept nogil:
+    cdef size_t size = t.offsets[a + 1] - t.offsets[a]
+    return (t.offsets[b + 1] - t.offsets[b] == size
+            and memcmp(t.blob + t.offsets[a], t.blob + t.offsets[b], size) == 0)
+
+
+cdef int index_pairs(Tokens* t) except -1 nogil:
+    """Fill `pairs`, `byte_pairs` and `lefts`: encode every token alone, shorter ones first."""
+    cdef Merger m
+    cdef u32* order = NULL
+    cdef size_t* starts = NULL
+    cdef size_t i
+    cdef u32 token, size
+    cdef Py_ssize_t count
+    memset(&m, 0, sizeof(m))
+    forget_pairs(t)
+    try:
+        order = <u32*>malloc(t.n * sizeof(u32))
+        starts = <size_t*>malloc((<size_t>t.longest + 2) * sizeof(size_t))
+        if order == NULL or starts == NULL:
+            raise MemoryError("no memory for the token table")
+        memset(starts, 0, (<size_t>t.longest + 2) * sizeof(size_t))
+        for i in range(t.n):
+            starts[t.offsets[i + 1] - t.offsets[i] + 1] += 1
+        for i in range(1, <size_t>t.longest + 2):
+            starts[i] += starts[i - 1]
+        for i in range(t.n):
+            size = t.offsets[i + 1] - t.offsets[i]
+            order[starts[size]] = <u32>i
+            starts[size] += 1
+        for i in range(t.n):
+            token = order[i]
+            size = t.offsets[token + 1] - t.offsets[token]
+            if size == 1:
+                continue
+            count = merge(t, &m, t.blob + t.offsets[token], size)
+            if count == 2:
+                add_pair(t, m.result[0], m.result[1], token)
+            elif size > t.longest_unreachable:
+                t.longest_unreachable = size
+    finally:
+        merger_free(&m)
+        free(order)
+        free(starts)
+    return 0
+
+
+cdef void forget_pairs(Tokens* t) noexcept nogil:
+    memset(t.byte_pairs, 0xFF, 65536 * sizeof(u32))
+    memset(t.lefts, 0, t.n * sizeof(u32))
+    t.longest_unreachable = 0
+
+
+cdef void add_pair(Tokens* t, u32 left, u32 right, u32 token) noexcept nogil:
+    cdef const u8* p = t.blob + t.offsets[token]
+    st_pairs_insert(&t.pairs, left, right, token)
+    t.lefts[token] = t.offsets[left + 1] - t.offsets[left]
+    if t.offsets[token + 1] - t.offsets[token] == 2:
+        t.byte_pairs[(<u32>p[0] << 8) | p[1]] = token
+
+
+cdef int take_pairs(Tokens* t, const u32* lefts) except -1 nogil:
+    """Fill `pairs`, `byte_pairs` and `lefts` where it is known how each token is made."""
+    cdef u32 token, size, left, right
+    cdef const u8* p
+    forget_pairs(t)
+    for token in range(t.n):
+        p = t.blob + t.offsets[token]
+        size = t.offsets[token + 1] - t.offsets[token]
+        if size == 1:
+            continue
+        if lefts[token] == 0:
+            t.longest_unreachable = max(t.longest_unreachable, size)
+            continue
+        left = right = NONE
+        if lefts[token] < size:
+            left = find_token(t, p, lefts[token])
+            right = find_token(t, p + lefts[token], size - lefts[token])
+        if left == NONE or right == NONE:
+            with gil:
+                raise ValueError(f"token {token} is made of something that is no token")
+        add_pair(t, left, right, token)
+    return 0
+
+
+cdef int take_parts(Tokens* t, const u32* lefts, const u32* rights) except -1 nogil:
+    """As `take_pairs`, where it is known which two tokens make each token."""
+    cdef u32 token, size, first, end = 0
+    forget_pairs(t)
+    while end < t.n:
+        first = end
+        end = first + FETCHED_TOKENS if t.n - first > FETCHED_TOKENS else t.n
+        for token in range(first, end):
+            st_pairs_fetch(&t.pairs, lefts[token], rights[token])
+        for token in range(first, end):
+            size = t.offsets[token + 1] - t.offsets[token]
+            if lefts[token] == NONE:
+                if size > 1 and size > t.longest_unreachable:
+                    t.longest_unreachable = size
+                continue
+            if lefts[token] >= t.n or rights[token] >= t.n or size != (
+                    t.offsets[lefts[token] + 1] - t.offsets[lefts[token]]
+                    + t.offsets[rights[token] + 1] - t.offsets[rights[token]]):
+                with gil:
+                    raise ValueError(f"token {token} is made of something that is no token")
+            add_pair(t, lefts[token], rights[token], token)
+    return 0

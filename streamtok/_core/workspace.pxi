@@ -1,0 +1,119 @@
+"""What one encoding thread needs: its cache, its scratch memory and the ids that it makes."""
+
+cdef enum:
+    BATCH = 256             # pre-tokens found, then encoded, at a time
+    MIDDLE_PRETOKEN = 64    # longest pre-token that is merged together with others
+    PENDING = 512           # pre-tokens that wait to be merged, at the most
+
+
+cdef struct Gap:            # where the ids of a pre-token that waits belong
+    size_t at               # in `out`
+    u64 hash                # of a pre-token of more than 15 bytes; 0: it is short
+    u32 which               # of the pre-tokens of its kind that wait
+
+
+cdef struct Waiting:        # new pre-tokens of one kind, each `stride` bytes after the one before
+    size_t count
+    u8[PENDING] sizes
+    u8[PENDING] counts      # of tokens
+    u8* bytes
+    u32* tokens
+
+
+cdef struct Work:               # everything mutable that one encoding thread needs
+    u32* out                    # ids
+    size_t count
+    size_t capacity
+    PretokenCache cache         # what is remembered
+    Gap[PENDING] gaps           # in order
+    size_t gap_count
+    bint is_alone               # the pre-tokens at hand are too few to wait for others
+    Waiting short_pretokens     # 16 bytes apart, as keys of cells
+    Waiting middle_pretokens    # of up to MIDDLE_PRETOKEN bytes
+    Merger merger
+    Merger scratch
+    Room room                   # UTF-8 of a str, or a copy of bytes that others may write to
+    Watch watch                 # when signals were looked at
+    u8* section                 # the last full section of a long pre-token: endless runs repeat it
+    u32* section_ids
+    size_t section_count
+    size_t section_stable       # bytes of it that are final; 0: nothing remembered
+
+
+@cython.final
+cdef class Workspace:
+    """Scratch memory of one encoding thread, and its cache of short pre-tokens."""
+
+    cdef Work c
+
+    def __cinit__(self, TokenTable table):
+        cdef Work* w = &self.c
+        cdef const Tokens* t = table.tokens()
+        w.section = <u8*>malloc(SECTION)
+        w.section_ids = <u32*>malloc(SECTION * sizeof(u32))
+        w.short_pretokens.bytes = <u8*>calloc(PENDING + 1, 16)
+        w.short_pretokens.tokens = <u32*>malloc(PENDING * 16 * sizeof(u32))
+        w.middle_pretokens.bytes = <u8*>calloc(PENDING + 1, MIDDLE_PRETOKEN)
+        w.middle_pretokens.tokens = <u32*>malloc(PENDING * MIDDLE_PRETOKEN * sizeof(u32))
+        if (w.section == NULL or w.section_ids == NULL or w.short_pretokens.bytes == NULL
+                or w.short_pretokens.tokens == NULL or w.middle_pretokens.bytes == NULL
+                or w.middle_pretokens.tokens == NULL):
+            raise MemoryError("no memory for an encoding workspace")
+        cache_open(&w.cache, t)
+
+    def __dealloc__(self):
+        free(self.c.out)
+        cache_close(&self.c.cache)
+        free(self.c.section)
+        free(self.c.section_ids)
+        free(self.c.short_pretokens.bytes)
+        free(self.c.short_pretokens.tokens)
+        free(self.c.middle_pretokens.bytes)
+        free(self.c.middle_pretokens.tokens)
+        st_free_block(self.c.room.bytes)
+        merger_free(&self.c.merger)
+        merger_free(&self.c.scratch)
+
+
+cdef int reserve(Work* w, size_t more) except -1 nogil:
+    """Room for `more` ids, and for the four that a cell stores at once."""
+    cdef size_t wanted = w.count + more + CELL_IDS
+    cdef u32* out
+    if wanted <= w.capacity:
+        return 0
+    wanted += wanted // 2 + 256
+    out = <u32*>realloc(w.out, wanted * sizeof(u32))
+    if out == NULL:
+        raise MemoryError(f"no memory for {wanted} ids")
+    w.out = out
+    w.capacity = wanted
+    return 0
+
+
+cdef int emit(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
+    cdef size_t i
+    if t.byte_ids != NULL:
+        return emit_bytes(t, w, tokens, count)
+    reserve(w, count)
+    for i in range(count):
+        w.out[w.count + i] = t.ids[tokens[i]]
+    w.count += count
+    return 0
+
+
+cdef int emit_bytes(const Tokens* t, Work* w, const u32* tokens, size_t count) except -1 nogil:
+    """`emit` where tokens without an id leave as the ids of their bytes."""
+    cdef size_t i, j, size
+    cdef const u8* p
+    for i in range(count):
+        size = t.offsets[tokens[i] + 1] - t.offsets[tokens[i]]
+        p = t.blob + t.offsets[tokens[i]]
+        reserve(w, size)
+        if t.ids[tokens[i]] != NONE:
+            w.out[w.count] = t.ids[tokens[i]]
+            w.count += 1
+            continue
+        for j in range(size):
+            w.out[w.count + j] = t.byte_ids[p[j]]
+        w.count += size
+    return 0
