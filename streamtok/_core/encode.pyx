@@ -88,9 +88,11 @@ include "encoder.pxi"
 
 # Ids to bytes
 include "decoder.pxi"
+include "unpack_ids.pxi"
 
 # Streams
 include "stream.pxi"
+include "stream_mark.pxi"
 include "stream_utf8.pxi"
 include "stream_hypotheses.pxi"
 include "stream_decoder.pxi"

@@ -32,7 +32,9 @@ from streamtok._core.types cimport *
 from streamtok._core.utf8 cimport INCOMPLETE, INVALID, decode_one, valid_bytes
 
 include "pretoken_counts.pxi"
+include "pretoken_slots.pxi"
 include "counter.pxi"
+include "counter_text.pxi"
 
 include "pair_state.pxi"
 include "pair_queue.pxi"

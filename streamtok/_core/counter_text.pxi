@@ -1,0 +1,82 @@
+"""Where a counter may cut text: at whole characters, and between pairs that no pre-token holds."""
+
+def text_size(chunk):
+    """int: bytes of UTF-8 of a str or bytes-like."""
+    cdef Text text
+    text_open(&text, NULL, chunk, "surrogateescape")
+    try:
+        return text.size
+    finally:
+        text_close(&text)
+
+
+cdef int open_text(Text* text, object chunk, str errors) except -1:
+    """As text_open, but leave it to `check` whether bytes are UTF-8."""
+    return text_open(text, NULL, chunk, "strict" if isinstance(chunk, str) and errors == "strict"
+                     else "surrogateescape")
+
+
+cdef inline size_t room_for(size_t size) noexcept nogil:
+    return size + size // 2 + 4 * SLACK
+
+
+cdef int grow(PretokenCounter counter, size_t size) noexcept nogil:
+    """Make room for `size` bytes: FITS or NO_MEMORY, also for a pre-token of 4 GiB."""
+    cdef size_t capacity
+    cdef u8* bytes
+    if size + SLACK <= counter.capacity:
+        return FITS
+    if size > <size_t>0xFFFFFF00:
+        return NO_MEMORY
+    capacity = room_for(size)
+    bytes = <u8*>realloc(counter.bytes, capacity)
+    if bytes == NULL:
+        return NO_MEMORY
+    counter.bytes = bytes
+    counter.capacity = capacity
+    return FITS
+
+
+cdef bint counted_all(int room) except -1:
+    """Whether it FITS; raises MemoryError if there is no memory."""
+    if room == NO_MEMORY:
+        raise MemoryError("no memory to count more pre-tokens")
+    return room == FITS
+
+
+cdef size_t whole(const u8* text, size_t size) noexcept nogil:
+    """Bytes of text[:size + 1], at most `size`, that end with a character of well-formed text."""
+    cdef size_t back = 0
+    while back < 3 and back < size and text[size - back] & 0xC0 == 0x80:
+        back += 1
+    return size if text[size - back] & 0xC0 == 0x80 else size - back
+
+
+cdef size_t unfinished_at_end(const u8* text, size_t size) noexcept nogil:
+    """Bytes at the end of text[:size] that begin a character."""
+    cdef size_t back = 1
+    cdef int length = 0
+    while back <= 3 and back <= size:
+        if text[size - back] & 0xC0 != 0x80:
+            return back if decode_one(text + size - back, back, &length) == INCOMPLETE else 0
+        back += 1
+    return 0
+
+
+cdef size_t next_cut(const u8* pairs, const u8* text, size_t start, size_t end) noexcept nogil:
+    """The first place after `start` where text[:end] may be cut, or `end`."""
+    cdef size_t i
+    for i in range(start + 1, end):
+        if (text[i - 1] | text[i]) < 0x80 and pairs[<size_t>text[i - 1] << 7 | text[i]]:
+            return i
+    return end
+
+
+cdef size_t last_cut(const u8* pairs, const u8* text, size_t start, size_t end) noexcept nogil:
+    """The last place after `start` where text[:end] may be cut, or 0."""
+    cdef size_t i = end
+    while i > start + 1:
+        i -= 1
+        if (text[i - 1] | text[i]) < 0x80 and pairs[<size_t>text[i - 1] << 7 | text[i]]:
+            return i
+    return 0

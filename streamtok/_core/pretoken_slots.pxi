@@ -1,0 +1,147 @@
+"""The slots of a table of counts: keys, look-up, growth, and dropping what was seen once."""
+
+cdef size_t peak(PretokenTable table, u64 slots, size_t arena) noexcept nogil:
+    """Bytes of memory held while tables of the old and the new size are there."""
+    cdef size_t both = slots * sizeof(Pretoken) + arena + table.other_bytes
+    return both + (table.memory() - table.arena_capacity if slots != table.mask + 1 else 0)
+
+
+cdef inline u64 hash_key(u64 low, u64 high) noexcept nogil:
+    return st_mix(low ^ <u64>0x9E3779B97F4A7C15, high ^ <u64>0xD6E8FEB86659FD93)
+
+
+cdef inline u64 hash_long(const u8* bytes, size_t size) noexcept nogil:
+    cdef u64 h = size
+    while size >= 8:
+        h = st_mix(h ^ st_load64(bytes), <u64>0xA0761D6478BD642F)
+        bytes += 8
+        size -= 8
+    return st_mix(h ^ st_load_part(bytes, size), <u64>0xE7037ED1A0B428DB)
+
+
+cdef inline void make_key(const u8* bytes, size_t size, u64* low, u64* high) noexcept nogil:
+    """The key of a pre-token; in that of a long one its size stands for its place in the arena."""
+    if size > SHORT_PRETOKEN:
+        low[0] = hash_long(bytes, size)
+        high[0] = <u64>LONG << TAG_SHIFT | size
+    else:
+        low[0] = st_load_part(bytes, size if size < 8 else 8)
+        high[0] = st_load_part(bytes + 8, size - 8) if size > 8 else 0
+        high[0] |= <u64>size << TAG_SHIFT
+
+
+cdef Pretoken* find_long(PretokenTable table, Pretoken* slot, u64 low, const u8* bytes,
+                      size_t size) noexcept nogil:
+    """The slot of a long pre-token, or the empty one where it belongs."""
+    while slot.count:
+        if (slot.low == low and slot.high >> TAG_SHIFT == LONG and table.size_of(slot) == size
+                and memcmp(table.bytes_of(slot), bytes, size) == 0):
+            break
+        slot += 1
+        if slot == table.slots + table.mask + 1:
+            slot = table.slots
+    return slot
+
+
+cdef Pretoken* find_slot(PretokenTable table, const u8* bytes, size_t size, u64* low,
+                 u64* high) noexcept nogil:
+    cdef Pretoken* slot
+    make_key(bytes, size, low, high)
+    slot = table.slots + (hash_key(low[0], high[0]) & table.mask)
+    if size > SHORT_PRETOKEN:
+        return find_long(table, slot, low[0], bytes, size)
+    while slot.count and (slot.low != low[0] or slot.high != high[0]):
+        slot += 1
+        if slot == table.slots + table.mask + 1:
+            slot = table.slots
+    return slot
+
+
+cdef u64 keep(PretokenTable table, const u8* bytes, size_t size) noexcept nogil:
+    """Put a long pre-token into the arena; the second half of its key."""
+    cdef u64 place = table.arena_size
+    cdef u32 size32 = <u32>size
+    memcpy(table.arena + place, &size32, sizeof(u32))
+    memcpy(table.arena + place + sizeof(u32), bytes, size)
+    table.arena_size += sizeof(u32) + size
+    return <u64>LONG << TAG_SHIFT | place
+
+
+cdef inline u64 home_of(PretokenTable table, const Pretoken* pretoken) noexcept nogil:
+    """The slot from which a pre-token of the table is looked for."""
+    cdef u64 high = pretoken.high
+    if high >> TAG_SHIFT == LONG:       # hashed with its size in the place of its place
+        high = <u64>LONG << TAG_SHIFT | table.size_of(pretoken)
+    return hash_key(pretoken.low, high) & table.mask
+
+
+cdef int rehash(PretokenTable table, u64 slots) noexcept nogil:
+    """Move to a table of `slots` slots: FITS or NO_MEMORY."""
+    cdef Pretoken* old = table.slots
+    cdef u64 n = table.mask + 1, i, at
+    cdef Pretoken* fresh = <Pretoken*>st_new_table(slots * sizeof(Pretoken))
+    if fresh == NULL:
+        return NO_MEMORY
+    table.mask = slots - 1
+    table.slots = fresh
+    for i in range(n):
+        if old[i].count:
+            at = home_of(table, old + i)
+            while fresh[at].count:
+                at = (at + 1) & table.mask
+            fresh[at] = old[i]
+    st_free_block(old)
+    return FITS
+
+
+cdef void drop_singletons(PretokenTable table, u64* pretokens, u64* bytes) noexcept nogil:
+    """Forget what was seen once, in place; how many pre-tokens, and bytes of them."""
+    cdef Pretoken* slots = table.slots
+    cdef Pretoken pretoken
+    cdef u64 i, at, empty = 0
+    while slots[empty].count:       # no pre-token was ever looked for across this slot
+        empty += 1
+    for i in range(table.mask + 1):
+        if slots[i].count == 1:
+            bytes[0] += table.size_of(slots + i)
+            pretokens[0] += 1
+            slots[i].count = 0
+    table.used -= pretokens[0]
+    # Close the gaps: put each pre-token again where it is found, in order from that empty slot on.
+    for i in range(1, table.mask + 1):
+        at = (empty + i) & table.mask
+        if slots[at].count:
+            pretoken = slots[at]
+            slots[at].count = 0
+            at = home_of(table, &pretoken)
+            while slots[at].count:
+                at = (at + 1) & table.mask
+            slots[at] = pretoken
+    if table.arena_size:
+        squeeze(table)
+
+
+cdef void squeeze(PretokenTable table) noexcept nogil:
+    """Copy the arena without the pre-tokens that are no longer there; without memory, keep it."""
+    cdef u8* fresh
+    cdef size_t size = 0, bytes
+    cdef u64 i
+    cdef const u8* source
+    for i in range(table.mask + 1):
+        if table.slots[i].count and table.slots[i].high >> TAG_SHIFT == LONG:
+            size += sizeof(u32) + table.size_of(table.slots + i)
+    fresh = <u8*>realloc(NULL, size + 1)
+    if fresh == NULL:
+        return
+    size = 0
+    for i in range(table.mask + 1):
+        if table.slots[i].count and table.slots[i].high >> TAG_SHIFT == LONG:
+            source = table.arena + (table.slots[i].high & PLACE)
+            bytes = sizeof(u32) + table.size_of(table.slots + i)
+            memcpy(fresh + size, source, bytes)
+            table.slots[i].high = <u64>LONG << TAG_SHIFT | size
+            size += bytes
+    free(table.arena)
+    table.arena = fresh
+    table.arena_size = size
+    table.arena_capacity = size + 1

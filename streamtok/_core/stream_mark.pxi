@@ -1,0 +1,93 @@
+"""The mark of a stream: where it begins, what a saved one must satisfy, how it moves on."""
+
+cdef void begin(Mark* m, u64 offset) noexcept nogil:
+    """Put `m` at the beginning of a text, which is at byte `offset` of the stream."""
+    m.size = m.searched = 0
+    m.partial_size = 0
+    scan_begin(&m.scan, 0)
+    scan_begin(&m.other, 0)
+    m.has_other = False
+    m.retry_at = SECTION
+    m.fork_at = 2 * SECTION
+    m.offset = m.bytes_in = offset
+    m.tokens_out = 0
+
+
+cdef inline size_t pending(const Mark* m) noexcept nogil:
+    return m.size - m.scan.start + m.partial_size
+
+
+cdef int check_mark(Tail tail, const Mark* m) except -1:
+    """StateError unless a call may go on from `m`: what is saved is checked like what is loaded."""
+    cdef i32 why = 0
+    cdef int length = 0
+    if not (fits(tail, &m.scan, m.searched) and m.searched <= m.size):
+        raise damaged("positions are beyond its bytes, or not in order")
+    if m.has_other and not (m.scan.committed and fits(tail, &m.other, m.scan.position)
+                            and m.scan.start == m.scan.accept == m.other.start):
+        raise damaged("its two hypotheses do not begin at the same place")
+    if m.retry_at < SECTION or m.fork_at < SECTION:
+        raise damaged("it would look for stable tokens too soon")
+    if m.partial_size and (tail.policy == KEEP or valid_bytes(
+            m.partial, m.partial_size, &why, &length) or why != INCOMPLETE):
+        raise damaged("it ends with bytes that do not begin a character")
+    return 0
+
+
+cdef bint fits(Tail tail, const Scan* s, size_t end):
+    return (s.start <= s.accept <= s.position <= end and s.committed <= 1
+            and 0 < s.state < tail.encoder.scanner.n_states)
+
+
+cdef int grow(Tail tail, size_t size) except -1 nogil:
+    """Room for `size` bytes, and for loads that reach a little beyond."""
+    cdef size_t capacity
+    cdef u8* bytes
+    if size + SLACK <= tail.capacity:
+        return 0
+    capacity = size + size // 2 + 4 * SLACK
+    bytes = <u8*>realloc(tail.bytes, capacity)
+    if bytes == NULL:
+        raise MemoryError(f"no memory to hold {size} bytes of the stream")
+    tail.bytes = bytes
+    tail.capacity = capacity
+    return 0
+
+
+cdef void commit(Tail tail, Mark* draft, bint final) noexcept nogil:
+    """Make `draft` what the stream is; drop the bytes and the memory that it does not need."""
+    cdef u8* bytes
+    if final:
+        begin(draft, 0)
+    else:
+        drop(tail, draft, 0)
+    tail.mark = draft[0]
+    if tail.capacity > SHRINK_FROM and draft.size < tail.capacity // 8:
+        bytes = <u8*>realloc(tail.bytes, draft.size + SHRINK_FROM // 4 + SLACK)
+        if bytes != NULL:
+            tail.bytes = bytes
+            tail.capacity = draft.size + SHRINK_FROM // 4 + SLACK
+
+
+cdef void drop(Tail tail, Mark* m, size_t floor) noexcept nogil:
+    """Move what is open down to `floor`, over bytes whose ids are out."""
+    cdef size_t gone, rest = m.size - m.scan.start
+    if m.scan.start <= floor:
+        return
+    gone = m.scan.start - floor
+    # Moving a long tail for a few bytes would make small chunks quadratic.
+    if rest > 4 * SECTION and gone < rest // 2:
+        return
+    memmove(tail.bytes + floor, tail.bytes + m.scan.start, rest)
+    m.size -= gone
+    m.searched -= gone
+    m.offset += gone
+    shift(&m.scan, gone)
+    if m.has_other:
+        shift(&m.other, gone)
+
+
+cdef inline void shift(Scan* s, size_t gone) noexcept nogil:
+    s.start -= gone
+    s.accept -= gone
+    s.position -= gone

@@ -1,0 +1,122 @@
+"""Ids of any kind to bytes: arrays in blocks, anything else one by one."""
+
+cdef object settled_ids(object ids):
+    """A tuple, or an array of our own: what nobody changes and can be gone through twice."""
+    if type(ids) is tuple:
+        return ids
+    if isinstance(ids, (np.ndarray, memoryview)) or hasattr(ids, "__array_interface__"):
+        ids = np.array(ids, order="C", subok=False)
+        if ids.ndim != 1:
+            raise TypeError(f"ids must be one row, not an array of {ids.ndim} dimensions")
+        return ids
+    return tuple(ids)
+
+
+cdef void set_entry(Entry* entry, const u8* p, size_t size, u8 far) noexcept nogil:
+    cdef Far place
+    if size <= NEAR and far != FAR_SPECIAL:
+        memcpy(entry.bytes, p, size)
+        entry.size = <u8>size
+        return
+    place.bytes, place.size = p, <u32>size
+    memcpy(entry.bytes, &place, sizeof(const u8*) + sizeof(u32))
+    entry.size = far
+
+
+cdef bint unpack_ids(Decoder decoder, st_reader reader, size_t stride, const char* p, size_t n,
+                     bint skip_special, ByteRoom* room) noexcept nogil:
+    """Put the bytes of n ids into the room: read from p on, or if `reader` is NULL from objects,
+    which needs the GIL. False if one is unknown, or there is no memory (room.bytes is NULL then).
+    """
+    cdef u32 ids[BLOCK]
+    cdef size_t begin = 0, count
+    if n > BLOCK and not ensure(room, 4 * n):
+        return False
+    while begin < n:
+        count = min(n - begin, <size_t>BLOCK)
+        if reader == NULL:
+            if not st_read_ints(<PyObject**>p + begin, count, n - begin, ids, decoder.entries,
+                                sizeof(Entry)):
+                return False
+        elif not reader(p + begin * stride, count, ids):
+            return False
+        if not unpack_block(decoder.entries, decoder.n_entries, ids, count, skip_special, room):
+            return False
+        begin += count
+    return True
+
+
+cdef bint unpack_block(const Entry* entries, u32 n_entries, const u32* ids, size_t count,
+                       bint skip_special, ByteRoom* room) noexcept nogil:
+    cdef const Entry* entry
+    cdef Far place
+    cdef u8* out
+    cdef size_t i
+    if not ensure(room, (NEAR + 1) * count):
+        return False
+    out = room.bytes + room.used
+    for i in range(count):
+        if ids[i] >= n_entries:
+            return False
+        entry = &entries[ids[i]]
+        if entry.size <= NEAR:
+            memcpy(out, entry, sizeof(Entry))
+            out += entry.size
+            continue
+        if entry.size == UNKNOWN:
+            return False
+        if entry.size == FAR_SPECIAL and skip_special:
+            continue
+        memcpy(&place, entry.bytes, sizeof(const u8*) + sizeof(u32))
+        room.used = out - room.bytes
+        if not ensure(room, place.size + (NEAR + 1) * (count - i)):
+            return False
+        out = room.bytes + room.used
+        memcpy(out, place.bytes, place.size)
+        out += place.size
+    room.used = out - room.bytes
+    return True
+
+
+cdef bint ensure(ByteRoom* room, size_t more) noexcept nogil:
+    """ByteRoom for so many bytes more. If there is no memory, room.bytes is NULL, and nothing is
+    held.
+    """
+    cdef u8* larger
+    cdef size_t size = room.used + more
+    if size <= room.size:
+        return True
+    size = max(size, room.size + room.size // 2)
+    larger = <u8*>(malloc(size) if room.is_lent else realloc(room.bytes, size))
+    if larger == NULL:
+        if not room.is_lent:
+            free(room.bytes)
+    elif room.is_lent:
+        memcpy(larger, room.bytes, room.used)
+    room.bytes, room.size, room.is_lent = larger, size, False
+    return larger != NULL
+
+
+cdef u64 checked_id(value, i) except? 0xFFFFFFFFFFFFFFFF:
+    if not isinstance(value, int):
+        try:
+            value = value.__index__()
+        except AttributeError:
+            raise TypeError(
+                f"{type(value).__name__!r} object cannot be interpreted as an integer (position {i})"
+            ) from None
+    if value < 0 or value > 0xFFFFFFFF:
+        raise OverflowError(f"id {value} is no uint32 (position {i})")
+    return value
+
+
+class UnknownId(KeyError):
+    """An id that is in neither table; `position`: its place in the ids that were passed."""
+
+    def __init__(self, id, position):
+        super().__init__(f"Invalid token for decoding: {id} (position {position})")
+        self.id = id
+        self.position = position
+
+    def __reduce__(self):
+        return type(self), (self.id, self.position)
