@@ -94,9 +94,7 @@ class Encoding(EncodingDefinition):
             ids: IdArray | None = self._encode_large(text, matcher, errors, "array", num_threads)
             if ids is not None:
                 return ids
-        ids = encode_whole(
-            self._engine, text, matcher, errors, "array", repairs=False
-        )
+        ids = encode_whole(self._engine, text, matcher, errors, "array", repairs=False)
         return ids
 
     def count(

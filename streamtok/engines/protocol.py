@@ -39,7 +39,6 @@ class EngineStream(Protocol):
         """What chunks may be given to at once, unless they need repair."""
         ...
 
-
     @property
     def pending(self) -> int: ...
     @property

@@ -132,9 +132,7 @@ def read_table(path: str) -> list[list[int]]:
 
 
 DOCUMENTS = st.lists(st.lists(st.integers(0, 50_256), max_size=12), max_size=12)
-FOLDER = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60
-)
+FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
 
 @pytest.fixture
