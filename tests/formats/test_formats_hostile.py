@@ -148,7 +148,7 @@ def test_special_tokens_made_to_collide_are_refused(monkeypatch: pytest.MonkeyPa
     texts = [f"<{i}>" for i in range(30_000)]
     assert sorted(in_order_of_preference(texts)) == sorted(texts)
     assert _hash(b"<1>") != _hash(b"<2>")
-    monkeypatch.setattr("streamtok.special_order._hash", lambda data: 5)
+    monkeypatch.setattr("streamtok.special_tokens._hash", lambda data: 5)
     few = texts[:300]
     assert sorted(in_order_of_preference(few)) == sorted(few)
     with pytest.raises(ValueError, match="30000 special tokens have the same hash"):

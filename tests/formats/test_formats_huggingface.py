@@ -312,7 +312,7 @@ def test_nfc_in_whole_texts(tmp_path):
         assert array.tolist() == ids_of(theirs)(text)
     with pytest.raises(ValueError, match=r"'<\|endoftext\|>' at byte 3"):
         enc.encode("e\u0301<|endoftext|>")
-    with pytest.raises(UnsupportedStreamError, match="normalises text to NFC"):
+    with pytest.raises(UnsupportedStreamError, match="normalizes text to NFC"):
         enc.stream_encoder()
     formats.save_huggingface(enc, tmp_path / "again.json")
     assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
