@@ -14,7 +14,7 @@ _URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # nam
 
 def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
     """Write the vocabularies as `.tiktoken` files, also under tiktoken's names for cached
-    downloads, and as `tokenizer.json`; and the split patterns."""
+    downloads, and as `tokenizer.json`; and the patterns."""
     import streamtok
     from streamtok.vocabulary.ranks_file import dumps_tiktoken
 

@@ -26,7 +26,7 @@ class StreamEncoder(FastStreamEncoder):
     """Encodes one stream of text, chunk by chunk.
 
     A chunk is str or bytes-like; bytes may be cut anywhere, also inside a character. What `encode`
-    returns is certain: no later chunk can change it. An exception leaves the stream as it was
+    returns is final: no later chunk can change it. An exception leaves the stream as it was
     before the call. One thread at a time: a call during another one raises StreamInUseError.
 
     >>> stream = enc.stream_encoder()
@@ -50,13 +50,13 @@ class StreamEncoder(FastStreamEncoder):
 
         errors: "strict" raises UnicodeDecodeError with the offset in the stream, "replace" is
         `bytes.decode("utf-8", "replace")`, "surrogateescape" keeps every byte. Raises
-        UnsupportedPatternError for an encoding whose split pattern has no tables.
+        UnsupportedPatternError for an encoding whose pre-tokenization pattern has no tables.
         """
         check_policy(errors)
         if max_pending is None:
             max_pending = DEFAULT_MAX_PENDING
         if isinstance(max_pending, bool) or not isinstance(max_pending, int) or max_pending < 0:
-            raise ValueError(f"max_pending is a number of bytes, not {max_pending!r}")
+            raise ValueError(f"max_pending must be a number of bytes, not {max_pending!r}")
         if not isinstance(allowed_special, str):
             allowed_special = frozenset(allowed_special)
         if disallowed_special is None:
@@ -100,7 +100,7 @@ class StreamEncoder(FastStreamEncoder):
 
     @property
     def errors(self) -> str:
-        """str: what happens to bytes that are no UTF-8."""
+        """str: what happens to bytes that are not UTF-8."""
         return self._settings[2]
 
     @property
@@ -252,7 +252,7 @@ class StreamDecoder(FastStreamDecoder):
 
     @property
     def errors(self) -> str:
-        """str: what happens to tokens that are no UTF-8."""
+        """str: what happens to tokens that are not UTF-8."""
         return self._errors
 
     def copy(self) -> StreamDecoder:
@@ -311,7 +311,7 @@ def _unseal(state: bytes) -> bytes:
     state = bytes(state)
     start = len(_STATE_MAGIC)
     if state[:start] != _STATE_MAGIC:
-        raise StateError("these bytes are no saved stream state of this version")
+        raise StateError("these bytes are not a saved stream state of this version")
     body = state[start + 4 :]
     if zlib.crc32(body).to_bytes(4, "little") != state[start : start + 4] or len(body) < 33:
         raise StateError("the saved stream state is damaged")

@@ -131,7 +131,7 @@ class EncodingDefinition(FastEncoding):
         if rules.normalizer == "spaces":
             from .engines.spaces import SpacesEngine
 
-            engine = SpacesEngine(engine, self.special_tokens_set, rules.space_first)
+            engine = SpacesEngine(engine, frozenset(self._special_tokens), rules.space_first)
         elif rules.normalizer == "NFC":
             from .engines.nfc import NfcEngine
 
@@ -143,7 +143,7 @@ class EncodingDefinition(FastEncoding):
 
     @property
     def pattern(self) -> Pattern | None:
-        """Pattern: the compiled split pattern, or None where `regex` does the splitting."""
+        """The compiled pattern, or None where `regex` finds the pre-tokens."""
         return self._pattern
 
     @functools.cached_property
@@ -220,7 +220,7 @@ class EncodingDefinition(FastEncoding):
 
     @functools.cached_property
     def _other_ids(self) -> dict[bytes, int]:
-        """Ids of what is in no piece: special and added tokens, and what only decodes."""
+        """Ids of special and added tokens, and of tokens that only decode."""
         ids = {token: id for id, token in self._decode_only.items()}
         return ids | {text.encode(): token for text, token in self._special_tokens.items()}
 

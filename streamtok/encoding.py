@@ -150,17 +150,17 @@ class Encoding(EncodingDefinition):
         allowed_special: AllowedSpecial = NO_SPECIAL,
         disallowed_special: DisallowedSpecial = ALL,
     ) -> tuple[list[int], list[list[int]]]:
-        """(stable, completions): the ids before the last piece, and ways in which it may go on.
+        """(stable, completions): the ids before the last pre-token, and ways in which it may go on.
 
-        tiktoken's definition, whose completions are neither all nor only the possible ones; for
-        ids that are certain use `stream_encoder`. Slow: meant for small texts.
+        tiktoken's definition, whose completions are neither all nor only the possible ones. For
+        final ids use `stream_encoder`. Slow: meant for small texts.
         """
         from .unstable import encode_with_unstable
 
         if self._rules != NO_RULES:
             raise ValueError(f"encode_with_unstable is tiktoken's and does not know {self._rules}")
         matcher = self._matcher(allowed_special, disallowed_special)
-        # Refuses what is disallowed, and text that is no text.
+        # Raises for disallowed special tokens and for wrong types.
         encode_whole(self._engine, text, matcher, "strict", "count", repairs=False)
         whole = text if isinstance(text, str) else bytes(text).decode()
         allowed = resolve_allowed(allowed_special, self.special_tokens_set)
@@ -178,7 +178,7 @@ class Encoding(EncodingDefinition):
     ) -> StreamEncoder:
         """StreamEncoder: takes text in chunks, gives the ids that `encode` gives for the whole.
 
-        Raises UnsupportedPatternError where the split pattern cannot be streamed.
+        Raises UnsupportedPatternError where the pre-tokenization pattern cannot be streamed.
         """
         from .chunker import StreamEncoder
 
@@ -201,7 +201,7 @@ class Encoding(EncodingDefinition):
     def iterencode(
         self, chunks: Iterable[Text] | SupportsRead, **settings: Any
     ) -> Iterator[list[int]]:
-        """Iterator[list[int]]: the ids that each chunk makes certain, then those of the end.
+        """Iterator[list[int]]: the ids that each chunk makes final, then those of the end.
 
         chunks: an iterable of text, or a file object, which is read in chunks of 64 KiB. settings:
         as for `stream_encoder`. Empty lists are left out.
@@ -240,7 +240,7 @@ class Encoding(EncodingDefinition):
         """(str, list[int]): the text, and for each token the index of its first character in it.
 
         A token that begins inside a character has that character's index. Raises
-        UnicodeDecodeError where the tokens are no UTF-8.
+        UnicodeDecodeError where the tokens are not UTF-8.
         """
         parts = self.decode_tokens_bytes(tokens)
         if parts:

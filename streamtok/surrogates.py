@@ -27,7 +27,7 @@ def repair_chunk(half: str, chunk: object, final: bool, errors: str) -> tuple[st
     """(text, half): a repaired chunk of a text, and the first half of a pair that ends it.
 
     half: what the chunk before gave. The half at the end of the text is repaired, too. Raises
-    UnicodeEncodeError for bytes after a half, which has no UTF-8 that could stand before them.
+    UnicodeEncodeError for bytes after half a pair: it has no UTF-8 that could stand before them.
     """
     if isinstance(chunk, str):
         text, half = half + str.__str__(chunk), ""

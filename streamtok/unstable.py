@@ -1,9 +1,9 @@
 """`encode_with_unstable`, by tiktoken's definition: slow, offline, for small texts.
 
-tiktoken calls the tokens before the last piece stable, and lists ways in which the rest may go on:
-every token that begins with the unstable bytes, every token that straddles their end, and the rest
-with its last blank split off. Its own comments call this a quick and dirty fix; it is here so that
-programs written for tiktoken get the same answers. Certain ids come from `StreamEncoder`.
+tiktoken calls the tokens before the last pre-token stable, and lists ways in which the rest may go
+on: every token that begins with the unstable bytes, every token that straddles their end, and the
+rest with its last blank split off. Its own comments call this a quick and dirty fix; it is here so
+that programs written for tiktoken get the same answers. Final ids come from `StreamEncoder`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def encode_with_unstable(
 def _encode_and_last_piece(
     encoding: EncodingDefinition, text: str, allowed: AbstractSet[str]
 ) -> tuple[list[int], int]:
-    """The ids, and how many of them are the last piece's (0 after a special token)."""
+    """The ids, and how many of them are the last pre-token's (0 after a special token)."""
     matcher = SpecialMatcher(
         encoding._preferred_specials, frozenset(allowed) & encoding.special_tokens_set, ()
     )
@@ -55,16 +55,16 @@ def _encode_and_last_piece(
     segment = data[start:end].decode()
     ids = encoding.encode(text, allowed_special=allowed, disallowed_special=())
     if encoding.pattern is not None:
-        pieces = encoding.pattern.findall(segment)
+        pretokens = encoding.pattern.findall(segment)
     else:
         from .reference.bpe import split
 
-        pieces = split(encoding._pat_str, segment)
-    return ids, len(encoding._encode_single_piece(pieces[-1])) if pieces else 0
+        pretokens = split(encoding._pat_str, segment)
+    return ids, len(encoding._encode_single_piece(pretokens[-1])) if pretokens else 0
 
 
 def _widen_over_blanks(encoding: EncodingDefinition, ids: list[int], last: int) -> int:
-    """A blank last piece may grow to the left, since `\\s*[\\r\\n]+` looks ahead."""
+    """A blank last pre-token may grow to the left, since `\\s*[\\r\\n]+` looks ahead."""
 
     def is_blank(token: int) -> bool:
         return not encoding.is_special_token(token) and not encoding.decode_single_token_bytes(

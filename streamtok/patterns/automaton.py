@@ -63,11 +63,11 @@ class Automaton:
         return int(self.class_blocks[self.class_pages[page], offset])
 
     def findall(self, text: str) -> list[str]:
-        """The pieces of `text`: the slow walk that says what the tables mean."""
+        """The pre-tokens of `text`: the slow walk that says what the tables mean."""
         transitions, accepts = self.transitions.tolist(), self.accepts.tolist()
         classes = [self.class_of(ord(char)) for char in text]
         at_end = self.n_classes
-        pieces = []
+        pretokens = []
         start = 0
         while start < len(text):
             state = 1
@@ -81,14 +81,14 @@ class Automaton:
             if state and accepts[state][at_end]:
                 end = len(text)
             if end > start:
-                pieces.append(text[start:end])
-            start = max(end, start + 1)  # no piece begins with this character: skip it
-        return pieces
+                pretokens.append(text[start:end])
+            start = max(end, start + 1)  # no pre-token begins with this character: skip it
+        return pretokens
 
     @cached_property
     def is_total(self) -> bool:
-        """Whether every character of every text is part of a piece, so that none is skipped."""
-        queue = [1]  # states in which a piece has begun and could not have ended yet
+        """Whether every character of every text is part of a pre-token, so that none is skipped."""
+        queue = [1]  # states in which a pre-token has begun and could not have ended yet
         seen = {1}
         for state in queue:
             rest = self.transitions[state][self.accepts[state, :-1] == 0]
@@ -101,20 +101,20 @@ class Automaton:
 
     @cached_property
     def settled(self) -> Uint8:
-        """(n_states,): 1 where, whatever follows, the piece ends here or later.
+        """(n_states,): 1 where, whatever follows, the pre-token ends here or later.
 
         The tables may leave an acceptance out where a later one is certain, so what was accepted
-        last can lie far behind the bytes that surely belong to the piece. A state is settled if at
-        the end of input it accepts, and before every class it accepts or goes on to a settled
+        last can lie far behind the bytes that surely belong to the pre-token. A state is settled if
+        at the end of input it accepts, and before every class it accepts or goes on to a settled
         state: the largest set of states for which that holds, since every text has an end.
         """
         return _read_only(surely_ending(self.transitions, self.accepts).astype(np.uint8))
 
     @cached_property
     def cut_pairs(self) -> Bools:
-        """(n_classes, n_classes): whether no piece ever holds class a directly before class b.
+        """(n_classes, n_classes): whether no pre-token ever holds class a directly before class b.
 
-        Whatever came before, offline encoding has a boundary between the two. The pieces before
+        Whatever came before, offline encoding has a boundary between the two. The pre-tokens before
         it may still depend on what follows it (see `clean_cut_pairs`); those after it depend on
         nothing before it.
         """

@@ -1,4 +1,4 @@
-"""How much work a split pattern may make: bounds that hold before and while it is compiled.
+"""How much work a pattern may make: bounds that hold before and while it is compiled.
 
 A few characters can ask for anything: `((a{1,20}){1,20}){1,20}` is 8 000 characters when all its
 repeats are written out, and the tables of `[ab]*a[ab]{15}` have 65 536 rows. Two bounds, and what
@@ -58,9 +58,7 @@ class Budget:
         self.source = source
         self.steps = steps
         if len(source) > MAX_LENGTH:
-            raise PatternError(
-                f"the split pattern has {len(source)} characters, more than {MAX_LENGTH}"
-            )
+            raise PatternError(f"the pattern has {len(source)} characters, more than {MAX_LENGTH}")
         self.largest = self._largest_repeat()
 
     def spend(self, steps: int) -> None:
@@ -71,7 +69,7 @@ class Budget:
 
     def refuse(self, what: str) -> NoReturn:
         """Raise the UnsupportedPatternError that says what tables would take, and where."""
-        message = f"the tables of the split pattern take {what}"
+        message = f"the tables of the pattern take {what}"
         if self.largest is None:
             raise UnsupportedPatternError(message, construct=what)
         raise UnsupportedPatternError(
@@ -120,7 +118,7 @@ class Budget:
 
     def _too_large(self, repeat: _Repeat) -> NoReturn:
         raise PatternError(
-            f"the split pattern has more than {MAX_EXPANDED} characters with its repeats written "
+            f"the pattern has more than {MAX_EXPANDED} characters with its repeats written "
             f"out: {self._shown(repeat)}"
         )
 

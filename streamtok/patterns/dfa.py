@@ -1,4 +1,4 @@
-"""From the tree of a split pattern to the tables of a DFA.
+"""From the tree of a pre-tokenization pattern to the tables of a DFA.
 
 Three steps. The sets of the pattern cut the code points into classes, the alphabet. The tree
 becomes a nondeterministic automaton whose branches are ordered by preference, as a backtracking
@@ -42,7 +42,7 @@ Uint16 = npt.NDArray[np.uint16]
 
 
 def compile_tables(source: str) -> Tables:
-    """The minimal DFA of the split pattern `source`; `patterns/budget.py` bounds the work."""
+    """The minimal DFA of the pattern `source`; `patterns/budget.py` bounds the work."""
     budget = Budget(source)
     tree = parse(source, budget)
     alphabet = _Alphabet(tree, budget)
@@ -51,12 +51,12 @@ def compile_tables(source: str) -> Tables:
     transitions, accepts = minimised(*_subsets(branches, start, budget))
     if accepts[1].any():
         raise UnsupportedPatternError(
-            "the split pattern can match the empty string: empty match is not supported",
+            "the pattern can match the empty string: empty match is not supported",
             construct="empty match",
             position=0,
         )
     if not accepts.any():
-        raise PatternError("the split pattern matches no text at all")
+        raise PatternError("the pattern matches no text at all")
     return _with_merged_classes(transitions, accepts, alphabet, budget)
 
 
@@ -237,7 +237,7 @@ def _committed(node: Atomic, alphabet: _Alphabet, budget: Budget) -> _Atomic:
     undecided = accepting[:, :-1] & (transitions > 0)
     if (undecided & ~surely_accepting(transitions, accepts)[transitions]).any():
         raise UnsupportedPatternError(
-            f"{shortened(node.text)!r} at position {node.position} of the split pattern commits to "
+            f"{shortened(node.text)!r} at position {node.position} of the pattern commits to "
             "a match that depends on text arbitrarily far ahead",
             construct="atomic group or possessive quantifier",
             position=node.position,

@@ -1,4 +1,4 @@
-"""Split patterns by name: for training, and for files that do not say how text is split."""
+"""Pre-tokenization patterns by name: for training, and for files that hold no pattern."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
-"""Several split patterns in turn as one automaton, and nothing left out.
+"""Several pre-tokenization patterns in turn as one automaton, and nothing left out.
 
-Hugging Face's sequences of isolating splits cut a text by one pattern and each piece by the next,
-and what no match covers (a *gap*) is a piece, too. Seen by the next pattern, a piece is a whole
-text: its end is the end of input. Here that becomes one `Pattern`, so that streams work as with any
-other. Two steps, each refused by name where the tables cannot say it:
+Hugging Face's sequences of isolating splits cut a text by one pattern and each pre-token by the
+next. Text that no match covers (a *gap*) is a pre-token, too. To the next pattern a pre-token is a
+whole text: its end is the end of input. Here that becomes one `Pattern`, so that streams work as
+with any other. There are two steps. Where the tables cannot express one, an error names it.
 
 *Gaps.* A gap goes on while no match begins. Whether one begins with a character must follow from
 that character and the next (or from the first alone), which holds for the patterns in use.
 
-*One after the other.* Both automata run side by side; where the first ends a piece, the second sees
-the end of input. The first must know the end of its piece there and then (runs of a class, runs of
-up to three digits), and where the second ends a piece inside one of the first's, the first must be
-as good as new: else its next piece would begin in the wrong place.
+*One after the other.* Both automata run side by side; where the first ends a pre-token, the second
+sees the end of input. The first must know the end of its pre-token there and then (runs of a class,
+runs of up to three digits). Where the second ends a pre-token inside one of the first's, the first
+must be as good as new: else its next pre-token would begin in the wrong place.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _Automaton = tuple[Uint16, Uint8]  # transitions and accepts of `Pattern`, over 
 
 
 class SplitSequence(Pattern):
-    """The pieces that `patterns` cut in turn. Raises UnsupportedPatternError, PatternError.
+    """The pre-tokens that `patterns` cut in turn. Raises UnsupportedPatternError, PatternError.
 
     >>> SplitSequence([r"\\d", r"[a-z]+"]).findall("ab--12c")
     ['ab', '--', '1', '2', 'c']
@@ -107,7 +107,7 @@ def _common_alphabet(
 
 
 def same_pieces(a: Pattern, b: Pattern) -> bool:
-    """Whether two patterns cut every text into the same pieces."""
+    """Whether two patterns cut every text into the same pre-tokens."""
     _, columns = _common_alphabet([a, b])
     tables = []
     for part, column in zip((a, b), columns, strict=True):
@@ -129,7 +129,7 @@ def _refuse(construct: str, where: str) -> NoReturn:
 
 
 def _with_gaps(transitions: Uint16, accepts: Uint8, source: str) -> _Automaton:
-    """The automaton whose pieces are the matches and the gaps between them."""
+    """The automaton whose pre-tokens are the matches and the gaps between them."""
     n_states, n = transitions.shape
     accepting = accepts.astype(bool)
     if accepting[1].any():
@@ -170,13 +170,14 @@ def _with_gaps(transitions: Uint16, accepts: Uint8, source: str) -> _Automaton:
 def _in_turn(
     first: _Automaton, second: _Automaton, patterns: tuple[str, ...], budget: Budget
 ) -> _Automaton:
-    """The pieces of `second` in each piece of `first`; both leave nothing out."""
+    """The pre-tokens of `second` in each pre-token of `first`; both leave nothing out."""
     moves_a, ends_a = first
     moves_b, ends_b = second
     n = moves_a.shape[1]
     live = ends_a[1:].astype(bool)
     if not (live[:, :n] | (moves_a[1:] > 0)).all() or not live[1:, n].all():
-        _refuse("an earlier split knows the end of its piece only later", " then ".join(patterns))
+        reason = "an earlier split knows the end of its pre-token only later"
+        _refuse(reason, " then ".join(patterns))
     numbers: dict[tuple[int, int], int] = {(0, 0): 0, (1, 1): 1}
     pairs = [(0, 0), (1, 1)]
     moves: list[list[int]] = [[0] * n]
@@ -186,7 +187,7 @@ def _in_turn(
         row = []
         accepted = []
         for c in range(n):
-            if moves_a[a, c] == 0:  # the piece of the first ends here
+            if moves_a[a, c] == 0:  # the pre-token of the first ends here
                 row.append(0)
                 accepted.append(bool(ends_b[b, n]))
                 continue
@@ -223,7 +224,7 @@ def _check_restarts(
     accepts: Uint8,
     patterns: tuple[str, ...],
 ) -> None:
-    """Refuse where a piece may end inside one of the first split, which would not go on alike."""
+    """Refuse where a pre-token may end inside one of the first split and change how it goes on."""
     block = equivalent_states(moves_a, (moves_a == 0).astype(np.uint8))
     sure = surely_ending(table, accepts)
     n = table.shape[1]
@@ -232,4 +233,4 @@ def _check_restarts(
             is_last = accepts[number, c] and not (table[number, c] and sure[table[number, c]])
             inside = moves_a[a, c] > 0
             if is_last and inside and block[moves_a[a, c]] != block[moves_a[1, c]]:
-                _refuse("a split inside a piece of an earlier one", " then ".join(patterns))
+                _refuse("a split inside a pre-token of an earlier one", " then ".join(patterns))

@@ -1,4 +1,4 @@
-"""The grammar of split patterns: text in, a small tree out.
+"""The grammar of pre-tokenization patterns: text in, a small tree out.
 
 The dialect is what Rust's `fancy-regex` (inside tiktoken) and Python's `regex` read alike. Where
 the two disagree about a spelling, as on `\\Z` or on `[` inside a set, it is refused by name rather
@@ -27,7 +27,7 @@ FOLDING_STEPS = 200  # what folding any set takes, in steps of the budget
 
 
 def parse(source: str, budget: Budget) -> Node:
-    """The tree of the split pattern `source`."""
+    """The tree of the pattern `source`."""
     return _Parser(source, budget).parse()
 
 
@@ -74,12 +74,12 @@ class _Parser:
     # -- errors
 
     def fail(self, message: str, position: int) -> NoReturn:
-        raise PatternError(f"{message} at position {position} of the split pattern")
+        raise PatternError(f"{message} at position {position} of the pattern")
 
     def refuse(self, construct: str, start: int, end: int) -> NoReturn:
         written = shortened(self.source[start:end])
         raise UnsupportedPatternError(
-            f"{construct} {written!r} at position {start} of the split pattern is not supported",
+            f"{construct} {written!r} at position {start} of the pattern is not supported",
             construct=construct,
             position=start,
         )
@@ -108,7 +108,7 @@ class _Parser:
 
     def parse(self) -> Node:
         if any("\ud800" <= char <= "\udfff" for char in self.source):
-            raise PatternError("the split pattern holds a surrogate code point")
+            raise PatternError("the pattern holds a surrogate code point")
         flags = _Flags()
         start = self.at
         while (letters := self.flag_letters()) and self.source[self.at + 2 + len(letters)] == ")":

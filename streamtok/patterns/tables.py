@@ -30,10 +30,10 @@ class Tables(NamedTuple):
 class Windows(NamedTuple):
     """Decisions about windows of four ASCII characters.
 
-    `decisions[lefts[a, b], rights[c, d]]` says whether a piece begins before the third of four
+    `decisions[lefts[a, b], rights[c, d]]` says whether a pre-token begins before the third of four
     characters of the classes a, b, c, d. No decision holds where one of the four, or of the `reach`
     characters before them, is a follower right after the trigger. Characters of the class `counted`
-    that follow each other are pieces of `run` each. See `patterns/windows.py`.
+    that follow each other are pre-tokens of `run` each. See `patterns/windows.py`.
     """
 
     classes: Uint8  # (128,): class of an ASCII character; above 127: it is a follower, too

@@ -1,7 +1,7 @@
-"""The tree of a split pattern: what the parser makes and the compiler takes.
+"""The tree of a pre-tokenization pattern: what the parser makes and the compiler takes.
 
 A character set is already folded and negated when it enters the tree, so that no flag survives
-parsing. Groups leave no trace: which part of a piece matched what is of no use here.
+parsing. Groups leave no trace: which part of a pre-token matched what is of no use here.
 """
 
 from __future__ import annotations

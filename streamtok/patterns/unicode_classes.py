@@ -1,4 +1,4 @@
-"""Sets of code points, and the Unicode properties that split patterns name.
+"""Sets of code points, and the Unicode properties that pre-tokenization patterns name.
 
 The properties come from a table in the package data, made by `tools/make_unicode.py` from one
 pinned Unicode version, the one of the reference encoders. Nothing here asks the interpreter's

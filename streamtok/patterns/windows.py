@@ -1,13 +1,13 @@
-"""Where pieces begin, seen from four characters: window tables, derived from a pattern's DFA.
+"""Where pre-tokens begin, seen from four characters: window tables, derived from a pattern's DFA.
 
-Whether a piece begins at position i is nearly always decided by the characters i - 2, i - 1, i and
-i + 1, whatever comes before and after. Deciding from a window has no dependency from one byte to
-the next, as a walk has, so it can be done for 64 bytes at once (`_core/windows.h`). What a window
+Whether a pre-token begins at position i is nearly always decided by the characters i - 2, i - 1, i
+and i + 1, whatever comes before and after. Deciding from a window has no dependency from one byte
+to the next, as a walk has, so it can be done for 64 bytes at once (`_core/windows.h`). What a window
 leaves undecided is walked.
 
-Derivation. Let q be the state before character i - 2 of the walk over the piece that holds that
+Derivation. Let q be the state before character i - 2 of the walk over the pre-token that holds that
 character: any state that the automaton can be in. The classes of the four characters take q to the
-places where this piece may end, and, if it ends before character i - 1, the start state to the
+places where this pre-token may end, and, if it ends before character i - 1, the start state to the
 places where the next one may. If for every q a boundary at i follows, or for every q none does, the
 window is decided. That all states are tried makes it sound for every text; what it costs is windows
 that some state, however rare, leaves open.
@@ -159,7 +159,7 @@ def _states_without(
 ) -> tuple[States, int]:
     """The states possible after enough characters, no such pair among them; and how many these are.
 
-    Those that a piece can be in that began within these characters are among them.
+    Those that a pre-token can be in that began within these characters are among them.
     """
     every = np.arange(pattern.n_classes) != trigger_class
     others = every & ~np.isin(np.arange(pattern.n_classes), list(followers))
@@ -191,7 +191,7 @@ def _states_without(
 
 
 def _counted(pattern: Automaton, members: list[int], classes: Uint8) -> tuple[int, int]:
-    """The class of which so many characters in a row are a piece, and how many; or NONE and 0."""
+    """The class of which a number of characters in a row is a pre-token, and that number."""
     best = (0, NONE, 0)
     for number, member in enumerate(members):
         state, count = int(pattern.transitions[1, member]), 1
@@ -214,8 +214,8 @@ def _decisions(pattern: Automaton, states: list[int], members: list[int]) -> Uin
     begins = np.zeros((k, k, k, k), bool)  # by some way
     absent = np.zeros((k, k, k, k), bool)
 
-    # A piece that begins before the second character. An accepting state that is left for good has
-    # accepted: the pattern is total.
+    # A pre-token that begins before the second character. An accepting state that is left for good
+    # has accepted: the pattern is total.
     state = transitions[1][c1]
     may_end = accepts[state, c2]
     state = transitions[state, c2]
@@ -238,7 +238,7 @@ def _decisions(pattern: Automaton, states: list[int], members: list[int]) -> Uin
             after_2 = transitions[after_1, c2]
             end_3 = accepts[after_2, c3] & (after_2 != 0)
             after_3 = transitions[after_2, c3]
-            sure = (after_3 != 0) & settled[after_3]  # the piece reaches beyond the window
+            sure = (after_3 != 0) & settled[after_3]  # the pre-token reaches beyond the window
             may_reach = after_3 != 0
             last_is_3 = end_3
             last_is_2 = end_2 & ~end_3

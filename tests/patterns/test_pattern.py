@@ -344,7 +344,7 @@ def test_refused_constructs_are_named(source: str, construct: str, position: int
         Pattern.compile(source)
     assert caught.value.construct == construct
     assert caught.value.position == position
-    assert "split pattern" in str(caught.value)
+    assert "the pattern" in str(caught.value)
     assert position == 0 or f"position {position} " in str(caught.value)
 
 

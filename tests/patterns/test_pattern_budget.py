@@ -1,4 +1,4 @@
-"""Hostile split patterns: each ends in bounded work, with tables or with an error that says why."""
+"""Hostile patterns: each ends in bounded work, with tables or with an error that says why."""
 
 from __future__ import annotations
 
