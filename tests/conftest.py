@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -26,6 +27,9 @@ os.environ["STREAMTOK_CORPUS"] = os.devnull  # benchmarks.corpus makes its texts
 # No test asserts on time: a busy machine is not a defect.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and Python keeps it so.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What not every machine or build can run is no test there, and the report's first lines say so.
 collect_ignore = [] if SHARED.is_dir() else ["test_shared.py"]

@@ -34,7 +34,8 @@ class Stop(Exception):
 def ticks() -> Iterator[list[int]]:
     """A timer's signals, a thousand a second; the fifth during one call of the core raises Stop.
 
-    That is, where Python's frame has not moved meanwhile. Loops are not counted.
+    That is, where Python's frame has not moved meanwhile. Loops are not counted, and what sets the
+    timer is not.
     """
     seen: list[int] = []
     places: collections.Counter[tuple[int, int]] = collections.Counter()
@@ -42,7 +43,7 @@ def ticks() -> Iterator[list[int]]:
     def handle(number: int, frame: types.FrameType | None) -> None:
         assert frame is not None
         seen.append(number)
-        if frame.f_code.co_name not in ("<listcomp>", "encode_batch"):
+        if frame.f_code.co_name not in ("<listcomp>", "encode_batch", "interrupted"):
             place = id(frame), frame.f_lasti
             places[place] += 1
             if places[place] == WANTED:
