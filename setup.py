@@ -69,7 +69,9 @@ class Build(build_ext):
         self.force = True
         super().build_extension(ext)
         kept.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(made, kept)
+        part = kept.with_name(f"{kept.name}.{os.getpid()}.part")
+        shutil.copyfile(made, part)
+        part.replace(kept)  # a build that is stopped leaves no half of one
 
 
 def fingerprint() -> str:
