@@ -140,8 +140,8 @@ class SpaceTail:
         errors = self.tail.errors
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
         is_text = isinstance(chunk, str) and str.__len__(chunk) > 0
-        waiting = self.tail.partial or place.held
-        if is_text and policy == "strict" and _is_cut(waiting):
+        waiting = _unfinished(self.tail.partial or place.held)
+        if is_text and policy == "strict" and waiting:
             raise UnicodeDecodeError(
                 "utf-8", waiting, place.bytes_in - len(waiting), place.bytes_in,
                 "a str chunk follows bytes that end inside a character",
@@ -220,5 +220,6 @@ class SpaceTail:
         self.tail.setstate(state[at + 1 + size :], place)
 
 
-def _is_cut(data: bytes) -> bool:
-    return codecs.utf_8_decode(data, "replace", False)[1] < len(data)
+def _unfinished(data: bytes) -> bytes:
+    """The beginning of a character that ends the data."""
+    return data[codecs.utf_8_decode(data, "replace", False)[1] :]

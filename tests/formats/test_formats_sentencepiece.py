@@ -292,6 +292,16 @@ def test_half_a_mark_after_an_unfinished_character(enc):
     assert ids == enc.encode(b"a\xe4\xe2\x96\x81b", errors="surrogateescape")
 
 
+def test_a_str_after_half_a_character_behind_the_start_of_a_special_token(enc):
+    for errors in ("strict", "replace"):
+        stream = enc.stream_encoder(errors=errors, allowed_special="all")
+        stream.encode(b"<")  # waits: it may begin <s>
+        stream.encode(b"\xe4")
+        with pytest.raises(UnicodeDecodeError) as raised:
+            stream.encode("a")
+        assert (raised.value.start, raised.value.end) == (1, 2)
+
+
 def test_max_pending_counts_bytes_of_the_text():
     tokens = [*BASE, SPACE, ("a", -1.0, 1)]
     tokens += [("b" + "a" * size, -2.0 - size, 1) for size in range(1, 3000)]

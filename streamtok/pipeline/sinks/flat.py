@@ -241,6 +241,7 @@ def document_lengths(size: int, ends: Ends, open_size: int) -> tuple[npt.NDArray
     """
     if not len(ends):
         return np.empty(0, np.int64), open_size + size
-    lengths = np.diff(np.asarray(ends, np.int64), prepend=0)
+    lengths = np.array(ends, np.int64)
+    lengths[1:] -= lengths[:-1].copy()
     lengths[0] += open_size
     return lengths, size - int(ends[-1])
