@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,17 +47,19 @@ def import_graph(package: Path) -> dict[str, set[str]]:
     """Each module of the package (`encoding`, `formats.gpt2`; the root is `streamtok`), and the
     modules of the package that it imports. A compiled module is known by its stub or its source.
     """
-    files: dict[str, Path] = {}
+    files: dict[str, list[Path]] = {}
     for path in sorted(package.rglob("*")):
         if path.suffix in (".py", ".pyi", ".pyx", ".pxi", ".pxd"):
             parts = path.relative_to(package).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts) or ROOT
-            if path.suffix in (".py", ".pyx", ".pxi") or name not in files:
-                files[name] = path
-    return {name: _imports(name, path, files) - {name} for name, path in files.items()}
+            files.setdefault(name, []).append(path)
+    return {
+        name: {found for path in paths for found in _imports(name, path, files)} - {name}
+        for name, paths in files.items()
+    }
 
 
-def _imports(name: str, path: Path, files: Mapping[str, Path]) -> set[str]:
+def _imports(name: str, path: Path, files: Container[str]) -> set[str]:
     text = path.read_text("utf-8")
     if path.suffix not in (".py", ".pyi"):
         found = re.findall(rf"^\s*(?:from|import) {ROOT}\.([\w.]+)", text, re.MULTILINE)

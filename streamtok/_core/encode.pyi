@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer, disjoint_base
 
-from streamtok.patterns.pattern import Pattern
 
 @final
 class ArrayView: ...
@@ -51,7 +50,7 @@ def find_merges(
 @final
 class Scanner:
     n_states: int
-    def __new__(cls, pattern: Pattern, substitutes: npt.NDArray[np.uint8] | None) -> Scanner: ...
+    def __new__(cls, pattern: Any, substitutes: npt.NDArray[np.uint8] | None) -> Scanner: ...
 
 def make_steps(
     accepts: npt.NDArray[np.bool_], transitions: npt.NDArray[np.uint32]
