@@ -64,7 +64,7 @@ DEFECTS = [
          Change(CORE + "stream.pxi",
                 "        if not m.has_other:                     "
                 "# early versions left something stale in it\n            m.other = m.scan\n", ""),
-         Change(CORE + "stream.pxi", "    if m.has_other and not (m.scan.committed",
+         Change(CORE + "stream_mark.pxi", "    if m.has_other and not (m.scan.committed",
                 "    if not fits(tail, &m.other, m.size):\n        raise damaged('other')\n"
                 "    if m.has_other and not (m.scan.committed")),
     ),
@@ -75,14 +75,14 @@ DEFECTS = [
     ),
     Defect(
         "7", "a surrogate under surrogateescape: streams raise", "stream",
-        (Change("streamtok/chunker.py", "            except UnicodeEncodeError:\n",
-                "            except UnicodeEncodeError:\n"
-                "                if self.errors == 'surrogateescape':\n"
-                "                    raise\n"),),
+        (Change("streamtok/engines/plain.py", "        except UnicodeEncodeError:\n",
+                "        except UnicodeEncodeError:\n"
+                "            if tail.errors == 'surrogateescape':\n"
+                "                raise\n"),),
     ),
     Defect(
         "9", "a sequence of splits is trained as a regular expression", "trainer",
-        (Change("streamtok/training/trainer.py",
+        (Change("streamtok/training/vocabulary_trainer.py",
                 "pattern = self.pattern if self.pattern.is_composed else self.pattern.source",
                 "pattern = self.pattern.source"),),
     ),
