@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer, disjoint_base
 
-
 @final
 class ArrayView: ...
 
