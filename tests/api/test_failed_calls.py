@@ -159,6 +159,20 @@ def test_surrogates_are_the_same_in_streams_and_whole_texts(text, errors):
     assert ids == enc.stream_encoder(errors=errors).encode(text, final=True)
 
 
+@pytest.mark.parametrize("go_on", ["setstate", "pickle", "copy"])
+def test_half_a_surrogate_pair_goes_along(go_on):
+    enc = encoding_of("cl100k_base")
+    stream = enc.stream_encoder()
+    ids = stream.encode("a \ud83d")
+    if go_on == "setstate":
+        other = enc.stream_encoder()
+        other.setstate(stream.getstate())
+    else:
+        other = stream.copy() if go_on == "copy" else pickle.loads(pickle.dumps(stream))
+    assert ids + other.encode("\udc4d", final=True) == enc.encode("a \U0001f44d")
+    assert ids + stream.flush() == enc.encode("a \ufffd")
+
+
 def test_escaped_bytes_stay_beside_surrogates_that_are_repaired():
     enc = encoding_of("cl100k_base")
     ids = enc.encode("\udc80\ud800\ud83d\ude00", errors="surrogateescape")

@@ -201,7 +201,6 @@ def test_a_failure_is_not_remembered(
 
 @pytest.mark.parametrize("name", BUNDLED)
 def test_real_encodings(name: str) -> None:
-    pytest.importorskip("streamtok.encoding")
     encoding = get_encoding(name)
     expected_size = {
         "gpt2": 50257,

@@ -15,6 +15,7 @@ import tiktoken
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from streamtok import registry
 from streamtok.errors import PatternError, UnsupportedPatternError
 from streamtok.patterns.bundled_tables import _FILE, _index, pack_tables
 from streamtok.patterns.pattern import Pattern
@@ -461,7 +462,6 @@ def test_bundled_tables_are_up_to_date() -> None:
 
 
 def test_patterns_of_the_registry_are_bundled() -> None:
-    registry = pytest.importorskip("streamtok.registry")
     for spec in registry._SPECS.values():
         assert spec.pat_str in _index()[0]
 
