@@ -17,10 +17,10 @@ from .messages import Misused, Refused, say
 from .progress import Progress
 from .vocabulary_output import vocabulary_files
 
-_SAME = (  # options that mean the same in a plan
-    "errors max_pending lines delimiter jsonl parquet skip_empty skip_bad_lines strip_bom "
-    "shard_tokens shard_exactly"
-).split()
+_SAME = [  # options that mean the same in a plan
+    "errors", "max_pending", "lines", "delimiter", "jsonl", "parquet", "skip_empty",
+    "skip_bad_lines", "strip_bom", "shard_tokens", "shard_exactly",
+]  # fmt: skip
 _OTHERS = {  # options that parts have no use for
     "follow": "--follow", "listen": "--listen", "connect": "--connect", "resume": "--resume"
 }  # fmt: skip
@@ -30,8 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a job in parts."""
     group = parser.add_argument_group(
         "in parts",
-        "OUTPUT is a folder then, with a file for each part, a plan and a manifest. The same command "
-        "continues a job that was stopped.",
+        "OUTPUT is a folder then, with a file for each part, a plan and a manifest. The same "
+        "command continues a job that was stopped.",
     )
     group.add_argument(
         "--workers", type=parse_positive, metavar="N", help="encode in N processes (default: 1)"

@@ -43,7 +43,7 @@ class InputFile(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Part number `number`: what lies between the cuts for bytes `start` and `stop` of the input."""
+    """Part `number`: what lies between the cuts for bytes `start` and `stop` of an input."""
 
     number: int
     input: InputFile
@@ -171,7 +171,7 @@ class Plan:
     @classmethod
     def _read(cls, lines: Iterable[str]) -> Plan:
         rows = map(json.loads, lines)
-        header = next(rows, {})
+        header: dict[str, Any] = next(rows, {})
         if header.get("streamtok") != _MAGIC:
             raise ValueError(f"the first line does not say {_MAGIC!r}")
         inputs: dict[InputFile, int] = {}
@@ -199,7 +199,10 @@ def _difference(old: Plan, new: Plan) -> str:
         if one != other:
             what = "has changed since" if one.path == other.path else f"was {one.path}"
             return f"the input {other.path} {what}"
-    return f"it has {len(old.inputs)} inputs and {len(old)} parts, not {len(new.inputs)} and {len(new)}"
+    return (
+        f"it has {len(old.inputs)} inputs and {len(old)} parts, not {len(new.inputs)} "
+        f"and {len(new)}"
+    )
 
 
 def plan(

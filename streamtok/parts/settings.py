@@ -155,8 +155,8 @@ class Settings:
     def open_stream(self, encoding: Encoding) -> StreamEncoder:
         """A stream with these settings."""
         return encoding.stream_encoder(
-            allowed_special=self.allowed_special,
-            disallowed_special=self.disallowed_special,
+            allowed_special=_special(self.allowed_special),
+            disallowed_special=_special(self.disallowed_special),
             errors=self.errors,
             max_pending=self.max_pending,
         )
@@ -190,6 +190,10 @@ class Settings:
             return Whole(consumed, records, crc, ends=is_last)
 
         return make
+
+
+def _special(chosen: str | tuple[str, ...]) -> Any:
+    return chosen if isinstance(chosen, str) else frozenset(chosen)
 
 
 @functools.lru_cache(_OPEN)

@@ -1,13 +1,15 @@
 """Parts in processes of this machine.
 
-Each worker is a process of its own that reads numbers of parts from its standard input, one a line,
-and answers each with a line of JSON. A worker that dies (killed, out of memory) is replaced, and its
-part is given out again, at most `ATTEMPTS` times. Bad text is not tried again. If the process that
-gives the parts out dies, its workers see the end of their input and leave after their part.
+Each worker is a process of its own that reads numbers of parts from its standard input, one a
+line, and answers each with a line of JSON. A worker that dies (killed, out of memory) is replaced,
+and its part is given out again, at most `ATTEMPTS` times. Bad text is not tried again. If the
+process that gives the parts out dies, its workers see the end of their input and leave after their
+part.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
@@ -91,11 +93,9 @@ class _Worker:
     def give(self, number: int, attempt: int) -> None:
         self.task = number, attempt
         assert self.process.stdin is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it is dead, which `answers` will see
             self.process.stdin.write(b"%d\n" % number)
             self.process.stdin.flush()
-        except BrokenPipeError:  # it is dead, which `answers` will see
-            pass
 
     def answer(self) -> dict[str, Any] | None:
         """The next answer, or None if the process has died."""
@@ -110,10 +110,8 @@ class _Worker:
         self.process.kill()
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 pipe.close()
-            except BrokenPipeError:
-                pass
         self.process.wait()
 
 
