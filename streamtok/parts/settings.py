@@ -76,6 +76,9 @@ class Settings:
                 f"{unknown[0]!r} is not an option of a plan: expected one of "
                 f"{', '.join(cls.options())}"
             )
+        if format is not None and format not in sinks.FILE_FORMATS:
+            known = ", ".join(sinks.FILE_FORMATS)
+            raise ValueError(f"format must be one of {known}, not {format!r}")
         name, loaded = _named(encoding)
         chosen = sinks.choose_file_format(format, "", loaded.max_token_value)
         values = dict(options)

@@ -182,4 +182,7 @@ def run_worker(path: str) -> None:
             answer = {"error": f"part {number}: not enough memory"}
         except Exception as error:
             answer = {"error": f"{error}" or type(error).__name__}
-        os.write(output, json.dumps(answer).encode() + b"\n")
+        try:
+            os.write(output, json.dumps(answer).encode() + b"\n")
+        except BrokenPipeError:  # who gave the part out is dead
+            return
