@@ -166,8 +166,8 @@ def test_shares_of_the_command_line(text: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--task", "2/2"], "expected I/N with 0 <= I < N"),
-        (["--task", "1"], "expected I/N"),
+        (["--task", "2/2"], "must be I/N with 0 <= I < N"),
+        (["--task", "1"], "must be I/N"),
         (["--workers", "0"], "--workers"),
         (["--workers", "2", "--resume"], "--resume cannot be used with --workers"),
         (["--workers", "2", "--follow"], "--follow cannot be used with --workers"),
