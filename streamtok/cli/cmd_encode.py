@@ -118,7 +118,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.workers is not None or args.task is not None:
+    if args.workers is not None or args.ray is not None or args.task is not None:
         return encode_parts.run(args)
     encoding = encoding_options.load_encoding(args)
     stream = encoding_options.open_stream(args, encoding)

@@ -37,6 +37,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--workers", type=parse_positive, metavar="N", help="encode in N processes (default: 1)"
     )
     group.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="encode on a Ray cluster: its address, auto for the one that runs here, or local",
+    )
+    group.add_argument(
         "--task",
         type=parse_task,
         metavar="I/N",
@@ -56,10 +61,12 @@ def run(args: argparse.Namespace) -> int:
     """Plan, run the parts that are not done, commit."""
     for name, option in _OTHERS.items():
         if getattr(args, name):
-            raise Misused(f"{option} cannot be used with --workers and --task")
+            raise Misused(f"{option} cannot be used with --workers, --ray and --task")
+    if args.ray is not None and args.workers is not None:
+        raise Misused("--ray has the workers of its cluster: give --ray or --workers")
     paths = open_inputs.input_paths(args)
     if args.output == "-" or "-" in paths:
-        raise Misused("--workers and --task need files as inputs and a folder as -o")
+        raise Misused("--workers, --ray and --task need files as inputs and a folder as -o")
     overwriting.refuse_inputs([args.output], [*vocabulary_files(args.encoding), *paths])
     made = _plan(args, paths)
     made.save()
@@ -80,7 +87,12 @@ def run(args: argparse.Namespace) -> int:
             progress.advance(read, done)
 
         try:
-            run_parts(made, sorted(waiting), args.workers or 1, advance)
+            if args.ray is not None:
+                from ..ray import run_parts as run_on_ray
+
+                run_on_ray(made, sorted(waiting), args.ray, advance=advance)
+            else:
+                run_parts(made, sorted(waiting), args.workers or 1, advance)
         except PlanError as error:
             raise Refused(str(error)) from None
     left = next(missing_parts(made), None)
