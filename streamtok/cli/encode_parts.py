@@ -30,8 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a job in parts."""
     group = parser.add_argument_group(
         "in parts",
-        "OUTPUT is a folder then, with a file for each part, a plan and a manifest. The same "
-        "command continues a job that was stopped.",
+        "OUTPUT is a folder then, with a file for each part, a plan and a manifest.\n"
+        "The same command continues a job that was stopped.",
     )
     group.add_argument(
         "--workers", type=parse_positive, metavar="N", help="encode in N processes (default: 1)"
