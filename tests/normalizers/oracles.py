@@ -1,7 +1,7 @@
 """Each step beside what it must be equal to: a normalizer of `tokenizers`."""
 
+from tokenizers import Regex, pre_tokenizers
 from tokenizers import normalizers as hf
-from tokenizers import pre_tokenizers
 
 from streamtok.normalizers import (
     BertAccents,
@@ -15,6 +15,7 @@ from streamtok.normalizers import (
     PrefixSpace,
     Prepend,
     Replace,
+    ReplaceRuns,
     Strip,
     StripAccents,
 )
@@ -44,15 +45,20 @@ NORMALIZERS = {
     "Prepend": (Normalizer([Prepend("▁")]), hf.Prepend("▁")),
     "Replace": (Normalizer([Replace(" ", "▁")]), hf.Replace(" ", "▁")),
     "Replace two": (Normalizer([Replace("ea", "e\u0301")]), hf.Replace("ea", "e\u0301")),
+    "blanks": (Normalizer([ReplaceRuns(r"\s+", " ")]), hf.Replace(Regex(r"\s+"), " ")),
+    "spaces": (Normalizer([ReplaceRuns(" {2,}", "▁")]), hf.Replace(Regex(" {2,}"), "▁")),
+    "lines": (
+        Normalizer([ReplaceRuns("[\\n\\t=]{3,}", "")]),
+        hf.Replace(Regex("[\\n\\t=]{3,}"), ""),
+    ),
+    "capitals": (Normalizer([ReplaceRuns("[A-Z9]", "<>")]), hf.Replace(Regex("[A-Z9]"), "<>")),
     "BertNormalizer": (
         Normalizer([BertClean(), BertChinese(), Form("NFD"), BertAccents(), Lowercase()]),
         hf.BertNormalizer(),
     ),
     "T5-like": (
         Normalizer([Nmt(), Form("NFKC"), Strip(False, True), Replace("  ", " ")]),
-        hf.Sequence(
-            [hf.Nmt(), hf.NFKC(), hf.Strip(left=False, right=True), hf.Replace("  ", " ")]
-        ),
+        hf.Sequence([hf.Nmt(), hf.NFKC(), hf.Strip(left=False, right=True), hf.Replace("  ", " ")]),
     ),
     "Llama-2-like": (
         Normalizer([Prepend("▁"), Replace(" ", "▁")]),
