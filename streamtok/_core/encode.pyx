@@ -85,6 +85,7 @@ include "pretoken_encoder.pxi"
 include "immortal_ints.pxi"
 include "output.pxi"
 include "encoder.pxi"
+include "untouched.pxi"
 
 # Ids to bytes
 include "decoder.pxi"
@@ -95,6 +96,7 @@ include "stream.pxi"
 include "stream_mark.pxi"
 include "stream_utf8.pxi"
 include "stream_hypotheses.pxi"
+include "stream_parts.pxi"
 include "stream_decoder.pxi"
 
 # Small texts

@@ -23,6 +23,7 @@ cdef extern from "Python.h":
     int PyUnicode_KIND(object text)
     void* PyUnicode_DATA(object text)
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
+    bint PyUnicode_IS_ASCII(object text)
 
 
 POLICIES = ("strict", "replace", "surrogateescape")
@@ -44,6 +45,25 @@ def bytes_of(data):
         return PyBytes_FromStringAndSize(<const char*>text.data, text.size)
     finally:
         text_close(&text)
+
+
+cdef extern from "utf8_size.h":
+    size_t st_utf8_size(const void* text, int kind, size_t n, size_t* surrogates) noexcept nogil
+
+
+def utf8_size(str text not None, bint has_escapes):
+    """int: the bytes of a str in UTF-8. has_escapes: U+DC80 to U+DCFF stand for one byte each.
+
+    UnicodeEncodeError for other surrogates.
+    """
+    cdef size_t surrogates = 0, size
+    if PyUnicode_IS_ASCII(text):
+        return PyUnicode_GET_LENGTH(text)
+    size = st_utf8_size(PyUnicode_DATA(text), PyUnicode_KIND(text), PyUnicode_GET_LENGTH(text),
+                        &surrogates)
+    if surrogates:
+        return len(str.encode(text, "utf-8", "surrogateescape" if has_escapes else "strict"))
+    return size
 
 
 cdef inline size_t transcode_str(object text, u8* out):
