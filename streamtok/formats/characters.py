@@ -14,7 +14,7 @@ most vocabularies that is before spaces. It gives short pre-tokens, which the ca
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -22,13 +22,11 @@ from .._core.encode import find_merges
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import (
-    MAX_ID,
     NO_ID,
     Vocabulary,
     check_length,
     check_numbers,
     offsets_of,
-    show_token,
 )
 from .merge_lists import MAX_MERGES
 
@@ -130,9 +128,7 @@ def _check(numbers: Mapping[bytes, int], byte_ids: Mapping[int, int]) -> None:
     check_numbers(sorted(rows), "id")
     for number, token in rows:
         check_length(len(token), number, "id")
-    missing = [
-        byte for byte in range(256) if byte not in byte_ids and bytes([byte]) not in numbers
-    ]
+    missing = [byte for byte in range(256) if byte not in byte_ids and bytes([byte]) not in numbers]
     if missing:
         some = ", ".join(f"<0x{byte:02X}>" for byte in missing[:8]) + ", …" * (len(missing) > 8)
         raise VocabularyError(

@@ -122,9 +122,7 @@ def _forget_added(model: Model, tokens: AddedTokens, parts: set[str]) -> None:
             del model.ids[text]
 
 
-def _folds(
-    normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model
-) -> bool:
+def _folds(normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model) -> bool:
     """Whether a space and "▁" may both be a space here: see `huggingface_models.py`."""
     if not decoding.marks_are_spaces or any(" " in text for text in model.ids):
         return False

@@ -71,10 +71,8 @@ def pattern_of(
             return WHOLE_TEXT_PATTERN
         if len(splits) == 1 and not spaces_are_marks:
             pattern, behavior = splits[0]
-            # If a pattern matches all text, there is no rest, which the behaviors treat differently.
-            if behavior == "only" or (
-                behavior == "isolated" and Pattern.compile(pattern).is_total
-            ):
+            # If a pattern matches all text, there is no rest for behaviors to treat differently.
+            if behavior == "only" or (behavior == "isolated" and Pattern.compile(pattern).is_total):
                 return pattern
         found = SplitSequence(splits, spaces_are_marks)
     except PatternError as error:
@@ -143,9 +141,7 @@ def _read(part: JsonValue, is_last: bool, steps: list[Step]) -> list[Split]:
 
 def metaspace_scheme(part: JsonValue) -> str:
     """When a Metaspace puts its replacement before a text; checks all its fields."""
-    part.allow_only(
-        "type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep"
-    )
+    part.allow_only("type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep")
     _character(part["replacement"])
     part["split"].as_bool(True)
     scheme = part["prepend_scheme"]
@@ -204,7 +200,8 @@ def write_splits(encoding: Encoding, is_byte_level: bool = True) -> dict[str, An
             "with ByteLevel alone"
         )
     if len(parts) == 1 and parts[0]["type"] != "Split":
-        return parts[0]
+        only: dict[str, Any] = parts[0]
+        return only
     return {"type": "Sequence", "pretokenizers": parts} if parts else None
 
 

@@ -161,9 +161,7 @@ def _unfolded(normalizer: Normalizer | str | None) -> Normalizer | str | None:
     return Normalizer.from_spec((*steps, ("Replace", " ", MARK)))
 
 
-def _characters(
-    encoding: Encoding, folds: bool
-) -> tuple[list[tuple[str, str]], dict[str, int]]:
+def _characters(encoding: Encoding, folds: bool) -> tuple[list[tuple[str, str]], dict[str, int]]:
     """Merges and ids of a vocabulary of characters, with the tokens of bytes."""
     vocabulary = encoding._vocabulary
     assert vocabulary.byte_ids is not None
@@ -202,9 +200,7 @@ def _is_character(vocabulary: Vocabulary, byte: int) -> bool:
 
     The two are the same in all that matters, unless merges take the character.
     """
-    return byte < 0x80 and any(
-        byte in token for token in vocabulary.to_list() if len(token) > 1
-    )
+    return byte < 0x80 and any(byte in token for token in vocabulary.to_list() if len(token) > 1)
 
 
 def has_unreachable_tokens(vocabulary: Vocabulary, merges: list[tuple[str, str]]) -> bool:
