@@ -104,7 +104,7 @@ class RewritingStream:
         saved, rest = state[8 : 8 + size], state[8 + size :]
         if len(state) < 8 or len(saved) < size:
             raise StateError("the saved stream state is damaged: it is too short")
-        twin = Tail(self.tail.encoder, self.tail.matcher, self.tail.errors)
+        twin = self.tail.copy()
         twin.setstate(rest)
         try:
             partial, bytes_in, grown, place = json.loads(saved)

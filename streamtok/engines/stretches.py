@@ -139,9 +139,19 @@ class Walk:
             state, blocks = normalizer.feed(state, text, ends)
             self.first = (state,)
             self.first_blocks += blocks
+            if self.is_first and self.second is None and not self.normalized.held:
+                self._look_at_first(blocks)
             self._find_normalized(_joined(blocks), ends)
         if ends:
             self.first = None
+
+    def _look_at_first(self, blocks: list[tuple[str, str]]) -> None:
+        """What follows text that was left out is not the first."""
+        for text, source in blocks:
+            if text:
+                break
+            if source:
+                self.is_first = False
 
     def _find_normalized(self, text: str, ends: bool) -> None:
         """Take in normalized text."""
