@@ -178,13 +178,18 @@ def _pattern(part: JsonValue) -> str:
     part["pattern"].fail("expected a Regex or a String")
 
 
-def write_splits(encoding: Encoding, is_byte_level: bool = True) -> dict[str, Any] | None:
-    """The pre-tokenizer that cuts text as `encoding` does. Raises VocabularyError if none does."""
+def write_splits(
+    encoding: Encoding, is_byte_level: bool = True, is_cut: bool = True
+) -> dict[str, Any] | None:
+    """The pre-tokenizer that cuts text as `encoding` does. Raises VocabularyError if none does.
+
+    is_cut: False if it is enough to change the text, because no merges cross where it is cut.
+    """
     parts = _written_steps(encoding)
     prefix = is_byte_level and parts == ["PrefixSpace"]
     if prefix:
         parts = []
-    parts += _written_splits(encoding)
+    parts += _written_splits(encoding) if is_cut else []
     gpt2 = _split(GPT2_PATTERN, "isolated")
     if is_byte_level:
         if parts == [gpt2]:

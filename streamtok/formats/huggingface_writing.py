@@ -58,9 +58,7 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
         ignore_merges = _has_looked_up_tokens(vocabulary)
         normalizer = _unfolded(rules.normalizer) if folds else rules.normalizer
         is_cut_by_merges = encoding._pat_str in (WHOLE_TEXT_PATTERN, pattern_of_cuts(vocabulary))
-        pre_tokenizer = None if is_cut_by_merges and rules.second_normalizer is None else (
-            write_splits(encoding, False)
-        )  # fmt: skip
+        pre_tokenizer = write_splits(encoding, False, not is_cut_by_merges)
         replace = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
         decoders = [replace] * folds + [{"type": "ByteFallback"}, {"type": "Fuse"}]
     if rules.decodes_without_first_space:
@@ -189,8 +187,12 @@ def _characters(encoding: Encoding, folds: bool) -> tuple[list[tuple[str, str]],
         *(number for _, number in encoding._rules.added_tokens),
     }  # fmt: skip
     for number, token in vocabulary.decode_only.items():
-        if number not in known:
-            ids[text_of(token)] = number
+        if number in known:
+            continue
+        text = token.decode() if text_of(token) in ids else text_of(token)  # a real space
+        if text in ids:
+            raise VocabularyError(f"{_FORMAT} cannot hold two ids for {text!r} of {encoding.name}")
+        ids[text] = number
     merges = [
         (text_of(left), text_of(right))
         for left, right in to_merges(vocabulary)

@@ -1,4 +1,4 @@
-"""Each pre-tokenizer of Hugging Face: where it cuts, for all characters, and whole files with it."""
+"""Each pre-tokenizer of Hugging Face: where it cuts, for all characters, and files with it."""
 
 from __future__ import annotations
 
