@@ -1,4 +1,4 @@
-/* Looks at blocks of UTF-8 for bytes in a few ranges; plain loops, of which compilers make vectors. */
+/* Looks at blocks of UTF-8 for bytes that may matter. */
 #ifndef STREAMTOK_UNTOUCHED_H
 #define STREAMTOK_UNTOUCHED_H
 
@@ -13,13 +13,10 @@ static inline int st_block_is_ascii(const uint8_t *p) {
     return all < 0x80;
 }
 
-/* Whether a byte is in one of `n` ranges: lows[k] and the spans[k] bytes above it. */
-static inline int st_block_has(const uint8_t *p, const uint8_t *lows, const uint8_t *spans, int n) {
+/* Whether one of the bytes is marked in a table of 256. */
+static inline int st_block_has(const uint8_t *p, const uint8_t *table) {
     uint8_t seen = 0;
-    for (int k = 0; k < n; k++) {
-        uint8_t low = lows[k], span = spans[k];
-        for (size_t i = 0; i < ST_TOGETHER; i++) seen |= (uint8_t)((uint8_t)(p[i] - low) <= span);
-    }
+    for (size_t i = 0; i < ST_TOGETHER; i++) seen |= table[p[i]];
     return seen;
 }
 

@@ -10,7 +10,7 @@ looked up: the first byte of their UTF-8 says that they are inert.
 cdef extern from "untouched.h" nogil:
     enum: ST_TOGETHER
     bint st_block_is_ascii(const u8* p)
-    bint st_block_has(const u8* p, const u8* lows, const u8* spans, int n)
+    bint st_block_has(const u8* p, const u8* table)
 
 
 cdef enum:
@@ -32,9 +32,6 @@ cdef class Untouched:
 
     cdef u16* kinds             # of each code point
     cdef u8[256] leads          # of a byte: whether it begins, or is, one that stops, or a mark
-    cdef u8[128] lows           # the ranges of these bytes
-    cdef u8[128] spans
-    cdef int n_ranges
     cdef bint leaves_ascii
 
     def __cinit__(self, stops, marks, composes, opens):
@@ -51,16 +48,6 @@ cdef class Untouched:
         for low, high in opens:
             self.add(low, high, OPENS)
         self.leaves_ascii = not any(self.leads[:128])
-        self.n_ranges = 0
-        for code in range(256):
-            if not self.leads[code]:
-                continue
-            if code and self.leads[code - 1]:
-                self.spans[self.n_ranges - 1] += 1
-            else:
-                self.lows[self.n_ranges] = <u8>code
-                self.spans[self.n_ranges] = 0
-                self.n_ranges += 1
 
     def __dealloc__(self):
         free(self.kinds)
@@ -161,8 +148,7 @@ cdef bint leaves(Untouched self, const u8* p, size_t start, size_t n) noexcept n
     cdef u16 kind
     while i < n:
         if n - i >= ST_TOGETHER and ((self.leaves_ascii and st_block_is_ascii(p + i))
-                                     or not st_block_has(p + i, self.lows, self.spans,
-                                                         self.n_ranges)):
+                                     or not st_block_has(p + i, self.leads)):
             i += ST_TOGETHER
             continue
         j = i + ST_TOGETHER if n - i > ST_TOGETHER else n

@@ -185,6 +185,8 @@ class RewritingStream:
             walk.normalize(end, final)
             return taken, walk, None
         kept = "" if final else walk.waits_behind(end)
+        if kept and not self.stages.raw.last_characters.isdisjoint(kept):
+            return None  # it may complete a token, which must not wait
         kept_size = utf8_size(kept, False)
         if isinstance(data, str):
             given: str | bytes = data[len(_begin_of(data, head)) : len(data) - len(kept)]
@@ -226,9 +228,10 @@ class RewritingStream:
         for number in (bytes_in, grown):
             if type(number) is not int or number < 0:
                 raise ValueError("expected numbers of bytes")
-        if len(partial) > 3 or characters_of(
-            BytesTaken(), partial, False, self.errors
-        )[0].partial != partial:
+        if (
+            len(partial) > 3
+            or characters_of(BytesTaken(), partial, False, self.errors)[0].partial != partial
+        ):
             raise ValueError("it ends with bytes that do not begin a character")
         taken = BytesTaken(half, partial, bytes_in, grown)
         loaded, pending = place_from_json(place, self.stages, waiting)
