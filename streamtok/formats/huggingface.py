@@ -23,7 +23,7 @@ from ..normalizers import IDENTITY, MetaspaceText, Normalizer
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import to_bytes
-from .characters import pattern_of_cuts
+from .character_merges import pattern_of_cuts
 from .huggingface_added_tokens import AddedTokens, read_added_tokens
 from .huggingface_decoders import Decoding, read_decoder
 from .huggingface_models import Model, byte_level_vocabulary, character_vocabulary, read_model

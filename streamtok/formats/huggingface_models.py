@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..vocabulary.table import Vocabulary
-from .characters import from_character_merges
+from .character_merges import from_character_merges
 from .gpt2 import vocabulary_of
 from .json_value import JsonValue
 from .loading import shown

@@ -13,7 +13,7 @@ from tokenizers.trainers import BpeTrainer
 
 import streamtok
 from streamtok import formats
-from streamtok.formats.characters import CUT_BEFORE_SPACES
+from streamtok.formats.character_merges import CUT_BEFORE_SPACES
 from streamtok.patterns.named import WHOLE_TEXT_PATTERN
 
 from ..oracles import PLAIN, assert_same, corpus_texts, refuses, texts, write
