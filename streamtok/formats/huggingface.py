@@ -68,6 +68,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     decoding = read_decoder(file["decoder"])
     cutting = read_pre_tokenizer(file["pre_tokenizer"])
     second = Normalizer(cutting.steps)
+    stated = normalizer
     model = read_model(file["model"])
     tokens = read_added_tokens(file["added_tokens"], model.ids, not normalizer.is_identity)
     parts = model.parts()
@@ -98,6 +99,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
             token_flags=tuple(tokens.flags.items()),
             second_normalizer=None if second == IDENTITY else second,
             drops_first_space=decoding.drops_first_space,
+            decoded_texts=_decoded_texts(tokens, stated, decoding),
         ),
     )
 
@@ -111,6 +113,23 @@ def _check_post_processor(field: JsonValue) -> None:
             _check_post_processor(step)
     elif kind not in _POST_PROCESSORS:
         field.fail(f"the post-processor {kind!r} is not supported")
+
+
+def _decoded_texts(
+    tokens: AddedTokens, normalizer: Normalizer, decoding: Decoding
+) -> tuple[tuple[str, str], ...]:
+    """What special and added tokens decode to, where that is not their text: as the decoder has it,
+    after the normalizer for those that are found in normalized text.
+    """
+    decoded = []
+    for text in (*tokens.special, *tokens.added):
+        flags = tokens.flags.get(text)
+        found = normalizer.normalize(text) if flags is not None and flags.normalized else text
+        if decoding.replaces_marks:
+            found = found.replace(MARK, " ")
+        if found != text:
+            decoded.append((text, found))
+    return tuple(decoded)
 
 
 def _check_bytes_are_no_pretokens(pattern: str | Pattern, model: Model) -> None:

@@ -22,12 +22,13 @@ class Decoding(NamedTuple):
 
     marks_are_spaces: bool  # also where there is no decoder: then it makes no text of use
     drops_first_space: bool
+    replaces_marks: bool
 
 
 def read_decoder(field: JsonValue) -> Decoding:
     """What the field says. Raises VocabularyError for decoders that are not supported."""
     if field.value is None:
-        return Decoding(True, False)
+        return Decoding(True, False, False)
     marks = drops = is_joined = False
     for part in _flat(field):
         kind = part["type"].as_str()
@@ -53,7 +54,7 @@ def read_decoder(field: JsonValue) -> Decoding:
             is_joined = True
         elif kind not in ("ByteLevel", "ByteFallback"):
             part.fail(f"the decoder {shown(kind)} is not supported")
-    return Decoding(marks, drops)
+    return Decoding(marks, drops, marks)
 
 
 def _flat(field: JsonValue, depth: int = 0) -> list[JsonValue]:

@@ -226,7 +226,12 @@ def test_added_tokens_that_merges_make_too(tmp_path):
     assert_same(enc, ids_of(theirs), samples, round_trip=False)
     for text in made:
         number = theirs.token_to_id(text)
-        assert enc.decode([number]) in (text, text.replace("▁", " "))
+        assert enc.decode([number]) == theirs.decode([number]) == text.replace("▁", " ")
+        assert enc.encode_single_token(text.replace("▁", " ")) == number
+    for text in ("z", "  x", "▁y"):
+        number = theirs.token_to_id(text)
+        assert enc.decode([number]) == theirs.decode([number])
+        assert enc.encode_single_token(text) == number
 
 
 @pytest.mark.parametrize(
