@@ -89,7 +89,9 @@ class EncodingDefinition(FastEncoding):
         )
         self._decode_only = dict(mergeable_ranks.decode_only)  # no merge gives these
         decoded = {text: text.encode() for text in (*special_tokens, *self._added_tokens)}
-        decoded |= {text: other.encode() for text, other in rules.decoded_texts}
+        decoded |= {
+            text: other.encode("utf-8", "surrogateescape") for text, other in rules.decoded_texts
+        }
         self._decode_only |= {token: decoded[text] for text, token in self._added_tokens.items()}
         self.max_token_value: int = max(
             self._table.max_id, *self._special_tokens.values(), *self._decode_only, 0

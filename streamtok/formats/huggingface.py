@@ -26,7 +26,13 @@ from ..vocabulary.byte_alphabet import to_bytes
 from .character_merges import pattern_of_cuts
 from .huggingface_added_tokens import AddedTokens, read_added_tokens
 from .huggingface_decoders import Decoding, read_decoder
-from .huggingface_models import Model, byte_level_vocabulary, character_vocabulary, read_model
+from .huggingface_models import (
+    Model,
+    byte_level_vocabulary,
+    byte_of,
+    character_vocabulary,
+    read_model,
+)
 from .huggingface_normalizers import read_normalizer
 from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_writing import save_huggingface
@@ -41,6 +47,8 @@ __all__ = ["load_huggingface", "read_huggingface", "save_huggingface"]
 
 _POST_PROCESSORS = ("ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing")
 _MARKING = ("Replace", " ", MARK)  # the step that makes "▁" of spaces
+# Steps that make a space of nothing else, unless their last setting does.
+_NO_NEW_SPACES = ("Prepend", "Replace", "NFC", "NFD", "Lowercase", "Strip", "StripAccents")
 
 
 def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
@@ -127,6 +135,9 @@ def _decoded_texts(
         found = normalizer.normalize(text) if flags is not None and flags.normalized else text
         if decoding.replaces_marks:
             found = found.replace(MARK, " ")
+        byte = byte_of(found) if decoding.joins_bytes else None
+        if byte is not None:
+            found = bytes([byte]).decode("utf-8", "surrogateescape")
         if found != text:
             decoded.append((text, found))
     return tuple(decoded)
@@ -151,7 +162,7 @@ def _forget_added(model: Model, tokens: AddedTokens, parts: set[str]) -> None:
     for text in (*tokens.special, *tokens.added):
         flags = tokens.flags.get(text)
         is_found = flags is None or not flags.single_word
-        is_single = len(text) == 1 or len(to_bytes(text) or "xx") == 1
+        is_single = len(text) == 1 or len(to_bytes(text) or "xx") == 1 or byte_of(text) is not None
         if text in model.ids and text not in parts and is_found and not is_single:
             del model.ids[text]
 
@@ -168,10 +179,11 @@ def _folds(normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, mo
 
 def _marking_place(normalizer: Normalizer) -> int | None:
     """Which step makes "▁" of all spaces, so that there are none in the end; None if none does."""
-    for place, step in reversed(list(enumerate(normalizer.spec))):
-        if step == _MARKING:
+    for place in range(len(normalizer.spec) - 1, -1, -1):
+        kind, *settings = normalizer.spec[place]
+        if normalizer.spec[place] == _MARKING:
             return place
-        if step[0] != "Prepend" or " " in step[1]:
+        if kind not in _NO_NEW_SPACES or " " in settings[-1:]:
             break
     return None
 
@@ -190,7 +202,10 @@ def _folded(
         return normalizer, Normalizer.from_spec((to_spaces,))
     place = _marking_place(normalizer)
     assert place is not None
-    steps = [*normalizer.spec[:place], *normalizer.spec[place + 1 :]]
+    before, after = normalizer.spec[:place], normalizer.spec[place + 1 :]
+    if any(step[0] != "Prepend" for step in after):  # it may matter to them what is a space
+        return Normalizer.from_spec((*normalizer.spec, to_spaces)), second
+    steps = [*before, *after]
     if steps == [("Prepend", MARK)]:
         steps = [("Prepend", " ")]  # the same, sooner
     return Normalizer.from_spec((*steps, to_spaces)), second

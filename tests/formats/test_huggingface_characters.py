@@ -165,9 +165,11 @@ def test_a_vocabulary_without_the_mark(tmp_path):
     assert_same(load(json.dumps(value), tmp_path), ids_of(theirs), PLAIN, round_trip=False)
 
 
-def test_the_order_of_steps(tmp_path):
+@pytest.mark.parametrize("more", [[], [{"type": "Lowercase"}, {"type": "NFC"}]])
+def test_the_order_of_steps(more, tmp_path):
     value = changed("llama")
     value["normalizer"]["normalizers"].reverse()
+    value["normalizer"]["normalizers"] += more
     theirs = Tokenizer.from_str(json.dumps(value))
     enc = load(json.dumps(value), tmp_path)
     assert_same(enc, ids_of(theirs), [*PLAIN, *SPACES], allowed_special="all", round_trip=False)
@@ -207,6 +209,16 @@ def test_a_byte_whose_character_is_a_token(tmp_path):
     assert_same(enc, ids_of(theirs), [*PLAIN, "a\x00aé"], round_trip=False)
     formats.save_huggingface(enc, tmp_path / "again.json")
     assert formats.load_huggingface(tmp_path / "again.json")._vocabulary == enc._vocabulary
+
+
+def test_added_tokens_that_are_bytes(tmp_path):
+    theirs = Tokenizer.from_str(trained("yi"))
+    theirs.add_tokens([AddedToken(text, normalized=False) for text in ("<0x0A>", "<0xE6>")])
+    enc = load(theirs.to_str(), tmp_path)
+    for text in ("<0x0A>\n\x01", "\u6b79\x00", *PLAIN):
+        ids = ids_of(theirs)(text)
+        assert enc.encode(text) == ids
+        assert enc.decode(ids) == theirs.decode(ids)
 
 
 def test_added_tokens_that_merges_make_too(tmp_path):
