@@ -23,10 +23,16 @@ from ..normalizers import IDENTITY, MetaspaceText, Normalizer
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import to_bytes
-from .characters import pattern_of_cuts
+from .character_merges import pattern_of_cuts
 from .huggingface_added_tokens import AddedTokens, read_added_tokens
 from .huggingface_decoders import Decoding, read_decoder
-from .huggingface_models import Model, byte_level_vocabulary, character_vocabulary, read_model
+from .huggingface_models import (
+    Model,
+    byte_level_vocabulary,
+    byte_of,
+    character_vocabulary,
+    read_model,
+)
 from .huggingface_normalizers import read_normalizer
 from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_writing import save_huggingface
@@ -41,6 +47,8 @@ __all__ = ["load_huggingface", "read_huggingface", "save_huggingface"]
 
 _POST_PROCESSORS = ("ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing")
 _MARKING = ("Replace", " ", MARK)  # the step that makes "▁" of spaces
+# Steps that make a space of nothing else, unless their last setting does.
+_NO_NEW_SPACES = ("Prepend", "Replace", "NFC", "NFD", "Lowercase", "Strip", "StripAccents")
 
 
 def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
@@ -68,6 +76,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     decoding = read_decoder(file["decoder"])
     cutting = read_pre_tokenizer(file["pre_tokenizer"])
     second = Normalizer(cutting.steps)
+    stated = normalizer
     model = read_model(file["model"])
     tokens = read_added_tokens(file["added_tokens"], model.ids, not normalizer.is_identity)
     parts = model.parts()
@@ -98,6 +107,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
             token_flags=tuple(tokens.flags.items()),
             second_normalizer=None if second == IDENTITY else second,
             drops_first_space=decoding.drops_first_space,
+            decoded_texts=_decoded_texts(tokens, stated, decoding),
         ),
     )
 
@@ -111,6 +121,26 @@ def _check_post_processor(field: JsonValue) -> None:
             _check_post_processor(step)
     elif kind not in _POST_PROCESSORS:
         field.fail(f"the post-processor {kind!r} is not supported")
+
+
+def _decoded_texts(
+    tokens: AddedTokens, normalizer: Normalizer, decoding: Decoding
+) -> tuple[tuple[str, str], ...]:
+    """What special and added tokens decode to, where that is not their text: as the decoder has it,
+    after the normalizer for those that are found in normalized text.
+    """
+    decoded = []
+    for text in (*tokens.special, *tokens.added):
+        flags = tokens.flags.get(text)
+        found = normalizer.normalize(text) if flags is not None and flags.normalized else text
+        if decoding.replaces_marks:
+            found = found.replace(MARK, " ")
+        byte = byte_of(found) if decoding.joins_bytes else None
+        if byte is not None:
+            found = bytes([byte]).decode("utf-8", "surrogateescape")
+        if found != text:
+            decoded.append((text, found))
+    return tuple(decoded)
 
 
 def _check_bytes_are_no_pretokens(pattern: str | Pattern, model: Model) -> None:
@@ -132,7 +162,7 @@ def _forget_added(model: Model, tokens: AddedTokens, parts: set[str]) -> None:
     for text in (*tokens.special, *tokens.added):
         flags = tokens.flags.get(text)
         is_found = flags is None or not flags.single_word
-        is_single = len(text) == 1 or len(to_bytes(text) or "xx") == 1
+        is_single = len(text) == 1 or len(to_bytes(text) or "xx") == 1 or byte_of(text) is not None
         if text in model.ids and text not in parts and is_found and not is_single:
             del model.ids[text]
 
@@ -149,10 +179,11 @@ def _folds(normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, mo
 
 def _marking_place(normalizer: Normalizer) -> int | None:
     """Which step makes "▁" of all spaces, so that there are none in the end; None if none does."""
-    for place, step in reversed(list(enumerate(normalizer.spec))):
-        if step == _MARKING:
+    for place in range(len(normalizer.spec) - 1, -1, -1):
+        kind, *settings = normalizer.spec[place]
+        if normalizer.spec[place] == _MARKING:
             return place
-        if step[0] != "Prepend" or " " in step[1]:
+        if kind not in _NO_NEW_SPACES or " " in settings[-1:]:
             break
     return None
 
@@ -171,7 +202,10 @@ def _folded(
         return normalizer, Normalizer.from_spec((to_spaces,))
     place = _marking_place(normalizer)
     assert place is not None
-    steps = [*normalizer.spec[:place], *normalizer.spec[place + 1 :]]
+    before, after = normalizer.spec[:place], normalizer.spec[place + 1 :]
+    if any(step[0] != "Prepend" for step in after):  # it may matter to them what is a space
+        return Normalizer.from_spec((*normalizer.spec, to_spaces)), second
+    steps = [*before, *after]
     if steps == [("Prepend", MARK)]:
         steps = [("Prepend", " ")]  # the same, sooner
     return Normalizer.from_spec((*steps, to_spaces)), second

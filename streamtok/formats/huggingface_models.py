@@ -15,15 +15,21 @@ from typing import NamedTuple
 from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..vocabulary.table import Vocabulary
-from .characters import from_character_merges
+from .character_merges import from_character_merges
 from .gpt2 import vocabulary_of
 from .json_value import JsonValue
 from .loading import shown
 
-__all__ = ["Model", "byte_level_vocabulary", "character_vocabulary", "read_model"]
+__all__ = ["Model", "byte_level_vocabulary", "byte_of", "character_vocabulary", "read_model"]
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _BYTE_SIZE = len("<0x00>")
+
+
+def byte_of(text: str) -> int | None:
+    """The byte that the token <0x00> … <0xFF> stands for; None for others."""
+    found = _BYTE.fullmatch(text) if len(text) == _BYTE_SIZE else None
+    return int(found[1], 16) if found else None
 
 
 class Model(NamedTuple):
@@ -105,11 +111,11 @@ def character_vocabulary(model: Model, folds: bool, parts: set[str]) -> Vocabula
     byte_ids: dict[int, int] = {}
     decode_only: dict[int, bytes] = {}
     for text, number in model.ids.items():
-        found = _BYTE.fullmatch(text) if len(text) == _BYTE_SIZE else None
+        byte = byte_of(text)
         if folds and " " in text:
             decode_only[number] = text.replace(MARK, " ").encode("utf-8", "surrogatepass")
             continue
-        if found is None:
+        if byte is None:
             ids[text.replace(MARK, " ") if folds else text] = number
             continue
         if text in parts:
@@ -117,7 +123,7 @@ def character_vocabulary(model: Model, folds: bool, parts: set[str]) -> Vocabula
                 f"{model.place}: merges take or make {text!r}, which stands for a byte, too: this "
                 "is not supported"
             )
-        byte_ids[int(found[1], 16)] = number
+        byte_ids[byte] = number
     merges = model.merges
     if folds:
         merges = [

@@ -14,7 +14,7 @@ from ..normalizers import Normalizer
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.sequence import SplitSequence
 from ..vocabulary.table import NO_ID, Vocabulary
-from .characters import pattern_of_cuts
+from .character_merges import pattern_of_cuts
 from .gpt2 import merges_and_ids
 from .huggingface_normalizers import normalizer_json
 from .huggingface_splits import write_splits

@@ -13,7 +13,7 @@ from tokenizers.trainers import BpeTrainer
 
 import streamtok
 from streamtok import formats
-from streamtok.formats.characters import CUT_BEFORE_SPACES
+from streamtok.formats.character_merges import CUT_BEFORE_SPACES
 from streamtok.patterns.named import WHOLE_TEXT_PATTERN
 
 from ..oracles import PLAIN, assert_same, corpus_texts, refuses, texts, write
@@ -165,9 +165,11 @@ def test_a_vocabulary_without_the_mark(tmp_path):
     assert_same(load(json.dumps(value), tmp_path), ids_of(theirs), PLAIN, round_trip=False)
 
 
-def test_the_order_of_steps(tmp_path):
+@pytest.mark.parametrize("more", [[], [{"type": "Lowercase"}, {"type": "NFC"}]])
+def test_the_order_of_steps(more, tmp_path):
     value = changed("llama")
     value["normalizer"]["normalizers"].reverse()
+    value["normalizer"]["normalizers"] += more
     theirs = Tokenizer.from_str(json.dumps(value))
     enc = load(json.dumps(value), tmp_path)
     assert_same(enc, ids_of(theirs), [*PLAIN, *SPACES], allowed_special="all", round_trip=False)
@@ -209,6 +211,16 @@ def test_a_byte_whose_character_is_a_token(tmp_path):
     assert formats.load_huggingface(tmp_path / "again.json")._vocabulary == enc._vocabulary
 
 
+def test_added_tokens_that_are_bytes(tmp_path):
+    theirs = Tokenizer.from_str(trained("yi"))
+    theirs.add_tokens([AddedToken(text, normalized=False) for text in ("<0x0A>", "<0xE6>")])
+    enc = load(theirs.to_str(), tmp_path)
+    for text in ("<0x0A>\n\x01", "\u6b79\x00", *PLAIN):
+        ids = ids_of(theirs)(text)
+        assert enc.encode(text) == ids
+        assert enc.decode(ids) == theirs.decode(ids)
+
+
 def test_added_tokens_that_merges_make_too(tmp_path):
     """Gemma's runs of newlines and of "▁" are tokens of both kinds."""
     theirs = Tokenizer.from_str(trained("yi"))
@@ -226,7 +238,12 @@ def test_added_tokens_that_merges_make_too(tmp_path):
     assert_same(enc, ids_of(theirs), samples, round_trip=False)
     for text in made:
         number = theirs.token_to_id(text)
-        assert enc.decode([number]) in (text, text.replace("▁", " "))
+        assert enc.decode([number]) == theirs.decode([number]) == text.replace("▁", " ")
+        assert enc.encode_single_token(text.replace("▁", " ")) == number
+    for text in ("z", "  x", "▁y"):
+        number = theirs.token_to_id(text)
+        assert enc.decode([number]) == theirs.decode([number])
+        assert enc.encode_single_token(text) == number
 
 
 @pytest.mark.parametrize(
