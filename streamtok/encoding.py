@@ -265,7 +265,15 @@ class Encoding(EncodingDefinition):
         return map_in_threads(self.decode_bytes, batch, num_threads)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
-        return self.encode_ordinary(text, errors="surrogateescape")
+        """tiktoken's private method: bytes that are not UTF-8 are merged with the pre-token before.
+
+        With rules that tiktoken does not know, as `encode_ordinary` with "surrogateescape".
+        """
+        if self._rules != NO_RULES:
+            return self.encode_ordinary(text, errors="surrogateescape")
+        from .unstable import encode_bytes
+
+        return encode_bytes(self, text)
 
     def _without_first_space(self, data: bytes) -> bytes:
         return data.removeprefix(b" ") if self._rules.space_first else data

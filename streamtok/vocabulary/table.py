@@ -1,7 +1,6 @@
 """`Vocabulary`: the bytes and the id of each token, in three flat arrays that the core reads.
 
-Its file forms are in `ranks_file.py` and `bundled.py`, downloads in `published.py`, and the names
-of encodings in `registry.py`.
+Its file forms are in `ranks_file.py` and `bundled.py`, and the names of encodings in `registry.py`.
 """
 
 from __future__ import annotations
