@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from ..encoding import Encoding
+from ..engines.template import NO_TEMPLATE
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from . import overwriting
@@ -91,6 +92,8 @@ def warn_of_lost_ends(
 ) -> str | None:
     """A warning if nothing in the output tells where documents end, else None."""
     is_marked = args.append is not None or args.prepend is not None
+    if args.add_special_tokens:
+        is_marked = encoding._template != NO_TEMPLATE
     if is_marked or family.keeps_documents or documents < 2:
         return None
     specials = encoding.special_tokens_set

@@ -1,9 +1,10 @@
 """Hugging Face's `tokenizer.json` with byte-level BPE: GPT-2's, Llama 3's, Qwen's, DeepSeek's.
 
 Ids are those of `Tokenizer.encode(text, add_special_tokens=False)`: the post-processor, which puts
-special tokens around a text, is not applied. Added tokens that are special become special tokens:
-`allowed_special="all"` finds them in text, as Hugging Face always does. Other added tokens are
-always found. The NFC normalizer works for whole texts; streams raise UnsupportedStreamError.
+special tokens around a text, is applied with `add_special_tokens=True` only. Added tokens that are
+special become special tokens: `allowed_special="all"` finds them in text, as Hugging Face always
+does. Other added tokens are always found. The NFC normalizer works for whole texts; streams raise
+UnsupportedStreamError.
 
 These raise an error that names them: truncation and padding, other models, normalizers,
 pre-tokenizers and decoders, dropout, prefixes and suffixes of words, added tokens with lstrip,
@@ -25,6 +26,7 @@ from ..files.part_file import write_whole
 from ..vocabulary.byte_alphabet import to_bytes
 from ..vocabulary.table import Vocabulary
 from .gpt2 import merges_and_ids, vocabulary_of
+from .huggingface_post_processors import post_processor_json, read_post_processor
 from .huggingface_splits import read_splits, write_splits
 from .json_value import JsonValue, parse_json
 from .loading import check_total, make_encoding, read_bytes, shown, stem
@@ -37,7 +39,6 @@ __all__ = ["load_huggingface", "save_huggingface"]
 
 _MAX_COMPARED = 256  # characters of an added token, if there are two groups: see `_overlap`
 _MAX_COMPARISONS = 1 << 30  # of characters
-_POST_PROCESSORS = ("ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing")
 
 
 def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
@@ -61,7 +62,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         "model",
     )  # fmt: skip
     normalizer = _normalizer(file["normalizer"])
-    _check_post_processor(file["post_processor"])
+    template = read_post_processor(file["post_processor"])
     decoder = file["decoder"]
     if decoder.value is not None and decoder["type"].value != "ByteLevel":
         decoder.fail(f"the decoder {decoder['type'].value!r} is not supported: expected ByteLevel")
@@ -82,6 +83,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         ),
         special_tokens=special,
         rules=TextRules(tuple(added.items()), longest_first=True, normalizer=normalizer),
+        template=template,
     )
 
 
@@ -95,17 +97,6 @@ def _normalizer(field: JsonValue) -> str | None:
     if kind != "NFC":
         field.fail(f"the normalizer {kind!r} is not supported")
     return "NFC"
-
-
-def _check_post_processor(field: JsonValue) -> None:
-    if field.value is None:
-        return
-    kind = field["type"].as_str()
-    if kind == "Sequence":
-        for step in field["processors"].elements():
-            _check_post_processor(step)
-    elif kind not in _POST_PROCESSORS:
-        field.fail(f"the post-processor {kind!r} is not supported")
 
 
 def _model(model: JsonValue) -> tuple[dict[str, int], list[tuple[str, str]], bool]:
@@ -243,7 +234,7 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
         "added_tokens": entries,
         "normalizer": None if rules.normalizer is None else {"type": rules.normalizer},
         "pre_tokenizer": write_splits(encoding),
-        "post_processor": None,
+        "post_processor": post_processor_json(encoding),
         "decoder": {
             "type": "ByteLevel",
             "add_prefix_space": True,
