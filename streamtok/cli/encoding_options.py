@@ -29,7 +29,8 @@ def add_encoding(
         "--encoding",
         default=default,
         metavar="NAME",
-        help=f"a name or a vocabulary file (docs/formats.md); default: {otherwise}",
+        help="an encoding, a vocabulary file (docs/formats.md), a model's folder, org/model on "
+        f"Hugging Face's hub, or an OpenAI model such as gpt-4o; default: {otherwise}",
     )
 
 

@@ -1,25 +1,27 @@
-"""`load`: a vocabulary file of any format, which its contents tell.
+"""`load`: what people have, be it a file, a folder, a name or an object.
 
-Nothing is guessed. A `.tiktoken` file and GPT-2's pair do not contain a pre-tokenization pattern:
-the bundled tables are recognised, and for other tables the caller must give a pattern.
+A file's contents tell its format. Nothing is guessed. A `.tiktoken` file and GPT-2's pair do not
+contain a pre-tokenization pattern: the bundled tables are recognised, and for other tables the
+caller must give a pattern.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import StreamtokError, VocabularyError
 from ..patterns.named import find_pattern
-from ..registry import get_encoding
-from ..vocabulary.bundled import BUNDLED_NAMES
+from ..registry import get_encoding, list_encoding_names
 from ..vocabulary.ranks_file import loads_tiktoken
 from .gpt2 import load_gpt2
 from .huggingface import load_huggingface, read_huggingface
 from .json_value import JsonValue, parse_json
 from .loading import read_bytes, shown, stem
 from .minbpe import MAGIC, load_minbpe
+from .model_folder import CONFIG_FILES, load_merges, read_config, with_config
 from .nanochat import load_nanochat
 from .sentencepiece import load_sentencepiece, read_sentencepiece
 from .tekken import load_tekken, read_tekken
@@ -32,7 +34,15 @@ if TYPE_CHECKING:
 __all__ = ["is_vocabulary", "load", "read_together", "recognise"]
 
 _IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")  # first wins
+_TABLES = ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")
 _PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
+_ON_THE_HUB = (
+    ("tokenizer.json",),
+    ("tekken.json",),
+    ("tokenizer.model",),
+    ("merges.txt", "vocab.json"),
+)
+_BESIDE = dict.fromkeys(("tokenizer.model", "merges.txt"), CONFIG_FILES)  # what these need
 
 
 def recognise(data: bytes) -> str | None:
@@ -65,6 +75,7 @@ def read_together(path: str) -> list[str]:
         if file in pair:
             return [os.path.join(folder, name) for name in pair]
     names = [file] if file else [*_IN_FOLDERS, *(name for pair in _PAIRS for name in pair)]
+    names += () if file else CONFIG_FILES
     return [os.path.join(folder, name) for name in names]
 
 
@@ -101,21 +112,68 @@ def _check_one_of_pair(path: str) -> None:
 
 
 def load(
-    path: Path,
+    source: Path | object,
     *,
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
     name: str | None = None,
+    revision: str | None = None,
 ) -> Encoding:
-    """The encoding in a vocabulary file of any format, or in the vocabulary file of a folder.
+    """The encoding of what people have: a file, a model's folder or name, a tokenizer object.
+
+    source: a vocabulary file of any format; a folder with one, whose other files add what it does
+    not say (`model_folder.py`); the name "org/model" of a model on Hugging Face's hub, if there is
+    no such path; a tokenizer of tokenizers, transformers, tiktoken, mistral-common or
+    sentencepiece; or an `Encoding`, which is returned.
 
     pattern, special_tokens: for `.tiktoken` files, which contain neither. GPT-2's pair of files
-    takes a pattern only; other formats take none of the two. Raises OSError, and VocabularyError
-    for an unknown format, naming what the file begins with, and for what the format's own loader
-    refuses.
+    takes a pattern only; all else takes none of the two. revision: for models of the hub. Raises
+    OSError, TypeError for other objects, and VocabularyError for an unknown format, naming what
+    the file begins with, and for what the format's own loader refuses.
     """
+    if not isinstance(source, (str, os.PathLike)):
+        if pattern is not None or special_tokens or revision is not None:
+            raise ValueError(f"a {type(source).__name__} has its own pattern and special tokens")
+        return _load_object(source, name)
+    path: Path = source
     if os.path.isdir(path):
         return _load_folder(path, pattern, special_tokens, name)
+    if isinstance(path, str) and not os.path.exists(path):
+        from .hub import fetch, is_hub_name
+
+        if is_hub_name(path):
+            main = fetch(path, _ON_THE_HUB, _BESIDE, revision)
+            name = name or path.rpartition("/")[2]
+            return _load_main(main, pattern, special_tokens, name)
+        known = "; get_encoding takes this name" if path in list_encoding_names() else ""
+        raise FileNotFoundError(
+            errno.ENOENT, f"No such file or directory, nor a model's name (org/model){known}", path
+        )
+    return _load_file(path, pattern, special_tokens, name)
+
+
+def _load_object(given: object, name: str | None) -> Encoding:
+    from ..encoding import Encoding
+    from .tokenizer_objects import from_object
+
+    if isinstance(given, Encoding):
+        return given
+    made = from_object(given, name)
+    if made is None:
+        raise TypeError(
+            f"{type(given).__name__} is nothing that can be loaded: expected a path, the name of a "
+            "model (org/model), an Encoding, or a tokenizer of tokenizers, transformers, tiktoken, "
+            "mistral-common or sentencepiece"
+        )
+    return made
+
+
+def _load_file(
+    path: Path,
+    pattern: str | None,
+    special_tokens: Mapping[str, int] | None,
+    name: str | None,
+) -> Encoding:
     source = os.fspath(path)
     data = read_bytes(path)
     format = recognise(data)
@@ -157,19 +215,34 @@ def _load_folder(
     name: str | None,
 ) -> Encoding:
     folder = os.fspath(path)
-    for file in _IN_FOLDERS:
-        if os.path.isfile(os.path.join(folder, file)):
-            return load(
-                os.path.join(folder, file),
-                pattern=pattern,
-                special_tokens=special_tokens,
-                name=name,
-            )
-    for merges, _ in _PAIRS:
-        if os.path.isfile(os.path.join(folder, merges)):
-            return _load_pair(os.path.join(folder, merges), pattern, name)
+    for file in (*_IN_FOLDERS, *(merges for merges, _ in _PAIRS)):
+        main = os.path.join(folder, file)
+        if os.path.isfile(main):
+            return _load_main(main, pattern, special_tokens, name)
     expected = ", ".join([*_IN_FOLDERS, *(merges for merges, _ in _PAIRS)])
     raise VocabularyError(f"{folder}: no vocabulary in this folder: expected one of {expected}")
+
+
+def _load_main(
+    main: str,
+    pattern: str | None,
+    special_tokens: Mapping[str, int] | None,
+    name: str | None,
+) -> Encoding:
+    """The encoding of a model's main file, with what the files beside it add."""
+    folder, file = os.path.split(main)
+    if file not in _BESIDE:
+        return _load_file(main, pattern, special_tokens, name)
+
+    config = read_config(folder)
+    if file == "merges.txt":
+        if config is None or config.kind is None or pattern is not None:
+            return _load_pair(main, pattern, name)
+        return load_merges(main, os.path.join(folder, "vocab.json"), config, name or stem(file))
+    made = _load_file(main, pattern, special_tokens, name)
+    if config is None or made._rules.normalizer != "spaces":  # only SentencePiece's has so little
+        return made
+    return with_config(made, config)
 
 
 def _load_pair(merges_path: Path, pattern: str | None, name: str | None) -> Encoding:
@@ -197,7 +270,7 @@ def _load_bundled_table(data: bytes, source: str, name: str | None) -> Encoding:
     from ..encoding import Encoding
 
     vocabulary = loads_tiktoken(data, source)
-    for bundled in BUNDLED_NAMES:
+    for bundled in _TABLES:
         encoding = get_encoding(bundled)
         if encoding._vocabulary == vocabulary:
             return Encoding(
@@ -208,5 +281,5 @@ def _load_bundled_table(data: bytes, source: str, name: str | None) -> Encoding:
             )
     raise VocabularyError(
         f"{source}: a .tiktoken file has no pre-tokenization pattern, and this table is not one of "
-        f"{', '.join(BUNDLED_NAMES)}: give a pattern"
+        f"{', '.join(_TABLES)}: give a pattern"
     )
