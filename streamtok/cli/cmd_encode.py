@@ -185,7 +185,8 @@ def run(args: argparse.Namespace) -> int:
             _go(args, pipeline, progress, encoder)
             totals = pipeline.totals
     if not args.quiet:
-        warning = outputs.warn_of_lost_ends(args, family, encoding, totals.documents)
+        warning = outputs.warn_of_no_template(args, encoding)
+        warning = warning or outputs.warn_of_lost_ends(args, family, encoding, totals.documents)
         progress.summary(totals, open_inputs.is_split(args), warning)
     return 0
 

@@ -87,6 +87,13 @@ def refuse_foreign(
         overwriting.refuse_foreign([args.output], find_foreign, args.force)
 
 
+def warn_of_no_template(args: argparse.Namespace, encoding: Encoding) -> str | None:
+    """A warning if --add-special-tokens has added nothing, else None."""
+    if not args.add_special_tokens or encoding._template != NO_TEMPLATE:
+        return None
+    return f"{encoding.name} puts no special tokens around a text: --prepend and --append do"
+
+
 def warn_of_lost_ends(
     args: argparse.Namespace, family: sinks.Family, encoding: Encoding, documents: int
 ) -> str | None:
