@@ -45,6 +45,13 @@ class TokenTable:
 def find_merges(
     blob: bytes, offsets: npt.NDArray[np.uint32], merges: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint32]: ...
+def rank_parts(
+    blob: bytes, offsets: npt.NDArray[np.uint32], merges: npt.NDArray[np.uint32]
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]] | None: ...
+def repeated_pairs(merges: npt.NDArray[np.uint32]) -> bool: ...
+def gather_tokens(
+    blob: bytes, offsets: npt.NDArray[np.uint32], order: npt.NDArray[np.uint32]
+) -> tuple[bytes, npt.NDArray[np.uint32]]: ...
 
 @final
 class Scanner:

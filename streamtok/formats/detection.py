@@ -17,7 +17,7 @@ from ..vocabulary.bundled import BUNDLED_NAMES
 from ..vocabulary.ranks_file import loads_tiktoken
 from .gpt2 import load_gpt2
 from .huggingface import load_huggingface, read_huggingface
-from .json_value import JsonValue, parse_json
+from .json_value import JsonValue, parse_json, parse_tokenizer
 from .loading import read_bytes, shown, stem
 from .minbpe import MAGIC, load_minbpe
 from .nanochat import load_nanochat
@@ -137,7 +137,7 @@ def load(
     if format == "sentencepiece":
         return read_sentencepiece(data, source, name or stem(path))
     if format == "json":
-        file = JsonValue(parse_json(data, source), source)
+        file = JsonValue(parse_tokenizer(data, source), source)
         keys = file.as_dict().keys()
         if {"model", "added_tokens"} <= keys or "pre_tokenizer" in keys:
             return read_huggingface(file, name or stem(path))

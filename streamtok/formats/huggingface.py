@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core.json_tables import TextIds
 from ..engines.rules import TextRules
 from ..errors import VocabularyError
 from ..files.part_file import write_whole
 from ..vocabulary.byte_alphabet import to_bytes
 from ..vocabulary.table import Vocabulary
-from .gpt2 import merges_and_ids, vocabulary_of
+from .gpt2 import merges_and_ids, vocabulary_of, vocabulary_of_rows
 from .huggingface_splits import read_splits, write_splits
-from .json_value import JsonValue, parse_json
+from .json_value import JsonValue, MergeRows, parse_tokenizer
 from .loading import check_total, make_encoding, read_bytes, shown, stem
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
         path = os.path.join(path, "tokenizer.json")
     source = os.fspath(path)
     return read_huggingface(
-        JsonValue(parse_json(read_bytes(path), source), source), name or stem(path)
+        JsonValue(parse_tokenizer(read_bytes(path), source), source), name or stem(path)
     )
 
 
@@ -66,20 +67,31 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     if decoder.value is not None and decoder["type"].value != "ByteLevel":
         decoder.fail(f"the decoder {decoder['type'].value!r} is not supported: expected ByteLevel")
     pattern = read_splits(file["pre_tokenizer"])
-    ids, merges, ignore_merges = _model(file["model"])
-    special, added = _added_tokens(file["added_tokens"], ids, normalizer)
-    parts = {part for pair in merges for part in pair} | {left + right for left, right in merges}
-    for text in (*special, *added):
-        # The added token is always found first, so no pre-token can be this entry of the model.
-        if text in ids and text not in parts and len(to_bytes(text) or "xx") > 1:
-            del ids[text]
+    model = file["model"]
+    _check_model(model)
+    vocab, merges = model["vocab"].value, model["merges"].value
+    if isinstance(vocab, TextIds) and isinstance(merges, MergeRows):
+        special, added = _added_tokens(file["added_tokens"], vocab, normalizer)
+        vocabulary = vocabulary_of_rows(
+            vocab, merges, (*special, *added),
+            ignore_merges=model["ignore_merges"].as_bool(), source=model.place,
+        )  # fmt: skip
+    else:
+        ids, pairs = _model(model)
+        special, added = _added_tokens(file["added_tokens"], ids, normalizer)
+        parts = {part for pair in pairs for part in pair} | {left + right for left, right in pairs}
+        for text in (*special, *added):
+            # The added token is always found first: no pre-token can be this entry of the model.
+            if text in ids and text not in parts and len(to_bytes(text) or "xx") > 1:
+                del ids[text]
+        vocabulary = vocabulary_of(
+            ids, pairs, ignore_merges=model["ignore_merges"].as_bool(), source=model.place
+        )
     return make_encoding(
         file.place,
         name,
         pat_str=pattern,
-        mergeable_ranks=vocabulary_of(
-            ids, merges, ignore_merges=ignore_merges, source=file["model"].place
-        ),
+        mergeable_ranks=vocabulary,
         special_tokens=special,
         rules=TextRules(tuple(added.items()), longest_first=True, normalizer=normalizer),
     )
@@ -108,7 +120,7 @@ def _check_post_processor(field: JsonValue) -> None:
         field.fail(f"the post-processor {kind!r} is not supported")
 
 
-def _model(model: JsonValue) -> tuple[dict[str, int], list[tuple[str, str]], bool]:
+def _check_model(model: JsonValue) -> None:
     if model["type"].value not in (None, "BPE"):
         model.fail(f"the model {model['type'].value!r} is not supported: expected BPE")
     model.allow_only(
@@ -120,6 +132,10 @@ def _model(model: JsonValue) -> tuple[dict[str, int], list[tuple[str, str]], boo
     for key in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model[key].value not in (None, ""):
             model.fail(f"{key} {shown(model[key].value)} is not supported")
+
+
+def _model(model: JsonValue) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """The ids and the merges, of Python objects."""
     vocab = model["vocab"]
     ids = {}
     for text, number in vocab.as_dict().items():
@@ -135,11 +151,11 @@ def _model(model: JsonValue) -> tuple[dict[str, int], list[tuple[str, str]], boo
         ):
             entries.fail(f"merge {place}: expected two tokens, found {shown(merge)}")
         merges.append((pair[0], pair[1]))
-    return ids, merges, model["ignore_merges"].as_bool()
+    return ids, merges
 
 
 def _added_tokens(
-    field: JsonValue, ids: dict[str, int], normalizer: str | None
+    field: JsonValue, ids: dict[str, int] | TextIds, normalizer: str | None
 ) -> tuple[dict[str, int], dict[str, int]]:
     """The special tokens, and the added tokens that are always recognised, with their ids."""
     special: dict[str, int] = {}
