@@ -105,7 +105,7 @@ class EncodingDefinition(FastEncoding):
             {token: text.encode() for text, token in self._special_tokens.items()},
             self._decode_only,
         )
-        self._set_decoder(self._decoder, rules.space_first)
+        self._set_decoder(self._decoder, rules.decodes_without_first_space)
         self._pattern, unsupported = _compile(pat_str)
         pattern = self._pattern
         scanner = Scanner(pattern, pattern.substitutes) if pattern else None

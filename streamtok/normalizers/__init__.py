@@ -1,0 +1,12 @@
+"""Normalizers: what changes a text before the pattern cuts it, in whole texts and in streams.
+
+Read `step.py` first: it says what a step is, and what its blocks and states are. `normalizer.py`
+joins steps to a sequence. The rest of the files has one kind of step each. The results are those of
+Hugging Face's `tokenizers`; `docs/normalizers.md` says which Unicode version decides.
+"""
+
+from .normalizer import IDENTITY, Normalizer
+from .replace import Replace
+from .step import Block, Blocks, State, Step
+
+__all__ = ["IDENTITY", "Block", "Blocks", "Normalizer", "Replace", "State", "Step"]
