@@ -5,8 +5,30 @@ joins steps to a sequence. The rest of the files has one kind of step each. The 
 Hugging Face's `tokenizers`; `docs/normalizers.md` says which Unicode version decides.
 """
 
+from .characters import BertAccents, BertChinese, BertClean, Lowercase, Nmt, StripAccents
+from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
+from .forms import Form
 from .normalizer import IDENTITY, Normalizer
 from .replace import Replace
 from .step import Block, Blocks, State, Step
 
-__all__ = ["IDENTITY", "Block", "Blocks", "Normalizer", "Replace", "State", "Step"]
+__all__ = [
+    "IDENTITY",
+    "BertAccents",
+    "BertChinese",
+    "BertClean",
+    "Block",
+    "Blocks",
+    "Form",
+    "Lowercase",
+    "MetaspaceText",
+    "Nmt",
+    "Normalizer",
+    "PrefixSpace",
+    "Prepend",
+    "Replace",
+    "State",
+    "Step",
+    "Strip",
+    "StripAccents",
+]

@@ -6,16 +6,27 @@ text the later step holds, so that its text finds the way back to the source (`l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
+from . import characters
+from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
+from .forms import Form
 from .links import compose, join_link, link_from_json
 from .replace import Replace
 from .step import Blocks, State, Step
 
 __all__ = ["IDENTITY", "Normalizer"]
 
-_KINDS = {"Replace": Replace}
+_KINDS: dict[str, Callable[..., Step]] = {
+    kind.__name__: kind  # what a step's `spec` begins with
+    for kind in (
+        *(characters.BertAccents, characters.BertChinese, characters.BertClean),
+        *(characters.Lowercase, characters.Nmt, characters.StripAccents),
+        *(MetaspaceText, PrefixSpace, Prepend, Replace, Strip),
+    )
+} | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
 
 
 class Normalizer:
