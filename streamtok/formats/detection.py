@@ -18,9 +18,11 @@ from ..vocabulary.ranks_file import loads_tiktoken
 from .gpt2 import load_gpt2
 from .huggingface import load_huggingface, read_huggingface
 from .json_value import JsonValue, parse_json, parse_tokenizer
+from .load_cache import load_kept
 from .loading import read_bytes, shown, stem
 from .minbpe import MAGIC, load_minbpe
 from .nanochat import load_nanochat
+from .packed import PACKED_MAGIC, load_packed, loads_packed
 from .sentencepiece import load_sentencepiece, read_sentencepiece
 from .tekken import load_tekken, read_tekken
 from .tiktoken import load_tiktoken
@@ -42,6 +44,8 @@ def recognise(data: bytes) -> str | None:
     'minbpe'
     """
     start = data[:4096]
+    if start.startswith(PACKED_MAGIC):
+        return "streamtok"
     if start.split(b"\n", 1)[0].strip() == MAGIC:
         return "minbpe"
     if start[:1] == b"\x80" and start[1:2] <= b"\x05":
@@ -80,6 +84,7 @@ def is_vocabulary(path: str, format: str) -> bool:
         "minbpe": load_minbpe,
         "nanochat": load_nanochat,
         "sentencepiece": load_sentencepiece,
+        "streamtok": load_packed,
         "tekken": load_tekken,
     }
     check = loaders[format]
@@ -106,16 +111,18 @@ def load(
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
     name: str | None = None,
+    cache: bool = True,
 ) -> Encoding:
     """The encoding in a vocabulary file of any format, or in the vocabulary file of a folder.
 
     pattern, special_tokens: for `.tiktoken` files, which contain neither. GPT-2's pair of files
-    takes a pattern only; other formats take none of the two. Raises OSError, and VocabularyError
-    for an unknown format, naming what the file begins with, and for what the format's own loader
-    refuses.
+    takes a pattern only; other formats take none of the two. cache: whether the packed form of a
+    large file may be kept in the user's cache folder, and read from there the next time; see
+    `load_cache.py`. Raises OSError, and VocabularyError for an unknown format, naming what the file
+    begins with, and for what the format's own loader refuses.
     """
     if os.path.isdir(path):
-        return _load_folder(path, pattern, special_tokens, name)
+        return _load_folder(path, pattern, special_tokens, name, cache)
     source = os.fspath(path)
     data = read_bytes(path)
     format = recognise(data)
@@ -134,20 +141,31 @@ def load(
         return load_minbpe(path, name=name)
     if format == "nanochat":
         return load_nanochat(path, name=name)
-    if format == "sentencepiece":
-        return read_sentencepiece(data, source, name or stem(path))
-    if format == "json":
-        file = JsonValue(parse_tokenizer(data, source), source)
-        keys = file.as_dict().keys()
-        if {"model", "added_tokens"} <= keys or "pre_tokenizer" in keys:
-            return read_huggingface(file, name or stem(path))
-        if {"config", "vocab"} <= keys:
-            return read_tekken(file, name or stem(path))
-        raise VocabularyError(
-            f"{source}: unknown JSON format: expected a tokenizer.json or a tekken.json, found an "
-            f"object with the keys {shown(sorted(keys)[:5])}"
-        )
+    if format == "streamtok":
+        return loads_packed(data, source, name)
+    if format in ("sentencepiece", "json"):
+        read = _read_json if format == "json" else read_sentencepiece
+        own_name = name or stem(path)
+
+        def make() -> Encoding:
+            return read(data, source, own_name)
+
+        return load_kept(data, source, own_name, make) if cache else make()
     raise VocabularyError(f"{source}: unknown format: the file begins with {shown(data[:20])}")
+
+
+def _read_json(data: bytes, source: str, name: str) -> Encoding:
+    """The encoding in a JSON file, a tokenizer.json or a tekken.json."""
+    file = JsonValue(parse_tokenizer(data, source), source)
+    keys = file.as_dict().keys()
+    if {"model", "added_tokens"} <= keys or "pre_tokenizer" in keys:
+        return read_huggingface(file, name)
+    if {"config", "vocab"} <= keys:
+        return read_tekken(file, name)
+    raise VocabularyError(
+        f"{source}: unknown JSON format: expected a tokenizer.json or a tekken.json, found an "
+        f"object with the keys {shown(sorted(keys)[:5])}"
+    )
 
 
 def _load_folder(
@@ -155,6 +173,7 @@ def _load_folder(
     pattern: str | None,
     special_tokens: Mapping[str, int] | None,
     name: str | None,
+    cache: bool,
 ) -> Encoding:
     folder = os.fspath(path)
     for file in _IN_FOLDERS:
@@ -164,6 +183,7 @@ def _load_folder(
                 pattern=pattern,
                 special_tokens=special_tokens,
                 name=name,
+                cache=cache,
             )
     for merges, _ in _PAIRS:
         if os.path.isfile(os.path.join(folder, merges)):
