@@ -132,10 +132,11 @@ class EncodingDefinition(FastEncoding):
             from .engines.spaces import SpacesEngine
 
             engine = SpacesEngine(engine, frozenset(self._special_tokens), rules.space_first)
-        elif rules.normalizer == "NFC":
-            from .engines.nfc import NfcEngine
+        elif rules != NO_RULES:
+            from .engines.rewriting import RewritingEngine, changes_text
 
-            engine = NfcEngine(engine)
+            if changes_text(rules, self._preferred_specials):
+                engine = RewritingEngine(engine, rules, self._preferred_specials)
         return engine
 
     def __repr__(self) -> str:
