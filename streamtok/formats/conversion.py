@@ -68,8 +68,14 @@ FORMATS = {
     "sentencepiece": Format(
         ("tokenizer.model",), formats.save_sentencepiece, _plain(formats.load_sentencepiece)
     ),
+    "streamtok": Format(("x.streamtok",), formats.save_packed, _plain(formats.load_packed)),
 }  # fmt: skip
-_SUFFIXES = {".tiktoken": "tiktoken", ".pkl": "nanochat", ".pickle": "nanochat"}
+_SUFFIXES = {
+    ".streamtok": "streamtok",
+    ".tiktoken": "tiktoken",
+    ".pkl": "nanochat",
+    ".pickle": "nanochat",
+}
 
 _SAMPLE = (
     "The quick brown fox, it's 12345 times jumped: naïve café; don't\n\n  def f(x):\n\treturn x\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import StreamtokError, VocabularyError
 from ..patterns.named import find_pattern
@@ -18,11 +18,13 @@ from ..registry import get_encoding, list_encoding_names
 from ..vocabulary.ranks_file import loads_tiktoken
 from .gpt2 import load_gpt2
 from .huggingface import load_huggingface, read_huggingface
-from .json_value import JsonValue, parse_json
+from .json_value import JsonValue, parse_json, parse_tokenizer
+from .load_cache import load_kept
 from .loading import read_bytes, shown, stem
 from .minbpe import MAGIC, load_minbpe
 from .model_folder import CONFIG_FILES, load_merges, read_config, with_config
 from .nanochat import load_nanochat
+from .packed import PACKED_MAGIC, load_packed, loads_packed
 from .sentencepiece import load_sentencepiece, read_sentencepiece
 from .tekken import load_tekken, read_tekken
 from .tiktoken import load_tiktoken
@@ -52,6 +54,8 @@ def recognise(data: bytes) -> str | None:
     'minbpe'
     """
     start = data[:4096]
+    if start.startswith(PACKED_MAGIC):
+        return "streamtok"
     if start.split(b"\n", 1)[0].strip() == MAGIC:
         return "minbpe"
     if start[:1] == b"\x80" and start[1:2] <= b"\x05":
@@ -91,6 +95,7 @@ def is_vocabulary(path: str, format: str) -> bool:
         "minbpe": load_minbpe,
         "nanochat": load_nanochat,
         "sentencepiece": load_sentencepiece,
+        "streamtok": load_packed,
         "tekken": load_tekken,
     }
     check = loaders[format]
@@ -118,6 +123,7 @@ def load(
     special_tokens: Mapping[str, int] | None = None,
     name: str | None = None,
     revision: str | None = None,
+    cache: bool = True,
 ) -> Encoding:
     """The encoding of what people have: a file, a model's folder or name, a tokenizer object.
 
@@ -127,29 +133,40 @@ def load(
     sentencepiece; or an `Encoding`, which is returned.
 
     pattern, special_tokens: for `.tiktoken` files, which contain neither. GPT-2's pair of files
-    takes a pattern only; all else takes none of the two. revision: for models of the hub. Raises
-    OSError, TypeError for other objects, and VocabularyError for an unknown format, naming what
-    the file begins with, and for what the format's own loader refuses.
+    takes a pattern only; all else takes none of the two. revision: for models of the hub. cache:
+    whether the packed form of a large file may be kept in the user's cache folder, and read from
+    there the next time; see `load_cache.py`. Raises OSError, TypeError for other objects, and
+    VocabularyError for an unknown format, naming what the file begins with, and for what the
+    format's own loader refuses.
     """
     if not isinstance(source, (str, os.PathLike)):
         if pattern is not None or special_tokens or revision is not None:
             raise ValueError(f"a {type(source).__name__} has its own pattern and special tokens")
         return _load_object(source, name)
     path: Path = source
+    options = _Options(pattern, special_tokens, name, cache)
     if os.path.isdir(path):
-        return _load_folder(path, pattern, special_tokens, name)
+        return _load_folder(path, options)
     if isinstance(path, str) and not os.path.exists(path):
         from .hub import fetch, is_hub_name
 
         if is_hub_name(path):
             main = fetch(path, _ON_THE_HUB, _BESIDE, revision)
-            name = name or path.rpartition("/")[2]
-            return _load_main(main, pattern, special_tokens, name)
+            return _load_main(main, options._replace(name=name or path.rpartition("/")[2]))
         known = "; get_encoding takes this name" if path in list_encoding_names() else ""
         raise FileNotFoundError(
             errno.ENOENT, f"No such file or directory, nor a model's name (org/model){known}", path
         )
-    return _load_file(path, pattern, special_tokens, name)
+    return _load_file(path, options)
+
+
+class _Options(NamedTuple):
+    """What the caller of `load` wants."""
+
+    pattern: str | None
+    special_tokens: Mapping[str, int] | None
+    name: str | None
+    cache: bool
 
 
 def _load_object(given: object, name: str | None) -> Encoding:
@@ -168,12 +185,8 @@ def _load_object(given: object, name: str | None) -> Encoding:
     return made
 
 
-def _load_file(
-    path: Path,
-    pattern: str | None,
-    special_tokens: Mapping[str, int] | None,
-    name: str | None,
-) -> Encoding:
+def _load_file(path: Path, options: _Options) -> Encoding:
+    pattern, special_tokens, name, cache = options
     source = os.fspath(path)
     data = read_bytes(path)
     format = recognise(data)
@@ -192,54 +205,55 @@ def _load_file(
         return load_minbpe(path, name=name)
     if format == "nanochat":
         return load_nanochat(path, name=name)
-    if format == "sentencepiece":
-        return read_sentencepiece(data, source, name or stem(path))
-    if format == "json":
-        file = JsonValue(parse_json(data, source), source)
-        keys = file.as_dict().keys()
-        if {"model", "added_tokens"} <= keys or "pre_tokenizer" in keys:
-            return read_huggingface(file, name or stem(path))
-        if {"config", "vocab"} <= keys:
-            return read_tekken(file, name or stem(path))
-        raise VocabularyError(
-            f"{source}: unknown JSON format: expected a tokenizer.json or a tekken.json, found an "
-            f"object with the keys {shown(sorted(keys)[:5])}"
-        )
+    if format == "streamtok":
+        return loads_packed(data, source, name)
+    if format in ("sentencepiece", "json"):
+        read = _read_json if format == "json" else read_sentencepiece
+        own_name = name or stem(path)
+
+        def make() -> Encoding:
+            return read(data, source, own_name)
+
+        return load_kept(data, source, own_name, make) if cache else make()
     raise VocabularyError(f"{source}: unknown format: the file begins with {shown(data[:20])}")
 
 
-def _load_folder(
-    path: Path,
-    pattern: str | None,
-    special_tokens: Mapping[str, int] | None,
-    name: str | None,
-) -> Encoding:
+def _read_json(data: bytes, source: str, name: str) -> Encoding:
+    """The encoding in a JSON file, a tokenizer.json or a tekken.json."""
+    file = JsonValue(parse_tokenizer(data, source), source)
+    keys = file.as_dict().keys()
+    if {"model", "added_tokens"} <= keys or "pre_tokenizer" in keys:
+        return read_huggingface(file, name)
+    if {"config", "vocab"} <= keys:
+        return read_tekken(file, name)
+    raise VocabularyError(
+        f"{source}: unknown JSON format: expected a tokenizer.json or a tekken.json, found an "
+        f"object with the keys {shown(sorted(keys)[:5])}"
+    )
+
+
+def _load_folder(path: Path, options: _Options) -> Encoding:
     folder = os.fspath(path)
     for file in (*_IN_FOLDERS, *(merges for merges, _ in _PAIRS)):
         main = os.path.join(folder, file)
         if os.path.isfile(main):
-            return _load_main(main, pattern, special_tokens, name)
+            return _load_main(main, options)
     expected = ", ".join([*_IN_FOLDERS, *(merges for merges, _ in _PAIRS)])
     raise VocabularyError(f"{folder}: no vocabulary in this folder: expected one of {expected}")
 
 
-def _load_main(
-    main: str,
-    pattern: str | None,
-    special_tokens: Mapping[str, int] | None,
-    name: str | None,
-) -> Encoding:
+def _load_main(main: str, options: _Options) -> Encoding:
     """The encoding of a model's main file, with what the files beside it add."""
     folder, file = os.path.split(main)
     if file not in _BESIDE:
-        return _load_file(main, pattern, special_tokens, name)
-
+        return _load_file(main, options)
+    pattern, _, name, _ = options
     config = read_config(folder)
     if file == "merges.txt":
         if config is None or config.kind is None or pattern is not None:
             return _load_pair(main, pattern, name)
         return load_merges(main, os.path.join(folder, "vocab.json"), config, name or stem(file))
-    made = _load_file(main, pattern, special_tokens, name)
+    made = _load_file(main, options)
     if config is None or made._rules.normalizer != "spaces":  # only SentencePiece's has so little
         return made
     return with_config(made, config)

@@ -29,7 +29,7 @@ from .huggingface_normalizers import read_normalizer
 from .huggingface_post_processors import read_post_processor
 from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_writing import save_huggingface
-from .json_value import JsonValue, parse_json
+from .json_value import JsonValue, parse_tokenizer
 from .loading import make_encoding, read_bytes, stem
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
         path = os.path.join(path, "tokenizer.json")
     source = os.fspath(path)
     return read_huggingface(
-        JsonValue(parse_json(read_bytes(path), source), source), name or stem(path)
+        JsonValue(parse_tokenizer(read_bytes(path), source), source), name or stem(path)
     )
 
 

@@ -12,6 +12,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from streamtok import formats
 from streamtok.engines.template import NO_TEMPLATE
 from streamtok.errors import VocabularyError
+from streamtok.formats.packed import dumps_packed, join_sections, loads_packed, sections_of
 from tests.conftest import chunked, stream_ids
 
 CLS, SEP, X = ("[CLS]", 256), ("[SEP]", 257), ("[X]", 258)
@@ -130,6 +131,23 @@ def test_names_of_ids_are_not_confused(tmp_path: Path) -> None:
     assert enc._template == ((300, 259), ())
     formats.save_huggingface(enc, path)
     assert Tokenizer.from_file(str(path)).encode("").ids == [300, 259]
+
+
+def test_the_packed_form_has_the_template(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    tokenizer(KINDS["several ids"]()).save(str(path))
+    enc = formats.load(path)
+    packed = dumps_packed(enc)
+    assert loads_packed(packed)._template == enc._template == ((), (3, 257, 3))
+    sections = sections_of(packed)
+    about = json.loads(sections["about"])
+    for forged in ([[], ["x"]], [[-1], []], [[2**32], []], [[True], []], [[]], 5, None):
+        sections["about"] = json.dumps({**about, "template": forged}).encode()
+        with pytest.raises(VocabularyError, match="about"):
+            loads_packed(join_sections(sections))
+    del about["template"]
+    sections["about"] = json.dumps(about).encode()
+    assert loads_packed(join_sections(sections))._template == NO_TEMPLATE
 
 
 def refused(post_processor: object, tmp_path: Path) -> str:
