@@ -13,7 +13,8 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-UNITS = ["encode", "train", "_testing"]  # the largest first: they are compiled side by side
+# The largest first: they are compiled side by side.
+UNITS = ["encode", "train", "json_tables", "_testing"]
 
 DIRECTIVES = {
     "language_level": 3,
@@ -44,7 +45,7 @@ def extension(name: str) -> Extension:
     return Extension(
         f"streamtok._core.{name}",
         [f"streamtok/_core/{name}.pyx"],
-        include_dirs=[numpy.get_include()] if name == "encode" else [],
+        include_dirs=[numpy.get_include()] if name in ("encode", "json_tables") else [],
         define_macros=macros + ([("STREAMTOK_KEEP_MALLOC", "1")] if name == "_failing" else []),
         depends=sorted(glob("streamtok/_core/*.h") + glob("streamtok/_core/*.px[di]")),
         extra_compile_args=compile_args,

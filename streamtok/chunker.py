@@ -12,6 +12,7 @@ import codecs
 from typing import TYPE_CHECKING, Any
 
 from ._core.encode import FastStreamDecoder, FastStreamEncoder, check_policy
+from .engines.template import NO_TEMPLATE, TemplateStream
 from .errors import StateError, raise_disallowed_special
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class StreamEncoder(FastStreamEncoder):
     """
 
     # And those of `_core/stream_fast_path.pxi`.
-    __slots__ = ("_encoding", "_matcher", "_settings", "_stream")
+    __slots__ = ("_encoding", "_matcher", "_settings", "_stream", "_template")
 
     def __init__(
         self,
@@ -45,12 +46,15 @@ class StreamEncoder(FastStreamEncoder):
         disallowed_special: DisallowedSpecial = "all",
         errors: str = "strict",
         max_pending: int | None = None,
+        add_special_tokens: bool = False,
     ):
         """max_pending: bytes that may wait before PendingLimitExceeded is raised (64 MiB).
 
         errors: "strict" raises UnicodeDecodeError with the offset in the stream, "replace" is
-        `bytes.decode("utf-8", "replace")`, "surrogateescape" keeps every byte. Raises
-        UnsupportedPatternError for an encoding whose pre-tokenization pattern has no tables.
+        `bytes.decode("utf-8", "replace")`, "surrogateescape" keeps every byte. add_special_tokens:
+        the beginning of the encoding's template comes with the first call, its end with the final
+        one. Raises UnsupportedPatternError for an encoding whose pre-tokenization pattern has no
+        tables.
         """
         check_policy(errors)
         if max_pending is None:
@@ -65,9 +69,13 @@ class StreamEncoder(FastStreamEncoder):
             disallowed_special = frozenset(disallowed_special)
         self._encoding = encoding
         self._settings = (allowed_special, disallowed_special, errors)
+        # A template of nothing is none: the streams and their states are the same.
+        self._template = encoding._template if add_special_tokens else NO_TEMPLATE
         matcher = encoding._matcher(allowed_special, disallowed_special)
         self._matcher = matcher
         self._stream = encoding._engine.stream(matcher, errors)
+        if self._template != NO_TEMPLATE:
+            self._stream = TemplateStream(self._stream, self._template)
         if self._stream.fast is not None:
             self._set_fast_path(self._stream.fast)
         self.max_pending = max_pending
@@ -78,7 +86,7 @@ class StreamEncoder(FastStreamEncoder):
         out: a writable, contiguous uint16 or uint32 buffer. Raises ValueError if it is too small,
         OverflowError if an id does not fit into uint16; the stream is then as before the call. n
         bytes never give more than n + pending ids, or 3 n + pending where "replace" repairs them;
-        an encoding that puts a space before its text may add one.
+        an encoding that puts a space before its text may add one, a template what it consists of.
         """
         count: int = self._feed(chunk, final, "buffer", out)
         return count
@@ -127,6 +135,7 @@ class StreamEncoder(FastStreamEncoder):
             disallowed_special=disallowed,
             errors=errors,
             max_pending=self.max_pending,
+            add_special_tokens=self._template != NO_TEMPLATE,
         )
 
     def _begin_at(self, offset: int) -> None:
@@ -143,6 +152,7 @@ class StreamEncoder(FastStreamEncoder):
         twin._encoding = self._encoding
         twin._matcher = self._matcher
         twin._settings = self._settings
+        twin._template = self._template
         twin._stream = self._stream.copy()
         if twin._stream.fast is not None:
             twin._set_fast_path(twin._stream.fast)
@@ -160,8 +170,9 @@ class StreamEncoder(FastStreamEncoder):
 
         allowed, disallowed, errors = self._settings
         sets = [x if isinstance(x, str) else sorted(x) for x in (allowed, disallowed)]
+        template = "" if self._template == NO_TEMPLATE else f" {tuple(self._template)!r}"
         return hashlib.sha256(
-            f"{self._encoding.digest} {sets!r} {errors}".encode("utf-8", "surrogatepass")
+            f"{self._encoding.digest} {sets!r} {errors}{template}".encode("utf-8", "surrogatepass")
         ).digest()
 
     def getstate(self) -> bytes:
@@ -195,16 +206,18 @@ class StreamEncoder(FastStreamEncoder):
         self._stream.setstate(state, half)
 
     def __getstate__(self) -> object:
-        return self._encoding, self._settings, self.max_pending, self.getstate()
+        more = () if self._template == NO_TEMPLATE else (True,)
+        return self._encoding, (*self._settings, *more), self.max_pending, self.getstate()
 
     def __setstate__(self, value: Any) -> None:
-        encoding, (allowed, disallowed, errors), max_pending, state = value
+        encoding, (allowed, disallowed, errors, *more), max_pending, state = value
         self.__init__(  # type: ignore[misc]
             encoding,
             allowed_special=allowed,
             disallowed_special=disallowed,
             errors=errors,
             max_pending=max_pending,
+            add_special_tokens=bool(more),
         )
         self.setstate(state)
 

@@ -25,6 +25,7 @@ from ._types import AllowedSpecial, DisallowedSpecial, Text
 from .engines.plain import PlainEngine
 from .engines.protocol import Engine, encode_whole
 from .engines.rules import NO_RULES, TextRules
+from .engines.template import NO_TEMPLATE, Template
 from .errors import PatternError, UnsupportedPatternError
 from .patterns.pattern import Pattern
 from .special_tokens import (
@@ -58,10 +59,12 @@ class EncodingDefinition(FastEncoding):
         special_tokens: Mapping[str, int],
         explicit_n_vocab: int | None = None,
         rules: TextRules = NO_RULES,
+        template: Template = NO_TEMPLATE,
     ):
         """Args as in tiktoken; mergeable_ranks may also be a `Vocabulary`, pat_str a `Pattern`.
 
-        rules: what a format does to text beyond tiktoken, see `engines/rules.py`.
+        rules: what a format does to text beyond tiktoken, see `engines/rules.py`. template: ids
+        around a text, for `add_special_tokens` only.
 
         Raises VocabularyError for a table that cannot be used (not all 256 bytes, a rank twice, an
         empty token or one beyond 65 535 bytes), PatternError for a pattern that does not compile.
@@ -75,6 +78,7 @@ class EncodingDefinition(FastEncoding):
         self._vocabulary = mergeable_ranks
         self._special_tokens = check_special_tokens(special_tokens)
         self._rules = rules
+        self._template = template
         self._added_tokens = check_special_tokens(dict(rules.added_tokens))
         if both := self._special_tokens.keys() & self._added_tokens.keys():
             raise ValueError(f"{min(both)!r} is both a special token and an added token")
@@ -158,7 +162,10 @@ class EncodingDefinition(FastEncoding):
 
     @functools.cached_property
     def digest(self) -> str:
-        """str: SHA-256 of all that decides about ids: vocabulary, pattern, special tokens."""
+        """str: SHA-256 of all that decides about ids: vocabulary, pattern, special tokens.
+
+        Not of the template, which only those calls use that ask for it.
+        """
         import hashlib
 
         h = hashlib.sha256(self._vocabulary.digest.encode())
@@ -241,11 +248,12 @@ class EncodingDefinition(FastEncoding):
         allowed_special: AllowedSpecial,
         disallowed_special: DisallowedSpecial,
         errors: str,
+        add_special_tokens: bool = False,
     ) -> list[int]:
         """`encode` of texts, and with settings, of any kind: the fast path's other half."""
         matcher = self._matcher(allowed_special, disallowed_special)
         ids: list[int] = encode_whole(self._engine, text, matcher, errors, "list")
-        return ids
+        return self._template.around(ids, "list") if add_special_tokens else ids
 
     @functools.cached_property
     def _cuts(self) -> Cuts | None:
@@ -301,6 +309,7 @@ class EncodingDefinition(FastEncoding):
             self._vocabulary,
             self._special_tokens,
             self._rules,
+            self._template,
         )
 
 
@@ -311,6 +320,7 @@ def _rebuilt(
     mergeable_ranks: Vocabulary,
     special_tokens: dict[str, int],
     rules: TextRules,
+    template: Template = NO_TEMPLATE,  # pickles of 0.1.0 have none
 ) -> EncodingDefinition:
     return kind(
         name,
@@ -318,6 +328,7 @@ def _rebuilt(
         mergeable_ranks=mergeable_ranks,
         special_tokens=special_tokens,
         rules=rules,
+        template=template,
     )
 
 

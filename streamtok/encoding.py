@@ -17,6 +17,7 @@ from ._types import AllowedSpecial, DisallowedSpecial, SupportsRead, Text
 from .definition import EncodingDefinition
 from .engines.protocol import encode_whole
 from .engines.rules import NO_RULES
+from .engines.template import NO_TEMPLATE
 from .parallel.texts import LARGE, encode_batch, encode_large
 from .parallel.threads import map_in_threads
 from .patterns.pattern import Pattern
@@ -80,6 +81,7 @@ class Encoding(EncodingDefinition):
         allowed_special: AllowedSpecial = NO_SPECIAL,
         disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
+        add_special_tokens: bool = False,
         num_threads: int = 1,
     ) -> IdArray:
         """numpy.uint32 [n]: as `encode`, without a list.
@@ -90,12 +92,13 @@ class Encoding(EncodingDefinition):
         copied first.
         """
         matcher = self._matcher(allowed_special, disallowed_special)
+        ids: IdArray | None = None
         if num_threads != 1:
-            ids: IdArray | None = self._encode_large(text, matcher, errors, "array", num_threads)
-            if ids is not None:
-                return ids
-        ids = encode_whole(self._engine, text, matcher, errors, "array", repairs=False)
-        return ids
+            ids = self._encode_large(text, matcher, errors, "array", num_threads)
+        if ids is None:
+            ids = encode_whole(self._engine, text, matcher, errors, "array", repairs=False)
+        with_template: IdArray = self._template.around(ids, "array") if add_special_tokens else ids
+        return with_template
 
     def count(
         self,
@@ -104,6 +107,7 @@ class Encoding(EncodingDefinition):
         allowed_special: AllowedSpecial = NO_SPECIAL,
         disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
+        add_special_tokens: bool = False,
         num_threads: int = 1,
     ) -> int:
         """int: len(encode(text, …)), without making the ids: memory does not grow with the text.
@@ -114,12 +118,13 @@ class Encoding(EncodingDefinition):
         2
         """
         matcher = self._matcher(allowed_special, disallowed_special)
+        n: int | None = None
         if num_threads != 1 or size_of(text) >= LARGE:
-            found: int | None = self._encode_large(text, matcher, errors, "count", num_threads)
-            if found is not None:
-                return found
-        n: int = encode_whole(self._engine, text, matcher, errors, "count")
-        return n
+            n = self._encode_large(text, matcher, errors, "count", num_threads)
+        if n is None:
+            n = encode_whole(self._engine, text, matcher, errors, "count")
+        with_template: int = self._template.around(n, "count") if add_special_tokens else n
+        return with_template
 
     def encode_ordinary_batch(
         self, text: Sequence[Text], *, num_threads: int = 8, errors: str = "strict"
@@ -138,10 +143,14 @@ class Encoding(EncodingDefinition):
         allowed_special: AllowedSpecial = NO_SPECIAL,
         disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
+        add_special_tokens: bool = False,
     ) -> list[list[int]]:
         """list[list[int]]: `encode` of each text; threads as for `encode_ordinary_batch`."""
         matcher = self._matcher(allowed_special, disallowed_special)
-        return self._encode_batch(text, matcher, errors, num_threads)
+        rows = self._encode_batch(text, matcher, errors, num_threads)
+        if add_special_tokens and self._template != NO_TEMPLATE:
+            rows = [self._template.around(ids, "list") for ids in rows]
+        return rows
 
     def encode_with_unstable(
         self,
@@ -175,6 +184,7 @@ class Encoding(EncodingDefinition):
         disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
         max_pending: int | None = None,
+        add_special_tokens: bool = False,
     ) -> StreamEncoder:
         """StreamEncoder: takes text in chunks, gives the ids that `encode` gives for the whole.
 
@@ -188,6 +198,7 @@ class Encoding(EncodingDefinition):
             disallowed_special=disallowed_special,
             errors=errors,
             max_pending=max_pending,
+            add_special_tokens=add_special_tokens,
         )
 
     def stream_decoder(
@@ -265,7 +276,15 @@ class Encoding(EncodingDefinition):
         return map_in_threads(self.decode_bytes, batch, num_threads)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
-        return self.encode_ordinary(text, errors="surrogateescape")
+        """tiktoken's private method: bytes that are not UTF-8 are merged with the pre-token before.
+
+        With rules that tiktoken does not know, as `encode_ordinary` with "surrogateescape".
+        """
+        if self._rules != NO_RULES:
+            return self.encode_ordinary(text, errors="surrogateescape")
+        from .unstable import encode_bytes
+
+        return encode_bytes(self, text)
 
     def _without_first_space(self, data: bytes) -> bytes:
         return data.removeprefix(b" ") if self._rules.decodes_without_first_space else data

@@ -1,8 +1,7 @@
 """Encodings by name: the vocabulary, the pre-tokenization pattern and the special tokens of each.
 
-Names, models, patterns, special tokens and exceptions are those of tiktoken 0.14. Three
-vocabularies come with the package. The one of p50k_base and p50k_edit is downloaded when it is
-first used (`vocabulary/published.py`).
+Names, models, patterns, special tokens and exceptions are those of tiktoken 0.14. All vocabularies
+come with the package: no name needs a network.
 
 tiktoken's plug-ins (`tiktoken_ext`) are not supported: make an `Encoding` instead.
 """
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .encoding import Encoding
 from .patterns.named import CL100K_PATTERN, O200K_PATTERN, R50K_PATTERN
-from .vocabulary.bundled import BUNDLED_NAMES, load_bundled
-from .vocabulary.published import load_published
+from .vocabulary.bundled import load_bundled
+from .vocabulary.p50k import load_p50k
 from .vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ _lock = RLock()
 def get_encoding(encoding_name: str) -> Encoding:
     """The encoding of that name, the same object each time.
 
-    Raises `ValueError` for an unknown name, and `VocabularyError` if its vocabulary is damaged or
-    cannot be downloaded. The first call for a name loads the vocabulary, in tens of milliseconds.
+    Raises `ValueError` for an unknown name, and `VocabularyError` if its vocabulary is damaged. The
+    first call for a name loads the vocabulary, in tens of milliseconds.
 
     >>> get_encoding("r50k_base").name
     'r50k_base'
@@ -202,4 +201,4 @@ MODEL_TO_ENCODING = {
 # Two encodings with the same table share one `Vocabulary`.
 @functools.cache
 def _vocabulary(name: str) -> Vocabulary:
-    return load_bundled(name) if name in BUNDLED_NAMES else load_published(name)
+    return load_p50k() if name == "p50k_base" else load_bundled(name)

@@ -1,4 +1,4 @@
-"""`encode_with_unstable`, by tiktoken's definition: slow, offline, for small texts.
+"""`encode_with_unstable` and `_encode_bytes`, by tiktoken's definitions: slow, for small texts.
 
 tiktoken calls the tokens before the last pre-token stable, and lists ways in which the rest may go
 on: every token that begins with the unstable bytes, every token that straddles their end, and the
@@ -41,6 +41,21 @@ def encode_with_unstable(
             found.add(_first_ids(encoding, rest[:cut] + token, len(rest)))
     found |= _without_last_blank(encoding, rest)
     return stable, [list(ids) for ids in found]
+
+
+def encode_bytes(encoding: EncodingDefinition, data: bytes) -> list[int]:
+    """The ids of `data`. What is not UTF-8, and all behind it, belongs to the last pre-token before
+    it, without which a character that is cut off would be merged by itself.
+    """
+    try:
+        return encoding.encode_ordinary(data.decode())
+    except UnicodeDecodeError as error:
+        valid = error.start
+    ids, last = _encode_and_last_piece(encoding, data[:valid].decode(), frozenset())
+    if last:
+        last = _widen_over_blanks(encoding, ids, last)
+    stable = ids[: len(ids) - last]
+    return stable + _merge(encoding, encoding.decode_bytes(ids[len(stable) :]) + data[valid:])
 
 
 def _encode_and_last_piece(

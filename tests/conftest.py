@@ -10,6 +10,7 @@ import functools
 import importlib.util
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import hypothesis
@@ -23,6 +24,10 @@ PACKED = ["r50k_base", "cl100k_base", "o200k_base"]
 CORPORA = NAMES
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 os.environ["STREAMTOK_CORPUS"] = os.devnull  # benchmarks.corpus makes its texts, wherever we are
+
+# What `load` keeps stays away from the user's folder, and from other runs.
+_CACHE = tempfile.TemporaryDirectory(prefix="streamtok-tests-", ignore_cleanup_errors=True)
+os.environ["STREAMTOK_CACHE"] = _CACHE.name
 
 # No test asserts on time: a busy machine is not a defect.
 hypothesis.settings.register_profile("untimed", deadline=None)

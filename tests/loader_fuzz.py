@@ -25,6 +25,8 @@ from typing import Any
 import streamtok
 from streamtok import formats
 from streamtok.errors import PatternError, VocabularyError
+from streamtok.formats import packed
+from streamtok.formats.packed import PACKED_MAGIC
 from streamtok.formats.protobuf import field
 
 MEMORY = 2 << 30
@@ -77,6 +79,7 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
     save("tekken.json", shifted, formats.save_tekken, formats.load)
     save("x.model", enc, formats.save_minbpe, formats.load_minbpe)
     save("tokenizer.pkl", enc, formats.save_nanochat, formats.load_nanochat)
+    save("x.streamtok", enc, formats.save_packed, formats.load_packed)
     save("tokenizer.json", enc, formats.save_huggingface, formats.load_huggingface)
     formats.save_gpt2(enc, folder / "merges.txt", ids)
     made["merges.txt"] = (folder / "merges.txt").read_bytes(), lambda p: formats.load_gpt2(p, ids)
@@ -102,6 +105,8 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
     """`data` with a few changes of bytes, or of values if it is JSON."""
+    if data.startswith(PACKED_MAGIC) and rng.random() < 0.9:  # or the checksums find it all
+        return with_damaged_section(data, rng)
     if data[:1] == b"{" and rng.random() < 0.6:
         value = json.loads(data)
         for _ in range(rng.choice([1, 1, 2, 4])):
@@ -135,6 +140,25 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
             lines[rng.randrange(len(lines))] = rng.choice([*lines, *map(str.encode, PATTERNS)])
             data = b"\n".join(lines)
     return data
+
+
+def with_damaged_section(data: bytes, rng: random.Random) -> bytes:
+    """A packed file with changes in one of its sections, or without it, and right checksums."""
+    sections = packed.sections_of(data)
+    name = rng.choice(sorted(sections))
+    if rng.random() < 0.1:
+        del sections[name]
+    elif name == "about":
+        about = json.loads(sections[name])
+        change_value(about, rng)
+        sections[name] = json.dumps(about).encode()
+    else:
+        damage = bytearray(sections[name] or b"x")
+        for _ in range(rng.choice([1, 1, 2, 10, 300])):
+            damage[rng.randrange(len(damage))] = rng.choice([0, 1, 2, 255, rng.randrange(256)])
+        cut = rng.choice([len(damage), len(damage), rng.randrange(len(damage) + 1)])
+        sections[name] = bytes(damage[:cut] + damage[: rng.choice([0, 0, 4, 64])])
+    return packed.join_sections(sections)
 
 
 def change_value(value: Any, rng: random.Random) -> None:

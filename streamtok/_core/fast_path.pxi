@@ -64,19 +64,25 @@ cdef class FastEncoding:
                 return ids
         return self._encode(text, no_special, nothing, errors)
 
-    def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict"):
+    def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict",
+               add_special_tokens=False):
         """list[int]: the ids of `text`.
 
         allowed_special: special tokens (or "all") whose text becomes their id. disallowed_special:
         texts (or "all": every special token not allowed) that raise ValueError where they occur;
         () lets them pass as plain text. errors: for bytes that are no UTF-8, "strict" (raises
         UnicodeDecodeError), "replace" or "surrogateescape" (keeps them). Lone surrogates in a str
-        become U+FFFD, as in tiktoken.
+        become U+FFFD, as in tiktoken. add_special_tokens: put the ids of the encoding's template
+        around those of the text (docs/formats.md); most encodings have none.
 
         >>> enc.encode("<|endoftext|>", allowed_special="all")
         [50256]
         """
         cdef SpecialMatcher matcher
+        if add_special_tokens is not False:
+            return self._encode(
+                text, allowed_special, disallowed_special, errors, add_special_tokens
+            )
         if allowed_special is no_special and errors is strict and self.encoder is not None:
             if disallowed_special is all_special:
                 matcher = self.default

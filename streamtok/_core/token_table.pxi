@@ -283,6 +283,24 @@ cdef class TokenTable:
         memcpy(array_memory(result, UINT32), self.c.lefts, self.c.n * sizeof(u32))
         return result
 
+    def parts(self):
+        """(uint32 [n], uint32 [n]): the two tokens that each is made of; 0xFFFFFFFF where none are."""
+        lefts = np.full(self.c.n, 0xFFFFFFFF, dtype=np.uint32)
+        rights = np.full(self.c.n, 0xFFFFFFFF, dtype=np.uint32)
+        cdef u32* left_view = <u32*>array_memory(lefts, UINT32)
+        cdef u32* right_view = <u32*>array_memory(rights, UINT32)
+        cdef const Tokens* t = &self.c
+        cdef const u8* p
+        cdef size_t size
+        cdef u32 i
+        for i in range(t.n):
+            if t.lefts[i]:
+                p = t.blob + t.offsets[i]
+                size = t.offsets[i + 1] - t.offsets[i]
+                left_view[i] = find_token(t, p, t.lefts[i])
+                right_view[i] = find_token(t, p + t.lefts[i], size - t.lefts[i])
+        return lefts, rights
+
     @property
     def longest(self):
         """Bytes of the longest token."""

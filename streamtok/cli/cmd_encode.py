@@ -17,6 +17,7 @@ from ..pipeline.sources import Feed, Input, Listener
 from . import encode_output as outputs
 from . import encode_parts, encoding_options, input_options, open_inputs, options
 from .argument_types import parse_count, parse_positive, parse_seconds
+from .messages import Misused
 from .progress import Progress
 from .stop_signals import Signals
 
@@ -54,6 +55,12 @@ def add_parser(subparsers: Any) -> None:
         "--eos",
         metavar="TOKEN",
         help="a special token or id to put after each document",
+    )
+    parser.add_argument(
+        "--add-special-tokens",
+        action="store_true",
+        help="put around each document the special tokens that the vocabulary's file asks for, "
+        "such as <s>",
     )
     options.add_output(parser)
     parser.add_argument(
@@ -122,6 +129,8 @@ def run(args: argparse.Namespace) -> int:
         return encode_parts.run(args)
     encoding = encoding_options.load_encoding(args)
     stream = encoding_options.open_stream(args, encoding)
+    if args.add_special_tokens and (args.prepend is not None or args.append is not None):
+        raise Misused("give --add-special-tokens, or --prepend and --append, not both")
     about = sinks.About(encoding.name, encoding.digest, encoding.max_token_value)
     chosen = outputs.check_format(args, about)
     family = outputs.make_family(args, chosen, about)
@@ -180,7 +189,8 @@ def run(args: argparse.Namespace) -> int:
             _go(args, pipeline, progress, encoder)
             totals = pipeline.totals
     if not args.quiet:
-        warning = outputs.warn_of_lost_ends(args, family, encoding, totals.documents)
+        warning = outputs.warn_of_no_template(args, encoding)
+        warning = warning or outputs.warn_of_lost_ends(args, family, encoding, totals.documents)
         progress.summary(totals, open_inputs.is_split(args), warning)
     return 0
 
@@ -215,9 +225,11 @@ def _settings(
     )
     rows = {f"--{name.replace('_', '-')}": getattr(args, name) for name in names.split()}
     delimiter = args.delimiter
+    template = [list(part) for part in encoding._template] if args.add_special_tokens else None
     return rows | {
         "--encoding": f"{encoding.name} ({encoding.digest[:16]})",
         "--format": chosen,
+        "--add-special-tokens": template,
         "--max-pending": args.max_pending
         if args.jsonl is not None
         else None,  # it decides which lines are too long

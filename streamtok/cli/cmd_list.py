@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 from .. import registry
-from ..vocabulary.bundled import BUNDLED_NAMES
 from . import options
 
 
@@ -26,14 +25,12 @@ def run(args: argparse.Namespace) -> int:
     if not args.json:
         print(f"{'encoding':<15}{'ids':>8}{'special':>9}  vocabulary")
     for name in registry.list_encoding_names():
-        # From the table: making the Encoding p50k_base could need a download.
         spec = registry._SPECS[name]
         n_vocab = spec.explicit_n_vocab or max(spec.special_tokens.values()) + 1
-        n_special, is_packed = len(spec.special_tokens), spec.vocabulary in BUNDLED_NAMES
+        n_special = len(spec.special_tokens)
         if args.json:
             row = {"name": name, "n_vocab": n_vocab, "n_special": n_special}
-            print(json.dumps(row | {"is_packed": is_packed}))
+            print(json.dumps(row | {"is_packed": True}))
         else:
-            where = "bundled" if is_packed else "cache or download"
-            print(f"{name:<15}{n_vocab:>8}{n_special:>9}  {where}")
+            print(f"{name:<15}{n_vocab:>8}{n_special:>9}  bundled")
     return 0

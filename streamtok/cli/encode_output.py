@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from ..encoding import Encoding
+from ..engines.template import NO_TEMPLATE
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from . import overwriting
@@ -86,11 +87,20 @@ def refuse_foreign(
         overwriting.refuse_foreign([args.output], find_foreign, args.force)
 
 
+def warn_of_no_template(args: argparse.Namespace, encoding: Encoding) -> str | None:
+    """A warning if --add-special-tokens has added nothing, else None."""
+    if not args.add_special_tokens or encoding._template != NO_TEMPLATE:
+        return None
+    return f"{encoding.name} puts no special tokens around a text: --prepend and --append do"
+
+
 def warn_of_lost_ends(
     args: argparse.Namespace, family: sinks.Family, encoding: Encoding, documents: int
 ) -> str | None:
     """A warning if nothing in the output tells where documents end, else None."""
     is_marked = args.append is not None or args.prepend is not None
+    if args.add_special_tokens:
+        is_marked = encoding._template != NO_TEMPLATE
     if is_marked or family.keeps_documents or documents < 2:
         return None
     specials = encoding.special_tokens_set

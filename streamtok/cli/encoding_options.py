@@ -10,7 +10,7 @@ from typing import Any
 from .. import registry
 from ..chunker import DEFAULT_MAX_PENDING, StreamEncoder
 from ..encoding import Encoding
-from ..errors import StreamtokError, VocabularyError
+from ..errors import StreamtokError
 from .argument_types import parse_size
 from .messages import Refused
 from .options import add_errors
@@ -29,7 +29,8 @@ def add_encoding(
         "--encoding",
         default=default,
         metavar="NAME",
-        help=f"a name or a vocabulary file (docs/formats.md); default: {otherwise}",
+        help="an encoding, a vocabulary file (docs/formats.md), a model's folder, org/model on "
+        f"Hugging Face's hub, or an OpenAI model such as gpt-4o; default: {otherwise}",
     )
 
 
@@ -66,7 +67,7 @@ def load_encoding(args: argparse.Namespace) -> Encoding:
     """Load the encoding of -e. Raises Refused."""
     try:
         if args.encoding in registry.list_encoding_names():
-            return _named_encoding(args.encoding)
+            return registry.get_encoding(args.encoding)
         from ..formats.conversion import open_encoding
 
         return open_encoding(args.encoding)
@@ -74,14 +75,6 @@ def load_encoding(args: argparse.Namespace) -> Encoding:
         raise Refused(" ".join(str(error).split())) from None
     except ValueError as error:
         raise Refused(str(error)) from None
-
-
-def _named_encoding(name: str) -> Encoding:
-    try:
-        return registry.get_encoding(name)
-    except VocabularyError as error:  # its first two lines say what to do
-        what, _, more = str(error).partition("\n")
-        raise Refused("; ".join(filter(None, [what, more.partition("\n")[0]]))) from None
 
 
 def stream_settings(args: argparse.Namespace, encoding: Encoding) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import glob
 import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..chunker import StreamEncoder
@@ -180,11 +180,18 @@ def _splitter_maker(args: argparse.Namespace) -> Any:
 def open_encoder(
     args: argparse.Namespace, encoding: Encoding, stream: StreamEncoder
 ) -> DocumentEncoder:
-    """The encoder of the documents, with the ids of --prepend and --append. Raises Refused."""
+    """The encoder of the documents, with the ids that go around each of them. Raises Refused."""
+    prepend: int | Sequence[int] | None
+    append: int | Sequence[int] | None
+    if getattr(args, "add_special_tokens", False):
+        prepend, append = encoding._template
+    else:
+        prepend = special_id(getattr(args, "prepend", None), encoding)
+        append = special_id(getattr(args, "append", None), encoding)
     return DocumentEncoder(
         stream,
-        prepend=special_id(getattr(args, "prepend", None), encoding),
-        append=special_id(getattr(args, "append", None), encoding),
+        prepend=prepend,
+        append=append,
         skip_empty=args.skip_empty,
         num_threads=getattr(args, "threads", 1),
     )

@@ -14,7 +14,9 @@ from . import overwriting
 from .messages import Refused, shown
 
 # The keys of `formats.conversion.FORMATS`, which is slow to import.
-FORMAT_NAMES = ["tiktoken", "gpt2", "huggingface", "tekken", "minbpe", "nanochat", "sentencepiece"]
+FORMAT_NAMES = [
+    "tiktoken", "gpt2", "huggingface", "tekken", "minbpe", "nanochat", "sentencepiece", "streamtok",
+]  # fmt: skip
 
 
 def choose_format(path: str, to: str | None) -> str:

@@ -11,6 +11,7 @@ from .gpt2 import load_gpt2, save_gpt2
 from .huggingface import load_huggingface, save_huggingface
 from .minbpe import load_minbpe, save_minbpe
 from .nanochat import from_rustbpe, load_nanochat, save_nanochat
+from .packed import load_packed, save_packed
 from .sentencepiece import load_sentencepiece, save_sentencepiece
 from .tekken import load_tekken, save_tekken
 from .tiktoken import load_tiktoken, save_tiktoken
@@ -23,6 +24,7 @@ __all__ = [
     "load_huggingface",
     "load_minbpe",
     "load_nanochat",
+    "load_packed",
     "load_sentencepiece",
     "load_tekken",
     "load_tiktoken",
@@ -30,6 +32,7 @@ __all__ = [
     "save_huggingface",
     "save_minbpe",
     "save_nanochat",
+    "save_packed",
     "save_sentencepiece",
     "save_tekken",
     "save_tiktoken",

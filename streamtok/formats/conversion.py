@@ -6,6 +6,7 @@ encodings encode a sample, before the file gets its name.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import formats
 from ..errors import VocabularyError
-from ..registry import get_encoding, list_encoding_names
+from ..registry import encoding_for_model, get_encoding, list_encoding_names
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -67,8 +68,14 @@ FORMATS = {
     "sentencepiece": Format(
         ("tokenizer.model",), formats.save_sentencepiece, _plain(formats.load_sentencepiece)
     ),
+    "streamtok": Format(("x.streamtok",), formats.save_packed, _plain(formats.load_packed)),
 }  # fmt: skip
-_SUFFIXES = {".tiktoken": "tiktoken", ".pkl": "nanochat", ".pickle": "nanochat"}
+_SUFFIXES = {
+    ".streamtok": "streamtok",
+    ".tiktoken": "tiktoken",
+    ".pkl": "nanochat",
+    ".pickle": "nanochat",
+}
 
 _SAMPLE = (
     "The quick brown fox, it's 12345 times jumped: naïve café; don't\n\n  def f(x):\n\treturn x\n"
@@ -90,17 +97,28 @@ def format_of(path: str) -> str:
 
 
 def open_encoding(name: str) -> Encoding:
-    """An encoding by its name, or by the path of a vocabulary file.
+    """An encoding by what a command line has: the name of an encoding, what `formats.load` takes as
+    a str (a path wins over all but the names of encodings), or the name of an OpenAI model.
 
     "FILE@PATTERN" adds a pattern (a name in `formats.PATTERNS`) to a file that has none. Raises
-    ValueError for a name that is neither an encoding nor a file, OSError, VocabularyError.
+    ValueError for a name that is none of these, OSError, VocabularyError.
     """
-    if name in list_encoding_names() or not (os.path.exists(name) or "@" in name or os.sep in name):
+    if name in list_encoding_names():
         return get_encoding(name)
+    if os.path.exists(name):
+        return formats.load(name)
     path, _, pattern = name.rpartition("@")
-    if path and not os.path.exists(name):
+    if path:
         return formats.load(path, pattern=pattern)
-    return formats.load(name)
+    if "/" in name or os.sep in name:
+        return formats.load(name)
+    with contextlib.suppress(KeyError):
+        return encoding_for_model(name)
+    raise ValueError(
+        f"Unknown encoding {name}: expected one of {', '.join(list_encoding_names())}, a model "
+        "of OpenAI such as gpt-4o, a vocabulary file, a model's folder, or the name of a model on "
+        "Hugging Face's hub (org/model)"
+    )
 
 
 def convert(source: Encoding, path: str, format: str) -> None:

@@ -1,26 +1,30 @@
-"""`load`: a vocabulary file of any format, which its contents tell.
+"""`load`: what people have, be it a file, a folder, a name or an object.
 
-Nothing is guessed. A `.tiktoken` file and GPT-2's pair do not contain a pre-tokenization pattern:
-the bundled tables are recognised, and for other tables the caller must give a pattern.
+A file's contents tell its format. Nothing is guessed. A `.tiktoken` file and GPT-2's pair do not
+contain a pre-tokenization pattern: the bundled tables are recognised, and for other tables the
+caller must give a pattern.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import StreamtokError, VocabularyError
 from ..patterns.named import find_pattern
-from ..registry import get_encoding
-from ..vocabulary.bundled import BUNDLED_NAMES
+from ..registry import get_encoding, list_encoding_names
 from ..vocabulary.ranks_file import loads_tiktoken
 from .gpt2 import load_gpt2
 from .huggingface import load_huggingface, read_huggingface
-from .json_value import JsonValue, parse_json
+from .json_value import JsonValue, parse_json, parse_tokenizer
+from .load_cache import load_kept
 from .loading import read_bytes, shown, stem
 from .minbpe import MAGIC, load_minbpe
+from .model_folder import CONFIG_FILES, load_merges, read_config, with_config
 from .nanochat import load_nanochat
+from .packed import PACKED_MAGIC, load_packed, loads_packed
 from .sentencepiece import load_sentencepiece, read_sentencepiece
 from .tekken import load_tekken, read_tekken
 from .tiktoken import load_tiktoken
@@ -32,7 +36,15 @@ if TYPE_CHECKING:
 __all__ = ["is_vocabulary", "load", "read_together", "recognise"]
 
 _IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")  # first wins
+_TABLES = ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")
 _PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
+_ON_THE_HUB = (
+    ("tokenizer.json",),
+    ("tekken.json",),
+    ("tokenizer.model",),
+    ("merges.txt", "vocab.json"),
+)
+_BESIDE = dict.fromkeys(("tokenizer.model", "merges.txt"), CONFIG_FILES)  # what these need
 
 
 def recognise(data: bytes) -> str | None:
@@ -42,6 +54,8 @@ def recognise(data: bytes) -> str | None:
     'minbpe'
     """
     start = data[:4096]
+    if start.startswith(PACKED_MAGIC):
+        return "streamtok"
     if start.split(b"\n", 1)[0].strip() == MAGIC:
         return "minbpe"
     if start[:1] == b"\x80" and start[1:2] <= b"\x05":
@@ -65,6 +79,7 @@ def read_together(path: str) -> list[str]:
         if file in pair:
             return [os.path.join(folder, name) for name in pair]
     names = [file] if file else [*_IN_FOLDERS, *(name for pair in _PAIRS for name in pair)]
+    names += () if file else CONFIG_FILES
     return [os.path.join(folder, name) for name in names]
 
 
@@ -80,6 +95,7 @@ def is_vocabulary(path: str, format: str) -> bool:
         "minbpe": load_minbpe,
         "nanochat": load_nanochat,
         "sentencepiece": load_sentencepiece,
+        "streamtok": load_packed,
         "tekken": load_tekken,
     }
     check = loaders[format]
@@ -101,21 +117,76 @@ def _check_one_of_pair(path: str) -> None:
 
 
 def load(
-    path: Path,
+    source: Path | object,
     *,
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
     name: str | None = None,
+    revision: str | None = None,
+    cache: bool = True,
 ) -> Encoding:
-    """The encoding in a vocabulary file of any format, or in the vocabulary file of a folder.
+    """The encoding of what people have: a file, a model's folder or name, a tokenizer object.
+
+    source: a vocabulary file of any format; a folder with one, whose other files add what it does
+    not say (`model_folder.py`); the name "org/model" of a model on Hugging Face's hub, if there is
+    no such path; a tokenizer of tokenizers, transformers, tiktoken, mistral-common or
+    sentencepiece; or an `Encoding`, which is returned.
 
     pattern, special_tokens: for `.tiktoken` files, which contain neither. GPT-2's pair of files
-    takes a pattern only; other formats take none of the two. Raises OSError, and VocabularyError
-    for an unknown format, naming what the file begins with, and for what the format's own loader
-    refuses.
+    takes a pattern only; all else takes none of the two. revision: for models of the hub. cache:
+    whether the packed form of a large file may be kept in the user's cache folder, and read from
+    there the next time; see `load_cache.py`. Raises OSError, TypeError for other objects, and
+    VocabularyError for an unknown format, naming what the file begins with, and for what the
+    format's own loader refuses.
     """
+    if not isinstance(source, (str, os.PathLike)):
+        if pattern is not None or special_tokens or revision is not None:
+            raise ValueError(f"a {type(source).__name__} has its own pattern and special tokens")
+        return _load_object(source, name)
+    path: Path = source
+    options = _Options(pattern, special_tokens, name, cache)
     if os.path.isdir(path):
-        return _load_folder(path, pattern, special_tokens, name)
+        return _load_folder(path, options)
+    if isinstance(path, str) and not os.path.exists(path):
+        from .hub import fetch, is_hub_name
+
+        if is_hub_name(path):
+            main = fetch(path, _ON_THE_HUB, _BESIDE, revision)
+            return _load_main(main, options._replace(name=name or path.rpartition("/")[2]))
+        known = "; get_encoding takes this name" if path in list_encoding_names() else ""
+        raise FileNotFoundError(
+            errno.ENOENT, f"No such file or directory, nor a model's name (org/model){known}", path
+        )
+    return _load_file(path, options)
+
+
+class _Options(NamedTuple):
+    """What the caller of `load` wants."""
+
+    pattern: str | None
+    special_tokens: Mapping[str, int] | None
+    name: str | None
+    cache: bool
+
+
+def _load_object(given: object, name: str | None) -> Encoding:
+    from ..encoding import Encoding
+    from .tokenizer_objects import from_object
+
+    if isinstance(given, Encoding):
+        return given
+    made = from_object(given, name)
+    if made is None:
+        raise TypeError(
+            f"{type(given).__name__} is nothing that can be loaded: expected a path, the name of a "
+            "model (org/model), an Encoding, or a tokenizer of tokenizers, transformers, tiktoken, "
+            "mistral-common or sentencepiece"
+        )
+    return made
+
+
+def _load_file(path: Path, options: _Options) -> Encoding:
+    pattern, special_tokens, name, cache = options
     source = os.fspath(path)
     data = read_bytes(path)
     format = recognise(data)
@@ -134,42 +205,58 @@ def load(
         return load_minbpe(path, name=name)
     if format == "nanochat":
         return load_nanochat(path, name=name)
-    if format == "sentencepiece":
-        return read_sentencepiece(data, source, name or stem(path))
-    if format == "json":
-        file = JsonValue(parse_json(data, source), source)
-        keys = file.as_dict().keys()
-        if {"model", "added_tokens"} <= keys or "pre_tokenizer" in keys:
-            return read_huggingface(file, name or stem(path))
-        if {"config", "vocab"} <= keys:
-            return read_tekken(file, name or stem(path))
-        raise VocabularyError(
-            f"{source}: unknown JSON format: expected a tokenizer.json or a tekken.json, found an "
-            f"object with the keys {shown(sorted(keys)[:5])}"
-        )
+    if format == "streamtok":
+        return loads_packed(data, source, name)
+    if format in ("sentencepiece", "json"):
+        read = _read_json if format == "json" else read_sentencepiece
+        own_name = name or stem(path)
+
+        def make() -> Encoding:
+            return read(data, source, own_name)
+
+        return load_kept(data, source, own_name, make) if cache else make()
     raise VocabularyError(f"{source}: unknown format: the file begins with {shown(data[:20])}")
 
 
-def _load_folder(
-    path: Path,
-    pattern: str | None,
-    special_tokens: Mapping[str, int] | None,
-    name: str | None,
-) -> Encoding:
+def _read_json(data: bytes, source: str, name: str) -> Encoding:
+    """The encoding in a JSON file, a tokenizer.json or a tekken.json."""
+    file = JsonValue(parse_tokenizer(data, source), source)
+    keys = file.as_dict().keys()
+    if {"model", "added_tokens"} <= keys or "pre_tokenizer" in keys:
+        return read_huggingface(file, name)
+    if {"config", "vocab"} <= keys:
+        return read_tekken(file, name)
+    raise VocabularyError(
+        f"{source}: unknown JSON format: expected a tokenizer.json or a tekken.json, found an "
+        f"object with the keys {shown(sorted(keys)[:5])}"
+    )
+
+
+def _load_folder(path: Path, options: _Options) -> Encoding:
     folder = os.fspath(path)
-    for file in _IN_FOLDERS:
-        if os.path.isfile(os.path.join(folder, file)):
-            return load(
-                os.path.join(folder, file),
-                pattern=pattern,
-                special_tokens=special_tokens,
-                name=name,
-            )
-    for merges, _ in _PAIRS:
-        if os.path.isfile(os.path.join(folder, merges)):
-            return _load_pair(os.path.join(folder, merges), pattern, name)
+    for file in (*_IN_FOLDERS, *(merges for merges, _ in _PAIRS)):
+        main = os.path.join(folder, file)
+        if os.path.isfile(main):
+            return _load_main(main, options)
     expected = ", ".join([*_IN_FOLDERS, *(merges for merges, _ in _PAIRS)])
     raise VocabularyError(f"{folder}: no vocabulary in this folder: expected one of {expected}")
+
+
+def _load_main(main: str, options: _Options) -> Encoding:
+    """The encoding of a model's main file, with what the files beside it add."""
+    folder, file = os.path.split(main)
+    if file not in _BESIDE:
+        return _load_file(main, options)
+    pattern, _, name, _ = options
+    config = read_config(folder)
+    if file == "merges.txt":
+        if config is None or config.kind is None or pattern is not None:
+            return _load_pair(main, pattern, name)
+        return load_merges(main, os.path.join(folder, "vocab.json"), config, name or stem(file))
+    made = _load_file(main, options)
+    if config is None or made._rules.normalizer != "spaces":  # only SentencePiece's has so little
+        return made
+    return with_config(made, config)
 
 
 def _load_pair(merges_path: Path, pattern: str | None, name: str | None) -> Encoding:
@@ -197,7 +284,7 @@ def _load_bundled_table(data: bytes, source: str, name: str | None) -> Encoding:
     from ..encoding import Encoding
 
     vocabulary = loads_tiktoken(data, source)
-    for bundled in BUNDLED_NAMES:
+    for bundled in _TABLES:
         encoding = get_encoding(bundled)
         if encoding._vocabulary == vocabulary:
             return Encoding(
@@ -208,5 +295,5 @@ def _load_bundled_table(data: bytes, source: str, name: str | None) -> Encoding:
             )
     raise VocabularyError(
         f"{source}: a .tiktoken file has no pre-tokenization pattern, and this table is not one of "
-        f"{', '.join(BUNDLED_NAMES)}: give a pattern"
+        f"{', '.join(_TABLES)}: give a pattern"
     )

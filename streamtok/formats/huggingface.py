@@ -2,10 +2,10 @@
 of characters, as Llama 2's, Mistral's and Gemma's.
 
 Ids are those of `Tokenizer.encode(text, add_special_tokens=False)`: the post-processor, which puts
-special tokens around a text, is not applied. Added tokens that are special become special tokens:
-`allowed_special="all"` finds them in text, as Hugging Face always does. Other added tokens are
-always found. What the parts of a file mean is in `huggingface_*.py`, how one is written in
-`huggingface_writing.py`.
+special tokens around a text, is applied with `add_special_tokens=True` only. Added tokens that are
+special become special tokens: `allowed_special="all"` finds them in text, as Hugging Face always
+does. Other added tokens are always found. What the parts of a file mean is in `huggingface_*.py`,
+how one is written in `huggingface_writing.py`.
 
 These raise an error that names them: truncation and padding, other models, dropout, prefixes and
 suffixes of words, unknown tokens in place of bytes, sequences of pre-tokenizers that no automaton
@@ -34,9 +34,10 @@ from .huggingface_models import (
     read_model,
 )
 from .huggingface_normalizers import read_normalizer
+from .huggingface_post_processors import read_post_processor
 from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_writing import save_huggingface
-from .json_value import JsonValue, parse_json
+from .json_value import JsonValue, parse_tokenizer
 from .loading import make_encoding, read_bytes, stem
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = ["load_huggingface", "read_huggingface", "save_huggingface"]
 
-_POST_PROCESSORS = ("ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing")
 _MARKING = ("Replace", " ", MARK)  # the step that makes "▁" of spaces
 # Steps that make a space of nothing else, unless their last setting does.
 _NO_NEW_SPACES = ("Prepend", "Replace", "NFC", "NFD", "Lowercase", "Strip", "StripAccents")
@@ -61,7 +61,7 @@ def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
         path = os.path.join(path, "tokenizer.json")
     source = os.fspath(path)
     return read_huggingface(
-        JsonValue(parse_json(read_bytes(path), source), source), name or stem(path)
+        JsonValue(parse_tokenizer(read_bytes(path), source), source), name or stem(path)
     )
 
 
@@ -72,7 +72,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         "model",
     )  # fmt: skip
     normalizer = read_normalizer(file["normalizer"])
-    _check_post_processor(file["post_processor"])
+    template = read_post_processor(file["post_processor"])
     decoding = read_decoder(file["decoder"])
     cutting = read_pre_tokenizer(file["pre_tokenizer"])
     second = Normalizer(cutting.steps)
@@ -109,18 +109,8 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
             drops_first_space=decoding.drops_first_space,
             decoded_texts=_decoded_texts(tokens, stated, decoding),
         ),
+        template=template,
     )
-
-
-def _check_post_processor(field: JsonValue) -> None:
-    if field.value is None:
-        return
-    kind = field["type"].as_str()
-    if kind == "Sequence":
-        for step in field["processors"].elements():
-            _check_post_processor(step)
-    elif kind not in _POST_PROCESSORS:
-        field.fail(f"the post-processor {kind!r} is not supported")
 
 
 def _decoded_texts(

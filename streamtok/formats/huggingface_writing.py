@@ -17,6 +17,7 @@ from ..vocabulary.table import NO_ID, Vocabulary
 from .character_merges import pattern_of_cuts
 from .gpt2 import merges_and_ids
 from .huggingface_normalizers import normalizer_json
+from .huggingface_post_processors import post_processor_json
 from .huggingface_splits import write_splits
 from .merge_lists import to_merges
 
@@ -71,7 +72,7 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
         "added_tokens": _added_tokens(encoding, ids),
         "normalizer": _normalizer(encoding, normalizer),
         "pre_tokenizer": pre_tokenizer,
-        "post_processor": None,
+        "post_processor": post_processor_json(encoding),
         "decoder": decoders[0]
         if len(decoders) == 1
         else {"type": "Sequence", "decoders": decoders},

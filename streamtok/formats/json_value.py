@@ -8,12 +8,17 @@ times its size in memory. All errors are `VocabularyError` and name the file and
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from .._core.json_tables import TextIds, read_tables
 from ..errors import VocabularyError
 from .loading import decode_utf8, shown
 
-__all__ = ["JsonValue", "parse_json"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["JsonValue", "MergeRows", "parse_json", "parse_tokenizer"]
 
 MAX_VALUES = 1 << 23  # two million tokens, each with a merge
 MAX_DEPTH = 64  # of the values that are read; known formats nest less than ten deep
@@ -60,6 +65,38 @@ def parse_json(data: bytes, source: str) -> Any:
         raise VocabularyError(f"{source}: nested too deep") from None
 
 
+class MergeRows:
+    """The `merges` of a tokenizer.json, as rows of its `vocab`: left part, right part, both."""
+
+    def __init__(self, rows: NDArray[np.uint32], texts: TextIds) -> None:
+        self.rows = rows  # [m, 3]
+        self.texts = texts
+
+    def to_list(self) -> list[list[str]]:
+        """The pairs of texts, as the file has them."""
+        texts = list(self.texts.to_dict())
+        return [[texts[left], texts[right]] for left, right, _ in self.rows.tolist()]
+
+
+def parse_tokenizer(data: bytes, source: str) -> Any:
+    """As `parse_json`, but the two large tables of a tokenizer.json stay in arrays, if all is well.
+
+    `model.vocab` is a `TextIds` then and `model.merges` a `MergeRows`; `JsonValue` makes a dict and
+    a list of them if it is asked to. A file that has anything unusual is parsed as any other.
+    """
+    tables = read_tables(data, MAX_VALUES) if b'"merges"' in data else None
+    if tables is not None:
+        rest, ids, rows = tables
+        try:
+            value = parse_json(rest, source)
+        except VocabularyError:
+            return parse_json(data, source)  # whose errors give the right line
+        model = value["model"]
+        model["vocab"], model["merges"] = ids, MergeRows(rows, ids)
+        return value
+    return parse_json(data, source)
+
+
 class JsonValue:
     """A JSON value and its place in the file. Each accessor checks the type.
 
@@ -90,10 +127,14 @@ class JsonValue:
 
     def as_dict(self) -> dict[str, Any]:
         """The value, which must be an object."""
+        if isinstance(self.value, TextIds):
+            return self.value.to_dict()
         return self._typed(dict, "an object")
 
     def as_list(self) -> list[Any]:
         """The value, which must be an array."""
+        if isinstance(self.value, MergeRows):
+            return self.value.to_list()
         return self._typed(list, "an array")
 
     def as_str(self) -> str:

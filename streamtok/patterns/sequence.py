@@ -54,7 +54,12 @@ class SplitSequence(Pattern):
     splits: tuple[Split, ...]
     spaces_are_marks: bool
 
-    def __init__(self, splits: Sequence[str | tuple[str, str]], spaces_are_marks: bool = False):
+    def __init__(
+        self,
+        splits: Sequence[str | tuple[str, str]],
+        spaces_are_marks: bool = False,
+        tables: Tables | None = None,  # of the same splits, where they are known
+    ) -> None:
         self.splits = tuple(
             Split(split) if isinstance(split, str) else Split(*split) for split in splits
         )
@@ -67,7 +72,7 @@ class SplitSequence(Pattern):
         source = [s.pattern if s.behavior == "isolated" else list(s) for s in self.splits]
         super().__init__(
             json.dumps([*source, True] if spaces_are_marks else source),
-            _compose(self.splits, spaces_are_marks),
+            tables or _compose(self.splits, spaces_are_marks),
         )
 
     @property

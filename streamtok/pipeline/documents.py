@@ -49,28 +49,29 @@ class Encoded(NamedTuple):
 class DocumentEncoder:
     """Encodes documents that arrive in parts.
 
-    prepend, append: ids to put before and after each document. skip_empty: documents without text
-    produce no ids, not even these. num_threads: threads that encode, including the caller's.
+    prepend, append: ids to put before and after each document; several on one side make documents
+    go one by one. skip_empty: documents without text produce no ids, not even these. num_threads:
+    threads that encode, including the caller's.
     """
 
     def __init__(
         self,
         stream: StreamEncoder,
         *,
-        prepend: int | None = None,
-        append: int | None = None,
+        prepend: int | Sequence[int] | None = None,
+        append: int | Sequence[int] | None = None,
         skip_empty: bool = False,
         num_threads: int = 1,
     ):
         self._stream = stream
-        self._before = np.array([] if prepend is None else [prepend], np.uint32)
-        self._after = np.array([] if append is None else [append], np.uint32)
-        self._frame = (-1 if prepend is None else prepend, -1 if append is None else append)
+        self._before, self._after = _ids(prepend), _ids(append)
+        self._frame = _first(self._before), _first(self._after)
         self._skip_empty = skip_empty
         self._pool: OrderedPool[Encoded | _Deferred] = OrderedPool(num_threads)
         encoding = stream.encoding
         self._encoder = encoding._encoder
-        self._cuts = encoding._cuts
+        has_simple_frame = max(len(self._before), len(self._after)) < 2
+        self._cuts = encoding._cuts if has_simple_frame else None
         self._matcher = stream._matcher
         self._name = ""
         self._whole: list[str | bytes] = []
@@ -315,6 +316,16 @@ class _DeferredSegment(_Deferred):
         stream = owner._stream._twin()
         stream._begin_at(self.offset)
         return Encoded(stream.encode_to_numpy(self.text, True), _NO_END, len(self.text))
+
+
+def _ids(given: int | Sequence[int] | None) -> IdArray:
+    listed = [] if given is None else [given] if isinstance(given, int) else given
+    return np.array(listed, np.uint32)
+
+
+def _first(ids: IdArray) -> int:
+    """The only id, for the core; -1 if there is none."""
+    return int(ids[0]) if len(ids) else -1
 
 
 def _end(ids: IdArray) -> EndArray:

@@ -7,7 +7,9 @@ it the ByteLevel alphabet.
 
 from __future__ import annotations
 
-__all__ = ["BYTES_IN_ORDER", "BYTES_OF", "CHARACTERS", "to_bytes", "to_text"]
+import struct
+
+__all__ = ["ALPHABET", "BYTES_IN_ORDER", "BYTES_OF", "CHARACTERS", "to_bytes", "to_text"]
 
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _REMAPPED = [byte for byte in range(256) if byte not in _PRINTABLE]
@@ -17,6 +19,9 @@ CHARACTERS = {byte: chr(byte) for byte in _PRINTABLE} | {
     byte: chr(0x100 + i) for i, byte in enumerate(_REMAPPED)
 }
 BYTES_OF = {character: byte for byte, character in CHARACTERS.items()}
+
+# For `TextIds.in_bytes`: the byte of each character below U+0200, 0xFFFF for none.
+ALPHABET = struct.pack("=512H", *(BYTES_OF.get(chr(code), 0xFFFF) for code in range(512)))
 
 # Tables of str.translate, which is ten times as fast as a loop. A Latin-1 character outside of the
 # alphabet becomes one that Latin-1 cannot encode, so that `to_bytes` sees it.

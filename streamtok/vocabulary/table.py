@@ -1,7 +1,6 @@
 """`Vocabulary`: the bytes and the id of each token, in three flat arrays that the core reads.
 
-Its file forms are in `ranks_file.py` and `bundled.py`, downloads in `published.py`, and the names
-of encodings in `registry.py`.
+Its file forms are in `ranks_file.py` and `bundled.py`, and the names of encodings in `registry.py`.
 """
 
 from __future__ import annotations
@@ -81,8 +80,12 @@ class Vocabulary:
         byte_ids: NDArray[np.uint32] | None = None,
         ties: NDArray[np.uint32] | None = None,
         decode_only: Mapping[int, bytes] = MappingProxyType({}),
+        parts: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None,
     ) -> None:
         """Check everything that memory safety depends on, then keep the arrays.
+
+        parts: the two tokens that each is made of, where the caller knows them: they save a
+        `TokenTable` finding them. They are not compared with anything; pickles go without them.
 
         Duplicate tokens are not detected here. Tables that may be unsound come in through
         `from_ranks`, `load_tiktoken` or `merge_lists.from_merges`. Raises `VocabularyError`, and
@@ -103,7 +106,7 @@ class Vocabulary:
         object.__setattr__(self, "offsets", offsets)
         object.__setattr__(self, "ids", ids)
         object.__setattr__(self, "lefts", lefts)
-        object.__setattr__(self, "parts", None)
+        object.__setattr__(self, "parts", None if parts is None else tuple(map(_frozen, parts)))
         object.__setattr__(self, "byte_ids", byte_ids)
         object.__setattr__(self, "ties", ties)
         object.__setattr__(self, "decode_only", MappingProxyType(dict(decode_only)))
@@ -299,8 +302,8 @@ def _check_arrays(
         bad = int(np.flatnonzero((lengths < 1) | (lengths > MAX_TOKEN_BYTES))[0])
         check_length(int(offsets[bad + 1]) - int(offsets[bad]), int(ids[bad]), "rank")
     if not is_plain:
-        real = ids[ids != NO_ID]
-        if len(np.unique(real)) != len(real):
+        real = np.sort(ids[ids != NO_ID])  # numpy.unique is slower, and loads numpy.ma
+        if (real[1:] == real[:-1]).any():
             raise VocabularyError("two tokens have the same id")
         if len(real) and int(real.max()) >= 16 * len(ids) + (1 << 16):
             raise VocabularyError(f"id {real.max()} is too large for {len(ids)} tokens")

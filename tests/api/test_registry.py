@@ -34,7 +34,6 @@ NAMES = [
     "o200k_base",
     "o200k_harmony",
 ]
-BUNDLED = [name for name in NAMES if not name.startswith("p50k")]
 
 
 class StubEncoding:
@@ -146,11 +145,11 @@ def test_unknown_names() -> None:
 
 
 def test_one_object_and_one_vocabulary(stub: type[StubEncoding]) -> None:
-    made: list[Any] = [get_encoding(name) for name in BUNDLED]
-    assert [encoding.name for encoding in made] == BUNDLED
-    assert all(get_encoding(name) is encoding for name, encoding in zip(BUNDLED, made, strict=True))
+    made: list[Any] = [get_encoding(name) for name in NAMES]
+    assert [encoding.name for encoding in made] == NAMES
+    assert all(get_encoding(name) is encoding for name, encoding in zip(NAMES, made, strict=True))
     assert encoding_for_model("gpt-4") is get_encoding("cl100k_base")
-    assert stub.made == len(BUNDLED)
+    assert stub.made == len(NAMES)
     tables = {encoding.name: encoding.arguments["mergeable_ranks"] for encoding in made}
     assert tables["gpt2"] is tables["r50k_base"]
     assert tables["o200k_base"] is tables["o200k_harmony"]
@@ -199,12 +198,14 @@ def test_a_failure_is_not_remembered(
     assert get_encoding("gpt2").name == "gpt2"
 
 
-@pytest.mark.parametrize("name", BUNDLED)
+@pytest.mark.parametrize("name", NAMES)
 def test_real_encodings(name: str) -> None:
     encoding = get_encoding(name)
     expected_size = {
         "gpt2": 50257,
         "r50k_base": 50257,
+        "p50k_base": 50281,
+        "p50k_edit": 50284,
         "cl100k_base": 100277,
         "o200k_base": 200019,
         "o200k_harmony": 201088,
@@ -212,27 +213,15 @@ def test_real_encodings(name: str) -> None:
     assert encoding.name == name
     assert encoding.n_vocab == expected_size[name]
     ids = {"gpt2": [31373, 995], "cl100k_base": [15339, 1917], "o200k_base": [24912, 2375]}
-    ids |= {"r50k_base": ids["gpt2"], "o200k_harmony": ids["o200k_base"]}
+    ids |= dict.fromkeys(["r50k_base", "p50k_base", "p50k_edit"], ids["gpt2"])
+    ids |= {"o200k_harmony": ids["o200k_base"]}
     assert encoding.encode("hello world") == ids[name]
 
 
-def test_both_p50k_encodings_share_one_vocabulary(
-    stub: type[StubEncoding], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loaded: list[str] = []
-    small = Vocabulary.from_ranks({bytes([byte]): byte for byte in range(256)})
-
-    def load_published(name: str) -> Vocabulary:
-        loaded.append(name)
-        return small
-
-    monkeypatch.setattr(registry, "load_published", load_published)
-    registry._vocabulary.cache_clear()
+def test_both_p50k_encodings_share_one_vocabulary(stub: type[StubEncoding]) -> None:
     base: Any = get_encoding("p50k_base")
     edit: Any = get_encoding("p50k_edit")
-    registry._vocabulary.cache_clear()
-    assert base.arguments["mergeable_ranks"] is edit.arguments["mergeable_ranks"] is small
-    assert loaded == ["p50k_base"]
+    assert base.arguments["mergeable_ranks"] is edit.arguments["mergeable_ranks"]
 
 
 def test_heavy_modules_are_imported_only_when_needed() -> None:

@@ -28,6 +28,7 @@ from streamtok.vocabulary.bundled import (
     loads_bundled,
     save_bundled,
 )
+from streamtok.vocabulary.p50k import load_p50k
 from streamtok.vocabulary.ranks_file import (
     dumps_tiktoken,
     load_tiktoken,
@@ -317,6 +318,15 @@ def test_bundled_data_rebuilds_the_published_file(name: str) -> None:
     lines = [f"{base64.b64encode(t).decode()} {i}\n" for i, t in enumerate(table.to_ranks())]
     assert hashlib.sha256("".join(lines).encode()).hexdigest() == published
     assert loads_tiktoken(data) == Vocabulary.from_ranks(table.to_ranks()) == table
+
+
+def test_p50k_base_is_the_published_file() -> None:
+    table = load_p50k()
+    assert len(table) == 50280
+    assert hashlib.sha256(dumps_tiktoken(table)).hexdigest() == (
+        "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069"
+    )
+    assert table == Vocabulary.from_ranks(table.to_ranks())
 
 
 def test_package_holds_the_bundled_names_and_is_small() -> None:

@@ -1,0 +1,306 @@
+"""Templates: ids around a text, in whole texts, batches and streams, where they are asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import itertools
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok.engines.rules import TextRules
+from streamtok.engines.template import NO_TEMPLATE, Template
+from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
+from tests.conftest import stream_ids
+
+BASE = streamtok.get_encoding("r50k_base")
+SPECIALS = {"<s>": 60000, "</s>": 60001, "<x>": 70001}
+TEMPLATES = [
+    ((60000,), ()),
+    ((), (60001,)),
+    ((60000,), (60001,)),
+    ((60000, 5), (60001, 70001, 60001)),
+]
+TEXTS = ["", "a", "hello world", " 中文字符 hello 😀 world", "a<s>b", "x" * 300]
+
+
+def made(before: tuple[int, ...], after: tuple[int, ...], rules: TextRules | None = None) -> Any:
+    more = {} if rules is None else {"rules": rules}
+    return streamtok.Encoding(
+        "mine",
+        pat_str=BASE._pat_str,
+        mergeable_ranks=BASE._vocabulary,
+        special_tokens=SPECIALS,
+        template=Template(before, after),
+        **more,
+    )
+
+
+ENCODINGS = [made(*template) for template in TEMPLATES]
+SPACES = made((60000,), (60001,), TextRules(normalizer="spaces", space_first=True))
+
+
+@pytest.fixture(params=[*ENCODINGS, SPACES], ids=[*(str(t) for t in TEMPLATES), "spaces"])
+def enc(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def around(enc: Any, ids: list[int]) -> list[int]:
+    return [*enc._template.before, *ids, *enc._template.after]
+
+
+# Whole texts
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_whole_texts(enc: Any, text: str) -> None:
+    plain = enc.encode(text, allowed_special="all")
+    expected = around(enc, plain)
+    asked: dict[str, Any] = {"allowed_special": "all", "add_special_tokens": True}
+    assert enc.encode(text, **asked) == expected
+    assert enc.encode(text.encode(), **asked) == expected
+    ids = enc.encode_to_numpy(text, **asked)
+    assert (ids.dtype, ids.tolist()) == (np.uint32, expected)
+    assert enc.count(text, **asked) == len(expected)
+    assert enc.encode_batch([text, "", text], **asked) == [expected, around(enc, []), expected]
+    # Nothing changes where it is not asked for.
+    assert enc.encode(text, allowed_special="all", add_special_tokens=False) == plain
+    assert enc.encode_to_numpy(text, allowed_special="all").tolist() == plain
+    assert enc.count(text, allowed_special="all") == len(plain)
+    assert enc.encode_batch([text], allowed_special="all") == [plain]
+    assert enc.encode_ordinary_batch([text]) == [enc.encode_ordinary(text)]
+
+
+def test_large_texts_on_threads() -> None:
+    enc = made((60000,), (60001,))
+    text = "The quick brown fox. " * 100_000
+    expected = around(enc, BASE.encode(text))
+    assert enc.encode_to_numpy(text, add_special_tokens=True, num_threads=2).tolist() == expected
+    assert enc.count(text, add_special_tokens=True, num_threads=2) == len(expected)
+    assert enc.encode_batch([text, "a"], add_special_tokens=True) == [expected, [60000, 64, 60001]]
+
+
+def test_what_has_no_template_adds_nothing() -> None:
+    assert BASE._template == NO_TEMPLATE
+    assert BASE.encode("hello world", add_special_tokens=True) == [31373, 995]
+    stream = BASE.stream_encoder(add_special_tokens=True)
+    assert stream.getstate() == BASE.stream_encoder().getstate()
+    assert stream_ids(stream, ["hello ", "world"]) == [31373, 995]
+
+
+def test_digests_and_pickles() -> None:
+    plain = made((), ())
+    enc = made((60000,), (60001,))
+    assert enc.digest == plain.digest
+    again = pickle.loads(pickle.dumps(enc))
+    assert again._template == enc._template
+    assert again.encode("a", add_special_tokens=True) == [60000, 64, 60001]
+    assert enc.stream_encoder().getstate() == plain.stream_encoder().getstate()
+    rebuilt, arguments = enc.__reduce__()
+    assert rebuilt(*arguments[:-1])._template == NO_TEMPLATE  # as pickles of 0.1.0 have it
+
+
+# Streams
+
+
+@pytest.mark.parametrize("text", [" é <s>x\n", "", "a"])
+def test_streams_at_every_cut(enc: Any, text: str) -> None:
+    data = text.encode()
+    expected = around(enc, enc.encode(text, allowed_special="all"))
+    for mask in itertools.product([False, True], repeat=max(0, len(data) - 1)):
+        cuts = [0, *(i for i, cut in enumerate(mask, 1) if cut), len(data)]
+        chunks = [data[a:b] for a, b in itertools.pairwise(cuts)]
+        stream = enc.stream_encoder(allowed_special="all", add_special_tokens=True)
+        assert stream_ids(stream, chunks) == expected
+        *most, last = chunks
+        ids = [i for chunk in most for i in stream.encode_to_numpy(chunk).tolist()]
+        assert ids + stream.encode(last, final=True) == expected  # it is fresh again
+
+
+def test_the_beginning_comes_with_the_first_call(enc: Any) -> None:
+    stream = enc.stream_encoder(add_special_tokens=True)
+    before, after = map(list, enc._template)
+    assert (stream.tokens_out, stream.bytes_in, stream.pending) == (0, 0, 0)
+    assert stream.encode(b"") == before
+    assert stream.tokens_out == len(before)
+    assert stream.encode("h") == []
+    assert (stream.tokens_out, stream.bytes_in) == (len(before), 1)
+    assert stream.encode("i there") == enc.encode("hi")
+    assert stream.tokens_out == len(before) + 1
+    assert stream.flush() == [*enc.encode("x there")[1:], *after]
+    assert (stream.tokens_out, stream.bytes_in, stream.pending) == (0, 0, 0)
+    assert stream.flush() == before + after == enc.encode("", add_special_tokens=True)
+    stream.encode("x")
+    stream.reset()
+    assert stream_ids(stream, []) == before + after
+
+
+def test_iterators(enc: Any) -> None:
+    expected = enc.encode("hello world", add_special_tokens=True)
+    chunks = ["hello", " wor", "ld"]
+    found = enc.iterencode(chunks, add_special_tokens=True)
+    assert list(itertools.chain.from_iterable(found)) == expected
+
+    async def collect() -> list[int]:
+        return [i async for ids in enc.aiterencode(chunks, add_special_tokens=True) for i in ids]
+
+    assert asyncio.run(collect()) == expected
+
+
+@given(
+    data=st.text("ab é😀<s>\n", max_size=12).map(str.encode),
+    cuts=st.sets(st.integers(0, 40), max_size=5),
+    which=st.integers(0, len(ENCODINGS)),
+    doors=st.randoms(use_true_random=False),
+)
+def test_states_and_doors(data: bytes, cuts: set[int], which: int, doors: Any) -> None:
+    enc = [*ENCODINGS, SPACES][which]
+    settings: dict[str, Any] = {"disallowed_special": (), "add_special_tokens": True}
+    stream = enc.stream_encoder(**settings)
+    bounds = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    ids: list[int] = []
+    for begin, end in itertools.pairwise(bounds):
+        ids += _through(doors.randrange(3), stream, data[begin:end], False)
+        assert stream.tokens_out == len(ids)
+        assert stream.bytes_in == end
+        how = doors.randrange(4)
+        if how == 0:
+            state = stream.getstate()
+            stream = enc.stream_encoder(**settings)
+            stream.setstate(state)
+        elif how == 1:
+            stream = pickle.loads(pickle.dumps(stream))
+        elif how == 2:
+            other, stream = stream, copy.copy(stream)
+            other.reset()
+            other.encode("other text")
+    ids += _through(doors.randrange(3), stream, b"", True)
+    assert ids == around(enc, enc.encode(data, disallowed_special=()))
+
+
+def _through(door: int, stream: Any, chunk: bytes, final: bool) -> list[int]:
+    if door == 0:
+        return stream.encode(chunk, final)
+    if door == 1:
+        return stream.encode_to_numpy(chunk, final).tolist()
+    out = np.zeros(100, np.uint32)
+    return out[: stream.encode_into(chunk, out, final)].tolist()
+
+
+# Failures change nothing
+
+
+def test_buffers(enc: Any) -> None:
+    expected = around(enc, enc.encode("hello world"))
+    for size in range(len(expected)):
+        stream = enc.stream_encoder(add_special_tokens=True)
+        state = stream.getstate()
+        out = np.full(size, 7, np.uint32)
+        message = f"out has room for {size} ids, {len(expected)} are ready"
+        with pytest.raises(ValueError, match=message):
+            stream.encode_into("hello world", out, True)
+        assert out.tolist() == [7] * size
+        assert (stream.getstate(), stream.tokens_out) == (state, 0)
+        assert stream.encode("hello world", True) == expected
+    out = np.full(len(expected) + 2, 7, np.uint32)
+    assert stream.encode_into(b"hello world", out, True) == len(expected)
+    assert out.tolist() == [*expected, 7, 7]
+
+
+def test_bad_buffers() -> None:
+    stream = made((70001,), (5,)).stream_encoder(add_special_tokens=True)
+    plain = BASE.stream_encoder()
+    frozen = np.zeros(4, np.uint32)
+    frozen.flags.writeable = False
+    for out in (None, 5, [0], b"abcd", frozen, np.zeros(4, np.int64), np.zeros((2, 2), np.uint32)):
+        with pytest.raises((TypeError, ValueError)) as expected:
+            plain.encode_into("a", out, True)
+        with pytest.raises(expected.type, match=str(expected.value)):
+            stream.encode_into("a", out, True)
+    with pytest.raises(OverflowError, match="id 70001 does not fit into uint16"):
+        stream.encode_into("a", np.zeros(9, np.uint16), True)
+    assert stream.encode("a", True) == [70001, 64, 5]
+    assert BASE.stream_encoder().encode_into("a", np.zeros(0, np.uint32)) == 0
+    small = made((5,), ()).stream_encoder(add_special_tokens=True)
+    halves = np.zeros(3, np.uint16)
+    assert small.encode_into("a", halves, True) == 2
+    assert halves.tolist() == [5, 64, 0]
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_refused_text(enc: Any, final: bool) -> None:
+    for begun in ("", "be"):
+        stream = enc.stream_encoder(add_special_tokens=True, max_pending=20)
+        if begun:
+            stream.encode(begun)
+        state = stream.getstate()
+        with pytest.raises(ValueError, match="<s>"):
+            stream.encode("a<s> b", final)
+        with pytest.raises(UnicodeDecodeError):
+            stream.encode(b"\xff", final)
+        if not final:
+            stream.max_pending = 0
+            with pytest.raises(PendingLimitExceeded):
+                stream.encode("hell")
+            stream.max_pending = 20
+        assert stream.getstate() == state
+        whole = enc.encode(begun + "a", add_special_tokens=True)
+        assert stream.encode("a", True) == whole[len(enc._template.before) if begun else 0 :]
+
+
+def test_forged_states() -> None:
+    enc = made((60000,), (60001,))
+    stream = enc.stream_encoder(add_special_tokens=True)
+    other = made((60000,), (60000,)).stream_encoder(add_special_tokens=True)
+    for state in (other.getstate(), enc.stream_encoder().getstate()):
+        with pytest.raises(StateError, match="of another encoding"):
+            stream.setstate(state)
+    inner = stream._stream
+    stream.encode("hello wor")
+    half, state = inner.getstate()
+    for forged in (b"", b"\x02" + state[1:], b"\x00" + state[1:], b"\x01"):
+        with pytest.raises(StateError):
+            inner.setstate(forged, half)
+    assert inner.getstate() == (half, state)
+    with pytest.raises(StateError, match="before its beginning"):
+        enc.stream_encoder(add_special_tokens=True)._stream.setstate(
+            b"\x00" + enc.stream_encoder()._stream.getstate()[1], "\ud83d"
+        )
+
+
+def test_a_call_during_a_call() -> None:
+    stream = made((60000,), ()).stream_encoder(add_special_tokens=True)
+    seen: list[object] = []
+
+    inner, is_begun = stream._stream._begun
+
+    class Slow:
+        def copy(self) -> Any:
+            thread = threading.Thread(target=second)
+            thread.start()
+            thread.join()
+            return inner.copy()
+
+    def second() -> None:
+        try:
+            seen.append(stream.encode("b"))
+        except StreamInUseError as error:
+            seen.append(error)
+
+    stream._stream._begun = Slow(), is_begun
+    assert stream.encode("a ") == [60000, 64]
+    assert isinstance(seen[0], StreamInUseError)
+    assert stream.flush() == [220]
+
+
+def test_surrogate_halves(enc: Any) -> None:
+    stream = enc.stream_encoder(add_special_tokens=True)
+    ids = stream.encode("a\ud83d") + pickle.loads(pickle.dumps(stream)).encode("\ude00", True)
+    assert ids == around(enc, enc.encode("a😀"))

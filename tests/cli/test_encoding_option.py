@@ -1,0 +1,130 @@
+"""-e: the name of an encoding or a model, a file, a folder; and --add-special-tokens."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tokenizers import processors
+
+import streamtok
+from streamtok.cli.main import main
+from tests.formats.test_load import tokenizer
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "text"
+    path.write_text("hello world")
+    return path
+
+
+def encoded(*options: str) -> list[int]:
+    assert main(["encode", "text", "-q", "-o", "out.npy", "--force", *options]) == 0
+    return np.load("out.npy").tolist()
+
+
+def fails(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    try:
+        code = main(["encode", "text", "-q", "-o", "out.npy", "--force", *options])
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    assert code
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    return error
+
+
+def saved(path: Path, *steps: object) -> streamtok.Encoding:
+    """A tokenizer.json with a post-processor of these steps, if there are any."""
+    theirs = tokenizer()
+    if steps:
+        theirs.post_processor = processors.Sequence(list(steps))
+    theirs.save(str(path))
+    return streamtok.load(path)
+
+
+def test_models(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for model in ("gpt-4o", "gpt-5-mini", "text-davinci-003", "ft:gpt-4:mine"):
+        expected = streamtok.encoding_for_model(model)
+        assert encoded("-e", model) == expected.encode("hello world")
+        assert json.loads(Path("out.npy.json").read_text())["encoding"] == expected.name
+    error = fails(capsys, "-e", "gpt-9")
+    for part in ("Unknown encoding gpt-9: expected one of gpt2, ", "gpt-4o", "org/model", "folder"):
+        assert part in error
+
+
+def test_a_path_wins_over_a_model(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    enc = saved(file.parent / "gpt-4o")
+    assert encoded("-e", "gpt-4o") == enc.encode("hello world")
+    folder = file.parent / "gpt-4"
+    folder.mkdir()
+    saved(folder / "tokenizer.json")
+    assert encoded("-e", "gpt-4") == encoded("-e", f"{folder}/") == enc.encode("hello world")
+    # A path that is not there is not the name of a model that begins in the same way.
+    assert "No such file" in fails(capsys, "-e", "gpt-4-x/tokenizer.json")
+    assert "No such file" in fails(capsys, "-e", "gpt-4-x.tiktoken@llama3")
+
+
+def test_special_tokens_around_documents(file: Path) -> None:
+    enc = saved(file.parent / "tokenizer.json")
+    assert encoded("-e", "tokenizer.json") == enc.encode("hello world")
+    asked = ("-e", "tokenizer.json", "--add-special-tokens")
+    whole = enc.encode("hello world", add_special_tokens=True)
+    assert whole[0] == 257
+    assert encoded(*asked) == whole
+    assert encoded(*asked, "--chunk-size", "1") == whole
+    file.write_text("he\nllo\n\n")
+    rows = enc.encode_batch(["he", "llo", ""], add_special_tokens=True)
+    assert encoded(*asked, "--lines") == [i for row in rows for i in row]
+    assert encoded(*asked, "--lines", "--skip-empty") == [i for row in rows[:2] for i in row]
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_several_special_tokens(threads: str, file: Path) -> None:
+    bert = processors.BertProcessing(("<s>", 257), ("<s>", 257))
+    begin = processors.TemplateProcessing(
+        single="two $A <s>",
+        special_tokens=[("<s>", 257), {"id": "two", "ids": [5, 257], "tokens": ["", ""]}],
+    )
+    enc = saved(file.parent / "tokenizer.json", processors.ByteLevel(), begin)
+    asked = ("-e", "tokenizer.json", "--add-special-tokens", "--threads", threads)
+    texts = ["he", "", "hello " * 60_000, "llo"]
+    file.write_text("".join(f"{text}\n" for text in texts))
+    rows = enc.encode_batch(texts, add_special_tokens=True)
+    assert encoded(*asked, "--lines") == [i for row in rows for i in row]
+    assert encoded(*asked) == enc.encode(file.read_text(), add_special_tokens=True)
+    enc = saved(file.parent / "tokenizer.json", bert)
+    rows = enc.encode_batch(texts, add_special_tokens=True)
+    assert encoded(*asked, "--lines") == [i for row in rows for i in row]
+
+
+def test_add_special_tokens_says_what_is_wrong(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for more in ("--prepend", "--append"):
+        error = fails(capsys, "--add-special-tokens", more, "5")
+        assert "give --add-special-tokens, or --prepend and --append, not both" in error
+    # An encoding that asks for nothing gets nothing, as in tokenizers, and a warning.
+    assert encoded("--add-special-tokens") == [15339, 1917]
+    assert capsys.readouterr().err == ""
+    assert main(["encode", "text", "-o", "out.npy", "--force", "--add-special-tokens"]) == 0
+    assert "cl100k_base puts no special tokens around a text" in capsys.readouterr().err
+
+
+def test_a_checkpoint_knows_the_template(file: Path) -> None:
+    from streamtok.cli import cmd_encode
+
+    parser = argparse.ArgumentParser()
+    cmd_encode.add_parser(parser.add_subparsers())
+    enc = saved(file.parent / "tokenizer.json")
+    rows = []
+    for options in ([], ["--add-special-tokens"]):
+        args = parser.parse_args(["encode", "text", *options])
+        rows.append(cmd_encode._settings(args, enc, "npy", []))
+    assert rows[0]["--add-special-tokens"] is None
+    assert rows[1]["--add-special-tokens"] == [[257], []]

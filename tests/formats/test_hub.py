@@ -1,0 +1,211 @@
+"""Models of Hugging Face's hub by name, from a cache that the tests make: no network is used."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import huggingface_hub
+import pytest
+from huggingface_hub import errors
+
+import streamtok
+from streamtok.errors import VocabularyError
+from streamtok.formats.hub import is_hub_name
+from tests.formats.test_formats_sentencepiece import trained
+from tests.formats.test_load import tekken_file, tokenizer
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, while no network may be used."""
+    folder = tmp_path / "hub"
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(folder))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def cached(cache: Path, name: str = "org/model", revision: str = "main") -> Path:
+    """The folder of a model's files in the cache."""
+    model = cache / f"models--{name.replace('/', '--')}"
+    (model / "refs").mkdir(parents=True, exist_ok=True)
+    (model / "refs" / revision).write_text(COMMIT)
+    folder = model / "snapshots" / COMMIT
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def test_a_cached_model(cache: Path) -> None:
+    theirs = tokenizer()
+    path = cached(cache) / "tokenizer.json"
+    theirs.save(str(path))
+    (path.parent / "tokenizer.model").write_bytes(b"not looked at")
+    enc = streamtok.load("org/model")
+    assert (enc.name, enc.digest) == ("model", streamtok.load(path).digest)
+    assert enc.encode("he", add_special_tokens=True) == theirs.encode("he").ids
+    assert streamtok.load("org/model", name="mine").name == "mine"
+
+
+def test_other_kinds_of_files(cache: Path) -> None:
+    tekken_file(cached(cache, "org/tekken") / "tekken.json")
+    assert streamtok.load("org/tekken").encode("he") == [261]
+    folder = cached(cache, "org/spm-1.5")
+    (folder / "tokenizer.model").write_bytes(trained())
+    plain = streamtok.load("org/spm-1.5")
+    (folder / "added_tokens.json").write_text('{"<new>": 5000}')
+    assert plain.name == "spm-1.5"
+    assert streamtok.load("org/spm-1.5").encode("<new>")[-1] == 5000
+    theirs = tokenizer()
+    folder = cached(cache, "org/pair")
+    theirs.model.save(str(folder))
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "GPT2Tokenizer"}')
+    assert streamtok.load("org/pair").encode("hehe") == theirs.encode("hehe").ids[1:]
+    (folder / "vocab.json").unlink()
+    with pytest.raises(VocabularyError, match=r"it has merges\.txt, but no vocab\.json"):
+        streamtok.load("org/pair")
+
+
+def test_revisions(cache: Path) -> None:
+    tokenizer().save(str(cached(cache, revision="v2") / "tokenizer.json"))
+    assert streamtok.load("org/model", revision="v2").name == "model"
+    assert streamtok.load("org/model", revision=COMMIT).name == "model"
+    with pytest.raises(VocabularyError, match=r"hub at v1: none of tokenizer\.json, tekken\.json"):
+        streamtok.load("org/model", revision="v1")
+
+
+def test_a_path_wins(cache: Path, tmp_path: Path) -> None:
+    tokenizer().save(str(cached(cache) / "tokenizer.json"))
+    (tmp_path / "org" / "model").mkdir(parents=True)
+    with pytest.raises(VocabularyError, match=r"org/model: no vocabulary in this folder"):
+        streamtok.load("org/model")
+    (tmp_path / "org" / "model").rmdir()
+    with pytest.raises(FileNotFoundError):  # a file of this folder is missing
+        streamtok.load("org/model")
+    (tmp_path / "org").rmdir()
+    assert streamtok.load("org/model").name == "model"
+
+
+def test_what_is_not_cached(cache: Path) -> None:
+    with pytest.raises(VocabularyError) as info:
+        streamtok.load("org/model")
+    message = str(info.value)
+    assert message.startswith("'org/model' is neither a file nor a folder here, and as a model of ")
+    assert "is in the cache (HF_HUB_OFFLINE is set)" in message
+    with pytest.raises(ValueError, match="its own pattern"):
+        streamtok.load(object(), revision="v1")
+
+
+def made(kind: Any) -> Exception:
+    error: Exception = kind.__new__(kind)
+    error.args = ("first line\nsecond line",)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (errors.RepositoryNotFoundError, "it is not on the hub, or not for you: first line$"),
+        (errors.RevisionNotFoundError, "it is not on the hub, or not for you: first line$"),
+        (errors.GatedRepoError, "access to it must be granted first: first line$"),
+        (
+            errors.LocalEntryNotFoundError,
+            "tokenizer.json is not in the cache, and cannot be fetched",
+        ),
+        (
+            errors.EntryNotFoundError,
+            r"none of tokenizer\.json, .* merges.txt \+ vocab.json is there$",
+        ),
+        (errors.HFValidationError, "tokenizer.json cannot be fetched: first line$"),
+        (ConnectionError, "tokenizer.json cannot be fetched: first line$"),
+    ],
+)
+def test_failures(kind: Any, message: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def fail(name: str, file: str, revision: str | None = None) -> str:
+        asked.append(file)
+        raise made(kind)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fail)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    with pytest.raises(VocabularyError, match=message):
+        streamtok.load("org/model")
+    wanted = ["tokenizer.json", "tekken.json", "tokenizer.model", "merges.txt"]
+    assert asked == (wanted if kind is errors.EntryNotFoundError else wanted[:1])
+
+
+def test_only_files_that_are_needed_are_fetched(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = cached(cache)
+    (folder / "tokenizer.model").write_bytes(trained())
+    asked: list[tuple[str, str | None]] = []
+
+    def download(name: str, file: str, revision: str | None = None) -> str:
+        asked.append((file, revision))
+        if not (folder / file).exists():
+            raise made(errors.EntryNotFoundError)
+        return str(folder / file)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    streamtok.load("org/model")
+    beside = ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"]
+    first = ["tokenizer.json", "tekken.json", "tokenizer.model"]
+    assert asked == [(file, None) for file in first] + [(file, COMMIT) for file in beside]
+    tokenizer().save(str(folder / "tokenizer.json"))
+    asked.clear()
+    streamtok.load("org/model", revision="main")
+    assert asked == [("tokenizer.json", "main")]
+
+
+def test_without_huggingface_hub(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def refuse(name: str, *rest: Any, **more: Any) -> Any:
+        if name.startswith("huggingface_hub"):
+            raise ImportError(f"No module named {name!r}")
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(
+        VocabularyError,
+        match=r"'org/model' is neither a file nor a folder\. To load .* install huggingface_hub",
+    ):
+        streamtok.load("org/model")
+
+
+def test_names() -> None:
+    for name in ("org/model", "Qwen/Qwen3-0.6B", "o_r-g/m.1"):
+        assert is_hub_name(name)
+    for name in ("model", "a/b/c", "/a/b", "./a", "../a", "a/", "a/b.json", "a b/c", "tests/model"):
+        assert is_hub_name(name) == (name == "tests/model" and not os.path.isdir("tests"))
+
+
+def test_the_environment_and_the_command_line(cache: Path, tmp_path: Path) -> None:
+    tokenizer().save(str(cached(cache) / "tokenizer.json"))
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(streamtok.__file__).parents[1]),
+        "HF_HUB_CACHE": str(cache),
+        "HF_HUB_OFFLINE": "1",
+    }
+    command = [sys.executable, "-m", "streamtok", "encode", "-e", "org/model"]
+    more = ["--add-special-tokens", "--format", "text", "-o", "-", "-q"]
+    run = subprocess.run(
+        [*command, *more], input=b"hehe", env=environment, capture_output=True, check=False
+    )
+    assert (run.stdout.split(), run.stderr) == ([b"257", b"256", b"256"], b"")
+    command[-1] = "org/other"
+    run = subprocess.run(
+        [*command, *more], input=b"hehe", env=environment, capture_output=True, check=False
+    )
+    assert run.returncode == 1
+    assert run.stderr.count(b"\n") == 1
+    assert b"'org/other' is neither a file nor a folder here" in run.stderr

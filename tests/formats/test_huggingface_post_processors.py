@@ -1,0 +1,220 @@
+"""Post-processors of a tokenizer.json: the ids of tokenizers with add_special_tokens=True."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+
+from streamtok import formats
+from streamtok.engines.template import NO_TEMPLATE
+from streamtok.errors import VocabularyError
+from streamtok.formats.packed import dumps_packed, join_sections, loads_packed, sections_of
+from tests.conftest import chunked, stream_ids
+
+CLS, SEP, X = ("[CLS]", 256), ("[SEP]", 257), ("[X]", 258)
+TEXTS = ["", "ab", "hello wörld\n  x ", "a[SEP]b [X]"]
+Template = processors.TemplateProcessing
+KINDS: dict[str, Any] = {
+    "none": lambda: None,
+    "ByteLevel": lambda: processors.ByteLevel(trim_offsets=False),
+    "begin": lambda: Template(single="[CLS] $A", special_tokens=[CLS]),
+    "end": lambda: Template(single="$A [SEP]:1", special_tokens=[SEP]),
+    "both": lambda: Template(
+        single="[CLS] [X] $A:1 [SEP]",
+        pair="[CLS] $A [SEP] $B:1",
+        special_tokens=[CLS, SEP, X],
+    ),
+    "several ids": lambda: Template(
+        single="$0 end",
+        special_tokens=[{"id": "end", "ids": [3, 257, 3], "tokens": ["a", "b", "c"]}],
+    ),
+    "no ids": lambda: Template(
+        single="none $0", special_tokens=[{"id": "none", "ids": [], "tokens": []}]
+    ),
+    "an id that no token has": lambda: Template(single="[Y] $A", special_tokens=[("[Y]", 999)]),
+    "Bert": lambda: processors.BertProcessing(SEP, CLS),
+    "Roberta": lambda: processors.RobertaProcessing(SEP, CLS),
+    "Sequence": lambda: processors.Sequence(
+        [
+            processors.ByteLevel(),
+            Template(single="[X] $A", special_tokens=[X]),
+            processors.BertProcessing(SEP, CLS),
+        ]
+    ),
+    "a pair for Roberta": lambda: processors.Sequence(
+        [Template(single="[X] $A", special_tokens=[X]), processors.RobertaProcessing(SEP, CLS)]
+    ),
+    "a pair for a template": lambda: processors.Sequence(
+        [
+            Template(single="[X] $A", special_tokens=[X]),
+            Template(single="$A", pair="[CLS] $B [SEP] $A $A [X]", special_tokens=[CLS, SEP, X]),
+        ]
+    ),
+    "three parts": lambda: processors.Sequence(
+        [
+            Template(single="[X] $A [SEP]", special_tokens=[X, SEP]),
+            processors.ByteLevel(),
+            processors.Sequence([processors.RobertaProcessing(SEP, CLS)]),
+            processors.BertProcessing(X, SEP),
+        ]
+    ),
+    "an empty part": lambda: processors.Sequence(
+        [
+            Template(single="$A none", special_tokens=[{"id": "none", "ids": [], "tokens": []}]),
+            processors.BertProcessing(SEP, CLS),
+        ]
+    ),
+    "Llama 3": lambda: processors.Sequence(
+        [processors.ByteLevel(trim_offsets=False), Template(single="[X] $A", special_tokens=[X])]
+    ),
+}
+
+
+def tokenizer(post_processor: Any = None) -> Tokenizer:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    model = models.BPE(vocab={text: i for i, text in enumerate(alphabet)}, merges=[])
+    made = Tokenizer(model)
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens([CLS[0], SEP[0], X[0]])
+    if post_processor is not None:
+        made.post_processor = post_processor
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ids_are_those_of_tokenizers(kind: str, tmp_path: Path) -> None:
+    theirs = tokenizer(KINDS[kind]())
+    path = tmp_path / "tokenizer.json"
+    theirs.save(str(path))
+    enc = formats.load(path)
+    settings: dict[str, Any] = {"allowed_special": "all", "add_special_tokens": True}
+    for text in TEXTS:
+        expected = theirs.encode(text, add_special_tokens=True).ids
+        assert enc.encode(text, **settings) == expected
+        for size in (1, 2, 5, 100):
+            stream = enc.stream_encoder(**settings)
+            assert stream_ids(stream, chunked(text.encode(), size)) == expected
+        plain = theirs.encode(text, add_special_tokens=False).ids
+        assert enc.encode(text, allowed_special="all") == plain
+    rows = [one.ids for one in theirs.encode_batch(TEXTS)]
+    assert enc.encode_batch(TEXTS, **settings) == rows
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_written_is_read_again(kind: str, tmp_path: Path) -> None:
+    path, again = tmp_path / "a.json", tmp_path / "b.json"
+    tokenizer(KINDS[kind]()).save(str(path))
+    enc = formats.load(path)
+    formats.save_huggingface(enc, again)
+    assert formats.load(again)._template == enc._template
+    theirs = Tokenizer.from_file(str(again))
+    for text in TEXTS:
+        ids = enc.encode(text, allowed_special="all", add_special_tokens=True)
+        assert theirs.encode(text).ids == ids
+    pair = theirs.encode("ab", "ab").ids
+    assert pair == [*enc._template.before, *enc.encode("ab") * 2, *enc._template.after]
+
+
+def test_names_of_ids_are_not_confused(tmp_path: Path) -> None:
+    theirs = tokenizer()
+    theirs.add_special_tokens(["#300"])
+    names = [("#300", 300), ("s", 259)]
+    theirs.post_processor = Template(single="#300 s $A", special_tokens=names)
+    path = tmp_path / "tokenizer.json"
+    theirs.save(str(path))
+    enc = formats.load(path)
+    assert enc._template == ((300, 259), ())
+    formats.save_huggingface(enc, path)
+    assert Tokenizer.from_file(str(path)).encode("").ids == [300, 259]
+
+
+def test_the_packed_form_has_the_template(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    tokenizer(KINDS["several ids"]()).save(str(path))
+    enc = formats.load(path)
+    packed = dumps_packed(enc)
+    assert loads_packed(packed)._template == enc._template == ((), (3, 257, 3))
+    sections = sections_of(packed)
+    about = json.loads(sections["about"])
+    for forged in ([[], ["x"]], [[-1], []], [[2**32], []], [[True], []], [[]], 5, None):
+        sections["about"] = json.dumps({**about, "template": forged}).encode()
+        with pytest.raises(VocabularyError, match="about"):
+            loads_packed(join_sections(sections))
+    del about["template"]
+    sections["about"] = json.dumps(about).encode()
+    assert loads_packed(join_sections(sections))._template == NO_TEMPLATE
+
+
+def refused(post_processor: object, tmp_path: Path) -> str:
+    value = json.loads(tokenizer().to_str())
+    value["post_processor"] = post_processor
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(value))
+    with pytest.raises(VocabularyError) as info:
+        formats.load(path)
+    message = str(info.value)
+    assert message.startswith(f"{path}: post_processor")
+    return message.removeprefix(f"{path}: post_processor")
+
+
+TEXT = {"Sequence": {"id": "A", "type_id": 0}}
+MARK = {"SpecialToken": {"id": "[CLS]", "type_id": 0}}
+KNOWN = {"[CLS]": {"id": "[CLS]", "ids": [256], "tokens": ["[CLS]"]}}
+
+
+def ids_of(ids: object) -> object:
+    return {"[CLS]": {"ids": ids}}
+
+
+_PLACE = ": special_tokens: [CLS]: ids"
+
+
+@pytest.mark.parametrize(
+    ("single", "known", "message"),
+    [
+        ([MARK], KNOWN, ": single: expected the text once in a template, found it 0 times"),
+        ([TEXT, MARK, TEXT], KNOWN, ": single: expected the text once in a template, found it 2"),
+        ([{"Sequence": {"id": "B", "type_id": 0}}], {}, ": single[0]: there is no text 'B' here"),
+        ([MARK, TEXT], {}, ": single[0]: the special token '[CLS]' is not in special_tokens"),
+        ([TEXT, {"Other": {}}], {}, ": single[1]: expected a Sequence or a SpecialToken, found ['"),
+        ([MARK, TEXT], ids_of([-1]), f"{_PLACE}[0]: an id must be in"),
+        ([MARK, TEXT], ids_of([2**32]), f"{_PLACE}[0]: an id must be in"),
+        ([MARK, TEXT], ids_of("x"), f"{_PLACE}: expected an array"),
+        ([MARK, TEXT], ids_of([True]), f"{_PLACE}[0]: expected an integer"),
+        ([MARK, TEXT], ids_of([1] * 5000), ": single[0]: more than 4096 ids around a text are"),
+        (None, {}, ": single: expected an array, found None"),
+    ],
+)
+def test_bad_templates(single: object, known: object, message: str, tmp_path: Path) -> None:
+    value = {"type": "TemplateProcessing", "single": single, "special_tokens": known}
+    assert refused(value, tmp_path).startswith(message)
+
+
+def test_bad_processors(tmp_path: Path) -> None:
+    bert = {"type": "BertProcessing", "cls": ["[CLS]", 256], "sep": ["[SEP]"]}
+    assert refused(bert, tmp_path) == ": sep: expected a text and its id"
+    assert refused({**bert, "sep": [5, 5]}, tmp_path).startswith(": sep[0]: expected a string")
+    nested: Any = {**bert, "sep": ["[SEP]", 1]}
+    for _ in range(3):
+        nested = {"type": "Sequence", "processors": [nested] * 20}
+    assert refused(nested, tmp_path).endswith("more than 4096 ids around a text are not supported")
+    pieces = {"type": "TemplateProcessing", "special_tokens": KNOWN, "pair": [MARK]}
+    first, second = {**pieces, "single": [MARK, TEXT]}, {**pieces, "single": [MARK, TEXT, MARK]}
+    for steps, message in (
+        ([second, first], ": processors[1]: a template after one of more than two pieces is not"),
+        ([first, first], ": a text that stands 0 times in its template is not supported"),
+        ([{"type": "Other"}], ": processors[0]: the post-processor 'Other' is not supported"),
+    ):
+        assert refused({"type": "Sequence", "processors": steps}, tmp_path).startswith(message)
+    assert refused([], tmp_path).startswith(": expected an object")
+
+
+def test_no_template_without_a_post_processor(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    tokenizer().save(str(path))
+    assert formats.load(path)._template == NO_TEMPLATE

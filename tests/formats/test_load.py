@@ -1,0 +1,205 @@
+"""`load` of objects of other libraries: the ids are theirs, and nothing is imported for it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiktoken
+from mistral_common.tokens.tokenizers.instruct import InstructTokenizerV3
+from mistral_common.tokens.tokenizers.mistral import MistralTokenizer
+from mistral_common.tokens.tokenizers.sentencepiece import SentencePieceTokenizer
+from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+from sentencepiece import SentencePieceProcessor
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+
+import streamtok
+from streamtok import formats
+from streamtok.errors import VocabularyError
+from tests.formats.test_formats_sentencepiece import trained
+
+TEXTS = ["", "hello world", " a  b\n\n", "日本 é <s> x"]
+
+
+def tokenizer() -> Tokenizer:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    made = Tokenizer(
+        models.BPE({text: i for i, text in enumerate([*alphabet, "he"])}, [("h", "e")])
+    )
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens(["<s>"])
+    made.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", 257)]
+    )
+    return made
+
+
+class Fast:
+    """What transformers' fast tokenizers have."""
+
+    name_or_path = "org/model"
+
+    def __init__(self, backend: Tokenizer) -> None:
+        self.backend_tokenizer = backend
+
+    def convert_tokens_to_ids(self, tokens: Any) -> Any:
+        return self.backend_tokenizer.token_to_id(tokens)
+
+
+class Slow:
+    """What those have that are written in Python."""
+
+    def convert_tokens_to_ids(self, tokens: Any) -> Any:
+        raise NotImplementedError
+
+
+def check(enc: streamtok.Encoding, theirs: Tokenizer) -> None:
+    for text in TEXTS:
+        expected = theirs.encode(text).ids
+        assert enc.encode(text, allowed_special="all", add_special_tokens=True) == expected
+
+
+def test_tokenizers(tmp_path: Path) -> None:
+    theirs = tokenizer()
+    enc = streamtok.load(theirs)
+    check(enc, theirs)
+    path = tmp_path / "tokenizer.json"
+    theirs.save(str(path))
+    assert enc.digest == streamtok.load(path).digest
+    assert enc.name == "tokenizer"
+    assert streamtok.load(theirs, name="mine").name == "mine"
+    theirs.enable_truncation(5)  # its ids are others now
+    with pytest.raises(VocabularyError, match=r"^<tokenizers\.Tokenizer>: .*truncation"):
+        streamtok.load(theirs)
+
+
+def test_transformers() -> None:
+    theirs = tokenizer()
+    enc = streamtok.load(Fast(theirs))
+    check(enc, theirs)
+    assert enc.name == "model"
+    theirs.enable_truncation(5)  # a setting of the latest call, which is not that of the next one
+    theirs.enable_padding()
+    assert streamtok.load(Fast(theirs)).digest == enc.digest
+    with pytest.raises(VocabularyError, match=r"Slow>: .* written in Python .* fast variant"):
+        streamtok.load(Slow())
+
+
+def test_tiktoken() -> None:
+    base = streamtok.get_encoding("r50k_base")
+    specials = {"<|x|>": 60000}
+    theirs = tiktoken.Encoding(
+        "theirs",
+        pat_str=base._pat_str,
+        mergeable_ranks=base._mergeable_ranks,
+        special_tokens=specials,
+    )
+    enc = streamtok.load(theirs)
+    assert (enc.name, enc._special_tokens) == ("theirs", specials)
+    assert enc.pattern is not None
+    for text in TEXTS:
+        assert enc.encode(text) == theirs.encode(text)
+
+
+def tekken_file(path: Path) -> Path:
+    tokens = [*(bytes([i]) for i in range(256)), b"he"]
+    vocab = [
+        {
+            "rank": rank,
+            "token_bytes": base64.b64encode(token).decode(),
+            "token_str": token.decode() if token.isascii() else None,
+        }
+        for rank, token in enumerate(tokens)
+    ]
+    special = [
+        {"rank": i, "token_str": t, "is_control": True}
+        for i, t in enumerate(["<unk>", "<s>", "</s>"])
+    ]
+    config = {
+        "pattern": r"\p{L}+|[^\p{L}]",
+        "num_vocab_tokens": 257,
+        "default_vocab_size": 262,
+        "default_num_special_tokens": 5,
+        "version": "v3",
+    }
+    path.write_text(json.dumps({"config": config, "vocab": vocab, "special_tokens": special}))
+    return path
+
+
+def test_mistral_s_tekken(tmp_path: Path) -> None:
+    path = tekken_file(tmp_path / "tekken.json")
+    theirs = Tekkenizer.from_file(path)
+    enc = streamtok.load(theirs)
+    assert enc.digest == streamtok.load(path).digest
+    assert enc.name == "tekken"
+    for text in TEXTS:
+        assert enc.encode(text, disallowed_special=()) == theirs.encode(text, False, False)
+    mistral: Any = MistralTokenizer.__new__(MistralTokenizer)
+    mistral.instruct_tokenizer = InstructTokenizerV3.__new__(InstructTokenizerV3)
+    mistral.instruct_tokenizer.tokenizer = theirs
+    assert streamtok.load(mistral).digest == enc.digest
+
+
+def test_mistral_s_sentencepiece(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.model.v3"
+    path.write_bytes(trained())
+    theirs = SentencePieceTokenizer(str(path))
+    enc = streamtok.load(theirs)
+    assert enc.digest == streamtok.load(path).digest
+    for text in TEXTS:
+        assert enc.encode(text, disallowed_special=()) == theirs.encode(text, False, False)
+    assert streamtok.load(SentencePieceProcessor(model_file=str(path))).digest == enc.digest
+
+
+def test_encodings_are_returned() -> None:
+    enc = streamtok.get_encoding("gpt2")
+    assert formats.load(enc) is enc
+
+
+@pytest.mark.parametrize("given", [5, None, b"gpt2", {}, object(), Tokenizer])
+def test_other_objects(given: Any) -> None:
+    with pytest.raises(TypeError, match=r"nothing that can be loaded: expected a path, the name"):
+        streamtok.load(given)
+    with pytest.raises(ValueError, match=r"has its own pattern"):
+        streamtok.load(given, pattern="gpt2")
+
+
+@pytest.mark.parametrize("name", ["nosuch", "a.json", "./a/b", "a/b.json", "a/b/c", "tests/nosuch"])
+def test_paths_that_are_not_there(name: str) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nor a model's name \(org/model\)'?: "):
+        streamtok.load(name)
+    with pytest.raises(FileNotFoundError, match=r"No such file"):
+        streamtok.load(Path(name))
+
+
+def test_a_known_name_is_no_path() -> None:
+    with pytest.raises(FileNotFoundError, match=r"get_encoding takes this name"):
+        streamtok.load("gpt2")
+
+
+def test_nothing_is_imported_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    tokenizer().save(str(path))
+    code = (
+        "import sys, streamtok; streamtok.load(sys.argv[1]); streamtok.load(sys.argv[2])\n"
+        "streamtok.load(streamtok.get_encoding('gpt2'))\n"
+        "print(*sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(path), str(tmp_path)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    loaded = set(run.stdout.split())
+    assert "streamtok.formats.tokenizer_objects" in loaded
+    others = {"tokenizers", "tiktoken", "sentencepiece", "mistral_common", "huggingface_hub"}
+    assert not others & loaded

@@ -1,0 +1,235 @@
+"""Folders of models: what their other files add to a vocabulary file that does not say it all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
+
+import streamtok
+from streamtok.engines.template import NO_TEMPLATE
+from streamtok.errors import VocabularyError
+from streamtok.formats.detection import read_together
+from streamtok.patterns.named import PATTERNS
+from tests.conftest import chunked, stream_ids
+from tests.formats.test_formats_sentencepiece import trained
+
+TEXTS = ["", "hello he  llo's 123 <s>", "a</s> <mask>é<x>\n\n", "ＡＢ e\u0301 \u0344"]
+ALPHABET = sorted(pre_tokenizers.ByteLevel.alphabet())
+
+
+def write(folder: Path, **files: Any) -> Path:
+    for name, value in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(value))
+    return folder
+
+
+def pair(folder: Path, *special: str) -> dict[str, int]:
+    """Writes vocab.json and merges.txt; special: the entries after the merged ones."""
+    vocab = {text: i for i, text in enumerate([*ALPHABET, "he", "ll", *special])}
+    write(folder, vocab=vocab)
+    (folder / "merges.txt").write_text("#version: 0.2\nh e\nl l\n")
+    return vocab
+
+
+def twin(vocab: dict[str, int], *special: str | AddedToken) -> Tokenizer:
+    made = Tokenizer(models.BPE(vocab, [("h", "e"), ("l", "l")]))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.add_special_tokens(list(special))
+    return made
+
+
+def check(folder: Path, theirs: Tokenizer) -> streamtok.Encoding:
+    enc = streamtok.load(folder)
+    settings: dict[str, Any] = {"allowed_special": "all", "add_special_tokens": True}
+    for text in TEXTS:
+        expected = theirs.encode(text).ids
+        assert enc.encode(text, **settings) == expected
+        assert enc.encode_batch([text], **settings) == [expected]
+    return enc
+
+
+# Merges
+
+
+def test_gpt2_s_class(tmp_path: Path) -> None:
+    vocab = pair(tmp_path, "<|endoftext|>")
+    write(tmp_path, tokenizer_config={"tokenizer_class": "GPT2TokenizerFast"})
+    enc = check(tmp_path, twin(vocab, "<|endoftext|>"))
+    assert enc._special_tokens == {"<|endoftext|>": 258}
+    assert stream_ids(enc.stream_encoder(), chunked(b"hello he", 1)) == enc.encode("hello he")
+    config = {"tokenizer_class": "GPT2Tokenizer", "add_bos_token": True, "add_eos_token": True}
+    write(tmp_path, tokenizer_config={**config, "eos_token": "<x>"}, added_tokens={"<x>": 259})
+    theirs = twin(vocab, "<|endoftext|>", "<x>")
+    theirs.post_processor = processors.TemplateProcessing(
+        single="<|endoftext|> $A <x>", special_tokens=[("<|endoftext|>", 258), ("<x>", 259)]
+    )
+    assert check(tmp_path, theirs)._template == ((258,), (259,))
+
+
+@pytest.mark.parametrize("kind", ["RobertaTokenizer", "BartTokenizerFast", "LEDTokenizer"])
+def test_roberta_s_classes(kind: str, tmp_path: Path) -> None:
+    vocab = pair(tmp_path, "<s>", "</s>", "<unk>", "<pad>", "<mask>")
+    write(tmp_path, tokenizer_config={"tokenizer_class": kind})
+    mask = AddedToken("<mask>", lstrip=False, normalized=False)
+    theirs = twin(vocab, "<s>", "</s>", "<unk>", "<pad>", mask)
+    theirs.post_processor = processors.RobertaProcessing(("</s>", vocab["</s>"]), ("<s>", 258))
+    mask_map = {"mask_token": {"content": "<mask>", "lstrip": False}}
+    write(tmp_path, special_tokens_map=mask_map)
+    check(tmp_path, theirs)
+
+
+def test_qwen_s_class(tmp_path: Path) -> None:
+    vocab = pair(tmp_path)
+    entry = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False}
+    by_id = {
+        "258": {**entry, "content": "<|endoftext|>", "special": True},
+        "259": {**entry, "content": "<x>", "special": False},
+    }
+    config = {"tokenizer_class": "Qwen2Tokenizer", "added_tokens_decoder": by_id}
+    write(tmp_path, tokenizer_config={**config, "bos_token": None, "add_prefix_space": False})
+    theirs = twin(vocab, "<|endoftext|>")
+    theirs.add_tokens([AddedToken("<x>", normalized=False)])
+    theirs.normalizer = normalizers.NFC()
+    split = pre_tokenizers.Split(Regex(PATTERNS["qwen2"]), "isolated")
+    theirs.pre_tokenizer = pre_tokenizers.Sequence(
+        [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    enc = check(tmp_path, theirs)
+    assert enc._template == NO_TEMPLATE
+    assert enc._special_tokens == {"<|endoftext|>": 258}
+    assert dict(enc._rules.added_tokens) == {"<x>": 259}
+
+
+def test_a_class_that_is_not_known(tmp_path: Path) -> None:
+    pair(tmp_path)
+    write(tmp_path, tokenizer_config={"tokenizer_class": "CLIPTokenizer"})
+    with pytest.raises(VocabularyError, match=r"the one of CLIPTokenizer is not known: give a pa"):
+        streamtok.load(tmp_path)
+    assert streamtok.load(tmp_path, pattern="gpt2").encode("he") == [256]
+    (tmp_path / "tokenizer_config.json").unlink()
+    with pytest.raises(VocabularyError, match=r"these merges are not GPT-2's: give a pattern"):
+        streamtok.load(tmp_path)
+    write(tmp_path, tokenizer_config={"model_max_length": 1024})
+    with pytest.raises(VocabularyError, match=r"these merges are not GPT-2's: give a pattern"):
+        streamtok.load(tmp_path)
+
+
+def test_a_tokenizer_json_says_everything(tmp_path: Path) -> None:
+    pair(tmp_path)
+    twin({text: i for i, text in enumerate(ALPHABET)} | {"he": 256, "ll": 257}).save(
+        str(tmp_path / "tokenizer.json")
+    )
+    write(tmp_path, tokenizer_config={"added_tokens_decoder": {"258": {"content": "<x>"}}})
+    enc = streamtok.load(tmp_path)
+    assert enc.special_tokens_set == set()
+    assert enc.n_vocab == 258
+    read = {Path(path).name for path in read_together(str(tmp_path))}
+    assert {"tokenizer.json", "tokenizer_config.json", "added_tokens.json"} <= read
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"added_tokens_decoder": {"x": {"content": "a"}}}, "expected an id, found 'x'"),
+        ({"added_tokens_decoder": {"5": {}}}, "content: expected a string, found None"),
+        ({"added_tokens_decoder": {"5": {"content": "he"}}}, "'he' has id 5, and 256 in "),
+        ({"added_tokens_decoder": []}, "expected an object"),
+        ({"bos_token": 5}, "bos_token"),
+        ({"add_bos_token": "yes"}, "add_bos_token: expected true or false"),
+        ({"add_bos_token": True, "bos_token": "<none>"}, "bos_token '<none>' is not a token"),
+        ({"additional_special_tokens": "x"}, "additional_special_tokens: expected an array"),
+        ([], "expected an object"),
+    ],
+)
+def test_bad_files(config: Any, message: str, tmp_path: Path) -> None:
+    pair(tmp_path)
+    kind = {"tokenizer_class": "GPT2Tokenizer"}
+    write(tmp_path, tokenizer_config=config if config == [] else {**kind, **config})
+    with pytest.raises(VocabularyError, match=message) as info:
+        streamtok.load(tmp_path)
+    assert str(tmp_path) in str(info.value)
+
+
+# SentencePiece
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    (tmp_path / "tokenizer.model").write_bytes(trained())
+    return tmp_path
+
+
+def test_a_model_by_itself(model: Path) -> None:
+    enc = streamtok.load(model)
+    assert enc._template == NO_TEMPLATE
+    assert enc.digest == streamtok.load(model / "tokenizer.model").digest
+    write(model, tokenizer_config={"tokenizer_class": "OtherTokenizer", "bos_token": "<s>"})
+    assert streamtok.load(model).digest == enc.digest
+
+
+def test_tokens_beside_a_model(model: Path) -> None:
+    plain = streamtok.load(model)
+    top = plain.n_vocab
+    by_id = {
+        "1": {"content": "<s>", "special": True, "lstrip": True},  # the model's own
+        str(top): {"content": "<|im|>", "special": True},
+        str(top + 1): {"content": "<new>", "special": False},
+    }
+    write(model, tokenizer_config={"added_tokens_decoder": by_id}, added_tokens={"<b>": top + 2})
+    write(model, special_tokens_map={"additional_special_tokens": ["<b>", "<nobody's>"]})
+    enc = streamtok.load(model)
+    more = {"<|im|>": top, "<b>": top + 2}
+    assert enc._special_tokens == {**plain._special_tokens, **more}
+    assert dict(enc._rules.added_tokens) == {**dict(plain._rules.added_tokens), "<new>": top + 1}
+    text = "so <|im|>it <new>is<b>"
+    ids = enc.encode(text, allowed_special="all")
+    assert [i for i in ids if i >= top] == [top, top + 1, top + 2]
+    assert enc.decode(ids) == text
+    stream = enc.stream_encoder(allowed_special="all")
+    assert stream_ids(stream, chunked(text.encode(), 1)) == ids
+
+
+@pytest.mark.parametrize(
+    ("config", "before", "after"),
+    [
+        ({"tokenizer_class": "LlamaTokenizer"}, ["<s>"], []),
+        ({"tokenizer_class": "LlamaTokenizer", "add_bos_token": False}, [], []),
+        ({"tokenizer_class": "X", "add_bos_token": True, "add_eos_token": True}, ["<s>"], ["</s>"]),
+        ({"add_eos_token": True, "eos_token": {"content": "<s>"}}, [], ["<s>"]),
+        ({"tokenizer_class": "GemmaTokenizer", "bos_token": "</s>"}, ["</s>"], []),
+    ],
+)
+def test_templates_of_models(
+    config: dict[str, Any], before: list[str], after: list[str], model: Path
+) -> None:
+    write(model, tokenizer_config=config)
+    enc = streamtok.load(model)
+    special = enc._special_tokens
+    assert enc._template == (tuple(map(special.get, before)), tuple(map(special.get, after)))
+    expected = [special[t] for t in before] + enc.encode("a b") + [special[t] for t in after]
+    assert enc.encode("a b", add_special_tokens=True) == expected
+    assert stream_ids(enc.stream_encoder(add_special_tokens=True), ["a", " b"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"content": "<s>", "special": True}, r"'<s>' has id 5000, in the model 1$"),
+        ({"content": "<x>", "lstrip": True}, r"lstrip of the token '<x>' is not supported beside"),
+        ({"content": "", "special": True}, r"''|empty"),
+    ],
+)
+def test_bad_tokens_beside_a_model(entry: dict[str, Any], message: str, model: Path) -> None:
+    write(model, tokenizer_config={"added_tokens_decoder": {"5000": entry}})
+    with pytest.raises(VocabularyError, match=message):
+        streamtok.load(model)
+
+
+def test_a_beginning_that_the_model_does_not_have(model: Path) -> None:
+    write(model, tokenizer_config={"add_bos_token": True, "bos_token": "<none>"})
+    with pytest.raises(VocabularyError, match=r"bos_token '<none>' is not a token of the model"):
+        streamtok.load(model)

@@ -1,0 +1,198 @@
+"""The packed form: equal encodings, any damage is found, nothing that is forged does harm."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok import VocabularyError, formats
+from streamtok.engines.rules import TextRules, TokenFlags
+from streamtok.formats import conversion
+from streamtok.formats.merge_lists import from_merges
+from streamtok.formats.packed import (
+    dumps_packed,
+    join_sections,
+    load_packed,
+    loads_packed,
+    save_packed,
+    sections_of,
+)
+from streamtok.normalizers import Normalizer, Replace
+from streamtok.patterns.sequence import SplitSequence
+
+from ..conftest import llama3_style, stream_ids
+from ..loader_fuzz import small_encoding, with_damaged_section
+from ..oracles import PLAIN
+from .test_formats_ranks import DATA
+from .test_merge_lists import merge_lists
+
+BYTES = {bytes([byte]): byte for byte in range(256)}
+TEXT = PLAIN[0] + " \u2581 tea  12345 日本語 naïve\r\n\n<|end|><x>"
+
+
+def encodings():
+    ranks = BYTES | {b"ab": 256, b"abc": 258, b" a": 300}
+    rules = TextRules(
+        (("<x>", 400), ("\ue000y", 401)),
+        longest_first=True,
+        normalizer=Normalizer([Replace("--", "\u2014")]),
+        token_flags=(("<x>", TokenFlags(lstrip=True)),),
+    )
+    made = {"pat_str": r"\p{L}+|\s+|[^\p{L}\s]", "mergeable_ranks": ranks, "special_tokens": {}}
+    return {
+        "gpt2": streamtok.get_encoding("gpt2"),
+        "llama3": llama3_style(),
+        "small": small_encoding(),
+        "sentencepiece": formats.load(DATA / "tokenizer.model.v1"),
+        "rules": streamtok.Encoding("rules", rules=rules, **made),
+        "sequence": streamtok.Encoding(
+            "sequence", **{**made, "pat_str": SplitSequence([r"\p{N}{1,3}", r" ?\p{L}+"])}
+        ),
+        "no tables": streamtok.Encoding("no tables", **{**made, "pat_str": r"(\w)\1|[\s\S]"}),
+        "merges": streamtok.Encoding(
+            "merges",
+            pat_str=r"\s+|\S+",
+            mergeable_ranks=from_merges(
+                BYTES | {b"ab": 700, b"bc": 300, b"abc": 301, b"xyz": 302},
+                [(b"b", b"c"), (b"ab", b"c"), (b"a", b"bc"), (b"a", b"b")],
+                ignore_merges=False,
+                decode_only={555: "\u2581".encode()},
+            ),
+            special_tokens={"<|end|>": 703, "\ue000": 704},
+        ),
+    }
+
+
+def all_ids(enc, chunks):
+    return stream_ids(enc.stream_encoder(allowed_special="all"), chunks)
+
+
+@pytest.mark.parametrize("which", list(encodings()))
+def test_a_packed_encoding_is_the_same(which, tmp_path):
+    enc = encodings()[which]
+    save_packed(enc, tmp_path / "x.streamtok")
+    for made in (load_packed(tmp_path / "x.streamtok"), formats.load(tmp_path / "x.streamtok")):
+        assert made.name == enc.name
+        assert made.digest == enc.digest
+        assert made._rules == enc._rules
+        assert repr(made._rules) == repr(enc._rules)
+        assert made._vocabulary == enc._vocabulary
+        assert made.special_tokens_set == enc.special_tokens_set
+        assert made.max_token_value == enc.max_token_value
+        assert (made._table.lefts() == enc._table.lefts()).all()
+        for text in (*PLAIN, TEXT):
+            ids = enc.encode(text, allowed_special="all")
+            assert made.encode(text, allowed_special="all") == ids
+            assert made.decode_bytes(ids) == enc.decode_bytes(ids)
+        if enc.pattern is None:
+            assert made.pattern is None
+            continue
+        assert made.pattern is not None
+        assert type(made.pattern) is type(enc.pattern)
+        assert made.pattern.source == enc.pattern.source
+        assert made.pattern.is_total == enc.pattern.is_total
+        assert (made.pattern.windows is None) == (enc.pattern.windows is None)
+        if made.pattern.windows is not None:
+            assert made.pattern.windows.to_bytes() == enc.pattern.windows.to_bytes()
+        cut = [TEXT[i : i + 3] for i in range(0, len(TEXT), 3)]
+        assert all_ids(made, cut) == all_ids(enc, cut)
+        assert pickle.loads(pickle.dumps(made)).digest == enc.digest
+    assert formats.load(tmp_path / "x.streamtok", name="other").name == "other"
+    assert dumps_packed(made) == dumps_packed(enc)
+
+
+@settings(max_examples=50)
+@given(listed=merge_lists(), ignore_merges=st.booleans())
+def test_random_lists_of_merges(listed, ignore_merges):
+    ids, merges = listed
+    vocabulary = from_merges(ids, merges, ignore_merges=ignore_merges)
+    enc = streamtok.Encoding("x", pat_str=r"[\s\S]+", mergeable_ranks=vocabulary, special_tokens={})
+    made = loads_packed(dumps_packed(enc))
+    assert made._vocabulary == vocabulary
+    assert made._table.longest_unreachable == enc._table.longest_unreachable
+    assert dumps_packed(made) == dumps_packed(enc)
+
+
+def test_every_flipped_byte_and_every_cut_is_found():
+    data = dumps_packed(small_encoding())
+    spans = []
+    end = 32 + 40 * struct.unpack_from("<I", data, 12)[0]
+    for at in range(32, end, 40):
+        spans.append(struct.unpack_from("<QQ", data, at + 16))
+    used = [*range(28), *range(32, end)]
+    used += [at for offset, size in spans for at in range(offset, offset + size)]
+    rng = random.Random(3)
+    for at in [*used[:800], *rng.sample(used, 400)]:
+        damaged = bytearray(data)
+        damaged[at] ^= 1 << rng.randrange(8)
+        with pytest.raises(VocabularyError, match=r"x\.streamtok (is|has) "):
+            loads_packed(bytes(damaged), "x.streamtok")
+    for size in [*range(0, 900, 7), *range(900, len(data), 501)]:
+        with pytest.raises(VocabularyError, match=r"x\.streamtok is "):
+            loads_packed(data[:size], "x.streamtok")
+    with pytest.raises(VocabularyError, match="bytes instead of"):
+        loads_packed(data + b"\0", "x.streamtok")
+
+
+def test_errors_say_what_is_wrong():
+    data = dumps_packed(small_encoding())
+    sections = sections_of(data)
+
+    def refused(message, **changed):
+        with pytest.raises(VocabularyError, match=message):
+            loads_packed(join_sections({**sections, **changed}), "x.streamtok")
+
+    newer = bytearray(data)
+    newer[8] = 2
+    with pytest.raises(VocabularyError, match=r"has version 2 of the packed form, expected 1"):
+        loads_packed(bytes(newer), "x.streamtok")
+    with pytest.raises(VocabularyError, match="not a packed encoding"):
+        loads_packed(b"{}", "x.streamtok")
+    del sections["ids"]
+    refused("x.streamtok is damaged: the section 'ids': it is missing")
+    sections = sections_of(data)
+    refused("'about': ", about=b"{}")
+    refused("'about': ", about=b"[" * 100_000)
+    refused("'offsets': 3 bytes are no whole number", offsets=b"abc")
+    refused("'tokens': the offsets do not fit", tokens=b"abc")
+    refused("'transitions': the tables of the pattern", class_pages=b"\xff\xff" * 8704)
+    refused("'windows': 3 bytes instead of 900", windows=b"abc")
+    refused("windows of the pattern do not fit", windows=b"\xff" * 900)
+    refused("the parts do not fit", left_parts=b"")
+    refused(
+        "the text rule 'new' is not known: update streamtok",
+        about=sections["about"].replace(b'"rules": {}', b'"rules": {"new": 1}'),
+    )
+
+
+def test_forged_sections_do_no_harm():
+    """With right checksums. `tests.loader_fuzz` looks longer."""
+    data = dumps_packed(small_encoding())
+    rng = random.Random(4)
+    n_loaded = 0
+    for _ in range(400):
+        try:
+            enc = loads_packed(with_damaged_section(data, rng))
+        except (VocabularyError, streamtok.PatternError):
+            continue
+        n_loaded += 1
+        ids = enc.encode(TEXT * 9, disallowed_special=())
+        enc.decode_bytes(ids)
+    assert n_loaded
+
+
+def test_convert(tmp_path):
+    path = tmp_path / "x.streamtok"
+    assert conversion.format_of(str(path)) == "streamtok"
+    conversion.convert(small_encoding(), str(path), "streamtok")
+    assert conversion.open_encoding(str(path)).digest == small_encoding().digest
+    assert formats.detection.is_vocabulary(str(path), "streamtok")
+    assert formats.detection.recognise(path.read_bytes()) == "streamtok"
+    with pytest.raises(VocabularyError, match="has its own pattern"):
+        formats.load(path, pattern="gpt2")
