@@ -24,20 +24,29 @@ ALPHABETS = [
     "ßﬁİ a",
 ]
 ODD = [
-    "\u0301", "e\u0301", "é", "É", "\u0344", "\u0958", "ﬁ", "½", "Å", "\u212b", "ｶ\uff9e", "가", "\u1100", "\u1161",
-    "\u11a8", "İ", "Σ", "ß", "\u00a0", "\u3000", "\u200b", "\u200d", "\u0085", "\u2028", "\x1c", "\x00", "\x07", "\ufffd",
-    "\ufeff", "日", "中", "𐍈", "👍", "👩‍👩‍👧", "ệ", "\u0323\u0302", "\u1e9b\u0323", "\u2581", "１", "²", "Ⅷ", "\r\n", "\t",
-    "ー", "、", "！", "_", "'s", "'LL", "...", "\u0660", "ａ", "\U0001d15e", "\u09c7\u09be", "\ue000", "«", "\u00ad",
+    "\u0301", "e\u0301", "é", "É", "\u0344", "\u0958", "ﬁ", "½", "Å", "\u212b", "ｶ\uff9e", "가",
+    "\u1100", "\u1161",
+    "\u11a8", "İ", "Σ", "ß", "\u00a0", "\u3000", "\u200b", "\u200d", "\u0085", "\u2028", "\x1c",
+    "\x00", "\x07", "\ufffd",
+    "\ufeff", "日", "中", "𐍈", "👍", "👩‍👩‍👧", "ệ", "\u0323\u0302", "\u1e9b\u0323", "\u2581", "１", "²",
+    "Ⅷ", "\r\n", "\t",
+    "ー", "、", "！", "_", "'s", "'LL", "...", "\u0660", "ａ", "\U0001d15e", "\u09c7\u09be", "\ue000",
+    "«", "\u00ad",
     "\u0e33", "ǆ", "𝒳", "\U000e0041",
 ]  # fmt: skip
 CONTENTS = [
-    "<s>", "</s>", "<b>", "<br>", "<b", "b>", "<b><br>", "ab", "a", "abab", " ", "  ", "   ", "\n", "\n\n", "\u2581",
-    "\u2581\u2581", " a", "a ", " <b>", "<b> ", "b a", "é", "e\u0301", "É", "\u0301", "日", "日本", "A", "aB", "AB", "ﬁ",
-    "x", "xa", "1", "12", ".", "a.b", "\u00a0", "é<", "[UNK]", "<unk>", "<0x41>", "Ġ", "ab cd", "İ", "Å", "\u200d", "_",
+    "<s>", "</s>", "<b>", "<br>", "<b", "b>", "<b><br>", "ab", "a", "abab", " ", "  ", "   ", "\n",
+    "\n\n", "\u2581",
+    "\u2581\u2581", " a", "a ", " <b>", "<b> ", "b a", "é", "e\u0301", "É", "\u0301", "日", "日本",
+    "A", "aB", "AB", "ﬁ",
+    "x", "xa", "1", "12", ".", "a.b", "\u00a0", "é<", "[UNK]", "<unk>", "<0x41>", "Ġ", "ab cd",
+    "İ", "Å", "\u200d", "_",
 ]  # fmt: skip
 PATTERNS = [
-    r"\s+", r"[ab]+", r"\p{L}+|\p{N}", r" ?\p{L}+| ?[^\s\p{L}]+|\s+(?!\S)|\s+", r"a+b|a|b", r"\d{1,3}", r"(?i:'s|'ll)|\p{Lu}?\p{Ll}+",
-    r"[^a]", r" a| b", r"\p{N}{1,2}", r"[一-龥]+", r"\s*[\r\n]+|\s+(?!\S)|\s+", r"\w+|[^\w\s]+", r"\.", r"a(?=b)", r"\u2581",
+    r"\s+", r"[ab]+", r"\p{L}+|\p{N}", r" ?\p{L}+| ?[^\s\p{L}]+|\s+(?!\S)|\s+", r"a+b|a|b",
+    r"\d{1,3}", r"(?i:'s|'ll)|\p{Lu}?\p{Ll}+",
+    r"[^a]", r" a| b", r"\p{N}{1,2}", r"[一-龥]+", r"\s*[\r\n]+|\s+(?!\S)|\s+", r"\w+|[^\w\s]+",
+    r"\.", r"a(?=b)", r"\u2581",
 ]  # fmt: skip
 BEHAVIORS = [
     "Isolated",
@@ -114,7 +123,8 @@ def random_normalizer(rng: random.Random, kind: str) -> Any:
 
 def one_normalizer(rng: random.Random) -> Any:
     kind = rng.choice(
-        ["NFC", "NFC", "NFD", "NFKC", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip", "Prepend", "Nmt", "Bert"]
+        ["NFC", "NFC", "NFD", "NFKC", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip",
+        "Prepend", "Nmt", "Bert"]
         + ["Replace"] * 4
     )  # fmt: skip
     if kind == "Strip":
@@ -171,7 +181,8 @@ def random_pre_tokenizer(rng: random.Random, kind: str) -> Any:
 
 def one_pre_tokenizer(rng: random.Random) -> Any:
     kind = rng.choice(
-        ["Digits", "Punctuation", "Whitespace", "WhitespaceSplit", "CharDelimiterSplit", "BertPreTokenizer"]
+        ["Digits", "Punctuation", "Whitespace", "WhitespaceSplit", "CharDelimiterSplit",
+        "BertPreTokenizer"]
         + ["Metaspace"] + ["Split"] * 6
     )  # fmt: skip
     if kind == "Split":
