@@ -277,10 +277,9 @@ def _matches(pattern: Json, text: str) -> list[tuple[int, int, bool]]:
 
 
 def _as_in_oniguruma(pattern: str) -> str:
-    """`pattern` with Oniguruma's \\w, which has six digits that are no decimal ones."""
-    word = WORD + "\xb2\xb3\xb9\xbc-\xbe"
-    sets = regex.sub(r"\[[^]]*\]", lambda found: found[0].replace(r"\w", word), pattern)
-    return sets.replace(r"\w", f"[{word}]")
+    r"""`pattern` with Oniguruma's \w: outside of sets it has six digits that are no decimal ones."""
+    sets = regex.sub(r"\[[^]]*\]", lambda found: found[0].replace(r"\w", WORD), pattern)
+    return sets.replace(r"\w", rf"[{WORD}\xb2\xb3\xb9\xbc-\xbe]")
 
 
 def _behave(behavior: str, text: str, found: Iterable[tuple[int, int, bool]]) -> list[str]:
