@@ -133,8 +133,8 @@ def one_normalizer(rng: random.Random) -> Any:
                 ({"String": " "}, "\u2581"), ({"String": "\u2581"}, " "), ({"String": "a"}, "bb"),
                 ({"String": "ab"}, ""), ({"String": "ab"}, "ba"), ({"String": "aa"}, "a"),
                 ({"String": "aab"}, "é"), ({"String": "\n"}, " \n"), ({"String": "é"}, "e"),
-                ({"Regex": " {2,}"}, " "), ({"Regex": r"\s+"}, " "), ({"Regex": "[ab]"}, ""),
-                ({"Regex": "a+b"}, "b"), ({"Regex": r"\p{N}"}, "0"), ({"String": "``"}, '"'),
+                ({"String": "``"}, '"'), ({"String": "  "}, " "),
+                ({"Regex": rng.choice([" {2,}", r"\s+", "[ab]", "a+b", r"\p{N}"])}, rng.choice(" 0")),
             ]
         )  # fmt: skip
         return {"type": "Replace", "pattern": pattern, "content": content}
@@ -154,7 +154,7 @@ def one_normalizer(rng: random.Random) -> Any:
 
 def random_pre_tokenizer(rng: random.Random, kind: str) -> Any:
     if kind == "characters":
-        if rng.random() < 0.45:
+        if rng.random() < 0.55:
             return None
         steps = [one_pre_tokenizer(rng) for _ in range(rng.choice([1, 1, 1, 2, 3]))]
         if rng.random() < 0.3:
@@ -164,11 +164,12 @@ def random_pre_tokenizer(rng: random.Random, kind: str) -> Any:
     else:
         end = {
             "type": "ByteLevel",
-            "add_prefix_space": rng.random() < 0.25,
+            "add_prefix_space": False,
             "trim_offsets": rng.random() < 0.5,
             "use_regex": rng.random() < 0.5,
         }
         steps = [one_pre_tokenizer(rng) for _ in range(rng.choice([0, 0, 1, 1, 2, 3]))] + [end]
+        end["add_prefix_space"] = rng.random() < (0.05 if steps[1:] else 0.4)
     if len(steps) == 1 and rng.random() < 0.8:
         return steps[0]
     return {"type": "Sequence", "pretokenizers": steps}
@@ -238,16 +239,16 @@ def random_decoder(rng: random.Random, kind: str) -> Any:
 
 def random_model(rng: random.Random, kind: str, alphabet: str) -> Any:
     unknown = rng.choice([None, "<unk>", "<unk>"]) if kind == "characters" else None
-    has_fallback = kind == "characters" and rng.random() < 0.7
+    has_fallback = kind == "characters" and rng.random() < 0.85
     if kind == "bytes":
         tokens = [BYTE_SYMBOLS[byte] for byte in range(256)]
-        if rng.random() < 0.1:
+        if rng.random() < 0.03:
             tokens = rng.sample(tokens, 250)
         seeds = [BYTE_SYMBOLS[byte] for byte in alphabet.encode()]
     else:
         tokens = [unknown] if unknown else []
         if has_fallback:
-            missing = rng.choice([0, 0, 0, 1, 30])
+            missing = rng.choice([0] * 12 + [1, 30])
             tokens += [f"<0x{b:02X}>" for b in rng.sample(range(256), 256 - missing)]
         letters = sorted(
             {*alphabet, *("\u2581" if rng.random() < 0.8 else ""), *rng.sample("<>é日.1", 2)}
