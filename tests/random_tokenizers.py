@@ -134,7 +134,7 @@ def decodes_alike(file: File, tokenizer: Tokenizer, ids: list[int]) -> bool:
     It is not, where added tokens have letters that stand for bytes in ByteLevel: tokenizers decodes
     them as these bytes, and streamtok decodes an added token to its content; and where they are
     normalized: tokenizers decodes them to the normalized content. Nor where a decoder makes spaces
-    of the marks for them, but nothing makes these marks.
+    of the marks for them, but nothing makes these marks, or tokens have spaces, too.
     """
     kind = (file["decoder"] or {}).get("type")
     added = [token["content"] for token in file["added_tokens"] if token["id"] in ids]
@@ -144,7 +144,8 @@ def decodes_alike(file: File, tokenizer: Tokenizer, ids: list[int]) -> bool:
         return not any(c in SYMBOLS and c > "\x7f" for content in added for c in content)
     makes_marks = json.dumps([file["normalizer"], file["pre_tokenizer"]])
     marks = r'"String": " "}, "content": "\\u2581"|"replacement": "\\u2581"'
-    return kind is not None and re.search(marks, makes_marks) is not None
+    has_spaces = any(" " in token for token in file["model"]["vocab"])
+    return kind is not None and not has_spaces and re.search(marks, makes_marks) is not None
 
 
 def attempt(action: Any) -> Any:

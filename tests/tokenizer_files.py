@@ -134,7 +134,7 @@ def one_normalizer(rng: random.Random) -> Any:
                 ({"String": "ab"}, ""), ({"String": "ab"}, "ba"), ({"String": "aa"}, "a"),
                 ({"String": "aab"}, "é"), ({"String": "\n"}, " \n"), ({"String": "é"}, "e"),
                 ({"String": "``"}, '"'), ({"String": "  "}, " "),
-                ({"Regex": rng.choice([" {2,}", r"\s+", "[ab]", "a+b", r"\p{N}"])}, rng.choice(" 0")),
+                ({"Regex": rng.choice([" {2,}", r"\s+", "[ab]", "a+b", r"\p{N}"])}, "0"),
             ]
         )  # fmt: skip
         return {"type": "Replace", "pattern": pattern, "content": content}
@@ -253,7 +253,7 @@ def random_model(rng: random.Random, kind: str, alphabet: str) -> Any:
         letters = sorted(
             {*alphabet, *("\u2581" if rng.random() < 0.8 else ""), *rng.sample("<>é日.1", 2)}
         )
-        if rng.random() < 0.6 and " " in letters:
+        if rng.random() < 0.9 and " " in letters:
             letters.remove(" ")
         tokens += letters
         seeds = [letter for letter in letters if len(letters) > 2]
@@ -343,6 +343,8 @@ def random_text(rng: random.Random, file: File) -> str:
             part = part if rng.random() < 0.85 else part[: rng.randint(0, len(part))]
         elif kind < 0.45:
             token = rng.choice(vocab)
+            token = rng.choice(vocab) if token.startswith("<0x") else token
+            token = rng.choice(letters) if token.startswith("<0x") and rng.random() < 0.9 else token
             if file["decoder"] and file["decoder"]["type"] == "ByteLevel":
                 data = bytes(back[c] for c in token if c in back)
                 token = data.decode("utf-8", "ignore")
