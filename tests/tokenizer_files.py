@@ -251,7 +251,7 @@ def random_model(rng: random.Random, kind: str, alphabet: str) -> Any:
             missing = rng.choice([0] * 12 + [1, 30])
             tokens += [f"<0x{b:02X}>" for b in rng.sample(range(256), 256 - missing)]
         letters = sorted(
-            {*alphabet, *("\u2581" if rng.random() < 0.8 else ""), *rng.sample("<>é日.1", 2)}
+            {*alphabet, *("\u2581" if rng.random() < 0.97 else ""), *rng.sample("<>é日.1", 2)}
         )
         if rng.random() < 0.9 and " " in letters:
             letters.remove(" ")
@@ -344,7 +344,9 @@ def random_text(rng: random.Random, file: File) -> str:
         elif kind < 0.45:
             token = rng.choice(vocab)
             token = rng.choice(vocab) if token.startswith("<0x") else token
-            token = rng.choice(letters) if token.startswith("<0x") and rng.random() < 0.9 else token
+            token = (
+                rng.choice(letters) if token.startswith("<0x") and rng.random() < 0.99 else token
+            )
             if file["decoder"] and file["decoder"]["type"] == "ByteLevel":
                 data = bytes(back[c] for c in token if c in back)
                 token = data.decode("utf-8", "ignore")
