@@ -241,9 +241,8 @@ class StreamDecoder(FastStreamDecoder):
         self._encoding = encoding
         self._errors = errors
         self._skip = skip_special_tokens
-        self._set_decoder(
-            encoding._decoder, errors, skip_special_tokens, encoding._rules.space_first
-        )
+        drops_space = encoding._rules.decodes_without_first_space
+        self._set_decoder(encoding._decoder, errors, skip_special_tokens, drops_space)
         self.reset()
 
     def flush(self) -> str:

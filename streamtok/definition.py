@@ -105,7 +105,7 @@ class EncodingDefinition(FastEncoding):
             {token: text.encode() for text, token in self._special_tokens.items()},
             self._decode_only,
         )
-        self._set_decoder(self._decoder, rules.space_first)
+        self._set_decoder(self._decoder, rules.decodes_without_first_space)
         self._pattern, unsupported = _compile(pat_str)
         pattern = self._pattern
         scanner = Scanner(pattern, pattern.substitutes) if pattern else None
@@ -132,10 +132,11 @@ class EncodingDefinition(FastEncoding):
             from .engines.spaces import SpacesEngine
 
             engine = SpacesEngine(engine, frozenset(self._special_tokens), rules.space_first)
-        elif rules.normalizer == "NFC":
-            from .engines.nfc import NfcEngine
+        elif rules != NO_RULES:
+            from .engines.rewriting import RewritingEngine, changes_text
 
-            engine = NfcEngine(engine)
+            if changes_text(rules, self._preferred_specials):
+                engine = RewritingEngine(engine, rules, self._preferred_specials)
         return engine
 
     def __repr__(self) -> str:

@@ -268,7 +268,7 @@ class Encoding(EncodingDefinition):
         return self.encode_ordinary(text, errors="surrogateescape")
 
     def _without_first_space(self, data: bytes) -> bytes:
-        return data.removeprefix(b" ") if self._rules.space_first else data
+        return data.removeprefix(b" ") if self._rules.decodes_without_first_space else data
 
     def _encode_large(
         self, text: Text, matcher: SpecialMatcher, errors: str, into: str, num_threads: int

@@ -1,4 +1,4 @@
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from struct import Struct
 from typing import Any, Final, Literal, final
@@ -15,6 +15,7 @@ POLICIES: tuple[str, ...]
 def bytes_of(data: Buffer) -> bytes: ...
 def check_policy(errors: object) -> None: ...
 def size_of(text: Any) -> int: ...
+def utf8_size(text: str, has_escapes: bool) -> int: ...
 def spell(
     lefts: npt.NDArray[np.uint32], rights: npt.NDArray[np.uint32], spelled: bytes | memoryview
 ) -> tuple[bytes, npt.NDArray[np.uint32]]: ...
@@ -59,6 +60,7 @@ def make_steps(
 class SpecialMatcher:
     specials: tuple[str, ...]
     allowed: frozenset[str]
+    disallowed: frozenset[str]
     is_empty: bool
     def __new__(
         cls,
@@ -68,10 +70,10 @@ class SpecialMatcher:
     ) -> SpecialMatcher: ...
     @property
     def reach(self) -> int: ...
+    def finds(
+        self, text: str, at: int, final: bool
+    ) -> tuple[int, Sequence[tuple[int, int, int]]]: ...
     def split(self, data: bytes) -> list[tuple[int, int, int | None]]: ...
-
-def plant(root: dict[Any, Any], text: str) -> dict[Any, Any]: ...
-def flatten(root: dict[Any, Any], byte: int, sibling: int, flat: list[list[Any]]) -> int: ...
 
 @final
 class Workspace:
@@ -143,6 +145,15 @@ class Tail:
         limit: int,
         expected: Any = None,
         note: Any = None,
+    ) -> Any: ...
+    def encode_parts(
+        self,
+        parts: list[str | int | None],
+        final: bool,
+        into: str,
+        out: Buffer | None,
+        settle: Callable[[int, int], Any],
+        expected: Any = None,
     ) -> Any: ...
     def getstate(self, expected: Any = None) -> bytes: ...
     def setstate(self, state: bytes, note: Any = None) -> None: ...

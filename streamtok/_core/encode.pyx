@@ -95,6 +95,7 @@ include "stream.pxi"
 include "stream_mark.pxi"
 include "stream_utf8.pxi"
 include "stream_hypotheses.pxi"
+include "stream_parts.pxi"
 include "stream_decoder.pxi"
 
 # Small texts

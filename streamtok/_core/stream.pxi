@@ -216,6 +216,10 @@ cdef class Tail:
         finally:
             self.encoder.give(workspace)
 
+    def encode_parts(self, list parts not None, bint final, str into, out, settle, expected=None):
+        """`encode` of a text that someone has cut into stretches: see `stream_parts.pxi`."""
+        return feed_parts(self, parts, final, into, out, settle, expected)
+
     def getstate(self, expected=None):
         """bytes: everything that the next call depends on but the settings and the note.
 

@@ -46,6 +46,49 @@ def bytes_of(data):
         text_close(&text)
 
 
+def utf8_size(str text not None, bint has_escapes):
+    """int: the bytes of a str in UTF-8. has_escapes: U+DC80 to U+DCFF stand for one byte each.
+
+    UnicodeEncodeError for other surrogates.
+    """
+    cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text)
+    cdef int kind = PyUnicode_KIND(text)
+    cdef void* data = PyUnicode_DATA(text)
+    cdef size_t size, lone = 0
+    if kind == 1:
+        size = count_utf8(<const u8*>data, length, &lone)
+    elif kind == 2:
+        size = count_utf8(<const u16*>data, length, &lone)
+    else:
+        size = count_utf8(<const u32*>data, length, &lone)
+    if lone:
+        return len(str.encode(text, "utf-8", "surrogateescape" if has_escapes else "strict"))
+    return size
+
+
+ctypedef fused code_unit:
+    const u8
+    const u16
+    const u32
+
+
+cdef size_t count_utf8(code_unit* p, Py_ssize_t length, size_t* lone) noexcept:
+    """The bytes of UTF-8; in `lone`, the number of surrogates. Compilers make it a vector loop."""
+    cdef Py_ssize_t i
+    cdef size_t size = length, surrogates = 0
+    cdef u32 code
+    for i in range(length):
+        code = p[i]
+        size += code >= 0x80
+        if code_unit is not u8:
+            size += code >= 0x800
+            surrogates += (code & 0x1FF800) == 0xD800
+        if code_unit is u32:
+            size += code >= 0x10000
+    lone[0] = surrogates
+    return size
+
+
 cdef inline size_t transcode_str(object text, u8* out):
     """The UTF-8 of a str in `out`, which has `st_transcode_room` for it: its size, (size_t)-1 if
     none.

@@ -2,23 +2,43 @@
 
 *Added tokens* are texts that always become their id, wherever they stand; special tokens do so only
 where they are allowed. Where several begin at one place, the longest one wins, not the one that
-tiktoken's hash table happens to prefer. *Normalizers* are in `spaces.py` and `nfc.py`.
+tiktoken's hash table happens to prefer. Both kinds may have *flags* (`TokenFlags`). *Normalizers*
+change the text between them: `spaces.py` does that for SentencePiece, `rewriting.py` for all else.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-__all__ = ["MARK", "NO_RULES", "TextRules"]
+if TYPE_CHECKING:
+    from ..normalizers import Normalizer
+
+__all__ = ["MARK", "NO_RULES", "TextRules", "TokenFlags"]
 
 MARK = "\u2581"  # what SentencePiece writes for a space
+_NAMED = (None, "spaces", "NFC")
+_N_FIRST_FIELDS = 4  # those that were there when the first streams were saved
+
+
+class TokenFlags(NamedTuple):
+    """How a special or added token is found, as in Hugging Face's `AddedToken`."""
+
+    normalized: bool = False  # in the normalized text, after those that are not
+    lstrip: bool = False  # takes the blanks before it
+    rstrip: bool = False  # takes the blanks behind it
+    single_word: bool = False  # not where it touches a word
 
 
 class _Fields(NamedTuple):  # no dataclass: importing those takes longer than the rest of this file
     added_tokens: tuple[tuple[str, int], ...] = ()  # always recognised
     longest_first: bool = False
-    normalizer: str | None = None  # None, "spaces" or "NFC"
+    normalizer: str | Normalizer | None = None  # None, "spaces", "NFC", or any
     space_first: bool = False  # a space before the text; only with "spaces"
+    # Of special and of added tokens, by text; one that is not here has no flag.
+    token_flags: tuple[tuple[str, TokenFlags], ...] = ()
+    # What pre-tokenizers do to the text after the last added token was found in it.
+    second_normalizer: Normalizer | None = None
+    drops_first_space: bool = False  # decoding does; it also does with `space_first`
 
 
 class TextRules(_Fields):
@@ -29,11 +49,33 @@ class TextRules(_Fields):
     def __new__(cls, *args: Any, **kwargs: Any) -> TextRules:
         """Args: the fields. Raises ValueError where they contradict each other."""
         self = super().__new__(cls, *args, **kwargs)
-        if self.normalizer not in (None, "spaces", "NFC"):
-            raise ValueError(f'normalizer must be None, "spaces" or "NFC", not {self.normalizer!r}')
+        if not (self.normalizer in _NAMED or hasattr(self.normalizer, "spec")):
+            raise ValueError(
+                f'normalizer must be None, "spaces", "NFC" or a Normalizer, not {self.normalizer!r}'
+            )
         if self.space_first and self.normalizer != "spaces":
             raise ValueError('space_first needs the normalizer "spaces"')
+        if self.normalizer == "spaces" and (self.token_flags or self.second_normalizer is not None):
+            raise ValueError(
+                'the normalizer "spaces" goes with neither token_flags nor second_normalizer'
+            )
+        if len(dict(self.token_flags)) < len(self.token_flags):
+            raise ValueError("token_flags has a text twice")
         return self
+
+    @property
+    def decodes_without_first_space(self) -> bool:
+        """Whether decoding takes one space off the front."""
+        return self.space_first or self.drops_first_space
+
+    def __repr__(self) -> str:
+        # It goes into digests of encodings and into saved states: a field that is not used is not
+        # in it unless it always was.
+        shown = []
+        for at, (name, value) in enumerate(zip(self._fields, self, strict=True)):
+            if at < _N_FIRST_FIELDS or value != self._field_defaults[name]:
+                shown.append(f"{name}={getattr(value, 'spec', value)!r}")
+        return f"TextRules({', '.join(shown)})"
 
 
 NO_RULES = TextRules()

@@ -1,43 +1,44 @@
-"""Hugging Face's `tokenizer.json` with byte-level BPE: GPT-2's, Llama 3's, Qwen's, DeepSeek's.
+"""Hugging Face's `tokenizer.json` with BPE: of bytes, as GPT-2's, Llama 3's, Qwen's, DeepSeek's, or
+of characters, as Llama 2's, Mistral's and Gemma's.
 
 Ids are those of `Tokenizer.encode(text, add_special_tokens=False)`: the post-processor, which puts
 special tokens around a text, is not applied. Added tokens that are special become special tokens:
 `allowed_special="all"` finds them in text, as Hugging Face always does. Other added tokens are
-always found. The NFC normalizer works for whole texts; streams raise UnsupportedStreamError.
+always found. What the parts of a file mean is in `huggingface_*.py`, how one is written in
+`huggingface_writing.py`.
 
-These raise an error that names them: truncation and padding, other models, normalizers,
-pre-tokenizers and decoders, dropout, prefixes and suffixes of words, added tokens with lstrip,
-rstrip or single_word. (github.com/huggingface/tokenizers, Apache-2.0)
+These raise an error that names them: truncation and padding, other models, dropout, prefixes and
+suffixes of words, unknown tokens in place of bytes, sequences of pre-tokenizers that no automaton
+follows. (github.com/huggingface/tokenizers, Apache-2.0)
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ..engines.rules import TextRules
-from ..errors import VocabularyError
-from ..files.part_file import write_whole
+from ..engines.rules import MARK, TextRules
+from ..normalizers import IDENTITY, MetaspaceText, Normalizer
+from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.byte_alphabet import to_bytes
-from ..vocabulary.table import Vocabulary
-from .gpt2 import merges_and_ids, vocabulary_of
-from .huggingface_splits import read_splits, write_splits
+from .characters import pattern_of_cuts
+from .huggingface_added_tokens import AddedTokens, read_added_tokens
+from .huggingface_decoders import Decoding, read_decoder
+from .huggingface_models import Model, byte_level_vocabulary, character_vocabulary, read_model
+from .huggingface_normalizers import read_normalizer
+from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
+from .huggingface_writing import save_huggingface
 from .json_value import JsonValue, parse_json
-from .loading import check_total, make_encoding, read_bytes, shown, stem
+from .loading import make_encoding, read_bytes, stem
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from .loading import Path
 
-__all__ = ["load_huggingface", "save_huggingface"]
+__all__ = ["load_huggingface", "read_huggingface", "save_huggingface"]
 
-_MAX_COMPARED = 256  # characters of an added token, if there are two groups: see `_overlap`
-_MAX_COMPARISONS = 1 << 30  # of characters
 _POST_PROCESSORS = ("ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing")
+_MARKING = ("Replace", " ", MARK)  # the step that makes "▁" of spaces
 
 
 def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
@@ -60,41 +61,41 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         "version", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder",
         "model",
     )  # fmt: skip
-    normalizer = _normalizer(file["normalizer"])
+    normalizer = read_normalizer(file["normalizer"])
     _check_post_processor(file["post_processor"])
-    decoder = file["decoder"]
-    if decoder.value is not None and decoder["type"].value != "ByteLevel":
-        decoder.fail(f"the decoder {decoder['type'].value!r} is not supported: expected ByteLevel")
-    pattern = read_splits(file["pre_tokenizer"])
-    ids, merges, ignore_merges = _model(file["model"])
-    special, added = _added_tokens(file["added_tokens"], ids, normalizer)
-    parts = {part for pair in merges for part in pair} | {left + right for left, right in merges}
-    for text in (*special, *added):
-        # The added token is always found first, so no pre-token can be this entry of the model.
-        if text in ids and text not in parts and len(to_bytes(text) or "xx") > 1:
-            del ids[text]
+    decoding = read_decoder(file["decoder"])
+    cutting = read_pre_tokenizer(file["pre_tokenizer"])
+    second = Normalizer(cutting.steps)
+    model = read_model(file["model"])
+    tokens = read_added_tokens(file["added_tokens"], model.ids, not normalizer.is_identity)
+    parts = model.parts()
+    _forget_added(model, tokens, parts)
+    pat_str = None
+    if cutting.is_byte_level:
+        vocabulary = byte_level_vocabulary(model)
+    else:
+        folds = _folds(normalizer, cutting, decoding, model)
+        vocabulary = character_vocabulary(model, folds, parts)
+        if folds:
+            normalizer, second = _folded(normalizer), _folded(second)
+        pat_str = pattern_of(cutting.splits, file["pre_tokenizer"].place, folds)
+        if pat_str == WHOLE_TEXT_PATTERN and not model.ignore_merges:
+            pat_str = pattern_of_cuts(vocabulary)
     return make_encoding(
         file.place,
         name,
-        pat_str=pattern,
-        mergeable_ranks=vocabulary_of(
-            ids, merges, ignore_merges=ignore_merges, source=file["model"].place
+        pat_str=pat_str or pattern_of(cutting.splits, file["pre_tokenizer"].place),
+        mergeable_ranks=vocabulary,
+        special_tokens=tokens.special,
+        rules=TextRules(
+            tuple(tokens.added.items()),
+            longest_first=True,
+            normalizer=_shortest(normalizer),
+            token_flags=tuple(tokens.flags.items()),
+            second_normalizer=None if second == IDENTITY else second,
+            drops_first_space=decoding.drops_first_space,
         ),
-        special_tokens=special,
-        rules=TextRules(tuple(added.items()), longest_first=True, normalizer=normalizer),
     )
-
-
-def _normalizer(field: JsonValue) -> str | None:
-    if field.value is None:
-        return None
-    kind = field["type"].as_str()
-    if kind == "Sequence":
-        found = [_normalizer(step) for step in field["normalizers"].elements()]
-        return "NFC" if "NFC" in found else None
-    if kind != "NFC":
-        field.fail(f"the normalizer {kind!r} is not supported")
-    return "NFC"
 
 
 def _check_post_processor(field: JsonValue) -> None:
@@ -108,181 +109,50 @@ def _check_post_processor(field: JsonValue) -> None:
         field.fail(f"the post-processor {kind!r} is not supported")
 
 
-def _model(model: JsonValue) -> tuple[dict[str, int], list[tuple[str, str]], bool]:
-    if model["type"].value not in (None, "BPE"):
-        model.fail(f"the model {model['type'].value!r} is not supported: expected BPE")
-    model.allow_only(
-        "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
-        "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges",
-    )  # fmt: skip
-    if model["dropout"].value not in (None, 0, 0.0):
-        model.fail(f"dropout {model['dropout'].value} is not supported")
-    for key in ("continuing_subword_prefix", "end_of_word_suffix"):
-        if model[key].value not in (None, ""):
-            model.fail(f"{key} {shown(model[key].value)} is not supported")
-    vocab = model["vocab"]
-    ids = {}
-    for text, number in vocab.as_dict().items():
-        if type(number) is not int:
-            vocab.fail(f"the id of {shown(text)} must be an integer, not {shown(number)}")
-        ids[text] = number
-    merges = []
-    entries = model["merges"]
-    for place, merge in enumerate(entries.as_list()):
-        pair = merge.split(" ", 2) if isinstance(merge, str) else merge
-        if not (
-            isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
-        ):
-            entries.fail(f"merge {place}: expected two tokens, found {shown(merge)}")
-        merges.append((pair[0], pair[1]))
-    return ids, merges, model["ignore_merges"].as_bool()
+def _forget_added(model: Model, tokens: AddedTokens, parts: set[str]) -> None:
+    """Take those added tokens out of the model that no text can become but as added tokens.
+
+    No merges make them, and they are found before any pre-token is looked up.
+    """
+    for text in (*tokens.special, *tokens.added):
+        flags = tokens.flags.get(text)
+        is_found = flags is None or not flags.single_word
+        is_single = len(text) == 1 or len(to_bytes(text) or "xx") == 1
+        if text in model.ids and text not in parts and is_found and not is_single:
+            del model.ids[text]
 
 
-def _added_tokens(
-    field: JsonValue, ids: dict[str, int], normalizer: str | None
-) -> tuple[dict[str, int], dict[str, int]]:
-    """The special tokens, and the added tokens that are always recognised, with their ids."""
-    special: dict[str, int] = {}
-    added: dict[str, int] = {}
-    groups: dict[bool, list[str]] = {False: [], True: []}  # by whether they match normalised text
-    next_id = len(ids)
-    for entry in field.elements() if field.value is not None else []:
-        entry.allow_only(
-            "id", "content", "special", "normalized", "lstrip", "rstrip", "single_word"
-        )
-        text, number = entry["content"].as_str(), entry["id"].as_int()
-        if not text or text in special or text in added:
-            entry.fail(f"the added token {shown(text)} is empty or given twice")
-        for flag in ("lstrip", "rstrip", "single_word"):
-            if entry[flag].as_bool():
-                entry.fail(f"{flag} of the added token {shown(text)} is not supported")
-        # Hugging Face ignores the id in the file. It takes the model's id for this text, or else
-        # the next free id.
-        expected = ids.get(text, next_id)
-        if number != expected:
-            entry.fail(
-                f"the added token {shown(text)} has id {number}, but Hugging Face gives it id "
-                f"{expected}"
-            )
-        next_id = max(next_id, number + 1)
-        is_special = entry["special"].as_bool()
-        (special if is_special else added)[text] = number
-        is_normalized = entry["normalized"].as_bool(not is_special)
-        if is_normalized and normalizer is not None:
-            entry.fail(
-                f"the added token {shown(text)} matches normalised text, which is not supported"
-            )
-        groups[is_normalized].append(text)
-    check_total([*special, *added], field.place)
-    if clash := _overlap(groups[False], groups[True]):
-        field.fail(
-            f"the added token {shown(clash)} may begin or end inside one with another value of "
-            "normalized, which is not supported"
-        )
-    return special, added
+def _folds(normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model) -> bool:
+    """Whether a space and "▁" may both be a space here: see `huggingface_models.py`."""
+    if not decoding.marks_are_spaces or any(" " in text for text in model.ids):
+        return False
+    if cutting.steps:
+        last = cutting.steps[-1]
+        return isinstance(last, MetaspaceText) and last.replacement == MARK
+    return normalizer.spec[-1:] == (_MARKING,)
 
 
-def _overlap(first: Iterable[str], second: Iterable[str]) -> str | None:
-    """A text of one group that can overlap with a text of the other, or None if there is none."""
-    one, other = list(first), list(second)
-    if not one or not other:
+def _folded(normalizer: Normalizer) -> Normalizer:
+    """As `normalizer`, but what its last step makes "▁" becomes a space."""
+    if not normalizer.spec:
+        return normalizer
+    *steps, last = normalizer.spec
+    to_spaces = ("Replace", MARK, " ")
+    if last == _MARKING:
+        # What was put before the text is the same, sooner or later.
+        if steps == [("Prepend", MARK)]:
+            steps = [("Prepend", " ")]
+        return Normalizer.from_spec((*steps, to_spaces))
+    kind, *settings = last
+    if kind == "MetaspaceText":
+        scheme = settings[1]
+        text = () if scheme == "never" else (("MetaspaceText", " ", scheme),)
+        return Normalizer.from_spec((*steps, to_spaces, *text))
+    return normalizer
+
+
+def _shortest(normalizer: Normalizer) -> Normalizer | str | None:
+    """As text rules have said it since before there were normalizers of several steps."""
+    if normalizer.is_identity:
         return None
-    for a, b in ((one, other), (other, one)):
-        # The comparison takes more than linear time and memory, so it needs bounds. Real files are
-        # far below them.
-        joined = "\0".join(b)
-        if max(map(len, a + b)) > _MAX_COMPARED or len(a) * len(joined) > _MAX_COMPARISONS:
-            return max(a + b, key=len)
-        beginnings = {text[:i] for text in b for i in range(1, len(text) + 1)}
-        for text in a:
-            if text in joined or any(text[i:] in beginnings for i in range(len(text))):
-                return text
-    return None
-
-
-def save_huggingface(encoding: Encoding, path: Path) -> None:
-    """Write a `tokenizer.json`. The file appears when it is complete.
-
-    Special and added tokens also go into the model's vocabulary, because Hugging Face takes their
-    ids from there. Raises OSError, and VocabularyError for what the format cannot express.
-    """
-    format = "a tokenizer.json with ByteLevel"
-    rules = encoding._rules
-    if rules.normalizer not in (None, "NFC"):
-        raise VocabularyError(
-            f"{format} cannot express the normalizer {rules.normalizer!r} of {encoding.name}"
-        )
-    if not rules.longest_first:
-        _check_one_order(encoding, format)
-    merges, ids = merges_and_ids(encoding, format, allow_unreachable=True)
-    entries = []
-    tokens = [(number, text, True) for text, number in encoding._special_tokens.items()]
-    tokens += [(number, text, False) for text, number in rules.added_tokens]
-    for number, text, is_special in sorted(tokens):
-        entries.append(
-            {
-                "id": number,
-                "content": text,
-                "single_word": False,
-                "lstrip": False,
-                "rstrip": False,
-                "normalized": False,
-                "special": is_special,
-            }
-        )
-        if ids.get(text, number) != number:
-            raise VocabularyError(
-                f"{format} has one id for a text: {text!r} of {encoding.name} has id {number} as a "
-                f"special token and {ids[text]} as plain text"
-            )
-        ids[text] = number
-    value: dict[str, Any] = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": entries,
-        "normalizer": None if rules.normalizer is None else {"type": rules.normalizer},
-        "pre_tokenizer": write_splits(encoding),
-        "post_processor": None,
-        "decoder": {
-            "type": "ByteLevel",
-            "add_prefix_space": True,
-            "trim_offsets": True,
-            "use_regex": True,
-        },
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": has_unreachable_tokens(encoding._vocabulary, merges),
-            "vocab": dict(sorted(ids.items(), key=lambda item: item[1])),
-            "merges": [list(pair) for pair in merges],
-        },
-    }
-    write_whole(path, json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n")
-
-
-def has_unreachable_tokens(vocabulary: Vocabulary, merges: list[tuple[str, str]]) -> bool:
-    """Whether there are tokens that no merges make."""
-    lengths = np.diff(vocabulary.offsets)
-    return int((lengths > 1).sum()) != len(merges)
-
-
-def _check_one_order(encoding: Encoding, format: str) -> None:
-    """Raise VocabularyError if a special token is found that is a prefix of a longer one.
-
-    Where several special tokens begin, tiktoken finds the first by its hash, Hugging Face the
-    longest.
-    """
-    order = [text for text, _ in encoding._preferred_specials]
-    for i, text in enumerate(order):
-        for later in order[i + 1 :]:
-            if len(later) > len(text) and later.startswith(text):
-                raise VocabularyError(
-                    f"{format} finds the longest special token, but in {later!r} "
-                    f"{encoding.name} finds {text!r}"
-                )
+    return "NFC" if normalizer.spec == (("NFC",),) else normalizer

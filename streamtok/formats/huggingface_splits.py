@@ -1,50 +1,85 @@
-"""The `pre_tokenizer` of a tokenizer.json as pre-tokenization patterns, and back.
+"""The `pre_tokenizer` of a tokenizer.json as splits, and back.
 
-Supported are ByteLevel, with or without its pattern, alone or at the end of a Sequence of Split
-(Isolated) and Digits. All others raise an error that names them, Punctuation among them: Hugging
-Face decides what punctuation is by a table of about Unicode 8.
+A pre-tokenizer cuts a text, or changes it, or both. What changes it are steps of a second
+normalizer, and must come before all that cuts it: Hugging Face would change each pre-token.
+ByteLevel must be the last, because all behind it would see bytes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import PatternError, VocabularyError
+from ..normalizers import MetaspaceText, PrefixSpace, Step
 from ..patterns.named import GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import SplitSequence, same_pieces
+from ..patterns.splits import Split
+from .huggingface_characters import DIGIT, PUNCTUATION
 from .json_value import JsonValue
 from .oniguruma import from_oniguruma, quoted, to_oniguruma
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["read_splits", "write_splits"]
+__all__ = ["PreTokenizer", "metaspace_scheme", "pattern_of", "read_pre_tokenizer", "write_splits"]
+
+_MAX_FIXED_LENGTH = 1000  # each character of it is a state
+# What our behaviors are called there, and with `invert`.
+_BEHAVIORS = {
+    "Isolated": ("isolated", "isolated"),
+    "Contiguous": ("contiguous", "contiguous"),
+    "MergedWithPrevious": ("with previous", "with next"),
+    "MergedWithNext": ("with next", "with previous"),
+    "Removed": ("removed", "only"),
+}
 
 
-def read_splits(field: JsonValue) -> str | Pattern:
-    """The pattern of a pre-tokenizer, or the sequence of its patterns.
+class PreTokenizer(NamedTuple):
+    """What a pre-tokenizer does."""
 
-    Raises VocabularyError naming the place.
-    """
-    if field.value is None:
-        field.fail("expected a pre-tokenizer: only ByteLevel vocabularies are supported")
-    steps = _flat(field)
-    last = steps[-1] if steps else field
-    if last["type"].value != "ByteLevel":
-        last.fail(
-            f"the last pre-tokenizer is {last['type'].value!r}: only vocabularies that end with "
-            "ByteLevel are supported"
-        )
-    patterns = [p for step in steps for p in _patterns_of(step, step is last)]
-    if not patterns:
-        return WHOLE_TEXT_PATTERN
+    steps: tuple[Step, ...]  # change the text, before
+    splits: tuple[Split, ...]  # cut it
+    is_byte_level: bool
+
+
+def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
+    """What the field says. Raises VocabularyError naming the place of what is not supported."""
+    steps: list[Step] = []
+    splits: list[Split] = []
+    parts = [] if field.value is None else _flat(field)
+    for part in parts:
+        is_last = part is parts[-1]
+        before = len(steps)
+        new = _read(part, is_last, steps)
+        if len(steps) > before and splits:
+            part.fail(
+                f"{part['type'].value} changes each pre-token of those before it, which is not "
+                "supported: it must come before all that cut the text"
+            )
+        splits += new
+    is_byte_level = bool(parts) and parts[-1]["type"].value == "ByteLevel"
+    return PreTokenizer(tuple(steps), tuple(splits), is_byte_level)
+
+
+def pattern_of(
+    splits: tuple[Split, ...], place: str, spaces_are_marks: bool = False
+) -> str | Pattern:
+    """A pattern that cuts as `splits` do; see `SplitSequence`. Raises VocabularyError."""
     try:
-        if len(patterns) == 1 and Pattern.compile(patterns[0]).is_total:
-            return patterns[0]
-        return SplitSequence(patterns)
+        if not splits:
+            return WHOLE_TEXT_PATTERN
+        if len(splits) == 1 and not spaces_are_marks:
+            pattern, behavior = splits[0]
+            # If a pattern matches all text, there is no rest for behaviors to treat differently.
+            if behavior == "only" or (behavior == "isolated" and Pattern.compile(pattern).is_total):
+                return pattern
+        found = SplitSequence(splits, spaces_are_marks)
     except PatternError as error:
-        raise VocabularyError(f"{field.place}: {error}") from error
+        raise VocabularyError(f"{place}: {error}") from error
+    if found.is_total and same_pieces(found, Pattern.compile(WHOLE_TEXT_PATTERN)):
+        return WHOLE_TEXT_PATTERN
+    return found
 
 
 def _flat(field: JsonValue, depth: int = 0) -> list[JsonValue]:
@@ -56,80 +91,165 @@ def _flat(field: JsonValue, depth: int = 0) -> list[JsonValue]:
     return [step for part in field["pretokenizers"].elements() for step in _flat(part, depth + 1)]
 
 
-def _patterns_of(step: JsonValue, is_last: bool) -> list[str]:
-    kind = step["type"].as_str()
+def _read(part: JsonValue, is_last: bool, steps: list[Step]) -> list[Split]:
+    """The splits of one pre-tokenizer; what it changes is appended to `steps`."""
+    kind = part["type"].as_str()
     if kind == "ByteLevel":
-        step.allow_only("type", "add_prefix_space", "trim_offsets", "use_regex")
+        part.allow_only("type", "add_prefix_space", "trim_offsets", "use_regex")
         if not is_last:
-            step.fail(
+            part.fail(
                 "ByteLevel is supported at the end only: pre-tokenizers after it would see bytes"
             )
-        if step["add_prefix_space"].as_bool(True):
-            step.fail("add_prefix_space is not supported")
-        return [GPT2_PATTERN] if step["use_regex"].as_bool(True) else []
+        if part["add_prefix_space"].as_bool(True):
+            steps.append(PrefixSpace())
+        return [Split(GPT2_PATTERN)] if part["use_regex"].as_bool(True) else []
+    if kind == "Metaspace":
+        scheme = metaspace_scheme(part)
+        replacement = part["replacement"].as_str()
+        steps.append(MetaspaceText(replacement, scheme))
+        return [Split(quoted(replacement), "with next")] if part["split"].as_bool(True) else []
     if kind == "Split":
-        step.allow_only("type", "pattern", "behavior", "invert")
-        return [_split_pattern(step)]
+        part.allow_only("type", "pattern", "behavior", "invert")
+        return [Split(_pattern(part), _behavior(part, part["invert"].as_bool()))]
     if kind == "Digits":
-        step.allow_only("type", "individual_digits")
-        return [r"\p{N}" if step["individual_digits"].as_bool() else r"\p{N}+"]
-    step.fail(f"the pre-tokenizer {kind!r} is not supported")
+        part.allow_only("type", "individual_digits")
+        return [Split(DIGIT if part["individual_digits"].as_bool() else DIGIT + "+")]
+    if kind == "Punctuation":
+        part.allow_only("type", "behavior")
+        is_default = part["behavior"].value is None
+        return [Split(PUNCTUATION, "isolated" if is_default else _behavior(part, False))]
+    if kind == "CharDelimiterSplit":
+        part.allow_only("type", "delimiter")
+        return [Split(quoted(_character(part["delimiter"])), "removed")]
+    if kind == "FixedLength":
+        part.allow_only("type", "length")
+        length = part["length"].as_int()
+        if not 1 <= length <= _MAX_FIXED_LENGTH:
+            part.fail(f"the length {length} is not supported: expected 1 … {_MAX_FIXED_LENGTH}")
+        return [Split(rf"[\s\S]{{1,{length}}}")]
+    if kind == "Whitespace":
+        part.allow_only("type")
+        return [Split(r"\w+|[^\w\s]+", "only")]
+    if kind == "WhitespaceSplit":
+        part.allow_only("type")
+        return [Split(r"\s+", "removed")]
+    if kind == "BertPreTokenizer":
+        part.allow_only("type")
+        return [Split(r"\s+", "removed"), Split(PUNCTUATION)]
+    part.fail(f"the pre-tokenizer {kind!r} is not supported")
 
 
-def _split_pattern(step: JsonValue) -> str:
-    given = step["pattern"].as_dict()
+def metaspace_scheme(part: JsonValue) -> str:
+    """When a Metaspace puts its replacement before a text; checks all its fields."""
+    part.allow_only("type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep")
+    _character(part["replacement"])
+    part["split"].as_bool(True)
+    scheme = part["prepend_scheme"]
+    if scheme.value is not None and scheme.as_str() not in ("always", "first", "never"):
+        scheme.fail(f"expected always, first or never, found {scheme.value!r}")
+    if part["add_prefix_space"].as_bool(True):  # files before tokenizers 0.15 say it so
+        return scheme.value or "always"
+    if scheme.value not in (None, "never"):
+        scheme.fail(f"{scheme.value!r} contradicts add_prefix_space, which is false")
+    return "never"
+
+
+def _character(field: JsonValue) -> str:
+    text = field.as_str()
+    if len(text) != 1:
+        field.fail(f"expected one character, found {len(text)}")
+    return text
+
+
+def _behavior(part: JsonValue, invert: bool) -> str:
+    name = part["behavior"].as_str()
+    if name not in _BEHAVIORS:
+        part.fail(f"the behavior {name!r} is not supported: expected {', '.join(_BEHAVIORS)}")
+    return _BEHAVIORS[name][invert]
+
+
+def _pattern(part: JsonValue) -> str:
+    given = part["pattern"].as_dict()
     if given.keys() == {"Regex"}:
-        pattern = from_oniguruma(step["pattern"]["Regex"].as_str(), step.place)
-    elif given.keys() == {"String"} and given["String"]:
-        pattern = quoted(step["pattern"]["String"].as_str())
-    else:
-        step["pattern"].fail("expected a Regex or a String")
-    behavior, invert = step["behavior"].as_str(), step["invert"].as_bool()
-    is_total = Pattern.compile(pattern).is_total
-    # If a pattern matches all text, there is no rest, which the behaviors treat differently.
-    if not (behavior == "Isolated" and not invert) and not (
-        is_total and ((behavior == "Removed" and invert) or behavior == "Isolated")
-    ):
-        step.fail(f"the behavior {behavior!r} with {invert=} is not supported: expected Isolated")
-    return pattern
+        return from_oniguruma(part["pattern"]["Regex"].as_str(), part.place)
+    if given.keys() == {"String"} and given["String"]:
+        return quoted(part["pattern"]["String"].as_str())
+    part["pattern"].fail("expected a Regex or a String")
 
 
-def write_splits(encoding: Encoding) -> dict[str, Any]:
+def write_splits(encoding: Encoding, is_byte_level: bool = True) -> dict[str, Any] | None:
     """The pre-tokenizer that cuts text as `encoding` does. Raises VocabularyError if none does."""
+    parts = _written_steps(encoding)
+    prefix = is_byte_level and parts == ["PrefixSpace"]
+    if prefix:
+        parts = []
+    parts += _written_splits(encoding)
+    gpt2 = _split(GPT2_PATTERN, "isolated")
+    if is_byte_level:
+        if parts == [gpt2]:
+            return _byte_level(prefix, True)
+        if prefix and parts:
+            raise VocabularyError(
+                f"{encoding.name} puts a space before the text and cuts it by a pattern of its "
+                "own, which a tokenizer.json cannot express"
+            )
+        parts.append(_byte_level(prefix, False))
+    if "PrefixSpace" in parts:
+        raise VocabularyError(
+            f"{encoding.name} puts a space before the text, which a tokenizer.json can express "
+            "with ByteLevel alone"
+        )
+    if len(parts) == 1 and parts[0]["type"] != "Split":
+        only: dict[str, Any] = parts[0]
+        return only
+    return {"type": "Sequence", "pretokenizers": parts} if parts else None
+
+
+def _written_steps(encoding: Encoding) -> list[Any]:
+    """The pre-tokenizers of the second normalizer; "PrefixSpace" is left to the caller."""
+    second = encoding._rules.second_normalizer
+    parts: list[Any] = []
+    for kind, *values in second.spec if second is not None else ():
+        if kind == "PrefixSpace":
+            parts.append(kind)
+        elif kind == "MetaspaceText":
+            parts.append({"type": "Metaspace", "replacement": "\u2581" if values[0] == " " else
+                          values[0], "prepend_scheme": values[1], "split": False})  # fmt: skip
+        elif [kind, *values] != ["Replace", "\u2581", " "]:  # a part of a folded Metaspace
+            raise VocabularyError(f"a tokenizer.json has no pre-tokenizer for the step {kind}")
+    return parts
+
+
+def _written_splits(encoding: Encoding) -> list[dict[str, Any]]:
     pattern = encoding.pattern
     if pattern is None:
         raise VocabularyError(
             f"no DFA matches the pattern of {encoding.name}: it cannot be compared"
         )
-    if not pattern.is_total:
-        raise VocabularyError(
-            f"the pattern of {encoding.name} leaves characters out, which a tokenizer.json with "
-            "ByteLevel cannot express"
-        )
     if isinstance(pattern, SplitSequence):
-        patterns = list(pattern.patterns)
-    elif same_pieces(pattern, Pattern.compile(GPT2_PATTERN)):
-        return _byte_level(True)
-    else:
-        patterns = [pattern.source]
-    if patterns == [WHOLE_TEXT_PATTERN]:
-        return _byte_level(False)
-    splits: list[dict[str, Any]] = [
-        {
-            "type": "Split",
-            "pattern": {"Regex": to_oniguruma(source)},
-            "behavior": "Isolated",
-            "invert": False,
-        }
-        for source in patterns
-    ]
-    return {"type": "Sequence", "pretokenizers": [*splits, _byte_level(False)]}
+        return [_split(*split) for split in pattern.splits]
+    if pattern.is_total and same_pieces(pattern, Pattern.compile(GPT2_PATTERN)):
+        return [_split(GPT2_PATTERN, "isolated")]
+    if pattern.is_total and same_pieces(pattern, Pattern.compile(WHOLE_TEXT_PATTERN)):
+        return []
+    return [_split(pattern.source, "isolated" if pattern.is_total else "only")]
 
 
-def _byte_level(use_regex: bool) -> dict[str, Any]:
+def _split(pattern: str, behavior: str) -> dict[str, Any]:
+    names = {own: (name, own == "only") for name, (own, _) in _BEHAVIORS.items()}
+    name, invert = names.get(behavior, ("Removed", True))
+    return {
+        "type": "Split",
+        "pattern": {"Regex": to_oniguruma(pattern)},
+        "behavior": name,
+        "invert": invert,
+    }
+
+
+def _byte_level(add_prefix_space: bool, use_regex: bool) -> dict[str, Any]:
     return {
         "type": "ByteLevel",
-        "add_prefix_space": False,
+        "add_prefix_space": add_prefix_space,
         "trim_offsets": True,
         "use_regex": use_regex,
     }

@@ -1,8 +1,9 @@
 """Patterns in the dialect of Oniguruma, which Hugging Face's tokenizers uses, and back.
 
 Most of what pre-tokenization patterns use is the same in both dialects. Four things differ, and are
-refused or rewritten: `x{1,3}+`, which is possessive here and a repeated repetition there; `$`, the
-very end here and the end of a line there; flags other than i; `&&` and nested sets. To write a
+refused: `x{1,3}+`, which is possessive here and a repeated repetition there; `$`, the very end here
+and the end of a line there; flags other than i; `&&` and nested sets. A fifth is rewritten: `\\w`
+has no joiners there, and outside of sets it has the digits and fractions of Latin-1. To write a
 pattern for Oniguruma, possessive quantifiers are made greedy, and the DFA tables of the result must
 equal those of the pattern.
 """
@@ -26,10 +27,15 @@ _PARTS = re.compile(
     | (?P<quantifier>\{\d*,?\d*\}|[*+?])(?P<more>[+?]?) | .""",
     re.VERBOSE | re.DOTALL,
 )
+_WORD = r"\p{Posix_Word}"
+_WORDS = {r"\w": _WORD, r"\W": r"\P{Posix_Word}"}
+_WORDS_THERE = {r"\w": r"\w\x{200c}\x{200d}", _WORD: r"\w", r"\P{Posix_Word}": r"\W"}
+_LATIN_1 = r"\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}"
+_IN_SET = re.compile(r"\\(?:[pP]\{[^}]{0,99}\}|.)", re.DOTALL)
 
 
 def from_oniguruma(pattern: str, place: str) -> str:
-    """`pattern`, if it means the same here. Otherwise raises VocabularyError naming the part."""
+    """The pattern that means the same here. Raises VocabularyError naming a part that has none."""
     try:
         Budget(pattern)
     except PatternError as error:
@@ -46,11 +52,20 @@ def from_oniguruma(pattern: str, place: str) -> str:
             _refuse(place, part, "is a nested set, which is not supported")
         if text in (r"\h", r"\H", r"\R", r"\X", r"\K", r"\O", r"\y", r"\Y"):
             _refuse(place, part, "is an escape that is not supported")
+    translated = "".join(_translated(part[0]) for part in _PARTS.finditer(pattern))
     try:
-        Pattern.compile(pattern)
+        Pattern.compile(translated)
     except PatternError as error:
         raise VocabularyError(f"{place}: the pattern {shown(pattern)}: {error}") from error
-    return pattern
+    return translated
+
+
+def _translated(part: str) -> str:
+    if part in _WORDS:
+        return ("[^" if part[1] == "W" else "[") + f"{_WORD}{_LATIN_1}]"
+    if part.startswith("["):
+        return _IN_SET.sub(lambda escape: _WORDS.get(escape[0], escape[0]), part)
+    return part
 
 
 def _refuse(place: str, part: re.Match[str], why: str) -> None:
@@ -59,13 +74,10 @@ def _refuse(place: str, part: re.Match[str], why: str) -> None:
 
 def to_oniguruma(pattern: str) -> str:
     """A pattern that makes the same pre-tokens in Oniguruma. Raises VocabularyError if it fails."""
-    rewritten = "".join(
-        part["quantifier"] if part["more"] == "+" else r"\z" if part[0] == "$" else part[0]
-        for part in _PARTS.finditer(pattern)
-    )
+    rewritten = "".join(_for_oniguruma(part) for part in _PARTS.finditer(pattern))
     try:
-        from_oniguruma(rewritten, "rewritten for Oniguruma")
-        expected, found = Pattern.compile(pattern), Pattern.compile(rewritten)
+        again = from_oniguruma(rewritten, "rewritten for Oniguruma")
+        expected, found = Pattern.compile(pattern), Pattern.compile(again)
     except PatternError as error:
         raise VocabularyError(f"no DFA matches the pattern {pattern!r}: {error}") from error
     if not same_pieces(expected, found):
@@ -74,6 +86,19 @@ def to_oniguruma(pattern: str) -> str:
             "which Oniguruma does not have"
         )
     return rewritten
+
+
+def _for_oniguruma(part: re.Match[str]) -> str:
+    text = part[0]
+    if part["more"] == "+":
+        return part["quantifier"]
+    if text == "$":
+        return r"\z"
+    if text in _WORDS:
+        return ("[^" if text == r"\W" else "[") + r"\w\x{200c}\x{200d}]"
+    if text.startswith("["):
+        return _IN_SET.sub(lambda escape: _WORDS_THERE.get(escape[0], escape[0]), text)
+    return text
 
 
 def quoted(text: str) -> str:

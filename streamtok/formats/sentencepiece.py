@@ -3,16 +3,12 @@
 "Piece" is SentencePiece's word for a token, and is only used for that here.
 
 SentencePiece merges characters, not bytes. The whole text is one pre-token, and a character that is
-not a piece becomes the ids of its bytes. Here, the bytes of each character are merged first: every
-character that occurs in a piece is a token, and so is each prefix of its bytes, before all real
-pieces in the order of merges. UTF-8 shows where a character begins, so these merges cross no
-boundary, and all of them happen before any others. They leave SentencePiece's characters. From
-there on, both programs merge the two neighbours that form the piece of the highest score, the
-leftmost of equals. The prefixes have no id: what is left of them becomes the ids of its bytes.
+not a piece becomes the ids of its bytes. `characters.py` says how the core does that: every
+character that occurs in a piece is a token, and merges before all pieces. From there on, both
+programs merge the two neighbours that form the piece of the highest score, the leftmost of equals.
 
 A space is "▁" in the pieces, and SentencePiece treats the two as one. Here it stays a space, and a
-"▁" in a text becomes a space. In most models no piece has a space after another character. Then
-text is cut before spaces, because no merge could cross them.
+"▁" in a text becomes a space.
 
 These raise an error that names them: other models than BPE, models without byte fallback,
 normalizers that change more than spaces, "remove_extra_whitespaces", spaces as suffixes, unused
@@ -34,6 +30,7 @@ from ..errors import VocabularyError
 from ..files.part_file import write_whole
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary, offsets_of
+from .characters import character_prefixes, pattern_of_cuts
 from .loading import make_encoding, read_bytes, shown, stem
 from .merge_lists import without_unreachable_tokens
 from .protobuf import BYTES, FLOAT, VARINT, Value, expect, field, fields
@@ -49,7 +46,6 @@ _MODELS = {1: "unigram", 2: "BPE", 3: "word", 4: "char"}
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 _MAX_PIECES = 1 << 20
 _MAX_BYTES = 1 << 26
-_CUT_BEFORE_SPACES = r" *[^ ]+| +"
 
 # Field numbers in sentencepiece_model.proto.
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
@@ -112,7 +108,7 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
     return make_encoding(
         source,
         name,
-        pat_str=_CUT_BEFORE_SPACES if _is_cut_before_spaces(vocabulary) else WHOLE_TEXT_PATTERN,
+        pat_str=pattern_of_cuts(vocabulary),
         mergeable_ranks=vocabulary,
         special_tokens=special,
         rules=TextRules(
@@ -232,12 +228,8 @@ def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) 
     """The tokens in the order of their merges: bytes, prefixes of characters, pieces by score."""
     ids: dict[bytes, int] = {bytes([byte]): byte_ids[byte] for byte in range(256)}
     decode_only: dict[int, bytes] = {}
-    characters = sorted({character for piece in normal for character in piece})
-    wide = [character.encode() for character in characters if character > "\x7f"]
-    for size in (2, 3, 4):
-        for character in wide:
-            if len(character) >= size:
-                ids.setdefault(character[:size], NO_ID)
+    prefixes = character_prefixes({character for piece in normal for character in piece})
+    ids |= dict.fromkeys(prefixes, NO_ID)
     scores: dict[bytes, float] = {}
     # No merge of pieces makes a single character: its place in the order is that of its bytes.
     for piece, (score, number) in sorted(normal.items(), key=lambda item: -item[1][0]):
@@ -264,10 +256,6 @@ def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) 
     )
 
 
-def _is_cut_before_spaces(vocabulary: Vocabulary) -> bool:
-    return not any(re.search(rb"[^ ] ", token) for token in vocabulary.to_list())
-
-
 def save_sentencepiece(encoding: Encoding, path: Path) -> None:
     """Write a SentencePiece model. The file appears when it is complete.
 
@@ -279,7 +267,7 @@ def save_sentencepiece(encoding: Encoding, path: Path) -> None:
         raise VocabularyError(
             f"a SentencePiece model merges characters, but {encoding.name} merges bytes"
         )
-    if encoding._pat_str not in (_CUT_BEFORE_SPACES, WHOLE_TEXT_PATTERN):
+    if encoding._pat_str not in (pattern_of_cuts(vocabulary), WHOLE_TEXT_PATTERN):
         raise VocabularyError(
             f"a SentencePiece model cannot hold the pattern of {encoding.name}, "
             f"{shown(encoding._pat_str)}"

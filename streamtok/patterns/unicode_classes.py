@@ -55,6 +55,7 @@ _SHORT_NAMES = {
     "Kana": "Katakana", "Latn": "Latin", "Zinh": "Inherited", "Zyyy": "Common",
 }  # fmt: skip
 _PROPERTIES = ("Alphabetic", "Lowercase", "Uppercase", "White_Space")
+_IN_WORDS = ("Alphabetic", "Mn", "Mc", "Me", "Nd", "Pc")  # as \w, but without joiners
 
 
 class CharSet:
@@ -185,7 +186,7 @@ class UnicodeTable:
         if found is None:
             return None
         is_category = (found in self.sets and len(found) == 2) or found in _GROUPS
-        is_script = not is_category and found not in ("Any", "ASCII", *_PROPERTIES)
+        is_script = not is_category and found not in ("Any", "ASCII", "Posix_Word", *_PROPERTIES)
         if separator:
             wanted = {"gc": is_category, "generalcategory": is_category,
                       "sc": is_script, "script": is_script}  # fmt: skip
@@ -195,6 +196,8 @@ class UnicodeTable:
             return CharSet.from_ranges([(0, CODE_POINTS - 1)])
         if found == "ASCII":
             return CharSet.from_ranges([(0, 127)])
+        if found == "Posix_Word":
+            return CharSet.union(self.sets[part] for part in _IN_WORDS)
         return CharSet.union(self.sets[part] for part in _GROUPS.get(found, (found,)))
 
 
@@ -218,6 +221,7 @@ def _loose(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _loose_names() -> dict[str, str]:
-    own = {name: name for name in (*UnicodeTable.load().sets, *_GROUPS, "Any", "ASCII")}
+    special = "Any", "ASCII", "Posix_Word"
+    own = {name: name for name in (*UnicodeTable.load().sets, *_GROUPS, *special)}
     del own["word"]
     return {_loose(name): found for name, found in (own | _LONG_NAMES | _SHORT_NAMES).items()}

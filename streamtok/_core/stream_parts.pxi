@@ -1,0 +1,94 @@
+"""A stream whose text someone else has changed, and cut into stretches with special tokens between.
+
+Nothing crosses the end of a stretch: its last pre-token ends there. All parts of a call are taken
+in as one draft, so the call is done as a whole or not at all, as `stream.pxi` has it.
+"""
+
+cdef object feed_parts(Tail tail, list parts, bint final, str into, object out, object settle,
+                       object expected):
+    """The ids of `parts`, behind what the tail holds.
+
+    parts: str is text; None ends a stretch; an int ends one and is the id that comes next. settle:
+    called with the bytes held back and the bytes taken in, all of them text of the parts, before
+    anything is committed; what it returns is the note, and what it raises leaves the tail as it
+    was. into: "count", too. The rest is as for `Tail.encode`.
+    """
+    cdef Mark draft
+    cdef Workspace workspace
+    cdef object result, note
+    enter(&tail.busy)
+    try:
+        if tail._note is not expected:
+            refuse_use()
+        draft = tail.mark
+        workspace = tail.encoder.take()
+        try:
+            take_stretches(tail, &draft, &workspace.c, parts, final)
+            note = settle(pending(&draft), draft.bytes_in)
+            draft.tokens_out += workspace.c.count
+            if into == "count":
+                result = workspace.c.count
+            elif into == "list":
+                result = ids_to_list(tail.encoder.table, workspace.c.out, workspace.c.count)
+            elif into == "buffer":
+                result = fill(out, workspace.c.out, workspace.c.count)
+            else:
+                result = ids_to_array(tail.encoder._spares, &workspace.c)
+        finally:
+            tail.encoder.give(workspace)
+        with cython.critical_section(tail):         # nothing from here on can fail
+            commit(tail, &draft, final)
+            tail._note = None if final else note
+        return result
+    finally:
+        st_leave(&tail.busy)
+
+
+cdef int take_stretches(Tail tail, Mark* m, Work* w, list parts, bint final) except -1:
+    cdef Py_ssize_t i, count = len(parts)
+    cdef bint is_open = True, ends
+    cdef str how = "surrogateescape" if tail.policy == KEEP else "strict"
+    for i in range(count):
+        part = parts[i]
+        if isinstance(part, str):
+            ends = final if i + 1 == count else not isinstance(parts[i + 1], str)
+            take_stretch_text(tail, m, w, part, how, ends)
+            is_open = not ends
+            continue
+        if is_open:
+            take_stretch_text(tail, m, w, "", how, True)
+            is_open = False
+        if part is not None:
+            reserve(w, 1)
+            w.out[w.count] = part
+            w.count += 1
+    if final and is_open:
+        take_stretch_text(tail, m, w, "", how, True)
+    return 0
+
+
+cdef int take_stretch_text(Tail tail, Mark* m, Work* w, object part, str how, bint ends) except -1:
+    """Take one str in. ends: the stretch does."""
+    cdef Text text
+    cdef Found refused
+    refused.kind = PARTIAL
+    text_open(&text, &w.room, part, how)
+    try:
+        if text.size >= RELEASE_FROM:
+            with nogil:
+                take_in(tail, m, w, text.data, text.size, True, ends, &refused)
+        else:
+            take_in(tail, m, w, text.data, text.size, True, ends, &refused)
+        m.bytes_in += text.size
+    finally:
+        text_close(&text)
+    if ends:
+        scan_begin(&m.scan, m.size)
+        m.has_other = False
+        m.searched = m.size
+        m.retry_at = SECTION
+        m.fork_at = 2 * SECTION
+        if m.size - tail.mark.size > SLICE:
+            drop(tail, m, tail.mark.size)
+        look(&w.watch)
+    return 0

@@ -1,0 +1,252 @@
+"""Hugging Face's way from characters to what the pattern cuts, for whole texts and for streams.
+
+1. Added and special tokens are found in the text; what is between them is a *stretch*.
+2. Each stretch is normalized, for itself.
+3. Those tokens that are `normalized` are found in the result, and cut it into smaller stretches.
+4. What text-changing pre-tokenizers do is done to these, each for itself.
+
+A `Place` is where a stream stands. It is immutable: a call works on a `Walk`, which begins at a
+place and ends at the next one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .._core.encode import utf8_size
+from .added_tokens import GOES_ON, NOTHING_FOUND, Finder, Finding
+from .offsets import Runs, runs_behind, runs_from_json, total
+
+if TYPE_CHECKING:
+    from ..normalizers import Normalizer
+
+__all__ = ["BEGINNING", "Place", "RefusedToken", "Stages", "Walk", "place_from_json"]
+
+
+class RefusedToken(Exception):
+    """A special token that is refused, and the bytes from where it begins to the end of the call's
+    text, as far as they came in.
+    """
+
+    def __init__(self, text: str, rest: int) -> None:
+        super().__init__(text)
+        self.text, self.rest = text, rest
+
+
+class Stages(NamedTuple):
+    """What is done to a text. Immutable."""
+
+    raw: Finder
+    normalizer: Normalizer | None
+    normalized: Finder | None  # finds what is `normalized`
+    second: Normalizer | None
+    has_escapes: bool  # U+DC80 to U+DCFF stand for bytes
+
+
+class Place(NamedTuple):
+    """Where a stream of characters stands in its stages. The bytes are of UTF-8."""
+
+    raw: Finding = NOTHING_FOUND
+    is_first: bool = True  # nothing but what the normalizers have is before what comes
+    first: tuple[Any, ...] | None = None  # (the normalizer's state); None: no stretch is open
+    first_held: int = 0  # bytes that the normalizer holds
+    normalized: Finding = NOTHING_FOUND
+    second: tuple[Any, ...] | None = None
+    second_held: int = 0
+    first_runs: Runs = ()  # from what waits of the normalized text to the text
+    second_runs: Runs = ()  # from what waits of the core's text to the normalized one
+
+
+BEGINNING = Place()
+
+
+class Walk:
+    """From one place of a stream to the next."""
+
+    def __init__(self, stages: Stages, place: Place) -> None:
+        self.stages = stages
+        self.place = place
+        self.is_first = place.is_first
+        self.first, self.second = place.first, place.second
+        self.normalized = place.normalized
+        self.first_blocks: list[tuple[str, str]] = []
+        self.second_blocks: list[tuple[str, str]] = []
+        self.parts: list[str | int | None] = []  # as `Tail.encode_parts` takes them
+        self.first_fed = self.second_fed = 0  # bytes
+
+    def feed(self, text: str, final: bool) -> None:
+        """Take characters in. Raises RefusedToken."""
+        self.raw, events, refused = self.stages.raw.feed(self.place.raw, text, final)
+        if refused:
+            found, rest = refused
+            raise RefusedToken(found, self._size(rest))
+        for at, (text, taken, id) in enumerate(events):
+            try:
+                self._normalize(text, id != GOES_ON)
+            except RefusedToken as error:
+                error.rest += self._size(taken) + self._size(self.raw.held)
+                error.rest += sum([self._size(x) + self._size(y) for x, y, _ in events[at + 1 :]])
+                raise
+            if taken:
+                self.first_blocks.append(("", taken))
+                self.first_fed += self._size(taken)
+            if id != GOES_ON:
+                self.parts.append(id)
+                self.is_first = False
+        if final:
+            self._normalize("", True)
+
+    def next_place(self, waiting: int) -> tuple[Place, int]:
+        """Where the stream stands then, and the bytes of its text that wait.
+
+        waiting: bytes that the core holds.
+        """
+        before, stages, size = self.place, self.stages, self._size
+        second_held, second_runs = 0, before.second_runs
+        if stages.second is not None or stages.normalized is not None:
+            taken = sum([size(source) for _, source in self.second_blocks])
+            second_held = before.second_held + self.second_fed - taken
+            second_runs, waiting = runs_behind(
+                before.second_runs, self.second_blocks, waiting, stages.has_escapes
+            )
+            waiting += second_held + size(self.normalized.held)
+        taken = sum([size(source) for _, source in self.first_blocks])
+        first_held = before.first_held + self.first_fed - taken
+        first_runs, waiting = runs_behind(
+            before.first_runs, self.first_blocks, waiting, stages.has_escapes
+        )
+        place = Place(
+            self.raw, self.is_first, self.first, first_held, self.normalized, self.second,
+            second_held, first_runs, second_runs,
+        )  # fmt: skip
+        return place, waiting + first_held + size(self.raw.held)
+
+    def _size(self, text: str) -> int:
+        return utf8_size(text, self.stages.has_escapes)
+
+    def _normalize(self, text: str, ends: bool) -> None:
+        """Take in what is between two tokens. ends: nothing more of it comes."""
+        normalizer = self.stages.normalizer
+        if not text and self.first is None:
+            return
+        self.first_fed += self._size(text)
+        if normalizer is None:
+            self.first = ()
+            self.first_blocks.append((text, text))
+            self._find_normalized(text, ends)
+        else:
+            (state,) = self.first or (normalizer.begin(self.is_first),)
+            state, blocks = normalizer.feed(state, text, ends)
+            self.first = (state,)
+            self.first_blocks += blocks
+            if self.is_first and self.second is None and not self.normalized.held:
+                self._look_at_first(blocks)
+            self._find_normalized(_joined(blocks), ends)
+        if ends:
+            self.first = None
+
+    def _look_at_first(self, blocks: list[tuple[str, str]]) -> None:
+        """What follows text that was left out is not the first."""
+        for text, source in blocks:
+            if text:
+                break
+            if source:
+                self.is_first = False
+
+    def _find_normalized(self, text: str, ends: bool) -> None:
+        """Take in normalized text."""
+        finder = self.stages.normalized
+        if finder is None:
+            self._change_again(text, ends)
+            return
+        before = self.normalized
+        self.normalized, events, refused = finder.feed(before, text, ends)
+        if refused:
+            found, rest = refused
+            raise RefusedToken(found, self._size_before(self._size(rest)))
+        for part, taken, id in events:
+            self._change_again(part, id != GOES_ON)
+            if taken:
+                self.second_blocks.append(("", taken))
+                self.second_fed += self._size(taken)
+            if id != GOES_ON:
+                self.parts.append(id)
+                self.is_first = False
+        if ends:
+            self._change_again("", True)
+
+    def _change_again(self, text: str, ends: bool) -> None:
+        """Take in normalized text that has no added token."""
+        normalizer = self.stages.second
+        if text and normalizer is None:
+            self.parts.append(text)
+            if self.stages.normalized is not None:
+                self.second_blocks.append((text, text))
+                self.second_fed += self._size(text)
+        elif normalizer is not None and (text or self.second is not None):
+            (state,) = self.second or (normalizer.begin(self.is_first),)
+            self.second_fed += self._size(text)
+            state, blocks = normalizer.feed(state, text, ends)
+            self.second = None if ends else (state,)
+            self.second_blocks += blocks
+            if changed := _joined(blocks):
+                self.parts.append(changed)
+
+    def _size_before(self, rest: int) -> int:
+        """The bytes of the text from where the last `rest` bytes of the normalized text begin."""
+        stages, before = self.stages, self.place
+        _, size = runs_behind(before.first_runs, self.first_blocks, rest, stages.has_escapes)
+        taken = sum([self._size(source) for _, source in self.first_blocks])
+        return size + before.first_held + self.first_fed - taken
+
+
+def _joined(blocks: list[tuple[str, str]]) -> str:
+    if len(blocks) == 1:
+        return blocks[0][0]
+    return "".join([text for text, _ in blocks])
+
+
+def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, int]:
+    """A place that was saved as JSON, and the bytes of its text that wait.
+
+    waiting: bytes that the core holds. Raises ValueError and TypeError if it is no place.
+    """
+    raw, is_first, first, first_held, normalized, second, second_held, first_runs, second_runs = (
+        value
+    )
+    raw, normalized = Finding.from_json(raw), Finding.from_json(normalized)
+    first, held = _state_from_json(stages.normalizer, first, stages.has_escapes)
+    if type(is_first) is not bool or first_held != held:
+        raise ValueError("expected the state of a normalizer, and how much it holds")
+    second, held = _state_from_json(stages.second, second, stages.has_escapes)
+    if second_held != held or (first is None and second is not None):
+        raise ValueError("expected the state of a second normalizer, and how much it holds")
+    if normalized != NOTHING_FOUND and (stages.normalized is None or first is None):
+        raise ValueError("expected no search in normalized text")
+    first_runs, second_runs = runs_from_json(first_runs), runs_from_json(second_runs)
+    if stages.second is not None or stages.normalized is not None:
+        now, before = total(second_runs)
+        if now != waiting:
+            raise ValueError("expected runs of as many bytes as wait")
+        waiting = before + second_held + utf8_size(normalized.held, stages.has_escapes)
+    now, before = total(first_runs)
+    if now != waiting:
+        raise ValueError("expected runs of as many bytes as wait")
+    place = Place(
+        raw, is_first, first, first_held, normalized, second, second_held, first_runs, second_runs
+    )
+    return place, before + first_held + utf8_size(raw.held, stages.has_escapes)
+
+
+def _state_from_json(
+    normalizer: Normalizer | None, value: Any, has_escapes: bool
+) -> tuple[tuple[Any, ...] | None, int]:
+    """(what a `Place` has of a normalizer's state, the bytes that it holds)."""
+    if value is None:
+        return None, 0
+    if not isinstance(value, list) or len(value) != (normalizer is not None):
+        raise ValueError("expected the state of a normalizer")
+    if normalizer is None:
+        return (), 0
+    state = normalizer.check_state(value[0])
+    return (state,), utf8_size(normalizer.held(state), has_escapes)

@@ -1,0 +1,154 @@
+"""Vocabularies that merge characters: SentencePiece's, and Hugging Face's without ByteLevel.
+
+The core merges bytes. So the bytes of each character merge first: every character that the
+vocabulary knows is a token, and so is each prefix of its bytes, before all real tokens in the order
+of merges. UTF-8 shows where a character begins, so these merges cross no boundary, and all of them
+happen before any others. They leave the characters, and from there on the merges are those of the
+file. The prefixes have no id: what is left of them, which is a character that the vocabulary does
+not know, becomes the ids of its bytes.
+
+Where no token holds two neighbouring characters, no merge can cross, and text may be cut there. In
+most vocabularies that is before spaces. It gives short pre-tokens, which the cache knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from .._core.encode import find_merges
+from ..errors import VocabularyError
+from ..patterns.named import WHOLE_TEXT_PATTERN
+from ..vocabulary.table import (
+    NO_ID,
+    Vocabulary,
+    check_length,
+    check_numbers,
+    offsets_of,
+)
+from .merge_lists import MAX_MERGES
+
+__all__ = ["CUT_BEFORE_SPACES", "character_prefixes", "from_character_merges", "pattern_of_cuts"]
+
+CUT_BEFORE_SPACES = r" *[^ ]+| +"
+_JOINED_SPACES = re.compile(r"[^ ](?= )")
+
+
+def character_prefixes(characters: Iterable[str]) -> list[bytes]:
+    """What merges before all tokens: the first 2, 3 and 4 bytes of the characters that have them.
+
+    The characters themselves are among them.
+    """
+    wide = [character.encode() for character in sorted(characters) if character > "\x7f"]
+    found: dict[bytes, None] = {}
+    for size in (2, 3, 4):
+        found |= dict.fromkeys(character[:size] for character in wide if len(character) >= size)
+    return list(found)
+
+
+def from_character_merges(
+    ids: Mapping[str, int],
+    merges: Sequence[tuple[str, str]],
+    byte_ids: Mapping[int, int],
+    *,
+    ignore_merges: bool,
+) -> Vocabulary:
+    """A vocabulary of tokens with their ids, and of the pairs of them that merge, in order.
+
+    The later place counts for a pair that is listed twice. byte_ids: what becomes of the bytes of
+    characters that are no token; a byte whose own character is one needs none. ignore_merges:
+    whether a pre-token that is a token becomes its id without merging. Raises VocabularyError for
+    merges of what is not in `ids`, for ids that are given twice and for bytes without an id.
+    """
+    encoded = {text: text.encode("utf-8", "surrogatepass") for text in ids}
+    numbers = {encoded[text]: number for text, number in ids.items()}
+    _check(numbers, byte_ids)
+    tokens = [bytes([byte]) for byte in range(256)]
+    prefixes = character_prefixes(text for text in ids if len(text) == 1)
+    tokens += prefixes
+    known = set(tokens)
+    tokens += [token for token in numbers if token not in known]
+    index = {token: i for i, token in enumerate(tokens)}
+    places = {(index[token[:-1]], token[-1]): 0 for token in prefixes}
+    first = len(places)
+    index_of = {text: index[token] for text, token in encoded.items()}
+    for place, (left, right) in enumerate(merges):
+        try:
+            _ = ids[left + right]
+            pair = index_of[left], index_of[right]
+        except KeyError as error:
+            raise VocabularyError(
+                f"merge {place}, of {left!r} and {right!r}: {error.args[0]!r} is not in the "
+                "vocabulary"
+            ) from None
+        places.pop(pair, None)  # a pair's row is its priority, and the later place counts
+        places[pair] = place
+    if len(places) > MAX_MERGES or len(tokens) > MAX_MERGES:
+        raise VocabularyError(
+            f"there are {len(tokens)} tokens and {len(places)} merges: at most {MAX_MERGES} of "
+            "each are possible"
+        )
+    pairs = np.array(list(places), np.uint32).reshape(-1, 2)
+    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    made = find_merges(b"".join(tokens), offsets_of(lengths), pairs).astype(np.int64)
+    is_made = made < len(pairs)
+    lefts = np.zeros(len(tokens), np.int64)
+    lefts[is_made] = lengths[pairs[made[is_made], 0]]
+    own = np.array([numbers.get(token, NO_ID) for token in tokens], np.int64)
+    fallback = [byte_ids.get(byte, int(own[byte])) for byte in range(256)]
+    decode_only = {}
+    for byte in range(256):
+        if own[byte] == NO_ID:
+            own[byte] = fallback[byte]
+        elif byte in byte_ids:
+            decode_only[byte_ids[byte]] = bytes([byte])  # the id of the byte still decodes
+    # Bytes, then prefixes, then tokens that merges make, then those that only a look-up finds.
+    made[:256] = -1
+    is_kept = (made < len(pairs)) | ignore_merges
+    for i in np.flatnonzero(~is_kept).tolist():
+        decode_only[int(own[i])] = tokens[i]
+    order = np.lexsort((own, made))
+    order = order[is_kept[order]]
+    assert first <= len(order)
+    return Vocabulary(
+        b"".join([tokens[i] for i in order.tolist()]),
+        offsets_of(lengths[order]),
+        own[order].astype(np.uint32),
+        lefts=lefts[order].astype(np.uint32),
+        byte_ids=np.array(fallback, np.uint32),
+        decode_only=decode_only,
+    )
+
+
+def _check(numbers: Mapping[bytes, int], byte_ids: Mapping[int, int]) -> None:
+    rows = [(number, token) for token, number in numbers.items()]
+    rows += [(number, b"<0x%02X>" % byte) for byte, number in byte_ids.items()]
+    check_numbers(sorted(rows), "id")
+    for number, token in rows:
+        check_length(len(token), number, "id")
+    missing = [byte for byte in range(256) if byte not in byte_ids and bytes([byte]) not in numbers]
+    if missing:
+        some = ", ".join(f"<0x{byte:02X}>" for byte in missing[:8]) + ", …" * (len(missing) > 8)
+        raise VocabularyError(
+            f"{len(missing)} of the 256 bytes are neither tokens nor characters of the "
+            f"vocabulary: {some}"
+        )
+
+
+def pattern_of_cuts(vocabulary: Vocabulary) -> str:
+    """A pattern that cuts text where no merge of `vocabulary`, one of characters, can cross.
+
+    It cuts before spaces, unless the character before one stands before a space in a token.
+    """
+    before: set[str] = set()
+    for token in vocabulary.to_list():
+        if b" " in token[1:]:
+            before.update(_JOINED_SPACES.findall(token.decode("utf-8", "replace")))
+    if not before:
+        return CUT_BEFORE_SPACES
+    if len(before) > 64 or "\ufffd" in before:
+        return WHOLE_TEXT_PATTERN
+    joined = "".join(f"\\x{{{ord(character):x}}}" for character in sorted(before))
+    return rf"(?:[ {joined}]|[^ {joined}](?=[^ ]))*[\s\S]"

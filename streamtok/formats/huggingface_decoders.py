@@ -1,0 +1,65 @@
+"""The `decoder` of a tokenizer.json.
+
+Decoding gives the bytes of the tokens. So a decoder is read for what differs from that: whether
+"▁" becomes a space, and whether the space before the text is taken off again. A decoder that gives
+less than the bytes, such as one without ByteFallback, is not imitated.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..engines.rules import MARK
+from .huggingface_splits import metaspace_scheme
+from .json_value import JsonValue
+from .loading import shown
+
+__all__ = ["Decoding", "read_decoder"]
+
+
+class Decoding(NamedTuple):
+    """What a decoder does beyond giving the bytes of the tokens."""
+
+    marks_are_spaces: bool  # also where there is no decoder: then it makes no text of use
+    drops_first_space: bool
+
+
+def read_decoder(field: JsonValue) -> Decoding:
+    """What the field says. Raises VocabularyError for decoders that are not supported."""
+    if field.value is None:
+        return Decoding(True, False)
+    marks = drops = is_joined = False
+    for part in _flat(field):
+        kind = part["type"].as_str()
+        if kind == "Replace":
+            part.allow_only("type", "pattern", "content")
+            if part["pattern"].value != {"String": MARK} or part["content"].value != " ":
+                part.fail(f"the decoder Replace is supported for {MARK!r} and a space alone")
+            marks = True
+        elif kind == "Metaspace":
+            marks = True
+            drops = metaspace_scheme(part) != "never"
+            if part["replacement"].value != MARK:
+                part.fail(f"the decoder Metaspace is supported with {MARK!r} alone")
+        elif kind == "Strip":
+            part.allow_only("type", "content", "start", "stop")
+            numbers = part["start"].as_int(), part["stop"].as_int()
+            if part["content"].value != " " or numbers != (1, 0) or not is_joined:
+                part.fail(
+                    "the decoder Strip is supported behind Fuse, and for one space at the start"
+                )
+            drops = True
+        elif kind == "Fuse":
+            is_joined = True
+        elif kind not in ("ByteLevel", "ByteFallback"):
+            part.fail(f"the decoder {shown(kind)} is not supported")
+    return Decoding(marks, drops)
+
+
+def _flat(field: JsonValue, depth: int = 0) -> list[JsonValue]:
+    if field["type"].value != "Sequence":
+        return [field]
+    if depth > 20:
+        field.fail("sequences are nested too deep")
+    field.allow_only("type", "decoders")
+    return [step for part in field["decoders"].elements() for step in _flat(part, depth + 1)]

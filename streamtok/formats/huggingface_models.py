@@ -1,0 +1,123 @@
+"""The `model` of a tokenizer.json, which must be BPE: its vocabulary and its merges.
+
+With ByteLevel, tokens are written in the byte alphabet and merge bytes. Without, they merge
+characters, and a character that is not in the vocabulary becomes the tokens <0x00> … <0xFF> of its
+bytes (`byte_fallback`). Such vocabularies have "▁" for a space. If no token has a real space, and
+nothing but a space or "▁" becomes "▁" in a text, then both are a space here (`folds`): so the ids
+decode to spaces, and text may be cut before them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ..engines.rules import MARK
+from ..errors import VocabularyError
+from ..vocabulary.table import Vocabulary
+from .characters import from_character_merges
+from .gpt2 import vocabulary_of
+from .json_value import JsonValue
+from .loading import shown
+
+__all__ = ["Model", "byte_level_vocabulary", "character_vocabulary", "read_model"]
+
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_BYTE_SIZE = len("<0x00>")
+
+
+class Model(NamedTuple):
+    """What a BPE model says. Tokens are as in the file."""
+
+    ids: dict[str, int]
+    merges: list[tuple[str, str]]
+    ignore_merges: bool
+    byte_fallback: bool
+    place: str
+
+    def parts(self) -> set[str]:
+        """All that merges take or make."""
+        return {part for pair in self.merges for part in (*pair, pair[0] + pair[1])}
+
+
+def read_model(model: JsonValue) -> Model:
+    """The model in this field. Raises VocabularyError naming the place."""
+    if model["type"].value not in (None, "BPE"):
+        model.fail(f"the model {model['type'].value!r} is not supported: expected BPE")
+    model.allow_only(
+        "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
+        "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges",
+    )  # fmt: skip
+    if model["dropout"].value not in (None, 0, 0.0):
+        model.fail(f"dropout {model['dropout'].value} is not supported")
+    for key in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if model[key].value not in (None, ""):
+            model.fail(f"{key} {shown(model[key].value)} is not supported")
+    model["fuse_unk"].as_bool()
+    ids, merges = _vocab_and_merges(model)
+    return Model(
+        ids,
+        merges,
+        model["ignore_merges"].as_bool(),
+        model["byte_fallback"].as_bool(),
+        model.place,
+    )
+
+
+def _vocab_and_merges(model: JsonValue) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    vocab = model["vocab"]
+    ids = {}
+    for text, number in vocab.as_dict().items():
+        if type(number) is not int:
+            vocab.fail(f"the id of {shown(text)} must be an integer, not {shown(number)}")
+        ids[text] = number
+    merges = []
+    entries = model["merges"]
+    for place, merge in enumerate(entries.as_list()):
+        pair = merge.split(" ", 2) if isinstance(merge, str) else merge
+        if not (
+            isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
+        ):
+            entries.fail(f"merge {place}: expected two tokens, found {shown(merge)}")
+        merges.append((pair[0], pair[1]))
+    return ids, merges
+
+
+def byte_level_vocabulary(model: Model) -> Vocabulary:
+    """The vocabulary of tokens in the byte alphabet."""
+    return vocabulary_of(
+        model.ids, model.merges, ignore_merges=model.ignore_merges, source=model.place
+    )
+
+
+def character_vocabulary(model: Model, folds: bool, parts: set[str]) -> Vocabulary:
+    """The vocabulary of tokens of characters; folds: whether "▁" is a space.
+
+    parts: `model.parts()`. Raises VocabularyError for characters that would become an unknown
+    token, and for bytes that merge like tokens.
+    """
+    if not model.byte_fallback:
+        raise VocabularyError(
+            f"{model.place}: byte_fallback is false, and there is no ByteLevel: unknown "
+            "characters would become unk_token, which is not supported"
+        )
+    ids: dict[str, int] = {}
+    byte_ids: dict[int, int] = {}
+    for text, number in model.ids.items():
+        found = _BYTE.fullmatch(text) if len(text) == _BYTE_SIZE else None
+        if found is None:
+            ids[text.replace(MARK, " ") if folds else text] = number
+            continue
+        if text in parts:
+            raise VocabularyError(
+                f"{model.place}: merges take or make {text!r}, which stands for a byte, too: this "
+                "is not supported"
+            )
+        byte_ids[int(found[1], 16)] = number
+    merges = model.merges
+    if folds:
+        merges = [(a.replace(MARK, " "), b.replace(MARK, " ")) for a, b in merges]
+    try:
+        return from_character_merges(ids, merges, byte_ids, ignore_merges=model.ignore_merges)
+    except VocabularyError as error:
+        raise VocabularyError(f"{model.place}: {error}") from None

@@ -1,0 +1,149 @@
+"""The field `normalizer` of a `tokenizer.json`, read and written.
+
+BertNormalizer becomes one step for each of its settings that is on.
+(github.com/huggingface/tokenizers, Apache-2.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..normalizers import (
+    BertAccents,
+    BertChinese,
+    BertClean,
+    Form,
+    Lowercase,
+    Nmt,
+    Normalizer,
+    Prepend,
+    Replace,
+    ReplaceRuns,
+    Step,
+    Strip,
+    StripAccents,
+)
+from .json_value import JsonValue
+from .loading import shown
+
+__all__ = ["normalizer_json", "read_normalizer"]
+
+_MAX_STEPS = 1000
+_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+_SIMPLE: dict[str, Callable[[], Step]] = {
+    "Lowercase": Lowercase,
+    "Nmt": Nmt,
+    "StripAccents": StripAccents,
+}
+_BERT = {"BertClean": "clean_text", "BertChinese": "handle_chinese_chars",
+         "BertAccents": "strip_accents"}  # fmt: skip
+
+
+def read_normalizer(field: JsonValue) -> Normalizer:
+    """The normalizer that `field` describes; null is the one that changes nothing.
+
+    Raises VocabularyError, which names the step, for damage and for what is not supported.
+    """
+    steps: list[Step] = []
+    _read(field, steps)
+    return Normalizer(steps)
+
+
+def _read(field: JsonValue, steps: list[Step]) -> None:
+    """Append the steps that `field` describes."""
+    if field.value is None:
+        return
+    kind = field["type"].as_str()
+    if len(steps) > _MAX_STEPS:
+        field.fail(f"more than {_MAX_STEPS} normalizers")
+    if kind == "Sequence":
+        field.allow_only("type", "normalizers")
+        for step in field["normalizers"].elements():
+            _read(step, steps)
+    elif kind in _FORMS:
+        field.allow_only("type")
+        steps.append(Form(kind))  # type: ignore[arg-type]
+    elif kind in _SIMPLE:
+        field.allow_only("type")
+        steps.append(_SIMPLE[kind]())
+    elif kind == "Prepend":
+        field.allow_only("type", "prepend")
+        steps.append(Prepend(field["prepend"].as_str()))
+    elif kind in ("Strip", "StripNormalizer"):
+        field.allow_only("type", "strip_left", "strip_right")
+        steps.append(Strip(_flag(field["strip_left"]), _flag(field["strip_right"])))
+    elif kind == "Replace":
+        steps.append(_replace(field))
+    elif kind == "BertNormalizer":
+        steps += _bert(field)
+    else:
+        field.fail(f"the normalizer {shown(kind)} is not supported")
+
+
+def _flag(field: JsonValue) -> bool:
+    """A field that must be there."""
+    if field.value is None:
+        field.fail("expected true or false, found null")
+    return field.as_bool()
+
+
+def _replace(field: JsonValue) -> Step:
+    field.allow_only("type", "pattern", "content")
+    pattern = field["pattern"]
+    pattern.allow_only("String", "Regex")
+    if len(pattern.as_dict()) != 1:
+        pattern.fail("expected one of String and Regex")
+    content = field["content"].as_str()
+    if "String" not in pattern.as_dict():
+        try:
+            return ReplaceRuns(pattern["Regex"].as_str(), content)
+        except ValueError as error:
+            pattern["Regex"].fail(f"Replace: {error}")
+    text = pattern["String"].as_str()
+    if not text:
+        pattern.fail("Replace with an empty String is not supported")
+    return Replace(text, content)
+
+
+def _bert(field: JsonValue) -> list[Step]:
+    field.allow_only("type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
+    lowercase = _flag(field["lowercase"])
+    steps: list[Step] = []
+    if _flag(field["clean_text"]):
+        steps.append(BertClean())
+    if _flag(field["handle_chinese_chars"]):
+        steps.append(BertChinese())
+    if field["strip_accents"].as_bool(lowercase):  # null: as lowercase
+        steps += (Form("NFD"), BertAccents())
+    if lowercase:
+        steps.append(Lowercase())
+    return steps
+
+
+def normalizer_json(normalizer: Normalizer) -> dict[str, Any] | None:
+    """What stands in a `tokenizer.json` for `normalizer`: one that does the same.
+
+    Raises ValueError for a step that is no normalizer of `tokenizers`.
+    """
+    steps = [_step_json(*spec) for spec in normalizer.spec]
+    if not steps:
+        return None
+    return steps[0] if len(steps) == 1 else {"type": "Sequence", "normalizers": steps}
+
+
+def _step_json(kind: str, *settings: Any) -> dict[str, Any]:
+    if kind in _FORMS or kind in _SIMPLE:
+        return {"type": kind}
+    if kind in _BERT:  # BertNormalizer's accents do NFD again, which changes nothing
+        off = dict.fromkeys((*_BERT.values(), "lowercase"), False)
+        return {"type": "BertNormalizer", **off, _BERT[kind]: True}
+    if kind == "Prepend":
+        return {"type": kind, "prepend": settings[0]}
+    if kind == "Strip":
+        return {"type": kind, "strip_left": settings[0], "strip_right": settings[1]}
+    if kind == "Replace":
+        return {"type": kind, "pattern": {"String": settings[0]}, "content": settings[1]}
+    if kind == "ReplaceRuns":
+        return {"type": "Replace", "pattern": {"Regex": settings[0]}, "content": settings[1]}
+    raise ValueError(f"a tokenizer.json has no normalizer for the step {kind}")

@@ -1,0 +1,231 @@
+"""Writes a `tokenizer.json`, of bytes or of characters; see `huggingface.py`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..engines.rules import MARK, TokenFlags
+from ..errors import VocabularyError
+from ..files.part_file import write_whole
+from ..normalizers import Normalizer
+from ..patterns.named import WHOLE_TEXT_PATTERN
+from ..patterns.sequence import SplitSequence
+from ..vocabulary.table import NO_ID, Vocabulary
+from .characters import pattern_of_cuts
+from .gpt2 import merges_and_ids
+from .huggingface_normalizers import normalizer_json
+from .huggingface_splits import write_splits
+from .merge_lists import to_merges
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+    from .loading import Path
+
+__all__ = ["save_huggingface"]
+
+_FORMAT = "a tokenizer.json"
+_TO_SPACES = ("Replace", MARK, " ")
+_BYTE_LEVEL = {
+    "type": "ByteLevel",
+    "add_prefix_space": True,
+    "trim_offsets": True,
+    "use_regex": True,
+}
+
+
+def save_huggingface(encoding: Encoding, path: Path) -> None:
+    """Write a `tokenizer.json`. The file appears when it is complete.
+
+    Special and added tokens also go into the model's vocabulary, because Hugging Face takes their
+    ids from there. Raises OSError, and VocabularyError for what the format cannot express.
+    """
+    rules = encoding._rules
+    vocabulary = encoding._vocabulary
+    if not rules.longest_first:
+        _check_one_order(encoding)
+    is_byte_level = vocabulary.byte_ids is None
+    if is_byte_level:
+        merges, ids = merges_and_ids(encoding, f"{_FORMAT} with ByteLevel", allow_unreachable=True)
+        ignore_merges = has_unreachable_tokens(vocabulary, merges)
+        normalizer, pre_tokenizer = rules.normalizer, write_splits(encoding)
+        decoders: list[Any] = [_BYTE_LEVEL]
+    else:
+        folds = _folds(encoding)
+        merges, ids = _characters(encoding, folds)
+        ignore_merges = _has_looked_up_tokens(vocabulary)
+        normalizer = _unfolded(rules.normalizer) if folds else rules.normalizer
+        is_cut_by_merges = encoding._pat_str in (WHOLE_TEXT_PATTERN, pattern_of_cuts(vocabulary))
+        pre_tokenizer = None if is_cut_by_merges and rules.second_normalizer is None else (
+            write_splits(encoding, False)
+        )  # fmt: skip
+        replace = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
+        decoders = [replace] * folds + [{"type": "ByteFallback"}, {"type": "Fuse"}]
+    if rules.decodes_without_first_space:
+        decoders += [] if decoders[-1]["type"] == "Fuse" else [{"type": "Fuse"}]
+        decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    value: dict[str, Any] = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": _added_tokens(encoding, ids),
+        "normalizer": _normalizer(encoding, normalizer),
+        "pre_tokenizer": pre_tokenizer,
+        "post_processor": None,
+        "decoder": decoders[0]
+        if len(decoders) == 1
+        else {"type": "Sequence", "decoders": decoders},
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": not is_byte_level,
+            "ignore_merges": ignore_merges,
+            "vocab": dict(sorted(ids.items(), key=lambda item: item[1])),
+            "merges": [list(pair) for pair in merges],
+        },
+    }
+    write_whole(path, json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n")
+
+
+def _added_tokens(encoding: Encoding, ids: dict[str, int]) -> list[dict[str, Any]]:
+    """The entries; each also goes into `ids`."""
+    rules = encoding._rules
+    flags = dict(rules.token_flags)
+    entries = []
+    tokens = [(number, text, True) for text, number in encoding._special_tokens.items()]
+    tokens += [(number, text, False) for text, number in rules.added_tokens]
+    for number, text, is_special in sorted(tokens):
+        flag = flags.get(text, TokenFlags())
+        entries.append(
+            {
+                "id": number,
+                "content": text,
+                "single_word": flag.single_word,
+                "lstrip": flag.lstrip,
+                "rstrip": flag.rstrip,
+                "normalized": flag.normalized,
+                "special": is_special,
+            }
+        )
+        if ids.get(text, number) != number:
+            raise VocabularyError(
+                f"{_FORMAT} has one id for a text: {text!r} of {encoding.name} has id {number} as "
+                f"a special token and {ids[text]} as plain text"
+            )
+        ids[text] = number
+    return entries
+
+
+def _normalizer(encoding: Encoding, normalizer: Normalizer | str | None) -> dict[str, Any] | None:
+    if normalizer is None:
+        return None
+    if normalizer == "NFC":
+        return {"type": "NFC"}
+    if isinstance(normalizer, str):
+        raise VocabularyError(
+            f"{_FORMAT} cannot express the normalizer {normalizer!r} of {encoding.name}"
+        )
+    try:
+        return normalizer_json(normalizer)
+    except ValueError as error:
+        raise VocabularyError(f"{encoding.name}: {error}") from None
+
+
+def _folds(encoding: Encoding) -> bool:
+    """Whether "▁" and spaces are both spaces: see `huggingface_models.py`."""
+    rules = encoding._rules
+    second = () if rules.second_normalizer is None else rules.second_normalizer.spec
+    if isinstance(rules.normalizer, str):
+        raise VocabularyError(
+            f"{_FORMAT} cannot express the normalizer {rules.normalizer!r} of {encoding.name}, "
+            "which merges characters"
+        )
+    first = () if rules.normalizer is None else rules.normalizer.spec
+    pattern = encoding.pattern
+    folded = isinstance(pattern, SplitSequence) and pattern.spaces_are_marks
+    return folded or _TO_SPACES in (*first[-1:], *second)
+
+
+def _unfolded(normalizer: Normalizer | str | None) -> Normalizer | str | None:
+    if not isinstance(normalizer, Normalizer) or normalizer.spec[-1:] != (_TO_SPACES,):
+        return normalizer
+    *steps, _ = normalizer.spec
+    if steps == [("Prepend", " ")]:
+        steps = [("Prepend", MARK)]
+    return Normalizer.from_spec((*steps, ("Replace", " ", MARK)))
+
+
+def _characters(encoding: Encoding, folds: bool) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    """Merges and ids of a vocabulary of characters, with the tokens of bytes."""
+    vocabulary = encoding._vocabulary
+    assert vocabulary.byte_ids is not None
+
+    def text_of(token: bytes) -> str:
+        text = token.decode()
+        return text.replace(" ", MARK) if folds else text
+
+    ids: dict[str, int] = {}
+    is_byte = {number: byte for byte, number in enumerate(vocabulary.byte_ids.tolist())}
+    for token, number in zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True):
+        if number != NO_ID and number not in is_byte:
+            ids[text_of(token)] = number
+    characters = set()
+    for byte, number in enumerate(vocabulary.byte_ids.tolist()):
+        own = vocabulary.decode_only.get(number)
+        if own is None and vocabulary.ids[byte] == number and _is_character(vocabulary, byte):
+            ids[text_of(bytes([byte]))] = number  # it has no other id
+            characters.add(byte)
+        else:
+            ids[f"<0x{byte:02X}>"] = number
+    specials = set(encoding._special_tokens.values()) | {i for _, i in encoding._rules.added_tokens}
+    for number, token in vocabulary.decode_only.items():
+        if number not in specials and number not in is_byte:
+            ids[text_of(token)] = number
+    merges = [
+        (text_of(left), text_of(right))
+        for left, right in to_merges(vocabulary)
+        if not 0x80 <= right[0] < 0xC0  # the bytes of one character
+    ]
+    return merges, ids
+
+
+def _is_character(vocabulary: Vocabulary, byte: int) -> bool:
+    """Whether the token of an ASCII byte is a character's, and not that of the byte <0x..>.
+
+    The two are the same in all that matters, unless merges take the character.
+    """
+    return byte < 0x80 and any(byte in token for token in vocabulary.to_list() if len(token) > 1)
+
+
+def has_unreachable_tokens(vocabulary: Vocabulary, merges: list[tuple[str, str]]) -> bool:
+    """Whether there are tokens that no merges make."""
+    lengths = np.diff(vocabulary.offsets)
+    return int((lengths > 1).sum()) != len(merges)
+
+
+def _has_looked_up_tokens(vocabulary: Vocabulary) -> bool:
+    lengths = np.diff(vocabulary.offsets)
+    assert vocabulary.lefts is not None
+    return bool(((lengths > 1) & (vocabulary.lefts == 0)).any())
+
+
+def _check_one_order(encoding: Encoding) -> None:
+    """Raise VocabularyError if a special token is found that is a prefix of a longer one.
+
+    Where several special tokens begin, tiktoken finds the first by its hash, Hugging Face the
+    longest.
+    """
+    order = [text for text, _ in encoding._preferred_specials]
+    for i, text in enumerate(order):
+        for later in order[i + 1 :]:
+            if len(later) > len(text) and later.startswith(text):
+                raise VocabularyError(
+                    f"{_FORMAT} finds the longest special token, but in {later!r} "
+                    f"{encoding.name} finds {text!r}"
+                )

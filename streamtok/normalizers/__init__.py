@@ -1,0 +1,36 @@
+"""Normalizers: what changes a text before the pattern cuts it, in whole texts and in streams.
+
+Read `step.py` first: it says what a step is, and what its blocks and states are. `normalizer.py`
+joins steps to a sequence. The rest of the files has one kind of step each. The results are those of
+Hugging Face's `tokenizers`; `docs/normalizers.md` says which Unicode version decides.
+"""
+
+from .characters import BertAccents, BertChinese, BertClean, Lowercase, Nmt, StripAccents
+from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
+from .forms import Form
+from .normalizer import IDENTITY, Normalizer
+from .replace import Replace
+from .replace_runs import ReplaceRuns
+from .step import Block, Blocks, State, Step
+
+__all__ = [
+    "IDENTITY",
+    "BertAccents",
+    "BertChinese",
+    "BertClean",
+    "Block",
+    "Blocks",
+    "Form",
+    "Lowercase",
+    "MetaspaceText",
+    "Nmt",
+    "Normalizer",
+    "PrefixSpace",
+    "Prepend",
+    "Replace",
+    "ReplaceRuns",
+    "State",
+    "Step",
+    "Strip",
+    "StripAccents",
+]

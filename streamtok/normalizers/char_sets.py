@@ -1,0 +1,59 @@
+"""The sets of characters that steps are made of, from `streamtok/data/normalization.txt`.
+
+They do not depend on Python's Unicode version; `tools/make_normalization.py` says where they are
+from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+__all__ = ["lower_case_pairs", "members", "one_of", "ranges_of"]
+
+BEYOND = "\U00010000-\U0010ffff"  # the characters beyond the basic plane
+
+
+@lru_cache(maxsize=1)
+def _lines() -> dict[str, str]:
+    path = Path(__file__).parents[1] / "data" / "normalization.txt"
+    lines = path.read_text("ascii").splitlines()
+    return {name: rest for name, _, rest in (line.partition(" ") for line in lines)}
+
+
+def ranges_of(*names: str) -> list[tuple[int, int]]:
+    """The union of the sets `names`: first and last code point of each range."""
+    parts = (part.partition("-") for name in names for part in _lines()[name].split())
+    return sorted((int(low, 16), int(high or low, 16)) for low, _, high in parts)
+
+
+def members(*names: str) -> frozenset[str]:
+    """The characters of the sets `names`."""
+    return frozenset(chr(c) for low, high in ranges_of(*names) for c in range(low, high + 1))
+
+
+def lower_case_pairs() -> dict[str, str]:
+    """Capital letters that are newer than Unicode 13.0, and their small letters."""
+    pairs = (pair.split(":") for pair in _lines()["lower"].split())
+    return {chr(int(upper, 16)): chr(int(lower, 16)) for upper, lower in pairs}
+
+
+def one_of(ranges: Iterable[tuple[int, int]]) -> str:
+    """A regular expression for one character of `ranges`, which `re` finds fast.
+
+    `re` keeps a bitmap for the basic plane and walks through all ranges beyond it, for each
+    character of the text: a hundred times slower. So those come in a second look.
+    """
+    low = [pair for pair in ranges if pair[0] < 0x10000]
+    high = [pair for pair in ranges if pair[0] >= 0x10000]
+    if not high:
+        return f"[{_spelled(low)}]"
+    if high == [(0x10000, 0x10FFFF)]:
+        return f"[{_spelled(low)}{BEYOND}]"
+    return f"(?:[{_spelled(low)}{BEYOND}](?:(?<![{BEYOND}])|(?<=[{_spelled(high)}])))"
+
+
+def _spelled(ranges: list[tuple[int, int]]) -> str:
+    return "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges)

@@ -1,0 +1,165 @@
+"""Unicode's normalization forms (UAX #15) in streams, by Unicode 9.0 as in `tokenizers`.
+
+Characters are of four kinds. One that *joins* may change with, or move before, what stands before
+it: marks, and what composes with a letter before it. All others have a border before them: nothing
+crosses it. One that *changes* does so by itself; one that *opens* may change with a character
+behind it that joins. All others are inert. So a text is normalized run by run, each a character and
+those behind it that join; and at the end of a chunk, the last run waits if it may still change.
+
+Python's `unicodedata` normalizes the runs. It knows newer characters than Unicode 9.0, but no run
+has any, because to the tables they are inert; and what it calls normalized is so by Unicode 9.0.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from itertools import groupby
+from typing import Any, Literal, NamedTuple
+
+from .char_sets import members, one_of, ranges_of
+from .rope import Rope, extend_rope, rope_from_json
+from .step import Blocks, whole_block
+
+__all__ = ["Form"]
+
+FormName = Literal["NFC", "NFD", "NFKC", "NFKD"]
+LONG = 32  # characters; Python sorts the marks of longer runs in quadratic time
+
+
+class _Kinds(NamedTuple):
+    """What a form needs to know of characters."""
+
+    joins: frozenset[str]
+    opens: frozenset[str]
+    run: re.Pattern[str]  # a character that changes or joins, and those behind it that join
+    waiting: re.Pattern[str]  # what may wait
+    changed: int  # the first code point that changes or joins
+
+
+@lru_cache(maxsize=4)
+def _kinds(form: str) -> _Kinds:
+    joining, opening = ranges_of(f"{form}_joins"), ranges_of(f"{form}_opens")
+    either = ranges_of(f"{form}_joins", f"{form}_changes")
+    joins = one_of(joining)
+    return _Kinds(
+        joins=members(f"{form}_joins"),
+        opens=members(f"{form}_opens"),
+        run=re.compile(f"{one_of(either)}{joins}*"),
+        waiting=re.compile(f"(?:{one_of(opening)})?{joins}*"),
+        changed=either[0][0],
+    )
+
+
+class Form:
+    """One of the four forms, by its name."""
+
+    __slots__ = ("form", "spec")
+
+    def __init__(self, form: FormName) -> None:
+        if form not in ("NFC", "NFD", "NFKC", "NFKD"):
+            raise ValueError(f"{form!r} is not the name of a normalization form")
+        self.form: FormName = form
+        self.spec = (form,)
+
+    def normalize(self, text: str, is_first: bool) -> str:
+        """See `Step`."""
+        if unicodedata.is_normalized(self.form, text):
+            return text
+        blocks: Blocks = []
+        self._change(text, blocks)
+        return "".join([block[0] for block in blocks])
+
+    def leaves(self, text: str, is_first: bool) -> bool:
+        """See `Step`."""
+        return text.isascii() or unicodedata.is_normalized(self.form, text)
+
+    def begin(self, is_first: bool) -> Rope:
+        """See `Step`. The state is what waits: a character that opens, and some that join."""
+        return ()
+
+    def feed(self, state: Rope, text: str, final: bool) -> tuple[Rope, Blocks]:
+        """See `Step`."""
+        blocks: Blocks = []
+        kinds = _kinds(self.form)
+        start, end = 0, len(text)
+        if state:
+            while start < end and text[start] in kinds.joins:
+                start += 1
+            state = extend_rope(state, text[:start])
+            if start == end and not final:
+                return state, blocks
+            self._add("".join(state), blocks)
+            state = ()
+        if not final:
+            while end > start and text[end - 1] in kinds.joins:
+                end -= 1
+            if end > start and text[end - 1] in kinds.opens:
+                end -= 1
+            if end < len(text):
+                state = (text[end:],)
+        self._add(text if start == 0 and end == len(text) else text[start:end], blocks)
+        return state, blocks
+
+    def held(self, state: Rope) -> str:
+        """See `Step`."""
+        return "".join(state)
+
+    def check_state(self, value: Any) -> Rope:
+        """See `Step`."""
+        rope = rope_from_json(value)
+        if not _kinds(self.form).waiting.fullmatch("".join(rope)):
+            raise ValueError(f"expected what waits for {self.form}: a character and marks")
+        return rope
+
+    def _add(self, text: str, blocks: Blocks) -> None:
+        """Append the blocks of `text`, before which and behind which is a border."""
+        if text.isascii() or unicodedata.is_normalized(self.form, text):
+            if not text:
+                return
+            if blocks and len(blocks[-1][0]) == len(blocks[-1][1]):
+                before, source = blocks.pop()
+                blocks.append((before + text, source + text))
+            else:
+                blocks.append((text, text))
+        else:
+            self._change(text, blocks)
+
+    def _change(self, text: str, blocks: Blocks) -> None:
+        """`_add`, run by run."""
+        form, (joins, opens, run, _, _) = self.form, _kinds(self.form)
+        done = same = 0  # up to which all is in blocks; up to which all is in `parts`
+        parts: list[str] = []  # what stands one for one behind `done`
+        for found in run.finditer(text):
+            start, end = found.span()
+            if start > same and text[start] in joins and text[start - 1] in opens:
+                start -= 1
+            source = text[start:end]
+            result = _normalized(form, source)
+            if result == source or len(result) == len(source) == 1:
+                parts += (text[same:start], result)
+                same = end
+                continue
+            if start > done:
+                parts.append(text[same:start])
+                blocks.append(("".join(parts), text[done:start]))
+                parts = []
+            blocks += whole_block(result, source)
+            done = same = end
+        if done < len(text):
+            parts.append(text[same:])
+            blocks.append(("".join(parts), text[done:]))
+
+
+def _normalized(form: FormName, run: str) -> str:
+    """`run`, normalized; in time that is little more than linear."""
+    if len(run) > LONG:
+        decomposed: FormName = "NFKD" if "K" in form else "NFD"
+        parts = "".join([unicodedata.normalize(decomposed, char) for char in run])
+        combining = unicodedata.combining
+        run = "".join(
+            "".join(sorted(group, key=combining)) if is_mark else "".join(group)
+            for is_mark, group in groupby(parts, lambda char: combining(char) > 0)
+        )
+    return unicodedata.normalize(form, run)

@@ -1,0 +1,182 @@
+"""What stands between two steps: blocks of the first whose text waits in the second.
+
+A *link* is a tuple of (text, source, is aligned), in order. `compose` puts the blocks of two steps
+together. Where the ends of their blocks do not meet, the blocks are joined until they do; if
+they have not met at the end of a call, the text comes out at once, and the last block's source with
+the last of its text. So nothing waits for another block to end, and memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from .step import Block, Blocks, whole_block
+
+__all__ = ["Link", "compose", "join_link", "link_from_json"]
+
+Entry: TypeAlias = "tuple[str, str, bool]"
+Link: TypeAlias = "tuple[Entry, ...]"
+
+MANY = 32  # entries; above that, entries are joined to wholes
+
+
+def join_link(link: Link) -> str:
+    """The text that waits."""
+    return "".join([text for text, _, _ in link])
+
+
+def link_from_json(value: Any) -> Link:
+    """A link that was saved as JSON. Raises ValueError if it is none."""
+    if not isinstance(value, (list, tuple)):
+        raise ValueError("expected a list of blocks")
+    link = []
+    for entry in value:
+        if (
+            not isinstance(entry, (list, tuple))
+            or [type(part) for part in entry] != [str, str, bool]
+            or (entry[2] and len(entry[0]) != len(entry[1]))
+        ):
+            raise ValueError("expected blocks of a text, its source, and whether they are aligned")
+        link.append(tuple(entry))
+    return tuple(link)
+
+
+def compose(link: Link, given: Blocks, out: Blocks) -> tuple[Link, Blocks]:
+    """The blocks of two steps, together.
+
+    Args: the link so far; what the first step has given now; what the second step has made of both,
+    as far as it could. Returns the new link and the blocks (text of the second step, source of the
+    first).
+    """
+    if not link and len(given) == 1 and len(out) == 1:
+        (text, source), (result, taken) = given[0], out[0]
+        if text == taken and (len(source) == len(text) or len(result) != len(source)):
+            aligned = len(source) == len(text) == len(result)
+            return (), [(result, source)] if aligned else whole_block(result, source)
+    walk = _Walk(link, given)
+    for result, taken in out:
+        if len(result) == len(taken) and not walk.ahead:
+            walk.take_aligned(result, 0)
+        else:
+            walk.take_whole(result, taken)
+    return walk.end()
+
+
+class _Walk:
+    """Along both sides at once: the blocks of the first step, and those of the second.
+
+    An open *group* is a block in the making: its sources stand for more than its texts do, by
+    `ahead` characters of what is between the steps.
+    """
+
+    def __init__(self, link: Link, given: Blocks) -> None:
+        entries = [(text, source, len(text) == len(source)) for text, source in given]
+        self.queue: list[Entry] = [*reversed(entries), *reversed(link)]  # the next one stands last
+        self.used = 0  # characters of the next entry that are taken; it is aligned
+        self.blocks: Blocks = []
+        self.run: list[Block] = []  # aligned blocks, to be joined
+        self.texts: list[str] = []  # of the open group
+        self.sources: list[str] = []
+        self.last = ""  # what its last source stands for
+        self.ahead = 0
+
+    def take_aligned(self, result: str, done: int) -> None:
+        """result[done:] stands for as many characters, one for one; no group is open."""
+        while done < len(result):
+            text, source, aligned = self.queue[-1]
+            if aligned:
+                size = min(len(text) - self.used, len(result) - done)
+                self.run.append((result[done : done + size], source[self.used : self.used + size]))
+                done += size
+                self._use(size, len(text))
+                continue
+            self.queue.pop()
+            size = len(text)
+            self.texts.append(result[done : done + size])
+            self.sources.append(source)
+            self.last, self.ahead = text, max(size - len(result) + done, 0)
+            done += size
+            if not self.ahead:
+                self._close()
+
+    def take_whole(self, result: str, taken: str) -> None:
+        """`result` stands for `taken`."""
+        if len(result) == len(taken) > self.ahead:  # aligned: only its beginning is in the group
+            size = self.ahead
+            self.texts.append(result[:size])
+            self.ahead = 0
+            self._close()
+            self.take_aligned(result, size)
+            return
+        self.texts.append(result)
+        self.ahead -= len(taken)
+        while self.ahead < 0:
+            text, source, aligned = self.queue[-1]
+            if aligned:
+                size = min(len(text) - self.used, -self.ahead)
+                self.sources.append(source[self.used : self.used + size])
+                self.ahead += size
+                self._use(size, len(text))
+            else:
+                self.queue.pop()
+                self.sources.append(source)
+                self.last = text
+                self.ahead += len(text)
+        if not self.ahead:
+            self._close()
+
+    def end(self) -> tuple[Link, Blocks]:
+        """What `compose` returns."""
+        if self.ahead:
+            self.queue.append((self.last[-self.ahead :], self.sources.pop(), False))
+            self._close()
+        else:
+            while self.queue and not self.queue[-1][0]:
+                self.sources.append(self.queue.pop()[1])
+            if self.sources:
+                self._close()
+            self._join_run()
+        if self.used:
+            text, source, _ = self.queue[-1]
+            self.queue[-1] = (text[self.used :], source[self.used :], True)
+        return _shortened(self.queue), self.blocks
+
+    def _use(self, size: int, length: int) -> None:
+        """Take `size` characters of the next entry, which is aligned and has `length`."""
+        self.used += size
+        if self.used == length:
+            self.queue.pop()
+            self.used = 0
+
+    def _close(self) -> None:
+        """Make the open group a block."""
+        self._join_run()
+        self.blocks += whole_block("".join(self.texts), "".join(self.sources))
+        self.texts, self.sources = [], []
+
+    def _join_run(self) -> None:
+        """Make one block of the aligned ones."""
+        if len(self.run) == 1:
+            self.blocks += self.run
+        elif self.run:
+            texts, sources = zip(*self.run, strict=True)
+            self.blocks.append(("".join(texts), "".join(sources)))
+        self.run = []
+
+
+def _shortened(queue: list[Entry]) -> Link:
+    """The entries, the next one first, joined such that adding a character to a long link costs a
+    constant number of copied characters, over many calls (as in a binary counter).
+    """
+    link: list[Entry] = []
+    for entry in reversed(queue):
+        while link and len(link[-1][0]) <= 2 * len(entry[0]):
+            text, source, aligned = link[-1]
+            if aligned != entry[2] and len(link) < MANY:
+                break
+            if not aligned and len(link) < MANY:
+                break
+            entry = (text + entry[0], source + entry[1], aligned and entry[2])
+            link.pop()
+        link.append(entry)
+    return tuple(link)

@@ -1,0 +1,133 @@
+"""A sequence of steps, as one.
+
+Each step takes what the step before it has made final. Between two steps stand the blocks whose
+text the later step holds, so that its text finds the way back to the source (`links.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from . import characters
+from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
+from .forms import Form
+from .links import compose, join_link, link_from_json
+from .replace import Replace
+from .replace_runs import ReplaceRuns
+from .step import Blocks, State, Step
+
+__all__ = ["IDENTITY", "Normalizer"]
+
+_KINDS: dict[str, Callable[..., Step]] = {
+    kind.__name__: kind  # what a step's `spec` begins with
+    for kind in (
+        *(characters.BertAccents, characters.BertChinese, characters.BertClean),
+        *(characters.Lowercase, characters.Nmt, characters.StripAccents),
+        *(MetaspaceText, PrefixSpace, Prepend, Replace, ReplaceRuns, Strip),
+    )
+} | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
+
+
+class Normalizer:
+    """Steps, one after the other. Immutable; equal and hashed by its `spec`; can be pickled.
+
+    >>> from streamtok.normalizers import Normalizer, Replace
+    >>> normalizer = Normalizer([Replace("--", "—")])
+    >>> normalizer.normalize("a--b")
+    'a—b'
+    >>> state, blocks = normalizer.feed(normalizer.begin(), "a-", final=False)
+    >>> blocks, normalizer.held(state)
+    ([('a', 'a')], '-')
+    >>> normalizer.feed(state, "-b", final=True)[1]
+    [('—', '--'), ('b', 'b')]
+    """
+
+    __slots__ = ("_steps", "is_identity", "spec")
+
+    def __init__(self, steps: Iterable[Step] = ()) -> None:
+        self._steps: Sequence[Step] = tuple(steps)
+        self.spec: tuple[Any, ...] = tuple(step.spec for step in self._steps)
+        self.is_identity = not self._steps
+
+    @classmethod
+    def from_spec(cls, spec: tuple[Any, ...]) -> Normalizer:
+        """The normalizer that has this `spec`. Raises KeyError for an unknown step."""
+        return cls(_KINDS[name](*settings) for name, *settings in spec)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Normalizer.from_spec, (self.spec,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Normalizer) and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash(self.spec)
+
+    def __repr__(self) -> str:
+        return f"Normalizer{self.spec!r}"
+
+    def normalize(self, text: str, is_first: bool = True) -> str:
+        """The result for a whole stretch. is_first: nothing of the stream is before it."""
+        for step in self._steps:
+            text = step.normalize(text, is_first)
+        return text
+
+    def leaves(self, text: str, is_first: bool = True) -> bool:
+        """True only if `normalize(text, is_first)` is `text`; quick, so False proves nothing."""
+        return all(step.leaves(text, is_first) for step in self._steps)
+
+    def begin(self, is_first: bool = True) -> State:
+        """The state before the first character of a stretch."""
+        if len(self._steps) == 1:
+            return self._steps[0].begin(is_first)
+        return tuple((step.begin(is_first), ()) for step in self._steps)
+
+    def feed(self, state: State, text: str, final: bool) -> tuple[State, Blocks]:
+        """The next state, and what has become final: see `Step.feed`."""
+        steps = self._steps
+        if len(steps) == 1:
+            return steps[0].feed(state, text, final)
+        blocks: Blocks = [(text, text)] if text else []
+        states: list[State] = []
+        for step, (inner, link) in zip(steps, state, strict=True):
+            arrived = blocks[0][0] if len(blocks) == 1 else "".join([block[0] for block in blocks])
+            inner, out = step.feed(inner, arrived, final)
+            if states:
+                link, blocks = compose(link, blocks, out)
+            else:
+                blocks = out
+            states.append((inner, link))
+        return tuple(states), blocks
+
+    def held(self, state: State) -> str:
+        """The source characters that wait."""
+        steps = self._steps
+        if not steps:
+            return ""
+        if len(steps) == 1:
+            return steps[0].held(state)
+        first = steps[0].held(state[0][0])
+        return "".join([source for _, link in reversed(state) for _, source, _ in link]) + first
+
+    def check_state(self, value: Any) -> State:
+        """The state that a parsed JSON value stands for. Raises ValueError if there is none."""
+        steps = self._steps
+        if len(steps) == 1:
+            return steps[0].check_state(value)
+        if not isinstance(value, (list, tuple)) or len(value) != len(steps):
+            raise ValueError(f"expected the states of {len(steps)} steps")
+        states: list[State] = []
+        for step, pair in zip(steps, value, strict=True):
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+                raise ValueError("expected a step's state and the blocks that it holds")
+            inner, link = step.check_state(pair[0]), link_from_json(pair[1])
+            if join_link(link) != (step.held(inner) if states else ""):
+                raise ValueError("a step holds other text than the step before it has given")
+            states.append((inner, link))
+        return tuple(states)
+
+
+IDENTITY = Normalizer()
+"""Changes nothing."""

@@ -1,0 +1,69 @@
+"""What a step of a normalizer is.
+
+A step changes a *stretch*: the text between two added tokens. The stretch may arrive in chunks, cut
+anywhere. `feed` gives what no later text can change; the rest waits in the state.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+__all__ = ["Block", "Blocks", "State", "Step", "is_aligned", "whole_block"]
+
+# (text, source): `text` stands for `source`, a stretch of the input. Either may be empty: text is
+# put in, or left out. With as many characters on both sides, character i stands for character i;
+# otherwise the block is one whole.
+Block: TypeAlias = "tuple[str, str]"
+Blocks: TypeAlias = "list[tuple[str, str]]"
+# None, bool, int, str and tuples of them. JSON makes lists of the tuples; `check_state` makes them
+# tuples again. Never changed in place.
+State: TypeAlias = Any
+
+
+class Step(Protocol):
+    """One step. Immutable."""
+
+    @property
+    def spec(self) -> tuple[Any, ...]:
+        """The step's name and its settings: str, int, bool, bytes, None and tuples of them."""
+        ...
+
+    def normalize(self, text: str, is_first: bool) -> str:
+        """The result for a whole stretch. is_first: nothing of the stream is before it."""
+        ...
+
+    def leaves(self, text: str, is_first: bool) -> bool:
+        """True only if `normalize(text, is_first)` is `text`; quick, so False proves nothing."""
+        ...
+
+    def begin(self, is_first: bool) -> State:
+        """The state before the first character of a stretch."""
+        ...
+
+    def feed(self, state: State, text: str, final: bool) -> tuple[State, Blocks]:
+        """The next state, and what has become final. final: the stretch ends with `text`.
+
+        Over any cutting of a stretch, the texts of all blocks joined are its result, and the
+        sources joined are the stretch.
+        """
+        ...
+
+    def held(self, state: State) -> str:
+        """The characters of the stretch that wait."""
+        ...
+
+    def check_state(self, value: Any) -> State:
+        """The state that a parsed JSON value stands for. Raises ValueError if there is none."""
+        ...
+
+
+def is_aligned(block: Block) -> bool:
+    """Whether character i of the text stands for character i of the source."""
+    return len(block[0]) == len(block[1])
+
+
+def whole_block(text: str, source: str) -> Blocks:
+    """`text` stands for `source` as a whole, even if both have the same number of characters."""
+    if len(text) == len(source) > 1 and text != source:
+        return [(text, ""), ("", source)]
+    return [(text, source)]

@@ -1,0 +1,209 @@
+"""What a split does with the matches of its pattern, and with what is between them, as automata.
+
+Hugging Face's `Split` has a pattern and a *behavior*. The pattern cuts a text into matches and
+*gaps*, the stretches that no match covers; the behavior says which of these are pre-tokens:
+
+- "isolated": each match and each gap;
+- "with previous": a gap together with the match behind it, else as isolated;
+- "with next": a match together with the gap behind it, else as isolated;
+- "contiguous": matches without a gap between them are one, else as isolated;
+- "removed": the gaps; "only": the matches. The others are dropped.
+
+Here an automaton is `Pattern`'s tables, whose acceptances have a number: KEEP or DROP (in between:
+GAP or MATCH). It leaves no character out. At the end, what is dropped becomes what no pre-token
+begins with, so that the scanner skips it, one character after the other.
+
+*Gaps.* A gap goes on while no match begins. Whether one begins with a character must follow from
+that character and the next (or from the first alone), which holds for the patterns in use.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import UnsupportedPatternError
+from .minimise import equivalent_states, minimised, surely_ending
+
+__all__ = [
+    "BEHAVIORS", "DROP", "KEEP", "Cutter", "Split", "cut_by", "ends_of", "is_definite", "refuse",
+    "without_dropped",
+]  # fmt: skip
+
+BEHAVIORS = ("isolated", "with previous", "with next", "contiguous", "removed", "only")
+KEEP, DROP = 1, 2
+GAP, MATCH = 1, 2
+
+Uint8 = npt.NDArray[np.uint8]
+Uint16 = npt.NDArray[np.uint16]
+Bools = npt.NDArray[np.bool_]
+
+
+class Split(NamedTuple):
+    """A pattern and what is done with its matches."""
+
+    pattern: str
+    behavior: str = "isolated"
+
+
+class Cutter(NamedTuple):
+    """An automaton that leaves no character out; over a common alphabet."""
+
+    moves: Uint16
+    ends: Uint8  # as `accepts`, with numbers
+
+
+def refuse(construct: str, where: str) -> NoReturn:
+    """Raise the UnsupportedPatternError of a sequence of splits."""
+    raise UnsupportedPatternError(
+        f"a sequence of splits cannot be followed: {construct} ({where[:60]})",
+        construct=construct,
+        position=0,
+    )
+
+
+def cut_by(transitions: Uint16, accepts: Uint8, split: Split) -> Cutter:
+    """The automaton of `split`; transitions, accepts: its pattern's tables."""
+    whole = _with_gaps(transitions, accepts, split.pattern)
+    if split.behavior in ("with previous", "with next", "contiguous"):
+        whole = _joined(whole, split)
+    elif split.behavior == "removed":
+        numbers = np.array([0, KEEP, DROP], np.uint8)
+        return Cutter(*minimised(whole.moves, numbers[whole.ends]))
+    elif split.behavior == "only":
+        numbers = np.array([0, DROP, KEEP], np.uint8)
+        return Cutter(*minimised(whole.moves, numbers[whole.ends]))
+    return Cutter(*minimised(whole.moves, (whole.ends > 0) * np.uint8(KEEP)))
+
+
+def _with_gaps(transitions: Uint16, accepts: Uint8, source: str) -> Cutter:
+    """The automaton whose pre-tokens are the matches and the gaps between them."""
+    n_states, n = transitions.shape
+    accepting = accepts.astype(bool)
+    if accepting[1].any():
+        refuse("empty match", source)
+    sure = surely_ending(transitions, accepts)
+    firsts = sorted({0, *transitions[1].tolist()})  # states after one character
+    is_gap = {}
+    for state in firsts:
+        ends = np.append(transitions[state] == 0, True) & ~accepting[state]
+        open_ = ~ends[:n] & ~accepting[state, :n] & ~sure[transitions[state]]
+        if state and open_.any():
+            refuse("what begins a match depends on more than the next character", source)
+        is_gap[state] = ends if state else np.ones(n + 1, bool)
+    # New states: dead, start, then for each of `firsts` "one character read" and "a gap up to here,
+    # and one character more that may belong to it", then the old ones.
+    read = {state: 2 + i for i, state in enumerate(firsts)}
+    gap = {state: 2 + len(firsts) + i for i, state in enumerate(firsts)}
+    old = 2 + 2 * len(firsts)
+    moves = np.zeros((old + n_states, n), np.int64)
+    ends_at = np.zeros((old + n_states, n + 1), np.uint8)
+    moves[old:] = np.where(transitions > 0, transitions.astype(np.int64) + old, 0)
+    ends_at[old:] = accepting * MATCH
+    begins = transitions[1].tolist()
+    moves[1] = [read[state] for state in begins]
+    # After a gap: on with it, if the next character may belong to it.
+    onward = np.array([0 if not is_gap[state].any() else gap[state] for state in begins])
+    for state in firsts:
+        here = is_gap[state]
+        for row in (read[state], gap[state]):
+            moves[row] = np.where(here[:n], onward, 0)
+            ends_at[row] = here * GAP
+        if state:
+            moves[read[state]] = np.where(here[:n], onward, moves[old + state])
+            ends_at[read[state]] = np.where(here, GAP, accepting[state] * MATCH)
+    return Cutter(moves.astype(np.uint16), ends_at)
+
+
+def is_definite(cutter: Cutter) -> bool:
+    """Whether each pre-token's end is known there and then: with the next character."""
+    live = cutter.ends[1:].astype(bool)
+    n = cutter.moves.shape[1]
+    return bool((live[:, :n] | (cutter.moves[1:] > 0)).all() and live[1:, n].all())
+
+
+def _joined(whole: Cutter, split: Split) -> Cutter:
+    """Matches joined with what is beside them, as the behavior says.
+
+    States are (pre-token so far is complete, state of `whole` in what comes next): what comes next
+    belongs to the pre-token if it is what the behavior joins.
+    """
+    whole = Cutter(*minimised(*whole))
+    if not is_definite(whole):
+        refuse(f"{split.behavior!r}, and a match knows its end only later", split.pattern)
+    moves, ends = whole
+    n = moves.shape[1]
+    first, then = {
+        "with previous": (GAP, MATCH),
+        "with next": (MATCH, GAP),
+        "contiguous": (MATCH, MATCH),
+    }[split.behavior]
+    n_states = len(moves)
+    # The first part in the old states, the second part in the new ones above them.
+    table = np.zeros((2 * n_states, n), np.int64)
+    found = np.zeros((2 * n_states, n + 1), np.uint8)
+    second = moves[1].astype(np.int64) + n_states
+    for state in range(1, n_states):
+        stops = moves[state] == 0
+        is_first = stops & (ends[state, :n] == first)
+        table[state] = np.where(is_first, second, moves[state])
+        found[state, :n] = stops * KEEP
+        found[state, n] = KEEP if state > 1 else 0
+        row = n_states + state
+        is_then = stops & (ends[state, :n] == then)
+        onward = np.where(is_then & (split.behavior == "contiguous"), second, 0)
+        table[row] = np.where(stops, onward, moves[state].astype(np.int64) + n_states)
+        found[row, :n] = is_then * KEEP
+        found[row, n] = KEEP if ends[state, n] == then else 0
+    return Cutter(table.astype(np.uint16), found)
+
+
+def ends_of(cutter: Cutter) -> tuple[Bools, Bools]:
+    """For each state of a definite automaton, whether it can end a pre-token that is kept, and one
+    that is dropped.
+    """
+    moves, ends = cutter
+    n = moves.shape[1]
+    result = []
+    for number in (KEEP, DROP):
+        can: Bools = ((moves == 0) & (ends[:, :n] == number)).any(axis=1)
+        can |= ends[:, n] == number
+        can[0] = False
+        while True:
+            more = can | can[moves].any(axis=1)
+            more[0] = False
+            if (more == can).all():
+                break
+            can = more
+        result.append(can)
+    return result[0], result[1]
+
+
+def without_dropped(cutter: Cutter, where: str) -> tuple[Uint16, Uint8]:
+    """The tables of `Pattern`: what is dropped becomes characters that no pre-token begins with.
+
+    The scanner tries again behind each of them. So in a pre-token that is dropped, a later
+    character must be as good as the first, and nothing before its end may be one to keep.
+    """
+    moves, ends = cutter
+    if not (ends == DROP).any():
+        return minimised(moves, ends)
+    n = moves.shape[1]
+    can_drop = (ends == DROP).any(axis=1)
+    can_drop[0] = False
+    while (more := can_drop | can_drop[moves].any(axis=1)).sum() > can_drop.sum():
+        can_drop = more
+    block = equivalent_states(moves, ends)
+    fresh = block[moves[1]]
+    for state in range(2, len(moves)):
+        onward = (moves[state] > 0) & can_drop[moves[state]]
+        if ((ends[state, :n] == KEEP) & onward).any():
+            refuse("a pre-token that is dropped begins like one that is not", where)
+        if (onward & (block[moves[state]] != fresh)).any():
+            refuse("what is dropped depends on where it begins", where)
+    found = minimised(moves, (ends == KEEP).astype(np.uint8))
+    if not found[1].any():
+        refuse("nothing is left of any text", where)
+    return found

@@ -1,0 +1,128 @@
+"""Write `streamtok/data/normalization.txt`: the character sets that normalizers are made of.
+
+The source is `tokenizers` 0.23.3 itself, asked about every code point. Its crates have different
+Unicode versions: 9.0 for NFC, NFD, NFKC, NFKD and StripAccents, 8.0 for BertNormalizer's controls
+and accents, 17.0 for lower case, white space and grapheme clusters. `docs/normalizers.md` says what
+follows. Python's `unicodedata`, which is at least 13.0, only says which two characters a character
+was composed of; that never changes (https://www.unicode.org/policies/stability_policy.html).
+
+    python tools/make_normalization.py            # writes the file
+    python tools/make_normalization.py --check    # fails if the file is another
+
+A line of the file is a name and what it stands for: ranges of code points, in hexadecimal.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+
+from tokenizers import normalizers
+
+TOKENIZERS_VERSION = "0.23.3"
+OUTPUT = Path(__file__).resolve().parent.parent / "streamtok" / "data" / "normalization.txt"
+ALL = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]
+FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+FIRST_PYTHON_UNICODE = 13  # of Python 3.10
+
+
+def ranges(chars: Iterable[str]) -> str:
+    """The code points of `chars`, as a line of the file has them."""
+    found: list[list[int]] = []
+    for point in sorted(map(ord, chars)):
+        if found and found[-1][1] == point - 1:
+            found[-1][1] = point
+        else:
+            found.append([point, point])
+    return " ".join(f"{low:x}" if low == high else f"{low:x}-{high:x}" for low, high in found)
+
+
+def form_sets() -> dict[str, set[str]]:
+    """For each form, how its characters hang together with their neighbours.
+
+    FORM_joins: what may change with, or move before, a character before it.
+    FORM_changes: what changes by itself, and does not join.
+    FORM_opens: what may change with a character behind it that joins.
+    """
+    apply = {form: getattr(normalizers, form)().normalize_str for form in FORMS}
+    # Characters whose combining class is not 0 move before U+0345 (240) or behind U+0334 (1).
+    nfd = apply["NFD"]
+    single = [char for char in ALL if nfd(char) == char]
+    marks = {
+        char
+        for char in single
+        if nfd("\u0345" + char) != "\u0345" + char or nfd(char + "\u0334") != char + "\u0334"
+    } | {"\u0345", "\u0334"}
+    firsts, seconds = set(), set()
+    for char in ALL:
+        parts = unicodedata.decomposition(char).split()
+        if len(parts) == 2 and nfd(char) != char and apply["NFC"](char) == char:
+            firsts.add(chr(int(parts[0], 16)))
+            seconds.add(chr(int(parts[1], 16)))
+    firsts |= set(map(chr, range(0x1100, 0x1113))) | set(map(chr, range(0xAC00, 0xD7A4, 28)))
+    seconds |= set(map(chr, range(0x1161, 0x1176))) | set(map(chr, range(0x11A8, 0x11C3)))
+    sets = {}
+    for form in FORMS:
+        composes = form in ("NFC", "NFKC")
+        whole = apply[form.replace("C", "D")]
+        changed = {char for char in ALL if apply[form](char) != char}
+        joins = {char for char in ALL if whole(char)[0] in marks or char in marks}
+        if composes:
+            joins |= {char for char in ALL if whole(char)[0] in seconds} | seconds
+        sets[f"{form}_joins"] = joins
+        sets[f"{form}_changes"] = changed - joins
+        opens = {char for char in ALL if whole(char) != char and whole(char)[-1] in marks}
+        sets[f"{form}_opens"] = (opens | changed | firsts if composes else opens) - joins
+    return sets
+
+
+def dropped(step: normalizers.Normalizer) -> set[str]:
+    """What the step leaves out."""
+    return {char for char in ALL if step.normalize_str(f"a{char}b") == "ab"}
+
+
+def lines() -> list[str]:
+    """The lines of the file."""
+    sets = form_sets()
+    sets["accents"] = dropped(normalizers.StripAccents())
+    off = {"clean_text": False, "handle_chinese_chars": False, "strip_accents": False}
+    bert = normalizers.BertNormalizer
+    sets["bert_accents"] = dropped(bert(**{**off, "strip_accents": True}, lowercase=False))
+    sets["bert_controls"] = dropped(bert(**{**off, "clean_text": True}, lowercase=False))
+    # Lower case, as far as a Python that is not newer than 3.10 does not know it.
+    lower = normalizers.Lowercase().normalize_str
+    newer = {}
+    for char in ALL:
+        if lower(char) != char.lower() or (lower(char) != char and is_newer(char, lower(char))):
+            newer[char] = lower(char)
+    result = [f"{name} {ranges(chars)}" for name, chars in sorted(sets.items())]
+    pairs = " ".join(f"{ord(char):x}:{ord(low):x}" for char, low in sorted(newer.items()))
+    return [*result, f"lower {pairs}"]
+
+
+def is_newer(*chars: str) -> bool:
+    """Whether one of the characters may be newer than Unicode 13.0, by block."""
+    newer = [(0xA7C0, 0xA7DD), (0x1C89, 0x1C8A), (0x2C2F, 0x2C2F), (0x2C5F, 0x2C5F),
+             (0x10570, 0x105BC), (0x10D50, 0x10D85), (0x16EA0, 0x16EDF)]  # fmt: skip
+    points = [ord(char) for text in chars for char in text]
+    return any(low <= point <= high for point in points for low, high in newer)
+
+
+def main() -> None:
+    """Write the file, or compare it."""
+    if version("tokenizers") != TOKENIZERS_VERSION:
+        raise SystemExit(f"expected tokenizers=={TOKENIZERS_VERSION}")
+    text = "\n".join(lines()) + "\n"
+    if "--check" in sys.argv[1:]:
+        if OUTPUT.read_text() != text:
+            raise SystemExit(f"{OUTPUT.name} is not what tokenizers {TOKENIZERS_VERSION} does")
+        return
+    OUTPUT.write_text(text)
+    print(f"{OUTPUT.name}: {len(text)} bytes")
+
+
+if __name__ == "__main__":
+    main()
