@@ -49,9 +49,7 @@ def trained(kind: str) -> str:
         )
     elif kind == "digits":
         made.normalizer = None
-        made.pre_tokenizer = pre.Sequence(
-            [pre.Metaspace(prepend_scheme="never"), pre.Digits(True)]
-        )
+        made.pre_tokenizer = pre.Sequence([pre.Metaspace(prepend_scheme="never"), pre.Digits(True)])
     trainer = BpeTrainer(
         vocab_size=1400, special_tokens=["<unk>", "<s>", "</s>", *BYTES], show_progress=False,
         limit_alphabet=500,

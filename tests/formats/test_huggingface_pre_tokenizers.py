@@ -49,7 +49,9 @@ SEQUENCES = {
 def every_character() -> list[str]:
     """In some thousand texts, all characters of the planes that have some."""
     points = [*range(0xD800), *range(0xE000, 0x18E00), *range(0x1AFF0, 0x1FC00), *range(0x30000)]
-    points = sorted({*points[: 0x1FC00 - 0x800], *range(0x20000, 0x32400, 7), *range(0xE0000, 0xE0200)})
+    points = sorted(
+        {*points[: 0x1FC00 - 0x800], *range(0x20000, 0x32400, 7), *range(0xE0000, 0xE0200)}
+    )
     return [
         "".join("a{0}1{0}{0} {0}.".format(chr(point)) for point in points[i : i + 500])
         for i in range(0, len(points), 500)
