@@ -124,21 +124,54 @@ def test_tokens_that_are_cut_inside(tmp_path):
     assert_same(enc, ids_of(theirs), [*PLAIN, *samples], round_trip=False)
 
 
-def test_literal_spaces_are_kept_apart(tmp_path):
-    """Nothing is folded if a token has a space, or if the decoder leaves "▁"."""
+def test_literal_spaces(tmp_path):
+    """No text has one, if all become "▁"; otherwise they are kept apart from "▁"."""
     value = changed()
-    value["model"]["vocab"][" "] = len(value["model"]["vocab"])
-    value["normalizer"] = None
-    theirs = Tokenizer.from_str(json.dumps(value))
-    enc = load(json.dumps(value), tmp_path)
-    samples = [*PLAIN, *SPACES]
-    assert_same(enc, ids_of(theirs), samples, allowed_special="all")
+    vocab = value["model"]["vocab"]
+    for text in (" ", "a ", " b"):
+        vocab[text] = len(vocab)
+    value["model"]["merges"] += [["a", " "], [" ", "b"]]
+    samples = [*PLAIN, *SPACES, "a b", "a  b▁b"]
+    for normalizer in (value["normalizer"], None):
+        value["normalizer"] = normalizer
+        theirs = Tokenizer.from_str(json.dumps(value))
+        enc = load(json.dumps(value), tmp_path)
+        assert_same(enc, ids_of(theirs), samples, allowed_special="all", round_trip=False)
+        assert enc.decode([vocab["a "], vocab[" b"]]) == "a  b"
+        formats.save_huggingface(enc, tmp_path / "again.json")
+        again = formats.load_huggingface(tmp_path / "again.json")
+        assert_same(again, ids_of(theirs), samples, allowed_special="all", round_trip=False)
+
+
+def test_marks_that_decoding_leaves(tmp_path):
     value = changed()
     value["decoder"] = {"type": "ByteFallback"}
     theirs = Tokenizer.from_str(json.dumps(value))
     enc = load(json.dumps(value), tmp_path)
+    samples = [*PLAIN, *SPACES]
     assert_same(enc, ids_of(theirs), samples, allowed_special="all", round_trip=False)
     assert enc.decode(enc.encode("a b")) == "a▁b"
+
+
+def test_a_vocabulary_without_the_mark(tmp_path):
+    """A space becomes the bytes of "▁", not its own."""
+    value = changed("llama")
+    vocab = value["model"]["vocab"]
+    kept = sorted((text for text in vocab if "▁" not in text), key=vocab.__getitem__)
+    value["model"]["vocab"] = {text: i for i, text in enumerate(kept)}
+    value["model"]["merges"] = [m for m in value["model"]["merges"] if "▁" not in "".join(m)]
+    value["added_tokens"] = []
+    theirs = Tokenizer.from_str(json.dumps(value))
+    assert_same(load(json.dumps(value), tmp_path), ids_of(theirs), PLAIN, round_trip=False)
+
+
+def test_the_order_of_steps(tmp_path):
+    value = changed("llama")
+    value["normalizer"]["normalizers"].reverse()
+    theirs = Tokenizer.from_str(json.dumps(value))
+    enc = load(json.dumps(value), tmp_path)
+    assert_same(enc, ids_of(theirs), [*PLAIN, *SPACES], allowed_special="all", round_trip=False)
+    assert enc.decode(enc.encode("a b")) == theirs.decode(enc.encode("a b")) == "a b"
 
 
 def test_ignored_merges(tmp_path):
@@ -146,9 +179,14 @@ def test_ignored_merges(tmp_path):
     vocab = value["model"]["vocab"]
     for text in ("▁unreachable", "x", "日本語x", "▁"):
         vocab.setdefault(text, len(vocab))
+    path = write(tmp_path / "t.json", json.dumps(value))
+    refuses(formats.load_huggingface, path, match="'<0x20>' may be a pre-token")
+    metaspace = value["pre_tokenizer"]
+    punctuation = {"type": "Punctuation", "behavior": "Isolated"}
+    value["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [metaspace, punctuation]}
     theirs = Tokenizer.from_str(json.dumps(value))
     enc = load(json.dumps(value), tmp_path)
-    samples = [*PLAIN, " unreachable", "x unreachable y", "日本語x 日本語x"]
+    samples = [*PLAIN, " unreachable", "x unreachable y", "日本語x 日本語x", "<0x20>"]
     assert_same(enc, ids_of(theirs), samples, round_trip=False)
     formats.save_huggingface(enc, tmp_path / "again.json")
     again = formats.load_huggingface(tmp_path / "again.json")
@@ -178,10 +216,14 @@ def test_added_tokens_that_merges_make_too(tmp_path):
     assert made
     theirs.add_tokens([AddedToken(text, normalized=False) for text in (*made, "▁▁▁", "\n\n")])
     theirs.add_tokens([AddedToken("  x", normalized=True), AddedToken("▁y", normalized=True)])
-    enc = load(theirs.to_str(), tmp_path)
     rng = random.Random(3)
-    samples = ["".join(rng.choices("▁\n =a xy", k=30)) for _ in range(60)]
+    samples = ["".join(rng.choices("▁\n =a xyz", k=30)) for _ in range(60)]
+    enc = load(theirs.to_str(), tmp_path)
     assert_same(enc, ids_of(theirs), [*PLAIN, *samples], round_trip=False)
+    # One that takes blanks, of which "▁" is none.
+    theirs.add_tokens([AddedToken("z", normalized=True, lstrip=True)])
+    enc = load(theirs.to_str(), tmp_path)
+    assert_same(enc, ids_of(theirs), samples, round_trip=False)
     for text in made:
         number = theirs.token_to_id(text)
         assert enc.decode([number]) in (text, text.replace("▁", " "))
