@@ -18,8 +18,10 @@ import os
 from typing import TYPE_CHECKING
 
 from ..engines.rules import MARK, TextRules
+from ..errors import VocabularyError
 from ..normalizers import IDENTITY, MetaspaceText, Normalizer
 from ..patterns.named import WHOLE_TEXT_PATTERN
+from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import to_bytes
 from .characters import pattern_of_cuts
 from .huggingface_added_tokens import AddedTokens, read_added_tokens
@@ -77,8 +79,10 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         folds = _folds(normalizer, cutting, decoding, model)
         vocabulary = character_vocabulary(model, folds, parts)
         if folds:
-            normalizer, second = _folded(normalizer), _folded(second)
+            normalizer, second = _folded(normalizer, second, tokens)
         pat_str = pattern_of(cutting.splits, file["pre_tokenizer"].place, folds)
+        if model.ignore_merges:
+            _check_bytes_are_no_pretokens(pat_str, model)
         if pat_str == WHOLE_TEXT_PATTERN and not model.ignore_merges:
             pat_str = pattern_of_cuts(vocabulary)
     return make_encoding(
@@ -109,6 +113,17 @@ def _check_post_processor(field: JsonValue) -> None:
         field.fail(f"the post-processor {kind!r} is not supported")
 
 
+def _check_bytes_are_no_pretokens(pattern: str | Pattern, model: Model) -> None:
+    """Refuse what would become the id of a byte, which decodes to that byte, by a look-up."""
+    if isinstance(pattern, str):
+        pattern = Pattern.compile(pattern)
+    if pattern.findall("<0x20>") == ["<0x20>"]:
+        raise VocabularyError(
+            f"{model.place}: ignore_merges is not supported where '<0x20>' may be a pre-token: it "
+            "would become the token of a byte"
+        )
+
+
 def _forget_added(model: Model, tokens: AddedTokens, parts: set[str]) -> None:
     """Take those added tokens out of the model that no text can become but as added tokens.
 
@@ -124,31 +139,42 @@ def _forget_added(model: Model, tokens: AddedTokens, parts: set[str]) -> None:
 
 def _folds(normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model) -> bool:
     """Whether a space and "▁" may both be a space here: see `huggingface_models.py`."""
-    if not decoding.marks_are_spaces or any(" " in text for text in model.ids):
+    if not decoding.marks_are_spaces or MARK not in model.ids:
         return False
     if cutting.steps:
         last = cutting.steps[-1]
         return isinstance(last, MetaspaceText) and last.replacement == MARK
-    return normalizer.spec[-1:] == (_MARKING,)
+    return _marking_place(normalizer) is not None
 
 
-def _folded(normalizer: Normalizer) -> Normalizer:
-    """As `normalizer`, but what its last step makes "▁" becomes a space."""
-    if not normalizer.spec:
-        return normalizer
-    *steps, last = normalizer.spec
-    to_spaces = ("Replace", MARK, " ")
-    if last == _MARKING:
-        # What was put before the text is the same, sooner or later.
-        if steps == [("Prepend", MARK)]:
-            steps = [("Prepend", " ")]
-        return Normalizer.from_spec((*steps, to_spaces))
-    kind, *settings = last
-    if kind == "MetaspaceText":
-        scheme = settings[1]
-        text = () if scheme == "never" else (("MetaspaceText", " ", scheme),)
-        return Normalizer.from_spec((*steps, to_spaces, *text))
-    return normalizer
+def _marking_place(normalizer: Normalizer) -> int | None:
+    """Which step makes "▁" of all spaces, so that there are none in the end; None if none does."""
+    for place, step in reversed(list(enumerate(normalizer.spec))):
+        if step == _MARKING:
+            return place
+        if step[0] != "Prepend" or " " in step[1]:
+            break
+    return None
+
+
+def _folded(
+    normalizer: Normalizer, second: Normalizer, tokens: AddedTokens
+) -> tuple[Normalizer, Normalizer]:
+    """Both, so that what they make "▁" becomes a space in the end, and "▁" too."""
+    to_spaces = "Replace", MARK, " "
+    if second.spec:
+        *steps, (_, _, scheme) = second.spec
+        put = [] if scheme == "never" else [("MetaspaceText", " ", scheme)]
+        return normalizer, Normalizer.from_spec((*steps, to_spaces, *put))
+    if any(flags.normalized and (flags.lstrip or flags.rstrip) for flags in tokens.flags.values()):
+        # They take blanks beside them, and "▁" is none.
+        return normalizer, Normalizer.from_spec((to_spaces,))
+    place = _marking_place(normalizer)
+    assert place is not None
+    steps = [*normalizer.spec[:place], *normalizer.spec[place + 1 :]]
+    if steps == [("Prepend", MARK)]:
+        steps = [("Prepend", " ")]  # the same, sooner
+    return Normalizer.from_spec((*steps, to_spaces)), second
 
 
 def _shortest(normalizer: Normalizer) -> Normalizer | str | None:

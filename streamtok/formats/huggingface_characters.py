@@ -1,8 +1,8 @@
 """Which characters Hugging Face's pre-tokenizers take for punctuation, and for digits.
 
 They are what `tokenizers` 0.23 answers for each code point; a test asks it again. Punctuation is
-that of Unicode 8 or so (its crate unicode_categories has not changed since 2016) and all of ASCII's;
-digits are the numbers of Unicode 17.
+that of Unicode 8 or so (its crate unicode_categories has not changed since 2016) and all of
+ASCII's; digits are the numbers of Unicode 17.
 """
 
 from __future__ import annotations

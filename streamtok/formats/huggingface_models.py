@@ -2,9 +2,9 @@
 
 With ByteLevel, tokens are written in the byte alphabet and merge bytes. Without, they merge
 characters, and a character that is not in the vocabulary becomes the tokens <0x00> … <0xFF> of its
-bytes (`byte_fallback`). Such vocabularies have "▁" for a space. If no token has a real space, and
-nothing but a space or "▁" becomes "▁" in a text, then both are a space here (`folds`): so the ids
-decode to spaces, and text may be cut before them.
+bytes (`byte_fallback`). Such vocabularies have "▁" for a space. If all spaces of a text become "▁",
+then both are a space here (`folds`): so the ids decode to spaces, and text may be cut before them.
+No text becomes a token that has a real space, then.
 """
 
 from __future__ import annotations
@@ -103,8 +103,12 @@ def character_vocabulary(model: Model, folds: bool, parts: set[str]) -> Vocabula
         )
     ids: dict[str, int] = {}
     byte_ids: dict[int, int] = {}
+    decode_only: dict[int, bytes] = {}
     for text, number in model.ids.items():
         found = _BYTE.fullmatch(text) if len(text) == _BYTE_SIZE else None
+        if folds and " " in text:
+            decode_only[number] = text.replace(MARK, " ").encode("utf-8", "surrogatepass")
+            continue
         if found is None:
             ids[text.replace(MARK, " ") if folds else text] = number
             continue
@@ -116,8 +120,14 @@ def character_vocabulary(model: Model, folds: bool, parts: set[str]) -> Vocabula
         byte_ids[int(found[1], 16)] = number
     merges = model.merges
     if folds:
-        merges = [(a.replace(MARK, " "), b.replace(MARK, " ")) for a, b in merges]
+        merges = [
+            (a.replace(MARK, " "), b.replace(MARK, " "))
+            for a, b in merges
+            if not (decode_only and " " in a + b)
+        ]
     try:
-        return from_character_merges(ids, merges, byte_ids, ignore_merges=model.ignore_merges)
+        return from_character_merges(
+            ids, merges, byte_ids, ignore_merges=model.ignore_merges, decode_only=decode_only
+        )
     except VocabularyError as error:
         raise VocabularyError(f"{model.place}: {error}") from None

@@ -25,6 +25,7 @@ from .step import Blocks, whole_block
 __all__ = ["Form"]
 
 FormName = Literal["NFC", "NFD", "NFKC", "NFKD"]
+MOST_RESULTS = 4096
 LONG = 32  # characters; Python sorts the marks of longer runs in quadratic time
 
 
@@ -35,7 +36,7 @@ class _Kinds(NamedTuple):
     opens: frozenset[str]
     run: re.Pattern[str]  # a character that changes or joins, and those behind it that join
     waiting: re.Pattern[str]  # what may wait
-    changed: int  # the first code point that changes or joins
+    results: dict[str, str]  # of short runs that have been seen
 
 
 @lru_cache(maxsize=4)
@@ -48,7 +49,7 @@ def _kinds(form: str) -> _Kinds:
         opens=members(f"{form}_opens"),
         run=re.compile(f"{one_of(either)}{joins}*"),
         waiting=re.compile(f"(?:{one_of(opening)})?{joins}*"),
-        changed=either[0][0],
+        results={},
     )
 
 
@@ -128,7 +129,7 @@ class Form:
 
     def _change(self, text: str, blocks: Blocks) -> None:
         """`_add`, run by run."""
-        form, (joins, opens, run, _, _) = self.form, _kinds(self.form)
+        form, (joins, opens, run, _, results) = self.form, _kinds(self.form)
         done = same = 0  # up to which all is in blocks; up to which all is in `parts`
         parts: list[str] = []  # what stands one for one behind `done`
         for found in run.finditer(text):
@@ -136,20 +137,34 @@ class Form:
             if start > same and text[start] in joins and text[start - 1] in opens:
                 start -= 1
             source = text[start:end]
-            result = _normalized(form, source)
+            result = results.get(source) or _remember(results, form, source)
             if result == source or len(result) == len(source) == 1:
                 parts += (text[same:start], result)
                 same = end
                 continue
-            if start > done:
+            if parts:
                 parts.append(text[same:start])
                 blocks.append(("".join(parts), text[done:start]))
                 parts = []
-            blocks += whole_block(result, source)
+            elif start > done:
+                part = text[done:start]
+                blocks.append((part, part))
+            if len(result) == len(source):
+                blocks += whole_block(result, source)
+            else:
+                blocks.append((result, source))
             done = same = end
         if done < len(text):
             parts.append(text[same:])
             blocks.append(("".join(parts), text[done:]))
+
+
+def _remember(results: dict[str, str], form: FormName, run: str) -> str:
+    """`run`, normalized; kept in `results` as long as there is room."""
+    result = _normalized(form, run)
+    if len(run) <= 4 and len(results) < MOST_RESULTS:
+        results[run] = result
+    return result
 
 
 def _normalized(form: FormName, run: str) -> str:
