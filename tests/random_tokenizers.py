@@ -32,6 +32,7 @@ from streamtok.reference import huggingface as reference
 
 from .tokenizer_files import File, give_ids, random_file, random_text
 
+MARK = "\u2581"
 SYMBOLS = frozenset(reference.BYTE_SYMBOLS.values())
 TEXTS = 4  # a file
 MOST_CUTS = 40  # of a text that is tried at every cut
@@ -133,8 +134,8 @@ def decodes_alike(file: File, tokenizer: Tokenizer, ids: list[int]) -> bool:
 
     It is not, where added tokens have letters that stand for bytes in ByteLevel: tokenizers decodes
     them as these bytes, and streamtok decodes an added token to its content; and where they are
-    normalized: tokenizers decodes them to the normalized content. Nor where a decoder makes spaces
-    of the marks for them, but nothing makes these marks, or tokens have spaces, too.
+    normalized: tokenizers decodes them to the normalized content. A decoder that makes spaces of
+    the marks for them is compared where all spaces, and nothing else, become such marks.
     """
     kind = (file["decoder"] or {}).get("type")
     added = [token["content"] for token in file["added_tokens"] if token["id"] in ids]
@@ -142,10 +143,12 @@ def decodes_alike(file: File, tokenizer: Tokenizer, ids: list[int]) -> bool:
         return False
     if kind == "ByteLevel":
         return not any(c in SYMBOLS and c > "\x7f" for content in added for c in content)
-    makes_marks = json.dumps([file["normalizer"], file["pre_tokenizer"]])
-    marks = r'"String": " "}, "content": "\\u2581"|"replacement": "\\u2581"'
-    has_spaces = any(" " in token for token in file["model"]["vocab"])
-    return kind is not None and not has_spaces and re.search(marks, makes_marks) is not None
+    replace = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+    prepend = {"type": "Prepend", "prepend": MARK}
+    usual = (replace, {"type": "Sequence", "normalizers": [prepend, replace]})
+    is_folded = not any(" " in token for token in file["model"]["vocab"])
+    is_usual = file["normalizer"] in usual and file["pre_tokenizer"] is None
+    return is_usual and is_folded and not any(MARK in content for content in added)
 
 
 def attempt(action: Any) -> Any:
@@ -214,11 +217,9 @@ def run(
             difference = check_file(file, texts, folder, seed, counts)
         except Refused as refused:
             counts["refused"] += 1
-            shape = re.sub(r"'[^']*'|\"[^\"]*\"", "'...'", str(refused))
-            shape = (
-                re.sub(r"\d+", "N", shape)[:150] if "not supported" not in shape else str(refused)
-            )
-            counts.refusals[shape := re.sub(r"\[\d+\]", "[N]", shape)] += 1
+            shape = re.sub(r"'[^']*'|\"[^\"]*\"", "'...'", str(refused).removeprefix("FILE: "))
+            shape = re.sub(r"\d+", "N", re.sub(r"(bytes are .*):.*", r"\1", shape))[:110]
+            counts.refusals[shape] += 1
             counts.examples.setdefault(shape, seed)
             continue
         if difference is not None:
