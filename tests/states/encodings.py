@@ -7,8 +7,19 @@ import random
 from typing import NamedTuple
 
 import streamtok
-from streamtok.engines.rules import TextRules
+from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.formats.merge_lists import from_merges
+from streamtok.normalizers import (
+    Form,
+    Lowercase,
+    MetaspaceText,
+    Normalizer,
+    PrefixSpace,
+    Prepend,
+    Replace,
+    Strip,
+    StripAccents,
+)
 from streamtok.patterns.sequence import SplitSequence
 from streamtok.vocabulary.table import Vocabulary
 
@@ -50,8 +61,17 @@ def any_subject(rng: random.Random) -> Subject:
 
 KINDS = {
     "bundled": 35, "random": 23, "far": 14, "long": 6, "spaces": 12, "added": 3, "merges": 5,
-    "sequence": 2,
+    "sequence": 2, "rewriting": 10,
 }  # fmt: skip
+STEPS = [
+    Form("NFC"), Form("NFD"), Form("NFKC"), Form("NFKD"), Lowercase(), StripAccents(),
+    Strip(True, True), Strip(False, True), Prepend(" "), Prepend("ab"), Replace(" ", "\u2581"),
+    Replace("\u2581", " "), Replace("a", "bb"), Replace("ab", ""), Replace("  ", " "),
+]  # fmt: skip
+SECOND_STEPS = [
+    PrefixSpace(), MetaspaceText("\u2581", "always"), MetaspaceText("\u2581", "first"),
+    MetaspaceText("b", "never"),
+]  # fmt: skip
 
 
 @functools.cache
@@ -73,6 +93,8 @@ def made(kind: str, number: int) -> Subject:
         return Subject(kind, encoding(kind, pattern, random_ranks(rng, b"ab 1")), b"ab 1")
     if kind == "merges":
         return Subject(kind, encoding("merges", rng.choice(PATTERNS), merge_list(rng)), b"ab \n")
+    if kind == "rewriting":
+        return rewriting(rng, number)
     added = [("<b>", 6000), ("<br>", 6001), ("ab", 6002), ("  ", 6003)]
     rules = TextRules(
         added_tokens=tuple(rng.sample(added, rng.randint(kind == "added", len(added)))),
@@ -83,6 +105,38 @@ def made(kind: str, number: int) -> Subject:
     pattern = rng.choice([r"[\s\S]+", *PATTERNS])
     ranks = random_ranks(rng, b"ab \n<br>")
     return Subject(kind, encoding(kind, pattern, ranks, rules), b"ab \n<br>")
+
+
+def rewriting(rng: random.Random, number: int) -> Subject:
+    """Normalizers, and added and special tokens with flags, as in a tokenizer.json."""
+    added = [
+        ("<b>", 6000),
+        ("<br>", 6001),
+        ("ab", 6002),
+        ("  ", 6003),
+        ("\n", 6004),
+        ("e\u0301", 6005),
+    ]
+    added = rng.sample(added, rng.randint(0, len(added)))
+    flags = tuple(
+        (text, TokenFlags(*(rng.random() < 0.3 for _ in TokenFlags._fields)))
+        for text in [*dict(added), *SPECIALS]
+        if rng.random() < 0.7
+    )
+    normalizer = Normalizer(rng.sample(STEPS, rng.choice([0, 1, 1, 1, 2, 3])))
+    flags = tuple((text, f) for text, f in flags if not f.normalized or normalizer.normalize(text))
+    second = Normalizer(rng.sample(SECOND_STEPS, rng.choice([0, 0, 1])))
+    rules = TextRules(
+        added_tokens=tuple(added),
+        longest_first=True,
+        normalizer=None if normalizer.is_identity else normalizer,
+        token_flags=flags,
+        second_normalizer=None if second.is_identity else second,
+    )
+    letters = rng.choice([b"ab \n<br>", "aáé e\u0301\u0327ﬁ".encode(), "ab ▁ \u3000".encode()])
+    pattern = rng.choice([r"[\s\S]+", *PATTERNS])
+    name = f"rewriting {number}"
+    return Subject("rewriting", encoding(name, pattern, random_ranks(rng, letters), rules), letters)
 
 
 def random_ranks(rng: random.Random, letters: bytes) -> dict[bytes, int]:

@@ -123,7 +123,10 @@ class Watched:
     def most_ids(self, expected: Step) -> int:
         # U+FFFD has three bytes, and a format may put a space before the text.
         grown = 3 if self.setup.errors == "replace" else 1
-        return len(expected.data) * grown + self.stream.pending + 4
+        if self.setup.subject.kind == "rewriting":
+            grown *= 15  # NFKC makes 33 bytes of three
+        pending = self.stream.pending * (grown if self.setup.subject.kind == "rewriting" else 1)
+        return len(expected.data) * grown + pending + 40
 
     def accepted(self, expected: Step, ids: list[int], final: bool) -> None:
         """A call succeeded; was it right to?"""
@@ -244,7 +247,8 @@ class Watched:
     def check_bytes(self) -> None:
         """The ids given out stand for the bytes that are not pending."""
         stream, model = self.stream, self.model
-        if self.setup.subject.kind == "spaces" or not self.setup.encoding.pattern.is_total:
+        is_changed = self.setup.subject.kind in ("spaces", "rewriting")
+        if is_changed or not self.setup.encoding.pattern.is_total:
             return
         seen = model.repaired()
         given = self.setup.encoding.decode_bytes(model.given)

@@ -1,0 +1,125 @@
+"""Some thousand random tokenizer.json files and texts; `tests/random_tokenizers.py` tries more."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+from streamtok.reference import huggingface as reference
+
+from .. import random_tokenizers
+from ..random_tokenizers import Counts, Difference, case, check_file, describe, report, run, shrink
+from ..tokenizer_files import File
+
+FILES, PARTS = 320, 2
+
+# What may be refused, and how often at most: of hundred files, in all.
+MAY_BE_REFUSED = {
+    "the regular expression": 7,  # of Replace
+    "ignore_merges is not supported where": 15,
+    "byte_fallback is false": 15,  # unknown characters become unk_token
+    "bytes are neither tokens nor characters|single bytes are not in the vocabulary": 15,
+    "a sequence of splits cannot be followed": 25,
+    "changes each pre-token of those before it": 8,
+}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_ids_of_random_files(part: int, tmp_path: Path) -> None:
+    counts = Counts()
+    seeds = iter(range(part * FILES // PARTS, (part + 1) * FILES // PARTS))
+    for seed, file, difference in run(seeds, tmp_path, counts):
+        pytest.fail(f"seed {seed}: {describe(*shrink(file, difference, tmp_path))}")
+    print(report(counts, 0))
+    assert counts["equal"] > FILES // PARTS // 3
+    for message, number in counts.refusals.items():
+        assert any(re.search(part, message) for part in MAY_BE_REFUSED), (
+            f"{message!r} is refused ({number} files, such as seed {counts.examples[message]})"
+        )
+    for part_of_message, percent in MAY_BE_REFUSED.items():
+        refused = sum(n for text, n in counts.refusals.items() if re.search(part_of_message, text))
+        assert refused * 100 <= percent * counts["files"], part_of_message
+
+
+def test_a_case_is_the_same_each_time() -> None:
+    assert case(17) == case(17) != case(18)
+
+
+def test_a_difference_is_found_made_small_and_played_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reference is made wrong for texts with an a."""
+    encode = reference.encode
+
+    def wrong(file: File, text: str) -> list[int]:
+        return encode(file, text) + [0] * ("a" in text)
+
+    monkeypatch.setattr(reference, "encode", wrong)
+    file = simple_file()
+    found = check_file(file, ["b", "b a1"], tmp_path, 1, Counts())
+    assert found is not None
+    assert found.kind == "reference"
+    file, found = shrink(file, found, tmp_path)
+    assert found.text == "a"
+    path = random_tokenizers.save(tmp_path / "found", 1, file, found)
+    assert random_tokenizers.replay(path, tmp_path) == 1
+    monkeypatch.setattr(reference, "encode", encode)
+    assert random_tokenizers.replay(path, tmp_path) == 0
+
+
+def test_what_streamtok_does_wrong_is_found(tmp_path: Path) -> None:
+    class Wrong:
+        """An encoding that loses the last id of a stream, of a count, or of everything."""
+
+        def __init__(self, enc: Any, what: str):
+            self.enc, self.what = enc, what
+
+        def __getattr__(self, name: str) -> Any:
+            method = getattr(self.enc, name)
+            if name != self.what:
+                return method
+            if name == "stream_encoder":
+                return lambda **options: Stream(method(**options))
+            return lambda *args, **options: method(*args, **options)[:-1]
+
+    class Stream:
+        def __init__(self, stream: Any):
+            self.stream = stream
+
+        def __getattr__(self, name: str) -> Any:
+            return (lambda: []) if name == "flush" else getattr(self.stream, name)
+
+    file = simple_file()
+    tokenizer = random_tokenizers.theirs(file)
+    enc = random_tokenizers.ours(file, tmp_path)
+    assert tokenizer is not None
+    for what, kind in (("encode", "encode"), ("stream_encoder", "stream"), ("decode", "decode")):
+        wrong: Any = Wrong(enc, what)
+        found = random_tokenizers.check_text(wrong, file, tokenizer, "ab a1", random.Random(1))
+        assert [difference.kind for difference in found] == [kind]
+    right = random_tokenizers.check_text(enc, file, tokenizer, "ab a1", random.Random(1))
+    assert not list(right)
+
+
+def simple_file() -> File:
+    """Bytes, no merges, one added token."""
+    vocab = {symbol: id for id, symbol in enumerate(reference.BYTE_SYMBOLS.values())}
+    made = Tokenizer(models.BPE(vocab, []))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens(["<s>"])
+    file: File = json.loads(made.to_str())
+    return file
+
+
+def test_a_saved_find_is_json(tmp_path: Path) -> None:
+    file, texts = case(3)
+    path = random_tokenizers.save(tmp_path, 3, file, Difference("encode", texts[0], [1], [2], (1,)))
+    saved = json.loads(path.read_text("utf-8"))
+    assert (saved["file"], saved["difference"]["text"]) == (file, texts[0])
