@@ -52,31 +52,39 @@ cdef class FastEncoding:
         self.replaced.append(replaced)
         return 0
 
-    def encode_ordinary(self, text, *, errors="strict"):
+    def encode_ordinary(self, text, *, errors="strict", max_tokens=None):
         """list[int]: the ids of `text`; special tokens in it are plain text.
+
+        max_tokens: as for `encode`.
 
         >>> enc.encode_ordinary("hello world")
         [31373, 995]
         """
+        if max_tokens is not None:
+            return self._encode_first(text, no_special, nothing, errors, max_tokens)
         if errors is strict and self.encoder is not None:
             ids = encode_small(self.encoder, self.ordinary, text)
             if ids is not None:
                 return ids
         return self._encode(text, no_special, nothing, errors)
 
-    def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict"):
+    def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict",
+               max_tokens=None):
         """list[int]: the ids of `text`.
 
         allowed_special: special tokens (or "all") whose text becomes their id. disallowed_special:
         texts (or "all": every special token not allowed) that raise ValueError where they occur;
         () lets them pass as plain text. errors: for bytes that are no UTF-8, "strict" (raises
         UnicodeDecodeError), "replace" or "surrogateescape" (keeps them). Lone surrogates in a str
-        become U+FFFD, as in tiktoken.
+        become U+FFFD, as in tiktoken. max_tokens: the first ids only, so many at most; what stands
+        far behind them is not read, and costs nothing.
 
         >>> enc.encode("<|endoftext|>", allowed_special="all")
         [50256]
         """
         cdef SpecialMatcher matcher
+        if max_tokens is not None:
+            return self._encode_first(text, allowed_special, disallowed_special, errors, max_tokens)
         if allowed_special is no_special and errors is strict and self.encoder is not None:
             if disallowed_special is all_special:
                 matcher = self.default
