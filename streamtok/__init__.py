@@ -30,6 +30,9 @@ from .vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:
     from . import formats as formats
+    from .answers.counter import Counter
+    from .answers.splitting import Chunk
+    from .answers.truncation import Truncated
     from .chunker import StreamDecoder, StreamEncoder
     from .formats import load
     from .training.trainer import Trainer
@@ -39,6 +42,8 @@ __version__ = "0.1.0"
 __all__ = [
     "ArchiveError",
     "CheckpointError",
+    "Chunk",
+    "Counter",
     "DocumentError",
     "Encoding",
     "FormatLimitError",
@@ -54,6 +59,7 @@ __all__ = [
     "StreamInUseError",
     "StreamtokError",
     "Trainer",
+    "Truncated",
     "UnsupportedPatternError",
     "UnsupportedStreamError",
     "Vocabulary",
@@ -68,9 +74,12 @@ __all__ = [
 ]
 
 _LATER = {  # not needed to encode: imported when asked for
+    "Chunk": "answers.splitting",
+    "Counter": "answers.counter",
     "StreamDecoder": "chunker",
     "StreamEncoder": "chunker",
     "Trainer": "training.trainer",
+    "Truncated": "answers.truncation",
     "load": "formats",
 }
 

@@ -3,7 +3,8 @@
 Every public method and property of `tiktoken.Encoding` 0.14 is here under its name, with its
 arguments, results and exceptions (github.com/openai/tiktoken, MIT). Beyond it, text may be bytes,
 `errors` says what happens to bytes that are not UTF-8, and `count` makes no list. Streams are in
-`chunker.py`; the algorithms are in `_core`, and in plain Python in `reference/`.
+`chunker.py`, counters, budgets and chunks in `answers/`; the algorithms are in `_core`, and in
+plain Python in `reference/`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._core.encode import ALL, NO_SPECIAL, size_of
 from ._types import AllowedSpecial, DisallowedSpecial, SupportsRead, Text
-from .definition import EncodingDefinition
+from .answers.answering import AnsweringEncoding
 from .engines.protocol import encode_whole
 from .engines.rules import NO_RULES
 from .parallel.texts import LARGE, encode_batch, encode_large
@@ -23,19 +24,12 @@ from .patterns.pattern import Pattern
 from .special_tokens import resolve_allowed
 
 if TYPE_CHECKING:
-    import re
-
     from ._core.encode import SpecialMatcher
     from ._types import IdArray
-    from .answers.counter import Counter
-    from .answers.drift import ContinuedStream
-    from .answers.settings import Settings
-    from .answers.splitting import Chunk
-    from .answers.truncation import Truncated
     from .chunker import StreamDecoder, StreamEncoder
 
 
-class Encoding(EncodingDefinition):
+class Encoding(AnsweringEncoding):
     """A vocabulary, a pre-tokenization pattern and special tokens.
 
     Immutable and safe to use from any number of threads.
@@ -237,131 +231,6 @@ class Encoding(EncodingDefinition):
         if ids := stream.flush():
             yield ids
 
-    # Answers that need no ids, or not all of them. Special tokens are plain text by default.
-
-    def counter(
-        self,
-        *,
-        allowed_special: AllowedSpecial = NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = (),
-        errors: str = "strict",
-        max_pending: int | None = None,
-    ) -> Counter:
-        """Counter: takes text in chunks, and says how many tokens it has so far."""
-        from .answers.counter import Counter
-
-        return Counter(
-            self,
-            allowed_special=allowed_special,
-            disallowed_special=disallowed_special,
-            errors=errors,
-            max_pending=max_pending,
-        )
-
-    def fits(
-        self, text: Text | Iterable[Text] | SupportsRead, max_tokens: int, **settings: Any
-    ) -> bool:
-        """bool: whether the text, or an iterable of its chunks, has at most `max_tokens` ids.
-
-        Reads no further than it takes to know. settings: allowed_special, disallowed_special,
-        errors.
-
-        >>> enc.fits("hello world", 1)
-        False
-        """
-        from .answers.truncation import fits
-
-        return fits(self, text, max_tokens, self._settings(**settings))
-
-    def truncate(
-        self,
-        text: Text | Iterable[Text] | SupportsRead,
-        max_tokens: int,
-        side: Literal["right", "left"] = "right",
-        **settings: Any,
-    ) -> Truncated:
-        """Truncated(text, n_tokens, was_truncated): what is left if so many ids are the most.
-
-        side: what is dropped, the end ("right") or the beginning ("left"). What is left is the most
-        that is made of whole characters and of the first (last) tokens of the text and that has at
-        most `max_tokens` ids itself. Costs what is kept, not what is dropped. settings: as for
-        `fits`.
-
-        >>> enc.truncate("hello world, how are you?", 3)
-        Truncated(text='hello world,', n_tokens=3, was_truncated=True)
-        """
-        from .answers.truncation import truncate
-
-        return truncate(self, text, max_tokens, side, self._settings(**settings))
-
-    def split(
-        self,
-        source: Text | Iterable[Text] | SupportsRead,
-        max_tokens: int,
-        overlap: int = 0,
-        boundary: str | re.Pattern[Any] = "character",
-        **settings: Any,
-    ) -> Iterator[Chunk]:
-        """Iterator[Chunk(text, start, stop, n_tokens)]: chunks of at most `max_tokens` ids each.
-
-        overlap: how many tokens of a chunk, at most, the next one begins with. boundary: chunks
-        end behind a "paragraph", "line", "pretoken", "character" or a match of a regular
-        expression; where one of these is too far, behind the next finer one. Reads the source as
-        chunks are taken, and holds no more than one. settings: as for `fits`.
-
-        >>> [chunk.text for chunk in enc.split("one two three four five", 2)]
-        ['one two', ' three four', ' five']
-        """
-        from .answers.splitting import split
-
-        return split(self, source, max_tokens, overlap, boundary, self._settings(**settings))
-
-    def is_canonical(self, ids: Iterable[int] | IdArray) -> bool:
-        """bool: whether these ids are those that their text is encoded to.
-
-        Special ids are taken for what they are. Raises KeyError for an id that there is not.
-        """
-        return self.first_drift(ids) is None
-
-    def first_drift(self, ids: Iterable[int] | IdArray) -> int | None:
-        """int | None: the index of the first id that encoding the ids' text would not give.
-
-        >>> enc.first_drift([31373, 476, 1764]), enc.encode("hello world")
-        (1, [31373, 995])
-        """
-        from .answers.drift import first_drift
-
-        return first_drift(self, ids)
-
-    def continue_from(
-        self,
-        ids: Iterable[int] | IdArray,
-        *,
-        allowed_special: AllowedSpecial = NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = (),
-        errors: str = "strict",
-        max_pending: int | None = None,
-    ) -> ContinuedStream:
-        """ContinuedStream: a stream behind these ids, as if their text had been fed to it.
-
-        `ids[:stream.kept] + stream.corrected`, and then what the stream gives, are the ids of all
-        of the text. `corrected` is empty if the ids are those of their text. Costs O(len(ids)).
-
-        >>> stream = enc.continue_from(enc.encode("hello wor"))
-        >>> stream.kept, stream.encode("ld", final=True)
-        (1, [995])
-        """
-        from .answers.drift import continue_from
-
-        return continue_from(
-            self,
-            ids,
-            allowed_special=allowed_special,
-            disallowed_special=disallowed_special,
-            errors=errors,
-            max_pending=max_pending,
-        )
-
     # Decoding. `decode` and `decode_bytes` are in `_core/fast_path.pxi`.
 
     def decode_tokens_bytes(self, tokens: Sequence[int] | IdArray) -> list[bytes]:
@@ -395,32 +264,6 @@ class Encoding(EncodingDefinition):
     ) -> list[bytes]:
         """list[bytes]: `decode_bytes` of each row of ids, on several threads."""
         return map_in_threads(self.decode_bytes, batch, num_threads)
-
-    def _settings(
-        self,
-        *,
-        allowed_special: AllowedSpecial = NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = (),
-        errors: str = "strict",
-    ) -> Settings:
-        from .answers.settings import Settings
-
-        return Settings(self, allowed_special, disallowed_special, errors)
-
-    def _encode_first(
-        self,
-        text: Text,
-        allowed_special: AllowedSpecial,
-        disallowed_special: DisallowedSpecial,
-        errors: str,
-        max_tokens: int,
-    ) -> list[int]:
-        """`encode` with `max_tokens`."""
-        from .answers.settings import Settings
-        from .answers.truncation import encode_first
-
-        settings = Settings(self, allowed_special, disallowed_special, errors)
-        return encode_first(self, text, max_tokens, settings)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
         return self.encode_ordinary(text, errors="surrogateescape")

@@ -1,4 +1,4 @@
-"""Where a text may be divided: behind a paragraph, a line, a pre-token, a match of an expression."""
+"""Where a text may be divided: behind paragraphs, lines, pre-tokens, matches of an expression."""
 
 from __future__ import annotations
 

@@ -134,9 +134,7 @@ def _encoded_again(encoding: EncodingDefinition, ids: list[int]) -> Iterator[lis
             yield from _in_steps(encoding, settings, encoding._decoder.decode(list(group)))
 
 
-def _in_steps(
-    encoding: EncodingDefinition, settings: Settings, text: bytes
-) -> Iterator[list[int]]:
+def _in_steps(encoding: EncodingDefinition, settings: Settings, text: bytes) -> Iterator[list[int]]:
     stream = open_stream(encoding, settings)
     for start in range(0, len(text), _STEP):
         piece = text[start : start + _STEP]

@@ -178,9 +178,7 @@ class _Whole:
             return 0 if into == "count" else []
         text = piece[:0].join(self._parts)
         settings = self._settings
-        return encode_whole(
-            self._encoding._engine, text, settings.matcher, settings.errors, into
-        )
+        return encode_whole(self._encoding._engine, text, settings.matcher, settings.errors, into)
 
 
 def open_stream(encoding: EncodingDefinition, settings: Settings) -> Any:

@@ -34,7 +34,8 @@ class SourceText:
             self._chunks = read_chunks(source)
             self._held = None
             self.is_whole = False
-            self._held = self._next() or ""
+            first = self._next()
+            self._held = "" if first is None else first
         else:
             raise TypeError(
                 "text must be str, bytes-like, an iterable of them, or a file, not "

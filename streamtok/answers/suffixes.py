@@ -16,8 +16,8 @@ import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..engines.protocol import encode_whole
-from ..errors import raise_disallowed_special
 from ..engines.rules import MARK
+from ..errors import raise_disallowed_special
 from .cover import able_from
 from .prefixes import Prefixes
 from .source_text import SourceText, character_ends

@@ -15,7 +15,7 @@ from .suffixes import longest_suffix
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .._types import AllowedSpecial, DisallowedSpecial, SupportsRead, Text
+    from .._types import SupportsRead, Text
     from ..definition import EncodingDefinition
 
 __all__ = ["Truncated", "encode_first", "fits", "truncate"]
@@ -71,7 +71,9 @@ def truncate(
         whole: Any = str.__str__(text) if isinstance(text, str) else bytes_view(text)
         start, n_tokens = longest_suffix(encoding, whole, budget, settings)
         if start == 0:
-            return Truncated(text if isinstance(text, str | bytes) else bytes(whole), n_tokens, False)
+            return Truncated(
+                text if isinstance(text, str | bytes) else bytes(whole), n_tokens, False
+            )
         kept = whole[start:]
         return Truncated(kept if isinstance(kept, str) else bytes(kept), n_tokens, True)
     if side != "right":
