@@ -1,7 +1,8 @@
 """Ids that came from a model: are they those of their text, and how does a stream go on behind.
 
 A model may sample ids that no text is encoded to: their text has other ids. Special ids stay what
-they are; what stands between two of them is plain text.
+they are; what stands between two of them is plain text. What a pattern leaves out of the ids of a
+text is not in them: nobody can know of it here.
 """
 
 from __future__ import annotations
