@@ -29,9 +29,9 @@ def first_drift(encoding: EncodingDefinition, ids: Iterable[int] | IdArray) -> i
     given = _as_list(encoding, ids)
     index = 0
     for found in _encoded_again(encoding, given):
-        if found != given[index : index + len(found)]:
-            pairs = enumerate(itertools.zip_longest(found, given[index:]))
-            return index + next(i for i, (one, other) in pairs if one != other)
+        shared = _shared(found, given, index)
+        if shared < len(found):
+            return index + shared
         index += len(found)
     return None if index == len(given) else index
 
@@ -91,13 +91,19 @@ def continue_from(
     certain = [one for part in _encoded_again(encoding, given[:last]) for one in part]
     text = _text_of(encoding, given[last:], is_first=last == 0)
     certain += stream.encode(text)
-    kept = next(
-        (i for i, (a, b) in enumerate(zip(certain, given, strict=False)) if a != b),
-        min(len(certain), len(given)),
-    )
+    kept = _shared(certain, given, 0)
     stream.kept = kept
     stream.corrected = certain[kept:]
     return stream
+
+
+def _shared(found: list[int], given: list[int], start: int) -> int:
+    """How many of the ids `found` are those that stand in `given` from `start` on."""
+    at = 0
+    for size in (1 << 12, 1 << 6, 1):  # slices are compared at once
+        while (part := found[at : at + size]) and part == given[start + at : start + at + size]:
+            at += len(part)
+    return at
 
 
 def _as_list(encoding: EncodingDefinition, ids: Any) -> list[int]:
@@ -110,6 +116,8 @@ def _as_list(encoding: EncodingDefinition, ids: Any) -> list[int]:
 def _end_of_specials(encoding: EncodingDefinition, ids: Sequence[int]) -> int:
     """The place behind the last special id."""
     special = encoding._special_ids
+    if special.isdisjoint(ids):
+        return 0
     return next((i + 1 for i in reversed(range(len(ids))) if ids[i] in special), 0)
 
 
@@ -128,6 +136,9 @@ def _encoded_again(encoding: EncodingDefinition, ids: list[int]) -> Iterator[lis
         yield from _in_steps(encoding, settings, _text_of(encoding, ids, is_first=True))
         return
     settings = Settings(encoding, frozenset(), (), "surrogateescape")
+    if special.isdisjoint(ids):
+        yield from _in_steps(encoding, settings, encoding._decoder.decode(ids))
+        return
     for is_special, group in itertools.groupby(ids, special.__contains__):
         if is_special:
             yield list(group)

@@ -53,11 +53,14 @@ class Prefixes:
         self.n_tokens = 0  # of it, then
         self.offset = 0  # bytes of UTF-8 before `start`, for errors
 
-    def advance(self, budget: int) -> bool:
-        """Whether the whole text is within the budget; if not, `stop` says where to look."""
+    def advance(self, budget: int, each: float = 3.3) -> bool:
+        """Whether the whole text is within the budget; if not, `stop` says where to look.
+
+        each: characters that a token has, about.
+        """
         source = self._source
         position, tokens, stream = self._marks[-1]
-        step = min(3 * budget, 1 << 20)
+        step = max(_SMALL_STEP, min(int(budget * each * 0.9), 1 << 20))
         while True:
             before = stream.copy()
             is_end = source.is_end(position + step)

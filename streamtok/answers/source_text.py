@@ -6,12 +6,15 @@ Positions are characters of a str and bytes of everything else.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..readers import read_chunks
 
-__all__ = ["SourceText", "character_ends"]
+__all__ = ["SourceText", "bytes_view", "character_ends", "is_buffer"]
+
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # surrogates that are one character
 
 
 class SourceText:
@@ -82,7 +85,8 @@ class SourceText:
 
     def at(self, start: int, stop: int) -> Any:
         """The text from `start` to `stop`, as str or bytes; less where it ends."""
-        self.reaches(stop)
+        if stop - self._base > len(self._held):
+            self.reaches(stop)
         part = self._held[start - self._base : max(stop - self._base, 0)]
         return part if self.is_str else bytes(part)
 
@@ -126,9 +130,9 @@ def character_ends(text: Any, start: int, stop: int) -> list[int]:
     stop = min(stop, len(text))
     if isinstance(text, str):
         places = list(range(start, stop + 1))
-        if text[max(start - 1, 0) : stop + 1].isascii():
+        if not _PAIR.search(text, max(start - 1, 0), stop + 1):
             return places
-        return [place for place in places if not is_pair(text, place)]
+        return [place for place in places if not (place and _PAIR.match(text, place - 1))]
     begin = start
     while begin > max(start - 3, 0) and begin < len(text) and text[begin] & 0xC0 == 0x80:
         begin -= 1
@@ -137,10 +141,3 @@ def character_ends(text: Any, start: int, stop: int) -> list[int]:
     characters = bytes(text[begin : stop + 3]).decode("utf-8", "surrogateescape")
     sizes = (len(one.encode("utf-8", "surrogateescape")) for one in characters)
     return [p for p in itertools.accumulate(sizes, initial=begin) if start <= p <= stop]
-
-
-def is_pair(text: str, place: int) -> bool:
-    """Whether a pair of surrogates, which is one character, lies across `place`."""
-    return "\ud800" <= text[place - 1 : place] <= "\udbff" and (
-        "\udc00" <= text[place : place + 1] <= "\udfff"
-    )

@@ -70,6 +70,7 @@ class _Splitting:
         self._budget = budget
         self._overlap = overlap
         self._levels = levels
+        self.each = 3.3  # characters of a token in the chunk before
         self._bytes = (0, 0)  # a position, and how many bytes of UTF-8 are before it
 
     def chunks(self) -> Iterator[Chunk]:
@@ -78,6 +79,7 @@ class _Splitting:
         while not source.is_end(stop):  # an overlap alone is no chunk
             start, stop, n_tokens = self._next(start, stop)
             text = source.result(start, stop)
+            self.each = (stop - start) / max(n_tokens, 1)
             yield Chunk(text, start, stop, n_tokens)
             start = self._overlap_of(text, start, stop, self._overlap)
             self._bytes = start, self.bytes_before(start)
@@ -151,7 +153,7 @@ class _Search:
         if self._prefixes is None:
             self._prefixes = Prefixes(*self._what)
             self._prefixes.offset = self._splitting.bytes_before(self.start)
-            self._is_rest = self._prefixes.advance(self._budget)
+            self._is_rest = self._prefixes.advance(self._budget, self._splitting.each)
         prefixes = self._prefixes
         if self._is_rest:
             return prefixes.end, prefixes.n_tokens

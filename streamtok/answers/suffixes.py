@@ -13,11 +13,12 @@ shortest way, and the shortest ways of all ends come from one pass over the text
 from __future__ import annotations
 
 import itertools
+import unicodedata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..engines.protocol import encode_whole
 from ..engines.rules import MARK
-from ..errors import raise_disallowed_special
+from ..errors import UnsupportedStreamError, raise_disallowed_special
 from .cover import able_from
 from .prefixes import Prefixes
 from .source_text import SourceText, character_ends
@@ -30,6 +31,7 @@ __all__ = ["longest_suffix"]
 
 _NEAR = 16  # characters: from there on, go back one cut at a time
 _FEW = 48  # characters between two cuts, of which every one is tried
+_SMALL_TEXT = 1 << 13  # characters of which that can be afforded, too
 
 
 def longest_suffix(
@@ -117,6 +119,12 @@ def _between_cuts(
         tries = _worth_trying(encoding, spelled, budget, settings)
     else:
         prefixes.refuse_large()
+        if len(part) > _SMALL_TEXT:
+            raise UnsupportedStreamError(
+                f"{len(part):,} characters before the end of the text, there is no place to begin "
+                "at: this encoding changes text, or leaves parts of it out. Cut the text before, "
+                'or take its beginning (side="right")'
+            )
         tries = character_ends(part, 1, len(part))[:-1]
     for start in tries:
         found = _count(encoding, part, start, len(part), settings)
@@ -139,9 +147,12 @@ def _spell(encoding: EncodingDefinition, part: Any, settings: Settings) -> _Spel
     rules = encoding._rules
     has_spaces = rules.normalizer == "spaces"
     pattern = encoding.pattern
-    if not (has_spaces or encoding._is_plain) or pattern is None or not pattern.is_total:
+    if pattern is None or not pattern.is_total:
         return None
     text = part if isinstance(part, str) else part.decode("utf-8", "surrogateescape")
+    # Of a text that is in NFC, each part is; any other text is compared with its tokens below.
+    if rules.normalizer == "NFC" and not unicodedata.is_normalized("NFC", text):
+        return None
     ids = _encode(encoding, part, 0, len(part), settings, "list")
     tokens = list(map(encoding._decoder.token_bytes, ids))
     escapes = "surrogateescape" if settings.errors == "surrogateescape" else "surrogatepass"
