@@ -66,7 +66,7 @@ class Counter:
             given: Any = chunk
             if self._settings[2] == "strict" and not isinstance(chunk, str) and is_buffer(chunk):
                 given, held = _without_unfinished(self._held, chunk)
-            elif self._held and len(chunk):
+            elif self._held and isinstance(chunk, str) and chunk:
                 twin = self._stream.copy()  # it knows what to say about a str here
                 twin.encode(self._held)
                 twin.encode(chunk)

@@ -84,10 +84,7 @@ def continue_from(
     )
     last = _end_of_specials(encoding, given)
     if last and not encoding._is_plain:
-        raise ValueError(
-            f"the ids have the special token {given[last - 1]} at index {last - 1}, behind which "
-            "this encoding, which changes text, cannot go on: continue from the ids behind it"
-        )
+        _go_behind_special(encoding, stream, given[last - 1], last - 1)
     certain = [one for part in _encoded_again(encoding, given[:last]) for one in part]
     text = _text_of(encoding, given[last:], is_first=last == 0)
     certain += stream.encode(text)
@@ -95,6 +92,26 @@ def continue_from(
     stream.kept = kept
     stream.corrected = certain[kept:]
     return stream
+
+
+def _go_behind_special(
+    encoding: EncodingDefinition, stream: StreamEncoder, id: int, index: int
+) -> None:
+    """Let a stream be where it is behind a special token, whether its settings allow that or not.
+
+    Behind one, an encoding that changes text may do other things than at the beginning.
+    """
+    text = encoding._decoder.token_bytes(id).decode()
+    other = Settings(encoding, {text}, (), stream.errors).stream(encoding)
+    other.encode(text)
+    if other.pending:
+        raise ValueError(
+            f"the ids have the special token {text!r} at index {index}, which another special or "
+            "added token begins with: this encoding cannot go on behind it. Continue from the ids "
+            "up to there and some more text"
+        )
+    half, state = other._stream.getstate()
+    stream._stream.setstate(state, half)
 
 
 def _shared(found: list[int], given: list[int], start: int) -> int:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
+from streamtok.engines.rules import TextRules
 
 from .slowly import any_encoding, any_text, cut, with_rules
 
@@ -88,8 +89,19 @@ def test_an_encoding_that_puts_a_space_first() -> None:
     encoding = with_rules(1, "spaces")
     ids = encoding.encode("ab ab", **KEPT)
     assert encoding.is_canonical(ids)
-    with pytest.raises(ValueError, match="special token 5000 at index 1"):
-        encoding.continue_from([ids[0], 5000])
+    for before in ("<|endoftext|>", "ab <|endoftext|>", "b<|endoftext|>ab a"):
+        ids = encoding.encode(before, allowed_special="all")
+        stream = encoding.continue_from(ids)
+        found = ids[: stream.kept] + stream.corrected + stream.encode(" abb", final=True)
+        assert found == encoding.encode(before + " abb", allowed_special="all")
+    rules = TextRules(normalizer="spaces", longest_first=True)
+    both = {"<s>": 500, "<s>x": 501}
+    ranks = {bytes([i]): i for i in range(256)}
+    unclear = streamtok.Encoding(
+        "unclear", pat_str=r"[\s\S]+", mergeable_ranks=ranks, special_tokens=both, rules=rules
+    )
+    with pytest.raises(ValueError, match="'<s>' at index 1, which another"):
+        unclear.continue_from([97, 500])
 
 
 def test_nothing_and_what_is_no_id() -> None:
