@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .._types import IdArray
     from .counter import Counter
     from .drift import ContinuedStream
-    from .settings import Settings
     from .splitting import Chunk
+    from .text_settings import Settings
     from .truncation import Truncated
 
 __all__ = ["AnsweringEncoding"]
@@ -158,7 +158,7 @@ class AnsweringEncoding(EncodingDefinition):
         disallowed_special: DisallowedSpecial = (),
         errors: str = "strict",
     ) -> Settings:
-        from .settings import Settings
+        from .text_settings import Settings
 
         return Settings(self, allowed_special, disallowed_special, errors)
 
@@ -171,7 +171,7 @@ class AnsweringEncoding(EncodingDefinition):
         max_tokens: int,
     ) -> list[int]:
         """`encode` with `max_tokens`."""
-        from .settings import Settings
+        from .text_settings import Settings
         from .truncation import encode_first
 
         settings = Settings(self, allowed_special, disallowed_special, errors)

@@ -14,8 +14,8 @@ from .source_text import character_ends
 if TYPE_CHECKING:
     from ..definition import EncodingDefinition
     from ..patterns.pattern import Pattern
-    from .settings import Settings
     from .source_text import SourceText
+    from .text_settings import Settings
 
 __all__ = ["LOOK_AHEAD", "Boundaries", "levels_of"]
 

@@ -8,8 +8,8 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StateError, StreamInUseError, raise_disallowed_special
-from .settings import Settings
 from .source_text import is_buffer
+from .text_settings import Settings
 
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial, Text

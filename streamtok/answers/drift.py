@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..chunker import StreamEncoder
 from .prefixes import feed, open_stream
-from .settings import Settings
+from .text_settings import Settings
 
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial, IdArray

@@ -17,8 +17,8 @@ from .source_text import character_ends
 
 if TYPE_CHECKING:
     from ..definition import EncodingDefinition
-    from .settings import Settings
     from .source_text import SourceText
+    from .text_settings import Settings
 
 __all__ = ["Prefixes", "open_stream"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .boundaries import Boundaries, levels_of
 from .prefixes import Prefixes
-from .settings import Settings, check_budget
 from .source_text import SourceText
 from .suffixes import longest_suffix
+from .text_settings import Settings, check_budget
 
 if TYPE_CHECKING:
     from .._types import SupportsRead, Text

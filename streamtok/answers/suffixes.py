@@ -25,7 +25,7 @@ from .source_text import SourceText, character_ends
 
 if TYPE_CHECKING:
     from ..definition import EncodingDefinition
-    from .settings import Settings
+    from .text_settings import Settings
 
 __all__ = ["longest_suffix"]
 

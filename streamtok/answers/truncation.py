@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .prefixes import Prefixes, feed, open_stream
-from .settings import Settings, check_budget
 from .source_text import SourceText, bytes_view, is_buffer
 from .suffixes import longest_suffix
+from .text_settings import Settings, check_budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
