@@ -30,7 +30,7 @@ def drift(encoding: streamtok.Encoding, ids: list[int]) -> int | None:
     return [*shared, False].index(False)
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(seed=SEEDS, changes=st.integers(0, 3))
 def test_drift_is_where_encoding_again_differs(seed: int, changes: int) -> None:
     rng = random.Random(seed)
@@ -45,7 +45,7 @@ def test_drift_is_where_encoding_again_differs(seed: int, changes: int) -> None:
     assert encoding.is_canonical(np.array(ids, np.uint32)) is (expected is None)
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(seed=SEEDS, spoil=st.booleans())
 def test_a_stream_goes_on_behind_ids(seed: int, spoil: bool) -> None:
     rng = random.Random(seed)

@@ -26,7 +26,7 @@ TEXT = (
 )
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(seed=st.integers(0, 1 << 40), overlaps=st.booleans())
 def test_the_laws(seed: int, overlaps: bool) -> None:
     rng = random.Random(seed)
@@ -59,7 +59,7 @@ def any_boundary(rng: random.Random, text: Any) -> Any:
     return rng.choice(["character", "pretoken", "line", "paragraph"])
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 1 << 40))
 def test_a_chunk_is_the_longest_that_fits(seed: int) -> None:
     rng = random.Random(seed)

@@ -23,7 +23,7 @@ CL100K = streamtok.get_encoding("cl100k_base")
 SEEDS = st.integers(0, 1 << 40)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(seed=SEEDS, side=st.sampled_from(["right", "left"]))
 def test_truncate_is_the_longest_side_that_fits(seed: int, side: str) -> None:
     rng = random.Random(seed)
