@@ -31,6 +31,9 @@ from .vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:
     from . import formats as formats
+    from .answers.counter import Counter
+    from .answers.splitting import Chunk
+    from .answers.truncation import Truncated
     from .chunker import StreamDecoder, StreamEncoder
     from .formats import load
     from .parts.commit import commit
@@ -43,6 +46,8 @@ __version__ = "0.1.0"
 __all__ = [
     "ArchiveError",
     "CheckpointError",
+    "Chunk",
+    "Counter",
     "DocumentError",
     "Encoding",
     "FormatLimitError",
@@ -60,6 +65,7 @@ __all__ = [
     "StreamInUseError",
     "StreamtokError",
     "Trainer",
+    "Truncated",
     "UnsupportedPatternError",
     "UnsupportedStreamError",
     "Vocabulary",
@@ -77,10 +83,13 @@ __all__ = [
 ]
 
 _LATER = {  # not needed to encode: imported when asked for
+    "Chunk": "answers.splitting",
+    "Counter": "answers.counter",
     "Plan": "parts.plan",
     "StreamDecoder": "chunker",
     "StreamEncoder": "chunker",
     "Trainer": "training.trainer",
+    "Truncated": "answers.truncation",
     "commit": "parts.commit",
     "load": "formats",
     "plan": "parts.plan",

@@ -3,7 +3,8 @@
 Every public method and property of `tiktoken.Encoding` 0.14 is here under its name, with its
 arguments, results and exceptions (github.com/openai/tiktoken, MIT). Beyond it, text may be bytes,
 `errors` says what happens to bytes that are not UTF-8, and `count` makes no list. Streams are in
-`chunker.py`; the algorithms are in `_core`, and in plain Python in `reference/`.
+`chunker.py`, counters, budgets and chunks in `answers/`; the algorithms are in `_core`, and in
+plain Python in `reference/`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._core.encode import ALL, NO_SPECIAL, size_of
 from ._types import AllowedSpecial, DisallowedSpecial, SupportsRead, Text
-from .definition import EncodingDefinition
+from .answers.answering import AnsweringEncoding
 from .engines.protocol import encode_whole
 from .engines.rules import NO_RULES
 from .engines.template import NO_TEMPLATE
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .chunker import StreamDecoder, StreamEncoder
 
 
-class Encoding(EncodingDefinition):
+class Encoding(AnsweringEncoding):
     """A vocabulary, a pre-tokenization pattern and special tokens.
 
     Immutable and safe to use from any number of threads.

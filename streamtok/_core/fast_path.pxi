@@ -52,12 +52,16 @@ cdef class FastEncoding:
         self.replaced.append(replaced)
         return 0
 
-    def encode_ordinary(self, text, *, errors="strict"):
+    def encode_ordinary(self, text, *, errors="strict", max_tokens=None):
         """list[int]: the ids of `text`; special tokens in it are plain text.
+
+        max_tokens: as for `encode`.
 
         >>> enc.encode_ordinary("hello world")
         [31373, 995]
         """
+        if max_tokens is not None:
+            return self._encode_first(text, no_special, nothing, errors, max_tokens)
         if errors is strict and self.encoder is not None:
             ids = encode_small(self.encoder, self.ordinary, text)
             if ids is not None:
@@ -65,20 +69,25 @@ cdef class FastEncoding:
         return self._encode(text, no_special, nothing, errors)
 
     def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict",
-               add_special_tokens=False):
+               max_tokens=None, add_special_tokens=False):
         """list[int]: the ids of `text`.
 
         allowed_special: special tokens (or "all") whose text becomes their id. disallowed_special:
         texts (or "all": every special token not allowed) that raise ValueError where they occur;
         () lets them pass as plain text. errors: for bytes that are no UTF-8, "strict" (raises
         UnicodeDecodeError), "replace" or "surrogateescape" (keeps them). Lone surrogates in a str
-        become U+FFFD, as in tiktoken. add_special_tokens: put the ids of the encoding's template
-        around those of the text (docs/formats.md); most encodings have none.
+        become U+FFFD, as in tiktoken. max_tokens: the first ids only, so many at most; what stands
+        far behind them is not read, and costs nothing. add_special_tokens: put the ids of the
+        encoding's template around those of the text (docs/formats.md); most encodings have none.
 
         >>> enc.encode("<|endoftext|>", allowed_special="all")
         [50256]
         """
         cdef SpecialMatcher matcher
+        if max_tokens is not None:
+            return self._encode_first(
+                text, allowed_special, disallowed_special, errors, max_tokens, add_special_tokens
+            )
         if add_special_tokens is not False:
             return self._encode(
                 text, allowed_special, disallowed_special, errors, add_special_tokens

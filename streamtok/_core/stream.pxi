@@ -137,8 +137,8 @@ cdef class Tail:
     def encode(self, chunk, bint final, str into, out, size_t limit, expected=None, note=None):
         """Take `chunk` in; the ids that became certain.
 
-        into: "list", "array" or "buffer" (then `out` is a writable uint16 or uint32 buffer, and the
-        number of ids is returned). limit: bytes that may be left waiting. Returns (offset, text)
+        into: "list", "array", "count" (their number) or "buffer" (then `out` is a writable uint16 or
+        uint32 buffer, and the number of ids is returned). limit: bytes that may be left waiting. Returns (offset, text)
         where a disallowed special token stands; the stream is then as before.
 
         note: what the caller wants to remember with the new state; it is committed together with
@@ -208,6 +208,8 @@ cdef class Tail:
                     offset=m.offset + m.scan.start, pending=pending(m), limit=limit,
                 )
             m.tokens_out += w.count
+            if into == "count":
+                return w.count
             if into == "list":
                 return ids_to_list(self.encoder.table, w.out, w.count)
             if into == "buffer":

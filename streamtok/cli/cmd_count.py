@@ -1,7 +1,8 @@
-"""`streamtok count`: counts the tokens of each file.
+"""`streamtok count`: counts the tokens of each file, or of each document.
 
-A signal ends the count. The text read until then is counted, and the exit code tells that the count
-is incomplete.
+On a terminal the count so far is shown meanwhile. A signal ends the count: the text read until then
+is counted, and the exit code tells that the count is incomplete, but for `--follow`, which ends in
+no other way.
 """
 
 from __future__ import annotations
@@ -9,18 +10,23 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import sys
+import time
 from typing import Any, NamedTuple
 
 from ..errors import StreamtokError
 from ..pipeline.documents import DocumentEncoder
+from ..pipeline.sources import Input, Part
 from . import encoding_options, input_options, open_inputs, options
-from .messages import Misused, Refused, complain, describe, input_name, shown
+from .messages import Misused, Refused, complain, describe, input_name, is_terminal, shown
 from .stop_signals import Signals
 
 _EXAMPLES = [
     "@ *.txt",
     "git ls-files | xargs @ -e o200k_base --errors replace",
     "@ --jsonl text --json docs.jsonl.zst",
+    "@ --follow app.log",
+    "@ --lines --each prompts.txt | sort -n | tail -1",
 ]
 
 
@@ -29,41 +35,57 @@ def add_parser(subparsers: Any) -> None:
         subparsers, "count", run, "count the tokens of each file", _EXAMPLES
     )
     input_options.add_source_options(parser)
-    encoding_options.add_text_options(parser)
+    encoding_options.add_text_options(parser, plain_specials=True)
     options.add_chunk_size(parser)
     parser.add_argument("--json", action="store_true", help="one line of JSON for each file")
+    parser.add_argument(
+        "--each", action="store_true", help="a line for each document, instead of for each file"
+    )
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="count on as FILE grows, is rotated or truncated, until a signal",
+    )
+    parser.set_defaults(connections=None, listen=None)
 
 
 def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
     stream = encoding_options.open_stream(args, encoding)
     names = open_inputs.input_paths(args)
+    followed = open_inputs.open_inputs(args) if args.follow else None
     rows: list[_Row] = []
     stopped: Signals.Paused | None = None
     for name in names:
         stream.reset()
         encoder = open_inputs.open_encoder(args, encoding, stream)
+        live = _Live(args, name)
         try:
-            tokens, stopped = _count(args, name, encoder)
+            opened = followed[0] if followed else open_inputs.open_input(args, name)
+            stopped = _count(args, opened, encoder, live)
         except Misused:
             raise
         except (Refused, StreamtokError, OSError) as error:  # count the other files, as wc does
+            live.clear()
             complain(describe(error) if isinstance(error, OSError) else str(error))
             continue
-        rows.append(_Row(name, tokens, encoder.bytes, stopped is not None))
-        _print_count(args, rows[-1], is_named=names != ["-"])
-        if stopped is not None:
+        live.clear()
+        is_partial = stopped is not None and not args.follow
+        rows.append(_Row(name, live.tokens, encoder.bytes, is_partial))
+        if not args.each:
+            _print_count(args, rows[-1], is_named=names != ["-"])
+        if is_partial:
             args.when_stopped = f"interrupted: {input_name(name)} was counted only in part"
             break
-    if len(names) > 1:
+    if len(names) > 1 and not args.each:
         total = _Row(
             "total",
             sum(row.tokens for row in rows),
             sum(row.bytes for row in rows),
-            stopped is not None,
+            any(row.is_partial for row in rows),
         )
         _print_count(args, total, is_named=True)
-    if stopped is not None:
+    if stopped is not None and not args.follow:
         raise stopped
     return 0 if len(rows) == len(names) else 1
 
@@ -75,24 +97,71 @@ class _Row(NamedTuple):
     is_partial: bool
 
 
+class _Live:
+    """The tokens of one input so far: each document's when it has ended, the sum on a terminal."""
+
+    def __init__(self, args: argparse.Namespace, name: str) -> None:
+        self.tokens = 0
+        self._args = args
+        self._name = name
+        self._documents = 0
+        self._before = 0  # tokens of the documents that have ended
+        self._is_shown = is_terminal(sys.stderr) and not (args.each and is_terminal(sys.stdout))
+        self._is_there = False  # something is on the terminal's line
+        self._shown = time.monotonic()
+
+    def add(self, encoder: DocumentEncoder, parts: list[Part]) -> None:
+        """Count the parts. Raises what the encoder raises."""
+        ids, ends = encoder.encode(parts)
+        if self._args.each:
+            for end in ends.tolist():
+                self._print_document(self.tokens + end - self._before)
+                self._before = self.tokens + end
+            if len(ends):
+                sys.stdout.flush()
+        self.tokens += len(ids)
+        now = time.monotonic()
+        if self._is_shown and now - self._shown >= 0.1:
+            self._shown = now
+            self._is_there = True
+            self._write(f"\r{self.tokens:,} tokens\x1b[K")
+
+    def _print_document(self, tokens: int) -> None:
+        self._documents += 1
+        if self._args.json:
+            row = {"name": self._name, "document": self._documents, "tokens": tokens}
+            print(json.dumps(row))
+        else:
+            print(tokens)
+
+    def clear(self) -> None:
+        """Leave nothing on the terminal's line."""
+        if self._is_there:
+            self._is_there = False
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+
 def _count(
-    args: argparse.Namespace, name: str, encoder: DocumentEncoder
-) -> tuple[int, Signals.Paused | None]:
-    """The tokens of one input, and the signal that stopped it, or None."""
-    tokens = 0
-    opened = open_inputs.open_input(args, name)
+    args: argparse.Namespace, opened: Input, encoder: DocumentEncoder, live: _Live
+) -> Signals.Paused | None:
+    """Count one input; the signal that stopped it, or None."""
     try:
         try:
             for parts in opened.groups(None, False):
-                tokens += len(encoder.encode(parts)[0])
+                live.add(encoder, parts)
         except Signals.Paused as stop:
             with contextlib.suppress(UnicodeDecodeError):  # it stopped inside a character
-                tokens += len(encoder.encode(opened.stop())[0])
-            return tokens, stop
+                live.add(encoder, opened.stop())
+            return stop
     except (UnicodeDecodeError, RuntimeError, ValueError) as error:
         is_split = open_inputs.is_split(args)
         raise open_inputs.explain(error, opened.name, encoder, is_split) from None
-    return tokens, None
+    return None
 
 
 def _print_count(args: argparse.Namespace, row: _Row, is_named: bool) -> None:

@@ -16,6 +16,7 @@ from .messages import Refused
 from .options import add_errors
 
 DEFAULT_ENCODING = "cl100k_base"
+_SPECIAL = {"allow": ("all", "none"), "plain": ("none", "none"), "refuse": ("none", "all")}
 
 
 def add_encoding(
@@ -35,24 +36,42 @@ def add_encoding(
 
 
 def add_text_options(
-    parser: argparse.ArgumentParser, max_pending: int = DEFAULT_MAX_PENDING
+    parser: argparse.ArgumentParser,
+    max_pending: int | None = DEFAULT_MAX_PENDING,
+    plain_specials: bool = False,
 ) -> None:
-    """Add -e, the special tokens, --errors and --max-pending, whose default is in bytes."""
+    """Add -e, the special tokens, --errors and, unless its default in bytes is None, --max-pending.
+
+    plain_specials: for commands that take the text of special tokens for plain text unless told
+    otherwise, with --special.
+    """
     add_encoding(parser)
     group = parser.add_argument_group("text and special tokens")
+    if plain_specials:
+        group.add_argument(
+            "--special",
+            choices=tuple(_SPECIAL),
+            default="plain",
+            help="the text of a special token is one token, plain text, or an error "
+            "(default: plain)",
+        )
     group.add_argument(
         "--allowed-special",
-        default="none",
+        default=None if plain_specials else "none",
         metavar="all|none|NAME,...",
-        help="special tokens whose text becomes their id (default: none)",
+        help="special tokens whose text becomes their id "
+        f"(default: {'as --special says' if plain_specials else 'none'})",
     )
     group.add_argument(
         "--disallowed-special",
-        default="all",
+        default=None if plain_specials else "all",
         metavar="all|none|NAME,...",
-        help="special tokens whose text is an error (default: all that are not allowed)",
+        help="special tokens whose text is an error "
+        f"(default: {'as --special says' if plain_specials else 'all that are not allowed'})",
     )
     add_errors(group)
+    if max_pending is None:
+        return
     group.add_argument(
         "--max-pending",
         type=parse_size,
@@ -79,11 +98,20 @@ def load_encoding(args: argparse.Namespace) -> Encoding:
 
 def stream_settings(args: argparse.Namespace, encoding: Encoding) -> dict[str, Any]:
     """The keyword arguments of `Encoding.stream_encoder`. Raises Refused."""
+    return {**text_settings(args, encoding), "max_pending": args.max_pending}
+
+
+def text_settings(args: argparse.Namespace, encoding: Encoding) -> dict[str, Any]:
+    """The keyword arguments of `Encoding.encode`. Raises Refused."""
+    allowed, disallowed = _SPECIAL[getattr(args, "special", "refuse")]
+    if args.allowed_special is not None:
+        allowed = args.allowed_special
+    if args.disallowed_special is not None:
+        disallowed = args.disallowed_special
     return {
-        "allowed_special": _specials(args.allowed_special, encoding),
-        "disallowed_special": _specials(args.disallowed_special, encoding),
+        "allowed_special": _specials(allowed, encoding),
+        "disallowed_special": _specials(disallowed, encoding),
         "errors": args.errors,
-        "max_pending": args.max_pending,
     }
 
 

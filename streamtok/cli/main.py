@@ -1,4 +1,4 @@
-"""The command line: `streamtok encode | decode | count | list | bench | serve | train | convert`.
+"""The command line: `streamtok encode | decode | count | split | truncate | …`.
 
 Commands read standard input and write standard output unless files are named. An expected failure
 prints one line on standard error. Exit codes: 1 for a failure; 2 for wrong usage, including options
@@ -25,7 +25,9 @@ from . import (
     cmd_encode,
     cmd_list,
     cmd_serve,
+    cmd_split,
     cmd_train,
+    cmd_truncate,
 )
 from .messages import Misused, Refused, complain, describe, forget_stdout, say, shown
 from .stop_signals import Signals
@@ -34,6 +36,8 @@ _COMMANDS = (  # in the order of --help
     cmd_encode,
     cmd_decode,
     cmd_count,
+    cmd_split,
+    cmd_truncate,
     cmd_list,
     cmd_bench,
     cmd_serve,

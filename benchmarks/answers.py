@@ -1,0 +1,237 @@
+"""Budgets, chunks and live counts against what people do today: `python -m benchmarks.answers`.
+
+Today's way is that of most programs: encode all of the text with tiktoken, cut the list of ids, and
+decode what is left; count a stream chunk by chunk, or again from its beginning. Where that gives a
+right answer, ours must be the same, or nothing is timed; the last column says what was wrong with
+it. Times are medians of processor time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import tiktoken
+
+import streamtok
+
+from . import corpus
+from .big_file import parse_size
+
+BUDGET = 4096
+CHUNK_BUDGET = 512
+EVENTS = 3000  # of a live text
+EVENT_SIZE = 7  # characters
+
+
+class Row(NamedTuple):
+    """ours and theirs: seconds."""
+
+    what: str
+    ours: float
+    theirs: float
+    wrong: str
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
+    parser.add_argument("--size", type=parse_size, default=parse_size("8MB"), help="of the text")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--encoding", default="cl100k_base")
+    args = parser.parse_args()
+    text = make_text(args.size)
+    print(f"{len(text.encode()):,} bytes, {args.encoding}, median of {args.rounds} rounds\n")
+    print("| | streamtok, ms | today, ms | times | what is wrong with today's answer |")
+    print("|---|--:|--:|--:|---|")
+    for row in measure(text, args.encoding, args.rounds):
+        ours, theirs = 1e3 * row.ours, 1e3 * row.theirs
+        print(f"| {row.what} | {ours:.3f} | {theirs:.1f} | {theirs / ours:,.0f} | {row.wrong} |")
+
+
+def make_text(size: int) -> str:
+    """The kinds of text, 64 KiB of each in turn, up to `size` characters."""
+    texts = [corpus.generated(name).decode("utf-8", "ignore") for name in corpus.NAMES]
+    parts: list[str] = []
+    for at in range(0, size, 1 << 16):
+        which = texts[(at >> 16) % len(texts)]
+        start = (at // len(texts)) % max(len(which) - (1 << 16), 1)
+        parts.append(which[start : start + (1 << 16)])
+    return "".join(parts)[:size]
+
+
+def measure(text: str, name: str, rounds: int) -> list[Row]:
+    """Compare the answers, then the time that they take."""
+    ours, theirs = streamtok.get_encoding(name), twin_of(name)
+    rows = [
+        *budgets(ours, theirs, text, rounds),
+        chunks(ours, theirs, text, rounds),
+        *live(ours, theirs, text[: EVENTS * EVENT_SIZE], rounds),
+        *from_a_model(ours, theirs, text, rounds),
+    ]
+    return rows
+
+
+def twin_of(name: str) -> tiktoken.Encoding:
+    """tiktoken's encoding from our tables: nothing is downloaded."""
+    ours = streamtok.get_encoding(name)
+    return tiktoken.Encoding(
+        name,
+        pat_str=ours._pat_str,
+        mergeable_ranks=ours._mergeable_ranks,
+        special_tokens=ours._special_tokens,
+    )
+
+
+def budgets(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
+    def cut(side: str) -> str:
+        ids = theirs.encode_ordinary(text)
+        kept: str = theirs.decode(ids[:BUDGET] if side == "right" else ids[-BUDGET:])
+        return kept
+
+    rows = [
+        compared(
+            f"does it fit {BUDGET} tokens",
+            lambda: ours.fits(text, BUDGET),
+            lambda: len(theirs.encode_ordinary(text)) <= BUDGET,
+            rounds,
+        ),
+        compared(
+            f"its first {BUDGET} ids",
+            lambda: ours.encode_ordinary(text, max_tokens=BUDGET),
+            lambda: theirs.encode_ordinary(text)[:BUDGET],
+            rounds,
+        ),
+    ]
+    for side in ("right", "left"):
+        kept = cut(side)
+        wrong = "\ufffd" in kept or len(theirs.encode_ordinary(kept)) > BUDGET
+        rows.append(
+            compared(
+                f"truncate to {BUDGET}, side={side}",
+                lambda side=side: ours.truncate(text, BUDGET, side).text,
+                lambda side=side: cut(side),
+                rounds,
+                "half a character, or too many tokens" if wrong else "",
+            )
+        )
+    return rows
+
+
+def chunks(ours: Any, theirs: Any, text: str, rounds: int) -> Row:
+    def cut() -> list[str]:
+        ids = theirs.encode_ordinary(text)
+        starts = range(0, len(ids), CHUNK_BUDGET)
+        return theirs.decode_batch([ids[at : at + CHUNK_BUDGET] for at in starts])
+
+    found = cut()
+    broken = sum("\ufffd" in one for one in found)
+    large = sum(len(theirs.encode_ordinary(one)) > CHUNK_BUDGET for one in found)
+    exact = [chunk.text for chunk in ours.split(text, CHUNK_BUDGET)]
+    assert "".join(exact) == text
+    assert all(len(theirs.encode_ordinary(one)) <= CHUNK_BUDGET for one in exact)
+    return Row(
+        f"chunks of {CHUNK_BUDGET} ({len(exact):,})",
+        seconds(lambda: list(ours.split(text, CHUNK_BUDGET)), rounds),
+        seconds(cut, rounds),
+        f"of {len(found):,}, {broken:,} have half characters, {large:,} too many tokens",
+    )
+
+
+def live(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
+    events = [text[at : at + EVENT_SIZE] for at in range(0, len(text), EVENT_SIZE)]
+
+    def count() -> int:
+        counter = ours.counter()
+        for event in events:
+            counter.update(event)
+        total: int = counter.finish()
+        return total
+
+    def estimates() -> list[int]:
+        counter = ours.counter()
+        found = []
+        for event in events:
+            counter.update(event)
+            found.append(counter.estimate)
+        return found
+
+    def again() -> list[int]:
+        ends = range(EVENT_SIZE, len(text) + EVENT_SIZE, EVENT_SIZE)
+        return [len(theirs.encode_ordinary(text[:end])) for end in ends]
+
+    exact = len(theirs.encode_ordinary(text))
+    assert count() == exact
+    summed = sum(len(theirs.encode_ordinary(event)) for event in events)
+    return [
+        Row(
+            f"the total of {len(events):,} events",
+            seconds(count, rounds),
+            seconds(lambda: sum(len(theirs.encode_ordinary(one)) for one in events), rounds),
+            f"{summed:,} for {exact:,} tokens",
+        ),
+        compared(f"the count after each of {len(events):,} events", estimates, again, 1),
+    ]
+
+
+def from_a_model(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
+    prompt, answer = text[: 1 << 18], text[1 << 18 : (1 << 18) + 200]
+    ids = theirs.encode_ordinary(prompt)
+    sampled = [*ids[:1000], *theirs.encode_ordinary(theirs.decode(ids[1000:1001])[:1]), *ids[1001:]]
+
+    def first_drift() -> int | None:
+        again = theirs.encode_ordinary(theirs.decode(sampled))
+        pairs = enumerate(zip(again, sampled, strict=False))
+        return next((i for i, (a, b) in pairs if a != b), None)
+
+    def go_on() -> list[int]:
+        stream = ours.continue_from(ids)
+        more: list[int] = stream.corrected + stream.encode(answer, final=True)
+        return ids[: stream.kept] + more
+
+    return [
+        compared(
+            "the first drift of 256 KB of ids",
+            lambda: ours.first_drift(sampled),
+            first_drift,
+            rounds,
+        ),
+        compared(
+            "200 characters more behind 256 KB of ids",
+            go_on,
+            lambda: theirs.encode_ordinary(theirs.decode(ids) + answer),
+            rounds,
+        ),
+    ]
+
+
+def compared(
+    what: str,
+    ours: Callable[[], Any],
+    theirs: Callable[[], Any],
+    rounds: int,
+    wrong: str = "",
+) -> Row:
+    """A row whose answers are the same, unless it is known what is wrong with theirs."""
+    if not wrong and ours() != theirs():
+        raise SystemExit(f"{what}: the answers are not the same")
+    return Row(what, seconds(ours, rounds), seconds(theirs, rounds), wrong)
+
+
+def seconds(call: Callable[[], Any], rounds: int) -> float:
+    """The median of what a call takes of the processor; many calls where one is short."""
+    found = []
+    for _ in range(rounds):
+        calls = 0
+        begin = time.process_time()
+        while calls == 0 or (time.process_time() - begin < 0.02 and calls < 1000):
+            call()
+            calls += 1
+        found.append((time.process_time() - begin) / calls)
+    return statistics.median(found)
+
+
+if __name__ == "__main__":
+    main()

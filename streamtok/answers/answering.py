@@ -1,0 +1,180 @@
+"""The methods of `Encoding` that answer something about a text without making all of its ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from .._core.encode import NO_SPECIAL
+from .._types import AllowedSpecial, DisallowedSpecial, SupportsRead, Text
+from ..definition import EncodingDefinition
+
+if TYPE_CHECKING:
+    import re
+
+    from .._types import IdArray
+    from .counter import Counter
+    from .drift import ContinuedStream
+    from .splitting import Chunk
+    from .text_settings import Settings
+    from .truncation import Truncated
+
+__all__ = ["AnsweringEncoding"]
+
+
+class AnsweringEncoding(EncodingDefinition):
+    """An encoding that can be asked for counts, budgets, chunks, and where ids came from.
+
+    Special tokens in a text are plain text here unless it is said otherwise.
+    """
+
+    def counter(
+        self,
+        *,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = (),
+        errors: str = "strict",
+        max_pending: int | None = None,
+    ) -> Counter:
+        """Counter: takes text in chunks, and says how many tokens it has so far."""
+        from .counter import Counter
+
+        return Counter(
+            self,
+            allowed_special=allowed_special,
+            disallowed_special=disallowed_special,
+            errors=errors,
+            max_pending=max_pending,
+        )
+
+    def fits(
+        self, text: Text | Iterable[Text] | SupportsRead, max_tokens: int, **settings: Any
+    ) -> bool:
+        """bool: whether the text, or an iterable of its chunks, has at most `max_tokens` ids.
+
+        Reads no further than it takes to know. settings: allowed_special, disallowed_special,
+        errors.
+
+        >>> enc.fits("hello world", 1)
+        False
+        """
+        from .truncation import fits
+
+        return fits(self, text, max_tokens, self._settings(**settings))
+
+    def truncate(
+        self,
+        text: Text | Iterable[Text] | SupportsRead,
+        max_tokens: int,
+        side: Literal["right", "left"] = "right",
+        **settings: Any,
+    ) -> Truncated:
+        """Truncated(text, n_tokens, was_truncated): what is left if so many ids are the most.
+
+        side: what is dropped, the end ("right") or the beginning ("left"). What is left is the most
+        that is made of whole characters and of the first (last) tokens of the text and that has at
+        most `max_tokens` ids itself. Costs what is kept, not what is dropped. settings: as for
+        `fits`.
+
+        >>> enc.truncate("hello world, how are you?", 3)
+        Truncated(text='hello world,', n_tokens=3, was_truncated=True)
+        """
+        from .truncation import truncate
+
+        return truncate(self, text, max_tokens, side, self._settings(**settings))
+
+    def split(
+        self,
+        source: Text | Iterable[Text] | SupportsRead,
+        max_tokens: int,
+        overlap: int = 0,
+        boundary: str | re.Pattern[Any] = "character",
+        **settings: Any,
+    ) -> Iterator[Chunk]:
+        """Iterator[Chunk(text, start, stop, n_tokens)]: chunks of at most `max_tokens` ids each.
+
+        overlap: how many tokens of a chunk, at most, the next one begins with. boundary: chunks
+        end behind a "paragraph", "line", "pretoken", "character" or a match of a regular
+        expression; where one of these is too far, behind the next finer one. Reads the source as
+        chunks are taken, and holds no more than one. settings: as for `fits`.
+
+        >>> [chunk.text for chunk in enc.split("one two three four five", 2)]
+        ['one two', ' three four', ' five']
+        """
+        from .splitting import split
+
+        return split(self, source, max_tokens, overlap, boundary, self._settings(**settings))
+
+    def is_canonical(self, ids: Iterable[int] | IdArray) -> bool:
+        """bool: whether these ids are those that their text is encoded to.
+
+        Special ids are taken for what they are. Raises KeyError for an id that there is not.
+        """
+        return self.first_drift(ids) is None
+
+    def first_drift(self, ids: Iterable[int] | IdArray) -> int | None:
+        """int | None: the index of the first id that encoding the ids' text would not give.
+
+        >>> enc.first_drift([31373, 266, 1764]), enc.encode("hello world")
+        (1, [31373, 995])
+        """
+        from .drift import first_drift
+
+        return first_drift(self, ids)
+
+    def continue_from(
+        self,
+        ids: Iterable[int] | IdArray,
+        *,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = (),
+        errors: str = "strict",
+        max_pending: int | None = None,
+    ) -> ContinuedStream:
+        """ContinuedStream: a stream behind these ids, as if their text had been fed to it.
+
+        `ids[:stream.kept] + stream.corrected`, and then what the stream gives, are the ids of all
+        of the text. `corrected` is empty if the ids are those of their text. Costs O(len(ids)).
+
+        >>> stream = enc.continue_from(enc.encode("hello wor"))
+        >>> stream.kept, stream.encode("ld", final=True)
+        (1, [995])
+        """
+        from .drift import continue_from
+
+        return continue_from(
+            self,
+            ids,
+            allowed_special=allowed_special,
+            disallowed_special=disallowed_special,
+            errors=errors,
+            max_pending=max_pending,
+        )
+
+    def _settings(
+        self,
+        *,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = (),
+        errors: str = "strict",
+    ) -> Settings:
+        from .text_settings import Settings
+
+        return Settings(self, allowed_special, disallowed_special, errors)
+
+    def _encode_first(
+        self,
+        text: Text,
+        allowed_special: AllowedSpecial,
+        disallowed_special: DisallowedSpecial,
+        errors: str,
+        max_tokens: int,
+        add_special_tokens: bool = False,
+    ) -> list[int]:
+        """`encode` with `max_tokens`."""
+        from .text_settings import Settings
+        from .truncation import encode_first
+
+        settings = Settings(self, allowed_special, disallowed_special, errors)
+        ids = encode_first(self, text, max_tokens, settings)
+        return self._template.around(ids, "list")[:max_tokens] if add_special_tokens else ids

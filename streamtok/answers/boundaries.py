@@ -1,0 +1,186 @@
+"""Where a text may be divided: behind paragraphs, lines, pre-tokens, matches of an expression."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..patterns.unicode_classes import as_in_reference
+from .source_text import character_ends
+
+if TYPE_CHECKING:
+    from ..definition import EncodingDefinition
+    from ..patterns.pattern import Pattern
+    from .source_text import SourceText
+    from .text_settings import Settings
+
+__all__ = ["LOOK_AHEAD", "Boundaries", "levels_of"]
+
+LOOK_AHEAD = 1024  # characters behind a place that decide whether it is a boundary, at most
+_REACH = 64  # characters in which a boundary is looked for first
+
+_PARAGRAPH = r"\n(?:[ \t\r]*\n)+"
+_LINE = r"\n"
+_FINER = {
+    "paragraph": ("paragraph", "line", "pretoken", "character"),
+    "line": ("line", "pretoken", "character"),
+    "pretoken": ("pretoken", "character"),
+    "character": ("character",),
+}
+
+
+def levels_of(boundary: Any, is_str: bool) -> tuple[Any, ...]:
+    """The boundary, as an expression where it is one, and what is tried where it is too far.
+
+    Raises ValueError, TypeError for what is no boundary of such a text.
+    """
+    kind: Any = str if is_str else bytes
+    if isinstance(boundary, str):
+        if boundary not in _FINER:
+            known = ", ".join(f'"{one}"' for one in _FINER)
+            raise ValueError(
+                f"boundary must be one of {known} or a compiled regular expression, "
+                f"not {boundary!r}"
+            )
+        expressions = {"paragraph": _PARAGRAPH, "line": _LINE}
+        return tuple(
+            re.compile(kind(expressions[one], "ascii") if kind is bytes else expressions[one])
+            if one in expressions
+            else one
+            for one in _FINER[boundary]
+        )
+    if not hasattr(boundary, "finditer") or not hasattr(boundary, "pattern"):
+        raise TypeError(
+            "boundary must be a str or a compiled regular expression, not "
+            f"{type(boundary).__name__}"
+        )
+    if not isinstance(boundary.pattern, kind):
+        raise TypeError(
+            f"the text is {kind.__name__}, the regular expression is one for "
+            f"{type(boundary.pattern).__name__}: compile it from {kind.__name__}"
+        )
+    return boundary, "pretoken", "character"
+
+
+class Boundaries:
+    """The places where what stands behind `start` in a source may be divided, from the last on."""
+
+    def __init__(
+        self, encoding: EncodingDefinition, settings: Settings, source: SourceText, start: int
+    ) -> None:
+        self._encoding = encoding
+        self._settings = settings
+        self._source = source
+        self._start = start
+        self._specials: list[tuple[int, int]] | None = None
+
+    def places(self, level: Any, above: int, stop: int) -> Iterator[int]:
+        """The places before `stop` but above `above`, the last one first, but for the level
+        "character".
+        """
+        if level == "pretoken":
+            yield from self._pretoken_ends(above, stop)
+            return
+        window = self._source.at(self._start, stop + LOOK_AHEAD)
+        for match in reversed(list(level.finditer(window))):
+            place = self._start + match.end()
+            if above < place < stop and character_ends(window, match.end(), match.end()):
+                yield place
+
+    def splits_special(self, place: int, stop: int) -> bool:
+        """Whether an allowed special token lies across `place`, which is before `stop`."""
+        matcher = self._settings.matcher
+        if not matcher.allowed:
+            return False
+        if self._specials is None:
+            self._specials = self._find_specials(stop)
+        return any(first < place < last for first, last in self._specials)
+
+    def _find_specials(self, stop: int) -> list[tuple[int, int]]:
+        text = self._source.at(self._start, stop + self._settings.matcher.reach)
+        is_str = isinstance(text, str)
+        data = text.encode("utf-8", "surrogatepass") if is_str else text
+        found = []
+        for first, last, token in self._settings.matcher.split(data):
+            if token is not None and token >= 0:
+                if is_str:
+                    first = len(data[:first].decode("utf-8", "surrogatepass"))
+                    last = len(data[:last].decode("utf-8", "surrogatepass"))
+                found.append((self._start + first, self._start + last))
+        return found
+
+    def _pretoken_ends(self, above: int, stop: int) -> Iterator[int]:
+        """Of the text as it is. Each round begins at a clean cut that is further back."""
+        cuts, matcher = self._encoding._cuts, self._settings.matcher
+        text = self._source.at(self._start, stop + LOOK_AHEAD)
+        high, reach = stop, _REACH
+        while high > above + 1:
+            near = max(above, high - reach) - self._start
+            begin = 0 if cuts is None else max(cuts.find(text, matcher, 0, near + 1, True), 0)
+            first = self._start + begin
+            ends = self._ends_in(text[begin:], high - first)
+            yield from (first + end for end in reversed(ends) if above < first + end < high)
+            if begin == 0:
+                return
+            high = first + 1
+            reach *= 4
+
+    def _ends_in(self, text: Any, until: int) -> list[int]:
+        """Where pre-tokens end, some of them behind `until`; the end of the text is none."""
+        if isinstance(text, str):
+            return _ends(self._encoding, text, until)
+        characters = text.decode("utf-8", "surrogateescape")
+        sizes = (len(one.encode("utf-8", "surrogateescape")) for one in characters)
+        at = list(itertools.accumulate(sizes, initial=0))
+        return [at[end] for end in _ends(self._encoding, characters, until)]
+
+
+def _ends(encoding: EncodingDefinition, text: str, until: int) -> list[int]:
+    """Where the pre-tokens of a text end, in characters, from the first on to `until` or more."""
+    if encoding.pattern is not None:
+        return _walk(encoding.pattern, text, until)
+    from ..reference.bpe import compile_pattern
+
+    found = compile_pattern(encoding._pat_str).finditer(as_in_reference(text))
+    return [match.end() for match in found if match.end() > match.start()]
+
+
+def _walk(pattern: Pattern, text: str, until: int) -> list[int]:
+    """As `Automaton.findall`, without making lists of the tables at each call."""
+    transitions, accepts, classes = _rows(pattern)
+    at_end = pattern.n_classes
+    ends = []
+    start = 0
+    while start < min(len(text), until):
+        state = 1
+        end = position = start
+        while state and position < len(text):
+            following = classes[text[position]]
+            if accepts[state][following]:
+                end = position
+            state = transitions[state][following]
+            position += 1
+        if state and accepts[state][at_end]:
+            end = len(text)
+        if end > start:
+            ends.append(end)
+        start = max(end, start + 1)
+    return ends
+
+
+class _Classes(dict[str, int]):
+    def __init__(self, pattern: Pattern) -> None:
+        super().__init__()
+        self._pattern = pattern
+
+    def __missing__(self, character: str) -> int:
+        self[character] = found = self._pattern.class_of(ord(character))
+        return found
+
+
+@functools.lru_cache(maxsize=8)
+def _rows(pattern: Pattern) -> tuple[list[list[int]], list[list[int]], _Classes]:
+    return pattern.transitions.tolist(), pattern.accepts.tolist(), _Classes(pattern)

@@ -1,0 +1,223 @@
+"""Counter: how many tokens a text has that is still being written. It makes no ids."""
+
+from __future__ import annotations
+
+import codecs
+import threading
+import zlib
+from typing import TYPE_CHECKING, Any
+
+from ..errors import StateError, StreamInUseError, raise_disallowed_special
+from .source_text import is_buffer
+from .text_settings import Settings
+
+if TYPE_CHECKING:
+    from .._types import AllowedSpecial, DisallowedSpecial, Text
+    from ..chunker import StreamEncoder
+    from ..definition import EncodingDefinition
+
+__all__ = ["Counter"]
+
+_MAGIC = b"streamtok counter 1\n"
+
+
+class Counter:
+    """Counts the tokens of one text, chunk by chunk, as `Encoding.count` does for the whole.
+
+    A chunk is str or bytes-like; bytes may be cut anywhere. An exception leaves the counter as it
+    was before the call. One thread at a time: a call during another one raises StreamInUseError.
+
+    >>> counter = enc.counter()
+    >>> counter.update("hello wor"), counter.total, counter.estimate
+    (1, 1, 2)
+    >>> counter.update("ld"), counter.finish()
+    (0, 2)
+    """
+
+    __slots__ = ("_held", "_in_use", "_last", "_settings", "_stream")
+
+    def __init__(
+        self,
+        encoding: EncodingDefinition,
+        *,
+        allowed_special: AllowedSpecial = frozenset(),
+        disallowed_special: DisallowedSpecial = (),
+        errors: str = "strict",
+        max_pending: int | None = None,
+    ) -> None:
+        """Arguments as for `StreamEncoder`, but special tokens are plain text unless it is said
+        otherwise. Raises as it does.
+        """
+        settings = Settings(encoding, allowed_special, disallowed_special, errors)
+        self._settings = (allowed_special, disallowed_special, errors)
+        self._stream: StreamEncoder = settings.stream(encoding, max_pending)
+        self._held = b""  # the beginning of a character, which the stream does not have yet
+        self._last: int | None = None  # the total of a text that has ended
+        self._in_use = threading.Lock()
+
+    def update(self, chunk: Text) -> int:
+        """int: how many tokens became certain: no later chunk can change them.
+
+        After `finish`, a new text begins. Raises as `StreamEncoder.encode` does. Costs
+        O(len(chunk)).
+        """
+        with _Turn(self._in_use):
+            held = b""
+            given: Any = chunk
+            if self._settings[2] == "strict" and not isinstance(chunk, str) and is_buffer(chunk):
+                given, held = _without_unfinished(self._held, chunk)
+            elif self._held and isinstance(chunk, str) and chunk:
+                twin = self._stream.copy()  # it knows what to say about a str here
+                twin.encode(self._held)
+                twin.encode(chunk)
+            elif self._held:
+                held = self._held
+            found = self._feed(self._stream, given, False)
+            self._held = held
+            self._last = None
+            return found
+
+    @property
+    def total(self) -> int:
+        """int: the certain tokens so far; after `finish`, all tokens of the text."""
+        last = self._last
+        return self._stream.tokens_out if last is None else last
+
+    @property
+    def pending(self) -> int:
+        """int: bytes whose tokens are not certain yet."""
+        return self._stream.pending + len(self._held)
+
+    @property
+    def estimate(self) -> int:
+        """int: the total if the text ended here. It goes on all the same.
+
+        With errors="strict", the bytes of a character that is not complete yet are left out. Costs
+        O(pending), which is a few bytes as a rule.
+        """
+        with _Turn(self._in_use):
+            if self._last is not None:
+                return self._last
+            tokens = self._stream.tokens_out
+            return tokens + self._feed(self._stream.copy(), b"", True)
+
+    def finish(self) -> int:
+        """int: the number of tokens of the whole text, which ends here. `total` keeps it until the
+        next `update`. Raises UnicodeDecodeError where a character is not complete ("strict").
+        """
+        with _Turn(self._in_use):
+            if self._last is None:
+                tokens = self._stream.tokens_out
+                if self._held:
+                    twin = self._stream.copy()
+                    twin.encode(self._held)
+                    twin.flush()  # raises
+                self._last = tokens + self._feed(self._stream, b"", True)
+            return self._last
+
+    def _feed(self, stream: StreamEncoder, chunk: Text, final: bool) -> int:
+        found = stream._stream.encode(chunk, final, "count", None, stream.max_pending)
+        if type(found) is tuple:
+            raise_disallowed_special(*found)
+        n: int = found
+        return n
+
+    def copy(self) -> Counter:
+        """Counter: an independent one in the same state."""
+        twin = Counter.__new__(Counter)
+        with _Turn(self._in_use):
+            twin._settings = self._settings
+            twin._stream = self._stream.copy()
+            twin._held = self._held
+            twin._last = self._last
+        twin._in_use = threading.Lock()
+        return twin
+
+    __copy__ = copy
+
+    def reset(self) -> None:
+        """Begin a new text, from 0."""
+        with _Turn(self._in_use):
+            self._stream.reset()
+            self._held = b""
+            self._last = None
+
+    def getstate(self) -> bytes:
+        """bytes: all that is needed to count on elsewhere, with the same settings."""
+        with _Turn(self._in_use):
+            last = b"" if self._last is None else self._last.to_bytes(8, "little")
+            body = bytes([len(last), len(self._held)]) + last + self._held
+            body += self._stream.getstate()
+        return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+
+    def setstate(self, state: bytes) -> None:
+        """Continue where `getstate` was called. Raises StateError, as `StreamEncoder.setstate`."""
+        if not isinstance(state, bytes | bytearray | memoryview):
+            raise TypeError(f"a saved counter state is bytes, not {type(state).__name__}")
+        state = bytes(state)
+        start = len(_MAGIC) + 4
+        body = state[start:]
+        if not state.startswith(_MAGIC):
+            raise StateError("these bytes are not a saved counter state of this version")
+        if zlib.crc32(body).to_bytes(4, "little") != state[start - 4 : start] or len(body) < 2:
+            raise StateError("the saved counter state is damaged")
+        last, rest = body[2 : 2 + body[0]], body[2 + body[0] :]
+        held, rest = rest[: body[1]], rest[body[1] :]
+        if body[0] not in (0, 8) or body[1] > 3:
+            raise StateError("the saved counter state is damaged: it holds too much")
+        with _Turn(self._in_use):
+            self._stream.setstate(rest)
+            self._held = held
+            self._last = int.from_bytes(last, "little") if last else None
+
+    def __getstate__(self) -> object:
+        stream = self._stream
+        return stream.encoding, self._settings, stream.max_pending, self.getstate()
+
+    def __setstate__(self, value: Any) -> None:
+        encoding, (allowed, disallowed, errors), max_pending, state = value
+        self.__init__(  # type: ignore[misc]
+            encoding,
+            allowed_special=allowed,
+            disallowed_special=disallowed,
+            errors=errors,
+            max_pending=max_pending,
+        )
+        self.setstate(state)
+
+    def __repr__(self) -> str:
+        name = self._stream.encoding.name
+        return f"<Counter of {name!r}: {self.total} tokens, {self.pending} bytes pending>"
+
+
+class _Turn:
+    """A lock that nobody waits for."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise StreamInUseError("this counter is in use by another call")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _without_unfinished(held: bytes, chunk: Any) -> tuple[Any, bytes]:
+    """(held + chunk without the unfinished character at the end, the bytes of that one)."""
+    data: Any = memoryview(chunk).cast("B") if memoryview(chunk).contiguous else chunk
+    if held:
+        data = held + bytes(data)
+    tail = bytes(data[-3:])
+    for size in range(1, min(3, len(tail)) + 1):
+        if tail[-size] & 0xC0 == 0x80:
+            continue
+        try:
+            used = codecs.utf_8_decode(tail[-size:], "strict", False)[1]
+        except UnicodeDecodeError:
+            break  # the stream says what is wrong
+        return (data[: len(data) - size], tail[-size:]) if used == 0 else (data, b"")
+    return data, b""

@@ -1,0 +1,170 @@
+"""Ids that came from a model: are they those of their text, and how does a stream go on behind.
+
+A model may sample ids that no text is encoded to: their text has other ids. Special ids stay what
+they are; what stands between two of them is plain text. What a pattern leaves out of the ids of a
+text is not in them: nobody can know of it here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..chunker import StreamEncoder
+from .prefixes import feed, open_stream
+from .text_settings import Settings
+
+if TYPE_CHECKING:
+    from .._types import AllowedSpecial, DisallowedSpecial, IdArray
+    from ..definition import EncodingDefinition
+
+__all__ = ["ContinuedStream", "continue_from", "first_drift"]
+
+_STEP = 1 << 14  # bytes whose ids are compared at a time
+
+
+def first_drift(encoding: EncodingDefinition, ids: Iterable[int] | IdArray) -> int | None:
+    """The index of the first id that the encoding of the ids' text has not; None: there is none."""
+    given = _as_list(encoding, ids)
+    index = 0
+    for found in _encoded_again(encoding, given):
+        shared = _shared(found, given, index)
+        if shared < len(found):
+            return index + shared
+        index += len(found)
+    return None if index == len(given) else index
+
+
+class ContinuedStream(StreamEncoder):
+    """A StreamEncoder behind ids whose text it knows, as `continue_from` makes it.
+
+    `ids[:stream.kept] + stream.corrected`, and then the ids that the stream gives, are those of the
+    whole text. `kept` is how many of the ids stay: the rest is not certain yet, and the stream will
+    give it again, or something else. `corrected` is empty where the ids are those of their text. A
+    copy is a plain StreamEncoder.
+    """
+
+    __slots__ = ("corrected", "kept")
+
+    kept: int
+    corrected: list[int]
+
+    def __init__(self, encoding: EncodingDefinition, **settings: Any) -> None:
+        super().__init__(encoding, **settings)
+        self.kept = 0
+        self.corrected = []
+
+    def __getstate__(self) -> object:
+        return self.kept, self.corrected, super().__getstate__()
+
+    def __setstate__(self, value: Any) -> None:
+        kept, corrected, rest = value
+        super().__setstate__(rest)
+        self.kept, self.corrected = kept, corrected
+
+
+def continue_from(
+    encoding: EncodingDefinition,
+    ids: Iterable[int] | IdArray,
+    *,
+    allowed_special: AllowedSpecial,
+    disallowed_special: DisallowedSpecial,
+    errors: str,
+    max_pending: int | None,
+) -> ContinuedStream:
+    """A stream that goes on behind these ids as if their text had been fed to it."""
+    given = _as_list(encoding, ids)
+    stream = ContinuedStream(
+        encoding,
+        allowed_special=allowed_special,
+        disallowed_special=disallowed_special,
+        errors=errors,
+        max_pending=max_pending,
+    )
+    last = _end_of_specials(encoding, given)
+    if last and not encoding._is_plain:
+        _go_behind_special(encoding, stream, given[last - 1], last - 1)
+    certain = [one for part in _encoded_again(encoding, given[:last]) for one in part]
+    text = _text_of(encoding, given[last:], is_first=last == 0)
+    certain += stream.encode(text)
+    kept = _shared(certain, given, 0)
+    stream.kept = kept
+    stream.corrected = certain[kept:]
+    return stream
+
+
+def _go_behind_special(
+    encoding: EncodingDefinition, stream: StreamEncoder, id: int, index: int
+) -> None:
+    """Let a stream be where it is behind a special token, whether its settings allow that or not.
+
+    Behind one, an encoding that changes text may do other things than at the beginning.
+    """
+    text = encoding._decoder.token_bytes(id).decode()
+    other = Settings(encoding, {text}, (), stream.errors).stream(encoding)
+    other.encode(text)
+    if other.pending:
+        raise ValueError(
+            f"the ids have the special token {text!r} at index {index}, which another special or "
+            "added token begins with: this encoding cannot go on behind it. Continue from the ids "
+            "up to there and some more text"
+        )
+    half, state = other._stream.getstate()
+    stream._stream.setstate(state, half)
+
+
+def _shared(found: list[int], given: list[int], start: int) -> int:
+    """How many of the ids `found` are those that stand in `given` from `start` on."""
+    at = 0
+    for size in (1 << 12, 1 << 6, 1):  # slices are compared at once
+        while (part := found[at : at + size]) and part == given[start + at : start + at + size]:
+            at += len(part)
+    return at
+
+
+def _as_list(encoding: EncodingDefinition, ids: Any) -> list[int]:
+    """A list of int. Raises KeyError for an id that there is not, TypeError for no ids."""
+    given: list[int] = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    encoding._decoder.decode(given)
+    return given
+
+
+def _end_of_specials(encoding: EncodingDefinition, ids: Sequence[int]) -> int:
+    """The place behind the last special id."""
+    special = encoding._special_ids
+    if special.isdisjoint(ids):
+        return 0
+    return next((i + 1 for i in reversed(range(len(ids))) if ids[i] in special), 0)
+
+
+def _text_of(encoding: EncodingDefinition, ids: list[int], is_first: bool) -> bytes:
+    data = encoding._decoder.decode(ids)
+    # Decoding leaves out the space that encoding puts before a text.
+    return data.removeprefix(b" ") if is_first and encoding._rules.space_first else data
+
+
+def _encoded_again(encoding: EncodingDefinition, ids: list[int]) -> Iterator[list[int]]:
+    """The ids of the text of `ids`, a part at a time."""
+    special = encoding._special_ids
+    if not encoding._is_plain:
+        used = {text for text, id in encoding._special_tokens.items() if id in set(ids)}
+        settings = Settings(encoding, used, (), "surrogateescape")
+        yield from _in_steps(encoding, settings, _text_of(encoding, ids, is_first=True))
+        return
+    settings = Settings(encoding, frozenset(), (), "surrogateescape")
+    if special.isdisjoint(ids):
+        yield from _in_steps(encoding, settings, encoding._decoder.decode(ids))
+        return
+    for is_special, group in itertools.groupby(ids, special.__contains__):
+        if is_special:
+            yield list(group)
+        else:
+            yield from _in_steps(encoding, settings, encoding._decoder.decode(list(group)))
+
+
+def _in_steps(encoding: EncodingDefinition, settings: Settings, text: bytes) -> Iterator[list[int]]:
+    stream = open_stream(encoding, settings)
+    for start in range(0, len(text), _STEP):
+        piece = text[start : start + _STEP]
+        yield feed(stream, piece, start + _STEP >= len(text), "list")

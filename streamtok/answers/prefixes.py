@@ -1,0 +1,208 @@
+"""How many ids the beginnings of a text have, near the place where a budget ends.
+
+A stream is fed until more ids are certain than the budget has: every longer beginning has at least
+these, so none of them fits. The beginnings before that place are tried from the longest on: a copy
+of the stream, from a place shortly before, is ended there. A beginning may have fewer ids or more
+than the whole text has up to the same place, since its end is not seen as such in the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..engines.protocol import encode_whole
+from ..errors import UnsupportedPatternError, UnsupportedStreamError, raise_disallowed_special
+from .source_text import character_ends
+
+if TYPE_CHECKING:
+    from ..definition import EncodingDefinition
+    from .source_text import SourceText
+    from .text_settings import Settings
+
+__all__ = ["Prefixes", "open_stream"]
+
+_NO_LIMIT = (1 << 63) - 1  # bytes that may wait: they are in memory anyway
+_SMALL_STEP = 8  # characters: a budget's end is looked for as closely as that
+_BLOCK = 64  # places that are looked at together
+_AHEAD = 64  # characters that are read on when a token has to become certain
+_SMALL_TEXT = 1 << 13  # characters, of which every beginning may be encoded as a whole
+
+
+class _Mark(NamedTuple):
+    """A stream that was fed up to `position`, and has given out so many ids by then."""
+
+    position: int
+    tokens: int
+    stream: Any
+
+
+class Prefixes:
+    """The beginnings of what stands behind `start` in a source."""
+
+    def __init__(
+        self, encoding: EncodingDefinition, settings: Settings, source: SourceText, start: int = 0
+    ) -> None:
+        self._encoding = encoding
+        self._source = source
+        self._start = start
+        self._marks = [_Mark(start, 0, open_stream(encoding, settings))]
+        self._behind: _Behind | None = None
+        self.stop = start  # no beginning that reaches this place is within the budget
+        self.end = start  # of the whole text, if it is within the budget
+        self.n_tokens = 0  # of it, then
+        self.offset = 0  # bytes of UTF-8 before `start`, for errors
+
+    def advance(self, budget: int, each: float = 3.3) -> bool:
+        """Whether the whole text is within the budget; if not, `stop` says where to look.
+
+        each: characters that a token has, about.
+        """
+        source = self._source
+        position, tokens, stream = self._marks[-1]
+        step = max(_SMALL_STEP, min(int(budget * each * 0.9), 1 << 20))
+        while True:
+            before = stream.copy()
+            is_end = source.is_end(position + step)
+            piece = source.at(position, position + step)
+            given = stream.tokens_out
+            found = feed(stream, piece, is_end, "count", self.offset)
+            tokens = given + found
+            if tokens > budget:
+                if step <= _SMALL_STEP or len(piece) <= _SMALL_STEP or isinstance(stream, _Whole):
+                    self._marks.append(_Mark(position, given, before))
+                    self.stop = position + len(piece)
+                    self.refuse_large()
+                    return False
+                step = max(_SMALL_STEP, min(step, len(piece)) // 4)
+                stream = before
+                continue
+            position += len(piece)
+            if is_end:
+                self.end, self.n_tokens = position, tokens
+                self.stop = position + 1
+                return True
+            self._marks.append(_Mark(position - len(piece), given, before))
+            # What was seen so far says how much is left, but one should rather stop before it.
+            each = (position - self._start) / max(tokens, 1)
+            step = max(_SMALL_STEP, min(int((budget - tokens) * each * 0.9), 1 << 20))
+
+    def refuse_large(self) -> None:
+        """Raise why there is no stream of this encoding if too much would be encoded again."""
+        stream = self._marks[0].stream
+        if isinstance(stream, _Whole) and self._source.reaches(self._start + _SMALL_TEXT):
+            stream.refuse()
+
+    def places(self, above: int) -> Iterator[int]:
+        """Where a beginning within the budget may end, from the last on; none up to `above`."""
+        high = self.stop - 1
+        while high > above:
+            low = max(high - _BLOCK, above)
+            text = self._source.at(low - 3 if low >= self._start + 3 else low, high + 4)
+            base = low - 3 if low >= self._start + 3 else low
+            found = character_ends(text, low - base, high - base)
+            yield from (base + place for place in reversed(found) if base + place > low)
+            high = low
+
+    def count(self, stop: int) -> int:
+        """The number of ids of the text up to `stop`, by itself."""
+        mark = self._mark_before(stop)
+        piece = self._source.at(mark.position, stop)
+        found: int = feed(mark.stream.copy(), piece, True, "count")
+        return mark.tokens + found
+
+    def ends_token(self, stop: int) -> bool:
+        """Whether the text up to `stop`, by itself, is made of the first tokens of the whole."""
+        mark = self._mark_before(stop)
+        ids = feed(mark.stream.copy(), self._source.at(mark.position, stop), True, "list")
+        own = b"".join(map(self._encoding._decoder.token_bytes, ids))
+        if self._behind is None or self._behind.mark is not mark:
+            self._behind = _Behind(self._encoding, self._source, mark)
+        return self._behind.has_end(own)
+
+    def _mark_before(self, stop: int) -> _Mark:
+        while self._marks[-1].position > stop:
+            self._marks.pop()
+        return self._marks[-1]
+
+
+class _Behind:
+    """The tokens of the whole text behind a mark, as far as they were asked for."""
+
+    def __init__(self, encoding: EncodingDefinition, source: SourceText, mark: _Mark) -> None:
+        self.mark = mark
+        self._encoding = encoding
+        self._source = source
+        self._stream = mark.stream.copy()
+        self._position = mark.position
+        self._is_over = False
+        self._bytes = b""
+        self._ends = {0}
+
+    def has_end(self, beginning: bytes) -> bool:
+        """Whether the tokens begin with these bytes, and one of them ends there."""
+        while len(self._bytes) < len(beginning) and not self._is_over:
+            step = max(_AHEAD, self._position - self.mark.position)
+            self._is_over = self._source.is_end(self._position + step)
+            piece = self._source.at(self._position, self._position + step)
+            self._position += len(piece)
+            parts = [self._bytes]
+            size = len(self._bytes)
+            for token in feed(self._stream, piece, self._is_over, "list"):
+                parts.append(self._encoding._decoder.token_bytes(token))
+                size += len(parts[-1])
+                self._ends.add(size)
+            self._bytes = b"".join(parts)
+        return len(beginning) in self._ends and self._bytes.startswith(beginning)
+
+
+class _Whole:
+    """What looks like a stream of an encoding that has none: everything waits for the end."""
+
+    tokens_out = 0
+
+    def __init__(self, encoding: EncodingDefinition, settings: Settings) -> None:
+        self._encoding = encoding
+        self._settings = settings
+        self._parts: list[Any] = []
+
+    def copy(self) -> _Whole:
+        twin = _Whole(self._encoding, self._settings)
+        twin._parts = self._parts.copy()
+        return twin
+
+    def refuse(self) -> None:
+        """Raise why there is no stream."""
+        self._settings.stream(self._encoding, _NO_LIMIT)
+
+    def encode(self, piece: Any, final: bool, into: str, out: Any, limit: int) -> Any:
+        self._parts.append(piece)
+        if not final:
+            return 0 if into == "count" else []
+        text = piece[:0].join(self._parts)
+        settings = self._settings
+        return encode_whole(self._encoding._engine, text, settings.matcher, settings.errors, into)
+
+
+def open_stream(encoding: EncodingDefinition, settings: Settings) -> Any:
+    """What has `encode`, `copy` and `tokens_out` as an `EngineStream`, for any encoding."""
+    try:
+        return encoding._engine.stream(settings.matcher, settings.errors)
+    except (UnsupportedStreamError, UnsupportedPatternError):
+        return _Whole(encoding, settings)
+
+
+def feed(stream: Any, piece: Any, final: bool, into: str, offset: int = 0) -> Any:
+    """The ids ("list") that a piece makes certain, or their number ("count").
+
+    offset: bytes before the stream began, for errors.
+    """
+    try:
+        result = stream.encode(piece, final, into, None, _NO_LIMIT)
+    except UnicodeDecodeError as error:
+        raise UnicodeDecodeError(
+            error.encoding, error.object, offset + error.start, offset + error.end, error.reason
+        ) from None
+    if type(result) is tuple:
+        raise_disallowed_special(offset + result[0], result[1])
+    return result

@@ -1,0 +1,143 @@
+"""A text, or the chunks of one, seen through a window: read no further than is looked at.
+
+Positions are characters of a str and bytes of everything else.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..readers import read_chunks
+
+__all__ = ["SourceText", "bytes_view", "character_ends", "is_buffer"]
+
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # surrogates that are one character
+
+
+class SourceText:
+    """A text that is cut and read from the left. `is_str`: positions are characters."""
+
+    def __init__(self, source: Any) -> None:
+        """source: str, bytes-like, an iterable of chunks, or a file.
+
+        Raises TypeError for anything else, and later for chunks of two kinds.
+        """
+        self._chunks: Iterator[Any] = iter(())
+        self._base = 0  # the position of what is held
+        self._whole = source
+        self.is_whole = True  # nothing is left to be read
+        if isinstance(source, str):
+            self._held: Any = str.__str__(source)
+        elif is_buffer(source):
+            self._held = self._whole = bytes_view(source)
+        elif isinstance(source, Iterable) or hasattr(source, "read"):
+            self._chunks = read_chunks(source)
+            self._held = None
+            self.is_whole = False
+            first = self._next()
+            self._held = "" if first is None else first
+        else:
+            raise TypeError(
+                "text must be str, bytes-like, an iterable of them, or a file, not "
+                f"{type(source).__name__}"
+            )
+        self.is_str = isinstance(self._held, str)
+
+    def _next(self) -> Any:
+        """One chunk more, as str or bytes; None: there is none."""
+        for chunk in self._chunks:
+            if not isinstance(chunk, str):
+                if not is_buffer(chunk):
+                    raise TypeError(
+                        f"a chunk must be str or bytes-like, not {type(chunk).__name__}"
+                    )
+                chunk = bytes(chunk)
+            if self._held is not None and isinstance(chunk, str) != self.is_str:
+                raise TypeError("all chunks must be str, or all bytes-like: these are mixed")
+            return chunk
+        self.is_whole = True
+        return None
+
+    @property
+    def known_end(self) -> int:
+        """The position behind what was read."""
+        return self._base + len(self._held)
+
+    def reaches(self, position: int) -> bool:
+        """Whether there is a text up to `position`; reads as far."""
+        if self.known_end < position and not self.is_whole:
+            parts = []
+            size = self.known_end
+            try:
+                while size < position and (chunk := self._next()) is not None:
+                    parts.append(chunk)
+                    size += len(chunk)
+            finally:
+                self._held = self._held[:0].join([self._held, *parts])
+        return self.known_end >= position
+
+    def is_end(self, position: int) -> bool:
+        """Whether the text ends at `position` or before it; reads as far."""
+        return not self.reaches(position + 1)
+
+    def at(self, start: int, stop: int) -> Any:
+        """The text from `start` to `stop`, as str or bytes; less where it ends."""
+        if stop - self._base > len(self._held):
+            self.reaches(stop)
+        part = self._held[start - self._base : max(stop - self._base, 0)]
+        return part if self.is_str else bytes(part)
+
+    def result(self, start: int, stop: int) -> Any:
+        """As `at`, for the caller: all of a str or bytes is that object itself."""
+        if start == 0 and self._base == 0 and self.is_whole and stop == len(self._held):
+            return self._whole if isinstance(self._whole, str | bytes) else self.at(0, stop)
+        return self.at(start, stop)
+
+    def drop(self, before: int) -> None:
+        """Forget what stands before this position, if it came in chunks."""
+        if self._whole is not self._held and not isinstance(self._whole, str):
+            self._held = self._held[before - self._base :]
+            self._base = before
+
+
+def is_buffer(value: object) -> bool:
+    """Whether `value` is bytes-like."""
+    try:
+        memoryview(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
+
+
+def bytes_view(value: Any) -> Any:
+    """bytes, or a view of bytes. Raises TypeError where they are not contiguous."""
+    if type(value) is bytes:
+        return value
+    view = memoryview(value)
+    if not view.contiguous:
+        raise TypeError("text must be contiguous bytes")
+    return view.cast("B")
+
+
+def character_ends(text: Any, start: int, stop: int) -> list[int]:
+    """The places from `start` to `stop` of a str or bytes where a character ends, rising.
+
+    Bytes that are no UTF-8 are a character each; a pair of surrogates is one.
+    """
+    stop = min(stop, len(text))
+    if isinstance(text, str):
+        places = list(range(start, stop + 1))
+        if not _PAIR.search(text, max(start - 1, 0), stop + 1):
+            return places
+        return [place for place in places if not (place and _PAIR.match(text, place - 1))]
+    begin = start
+    while begin > max(start - 3, 0) and begin < len(text) and text[begin] & 0xC0 == 0x80:
+        begin -= 1
+    if begin < len(text) and text[begin] & 0xC0 == 0x80:
+        begin = start
+    characters = bytes(text[begin : stop + 3]).decode("utf-8", "surrogateescape")
+    sizes = (len(one.encode("utf-8", "surrogateescape")) for one in characters)
+    return [p for p in itertools.accumulate(sizes, initial=begin) if start <= p <= stop]

@@ -1,0 +1,170 @@
+"""Chunks of at most so many tokens, from a text of any length, in the memory of one chunk."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .boundaries import Boundaries, levels_of
+from .prefixes import Prefixes
+from .source_text import SourceText
+from .suffixes import longest_suffix
+from .text_settings import Settings, check_budget
+
+if TYPE_CHECKING:
+    from .._types import SupportsRead, Text
+    from ..definition import EncodingDefinition
+
+__all__ = ["Chunk", "split"]
+
+
+class Chunk(NamedTuple):
+    """A part of a source: source[start:stop] is `text`, which by itself has `n_tokens` ids.
+
+    Positions are characters of a str, bytes of bytes.
+    """
+
+    text: Any
+    start: int
+    stop: int
+    n_tokens: int
+
+
+def split(
+    encoding: EncodingDefinition,
+    source: Text | Iterable[Text] | SupportsRead,
+    max_tokens: int,
+    overlap: int,
+    boundary: Any,
+    settings: Settings,
+) -> Iterator[Chunk]:
+    """The chunks of a source. Arguments are checked at once, the source is read as chunks are
+    taken.
+    """
+    budget = check_budget("max_tokens", max_tokens)
+    overlap = check_budget("overlap", overlap, 0)
+    if overlap >= budget:
+        raise ValueError(
+            f"overlap must be less than max_tokens, which is {budget}, not {overlap}: "
+            "each chunk has to bring something new"
+        )
+    text = SourceText(source)
+    levels = levels_of(boundary, text.is_str)
+    return _Splitting(encoding, settings, text, budget, overlap, levels).chunks()
+
+
+class _Splitting:
+    def __init__(
+        self,
+        encoding: EncodingDefinition,
+        settings: Settings,
+        source: SourceText,
+        budget: int,
+        overlap: int,
+        levels: tuple[Any, ...],
+    ) -> None:
+        self._encoding = encoding
+        self._settings = settings
+        self._source = source
+        self._budget = budget
+        self._overlap = overlap
+        self._levels = levels
+        self.each = 3.3  # characters of a token in the chunk before
+        self._bytes = (0, 0)  # a position, and how many bytes of UTF-8 are before it
+
+    def chunks(self) -> Iterator[Chunk]:
+        source = self._source
+        start = stop = 0
+        while not source.is_end(stop):  # an overlap alone is no chunk
+            start, stop, n_tokens = self._next(start, stop)
+            text = source.result(start, stop)
+            self.each = (stop - start) / max(n_tokens, 1)
+            yield Chunk(text, start, stop, n_tokens)
+            start = self._overlap_of(text, start, stop, self._overlap)
+            self._bytes = start, self.bytes_before(start)
+            source.drop(start)
+
+    def bytes_before(self, start: int) -> int:
+        """The offset in bytes of a position that is not before the current chunk."""
+        position, offset = self._bytes
+        between = self._source.at(position, start)
+        if isinstance(between, str):
+            between = between.encode("utf-8", "surrogatepass")
+        return offset + len(between)
+
+    def _overlap_of(self, text: Any, start: int, stop: int, size: int) -> int:
+        """Where the last `size` tokens of a chunk begin; behind its start in any case."""
+        if not size:
+            return stop
+        kept, _ = longest_suffix(self._encoding, text, size, self._settings)
+        return start + kept if kept else stop
+
+    def _next(self, start: int, done: int) -> tuple[int, int, int]:
+        """(start, stop, number of tokens) of the chunk behind `done`, whose overlap begins at
+        `start`, or later if the next boundary is too far from there.
+        """
+        starts = self._starts(start, done)
+        searches = [_Search(self, next(starts))]
+        for level in self._levels:
+            for i in itertools.count():
+                if i == len(searches):
+                    later = next(starts, None)
+                    if later is None:
+                        break
+                    searches.append(_Search(self, later))
+                found = searches[i].find(level, done)
+                if found is not None:
+                    return searches[i].start, *found
+        at = self._source.at(done, done + 4)
+        raise ValueError(
+            f"the character at {'position' if self._source.is_str else 'byte'} {done}, "
+            f"in {at!r}, has more than {self._budget} tokens by itself: raise max_tokens"
+        )
+
+    def _starts(self, start: int, done: int) -> Iterator[int]:
+        """Where a chunk may begin: with all of the overlap, with half of it, …, with none."""
+        yield start
+        text = self._source.at(start, done)
+        first, size = start, self._overlap
+        while start != done:
+            size //= 2
+            later = self._overlap_of(text, first, done, size)
+            if later != start:
+                yield later
+            start = later
+
+
+class _Search:
+    """What may be a chunk that begins at `start`."""
+
+    def __init__(self, splitting: _Splitting, start: int) -> None:
+        self.start = start
+        self._budget = splitting._budget
+        what = splitting._encoding, splitting._settings, splitting._source, start
+        self._what = what
+        self._splitting = splitting
+        self._prefixes: Prefixes | None = None
+        self._is_rest = False
+        self._boundaries = Boundaries(*what)
+
+    def find(self, level: Any, done: int) -> tuple[int, int] | None:
+        """(stop, number of tokens) of the longest chunk beyond `done` that ends at a boundary."""
+        if self._prefixes is None:
+            self._prefixes = Prefixes(*self._what)
+            self._prefixes.offset = self._splitting.bytes_before(self.start)
+            self._is_rest = self._prefixes.advance(self._budget, self._splitting.each)
+        prefixes = self._prefixes
+        if self._is_rest:
+            return prefixes.end, prefixes.n_tokens
+        if level == "character":
+            places = prefixes.places(done)
+        else:
+            places = self._boundaries.places(level, done, prefixes.stop)
+        for place in places:
+            if self._boundaries.splits_special(place, prefixes.stop):
+                continue
+            found = prefixes.count(place)
+            if found <= self._budget:
+                return place, found
+        return None

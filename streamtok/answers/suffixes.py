@@ -1,0 +1,178 @@
+"""As much of the end of a text as fits a budget, without looking at its beginning.
+
+At a *clean cut* (`_core/cuts.pxi`) a text falls into two parts whose ids, one after the other, are
+those of the whole. So the ids of an end that begins at a clean cut are the last ids of the text,
+and every end that begins before it has more. The walk goes back from cut to cut until the budget is
+used up; what is left is to find the place between two neighbouring cuts.
+
+There, ends are tried from the longest on. Where there are many, as in an encoding without cuts, a
+lower bound spares most of the tries: no way to cover an end with tokens has fewer of them than the
+shortest way, and the shortest ways of all ends come from one pass over the text, from its end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..engines.protocol import encode_whole
+from ..engines.rules import MARK
+from ..errors import UnsupportedStreamError, raise_disallowed_special
+from .cover import able_from
+from .prefixes import Prefixes
+from .source_text import SourceText, character_ends
+
+if TYPE_CHECKING:
+    from ..definition import EncodingDefinition
+    from .text_settings import Settings
+
+__all__ = ["longest_suffix"]
+
+_NEAR = 16  # characters: from there on, go back one cut at a time
+_FEW = 48  # characters between two cuts, of which every one is tried
+_SMALL_TEXT = 1 << 13  # characters of which that can be afforded, too
+
+
+def longest_suffix(
+    encoding: EncodingDefinition, text: Any, budget: int, settings: Settings
+) -> tuple[int, int]:
+    """(start, number of ids) of the longest end of `text` within the budget that is made of whole
+    characters and of the last tokens of the whole. text: str, or bytes or a view of bytes.
+    """
+    stop, left = len(text), budget
+    size = 3 * budget
+    while stop:
+        start = _last_cut(encoding, text, max(stop - size, 0), stop, settings)
+        found = _count(encoding, text, start, stop, settings)
+        if found <= left:
+            left -= found
+            each = (stop - start) / max(found, 1)
+            stop = start
+            size = max(int(left * each * 0.9), 1)
+        elif stop - start > _NEAR and size > 1:
+            size = min(size, stop - start) // 4 if size > _NEAR else 1
+        else:
+            start, found = _between_cuts(encoding, text[start:stop], start, left, settings)
+            return start, budget - left + found
+    return 0, budget - left
+
+
+def _last_cut(
+    encoding: EncodingDefinition, text: Any, near: int, stop: int, settings: Settings
+) -> int:
+    """The last clean cut at `near` or before it, at the latest before `stop`; else 0."""
+    cuts = encoding._cuts
+    if cuts is None:
+        return 0
+    near = min(near, stop - 1)
+    while near > 0:
+        place = cuts.find(text, settings.matcher, 0, near + 1, True)
+        if place <= 0:
+            return 0
+        if not (isinstance(text, str) and _has_surrogates(text[place - 1 : place + 1])):
+            return place
+        near = place - 1  # a surrogate becomes another character: the cut is not to be relied on
+    return 0
+
+
+def _has_surrogates(text: str) -> bool:
+    return any("\ud800" <= one <= "\udfff" for one in text)
+
+
+def _encode(
+    encoding: EncodingDefinition, text: Any, start: int, stop: int, settings: Settings, into: str
+) -> Any:
+    part = text[start:stop]
+    try:
+        return encode_whole(encoding._engine, part, settings.matcher, settings.errors, into)
+    except UnicodeDecodeError as error:
+        raise UnicodeDecodeError(
+            error.encoding, error.object, start + error.start, start + error.end, error.reason
+        ) from None
+    except ValueError:
+        if not start:
+            raise
+        # A disallowed special token: again, for the offset in all of the text.
+        result = encoding._engine.encode(part, settings.matcher, settings.errors, into)
+        before = text[:start]
+        if isinstance(before, str):
+            before = before.encode("utf-8", "surrogatepass")
+        raise_disallowed_special(len(before) + result[0], result[1])
+
+
+def _count(
+    encoding: EncodingDefinition, text: Any, start: int, stop: int, settings: Settings
+) -> int:
+    n: int = _encode(encoding, text, start, stop, settings, "count")
+    return n
+
+
+def _between_cuts(
+    encoding: EncodingDefinition, part: Any, base: int, budget: int, settings: Settings
+) -> tuple[int, int]:
+    """As `longest_suffix`, for all of a text without cuts, which has more than `budget` ids."""
+    part = part if isinstance(part, str) else bytes(part)
+    spelled = _spell(encoding, part, settings) if len(part) > _FEW else None
+    prefixes = Prefixes(encoding, settings, SourceText(part))
+    if spelled is not None:
+        tries = _worth_trying(encoding, spelled, budget, settings)
+    else:
+        prefixes.refuse_large()
+        if len(part) > _SMALL_TEXT:
+            raise UnsupportedStreamError(
+                f"{len(part):,} characters before the end of the text, there is no place to begin "
+                "at: this encoding changes text, or leaves parts of it out. Cut the text before, "
+                'or take its beginning (side="right")'
+            )
+        tries = character_ends(part, 1, len(part))[:-1]
+    for start in tries:
+        found = _count(encoding, part, start, len(part), settings)
+        if found <= budget and (spelled is not None or prefixes.ends_token(start)):
+            return base + start, found
+    return base + len(part), 0
+
+
+class _Spelled(NamedTuple):
+    """What the tokens of a text spell: `prefix`, and then the same characters as the text has."""
+
+    prefix: bytes
+    data: bytes
+    places: list[tuple[int, int]]  # where characters end: in the text, in `data`
+    starts: set[int]  # of tokens, in `data`
+
+
+def _spell(encoding: EncodingDefinition, part: Any, settings: Settings) -> _Spelled | None:
+    """None where the text is changed in another way than by spaces, or has gaps."""
+    rules = encoding._rules
+    has_spaces = rules.normalizer == "spaces"
+    pattern = encoding.pattern
+    if pattern is None or not pattern.is_total:
+        return None
+    text = part if isinstance(part, str) else part.decode("utf-8", "surrogateescape")
+    # Of a text that is in NFC, each part is; any other text is compared with its tokens below.
+    if rules.normalizer == "NFC" and not unicodedata.is_normalized("NFC", text):
+        return None
+    ids = _encode(encoding, part, 0, len(part), settings, "list")
+    tokens = list(map(encoding._decoder.token_bytes, ids))
+    escapes = "surrogateescape" if settings.errors == "surrogateescape" else "surrogatepass"
+    sizes = (1 if part is text else len(one.encode("utf-8", escapes)) for one in text)
+    written = list(itertools.accumulate(sizes))
+    if has_spaces:
+        text = text.replace(MARK, " ")
+    data, found = text.encode("utf-8", escapes), b"".join(tokens)
+    prefix = b" " if rules.space_first and found == b" " + data else b""
+    if found != prefix + data:
+        return None
+    ends = itertools.accumulate(map(len, tokens), initial=-len(prefix))
+    spelt = itertools.accumulate(len(one.encode("utf-8", escapes)) for one in text)
+    return _Spelled(prefix, data, list(zip(written, spelt, strict=True)), set(ends))
+
+
+def _worth_trying(
+    encoding: EncodingDefinition, spelled: _Spelled, budget: int, settings: Settings
+) -> list[int]:
+    """Where a token begins, and so many tokens could be enough for the rest."""
+    prefix, data, places, starts = spelled
+    able = able_from(encoding, settings.matcher, data, prefix, budget)
+    return [place for place, at in places[:-1] if at in starts and at in able]

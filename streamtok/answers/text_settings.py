@@ -1,0 +1,59 @@
+"""What the calls of this package have in common: settings of special tokens and errors, budgets."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from .._core.encode import check_policy
+
+if TYPE_CHECKING:
+    from .._core.encode import SpecialMatcher
+    from .._types import AllowedSpecial, DisallowedSpecial
+    from ..chunker import StreamEncoder
+    from ..definition import EncodingDefinition
+
+__all__ = ["Settings", "check_budget"]
+
+
+class Settings:
+    """How a text becomes ids: which special tokens count, and what happens to bad bytes."""
+
+    def __init__(
+        self,
+        encoding: EncodingDefinition,
+        allowed_special: AllowedSpecial,
+        disallowed_special: DisallowedSpecial,
+        errors: str,
+    ) -> None:
+        """Raises as `Encoding.encode` does for settings that mean nothing."""
+        check_policy(errors)
+        self.allowed_special = allowed_special
+        self.disallowed_special = disallowed_special
+        self.errors = errors
+        self.matcher: SpecialMatcher = encoding._matcher(allowed_special, disallowed_special)
+
+    def stream(self, encoding: EncodingDefinition, max_pending: int | None = None) -> StreamEncoder:
+        """A stream with these settings. Raises as `Encoding.stream_encoder` does."""
+        from ..chunker import StreamEncoder
+
+        return StreamEncoder(
+            encoding,
+            allowed_special=self.allowed_special,
+            disallowed_special=self.disallowed_special,
+            errors=self.errors,
+            max_pending=max_pending,
+        )
+
+
+def check_budget(name: str, value: Any, least: int = 1) -> int:
+    """`value` as an int. Raises TypeError for no integer, ValueError below `least`."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, not {value!r}") from None
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, not {number}")
+    return number

@@ -1,0 +1,111 @@
+"""Budgets: does a text fit into so many ids, its first ids, and as much of its beginning as fits.
+
+All of them read no further than they must. What is kept of the end of a text is in `suffixes.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .prefixes import Prefixes, feed, open_stream
+from .source_text import SourceText, bytes_view, is_buffer
+from .suffixes import longest_suffix
+from .text_settings import Settings, check_budget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .._types import SupportsRead, Text
+    from ..definition import EncodingDefinition
+
+__all__ = ["Truncated", "encode_first", "fits", "truncate"]
+
+_STEP = 1 << 16
+
+
+class Truncated(NamedTuple):
+    """What is left of a text, the number of its ids, and whether something was cut off."""
+
+    text: Any
+    n_tokens: int
+    was_truncated: bool
+
+
+def fits(
+    encoding: EncodingDefinition,
+    text: Text | Iterable[Text] | SupportsRead,
+    max_tokens: int,
+    settings: Settings,
+) -> bool:
+    """Whether the text has at most `max_tokens` ids."""
+    left = check_budget("max_tokens", max_tokens)
+    source = SourceText(text)
+    stream = open_stream(encoding, settings)
+    position = 0
+    while left >= 0:
+        step = min(2 * left + 64, _STEP)
+        is_end = source.is_end(position + step)
+        left -= feed(stream, source.at(position, position + step), is_end, "count")
+        if is_end:
+            break
+        position += step
+        source.drop(position)
+    return left >= 0
+
+
+def truncate(
+    encoding: EncodingDefinition,
+    text: Text | Iterable[Text] | SupportsRead,
+    max_tokens: int,
+    side: str,
+    settings: Settings,
+) -> Truncated:
+    """As much of a side of the text as has at most `max_tokens` ids."""
+    budget = check_budget("max_tokens", max_tokens)
+    if side == "left":
+        if not isinstance(text, str) and not is_buffer(text):
+            raise TypeError(
+                'side="left" keeps the end of a text, so it needs a str or bytes, not '
+                f"{type(text).__name__}: join the chunks, or read the file"
+            )
+        whole: Any = str.__str__(text) if isinstance(text, str) else bytes_view(text)
+        start, n_tokens = longest_suffix(encoding, whole, budget, settings)
+        if start == 0:
+            return Truncated(
+                text if isinstance(text, str | bytes) else bytes(whole), n_tokens, False
+            )
+        kept = whole[start:]
+        return Truncated(kept if isinstance(kept, str) else bytes(kept), n_tokens, True)
+    if side != "right":
+        raise ValueError(f'side must be "right" or "left", not {side!r}')
+    source = SourceText(text)
+    prefixes = Prefixes(encoding, settings, source)
+    if prefixes.advance(budget):
+        return Truncated(source.result(0, prefixes.end), prefixes.n_tokens, False)
+    for stop in prefixes.places(0):
+        n_tokens = prefixes.count(stop)
+        if n_tokens <= budget and prefixes.ends_token(stop):
+            return Truncated(source.at(0, stop), n_tokens, True)
+    return Truncated(source.at(0, 0), 0, True)
+
+
+def encode_first(
+    encoding: EncodingDefinition, text: Text, max_tokens: int, settings: Settings
+) -> list[int]:
+    """The first `max_tokens` ids of the text, or all of them if there are fewer."""
+    budget = check_budget("max_tokens", max_tokens)
+    if not isinstance(text, str) and not is_buffer(text):
+        raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}")
+    source = SourceText(text)
+    stream = open_stream(encoding, settings)
+    ids: list[int] = []
+    position = 0
+    while len(ids) < budget:
+        step = min(5 * (budget - len(ids)) + 64, 1 << 20)
+        is_end = source.is_end(position + step)
+        ids += feed(stream, source.at(position, position + step), is_end, "list")
+        if is_end:
+            break
+        position += step
+    del ids[budget:]
+    return ids

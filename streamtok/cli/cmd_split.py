@@ -1,0 +1,80 @@
+"""`streamtok split`: cuts texts into chunks of at most so many tokens, in the memory of a chunk."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from typing import Any
+
+from . import budget_options, encoding_options, options
+from .argument_types import parse_natural
+from .messages import Misused, input_name
+
+_EXAMPLES = [
+    "@ --max-tokens 512 --overlap 64 book.txt --format jsonl",
+    r"@ -n 8000 --boundary paragraph --format nul notes.md | xargs -0 -n 1 ./ask",
+]
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = options.add_command(
+        subparsers,
+        "split",
+        run,
+        "cut texts into chunks of at most N tokens; positions are bytes",
+        _EXAMPLES,
+    )
+    options.add_files(parser)
+    parser.add_argument(
+        "--overlap",
+        type=parse_natural,
+        default=0,
+        metavar="N",
+        help="tokens that a chunk repeats of the one before, at most (default: 0)",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--boundary",
+        choices=("character", "pretoken", "line", "paragraph"),
+        default="character",
+        help="where chunks end, unless that is too far (default: character)",
+    )
+    where.add_argument(
+        "--regex", metavar="EXPRESSION", help="chunks end behind matches of this expression"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("jsonl", "nul"),
+        default="jsonl",
+        help="a line of JSON for each chunk, or its text and a NUL byte (default: jsonl)",
+    )
+    budget_options.add_budget_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.overlap >= args.max_tokens:
+        raise Misused(f"--overlap must be less than --max-tokens, which is {args.max_tokens}")
+    encoding = encoding_options.load_encoding(args)
+    settings = encoding_options.text_settings(args, encoding)
+    boundary: Any = args.boundary
+    if args.regex is not None:
+        try:
+            boundary = re.compile(args.regex.encode())
+        except re.error as error:
+            raise Misused(f"--regex does not compile: {error}") from None
+    names = args.files or ["-"]
+    for name in names:
+        with budget_options.errors_of(name):
+            blocks = budget_options.blocks_of(args, name)
+            for chunk in encoding.split(
+                blocks, args.max_tokens, args.overlap, boundary, **settings
+            ):
+                if args.format == "nul":
+                    budget_options.write_text(chunk.text, b"\0")
+                    continue
+                row: dict[str, Any] = {"file": input_name(name)} if len(names) > 1 else {}
+                text = budget_options.written(chunk.text, args.errors)
+                row |= {"text": text, "start": chunk.start, "stop": chunk.stop}
+                print(json.dumps(row | {"n_tokens": chunk.n_tokens}))
+    return 0

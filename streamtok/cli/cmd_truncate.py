@@ -1,0 +1,64 @@
+"""`streamtok truncate`: writes as much of a text as has at most so many tokens.
+
+What is dropped of the end is not read. To drop the beginning, all of the text is read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from . import budget_options, encoding_options, options
+from .messages import say
+
+_EXAMPLES = [
+    "@ -n 4096 < prompt.txt",
+    "tail -n 5000 app.log | @ -n 8000 --side left",
+]
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = options.add_command(
+        subparsers, "truncate", run, "write the part of a text that has at most N tokens", _EXAMPLES
+    )
+    parser.add_argument(
+        "file",
+        nargs="?",
+        default="-",
+        metavar="FILE",
+        help="- or none: standard input; gzip, zstd, xz and bzip2 are decompressed",
+    )
+    parser.add_argument(
+        "--side",
+        choices=("right", "left"),
+        default="right",
+        help="what is dropped: the end or the beginning (default: right)",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="write the text, its tokens and whether it was cut"
+    )
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="do not say on standard error what was cut"
+    )
+    budget_options.add_budget_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    encoding = encoding_options.load_encoding(args)
+    settings = encoding_options.text_settings(args, encoding)
+    with budget_options.errors_of(args.file):
+        text: Any = budget_options.blocks_of(args, args.file)
+        if args.side == "left":
+            text = b"".join(text)
+        kept = encoding.truncate(text, args.max_tokens, args.side, **settings)
+    if args.json:
+        text = budget_options.written(kept.text, args.errors)
+        row = {"text": text, "n_tokens": kept.n_tokens, "was_truncated": kept.was_truncated}
+        print(json.dumps(row))
+        return 0
+    budget_options.write_text(kept.text)
+    if kept.was_truncated and not args.quiet:
+        what = "end" if args.side == "right" else "beginning"
+        say(f"{kept.n_tokens:,} tokens were kept, the {what} of the text was dropped")
+    return 0

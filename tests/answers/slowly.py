@@ -1,0 +1,139 @@
+"""What the answers' laws say, by trying everything; and the encodings and texts to try."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+from typing import Any
+
+import streamtok
+from streamtok.engines.rules import TextRules
+
+from ..conftest import PACKED, encoding_of
+from ..nasty import TEXTS
+from ..states.encodings import any_subject, random_ranks
+
+LOOKS_BEHIND = r"(?<=a)b+|a|[^ab]+|b"  # no automaton can follow it
+
+
+def any_encoding(rng: random.Random) -> tuple[streamtok.Encoding, bytes]:
+    """An encoding of any kind, and letters that matter to it."""
+    kind = rng.random()
+    if kind < 0.6:
+        subject = any_subject(rng)
+        return subject.encoding, subject.letters
+    if kind < 0.75:
+        return with_rules(rng.randrange(8), "spaces"), b"ab \xe2\x96\x81"
+    if kind < 0.9:
+        return with_rules(rng.randrange(8), "NFC"), "ab e\u0301\u00e9".encode()
+    if kind < 0.95:
+        return looks_behind(rng.randrange(4)), b"ab "
+    return encoding_of(rng.choice(PACKED)), b"a 1\n"
+
+
+@functools.cache
+def with_rules(number: int, normalizer: str) -> streamtok.Encoding:
+    """Random tokens behind a normalizer; half of them over the whole text, as SentencePiece's."""
+    rng = random.Random(f"{normalizer} {number}")
+    pattern = r"[\s\S]+" if number % 2 else encoding_of("cl100k_base")._pat_str
+    rules = TextRules(normalizer=normalizer, space_first=normalizer == "spaces")
+    return streamtok.Encoding(
+        f"{normalizer} {number}",
+        pat_str=pattern,
+        mergeable_ranks=random_ranks(rng, "ab é\n".encode()),
+        special_tokens={"<|endoftext|>": 5000},
+        rules=rules,
+    )
+
+
+@functools.cache
+def looks_behind(number: int) -> streamtok.Encoding:
+    ranks = random_ranks(random.Random(number), b"ab ")
+    return streamtok.Encoding(
+        "looks behind", pat_str=LOOKS_BEHIND, mergeable_ranks=ranks, special_tokens={}
+    )
+
+
+def any_text(rng: random.Random, letters: bytes, most: int = 8) -> bytes:
+    """Nasty texts and runs of letters; not always UTF-8."""
+    parts = []
+    for _ in range(rng.randint(0, most)):
+        if rng.random() < 0.5:
+            parts.append(rng.choice(TEXTS))
+        else:
+            run = letters if rng.random() < 0.7 else bytes([rng.choice(letters)])
+            parts.append(bytes(rng.choices(run, k=rng.choice([1, 3, 10, 40, 90]))))
+    return b"".join(parts)
+
+
+def any_settings(rng: random.Random, encoding: streamtok.Encoding) -> dict[str, Any]:
+    errors = rng.choice(["replace", "surrogateescape"])
+    settings: dict[str, Any] = {"errors": errors, "disallowed_special": ()}
+    if rng.random() < 0.4:
+        settings["allowed_special"] = "all"
+    return settings
+
+
+def as_given(rng: random.Random, data: bytes) -> str | bytes:
+    """The text as bytes, or as a str, with surrogates where it is no UTF-8."""
+    return data if rng.random() < 0.5 else data.decode("utf-8", "surrogateescape")
+
+
+def cut(rng: random.Random, text: Any, mean: int = 3) -> list[Any]:
+    """The text in chunks, of which some are empty."""
+    chunks = []
+    at = 0
+    while at < len(text):
+        size = rng.randint(0, 2 * mean)
+        chunks.append(text[at : at + size])
+        at += size
+    return chunks
+
+
+def places_of(text: str | bytes) -> list[int]:
+    """Where characters end, and 0."""
+    if isinstance(text, str):
+        pairs = itertools.pairwise(text)
+        halves = {
+            i
+            for i, (a, b) in enumerate(pairs, 1)
+            if "\ud800" <= a <= "\udbff" and "\udc00" <= b <= "\udfff"
+        }
+        return [i for i in range(len(text) + 1) if i not in halves]
+    one_by_one = text.decode("utf-8", "surrogateescape")
+    sizes = [len(one.encode("utf-8", "surrogateescape")) for one in one_by_one]
+    return list(itertools.accumulate(sizes, initial=0))
+
+
+def spelled(encoding: streamtok.Encoding, text: Any, settings: dict[str, Any]) -> list[bytes]:
+    return [encoding.decode_single_token_bytes(id) for id in encoding.encode(text, **settings)]
+
+
+def token_places(encoding: streamtok.Encoding, text: Any, settings: dict[str, Any]) -> list[int]:
+    """Where a token of the whole text ends together with a character, and 0."""
+    tokens = spelled(encoding, text, settings)
+    whole = b"".join(tokens)
+    ends = set(itertools.accumulate(map(len, tokens), initial=0))
+    found = []
+    for place in places_of(text):
+        own = b"".join(spelled(encoding, text[:place], settings))
+        if len(own) in ends and whole.startswith(own):
+            found.append(place)
+    return found
+
+
+def truncated(
+    encoding: streamtok.Encoding, text: Any, budget: int, side: str, settings: dict[str, Any]
+) -> tuple[Any, int, bool]:
+    """The law of `truncate`."""
+    count = len(encoding.encode(text, **settings))
+    if count <= budget:
+        return text, count, False
+    places = token_places(encoding, text, settings)
+    parts = [text[:p] for p in reversed(places)] if side == "right" else [text[p:] for p in places]
+    for part in [*parts, text[:0]]:
+        count = len(encoding.encode(part, **settings))
+        if count <= budget:
+            return part, count, True
+    raise AssertionError("nothing has more than no tokens")

@@ -1,0 +1,164 @@
+"""The counter against whole texts, at every cut."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+
+from ..conftest import encoding_of
+from ..nasty import TEXTS
+from .slowly import any_encoding, any_settings, any_text, as_given, cut
+
+CL100K = streamtok.get_encoding("cl100k_base")
+PLAIN: dict[str, Any] = {"disallowed_special": ()}
+
+
+@settings(max_examples=120)
+@given(seed=st.integers(0, 1 << 40))
+def test_totals_and_estimates_are_those_of_whole_texts(seed: int) -> None:
+    rng = random.Random(seed)
+    encoding, letters = any_encoding(rng)
+    how = any_settings(rng, encoding)
+    text = as_given(rng, any_text(rng, letters))
+    try:
+        counter = encoding.counter(**how)
+    except (streamtok.UnsupportedStreamError, streamtok.UnsupportedPatternError):
+        return  # whole texts only
+    so_far = text[:0]
+    certain = 0
+    for chunk in cut(rng, text):
+        certain += counter.update(chunk)
+        so_far += chunk
+        assert counter.total == certain
+        assert counter.estimate == len(encoding.encode(so_far, **how))
+        if rng.random() < 0.1:
+            counter = rng.choice([counter.copy, lambda c=counter: pickle.loads(pickle.dumps(c))])()
+    expected = len(encoding.encode(text, **how))
+    assert counter.finish() == counter.total == counter.finish() == counter.estimate == expected
+    assert counter.pending == 0
+
+
+def test_every_cut_of_nasty_texts() -> None:
+    """Strict: what is no UTF-8 is refused, and an unfinished character is left out of estimates."""
+    for text in random.Random(5).sample(TEXTS, 90):
+        try:
+            expected = CL100K.count(text, **PLAIN)
+        except UnicodeDecodeError:
+            with pytest.raises(UnicodeDecodeError):
+                count_bytes(text)
+            continue
+        for place in range(len(text) + 1):
+            counter = CL100K.counter()
+            counter.update(text[:place])
+            complete = text[:place].decode("utf-8", "ignore")
+            assert counter.estimate == CL100K.count(complete, **PLAIN)
+            counter.update(text[place:])
+            assert counter.finish() == expected
+
+
+def count_bytes(text: bytes) -> int:
+    counter = CL100K.counter()
+    for i in range(len(text)):
+        counter.update(text[i : i + 1])
+    return counter.finish()
+
+
+def test_a_new_text_begins_after_the_end() -> None:
+    counter = CL100K.counter()
+    counter.update("one two three")
+    assert counter.finish() == 3
+    assert "3 tokens, 0 bytes pending" in repr(counter)
+    again = pickle.loads(pickle.dumps(counter))
+    assert (again.total, again.finish()) == (3, 3)
+    assert counter.update("one two") == 1
+    assert (counter.total, counter.estimate, counter.finish()) == (1, 2, 2)
+    counter.reset()
+    assert (counter.total, counter.pending, counter.finish()) == (0, 0, 0)
+
+
+def test_special_tokens_are_plain_text_unless_allowed() -> None:
+    text = "a<|endoftext|>b"
+    assert CL100K.count(text, **PLAIN) == 9
+    for how, expected in [({}, 9), ({"allowed_special": "all"}, 3)]:
+        counter = CL100K.counter(**how)
+        for char in text:
+            counter.update(char)
+        assert counter.finish() == expected
+    counter = CL100K.counter(disallowed_special="all")
+    counter.update("a")
+    with pytest.raises(ValueError, match="at byte 1"):
+        counter.update(text[1:])
+    assert counter.update(" b c") == 2
+    assert counter.finish() == 3
+
+
+def test_a_failed_call_changes_nothing() -> None:
+    counter = CL100K.counter(max_pending=40)
+    counter.update(b"caf\xc3")
+    state = counter.getstate()
+    for bad, error in [
+        ("x", UnicodeDecodeError), (b"\xff", UnicodeDecodeError), (7, TypeError),
+        (b"\xa9" + b"x" * 99, streamtok.PendingLimitExceeded),
+    ]:  # fmt: skip
+        with pytest.raises(error):
+            counter.update(bad)  # type: ignore[arg-type]
+        assert counter.getstate() == state
+    with pytest.raises(UnicodeDecodeError):
+        counter.finish()
+    assert counter.getstate() == state
+    assert (counter.pending, counter.estimate) == (4, CL100K.count("caf"))
+    counter.update("")
+    counter.update(b"\xa9")
+    assert counter.finish() == CL100K.count("café")
+
+
+def test_states() -> None:
+    counter = CL100K.counter()
+    counter.update(b"some text \xe6\x97")
+    state = counter.getstate()
+    other = CL100K.counter()
+    other.setstate(state)
+    assert other.getstate() == state
+    for one in (counter, other):
+        one.update(b"\xa5")
+        assert one.finish() == CL100K.count("some text 日")
+    before = other.getstate()
+    for damaged in [b"", state[:-1], state[:40] + b"x" + state[41:], b"x" * 100]:
+        with pytest.raises(streamtok.StateError):
+            other.setstate(damaged)
+        assert other.getstate() == before
+    with pytest.raises(streamtok.StateError):
+        encoding_of("o200k_base").counter().setstate(state)
+    with pytest.raises(streamtok.StateError):
+        CL100K.counter(errors="replace").setstate(state)
+    with pytest.raises(TypeError):
+        other.setstate("x")  # type: ignore[arg-type]
+
+
+def test_one_call_at_a_time() -> None:
+    """Threads get the error or their turn; what they added is counted exactly."""
+    counter = CL100K.counter()
+    added = [0] * 4
+
+    def work(i: int) -> None:
+        for _ in range(300):
+            try:
+                counter.update(" word")
+            except streamtok.StreamInUseError:
+                continue
+            added[i] += 1
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counter.finish() == sum(added) > 0

@@ -1,0 +1,167 @@
+"""Budgets: `fits`, `truncate` and `encode(max_tokens=)` against trying everything."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import random
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import streamtok
+
+from ..conftest import encoding_of
+from ..nasty import CASCADES, TEXTS
+from .slowly import any_encoding, any_settings, any_text, as_given, cut, truncated, with_rules
+
+CL100K = streamtok.get_encoding("cl100k_base")
+SEEDS = st.integers(0, 1 << 40)
+
+
+@settings(max_examples=150)
+@given(seed=SEEDS, side=st.sampled_from(["right", "left"]))
+def test_truncate_is_the_longest_side_that_fits(seed: int, side: str) -> None:
+    rng = random.Random(seed)
+    encoding, letters = any_encoding(rng)
+    how = any_settings(rng, encoding)
+    text = as_given(rng, any_text(rng, letters))
+    budget = rng.choice([1, 2, 3, rng.randint(1, 60)])
+    expected = truncated(encoding, text, budget, side, how)
+    assert encoding.truncate(text, budget, side, **how) == expected
+    if side == "right":
+        assert encoding.truncate(cut(rng, text) or [text], budget, **how) == expected
+    assert encoding.fits(text, budget, **how) is not expected[2]
+    assert encoding.fits(cut(rng, text), budget, **how) is not expected[2]
+
+
+@pytest.mark.parametrize("name", ["r50k_base", "cl100k_base", "o200k_base"])
+def test_every_nasty_text_at_every_budget(name: str) -> None:
+    encoding = encoding_of(name)
+    how: dict[str, Any] = {"errors": "replace", "disallowed_special": (), "allowed_special": "all"}
+    texts = [
+        *random.Random(name).sample(TEXTS, 60),
+        *(t.encode() for n, t in CASCADES if n == name),
+    ]
+    for text in texts:
+        for budget in range(1, min(encoding.count(text, **how), 12) + 2):
+            for side in ("right", "left"):
+                expected = truncated(encoding, text, budget, side, how)
+                assert encoding.truncate(text, budget, side, **how) == expected, (text, budget)
+
+
+@settings(max_examples=150)
+@given(seed=SEEDS, budget=st.integers(1, 80))
+def test_max_tokens_gives_the_first_ids(seed: int, budget: int) -> None:
+    rng = random.Random(seed)
+    encoding, letters = any_encoding(rng)
+    how = any_settings(rng, encoding)
+    text = as_given(rng, any_text(rng, letters))
+    assert encoding.encode(text, max_tokens=budget, **how) == encoding.encode(text, **how)[:budget]
+    ordinary = encoding.encode_ordinary(text, errors=how["errors"])
+    assert (
+        encoding.encode_ordinary(text, errors=how["errors"], max_tokens=budget)
+        == (ordinary[:budget])
+    )
+
+
+def test_long_runs_without_a_cut() -> None:
+    """Where every end must be tried, the lower bound spares most of them."""
+    for encoding, unit in [
+        (CL100K, "日本語"), (CL100K, "ab"), (CL100K, "x"), (CL100K, " "),
+        (with_rules(1, "spaces"), "ab "), (with_rules(3, "spaces"), "aab"),
+    ]:  # fmt: skip
+        text = unit * (1200 // len(unit))
+        for budget in (1, 7, 40):
+            how = {"disallowed_special": ()}
+            expected = truncated(encoding, text, budget, "left", how)
+            assert encoding.truncate(text, budget, "left") == expected
+            expected = truncated(encoding, text, budget, "right", how)
+            assert encoding.truncate(text, budget, "right") == expected
+
+
+def test_it_reads_no_further_than_it_must() -> None:
+    """A source without an end, and a disallowed special token far behind."""
+    read = 0
+
+    def endless() -> Iterator[str]:
+        nonlocal read
+        for i in itertools.count():
+            read += 1
+            yield f"line {i} of many\n"
+
+    assert not CL100K.fits(endless(), 100)
+    assert CL100K.truncate(endless(), 100).n_tokens == 100
+    assert read < 300
+    far = "word " * 10_000 + "<|endoftext|>"
+    assert CL100K.encode(far, max_tokens=5) == CL100K.encode("word " * 10)[:5]
+    assert CL100K.truncate(far, 5, disallowed_special="all").n_tokens == 5
+    with pytest.raises(ValueError, match="byte 50000"):
+        CL100K.truncate(far, 5, "left", disallowed_special="all")
+    before = "<|endoftext|>" + "word " * 10_000
+    assert CL100K.truncate(before, 5, "left", disallowed_special="all").n_tokens == 5
+
+
+def test_a_large_text_takes_as_little_work_as_a_small_one() -> None:
+    """Counted in processor time, with a hundredfold margin: both ways read all of it otherwise."""
+    text = "The quick brown fox, it jumps. " * 1_000_000
+    begin = time.process_time()
+    for side in ("right", "left"):
+        assert CL100K.truncate(text, 64, side)[1:] == (64, True)
+    assert not CL100K.fits(text, 64)
+    assert len(CL100K.encode(text, max_tokens=64)) == 64
+    few = time.process_time() - begin
+    begin = time.process_time()
+    CL100K.count(text)
+    assert few < time.process_time() - begin
+
+
+def test_the_kinds_of_text() -> None:
+    data = "naïve text, twice".encode()
+    expected = (b"na\xc3\xafve text", 4, True)
+    for text in (data, bytearray(data), memoryview(data), [data[:3], data[3:]], io.BytesIO(data)):
+        assert CL100K.truncate(text, 4) == expected
+    assert CL100K.truncate(io.StringIO(data.decode()), 4).text == "naïve text"
+    assert CL100K.truncate([], 4) == ("", 0, False)
+    kept = CL100K.truncate(data, 100)
+    assert kept.text is data
+    assert not kept.was_truncated
+
+
+@pytest.mark.parametrize("budget", [0, -1])
+def test_budgets_below_one(budget: int) -> None:
+    for call in (CL100K.fits, CL100K.truncate):
+        with pytest.raises(ValueError, match="max_tokens must be at least 1"):
+            call("text", budget)
+    with pytest.raises(ValueError, match="max_tokens must be at least 1"):
+        CL100K.encode("text", max_tokens=budget)
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(TypeError, match="max_tokens must be an integer"):
+        CL100K.fits("text", 1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match='side must be "right" or "left"'):
+        CL100K.truncate("text", 1, "up")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="keeps the end"):
+        CL100K.truncate(["te", "xt"], 1, "left")
+    with pytest.raises(TypeError, match="these are mixed"):
+        CL100K.truncate(["te", b"xt"], 9)
+    with pytest.raises(TypeError, match="int"):
+        CL100K.fits(7, 1)  # type: ignore[arg-type]
+    with pytest.raises(UnicodeDecodeError):
+        CL100K.fits(b"a\xff", 9)
+    with pytest.raises(ValueError, match="disallowed special token"):
+        CL100K.fits("<|endoftext|>", 9, disallowed_special="all")
+
+
+def test_a_large_text_of_an_encoding_without_streams_is_refused() -> None:
+    encoding = with_rules(0, "NFC")
+    text = "ab " * 10_000
+    assert encoding.truncate(text, 10**6).text == text
+    if encoding._engine.__class__.__name__ == "NfcEngine":
+        with pytest.raises(streamtok.UnsupportedStreamError):
+            encoding.truncate(text, 5)
