@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from .._types import IdArray
     from .counter import Counter
+    from .document import Document
     from .drift import ContinuedStream
     from .splitting import Chunk
     from .text_settings import Settings
@@ -104,6 +105,19 @@ class AnsweringEncoding(EncodingDefinition):
         from .splitting import split
 
         return split(self, source, max_tokens, overlap, boundary, self._settings(**settings))
+
+    def document(self, text: str = "", **settings: Any) -> Document:
+        """Document: a text that is edited, whose ids follow each edit.
+
+        settings: as for `fits`.
+
+        >>> doc = enc.document("hello wor")
+        >>> doc.append("ld")
+        Change(first=1, removed=1, added=[995])
+        """
+        from .document import Document
+
+        return Document(self, text, self._settings(**settings))
 
     def is_canonical(self, ids: Iterable[int] | IdArray) -> bool:
         """bool: whether these ids are those that their text is encoded to.

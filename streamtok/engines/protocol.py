@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .._core.encode import SpecialMatcher, Tail
     from .._types import Text
 
-__all__ = ["Engine", "EngineStream", "encode_whole"]
+__all__ = ["Engine", "EngineStream", "encode_or_refuse", "encode_whole"]
 
 
 class Engine(Protocol):
@@ -73,6 +73,22 @@ def encode_whole(
 
     repairs: lone surrogates in a str become U+FFFD, as in tiktoken, instead of raising.
     """
+    result = encode_or_refuse(engine, text, matcher, errors, into, repairs=repairs)
+    if type(result) is tuple:
+        raise_disallowed_special(*result)
+    return result
+
+
+def encode_or_refuse(
+    engine: Engine,
+    text: Text,
+    matcher: SpecialMatcher,
+    errors: str,
+    into: str,
+    *,
+    repairs: bool = True,
+) -> Any:
+    """As `encode_whole`, but (offset, text) for a special token that is refused."""
     if errors != "strict":
         check_policy(errors)
     try:
@@ -81,6 +97,4 @@ def encode_whole(
         if not repairs or not isinstance(text, str):
             raise
         result = engine.encode(surrogates.repair(text, errors), matcher, errors, into)
-    if type(result) is tuple:
-        raise_disallowed_special(*result)
     return result

@@ -1,0 +1,284 @@
+"""A text that is edited, and its ids: an edit encodes what it changes, and no more.
+
+The text is kept in blocks between clean cuts, each with its ids; encoding one needs no other. An
+edit replaces the blocks that it touches. It takes in a neighbour where the cut between them is no
+longer clean. An encoding without clean cuts (it changes text before it cuts it, or its pattern has
+no tables) has one block.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..engines.protocol import encode_or_refuse
+from ..errors import raise_disallowed_special
+
+if TYPE_CHECKING:
+    from .._types import IdArray
+    from ..definition import EncodingDefinition
+    from .settings import Settings
+
+__all__ = ["Change", "Document"]
+
+_NEAR = 4  # blocks that are counted from the end
+_BLOCK = 1024  # characters of a block, about: what a typed letter encodes again
+
+
+class Change(NamedTuple):
+    """What an edit did to the ids: `ids[first : first + removed]` became `added`."""
+
+    first: int
+    removed: int
+    added: list[int]
+
+
+class _Block(NamedTuple):
+    text: str
+    ids: IdArray
+    n_bytes: int
+
+
+class _Place(NamedTuple):
+    """What is before a block: characters, ids, bytes of UTF-8."""
+
+    text: int = 0
+    ids: int = 0
+    n_bytes: int = 0
+
+    def moved(self, blocks: Iterable[_Block], sign: int) -> _Place:
+        """The place behind these blocks; sign -1: without them."""
+        at = self
+        for text, ids, size in blocks:
+            at = _Place(
+                at.text + sign * len(text), at.ids + sign * len(ids), at.n_bytes + sign * size
+            )
+        return at
+
+
+class Document:
+    """A text and its ids. `ids` always equals `Encoding.encode(text)` with the same settings.
+
+    Positions are characters of `text`. An edit that raises changes nothing. One thread at a time.
+
+    >>> doc = enc.document("hello world")
+    >>> doc.replace(6, 11, "there")
+    Change(first=1, removed=1, added=[612])
+    >>> doc.text, doc.ids == enc.encode("hello there")
+    ('hello there', True)
+    """
+
+    def __init__(self, encoding: EncodingDefinition, text: str, settings: Settings) -> None:
+        """Raises as `Encoding.encode`."""
+        self._encoding = encoding
+        self._settings = settings
+        self._cuts = encoding._cuts
+        self._blocks: list[_Block] = []
+        self._places = [_Place()]  # before each block, as far as they are known
+        self._total: _Place | None = _Place()  # behind the last block, if it is known
+        self.append(text)
+
+    @property
+    def text(self) -> str:
+        """str: the whole text. O(len(text))."""
+        return "".join([block.text for block in self._blocks])
+
+    @property
+    def ids(self) -> list[int]:
+        """list[int]: all ids. O(len(ids))."""
+        ids: list[int] = self.to_numpy().tolist()
+        return ids
+
+    def to_numpy(self) -> IdArray:
+        """numpy.uint32 [n]: all ids, as one new array."""
+        return _joined([block.ids for block in self._blocks])
+
+    def __len__(self) -> int:
+        """int: the number of ids."""
+        return self._end().ids
+
+    @property
+    def n_characters(self) -> int:
+        """int: the length of the text in characters."""
+        return self._end().text
+
+    def append(self, text: str) -> Change:
+        """Change: as `replace` at the end. Costs the length of `text`."""
+        size = self.n_characters
+        return self.replace(size, size, text)
+
+    def replace(self, start: int, stop: int, text: str) -> Change:
+        """Change: put `text` where the characters start:stop are.
+
+        Costs the length of the edit, a kilobyte around it, and as much as one pre-token and one
+        special token reach beyond that. Raises IndexError for a place outside of the text,
+        TypeError for what is not a str, ValueError for a disallowed special token that the edit
+        would make.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"a document takes str, not {type(text).__name__}")
+        size = self.n_characters
+        if not 0 <= start <= stop <= size:
+            raise IndexError(f"the text has {size} characters: there is no {start}:{stop} in it")
+        if start == stop and not text:
+            return Change(len(self), 0, [])
+        first, last = self._around(start, stop)
+        blocks = self._blocks
+        before = self._place(first)
+        old = "".join([block.text for block in blocks[first:last]])
+        new = old[: start - before.text] + text + old[stop - before.text :]
+        while True:
+            left, right = self._context(first, last)
+            if first > 0 and not self._is_clean(left + new + right, len(left)):
+                first -= 1
+                new = blocks[first].text + new
+            elif last < len(blocks) and not self._is_clean(left + new + right, len(left + new)):
+                new += blocks[last].text
+                last += 1
+            else:
+                break
+        made = self._encoded(left, new, right, self._place(first).n_bytes)
+        removed = _joined([block.ids for block in blocks[first:last]])
+        added = _joined([block.ids for block in made])
+        change = _change(self._place(first).ids, removed, added)
+        total = self._end().moved(blocks[first:last], -1).moved(made, 1)
+        # What is known about places is forgotten first, so that one assignment is the edit.
+        self._total = None
+        del self._places[first + 1 :]
+        blocks[first:last] = made
+        self._total = total
+        return change
+
+    @property
+    def stable(self) -> int:
+        """int: how many of the first ids no text that is appended can change.
+
+        What a prompt cache may keep while a chat grows. Costs the length of the last block and the
+        longest special token.
+        """
+        number = len(self._blocks)
+        reach = max(self._settings.matcher.reach, 1)
+        end = self._place(number)
+        while number > 0 and (
+            end.n_bytes - self._place(number).n_bytes < reach or number == len(self._blocks)
+        ):
+            number -= 1
+        stream = self._settings.stream(self._encoding)
+        tail = "".join([block.text for block in self._blocks[number:]])
+        return self._place(number).ids + len(stream.encode_to_numpy(tail))
+
+    def __repr__(self) -> str:
+        return f"<Document: {self.n_characters} characters, {len(self)} ids>"
+
+    # Blocks
+
+    def _end(self) -> _Place:
+        """What is before the end of the text."""
+        if self._total is None:
+            known = len(self._places) - 1
+            self._total = self._places[-1].moved(self._blocks[known:], 1)
+        return self._total
+
+    def _place(self, number: int) -> _Place:
+        """What is before block `number`. From the end where that is near: text is appended."""
+        places = self._places
+        if number >= len(places) and number >= len(self._blocks) - _NEAR:
+            return self._end().moved(self._blocks[number:], -1)
+        while len(places) <= number:
+            places.append(places[-1].moved(self._blocks[len(places) - 1 : len(places)], 1))
+        return places[number]
+
+    def _around(self, start: int, stop: int) -> tuple[int, int]:
+        """The blocks first:last that hold the characters start:stop, at least one if there is one.
+
+        An edit right behind a block takes that block, too: what is appended goes on with it.
+        """
+        n = len(self._blocks)
+        if start == stop == self._end().text:
+            return max(n - 1, 0), n
+        places = self._places
+        while places[-1].text < max(stop, 1):
+            places.append(places[-1].moved(self._blocks[len(places) - 1 : len(places)], 1))
+        first = bisect.bisect_left(places, start, 1, key=_text_of) - 1
+        return first, max(bisect.bisect_left(places, stop, 1, key=_text_of), first + 1)
+
+    def _context(self, first: int, last: int) -> tuple[str, str]:
+        """As much text before and after these blocks as a cut can depend on."""
+        reach = max(self._settings.matcher.reach, 1)
+        left, right = "", ""
+        while first > 0 and len(left) < reach:
+            first -= 1
+            left = self._blocks[first].text + left
+        while last < len(self._blocks) and len(right) < reach:
+            right += self._blocks[last].text
+            last += 1
+        return left[-reach:], right[:reach]
+
+    def _is_clean(self, text: str, place: int) -> bool:
+        """Whether the text may be cut at this place."""
+        if self._cuts is None:
+            return False
+        if place in (0, len(text)):
+            return True
+        if "\ud800" <= text[place - 1] <= "\udbff" and "\udc00" <= text[place] <= "\udfff":
+            return False  # two halves of one character
+        return self._cuts.find(text, self._settings.matcher, place, place + 1) == place
+
+    def _encoded(self, left: str, text: str, right: str, offset: int) -> list[_Block]:
+        """The blocks of a text between these neighbours; offset: of its first byte."""
+        whole = left + text + right
+        at, end = len(left), len(left) + len(text)
+        made: list[_Block] = []
+        while at < end:
+            cut = end
+            place = at + _BLOCK
+            while self._cuts is not None and place < end:
+                place = self._cuts.find(whole, self._settings.matcher, place, end)
+                if place < 0:
+                    break
+                if self._is_clean(whole, place):
+                    cut = place
+                    break
+                place += 1
+            made.append(self._block(whole[at:cut], offset))
+            offset += made[-1].n_bytes
+            at = cut
+        return made
+
+    def _block(self, text: str, offset: int) -> _Block:
+        settings = self._settings
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError:
+            size = len(text.encode("utf-8", "surrogatepass"))
+        ids: Any = encode_or_refuse(
+            self._encoding._engine, text, settings.matcher, settings.errors, "array"
+        )
+        if type(ids) is tuple:
+            raise_disallowed_special(offset + ids[0], ids[1])
+        return _Block(text, ids, size)
+
+
+def _text_of(place: _Place) -> int:
+    return place.text
+
+
+def _joined(parts: list[IdArray]) -> IdArray:
+    return np.concatenate(parts) if parts else np.empty(0, np.uint32)
+
+
+def _change(first: int, old: IdArray, new: IdArray) -> Change:
+    """The change from `old` to `new`, without what is the same at both ends."""
+    shortest = min(len(old), len(new))
+    differs = np.flatnonzero(old[:shortest] != new[:shortest])
+    same = int(differs[0]) if len(differs) else shortest
+    room = shortest - same
+    if room:
+        differs = np.flatnonzero(old[len(old) - room :] != new[len(new) - room :])
+        behind = room - 1 - int(differs[-1]) if len(differs) else room
+    else:
+        behind = 0
+    return Change(first + same, len(old) - same - behind, new[same : len(new) - behind].tolist())
