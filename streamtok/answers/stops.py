@@ -27,11 +27,11 @@ class Stop(NamedTuple):
 
 class _Position(NamedTuple):
     held: str = ""  # may be the beginning of a stop string
-    given: int = 0  # characters
     stop: Stop | None = None
 
 
 _BEGIN = _Position()
+_decode = StreamDecoder.decode
 
 
 class StoppingDecoder(StreamDecoder):
@@ -47,7 +47,7 @@ class StoppingDecoder(StreamDecoder):
     (['hello', ' ', ''], Stop(text='world', start=6))
     """
 
-    __slots__ = ("_begins", "_finds", "_here", "_longest", "_stops")
+    __slots__ = ("_begins", "_finds", "_given", "_here", "_longest", "_stops")
 
     def __init__(
         self,
@@ -72,45 +72,49 @@ class StoppingDecoder(StreamDecoder):
         self._longest = max(map(len, stops))
         # The shortest first: it is complete before a longer one that begins where it does.
         self._finds = re.compile("|".join(map(re.escape, sorted(stops, key=len)))).search
+        self._given = 0  # characters
         self._begins = re.compile(f"[{''.join(re.escape(text[0]) for text in stops)}]").search
         self._here = _BEGIN
         super().__init__(encoding, errors=errors, skip_special_tokens=skip_special_tokens)
 
     def decode(self, ids: Any, final: bool = False) -> str:
         """str: the text that is decided. ids: as for `StreamDecoder.decode`."""
-        here = self._here
-        if here.stop is not None and self.tokens_in:
-            if final:
-                super().reset()  # `stopped` can be asked until the next stream begins
-            return ""
-        before = self._reached()
-        if not before[0] and here is not _BEGIN:  # a new stream
-            here = _BEGIN
+        before, here, given = self._reached(), self._here, self._given
         try:
-            text: str = super().decode(ids, final)
-            if not here.held and self._begins(text) is None:
-                self._here = _Position("", 0 if final else here.given + len(text))
-                return text
-            given, after = self._decided(here, here.held + text, final)
-            if after.stop is not None and final:
-                super().reset()
-            self._here = after
-            return given
+            if here is _BEGIN:
+                text: str = _decode(self, ids, final)
+                if self._begins(text) is None:
+                    self._given = 0 if final else given + len(text)
+                    return text
+                return self._decided(text, final)
+            if here.stop is not None:
+                if before[0]:
+                    if final:
+                        super().reset()  # `stopped` can be asked until the next stream begins
+                    return ""
+                here = _BEGIN  # a new stream
+                self._given = 0
+            return self._decided(here.held + _decode(self, ids, final), final)
         except BaseException:
             self._set_reached(*before)
-            self._here = here
+            self._here, self._given = here, given
             raise
 
-    def _decided(self, here: _Position, text: str, final: bool) -> tuple[str, _Position]:
+    def _decided(self, text: str, final: bool) -> str:
         found = self._finds(text)
         # A longer stop string that begins earlier may still be on its way.
         held = len(text) if final else self._held_from(text, found.start() if found else len(text))
+        given = self._given
         if found is not None and found.start() <= held:
-            start = found.start()
-            return text[:start], _Position("", 0, Stop(found[0], here.given + start))
-        if final:
-            return text, _BEGIN
-        return text[:held], _Position(text[held:], here.given + held)
+            held = found.start()
+            self._here = _Position("", Stop(found[0], given + held))
+            self._given = 0
+            if final:
+                super().reset()
+            return text[:held]
+        self._here = _BEGIN if held == len(text) else _Position(text[held:])
+        self._given = 0 if final else given + held
+        return text[:held]
 
     def _held_from(self, text: str, limit: int) -> int:
         """The first place before `limit` from which the text may be the beginning of a stop."""
@@ -139,7 +143,7 @@ class StoppingDecoder(StreamDecoder):
     def reset(self) -> None:
         """Begin a new stream; what was held is forgotten."""
         super().reset()
-        self._here = _BEGIN
+        self._here, self._given = _BEGIN, 0
 
     def copy(self) -> StoppingDecoder:
         """StoppingDecoder: an independent stream in the same state."""
@@ -147,7 +151,7 @@ class StoppingDecoder(StreamDecoder):
             self._encoding, self._stops, errors=self._errors, skip_special_tokens=self._skip
         )
         twin._set_reached(*self._reached())
-        twin._here = self._here
+        twin._here, twin._given = self._here, self._given
         return twin
 
     __copy__ = copy
@@ -155,7 +159,7 @@ class StoppingDecoder(StreamDecoder):
     def getstate(self) -> bytes:
         """bytes: all that is needed to continue elsewhere after `tokens_in` ids."""
         known = super().getstate()
-        own = json.dumps([list(self._stops), *self._here]).encode()
+        own = json.dumps([list(self._stops), self._given, *self._here]).encode()
         return len(known).to_bytes(8, "little") + known + own
 
     def setstate(self, state: bytes) -> None:
@@ -165,7 +169,7 @@ class StoppingDecoder(StreamDecoder):
         state = bytes(memoryview(state))
         size = int.from_bytes(state[:8], "little")
         try:
-            stops, held, given, stop = json.loads(state[8 + size :])
+            stops, given, held, stop = json.loads(state[8 + size :])
             if type(held) is not str or type(given) is not int or given < 0:
                 raise ValueError
             found = None if stop is None else Stop(str(stop[0]), int(stop[1]))
@@ -176,7 +180,8 @@ class StoppingDecoder(StreamDecoder):
         if len(held) >= self._longest or (found is not None and found.text not in self._stops):
             raise StateError("the saved decoder state is damaged")
         super().setstate(state[8 : 8 + size])
-        self._here = _Position(held, given, found)
+        self._here = _Position(held, found) if held or found else _BEGIN
+        self._given = given
 
     def __getstate__(self) -> object:
         return self._encoding, self._stops, self._errors, self._skip, self.getstate()
