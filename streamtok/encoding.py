@@ -203,9 +203,22 @@ class Encoding(AnsweringEncoding):
         )
 
     def stream_decoder(
-        self, *, errors: str = "replace", skip_special_tokens: bool = False
+        self,
+        *,
+        errors: str = "replace",
+        skip_special_tokens: bool = False,
+        stop: str | Iterable[str] = (),
     ) -> StreamDecoder:
-        """StreamDecoder: takes ids as they come, gives the text that `decode` gives for all."""
+        """StreamDecoder: takes ids as they come, gives the text that `decode` gives for all.
+
+        stop: texts that end the stream, see `answers.stops.StoppingDecoder`.
+        """
+        if stop != ():
+            from .answers.stops import StoppingDecoder
+
+            return StoppingDecoder(
+                self, stop, errors=errors, skip_special_tokens=skip_special_tokens
+            )
         from .chunker import StreamDecoder
 
         return StreamDecoder(self, errors=errors, skip_special_tokens=skip_special_tokens)

@@ -1,0 +1,192 @@
+"""A decoder for serving: it ends at the first of some texts, and never shows a part of one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..chunker import StreamDecoder
+from ..errors import StateError
+
+if TYPE_CHECKING:
+    from ..definition import EncodingDefinition
+
+__all__ = ["Stop", "StoppingDecoder"]
+
+_MOST = 1 << 16  # characters of a stop string
+
+
+class Stop(NamedTuple):
+    """The text that ended the stream, and at which character of the stream it begins."""
+
+    text: str
+    start: int
+
+
+class _Position(NamedTuple):
+    held: str = ""  # may be the beginning of a stop string
+    stop: Stop | None = None
+
+
+_BEGIN = _Position()
+_decode = StreamDecoder.decode
+
+
+class StoppingDecoder(StreamDecoder):
+    """Decodes one stream of ids up to the first of its stop strings.
+
+    Text that may be the beginning of a stop string is held back until it is decided. Where one is
+    found, the text before it is given out, `stopped` says which and where, and all later ids give
+    nothing. The one that begins first counts, and of those the shortest. An exception leaves the
+    stream as it was before the call.
+
+    >>> decoder = enc.stream_decoder(stop=["world"])
+    >>> [decoder.decode([id]) for id in enc.encode("hello world!")], decoder.stopped
+    (['hello', ' ', ''], Stop(text='world', start=6))
+    """
+
+    __slots__ = ("_begins", "_finds", "_given", "_here", "_longest", "_stops")
+
+    def __init__(
+        self,
+        encoding: EncodingDefinition,
+        stop: str | Iterable[str],
+        *,
+        errors: str = "replace",
+        skip_special_tokens: bool = False,
+    ):
+        """stop: one text or several. Raises ValueError for an empty one, TypeError for no str."""
+        stops = (stop,) if isinstance(stop, str) else tuple(stop)
+        for text in stops:
+            if not isinstance(text, str):
+                raise TypeError(f"a stop string is a str, not {type(text).__name__}")
+            if not 0 < len(text) <= _MOST:
+                raise ValueError(
+                    f"a stop string has 1 to {_MOST} characters, but one has {len(text)}"
+                )
+        if not stops:
+            raise ValueError("stop must have at least one text")
+        self._stops: Sequence[str] = stops
+        self._longest = max(map(len, stops))
+        # The shortest first: it is complete before a longer one that begins where it does.
+        self._finds = re.compile("|".join(map(re.escape, sorted(stops, key=len)))).search
+        self._given = 0  # characters
+        self._begins = re.compile(f"[{''.join(re.escape(text[0]) for text in stops)}]").search
+        self._here = _BEGIN
+        super().__init__(encoding, errors=errors, skip_special_tokens=skip_special_tokens)
+
+    def decode(self, ids: Any, final: bool = False) -> str:
+        """str: the text that is decided. ids: as for `StreamDecoder.decode`."""
+        before, here, given = self._reached(), self._here, self._given
+        try:
+            if here is _BEGIN:
+                text: str = _decode(self, ids, final)
+                if self._begins(text) is None:
+                    self._given = 0 if final else given + len(text)
+                    return text
+                return self._decided(text, final)
+            if here.stop is not None:
+                if before[0]:
+                    if final:
+                        super().reset()  # `stopped` can be asked until the next stream begins
+                    return ""
+                here = _BEGIN  # a new stream
+                self._given = 0
+            return self._decided(here.held + _decode(self, ids, final), final)
+        except BaseException:
+            self._set_reached(*before)
+            self._here, self._given = here, given
+            raise
+
+    def _decided(self, text: str, final: bool) -> str:
+        found = self._finds(text)
+        # A longer stop string that begins earlier may still be on its way.
+        held = len(text) if final else self._held_from(text, found.start() if found else len(text))
+        given = self._given
+        if found is not None and found.start() <= held:
+            held = found.start()
+            self._here = _Position("", Stop(found[0], given + held))
+            self._given = 0
+            if final:
+                super().reset()
+            return text[:held]
+        self._here = _BEGIN if held == len(text) else _Position(text[held:])
+        self._given = 0 if final else given + held
+        return text[:held]
+
+    def _held_from(self, text: str, limit: int) -> int:
+        """The first place before `limit` from which the text may be the beginning of a stop."""
+        at = max(len(text) - self._longest + 1, 0)
+        while at < limit:
+            rest = text[at:]
+            if any(len(rest) < len(stop) and stop.startswith(rest) for stop in self._stops):
+                return at
+            at += 1
+        return limit
+
+    def decode_bytes(self, ids: Any, final: bool = False) -> bytes:
+        """Raise TypeError: stop strings are texts."""
+        raise TypeError("a decoder with stop strings gives text: call decode")
+
+    @property
+    def stopped(self) -> Stop | None:
+        """Stop | None: the stop string that was found; None if there was none so far."""
+        return self._here.stop
+
+    @property
+    def held(self) -> str:
+        """str: text that waits because it may be the beginning of a stop string."""
+        return self._here.held
+
+    def reset(self) -> None:
+        """Begin a new stream; what was held is forgotten."""
+        super().reset()
+        self._here, self._given = _BEGIN, 0
+
+    def copy(self) -> StoppingDecoder:
+        """StoppingDecoder: an independent stream in the same state."""
+        twin = StoppingDecoder(
+            self._encoding, self._stops, errors=self._errors, skip_special_tokens=self._skip
+        )
+        twin._set_reached(*self._reached())
+        twin._here, twin._given = self._here, self._given
+        return twin
+
+    __copy__ = copy
+
+    def getstate(self) -> bytes:
+        """bytes: all that is needed to continue elsewhere after `tokens_in` ids."""
+        known = super().getstate()
+        own = json.dumps([list(self._stops), self._given, *self._here]).encode()
+        return len(known).to_bytes(8, "little") + known + own
+
+    def setstate(self, state: bytes) -> None:
+        """Continue where `getstate` was called, with the same stop strings. Raises StateError; the
+        stream is then as before.
+        """
+        state = bytes(memoryview(state))
+        size = int.from_bytes(state[:8], "little")
+        try:
+            stops, given, held, stop = json.loads(state[8 + size :])
+            if type(held) is not str or type(given) is not int or given < 0:
+                raise ValueError
+            found = None if stop is None else Stop(str(stop[0]), int(stop[1]))
+        except (ValueError, TypeError, IndexError):
+            raise StateError("the saved decoder state is damaged") from None
+        if stops != list(self._stops):
+            raise StateError(f"the saved state is of a decoder with the stop strings {stops!r}")
+        if len(held) >= self._longest or (found is not None and found.text not in self._stops):
+            raise StateError("the saved decoder state is damaged")
+        super().setstate(state[8 : 8 + size])
+        self._here = _Position(held, found) if held or found else _BEGIN
+        self._given = given
+
+    def __getstate__(self) -> object:
+        return self._encoding, self._stops, self._errors, self._skip, self.getstate()
+
+    def __setstate__(self, value: Any) -> None:
+        encoding, stops, errors, skip, state = value
+        self.__init__(encoding, stops, errors=errors, skip_special_tokens=skip)  # type: ignore[misc]
+        self.setstate(state)
