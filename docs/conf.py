@@ -43,6 +43,7 @@ python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
+html_domain_indices = False
 html_title = f"streamtok {release}"
 html_static_path = ["_static"]
 html_css_files = ["streamtok.css"]
