@@ -42,6 +42,7 @@ add_module_names = False
 python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"
 
+smartquotes = False  # options begin with two hyphens
 html_theme = "furo"
 html_domain_indices = False
 html_title = f"streamtok {release}"
