@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
+sys.path.insert(0, str(HERE / "_ext"))
+sys.path.append(str(HERE.parent))  # the checkout, unless streamtok is elsewhere
 
 import streamtok  # noqa: E402  after the path is set
 

@@ -14,14 +14,9 @@ from pathlib import Path
 
 import pytest
 
-import streamtok
-
 from ..doc_blocks import need
 
-ROOT = Path(__file__).resolve().parents[2]
-CORE = ROOT / "streamtok" / "_core"
-if not CORE.is_dir():  # the tests of an installed package, whose wheel has no sources
-    CORE = Path(streamtok.__file__).parent / "_core"
+CORE = Path(__file__).resolve().parents[2] / "streamtok" / "_core"
 HEADERS = sorted(path.name for path in CORE.glob("*.h"))
 CONDITIONS = (
     "(defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)",
