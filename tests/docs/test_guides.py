@@ -16,7 +16,13 @@ from ..cli.test_cli import POSIX
 from ..doc_blocks import DOCS, run_shell
 
 pytestmark = POSIX
-GUIDES = ["tutorial.md", "howto/counting.md", "howto/migrating.md", "howto/pytorch.md"]
+GUIDES = [
+    "tutorial.md",
+    "howto/counting.md",
+    "howto/migrating.md",
+    "howto/pytorch.md",
+    "howto/many_machines.md",
+]
 _BLOCK = re.compile(
     r"(?P<not_run><!-- not run -->\n)?```(?P<language>python|sh)\n(?P<code>.*?)^```\n"
     r"(?:(?:<!-- (?P<end>ends with) -->\n)?```text\n(?P<shown>.*?)^```\n)?",
