@@ -56,6 +56,9 @@ PYENV = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
 PYENV_VERSIONS = sorted(map(str, PYENV.glob("versions/3.*/bin")))
 os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], *PYENV_VERSIONS])
 
+SPHINX = ("python", "-m", "sphinx", "-q", "-j", "auto")
+HERE = {"PYTHONPATH": str(ROOT)}  # the documents are about the checkout's streamtok
+
 # One sdist for all Pythons of a command; removed when nox ends.
 SDISTS = tempfile.TemporaryDirectory(prefix="streamtok-")
 
@@ -171,9 +174,31 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documents' examples: recipes, the service, docstrings."""
-    use_checkout(session, "test")
+    """The documents' examples, then the site from what the sdist has, its links checked.
+
+    The site is in build/site. `-- tests/docs/test_reference.py`: these examples only.
+    """
+    use_checkout(session, "test", "docs")
     session.run("python", "-m", "pytest", "-q", "-n", "auto", *(session.posargs or ["tests/docs"]))
+    with folder() as work:
+        copy_tree(work / "tree")
+        with session.chdir(work / "tree"):
+            session.run("python", "setup.py", "-q", "sdist", "--dist-dir", "..", silent=True)
+        shutil.unpack_archive(next(work.glob("*.tar.gz")), work, filter="data")
+        (sdist,) = work.glob("streamtok-*/docs")
+        site = work / "site"
+        session.run(*SPHINX, "-W", "--keep-going", str(sdist), str(site), env=HERE)
+        session.run("python", "tools/check_site.py", str(site))
+        shutil.rmtree(ROOT / "build" / "site", ignore_errors=True)
+        shutil.copytree(site, ROOT / "build" / "site")
+
+
+@nox.session
+def links(session: nox.Session) -> None:
+    """Links of the documents to other hosts. Needs a network, so it is no part of `.ci/run`."""
+    use_checkout(session, "docs")
+    with folder() as work:
+        session.run(*SPHINX, "-b", "linkcheck", "docs", str(work), env=HERE)
 
 
 @nox.session

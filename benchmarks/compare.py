@@ -81,7 +81,7 @@ def new_file() -> Path:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
     parser.add_argument(
-        "--markdown", action="store_true", help="print the README's part, and draw the plot"
+        "--markdown", action="store_true", help="print the summary, and draw the plot"
     )
     parser.add_argument(
         "--write",
@@ -89,7 +89,7 @@ def main() -> int:
         default=[],
         type=Path,
         metavar="FILE",
-        help="put it between the markers of README.md, docs/benchmarks.md; draw the plot",
+        help="put it between the markers of docs/benchmarks.md; draw the plot",
     )
     parser.add_argument("--svg", type=Path, default=_PICTURE, metavar="FILE", help="the plot")
     parser.add_argument("--encodings", nargs="+", default=list(peers.ENCODINGS), metavar="NAME")

@@ -1,4 +1,4 @@
-"""The samples as Markdown: a summary for the README, and all figures."""
+"""The samples as Markdown: a summary, and all figures."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ BEGIN, END = "<!-- benchmarks.compare{} begin -->", "<!-- benchmarks.compare{} e
 
 
 def summary(data: dict[str, Any], picture: str) -> Iterator[str]:
-    """The README's part: the plot, the speeds with the first encoding, and the goals.
+    """The plot, the speeds with the first encoding, and the goals.
 
-    picture: where the plot is, seen from the README.
+    picture: where the plot is, seen from the document.
     """
     found = results_of(data)
     first = next(iter(found))

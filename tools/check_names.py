@@ -39,6 +39,7 @@ def missing_names(document: Path) -> list[str]:
 
 def main() -> None:
     documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/*.md"))]
+    documents += sorted(ROOT.glob("docs/*/*.md"))
     missing = [message for document in documents for message in missing_names(document)]
     if missing:
         sys.exit("\n".join(missing))

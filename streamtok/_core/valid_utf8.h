@@ -29,8 +29,9 @@ enum {
 #define ST_TWICE(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
 
 __attribute__((target("avx2"))) static size_t st_valid_avx2(const uint8_t *p, size_t n) {
-    const char low = ST_ANY_LOW, large = ST_ANY_LOW | ST_TOO_LARGE | ST_TOO_LARGE_OR_SMALL;
-    const char rest = ST_ASCII_THEN_REST | ST_REST_THEN_REST | ST_TOO_SMALL_FOR_2;
+    const char low = (char)ST_ANY_LOW;
+    const char large = (char)(ST_ANY_LOW | ST_TOO_LARGE | ST_TOO_LARGE_OR_SMALL);
+    const char rest = (char)(ST_ASCII_THEN_REST | ST_REST_THEN_REST | ST_TOO_SMALL_FOR_2);
     const __m256i first_high = ST_TWICE(
         ST_ASCII_THEN_REST, ST_ASCII_THEN_REST, ST_ASCII_THEN_REST, ST_ASCII_THEN_REST,
         ST_ASCII_THEN_REST, ST_ASCII_THEN_REST, ST_ASCII_THEN_REST, ST_ASCII_THEN_REST,

@@ -44,52 +44,55 @@ def add_parser(subparsers: Any) -> None:
     input_options.add_source_options(parser)
     input_options.add_live_options(parser)
     encoding_options.add_text_options(parser)
-    parser.add_argument(
+    ends = parser.add_argument_group("ends of documents")
+    ends.add_argument(
         "--prepend",
         "--bos",
         metavar="TOKEN",
         help="a special token or id to put before each document",
     )
-    parser.add_argument(
+    ends.add_argument(
         "--append",
         "--eos",
         metavar="TOKEN",
         help="a special token or id to put after each document",
     )
-    parser.add_argument(
+    ends.add_argument(
         "--add-special-tokens",
         action="store_true",
         help="put around each document the special tokens that the vocabulary's file asks for, "
         "such as <s>",
     )
-    options.add_output(parser)
-    parser.add_argument(
+    output = parser.add_argument_group("output")
+    options.add_output(output)
+    output.add_argument(
         "--format",
         choices=sinks.FILE_FORMATS,
         help="default: by the suffix of the output (.npy .txt .u16 .u32 .jsonl .ds .parquet "
         ".arrow); text for standard output; for .bin and no suffix u16 if the vocabulary fits, "
         "else u32; text is one id a line",
     )
-    parser.add_argument(
+    output.add_argument(
         "--sidecar",
         action=argparse.BooleanOptionalAction,
         help="write OUTPUT.json with encoding, format, dtype and counts, for decode (default: yes; "
         "Parquet and Arrow hold this in their schema)",
     )
-    parser.add_argument(
+    output.add_argument(
         "--shard-tokens",
         type=parse_count,
         metavar="N",
         help="write files OUTPUT_000000…; each ends with the document that brings it to N ids; "
         "files left from an earlier, longer run are removed",
     )
-    parser.add_argument(
+    output.add_argument(
         "--shard-exactly",
         action="store_true",
         help="give each file but the last exactly N ids, and cut documents",
     )
-    options.add_chunk_size(parser, 1 << 18)
-    parser.add_argument(
+    speed = parser.add_argument_group("speed; the ids are the same")
+    options.add_chunk_size(speed, 1 << 18)
+    speed.add_argument(
         "--threads",
         type=parse_positive,
         default=None,
@@ -98,24 +101,26 @@ def add_parser(subparsers: Any) -> None:
         "Parquet and Arrow, to save memory)",
     )
     encode_parts.add_options(parser)
-    parser.add_argument(
+    recovery = parser.add_argument_group("going on after a crash")
+    recovery.add_argument(
         "--resume",
         action="store_true",
         help="keep a checkpoint in OUTPUT.checkpoint, and continue from an existing one",
     )
-    parser.add_argument(
+    recovery.add_argument(
         "--checkpoint-every",
         type=parse_seconds,
         default=5.0,
         metavar="SECONDS",
         help="default: 5",
     )
-    options.add_force(parser)
-    parser.add_argument(
+    options.add_force(output)
+    messages = parser.add_argument_group("messages")
+    messages.add_argument(
         "-q", "--quiet", action="store_true", help="no progress, no summary, no warnings"
     )
-    parser.add_argument("--json", action="store_true", help="the summary as one line of JSON")
-    parser.add_argument(
+    messages.add_argument("--json", action="store_true", help="the summary as one line of JSON")
+    messages.add_argument(
         "--log-every",
         type=parse_seconds,
         default=30.0,

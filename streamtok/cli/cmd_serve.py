@@ -18,12 +18,13 @@ def add_parser(subparsers: Any) -> None:
         "encode the text of socket clients and send the ids back",
         ["@ --tcp 127.0.0.1:7654", "@ --unix /run/streamtok/socket --format u32"],
     )
-    where = parser.add_mutually_exclusive_group()
+    address = parser.add_argument_group("address")
+    where = address.add_mutually_exclusive_group()
     where.add_argument(
         "--tcp", type=parse_tcp_address, metavar="HOST:PORT", help="default: 127.0.0.1:7654"
     )
     where.add_argument("--unix", metavar="PATH", help="a Unix socket that only you may use")
-    parser.add_argument(
+    address.add_argument(
         "--unix-mode",
         type=parse_mode,
         metavar="OCTAL",
@@ -36,27 +37,28 @@ def add_parser(subparsers: Any) -> None:
         default="text",
         help="ids as lines of text, or as 4 bytes each",
     )
-    parser.add_argument(
+    clients = parser.add_argument_group("clients")
+    clients.add_argument(
         "--max-connections",
         type=parse_positive,
         metavar="N",
         help="default: 1000, or fewer if the limit of open files requires it",
     )
-    parser.add_argument(
+    clients.add_argument(
         "--idle-timeout",
         type=parse_seconds,
         default=300.0,
         metavar="SECONDS",
         help="how long a client may neither send nor read (default: 300; 0: forever)",
     )
-    parser.add_argument(
+    clients.add_argument(
         "--max-lifetime",
         type=parse_seconds,
         default=0.0,
         metavar="SECONDS",
         help="how long a connection may last (default: 0, forever)",
     )
-    parser.add_argument(
+    clients.add_argument(
         "--grace",
         type=parse_seconds,
         default=5.0,

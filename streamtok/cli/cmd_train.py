@@ -37,81 +37,88 @@ def add_parser(subparsers: Any) -> None:
         "train",
         run,
         "train a vocabulary on files; each file is one text",
-        ["@ *.txt --vocab-size 32k -o my.tiktoken"],
+        [
+            "@ *.txt --vocab-size 32k -o my.tiktoken",
+            "@ *.txt.gz --vocab-size 32k --special '<|endoftext|>' --tie hf -o tokenizer.json",
+            "@ *.txt --vocab-size 100k --memory-limit 4GiB --save-counts c.npz -o my.tiktoken",
+        ],
     )
     options.add_files(parser)
-    parser.add_argument(
+    output = parser.add_argument_group("output")
+    merges = parser.add_argument_group("the vocabulary")
+    counting = parser.add_argument_group("counting")
+    output.add_argument(
         "-o",
         "--output",
         required=True,
         metavar="FILE",
         help="a vocabulary file, such as x.tiktoken or tokenizer.json",
     )
-    parser.add_argument(
+    output.add_argument(
         "--to",
         choices=vocabulary_output.FORMAT_NAMES,
         help="the format (default: the one that the name of the output tells)",
     )
-    parser.add_argument(
+    merges.add_argument(
         "--vocab-size",
         type=parse_count,
         required=True,
         metavar="N",
         help="number of bytes, merges and special tokens together",
     )
-    parser.add_argument(
+    merges.add_argument(
         "--pattern",
         default="cl100k",
         metavar="NAME|REGEX",
         help=f"the pre-tokenization pattern: {', '.join(PATTERN_NAMES)} or a regular expression "
         "(default: cl100k)",
     )
-    parser.add_argument(
+    merges.add_argument(
         "--special",
         action="append",
         default=[],
         metavar="TEXT",
         help="a special token, whose id follows those of the merges; may be given several times",
     )
-    parser.add_argument(
+    merges.add_argument(
         "--tie",
         choices=TIES,
         default="raw",
         help="which of equally frequent pairs to merge first: as rustbpe (raw), Hugging Face's "
         "tokenizers (hf) or minbpe (first) does (default: raw)",
     )
-    parser.add_argument(
+    merges.add_argument(
         "--min-frequency",
         type=parse_positive,
         default=1,
         metavar="N",
         help="merge no pair that occurs less often (default: 1)",
     )
-    parser.add_argument(
+    counting.add_argument(
         "--threads",
         type=parse_positive,
         metavar="N",
         help="threads that count (default: all cores)",
     )
-    options.add_errors(parser)
-    parser.add_argument(
+    options.add_errors(counting)
+    counting.add_argument(
         "--memory-limit",
         type=parse_positive_size,
         metavar="SIZE",
         help="memory for the counts, such as 4GiB",
     )
-    parser.add_argument(
+    counting.add_argument(
         "--prune",
         action="store_true",
         help="at the memory limit, forget pre-tokens seen once (inexact; their number is reported)",
     )
-    parser.add_argument(
+    counting.add_argument(
         "--save-counts",
         metavar="FILE",
         help="save the counts to FILE, also on Ctrl-C; the same command then continues from them "
         "and must name all files that they include",
     )
-    options.add_force(parser)
+    options.add_force(output)
     parser.add_argument(
         "-q", "--quiet", action="store_true", help="print no progress and no summary"
     )

@@ -54,7 +54,8 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
 
 def add_live_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of inputs that may never end."""
-    group = parser.add_argument_group("live inputs").add_mutually_exclusive_group()
+    live = parser.add_argument_group("live inputs")
+    group = live.add_mutually_exclusive_group()
     group.add_argument(
         "--follow",
         action="store_true",
@@ -69,7 +70,7 @@ def add_live_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--connect", type=parse_address, metavar="ADDRESS", help="connect to such an address"
     )
-    parser.add_argument(
+    live.add_argument(
         "--connections",
         type=parse_natural,
         metavar="N",

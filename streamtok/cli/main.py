@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ..errors import StreamtokError
+from ..errors import MissingLibraryError, StreamtokError
 from . import (
     cmd_bench,
     cmd_convert,
@@ -28,6 +28,7 @@ from . import (
     cmd_split,
     cmd_train,
     cmd_truncate,
+    completion,
 )
 from .messages import Misused, Refused, complain, describe, forget_stdout, say, shown
 from .stop_signals import Signals
@@ -52,7 +53,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises SystemExit for wrong usage and --help, as argparse does. No other exception results from
     anything that a user can cause.
     """
-    args, rest = _parser().parse_known_args(argv)
+    try:
+        args, rest = _parser().parse_known_args(argv)
+    except MissingLibraryError as error:  # of --print-completion
+        complain(str(error))
+        return 1
     if rest:  # reported by the parser of the command, so that its help is recommended
         args.parser.error(f"unrecognized arguments: {' '.join(rest)}{_suggest(rest, args.parser)}")
     # If pyarrow gets imported, it uses the allocator that returns memory to the system.
@@ -109,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"streamtok {_version()}")
+    completion.add_option(parser)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in _COMMANDS:
         command.add_parser(subparsers)

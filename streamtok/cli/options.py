@@ -49,7 +49,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_force(parser: argparse.ArgumentParser, also: str = "") -> None:
+def add_force(parser: argparse._ActionsContainer, also: str = "") -> None:
     """Add --force. also: what else it does, for the help."""
     parser.add_argument(
         "--force",
@@ -58,14 +58,14 @@ def add_force(parser: argparse.ArgumentParser, also: str = "") -> None:
     )
 
 
-def add_output(parser: argparse.ArgumentParser) -> None:
+def add_output(parser: argparse._ActionsContainer) -> None:
     """Add -o, which is standard output by default."""
     parser.add_argument(
         "-o", "--output", default="-", metavar="FILE", help="default and - : standard output"
     )
 
 
-def add_chunk_size(parser: argparse.ArgumentParser, default: int = CHUNK_SIZE) -> None:
+def add_chunk_size(parser: argparse._ActionsContainer, default: int = CHUNK_SIZE) -> None:
     """Add --chunk-size. default: in bytes."""
     parser.add_argument(
         "--chunk-size",

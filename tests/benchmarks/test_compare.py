@@ -267,7 +267,7 @@ def test_plot_of_nothing(data):
     assert not list(ElementTree.fromstring(chart.draw(data)).iter(f"{SVG}rect"))
 
 
-# What stands in the README
+# What stands in docs/benchmarks.md
 
 
 def skeleton(text):
@@ -297,10 +297,10 @@ def only_those_in(data, part):
     return data | {"encodings": {name: encodings[name] for name in found}}
 
 
-def test_readme_is_the_output(data):
-    part = part_of("README.md", "")
+def test_summary_is_the_output(data):
+    part = part_of("docs/benchmarks.md", "")
     data = only_those_in(data, part)
-    expected = "\n".join(tables.summary(data, "docs/benchmarks.svg"))
+    expected = "\n".join(tables.summary(data, "benchmarks.svg"))
     assert list(skeleton(part)) == list(skeleton(expected))
     assert part.strip().startswith("`python -m benchmarks.compare` on ")
     root = ElementTree.parse(TOP / "docs" / "benchmarks.svg").getroot()

@@ -7,6 +7,8 @@ import contextlib
 import io
 import json
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,14 +16,21 @@ from typing import Any
 import pytest
 
 import streamtok
-from streamtok.cli import argument_types
+from streamtok.cli import argument_types, completion
 from streamtok.cli.main import _parser, main
 
 from ..cli.test_cli import fails, run
+from ..doc_blocks import need
 from ..pipeline.test_feeds import ids_of, rows_of
+from ..serve_clients import ENV
 
 CL100K = streamtok.get_encoding("cl100k_base")
 EOT = CL100K.eot_token
+(COMMANDS,) = (
+    action.choices
+    for action in _parser()._actions
+    if isinstance(action, argparse._SubParsersAction)
+)
 
 
 def usage(*args: str) -> str:
@@ -170,21 +179,71 @@ def test_wrong_usage_names_the_help_of_the_command(args: list[str], message: str
     assert line.endswith(f" (try: streamtok {args[0]} --help)")
 
 
+def test_unknown_options_name_the_command() -> None:
+    for command in COMMANDS:
+        line = usage(command, "--bogus")
+        assert line.endswith(f" (try: streamtok {command} --help)")
+
+
+def test_options_are_in_groups() -> None:
+    """Of many options, those that belong together stand together, under a heading."""
+    for command, parser in COMMANDS.items():
+        sizes = {group.title: len(group._group_actions) for group in parser._action_groups}
+        assert sizes["options"] <= 8, command
+
+
+@pytest.mark.parametrize("shell", completion.SHELLS)
+def test_completion_names_commands_and_options(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--print-completion", shell])
+    assert stop.value.code == 0
+    script = capsys.readouterr().out
+    for command, parser in COMMANDS.items():
+        assert command in script
+        for action in parser._actions:
+            assert all(option.lstrip("-") in script for option in action.option_strings)
+
+
+def test_completion_is_understood_by_the_shell(tmp_path: Path) -> None:
+    need("bash")
+    env = ENV | {"STREAMTOK": f"{sys.executable} -m streamtok"}
+    script = """
+        $STREAMTOK --print-completion bash > "$1" && . "$1"
+        COMP_WORDS=(streamtok encode --shard-to) COMP_CWORD=2
+        $(complete -p streamtok | sed 's/.*-F \\([^ ]*\\).*/\\1/') streamtok --shard-to encode
+        echo "${COMPREPLY[@]}"
+    """
+    command = ["bash", "-eu", "-c", script, "bash", str(tmp_path / "script")]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "--shard-tokens", done.stderr
+
+
+def test_completion_without_its_library(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["--print-completion", "bash"]) == 1
+    message = 'completion scripts need shtab: pip install "streamtok[completion]"'
+    assert capsys.readouterr().err == f"streamtok: error: {message}\n"
+
+
 def test_help_has_examples() -> None:
-    for command in ("encode", "decode", "count", "list", "bench", "serve"):
+    for command in COMMANDS:
         shown = io.StringIO()
         with contextlib.redirect_stdout(shown), pytest.raises(SystemExit) as stop:
             main([command, "--help"])
         assert stop.value.code == 0
         text = shown.getvalue()
         examples = text.partition("examples:\n")[2].splitlines()
-        assert examples
+        assert sum(f"streamtok {command}" in line for line in examples) >= 2
         assert all(f"streamtok {command}" in line for line in examples if line.strip())
         assert max(map(len, text.splitlines())) <= 100
 
 
 def test_examples_are_understood() -> None:
-    for command in ("encode", "decode", "count", "list", "bench", "serve"):
+    for command in COMMANDS:
         parser = _parser()
         help_text = next(
             action.choices[command].format_help()

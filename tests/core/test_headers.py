@@ -1,0 +1,81 @@
+"""The core's C headers: each compiles by itself, with warnings as errors, also as plain C11.
+
+Without SIMD, what remains is what other processors and compilers get.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from ..doc_blocks import need
+
+CORE = Path(__file__).resolve().parents[2] / "streamtok" / "_core"
+HEADERS = sorted(path.name for path in CORE.glob("*.h"))
+CONDITIONS = (
+    "(defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)",
+    "defined(__aarch64__)",
+)
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-parameter"]
+
+
+def compilers() -> list[str]:
+    """The one that builds the core, and clang if it is there."""
+    first = shlex.split(os.environ.get("CC", "cc"))[-1]
+    return [first, *(["clang"] if shutil.which("clang") and first != "clang" else [])]
+
+
+def check(compiler: str, folder: Path, *options: str) -> None:
+    """Compile a file for each header, which includes it twice and nothing else of the core."""
+    need(compiler)
+    python = sysconfig.get_path("include")
+    sources = []
+    for name in HEADERS:
+        source = folder / f"{Path(name).stem}.c"
+        is_about_python = "Py_" in (CORE / name).read_text("utf-8")
+        python_h = "#include <Python.h>\n" if is_about_python else ""
+        source.write_text(f'{python_h}#include "{name}"\n#include "{name}"\n')
+        sources.append(str(source))
+    command = [compiler, "-fsyntax-only", *options, *WARNINGS, "-isystem", python, *sources]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_there_are_headers() -> None:
+    assert "windows.h" in HEADERS
+
+
+@pytest.mark.parametrize("compiler", compilers())
+def test_each_header_compiles_by_itself(compiler: str, tmp_path: Path) -> None:
+    check(compiler, tmp_path, "-O2", f"-I{CORE}")
+
+
+@pytest.mark.parametrize("compiler", compilers())
+def test_each_header_is_plain_c11_without_simd(compiler: str, tmp_path: Path) -> None:
+    found = ""
+    for name in HEADERS:
+        text = (CORE / name).read_text("utf-8")
+        found += text
+        for condition in CONDITIONS:
+            text = text.replace(condition, "0")
+        assert "immintrin.h" not in text.partition("#if 0")[0], name
+        (tmp_path / name).write_text(text, "utf-8")
+    assert all(condition in found for condition in CONDITIONS)
+    # memory in huge pages is asked for by functions that C11 alone does not have
+    check(compiler, tmp_path, "-std=c11", "-pedantic", "-D_DEFAULT_SOURCE", f"-I{tmp_path}")
+
+
+def test_no_function_of_long_is_used_on_64_bits() -> None:
+    """`long` has 32 bits on Windows: labs, ftell and strtol would lose the upper half."""
+    import re
+
+    for path in [*CORE.glob("*.h"), *CORE.glob("*.p??")]:
+        for function in ("labs", "ftell", "strtol", "strtoul", "atol"):
+            used = re.search(rf"(?<![\w.]){function}\(", path.read_text("utf-8"))
+            assert not used, f"{path.name}: {function}"

@@ -1,0 +1,72 @@
+"""What stands in several papers of the project is the same in all."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import streamtok
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # which pytest brings along
+
+TOP = Path(__file__).resolve().parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))
+
+
+def read(name: str) -> str:
+    return (TOP / name).read_text("utf-8")
+
+
+def versions() -> list[str]:
+    """The Python versions that the project says it supports."""
+    found = [
+        re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", one)
+        for one in PROJECT["project"]["classifiers"]
+    ]
+    return [one[1] for one in found if one]
+
+
+def test_version() -> None:
+    assert PROJECT["project"]["version"] == streamtok.__version__
+    assert f"\nversion: {streamtok.__version__}\n" in read("CITATION.cff")
+
+
+def test_pythons() -> None:
+    first, last = versions()[0], versions()[-1]
+    assert PROJECT["project"]["requires-python"] == f">={first}"
+    assert f"| Python | {first} to {last}, CPython |" in read("docs/reference/support.md")
+    (tested,) = re.findall(r"@nox.session\(python=\[(.*?)\]", read("noxfile.py"))
+    assert re.findall(r'"(.*?)"', tested) == versions()
+    built = PROJECT["tool"]["cibuildwheel"]["build"].split()
+    assert built == [f"cp{one.replace('.', '')}-*" for one in versions()]
+
+
+def test_numpy() -> None:
+    (numpy,) = (one for one in PROJECT["project"]["dependencies"] if one.startswith("numpy"))
+    least = numpy.removeprefix("numpy>=")
+    assert f"| NumPy | {least} and newer |" in read("docs/reference/support.md")
+
+
+def test_wheels_are_tested_with_files_that_are_there() -> None:
+    settings = PROJECT["tool"]["cibuildwheel"]
+    (suite,) = settings["overrides"]
+    for name in suite["test-sources"]:
+        assert (TOP / name).exists(), name
+    for command in (settings["test-command"], suite["test-command"]):
+        assert "tools/check_wheel.py" in command
+    assert (TOP / "tools" / "check_wheel.py").exists()
+
+
+def test_extras_that_messages_and_pages_name_are_there() -> None:
+    extras = set(PROJECT["project"]["optional-dependencies"])
+    text = "".join(path.read_text("utf-8") for path in (TOP / "docs").rglob("*.md"))
+    package = Path(streamtok.__file__).parent
+    text += "".join(path.read_text("utf-8") for path in package.rglob("*.py"))
+    named = set(re.findall(r"streamtok\[([a-z]+)\]", text))
+    assert named <= extras
+    assert {"zstd", "arrow", "metrics", "completion"} <= named

@@ -1,0 +1,122 @@
+"""The README: its code runs, its pictures are current, its figures stand where it says."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks import headline
+
+from .. import crash
+from ..cli.test_cli import POSIX
+from ..doc_blocks import run_shell
+
+TOP = Path(__file__).resolve().parents[2]
+README = (TOP / "README.md").read_text("utf-8")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def load_tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, TOP / "tools" / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@POSIX
+def test_the_first_example_prints_what_it_shows(tmp_path: Path) -> None:
+    found = re.search(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.S)
+    assert found
+    assert len(found[1].splitlines()) <= 8
+    (tmp_path / "first.py").write_text(found[1], "utf-8")
+    assert run_shell("python -W error first.py", tmp_path) == found[2]
+
+
+def test_picture_of_cuts_is_current() -> None:
+    tool = load_tool("draw_cuts")
+    assert (TOP / "docs" / "cuts.svg").read_text("utf-8") == tool.draw(), "run tools/draw_cuts.py"
+
+
+def test_picture_of_cuts_says_what_is_true() -> None:
+    tool = load_tool("draw_cuts")
+    rows = tool.rows()
+    assert rows["streamtok"] == rows["the whole text"]
+    right = tool.placed(rows["the whole text"])
+    wrong = len(tool.placed(rows["naive chunks"]) - right)
+    assert (wrong, len(rows["naive chunks"])) == (6, 9)
+    assert "six of nine naive ids are wrong" in README
+
+
+def test_chart_and_sentence_are_current() -> None:
+    found = headline.read(headline.FIGURES.read_text("utf-8"))
+    assert headline.PICTURE.read_text("utf-8") == headline.draw(found), (
+        "python -m benchmarks.headline"
+    )
+    assert headline.written_into(README, headline.sentence(found)) == README
+    assert found.against_best * (1 - found.spread) > 1, "the spread does not carry the claim"
+
+
+def test_chart_is_drawn_to_scale() -> None:
+    found = headline.read(headline.FIGURES.read_text("utf-8"))
+    root = ElementTree.fromstring(headline.draw(found))
+    bars = [float(bar.get("width", "")) for bar in root.iter(f"{SVG}rect")]
+    speeds = list(found.speeds.values())
+    assert len(bars) == len(speeds) >= 5
+    for bar, speed in zip(bars, speeds, strict=True):
+        assert bar / bars[0] == pytest.approx(speed / speeds[0], abs=0.002)
+    for line in root.iter(f"{SVG}line"):
+        assert float(line.get("x2", "")) < headline.WIDTH - 30
+
+
+def test_no_figures_without_tables() -> None:
+    with pytest.raises(ValueError, match="no table of flat ids"):
+        headline.read("nothing")
+    with pytest.raises(ValueError, match="once each"):
+        headline.written_into("nothing", "new")
+
+
+def test_figures_stand_in_the_documents() -> None:
+    """Each of the other bullets names a page, which has its figures."""
+    bullets = re.findall(r"^- \*\*(Exact|Bounded|Survives).*?\]\((\S+?)#\S+\)", README, re.S | re.M)
+    assert [name for name, _ in bullets] == ["Exact", "Bounded", "Survives"]
+    text = (TOP / "docs" / "exactness.md").read_text("utf-8")
+    (cuts,) = re.findall(r"over ([\d,]+) random cuts", README)
+    assert cuts.replace(",", " ") in text
+    rows = re.findall(r"^\| \w+ \| [^|]+ \| (\d+) \| \d+ \| \d+ \| ([\d.]+) \|$", text, re.M)
+    kinds = len(rows) // 3
+    most = max(int(tail) for tail, _ in rows)
+    growth = max(float(one) for _, one in rows)
+    assert f"grew by {growth} MiB over 1 GB of each of {kinds} kinds" in README
+    assert f"at most {most:,} bytes" in README
+    (kills,) = re.findall(r"killed (\d+) times", README)
+    recipes = " ".join((TOP / "docs" / "recipes.md").read_text("utf-8").split())
+    assert f"({kills} kills in 27 runs of nine kinds: every file as if nothing" in recipes
+    assert len(crash.scenarios(1000, 1)) == 9
+
+
+def test_links_of_the_papers_lead_somewhere() -> None:
+    """README and the papers beside it, on GitHub and in the sdist: files and headings."""
+    for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md"):
+        text = (TOP / name).read_text("utf-8")
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            path, _, heading = link.partition("#")
+            target = (TOP / name).parent / path if path else TOP / name
+            assert target.exists(), (name, link)
+            if heading:
+                headings = re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.M)
+                slugs = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+                assert heading in slugs, (name, link)
+
+
+def test_the_first_screen_is_short() -> None:
+    """What is needed to decide stands before the table of links."""
+    first = README.partition("\n| you |")[0]
+    assert len(first.splitlines()) <= 45
+    assert "pip install" in first.partition("![")[0]

@@ -1,0 +1,317 @@
+"""The programs in `examples/`: each is run as a user runs it, and what it makes is checked."""
+
+from __future__ import annotations
+
+import configparser
+import gzip
+import importlib.util
+import io
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import tokenizers
+
+import streamtok
+
+from ..cli.test_cli import POSIX
+from ..crash import make_text
+from ..pipeline.test_id_files import read_megatron
+from ..serve_clients import ENV
+
+pytestmark = POSIX
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+GPT2 = streamtok.get_encoding("gpt2")
+CL100K = streamtok.get_encoding("cl100k_base")
+TEXT = make_text(random.Random(5), 40_000)
+
+
+def load(name: str) -> ModuleType:
+    """A program, as a module; as `import` does it, so that dataclasses and pickles work."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def start(folder: Path, name: str, *args: str, **settings: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *args]
+    env = ENV | settings.pop("env", {})
+    return subprocess.Popen(command, cwd=folder, env=env, text=True, **settings)
+
+
+def run(folder: Path, name: str, *args: str, **settings: Any) -> str:
+    """What the program prints. Fails if the program does."""
+    text = settings.pop("input", None)
+    pipe = subprocess.PIPE
+    with start(folder, name, *args, stdin=pipe, stdout=pipe, **settings) as process:
+        printed, _ = process.communicate(text, timeout=120)
+    assert process.returncode == 0
+    return printed
+
+
+def test_all_examples_are_tested_and_listed() -> None:
+    names = {path.stem for path in EXAMPLES.glob("*.py")}
+    tests = Path(__file__).read_text("utf-8") + (
+        EXAMPLES.parent / "docs" / "howto" / "pytorch.md"
+    ).read_text("utf-8")
+    readme = (EXAMPLES / "README.md").read_text("utf-8")
+    assert len(names) == 6
+    for name in names:
+        assert f'"{name}"' in tests
+        assert f"`{name}.py`" in readme
+
+
+def test_log_budget(tmp_path: Path) -> None:
+    log, alarms = tmp_path / "app.log", tmp_path / "alarms"
+    lines = [f"request {i} took {i % 7} ms, naïve 日本語 <|endoftext|>\n" for i in range(400)]
+    log.write_text("".join(lines[:100]), "utf-8")
+    args = ["app.log", "--every", "0.3", "--budget", "3k", "--intervals", "12"]
+    ring = ["--run", f"{sys.executable} -c \"open('alarms', 'a').write('x')\""]
+    process = start(tmp_path, "log_budget", *args, *ring, stdout=subprocess.PIPE)
+    assert process.stdout
+    rows = [json.loads(process.stdout.readline())]
+    with log.open("a", encoding="utf-8") as file:
+        file.writelines(lines[100:200])
+    rows.append(json.loads(process.stdout.readline()))
+    log.rename(tmp_path / "app.log.1")  # rotated: the rest is in a new file
+    log.write_text("".join(lines[200:]), "utf-8")
+    rows += map(json.loads, process.communicate(timeout=60)[0].splitlines())
+    assert process.returncode == 0
+    assert len(rows) == 12
+    expected = CL100K.count("".join(lines), disallowed_special=())
+    # The last pre-token is open: its ids may change with what comes.
+    assert expected - 3 <= sum(row["tokens"] for row in rows) <= expected
+    assert rows[-1]["hour"] == sum(row["tokens"] for row in rows)
+    assert [row["alarm"] for row in rows] == [row["hour"] > 3000 for row in rows]
+    assert rows[-1]["alarm"]
+    assert alarms.read_text() == "x"
+
+
+def test_budget_forgets_after_an_hour() -> None:
+    budget = load("log_budget").Budget(100)
+    assert not budget.spend(90, 0)
+    assert budget.spend(20, 60)
+    assert not budget.spend(1, 61)  # said once
+    assert budget.is_exceeded
+    assert not budget.spend(1, 3601)
+    assert (budget.spent, budget.is_exceeded) == (22, False)
+    assert budget.spend(90, 3602)
+
+
+def test_corpus_to_megatron(tmp_path: Path) -> None:
+    (tmp_path / "crawl" / "deep").mkdir(parents=True)
+    texts = [TEXT[at : at + 500] for at in range(0, len(TEXT), 500)]
+    for i in range(2):
+        rows = "".join(json.dumps({"text": text}) + "\n" for text in texts[i::2])
+        path = tmp_path / "crawl" / ("deep" if i else "") / f"{i}.jsonl.gz"
+        path.write_bytes(gzip.compress((rows + "not JSON\n").encode()))
+    printed = run(tmp_path, "corpus_to_megatron", "crawl/**/*.jsonl.gz", "corpus")
+    found = read_megatron(str(tmp_path / "corpus"))
+    assert sorted(found) == sorted([*GPT2.encode(text), GPT2.eot_token] for text in texts)
+    assert printed.startswith(f"{len(texts)} documents, {sum(map(len, found))} tokens\n")
+    corpus = load("corpus_to_megatron").Corpus(str(tmp_path / "corpus"))
+    assert [corpus[i].tolist() for i in range(len(corpus))] == found
+    assert corpus.tokens == sum(map(len, found))
+
+
+def test_corpus_to_megatron_tries_again_after_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = load("corpus_to_megatron")
+    codes = [-signal.SIGKILL, -signal.SIGTERM, 0]
+    commands = []
+
+    def killed(command: list[str], check: bool) -> subprocess.CompletedProcess[bytes]:
+        commands.append(command)
+        return subprocess.CompletedProcess(command, codes.pop(0))
+
+    monkeypatch.setattr(module.subprocess, "run", killed)
+    module.encode("*.gz", "corpus", "text", "gpt2", 5)
+    assert len(commands) == 3
+    assert commands[0] == commands[1] == commands[2]
+    assert "--resume" in commands[0]
+    codes[:] = [1]
+    with pytest.raises(SystemExit, match="1"):
+        module.encode("*.gz", "corpus", "text", "gpt2", 5)
+    codes[:] = [-9, -9]
+    with pytest.raises(SystemExit, match="gave up after 2 attempts"):
+        module.encode("*.gz", "corpus", "text", "gpt2", 2)
+
+
+def test_chat_budget(tmp_path: Path) -> None:
+    messages = [{"role": "system", "content": "Be brief."}] + [
+        {"role": ("user", "assistant")[i % 2], "content": f"{TEXT[i * 50 : i * 60]} <|end|>"}
+        for i in range(40)
+    ]
+    lines = "".join(json.dumps(message) + "\n" for message in messages)
+    printed = run(tmp_path, "chat_budget", "--budget", "900", input=lines)
+    kept = [json.loads(line) for line in printed.splitlines()]
+    assert kept[0] == messages[0]
+    assert kept[1:] == messages[-len(kept) + 1 :]
+    assert 1 < len(kept) < len(messages)
+
+    module = load("chat_budget")
+    chat = module.Conversation(900)
+    for message in messages:
+        chat.add(message)
+        assert chat.tokens == len(chat.prompt()) <= 900
+    assert chat.messages == kept
+    # One more old message would not have fit.
+    more = module.Conversation(10**6)
+    for message in [messages[0], *messages[-len(kept) :]]:
+        more.add(message)
+    assert more.tokens > 900
+    with pytest.raises(ValueError, match="there is room for"):
+        chat.add({"role": "user", "content": "tea " * 1000})
+    assert chat.messages == kept
+
+
+def test_chat_prompt_is_that_of_the_text() -> None:
+    """The sum of the parts is the whole, with special tokens as in the format."""
+    harmony = load("chat_budget").Harmony()
+    encoding = streamtok.get_encoding("o200k_harmony")
+    messages = [
+        {"role": "user", "content": text} for text in ("", "tea", " 日本語\n\n", TEXT[:300])
+    ]
+    text = "".join(f"<|start|>user<|message|>{one['content']}<|end|>" for one in messages)
+    whole = encoding.encode(f"{text}<|start|>assistant", allowed_special="all")
+    assert harmony.prompt(messages) == whole
+    assert sum(map(harmony.count, messages)) + harmony.overhead == len(whole)
+
+
+def test_train_vocabulary(tmp_path: Path) -> None:
+    words = random.Random(6).choices(range(10**6), k=100_000)
+    text = " ".join(f"{word:x}" for word in words).encode()
+    (tmp_path / "a.txt").write_bytes(text)
+    printed = run(tmp_path, "train_vocabulary", "a.txt", "--size", "600", "-o", "t.json")
+    first, second, third = printed.splitlines()
+    assert first == "t.json: 600 ids, <|endoftext|> is 599"
+    assert float(second.rpartition(" ")[2]) > 1
+    assert third.startswith("GPT-2, with 50257 ids: ")
+    mine = streamtok.load(str(tmp_path / "t.json"))
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "t.json"))
+    assert mine.encode(TEXT) == theirs.encode(TEXT, add_special_tokens=False).ids
+
+
+def test_train_vocabulary_says_that_there_is_nothing_to_compare(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("low lower lowest")
+    printed = run(tmp_path, "train_vocabulary", "a.txt", "--size", "260")
+    assert "no text was kept to compare" in printed
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[tuple[Path, socket.socket]]:
+    """The folder of a running service, and the socket on which systemd listens."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(60)
+        env = {"NOTIFY_SOCKET": str(tmp_path / "notify")}
+        process = start(tmp_path, "socket_service", "serve", "ids.sock", env=env)
+        try:
+            assert systemd.recv(100) == b"READY=1"
+            yield tmp_path, systemd
+            process.send_signal(signal.SIGTERM)
+            assert systemd.recv(100) == b"STOPPING=1"
+            assert process.wait(timeout=60) == 0
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_socket_service(service: tuple[Path, socket.socket]) -> None:
+    folder, _ = service
+    assert os.stat(folder / "ids.sock").st_mode & 0o777 == 0o660
+    printed = run(folder, "socket_service", "ask", "ids.sock", input=TEXT)
+    assert [int(line) for line in printed.split()] == CL100K.encode(TEXT)
+    assert run(folder, "socket_service", "ask", "ids.sock", input="") == ""
+
+
+def test_socket_client_raises_what_the_service_says(tmp_path: Path) -> None:
+    """A service that refuses: the ids before the mark come out, then the message."""
+    path = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen()
+        module = load("socket_service")
+        ids = module.ask(path, io.BytesIO())
+
+        def answer() -> None:
+            client, _ = server.accept()
+            with client:
+                client.sendall(np.array([5, 6], "<u4").tobytes() + b"\x07")
+                time.sleep(0.05)
+                client.sendall(b"\0\0\0\xff\xff\xff\xffno more")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        found: list[int] = []
+        with pytest.raises(RuntimeError, match=r"^no more$"):
+            found.extend(id for part in ids for id in part.tolist())
+        thread.join()
+        assert found == [5, 6, 7]
+
+
+def test_unit_file() -> None:
+    """What it starts is there, and its limits are those that the service needs."""
+    unit = configparser.ConfigParser(interpolation=None, strict=True)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read(EXAMPLES / "streamtok.service")
+    assert unit["Service"]["Type"] == "notify"
+    program, script, what, path = unit["Service"]["ExecStart"].split()
+    assert (EXAMPLES / Path(script).name).exists()
+    assert (Path(program).name, what) == ("python", "serve")
+    assert path.startswith(f"/run/{unit['Service']['RuntimeDirectory']}/")
+    from streamtok.serve import DEFAULT_MAX_CONNECTIONS
+
+    assert int(unit["Service"]["LimitNOFILE"]) == DEFAULT_MAX_CONNECTIONS + 192
+
+
+def documents() -> list[str]:
+    return [TEXT[at : at + 700] for at in range(0, 20_000, 700)]
+
+
+def test_torch_stream() -> None:
+    blocks = load("torch_stream").TokenBlocks(GPT2, documents, 64)
+    whole = [id for text in documents() for id in [*GPT2.encode(text), GPT2.eot_token]]
+    expected = [whole[at : at + 64] for at in range(0, len(whole) - 63, 64)]
+    for _ in range(2):  # each pass begins anew
+        assert [block.tolist() for block in blocks] == expected
+        assert all(block.dtype == np.int64 for block in blocks)
+
+
+def test_torch_stream_goes_on_from_any_block() -> None:
+    module = load("torch_stream")
+    expected = [block.tolist() for block in module.TokenBlocks(GPT2, documents, 64)]
+    first = module.TokenBlocks(GPT2, documents, 64)
+    for at, _ in enumerate(first, 1):
+        again = module.TokenBlocks(GPT2, documents, 64)
+        again.load_state_dict(json.loads(json.dumps(first.state_dict())))
+        assert [block.tolist() for block in again] == expected[at:]
+
+
+def test_torch_stream_shares_documents_between_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = load("torch_stream")
+    found = []
+    for worker in range(3):
+        info = type("Info", (), {"id": worker, "num_workers": 3})
+        monkeypatch.setattr(module, "get_worker_info", lambda info=info: info)
+        ids = [id for block in module.TokenBlocks(GPT2, documents, 1) for id in block.tolist()]
+        own = documents()[worker::3]
+        assert ids == [id for text in own for id in [*GPT2.encode(text), GPT2.eot_token]]
+        found += own
+    assert sorted(found) == sorted(documents())
