@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from tokenizers import Tokenizer
 
 import streamtok
-from streamtok.reference import huggingface as reference
+from streamtok.reference import tokenizer_json as reference
 
 from .tokenizer_files import File, give_ids, random_file, random_text
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from streamtok.reference.huggingface import BYTE_SYMBOLS, added_tokens
+from streamtok.reference.tokenizer_json import BYTE_SYMBOLS, added_tokens
 
 File = dict[str, Any]
 

@@ -20,7 +20,7 @@ from ..errors import raise_disallowed_special
 if TYPE_CHECKING:
     from .._types import IdArray
     from ..definition import EncodingDefinition
-    from .settings import Settings
+    from .text_settings import Settings
 
 __all__ = ["Change", "Document"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from streamtok.reference import huggingface as reference
+from streamtok.reference import tokenizer_json as reference
 
 from .. import random_tokenizers
 from ..random_tokenizers import Counts, Difference, case, check_file, describe, report, run, shrink

@@ -10,7 +10,7 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, models, normalizers
 from tokenizers import pre_tokenizers as pre
 
-from streamtok.reference import huggingface as reference
+from streamtok.reference import tokenizer_json as reference
 
 from ..random_tokenizers import case, expected_ids, theirs
 from ..tokenizer_files import ODD, one_normalizer, one_pre_tokenizer
