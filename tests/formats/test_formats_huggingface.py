@@ -14,7 +14,7 @@ from tokenizers import pre_tokenizers as pre
 from tokenizers.trainers import BpeTrainer
 
 import streamtok
-from streamtok import UnsupportedStreamError, formats
+from streamtok import formats
 from streamtok.formats import huggingface
 from streamtok.formats.json_value import JsonValue
 from streamtok.formats.merge_lists import to_merges
@@ -301,19 +301,17 @@ NFC_TEXTS = [
 ]  # fmt: skip
 
 
-def test_nfc_in_whole_texts(tmp_path):
+def test_nfc(tmp_path):
     theirs = Tokenizer.from_str(trained("qwen"))
     enc = loaded(theirs, tmp_path)
     samples = [*NFC_TEXTS, *texts()]
-    assert_same(enc, ids_of(theirs), samples, allowed_special="all", round_trip=False, stream=False)
+    assert_same(enc, ids_of(theirs), samples, allowed_special="all", round_trip=False)
     for text in NFC_TEXTS:
         assert enc.encode(text.encode(), allowed_special="all") == ids_of(theirs)(text)
         array = enc.encode_to_numpy(text, allowed_special="all")
         assert array.tolist() == ids_of(theirs)(text)
     with pytest.raises(ValueError, match=r"'<\|endoftext\|>' at byte 3"):
         enc.encode("e\u0301<|endoftext|>")
-    with pytest.raises(UnsupportedStreamError, match="normalizes text to NFC"):
-        enc.stream_encoder()
     formats.save_huggingface(enc, tmp_path / "again.json")
     assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
 
