@@ -92,9 +92,9 @@ def log_lines(count: int) -> list[str]:
     return random.Random(9).sample(found, min(count, len(found)))
 
 
-def hard_pieces(size: int, seed: int = 20) -> dict[str, str]:
-    """Texts of `size` bytes in very long pieces, most of them in a single one; other pieces, of
-    the same kinds, for another seed up to 39.
+def hard_pretokens(size: int, seed: int = 20) -> dict[str, str]:
+    """Texts of `size` bytes in very long pre-tokens, most of them in a single one. Another seed, up
+    to 39, gives other pre-tokens of the same kinds.
     """
     rng = random.Random(seed)
     han = "的一是不了人我在有他这中大来上国个到说们为子和你地出道也时年得就那要下以生会自着去之"

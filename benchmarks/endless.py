@@ -26,7 +26,7 @@ BASE64 = LETTERS + LETTERS.upper() + b"0123456789+/"
 
 
 def block(kind: str) -> bytes:
-    """A block of 4 MiB or so that is repeated: longer than any cache of whole pieces."""
+    """A block of 4 MiB or so that is repeated: longer than any cache of whole pre-tokens."""
     rng = random.Random(kind)
     size = 64 * CHUNK
     if kind == "random letters":

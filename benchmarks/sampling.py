@@ -111,7 +111,7 @@ class Run:
 
     def take(self, kind: str, names: list[str], rounds: int) -> None:
         """Records of one kind from all who take part in it; each turn begins with another one."""
-        texts = {"text": names, "hard": list(corpus.hard_pieces(16))}.get(kind, [""])
+        texts = {"text": names, "hard": list(corpus.hard_pretokens(16))}.get(kind, [""])
         tasks = [(kind, who) for who in self.entrants(kind)]
         if kind == "threads":
             tasks.append(("command", ("streamtok", COMMAND)))

@@ -136,14 +136,14 @@ def _decode(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
 
 
 def _hard(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
-    """The first call on such a piece, and another piece of the same kind after it, if that does
-    not take long.
+    """The first call on such a pre-token, and a call on another one of the same kind after it, if
+    that does not take long.
     """
     from . import corpus
 
     found: Sample = {}
     for name, seed in (("first", 20), ("later", 21)):
-        text = corpus.hard_pieces(HARD_BYTES, seed)[task["corpus"]]
+        text = corpus.hard_pretokens(HARD_BYTES, seed)[task["corpus"]]
         timed = _timed(encode, peer.prepare(task["mode"], text))
         found[name] = timed | {"mb_s": len(text.encode()) / timed["s"] / 1e6}
         if timed["cpu_s"] > HARD_SECONDS:

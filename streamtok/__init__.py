@@ -16,6 +16,7 @@ from .errors import (
     MissingLibraryError,
     PatternError,
     PendingLimitExceeded,
+    PlanError,
     SidecarError,
     StateError,
     StreamInUseError,
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from . import formats as formats
     from .chunker import StreamDecoder, StreamEncoder
     from .formats import load
+    from .parts.commit import commit
+    from .parts.part import run_part
+    from .parts.plan import Plan, plan
     from .training.trainer import Trainer
 
 __version__ = "0.1.0"
@@ -47,6 +51,8 @@ __all__ = [
     "Pattern",
     "PatternError",
     "PendingLimitExceeded",
+    "Plan",
+    "PlanError",
     "SidecarError",
     "StateError",
     "StreamDecoder",
@@ -59,19 +65,26 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "cache_limit",
+    "commit",
     "encoding_for_model",
     "encoding_name_for_model",
     "get_encoding",
     "list_encoding_names",
     "load",
+    "plan",
+    "run_part",
     "set_cache_limit",
 ]
 
 _LATER = {  # not needed to encode: imported when asked for
+    "Plan": "parts.plan",
     "StreamDecoder": "chunker",
     "StreamEncoder": "chunker",
     "Trainer": "training.trainer",
+    "commit": "parts.commit",
     "load": "formats",
+    "plan": "parts.plan",
+    "run_part": "parts.part",
 }
 
 

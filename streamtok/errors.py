@@ -21,6 +21,7 @@ __all__ = [
     "MissingLibraryError",
     "PatternError",
     "PendingLimitExceeded",
+    "PlanError",
     "SidecarError",
     "StateError",
     "StreamInUseError",
@@ -97,6 +98,10 @@ class StateError(StreamtokError, ValueError):
 
 class CheckpointError(StreamtokError, ValueError):
     """A run cannot continue from its checkpoint: a file is damaged, missing or changed."""
+
+
+class PlanError(StreamtokError, ValueError):
+    """A plan is damaged, its inputs have changed, or parts of it are missing."""
 
 
 class SidecarError(StreamtokError, ValueError):

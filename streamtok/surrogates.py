@@ -6,6 +6,7 @@ A pair of surrogates becomes its character, one without the other half U+FFFD. U
 
 from __future__ import annotations
 
+import codecs
 import re
 
 _PAIR_OR_LOST = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udc7f\udd00-\udfff]")
@@ -16,6 +17,8 @@ def repair(text: str, errors: str) -> str:
 
     Whatever methods a subclass of str has instead of str's.
     """
+    if str.isascii(text):
+        return str.__str__(text)
     if errors != "surrogateescape":
         return str.encode(text, "utf-16", "surrogatepass").decode("utf-16", "replace")
     return _PAIR_OR_LOST.sub(
@@ -40,3 +43,16 @@ def repair_chunk(half: str, chunk: object, final: bool, errors: str) -> tuple[st
     if not final and "\ud800" <= text[-1:] <= "\udbff":
         text, half = text[:-1], text[-1]
     return repair(text, errors), half
+
+
+def decode_replacing(data: bytes, final: bool) -> tuple[str, bytes]:
+    """(text, rest): `bytes.decode("utf-8", "replace")` of what is decided, and the beginning of a
+    character that ends the data.
+
+    Python waits for the third byte of a surrogate; but whatever comes, it is no UTF-8.
+    """
+    text, used = codecs.utf_8_decode(data, "replace", final)
+    rest = data[used:]
+    if rest[:1] == b"\xed" and rest[1:2] >= b"\xa0":
+        return text + rest.decode("utf-8", "replace"), b""
+    return text, rest

@@ -114,6 +114,14 @@ def parse_mode(text: str) -> int:
     return int(text, 8)
 
 
+def parse_task(text: str) -> tuple[int, int]:
+    """I/N: number I, from 0 on, of N tasks."""
+    number, slash, count = text.partition("/")
+    if slash and number.isdecimal() and count.isdecimal() and int(number) < int(count):
+        return int(number), int(count)
+    raise _expected(text, "I/N with 0 <= I < N, such as 0/8")
+
+
 def _expected(text: str, expected: str) -> ArgumentTypeError:
     shown = repr(text if len(text) <= 40 else f"{text[:37]}...")
     return ArgumentTypeError(f"{shown} must be {expected}")

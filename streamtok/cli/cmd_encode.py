@@ -15,7 +15,7 @@ from ..pipeline.documents import DocumentEncoder
 from ..pipeline.run import Run, Totals
 from ..pipeline.sources import Feed, Input, Listener
 from . import encode_output as outputs
-from . import encoding_options, input_options, open_inputs, options
+from . import encode_parts, encoding_options, input_options, open_inputs, options
 from .argument_types import parse_count, parse_positive, parse_seconds
 from .progress import Progress
 from .stop_signals import Signals
@@ -28,6 +28,7 @@ _EXAMPLES = [
     "@ --jsonl text docs.jsonl.zst --append '<|endoftext|>' --format megatron -o corpus",
     "@ --follow app.log --lines --shard-tokens 100M --resume -o app.bin",
     "tail -f app.log | @ --format text",
+    "@ --lines huge.txt --workers 8 --format npy -o folder",
 ]
 
 
@@ -89,6 +90,7 @@ def add_parser(subparsers: Any) -> None:
         help="threads that encode; the output is the same (default: 2 if there are 2 cores; 1 for "
         "Parquet and Arrow, to save memory)",
     )
+    encode_parts.add_options(parser)
     parser.add_argument(
         "--resume",
         action="store_true",
@@ -116,6 +118,8 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.workers is not None or args.ray is not None or args.task is not None:
+        return encode_parts.run(args)
     encoding = encoding_options.load_encoding(args)
     stream = encoding_options.open_stream(args, encoding)
     about = sinks.About(encoding.name, encoding.digest, encoding.max_token_value)

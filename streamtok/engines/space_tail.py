@@ -9,14 +9,13 @@ all.
 from __future__ import annotations
 
 import bisect
-import codecs
 import struct
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from .._core.encode import bytes_of
 from ..errors import PendingLimitExceeded, StateError
-from ..surrogates import repair_chunk
+from ..surrogates import decode_replacing, repair_chunk
 from .rules import MARK
 
 if TYPE_CHECKING:
@@ -160,10 +159,9 @@ class SpaceTail:
         data = place.held + data
         place.held = b""
         if errors == "replace" and not is_text:
-            text, used = codecs.utf_8_decode(data, errors, final)
+            text, place.held = decode_replacing(data, final)
             repaired = text.encode()
-            place.grown += len(repaired) - used
-            place.held = data[used:]
+            place.grown += len(repaired) - (len(data) - len(place.held))
             data = repaired
         if not place.is_begun and data:
             if not final and any(s.startswith(data) and s != data for s in self.specials):
@@ -222,4 +220,4 @@ class SpaceTail:
 
 def _unfinished(data: bytes) -> bytes:
     """The beginning of a character that ends the data."""
-    return data[codecs.utf_8_decode(data, "replace", False)[1] :]
+    return decode_replacing(data, False)[1]

@@ -259,6 +259,16 @@ class DocumentEncoder:
     def _add_ids(self, ids: IdArray, ends: EndArray = _NO_END, size: int = 0) -> None:
         self._pool.add_done(Encoded(ids, ends, size), self._name)
 
+    def begin_inside(self, offset: int) -> None:
+        """What comes next is inside a document, behind a clean cut at byte `offset` of it."""
+        self.is_open = True
+        self._stream._begin_at(offset)
+
+    def end_stretch(self) -> None:
+        """What was added ends at a clean cut: encode what is pending; the document goes on."""
+        if self.is_open:
+            self._add_ids(self._stream.encode_to_numpy(b"", True))
+
     def getstate(self) -> dict[str, Any]:
         """The state to continue from, as JSON values. Take all results first."""
         return {"open": self.is_open, "stream": base64.b64encode(self._stream.getstate()).decode()}

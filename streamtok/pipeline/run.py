@@ -115,6 +115,7 @@ class Run:
             self._add(self._feed.stop())
         finally:
             groups.close()  # type: ignore[attr-defined]
+        self._encoder.end_stretch()  # only a part of a document is still open
         self._drain()
         self._encoder.release()  # a Parquet table is built only now, and needs the memory
         self._sink.finish()

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_held", "held_bytes", "repair"]
 
-_HALVES = "\ud800", "\udbff"
-
 
 def repair(held: bytes, chunk: Text, final: bool, offset: int) -> tuple[str, bytes]:
     """(str, bytes): the text that goes on with `chunk`, and what is held now.
@@ -30,29 +28,17 @@ def repair(held: bytes, chunk: Text, final: bool, offset: int) -> tuple[str, byt
     where a str follows an unfinished character, UnicodeEncodeError where bytes follow half a pair.
     """
     half = held.decode("utf-8", "surrogatepass") if _is_half(held) else ""
-    if not isinstance(chunk, str):
-        data = bytes(memoryview(chunk))
-        if data and half:
-            raise UnicodeEncodeError(
-                "utf-8", half, 0, 1, "bytes follow the first half of a surrogate pair"
-            )
-        if not half:
-            return _repaired_bytes(held, data, final)
-        chunk = ""
-    if held and not half:
+    if half or (isinstance(chunk, str) and not held):
+        text, half = surrogates.repair_chunk(half, chunk, final, "replace")
+        return text, half.encode("utf-8", "surrogatepass")
+    if isinstance(chunk, str):
         if chunk:
             raise UnicodeDecodeError(
                 "utf-8", held, offset, offset + len(held),
                 "a str chunk follows an unfinished character",
             )  # fmt: skip
-        return _repaired_bytes(held, b"", final)
-    text = half + chunk
-    half = ""
-    if text and not final and _HALVES[0] <= text[-1] <= _HALVES[1]:
-        text, half = text[:-1], text[-1]
-    if not text.isascii():
-        text = surrogates.repair(text, "replace")
-    return text, half.encode("utf-8", "surrogatepass")
+        chunk = b""
+    return surrogates.decode_replacing(held + bytes(memoryview(chunk)), final)
 
 
 def held_bytes(held: bytes) -> bytes:
@@ -67,15 +53,11 @@ def check_held(held: bytes, errors: str) -> None:
         raise ValueError(f"{held!r} is not the beginning of a character")
 
 
-def _repaired_bytes(held: bytes, data: bytes, final: bool) -> tuple[str, bytes]:
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    decoder.setstate((held, 0))
-    return decoder.decode(data, final), decoder.getstate()[0]
-
-
 def _is_half(held: bytes) -> bool:
     return len(held) == 3 and held[0] == 0xED and 0xA0 <= held[1] < 0xB0 and held[2] >> 6 == 2
 
 
 def _is_unfinished(held: bytes) -> bool:
-    return _repaired_bytes(b"", held, False) == ("", held)
+    # By Python's own rule, which also waits behind the first two bytes of a surrogate: states that
+    # were saved at such a place load.
+    return codecs.utf_8_decode(held, "replace", False)[1] == 0

@@ -139,7 +139,7 @@ KINDS = ["letters", "base64", "cjk", "a", "=", "-", "ab", " ", "\n", "é", "\t",
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_endless_piece(enc, twin, kind):
+def test_one_endless_pretoken(enc, twin, kind):
     data = endless(kind, 60_000)
     whole = twin.encode_ordinary(data.decode())
     assert enc.encode_ordinary(data) == whole

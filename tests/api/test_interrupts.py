@@ -80,7 +80,7 @@ def test_whole_texts(ticks: list[int], call: str, kind: Callable[[str], Any]) ->
     assert enc.encode("hello world") == [15339, 1917]
 
 
-def test_one_endless_piece(ticks: list[int]) -> None:
+def test_one_endless_pretoken(ticks: list[int]) -> None:
     enc = streamtok.get_encoding("cl100k_base")
     assert interrupted(lambda: enc.encode("abcdefgh" * 500_000))
     assert enc.count("abcdefgh" * 10) == enc.encode_to_numpy("abcdefgh" * 10).size

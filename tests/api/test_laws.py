@@ -77,7 +77,7 @@ def test_streams_equal_the_reference(ranks, pattern, data, cuts, errors):
     size=st.integers(300, 14_000),
     chunk=st.integers(1, 6000),
 )
-def test_long_pieces_equal_the_merge_loop(ranks, unit, size, chunk):
+def test_long_pretokens_equal_the_merge_loop(ranks, unit, size, chunk):
     """Pieces beyond the window, committed while they are open."""
     enc = streamtok.Encoding("x", pat_str=r"[\s\S]+", mergeable_ranks=ranks, special_tokens={})
     data = (unit * (size // len(unit) + 1))[:size]

@@ -124,7 +124,7 @@ def test_details_show_everyone(data):
             assert line.count("|") == columns, line
 
 
-def test_other_ids_on_a_hard_piece_are_said(data):
+def test_other_ids_on_a_hard_pretoken_are_said(data):
     for record in data["encodings"]["cl100k_base"]["records"]:
         if record["kind"] == "hard" and record["peer"] == "rs-bpe" and record["text"] == "CJK":
             record["got"]["later"]["digest"] = "another"

@@ -170,7 +170,7 @@ def test_prompts_and_log_lines():
 
 
 def test_hard_and_endless_texts_differ():
-    first, second = (corpus.hard_pieces(3000, seed) for seed in (20, 21))
+    first, second = (corpus.hard_pretokens(3000, seed) for seed in (20, 21))
     assert [name for name in first if first[name] == second[name]] == []
     words = [set(corpus.endless_words(10_000, seed).split()) for seed in (0, 1)]
     assert len(words[0] & words[1]) < 0.3 * len(words[0])

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
-from benchmarks.corpus import hard_pieces
+from benchmarks.corpus import hard_pretokens
 from streamtok import vocabulary
 from streamtok._core._testing import (
     marks,
@@ -176,7 +176,7 @@ def test_long_texts_equal_the_reference(source: str, seed: int, lanes: bool, err
 
 @pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize("source", [r"[a-zé日]+|[^a-zé日]", r"[a-zé日]+"])
-def test_long_pieces_among_short_ones_are_found_again(source: str, wide: bool) -> None:
+def test_long_pretokens_among_short_ones_are_found_again(source: str, wide: bool) -> None:
     """Around 15, 64 and 256 bytes, anywhere in a batch; between some, what no piece covers."""
     rng = random.Random(f"{source}{wide}")
     ranks = {bytes([i]): i for i in range(256)}
@@ -236,7 +236,7 @@ def long_piece(rng: random.Random, letters: str, size: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_long_pieces_joined_of_stretches_equal_tiktoken(seed: int) -> None:
+def test_long_pretokens_joined_of_stretches_equal_tiktoken(seed: int) -> None:
     rng = random.Random(seed)
     letters = "abc"[: rng.randint(1, 3)]
     tokens = {letters[0] * 2**k for k in range(1, rng.choice([2, 6, 9]))}
@@ -270,10 +270,10 @@ def test_long_pieces_joined_of_stretches_equal_tiktoken(seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", PACKED)
-def test_long_pieces_of_every_kind_equal_tiktoken(name: str) -> None:
+def test_long_pretokens_of_every_kind_equal_tiktoken(name: str) -> None:
     enc, twin = encoding_of(name), twin_of(name)
     rng = random.Random(name)
-    pieces = list(hard_pieces(20_000).values())
+    pieces = list(hard_pretokens(20_000).values())
     pieces += ["=-" * 10_000, "".join(rng.choice("=-#*") * rng.randint(1, 200) for _ in range(200))]
     pieces += ["".join(map(chr, rng.choices(range(0x4E00, 0x9FA0), k=7000)))]
     for piece in pieces:

@@ -106,7 +106,7 @@ def way_to_merge(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_new_pieces_of_small_texts_equal_the_reference(way_to_merge: None, seed: int) -> None:
+def test_new_pretokens_of_small_texts_equal_the_reference(way_to_merge: None, seed: int) -> None:
     rng = random.Random(seed)
     letters = "abcé日"[: rng.randint(2, 5)]
 
@@ -140,7 +140,7 @@ def test_new_pieces_of_small_texts_equal_the_reference(way_to_merge: None, seed:
 
 
 @pytest.mark.parametrize("name", PACKED)
-def test_lone_pieces_of_every_size_equal_tiktoken(way_to_merge: None, name: str) -> None:
+def test_lone_pretokens_of_every_size_equal_tiktoken(way_to_merge: None, name: str) -> None:
     enc, twin = encoding_of(name), twin_of(name)
     rng = random.Random(name)
     enc._encoder.release()

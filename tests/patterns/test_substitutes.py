@@ -43,7 +43,7 @@ MORE = [r" \p{L}+(?=\p{L})| |\p{L}+|[\s\S]", r" \p{L}+(?!\p{L})| |\p{L}+|[\s\S]"
 
 
 @pytest.mark.parametrize("source", [*SPLITS, *MORE])
-def test_pieces_begin_where_they_did(source: str) -> None:
+def test_pretokens_begin_where_they_did(source: str) -> None:
     pattern = Pattern.compile(source)
     table = pattern.substitutes
     if table is None:

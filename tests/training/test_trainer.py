@@ -136,7 +136,7 @@ def test_documents_are_independent():
     )
 
 
-def test_long_pieces():
+def test_long_pretokens():
     trainer = Trainer(r"[a-z]+|[^a-z]+")
     for size in (15, 16, 17, 1000, 70_000):
         for _ in range(3):

@@ -163,13 +163,17 @@ class FileInput(ByteInput):
         block_size: int = BLOCK_SIZE,
         opening: Opening = _UNCHANGED,
         waiting: Waiting = contextlib.nullcontext,
+        stop: int | None = None,
     ):
-        """may_be_compressed: detect and decompress. Raises OSError if it cannot be read."""
+        """may_be_compressed: detect and decompress. stop: read no further than this byte of a file
+        that is not compressed. Raises OSError if it cannot be read.
+        """
         super().__init__(name, make_splitter, None if path == "-" else check_file(path), opening)
         self._path = path
         self._may_be_compressed = may_be_compressed
         self._block_size = block_size
         self._waiting = waiting
+        self._stop = stop
         self._fd: int | None = None
 
     @property
@@ -203,7 +207,8 @@ class FileInput(ByteInput):
             if at:
                 os.lseek(fd, at, os.SEEK_SET)
                 self.read += at
-            yield from self._counted(fd)
+            blocks = self._counted(fd)
+            yield from blocks if self._stop is None else _up_to(blocks, self._stop - at)
             return
         blocks = self._counted(fd)
         texts = unpack(blocks, self.name) if self._may_be_compressed else blocks
@@ -291,8 +296,12 @@ class ParquetInput:
         *,
         skip_bad: bool = False,
         waiting: Waiting = contextlib.nullcontext,
+        groups: range | None = None,
     ):
-        """Open the file once, to raise OSError, DocumentError or MissingLibraryError early."""
+        """Open the file once, to raise OSError, DocumentError or MissingLibraryError early.
+
+        groups: the row groups to read, all by default.
+        """
         self.name = name
         self.size = check_file(path)
         self.read = 0
@@ -301,11 +310,14 @@ class ParquetInput:
         self._column = column
         self._skip_bad = skip_bad
         self._waiting = waiting
+        self._groups = groups
         self._texts = self._open(0)
         self._texts.close()
 
     def _open(self, row: int) -> ParquetTexts:
-        return ParquetTexts(self._path, self._column, skip_bad=self._skip_bad, row=row)
+        return ParquetTexts(
+            self._path, self._column, skip_bad=self._skip_bad, row=row, groups=self._groups
+        )
 
     @property
     def skipped(self) -> int:
@@ -333,6 +345,16 @@ class ParquetInput:
 
     def stop(self) -> list[Part]:
         return []
+
+
+def _up_to(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """The first `size` bytes."""
+    for block in blocks:
+        if len(block) >= size:
+            yield block[:size]
+            return
+        size -= len(block)
+        yield block
 
 
 def _file_fingerprint(name: str, path: str) -> dict[str, Any]:

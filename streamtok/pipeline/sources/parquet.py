@@ -23,8 +23,18 @@ _RELEASE = 1 << 20  # bytes of text after which unused memory is returned to the
 class ParquetTexts:
     """The texts of one column. `row` is the number of rows that have been given out or skipped."""
 
-    def __init__(self, path: str, column: str, *, skip_bad: bool = False, row: int = 0):
+    def __init__(
+        self,
+        path: str,
+        column: str,
+        *,
+        skip_bad: bool = False,
+        row: int = 0,
+        groups: range | None = None,
+    ):
         """Open the file, to begin at number `row`.
+
+        groups: the row groups to read, all by default.
 
         column: the name of a column, or the path of a field inside one, with dots between the
         names; a column whose own name has dots goes first. skip_bad: count rows without a text
@@ -38,6 +48,7 @@ class ParquetTexts:
         self._arrow_error = pa.ArrowException
         self._path = path
         self._skip_bad = skip_bad
+        self._groups = groups
         self.row = row
         self.skipped = 0
         with contextlib.ExitStack() as stack:
@@ -60,6 +71,9 @@ class ParquetTexts:
         for group in range(self._metadata.num_row_groups):
             size = self._metadata.row_group(group).num_rows
             start, first = max(self.row - first, 0), first + size
+            if self._groups is not None and group not in self._groups:
+                self.row = max(self.row, first)
+                continue
             if start >= size:
                 continue
             for batch in self._batches(group, start, waiting):
@@ -75,6 +89,15 @@ class ParquetTexts:
                     unreleased = 0
                     self._pool.release_unused()
                 yield texts
+
+    def group_starts(self) -> list[int]:
+        """Where each row group begins in the file, in bytes."""
+        found = []
+        for group in range(self._metadata.num_row_groups):
+            about = self._metadata.row_group(group).column(0)
+            places = about.dictionary_page_offset, about.data_page_offset
+            found.append(min(place for place in places if place is not None))
+        return found
 
     def _batches(self, group: int, start: int, waiting: Waiting) -> Iterator[Any]:
         """Yield batches of about _BATCH bytes: the rows of a row group from number `start` on.

@@ -85,13 +85,20 @@ class Splitter:
 
 
 class Whole(Splitter):
-    """The whole input is one document."""
+    """The whole input is one document, or a stretch of one."""
+
+    def __init__(self, consumed: int = 0, records: int = 0, crc: int = 0, *, ends: bool = True):
+        """ends: the document ends where the input does."""
+        super().__init__(consumed, records, crc)
+        self._ends = ends
 
     def split(self, block: bytes) -> list[Part]:
         self._consume(block)
         return [(block, False)]
 
     def finish(self) -> list[Part]:
+        if not self._ends:
+            return []
         self.records += 1
         return [(b"", True)]
 

@@ -1,0 +1,125 @@
+"""Jobs in parts, side by side: `python -m benchmarks.scale --size 400MB --markdown`.
+
+Serial is the plan in one worker; the ceiling is two processes that each encode one half of the text
+for themselves, at the same time. All kinds must write the same bytes (SHA-256), or nothing is
+printed. The kinds take turns, and the figures are medians of ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from streamtok import Plan, commit, plan
+from streamtok.cli.argument_types import parse_positive_size
+from streamtok.parts.workers import run_parts
+
+from . import corpus
+
+FORMATS = ["u32", "npy", "megatron", "datatrove", "parquet"]
+
+
+def contents(made: Plan) -> str:
+    """One digest of all files of the parts."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(made.output).glob("part-*")):
+        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def workers(count: int) -> Callable[[Plan], None]:
+    """The job in so many workers."""
+    return lambda made: run_parts(made, range(len(made)), count)
+
+
+def on_ray(made: Plan) -> None:
+    """The job on the Ray that this process has begun."""
+    import streamtok.ray
+
+    streamtok.ray.run_parts(made, range(len(made)))
+
+
+def ceiling(made: Plan) -> None:
+    """Two processes, each with every second part, that know nothing of each other."""
+    path = made.save()
+    code = (
+        "import sys; from streamtok import Plan, run_part; made = Plan.load(sys.argv[1])\n"
+        "for number in range(int(sys.argv[2]), len(made), 2): run_part(made, number)"
+    )
+    both = [subprocess.Popen([sys.executable, "-c", code, path, str(i)]) for i in range(2)]
+    if any([one.wait() for one in both]):
+        raise SystemExit("a process of the ceiling failed")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=parse_positive_size, default=200 << 20)
+    parser.add_argument("--part-size", type=parse_positive_size, default=32 << 20)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--formats", default=",".join(FORMATS))
+    parser.add_argument("--without-ray", action="store_true")
+    args = parser.parse_args()
+    kinds: dict[str, Callable[[Plan], None]] = {
+        "serial": workers(1),
+        "--workers 2": workers(2),
+        "ceiling": ceiling,
+    }
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        if not args.without_ray:
+            import ray
+
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+            stack.callback(ray.shutdown)
+            kinds["Ray, 2 CPUs"] = on_ray
+        text = b"".join(corpus.load(name) for name in corpus.NAMES)
+        source = Path(folder) / "text"
+        with source.open("wb") as file:
+            while file.tell() < args.size:
+                file.write(text)
+        print(f"{source.stat().st_size >> 20} MiB of text, parts of {args.part_size >> 20} MiB")
+        print("| format | " + " | ".join(kinds) + " | workers ÷ ceiling |")
+        print("|---|" + "--:|" * (len(kinds) + 1))
+        for format in args.formats.split(","):
+            print(row(source, Path(folder), format, kinds, args), flush=True)
+
+
+def row(source: Path, folder: Path, format: str, kinds: Any, args: argparse.Namespace) -> str:
+    """A line of the table. Raises SystemExit if two kinds write different bytes."""
+    seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for turn in range(args.rounds):
+        found = {}
+        for kind, job in kinds.items():
+            out = folder / f"{format}{turn}{len(found)}"
+            made = plan(
+                source, out, encoding="cl100k_base", format=format, part_size=args.part_size,
+                lines=True, disallowed_special=(),
+            )  # fmt: skip
+            made.save()
+            begin = time.perf_counter()
+            job(made)
+            commit(made)
+            seconds[kind].append(time.perf_counter() - begin)
+            found[kind] = contents(made)
+            for path in sorted(out.rglob("*"), reverse=True):
+                path.rmdir() if path.is_dir() else path.unlink()
+        if len(set(found.values())) != 1:
+            raise SystemExit(f"{format}: the files are not the same: {found}")
+    size = source.stat().st_size / 1e6
+    speeds = [f"{size / statistics.median(seconds[kind]):.0f} MB/s" for kind in kinds]
+    pairs = zip(seconds["ceiling"], seconds["--workers 2"], strict=True)
+    ratio = statistics.median(a / b for a, b in pairs)
+    return f"| {format} | " + " | ".join(speeds) + f" | {ratio:.2f} |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""`streamtok encode --workers` and `--task`: the same job in parts, into a folder."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ..errors import PlanError
+from ..parts.commit import commit, missing_parts
+from ..parts.part import Record
+from ..parts.plan import PART_SIZE, Plan, plan
+from ..parts.workers import run_parts
+from ..pipeline.run import Totals
+from . import encoding_options, open_inputs, overwriting
+from .argument_types import parse_positive, parse_positive_size, parse_task
+from .messages import Misused, Refused, say
+from .progress import Progress
+from .vocabulary_output import vocabulary_files
+
+_SAME = [  # options that mean the same in a plan
+    "errors", "max_pending", "lines", "delimiter", "jsonl", "parquet", "skip_empty",
+    "skip_bad_lines", "strip_bom", "shard_tokens", "shard_exactly",
+]  # fmt: skip
+_OTHERS = {  # options that parts have no use for
+    "follow": "--follow", "listen": "--listen", "connect": "--connect", "resume": "--resume"
+}  # fmt: skip
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a job in parts."""
+    group = parser.add_argument_group(
+        "in parts",
+        "OUTPUT is a folder then, with a file for each part, a plan and a manifest.\n"
+        "The same command continues a job that was stopped.",
+    )
+    group.add_argument(
+        "--workers", type=parse_positive, metavar="N", help="encode in N processes (default: 1)"
+    )
+    group.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="encode on a Ray cluster: its address, auto for the one that runs here, or local",
+    )
+    group.add_argument(
+        "--task",
+        type=parse_task,
+        metavar="I/N",
+        help="only every N-th part, from number I on: the same command with 0/N to (N-1)/N, on "
+        "any machines, does the job; whoever is last writes the manifest",
+    )
+    group.add_argument(
+        "--part-size",
+        type=parse_positive_size,
+        default=PART_SIZE,
+        metavar="SIZE",
+        help=f"bytes of an input in a part, about (default: {PART_SIZE >> 20}MiB)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan, run the parts that are not done, commit."""
+    for name, option in _OTHERS.items():
+        if getattr(args, name):
+            raise Misused(f"{option} cannot be used with --workers, --ray and --task")
+    if args.ray is not None and args.workers is not None:
+        raise Misused("--ray has the workers of its cluster: give --ray or --workers")
+    paths = open_inputs.input_paths(args)
+    if args.output == "-" or "-" in paths:
+        raise Misused("--workers, --ray and --task need files as inputs and a folder as -o")
+    overwriting.refuse_inputs([args.output], [*vocabulary_files(args.encoding), *paths])
+    made = _plan(args, paths)
+    made.save()
+    done = Totals()
+    share = range(args.task[0], len(made), args.task[1]) if args.task else range(len(made))
+    waiting = set(missing_parts(made)).intersection(share)
+    args.when_stopped = f"stopped; the same command continues {args.output}"
+    with Progress(args, [sum(_size(made, number) for number in waiting)], Totals()) as progress:
+        read = 0
+
+        def advance(record: Record) -> None:
+            nonlocal read
+            read += _size(made, record.part)
+            done.documents += record.documents
+            done.bytes += record.bytes
+            done.tokens += record.tokens
+            done.skipped += record.skipped
+            progress.advance(read, done)
+
+        try:
+            if args.ray is not None:
+                from ..ray import run_parts as run_on_ray
+
+                run_on_ray(made, sorted(waiting), args.ray, advance=advance)
+            else:
+                run_parts(made, sorted(waiting), args.workers or 1, advance)
+        except PlanError as error:
+            raise Refused(str(error)) from None
+    left = next(missing_parts(made), None)
+    if left is None:
+        done = commit(made)
+    if not args.quiet:
+        done.inputs = done.inputs or len({made[number].input for number in waiting})
+        progress.summary(done, open_inputs.is_split(args))
+        if left is not None:
+            say(f"this share is done; part {left} and perhaps others are not")
+    return 0
+
+
+def _size(made: Plan, number: int) -> int:
+    part = made[number]
+    return part.stop - part.start
+
+
+def _plan(args: argparse.Namespace, paths: list[str]) -> Plan:
+    encoding = encoding_options.load_encoding(args)
+    settings = encoding_options.stream_settings(args, encoding)
+    options: dict[str, Any] = {name: getattr(args, name) for name in _SAME}
+    options |= {
+        "allowed_special": settings["allowed_special"],
+        "disallowed_special": settings["disallowed_special"],
+        "prepend": encoding_options.special_id(args.prepend, encoding),
+        "append": encoding_options.special_id(args.append, encoding),
+        "unpack": not args.no_unpack,
+        "sidecar": args.sidecar is not False,
+    }
+    try:
+        return plan(
+            paths,
+            args.output,
+            encoding=args.encoding,
+            format=args.format,
+            part_size=args.part_size,
+            **options,
+        )
+    except ValueError as error:
+        raise Refused(str(error)) from None

@@ -1,0 +1,226 @@
+"""One part of a plan: its text is encoded into files of its own, and a record says what they hold.
+
+The files appear when they are complete, the record after them. A part that has its record is done.
+Two processes that run the same part at once write the same bytes; the one that comes second finds
+the first one's lock, and waits for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import PlanError, StreamtokError
+from ..files.part_file import write_whole
+from ..pipeline import sinks
+from ..pipeline.run import Run, Totals
+from ..pipeline.sources import Feed, FileInput, Input, Opening, ParquetInput
+from .bounds import bytes_of_part, row_groups_of_part
+from .plan import Part, Plan
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+    from ..pipeline.documents import DocumentEncoder
+
+__all__ = ["Record", "read_record", "run_part"]
+
+RECORDS = "records"  # the folder of the records, in that of the output
+_BLOCK = 1 << 18
+_POLL = 0.2  # seconds
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a finished part holds: its files (name, bytes, sha256), and its counts."""
+
+    part: int
+    plan: str
+    files: tuple[tuple[str, int, str], ...]
+    documents: int
+    bytes: int
+    tokens: int
+    skipped: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        return asdict(self) | {"files": [list(one) for one in self.files]}
+
+    @classmethod
+    def from_json(cls, row: dict[str, Any]) -> Record:
+        """The record of `as_json`. Raises KeyError, TypeError, ValueError."""
+        files = tuple((str(name), int(size), str(sha)) for name, size, sha in row["files"])
+        counts = (int(row[key]) for key in ("documents", "bytes", "tokens", "skipped"))
+        return cls(int(row["part"]), str(row["plan"]), files, *counts)
+
+
+def record_path(plan: Plan, number: int) -> str:
+    """Where the record of a part is. Folders of a thousand each: some file systems need that."""
+    folder = os.path.join(plan.output, RECORDS, f"{number // 1000:04d}")
+    return os.path.join(folder, f"{number:06d}.json")
+
+
+def read_record(plan: Plan, number: int) -> Record | None:
+    """The record of a part that is done; None if it is not, or its files are not there.
+
+    Raises PlanError for the record of another plan.
+    """
+    path = record_path(plan, number)
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = Record.from_json(json.load(file))
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):  # damaged: the part runs again
+        return None
+    if found.plan != plan.digest:
+        raise PlanError(f"{path} is the record of another plan: remove {plan.output}")
+    for name, size, _ in found.files:
+        try:
+            if os.path.getsize(os.path.join(plan.output, name)) != size:
+                return None
+        except FileNotFoundError:
+            return None
+    return found
+
+
+def run_part(plan: Plan, number: int) -> Record:
+    """Encode part `number` of the plan, unless it is done; return its record.
+
+    Any number of processes may run any parts, also the same one. Raises PlanError if the input or
+    the encoding is not what it was when the plan was made, and what encoding the text raises; the
+    message names the input. Nothing but complete files stays behind.
+    """
+    part = plan[number]
+    os.makedirs(os.path.dirname(record_path(plan, number)), exist_ok=True)
+    done = read_record(plan, number)
+    if done is not None:
+        return done
+    settings = plan.settings
+    encoding = settings.open_encoding()
+    family = settings.family(encoding)
+    path = plan.path(number)
+    with _locked(family.kept_names(path, None)):
+        done = read_record(plan, number)  # another process may just have finished it
+        if done is not None:
+            return done
+        _check_input(part)
+        totals = _encode(plan, part, encoding, family)
+        _check_input(part)  # an input that is written to meanwhile gives ids of nothing
+        names = _names(family, path, settings.shard_tokens)
+        files = tuple(_described(plan.output, name) for name in names)
+        counts = totals.documents, totals.bytes, totals.tokens, totals.skipped
+        record = Record(number, plan.digest, files, *counts)
+        text = json.dumps(record.as_json()) + "\n"
+        write_whole(record_path(plan, number), text.encode())
+    return record
+
+
+@contextlib.contextmanager
+def _locked(names: list[str]) -> Iterator[None]:
+    while True:
+        try:
+            locks = sinks.Locks(names)
+            break
+        except BlockingIOError:
+            time.sleep(_POLL)
+    try:
+        yield
+    finally:
+        locks.close()
+
+
+def _check_input(part: Part) -> None:
+    one = part.input
+    try:
+        status = os.stat(one.path)
+    except FileNotFoundError:
+        raise PlanError(f"{one.path} is gone since the plan was made") from None
+    if (status.st_size, status.st_mtime_ns) != (one.size, one.mtime_ns):
+        raise PlanError(f"{one.path} has changed since the plan was made: make a new plan")
+
+
+def _encode(plan: Plan, part: Part, encoding: Encoding, family: sinks.Family) -> Totals:
+    settings = plan.settings
+    encoder = settings.open_encoder(encoding)
+    files = sinks.Files(
+        plan.path(part.number),
+        family,
+        shard_tokens=settings.shard_tokens,
+        is_exact=settings.shard_exactly,
+    )
+    with contextlib.ExitStack() as stack:
+        stack.callback(encoder.release)
+        stack.callback(files.discard)  # does nothing after a complete run
+        feed = _feed(plan, part, encoding, encoder)
+        run = Run(feed, encoder, files, files=files)
+        try:
+            run.go()
+        except (StreamtokError, ValueError, RuntimeError) as error:
+            raise _named(error, part, encoder) from error
+        return run.totals
+
+
+def _feed(plan: Plan, part: Part, encoding: Encoding, encoder: DocumentEncoder) -> Feed:
+    settings, one = plan.settings, part.input
+    source: Input
+    if settings.parquet is not None:
+        source = ParquetInput(
+            one.path,
+            one.path,
+            settings.parquet,
+            skip_bad=settings.skip_bad_lines,
+            groups=row_groups_of_part(part, settings.parquet),
+        )
+        return Feed(iter([source]))
+    is_cut = not (part.start == 0 and part.is_last)
+    begin, end = bytes_of_part(part, settings, encoding)
+    is_stretch = settings.end is None and begin > 0
+    if is_stretch:
+        encoder.begin_inside(begin)
+    if begin == end and not (part.is_last and settings.end is None):
+        return Feed(iter([]))
+    source = FileInput(
+        one.path,
+        one.path,
+        settings.splitter_maker(part.is_last),
+        may_be_compressed=settings.unpack and not is_cut,
+        block_size=_BLOCK,
+        opening=Opening(settings.strip_bom and settings.jsonl is None),
+        stop=end if is_cut else None,
+    )
+    return Feed(iter([source]), 0, {"at": begin, "records": 0, "crc": 0} if begin else None)
+
+
+def _named(error: Exception, part: Part, encoder: DocumentEncoder) -> Exception:
+    """The error, with the input and the part in front."""
+    where = f"{part.input.path}, part {part.number} (bytes {part.start} … {part.stop})"
+    if encoder.documents:
+        where += f", document {encoder.documents + 1} of the part"
+    if isinstance(error, UnicodeDecodeError):
+        reason = f"byte {error.start} is not UTF-8: {error.reason}"
+    else:
+        reason = str(error).partition("\n")[0]
+    return PlanError(f"{where}: {reason}")
+
+
+def _names(family: sinks.Family, path: str, shard_tokens: int | None) -> list[str]:
+    shards: list[int | None] = [None]
+    if shard_tokens is not None:
+        shards = list(family.shards_there(path))
+    return [name for shard in shards for name in family.kept_names(path, shard)]
+
+
+def _described(folder: str, name: str) -> tuple[str, int, str]:
+    digest = hashlib.sha256()
+    size = 0
+    with open(name, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+            size += len(block)
+    return os.path.relpath(name, folder), size, digest.hexdigest()

@@ -1,0 +1,258 @@
+"""A plan: which part of which input becomes which file. A value, the same on every machine.
+
+Parts of a file are ranges of about `part_size` bytes. They are arithmetic: nothing but the size and
+the first bytes of the inputs is read to make a plan. Where exactly a part begins, `bounds` finds
+out when it runs, from the bytes around the place; two neighbours find the same place without
+talking. What cannot be cut is one part.
+
+On the disk a plan is JSON lines: a header, then one line for each part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import PlanError
+from ..files.part_file import write_whole
+from ..pipeline import sinks
+from ..pipeline.sources.compression import START_SIZE, detect
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+
+__all__ = ["PART_SIZE", "Part", "Plan", "plan"]
+
+PART_SIZE = 1 << 28
+PLAN_FILE = "plan.jsonl"
+_MAGIC = "streamtok plan 1"
+_SUFFIXES = {"text": ".txt", "llmc": ".bin", "megatron": ".bin", "datatrove": ".ds"}
+
+
+class InputFile(NamedTuple):
+    """What a plan knows of an input: it must still be so when a part of it runs."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+class Part(NamedTuple):
+    """Part `number`: what lies between the cuts for bytes `start` and `stop` of an input."""
+
+    number: int
+    input: InputFile
+    start: int
+    stop: int
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the input ends in this part."""
+        return self.stop == self.input.size
+
+
+class Plan:
+    """The parts of one job. Immutable.
+
+    `len(plan)` parts, `plan[i]` is part number i. `digest` (SHA-256) stands for all of it.
+    """
+
+    def __init__(
+        self,
+        output: str,
+        settings: Settings,
+        inputs: Iterable[InputFile],
+        parts: Iterable[tuple[int, int, int]],
+    ):
+        """parts: (number of the input, start, stop), in order."""
+        self.output = output
+        self.settings = settings
+        self.inputs = tuple(inputs)
+        # Three arrays: a million parts take 24 MB.
+        self._columns = array("q"), array("q"), array("q")
+        for row in parts:
+            for column, value in zip(self._columns, row, strict=True):
+                column.append(value)
+        digest = hashlib.sha256()
+        for line in self.lines():
+            digest.update(line.encode("utf-8", "surrogatepass"))
+        self.digest = digest.hexdigest()
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def __getitem__(self, number: int) -> Part:
+        if not 0 <= number < len(self):
+            raise IndexError(f"the plan has the parts 0 … {len(self) - 1}, not {number}")
+        which, start, stop = (column[number] for column in self._columns)
+        return Part(number, self.inputs[which], start, stop)
+
+    def __iter__(self) -> Iterator[Part]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"<Plan of {len(self)} parts for {self.output!r}>"
+
+    def path(self, number: int) -> str:
+        """The first file of a part."""
+        chosen = self.settings.format
+        name = f"part-{number:06d}-of-{len(self):06d}{_SUFFIXES.get(chosen, f'.{chosen}')}"
+        return os.path.join(self.output, name)
+
+    # On the disk
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the plan's file, each with its newline."""
+        header = {
+            "streamtok": _MAGIC,
+            "output": self.output,
+            "parts": len(self),
+            "inputs": len(self.inputs),
+            **self.settings.as_json(),
+        }
+        yield json.dumps(header) + "\n"
+        for part in self:
+            one = part.input
+            row = {
+                "part": part.number,
+                "input": one.path,
+                "start": part.start,
+                "stop": part.stop,
+                "size": one.size,
+                "mtime_ns": one.mtime_ns,
+            }
+            yield json.dumps(row) + "\n"
+
+    def save(self) -> str:
+        """Write the plan into its output folder, and return the path of its file.
+
+        A folder that holds the same plan already is left as it is: the job goes on. Raises OSError,
+        and PlanError if it holds another plan.
+        """
+        path = os.path.join(self.output, PLAN_FILE)
+        os.makedirs(self.output, exist_ok=True)
+        if os.path.exists(path):
+            there = Plan.load(path)
+            if there != self:
+                raise PlanError(
+                    f"{self.output} holds the parts of another plan: {_difference(there, self)}. "
+                    "Give another output, or remove that folder"
+                )
+            return path
+        if os.listdir(self.output):
+            raise PlanError(f"{self.output} holds other files: give a new or an empty folder")
+        write_whole(path, "".join(self.lines()).encode("utf-8", "surrogatepass"))
+        return path
+
+    @classmethod
+    def load(cls, path: str) -> Plan:
+        """The plan in a file, or in the output folder that it is in. Raises OSError, PlanError."""
+        if os.path.isdir(path):
+            path = os.path.join(path, PLAN_FILE)
+        with open(path, encoding="utf-8", errors="surrogatepass") as file:
+            try:
+                return cls._read(file)
+            except (ValueError, KeyError, TypeError, OverflowError) as error:
+                raise PlanError(
+                    f"{path} is not a plan of this version, or damaged: {error}"
+                ) from None
+
+    @classmethod
+    def _read(cls, lines: Iterable[str]) -> Plan:
+        rows = map(json.loads, lines)
+        header: dict[str, Any] = next(rows, {})
+        if header.get("streamtok") != _MAGIC:
+            raise ValueError(f"the first line does not say {_MAGIC!r}")
+        inputs: dict[InputFile, int] = {}
+
+        def parts() -> Iterator[tuple[int, int, int]]:
+            for number, row in enumerate(rows):
+                if row["part"] != number:
+                    raise ValueError(f"part {number} is missing")
+                one = InputFile(row["input"], row["size"], row["mtime_ns"])
+                yield inputs.setdefault(one, len(inputs)), row["start"], row["stop"]
+
+        found = list(parts())
+        made = cls(header["output"], Settings.from_json(header), inputs, found)
+        if len(made) != header["parts"]:
+            raise ValueError(f"it has {len(made)} parts, not {header['parts']}")
+        return made
+
+
+def _difference(old: Plan, new: Plan) -> str:
+    before, now = old.settings.as_json(), new.settings.as_json()
+    for key in before:
+        if before[key] != now[key]:
+            return f"its {key} is {before[key]!r}, not {now[key]!r}"
+    for one, other in zip(old.inputs, new.inputs, strict=False):
+        if one != other:
+            what = "has changed since" if one.path == other.path else f"was {one.path}"
+            return f"the input {other.path} {what}"
+    return (
+        f"it has {len(old.inputs)} inputs and {len(old)} parts, not {len(new.inputs)} "
+        f"and {len(new)}"
+    )
+
+
+def plan(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    encoding: str | Encoding,
+    format: str | None = None,
+    part_size: int = PART_SIZE,
+    **options: Any,
+) -> Plan:
+    """Plan: the job that encodes `inputs` into the folder `output`, in parts.
+
+    inputs: paths of regular files, in order. encoding: a name, a vocabulary file, or an `Encoding`
+    that has a name. format: of the parts' files, as `streamtok encode --format`. part_size: bytes
+    of an input in a part, about. options: the fields of `Settings`, which are those of `streamtok
+    encode`. Reads the sizes of the inputs and their first bytes. Raises OSError, ValueError,
+    PlanError, and what loading the encoding raises.
+    """
+    if isinstance(part_size, bool) or not isinstance(part_size, int) or part_size < 1:
+        raise ValueError(f"part_size must be a positive number of bytes, not {part_size!r}")
+    if isinstance(inputs, (str, os.PathLike)):
+        inputs = [inputs]
+    settings, loaded = Settings.make(encoding, format, part_size, options)
+    files = [_input(os.fspath(path)) for path in inputs]
+    if not files:
+        raise PlanError("a plan needs at least one input")
+    is_cut = settings.can_cut(loaded)
+
+    def parts() -> Iterator[tuple[int, int, int]]:
+        for which, one in enumerate(files):
+            step = part_size if is_cut and not _is_compressed(one, settings) else one.size
+            for start in range(0, max(one.size, 1), max(step, 1)):
+                yield which, start, min(start + step, one.size)
+
+    return Plan(os.fspath(output), settings, files, parts())
+
+
+def _input(path: str) -> InputFile:
+    status = os.stat(path)
+    if not os.path.isfile(path):
+        raise PlanError(f"{path} is not a regular file: only those can be read in parts")
+    found = sinks.matching_sidecar(path)
+    if found is not None:
+        raise PlanError(f"{path} holds ids, not text, as its sidecar says")
+    return InputFile(path, status.st_size, status.st_mtime_ns)
+
+
+def _is_compressed(one: InputFile, settings: Settings) -> bool:
+    if not settings.unpack or settings.parquet is not None:
+        return False
+    with open(one.path, "rb") as file:
+        return detect(file.read(START_SIZE)) is not None

@@ -1,0 +1,221 @@
+"""What the parts of a job have in common: the encoding and the options of `streamtok encode`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from ..chunker import DEFAULT_MAX_PENDING
+from ..errors import PlanError
+from ..formats.conversion import open_encoding
+from ..pipeline import sinks
+from ..pipeline.documents import DocumentEncoder
+from ..pipeline.sources.inputs import MakeSplitter
+from ..pipeline.sources.json_lines import JsonLines
+from ..pipeline.sources.splitters import Delimited, Splitter, Whole
+from ..registry import get_encoding, list_encoding_names
+
+if TYPE_CHECKING:
+    from ..chunker import StreamEncoder
+    from ..encoding import Encoding
+
+__all__ = ["Settings", "same_encoding"]
+
+_OPEN = 4  # encodings that a process keeps
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of a plan; the names and meanings are those of `streamtok encode`.
+
+    encoding: a name or a vocabulary file; digest: of that encoding. prepend, append: ids. lines,
+    delimiter (bytes), jsonl (a field), parquet (a column): how an input is split into documents;
+    none of them: each input is one document.
+    """
+
+    encoding: str
+    digest: str
+    format: str
+    part_size: int
+    allowed_special: str | tuple[str, ...] = ()
+    disallowed_special: str | tuple[str, ...] = "all"
+    errors: str = "strict"
+    max_pending: int = DEFAULT_MAX_PENDING
+    prepend: int | None = None
+    append: int | None = None
+    lines: bool = False
+    delimiter: bytes | None = None
+    jsonl: str | None = None
+    parquet: str | None = None
+    skip_empty: bool = False
+    skip_bad_lines: bool = False
+    strip_bom: bool = False
+    unpack: bool = True
+    sidecar: bool = True
+    shard_tokens: int | None = None
+    shard_exactly: bool = False
+
+    @classmethod
+    def options(cls) -> tuple[str, ...]:
+        """The names of the options that have defaults."""
+        return tuple(one.name for one in fields(cls))[4:]
+
+    @classmethod
+    def make(
+        cls,
+        encoding: str | Encoding,
+        format: str | None,
+        part_size: int,
+        options: Mapping[str, Any],
+    ) -> tuple[Settings, Encoding]:
+        """Check the options. Returns the settings and the encoding. Raises as `plan`."""
+        if unknown := sorted(options.keys() - set(cls.options())):
+            raise TypeError(
+                f"{unknown[0]!r} is not an option of a plan: expected one of "
+                f"{', '.join(cls.options())}"
+            )
+        if format is not None and format not in sinks.FILE_FORMATS:
+            known = ", ".join(sinks.FILE_FORMATS)
+            raise ValueError(f"format must be one of {known}, not {format!r}")
+        name, loaded = _named(encoding)
+        chosen = sinks.choose_file_format(format, "", loaded.max_token_value)
+        values = dict(options)
+        for key in ("allowed_special", "disallowed_special"):
+            if not isinstance(values.get(key, ""), str):
+                values[key] = tuple(sorted(values[key] or ()))
+        made = cls(name, loaded.digest, chosen, part_size, **values)
+        kinds = [made.jsonl, made.parquet, made.delimiter, made.lines or None]
+        if sum(one is not None for one in kinds) > 1:
+            raise ValueError("only one of lines, delimiter, jsonl and parquet can be given")
+        if made.shard_exactly and (
+            made.shard_tokens is None or made.family(loaded).keeps_documents
+        ):
+            raise ValueError(
+                "shard_exactly needs shard_tokens, and a format that does not keep documents whole"
+            )
+        made.open_encoder(loaded).release()  # raises for options that no stream accepts
+        if made.delimiter == b"":
+            raise ValueError("delimiter must have at least one byte")
+        return made, loaded
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        row = asdict(self)
+        row["delimiter"] = None if self.delimiter is None else self.delimiter.decode("latin-1")
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in row.items()}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Settings:
+        """The settings of `as_json`. Raises KeyError, TypeError."""
+        values = {one.name: row[one.name] for one in fields(cls)}
+        values = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
+        made = cls(**values)
+        if isinstance(made.delimiter, str):
+            made = replace(made, delimiter=made.delimiter.encode("latin-1"))
+        return made
+
+    # What they mean
+
+    @property
+    def end(self) -> bytes | None:
+        """The bytes that end a document, or None if none do."""
+        if self.jsonl is not None or self.lines:
+            return b"\n"
+        return self.delimiter
+
+    def can_cut(self, encoding: Encoding) -> bool:
+        """Whether a file of plain bytes can be cut into parts.
+
+        Between documents always, unless a delimiter can overlap with itself: then where one is
+        found depends on where the search begins. Inside a document only if the output does not
+        record documents, and where the encoding has clean cuts.
+        """
+        if self.parquet is not None:
+            return True
+        if self.end is not None:
+            end = self.end
+            return not any(end[:i] == end[-i:] for i in range(1, len(end)))
+        return encoding._cuts is not None and not self.family(encoding).keeps_documents
+
+    def family(self, encoding: Encoding) -> sinks.Family:
+        """The files of a part."""
+        about = sinks.About(encoding.name, encoding.digest, encoding.max_token_value)
+        has_sidecar = self.sidecar and self.format not in ("parquet", "arrow")
+        return sinks.Family(self.format, about, has_sidecar)
+
+    def open_encoding(self) -> Encoding:
+        """The encoding, loaded once in a process. Raises PlanError if it is another one here."""
+        found = _opened(self.encoding)
+        if found.digest != self.digest:
+            raise PlanError(
+                f"the encoding {self.encoding!r} is another one here: its digest is "
+                f"{found.digest[:16]}…, in the plan {self.digest[:16]}…"
+            )
+        return found
+
+    def open_stream(self, encoding: Encoding) -> StreamEncoder:
+        """A stream with these settings."""
+        return encoding.stream_encoder(
+            allowed_special=_special(self.allowed_special),
+            disallowed_special=_special(self.disallowed_special),
+            errors=self.errors,
+            max_pending=self.max_pending,
+        )
+
+    def open_encoder(self, encoding: Encoding) -> DocumentEncoder:
+        """An encoder of documents with these settings, in one thread."""
+        return DocumentEncoder(
+            self.open_stream(encoding),
+            prepend=self.prepend,
+            append=self.append,
+            skip_empty=self.skip_empty,
+        )
+
+    def splitter_maker(self, is_last: bool) -> MakeSplitter:
+        """Makes the splitter of a part. is_last: the input ends in it."""
+
+        def make(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
+            if self.jsonl is not None:
+                return JsonLines(
+                    self.jsonl,
+                    name,
+                    skip_bad=self.skip_bad_lines,
+                    max_line=self.max_pending,
+                    errors=self.errors,
+                    consumed=consumed,
+                    records=records,
+                    crc=crc,
+                )
+            if self.end is not None:
+                return Delimited(self.end, consumed, records, crc, is_open)
+            return Whole(consumed, records, crc, ends=is_last)
+
+        return make
+
+
+def _special(chosen: str | tuple[str, ...]) -> Any:
+    return chosen if isinstance(chosen, str) else frozenset(chosen)
+
+
+@functools.lru_cache(_OPEN)
+def _opened(name: str) -> Encoding:
+    return open_encoding(name)
+
+
+def _named(encoding: str | Encoding) -> tuple[str, Encoding]:
+    """(name, encoding): the name is what other processes can open."""
+    if isinstance(encoding, str):
+        return encoding, open_encoding(encoding)
+    if same_encoding(encoding.name, encoding):
+        return encoding.name, encoding
+    raise PlanError(
+        f"other machines cannot make {encoding!r} from its name: save it to a file, "
+        "and give the path of that file as the encoding"
+    )
+
+
+def same_encoding(name: str, encoding: Encoding) -> bool:
+    """Whether `name` is that of a bundled encoding with the same ids."""
+    return name in list_encoding_names() and get_encoding(name).digest == encoding.digest

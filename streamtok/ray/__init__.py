@@ -1,0 +1,125 @@
+"""A plan on Ray: each part is a task, and what comes back is its small record.
+
+Ray Core's tasks, not Ray Data: a part writes its own files, and no text or ids travel between
+processes. (github.com/ray-project/ray, Apache-2.0; the extra `ray` installs it)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..errors import MissingLibraryError, PlanError, StreamtokError
+from ..parts.commit import commit, missing_parts
+from ..parts.part import Record, run_part
+from ..parts.plan import Plan
+from ..pipeline.run import Totals
+
+__all__ = ["encode", "run_parts"]
+
+RETRIES = 3  # of a part whose worker or node was lost, or whose storage failed
+_SHOWN = 5  # errors in a message
+
+
+def encode(
+    plan: Plan,
+    address: str | None = None,
+    *,
+    max_in_flight: int | None = None,
+    advance: Callable[[Record], None] = lambda record: None,
+) -> Totals:
+    """Totals: run all parts of the plan that are not done on a Ray cluster, and commit.
+
+    address: of a running cluster, as for `ray.init`; None: the cluster that the environment names,
+    or this machine; "local": this machine. A cluster that is connected already is used. The output
+    folder, the inputs and the vocabulary file, if there is one, must be the same files on all
+    nodes. Raises as `run_parts` and `streamtok.commit`.
+    """
+    plan.save()
+    run_parts(plan, missing_parts(plan), address, max_in_flight=max_in_flight, advance=advance)
+    return commit(plan)
+
+
+def run_parts(
+    plan: Plan,
+    numbers: Iterable[int],
+    address: str | None = None,
+    *,
+    max_in_flight: int | None = None,
+    advance: Callable[[Record], None] = lambda record: None,
+) -> None:
+    """Run these parts as Ray tasks of one CPU; `advance` gets each record as it comes.
+
+    max_in_flight: tasks that Ray knows at a time, twice the CPUs of the cluster by default; so the
+    memory of this process does not depend on the number of parts. Parts whose worker or node is
+    lost are tried again; bad text is not, and its error is raised when all other parts are done.
+    Raises PlanError for those, MissingLibraryError without Ray. When this call ends in another way,
+    such as Ctrl-C, the tasks are cancelled; what is done stays done.
+    """
+    ray = _load_ray()
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        ray.init(address=address, log_to_driver=False, configure_logging=False)
+    try:
+        _run(ray, plan, numbers, max_in_flight, advance)
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def _load_ray() -> Any:
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns at each start
+    try:
+        import ray
+    except ImportError:
+        raise MissingLibraryError("jobs on Ray", "ray", "ray") from None
+    return ray
+
+
+def _run(
+    ray: Any,
+    plan: Plan,
+    numbers: Iterable[int],
+    max_in_flight: int | None,
+    advance: Callable[[Record], None],
+) -> None:
+    task = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=[OSError])(_work)
+    shared = ray.put(plan)  # once, however many parts there are
+    limit = max_in_flight or max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
+    waiting = iter(numbers)
+    running: dict[Any, int] = {}
+    errors: list[str] = []
+    try:
+        while True:
+            while len(running) < limit and (number := next(waiting, None)) is not None:
+                running[task.remote(shared, number)] = number
+            if not running:
+                break
+            done, _ = ray.wait(list(running), num_returns=1)
+            for reference in done:
+                number = running.pop(reference)
+                try:
+                    answer = ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    what = str(error).strip().splitlines()
+                    errors.append(f"part {number} was lost {RETRIES + 1} times: {what[-1:]}")
+                    continue
+                if "error" in answer:
+                    errors.append(answer["error"])
+                else:
+                    advance(Record.from_json(answer))
+    finally:
+        for reference in running:
+            ray.cancel(reference, force=True)
+    if errors:
+        more = f"\nand {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
+        raise PlanError("\n".join(errors[:_SHOWN]) + more)
+
+
+def _work(plan: Plan, number: int) -> dict[str, Any]:
+    """What a task does. Bad text is an answer and not an exception, which Ray would try again."""
+    try:
+        return run_part(plan, number).as_json()
+    except (StreamtokError, ValueError) as error:
+        return {"error": str(error)}

@@ -1,0 +1,104 @@
+"""Parts on a real Ray cluster on this machine: killed nodes, bad text, the command line."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+
+import streamtok.ray
+from streamtok import Plan, PlanError, plan
+from streamtok.parts.commit import missing_parts
+from streamtok.parts.part import Record
+from streamtok.parts.workers import run_parts
+
+from ..cli.test_cli import run
+
+ROOT = Path(streamtok.__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    known = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), known] if known else [str(ROOT)])
+    quiet = {"num_cpus": 1, "include_dashboard": False}
+    made = Cluster(initialize_head=True, head_node_args=quiet)
+    try:
+        yield made
+    finally:
+        ray.shutdown()
+        made.shutdown()
+        if known is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = known
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "in.txt"
+    path.write_text("Some words, and others; 日本語.\n" * 3000)
+    return path
+
+
+def make(text: Path, out: str = "out", **options: Any) -> Plan:
+    return plan(text, text.parent / out, encoding="gpt2", part_size=10_000, **options)
+
+
+def contents(made: Plan) -> list[str]:
+    """SHA-256 of the parts."""
+    paths = sorted(Path(made.output).glob("part-*"))
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+
+
+def test_the_files_are_those_of_one_process(cluster: Any, text: Path) -> None:
+    made, other = make(text), make(text, "other")
+    seen: list[Record] = []
+    totals = streamtok.ray.encode(made, cluster.address, max_in_flight=2, advance=seen.append)
+    assert sorted(record.part for record in seen) == list(range(len(made)))
+    run_parts(other, range(len(other)), 1)
+    assert contents(made) == contents(other)
+    assert totals == streamtok.commit(other)
+    assert streamtok.ray.encode(made, cluster.address) == totals  # nothing is left to do
+
+
+def test_a_node_that_is_killed(cluster: Any, text: Path) -> None:
+    made, other = make(text), make(text, "other")
+    node = cluster.add_node(num_cpus=1)
+    seen: list[Record] = []
+
+    def advance(record: Record) -> None:
+        seen.append(record)
+        if len(seen) == 2:
+            cluster.remove_node(node, allow_graceful=False)
+
+    streamtok.ray.encode(made, cluster.address, advance=advance)
+    run_parts(other, range(len(other)), 1)
+    assert contents(made) == contents(other)
+
+
+def test_bad_text_stops_only_its_part(cluster: Any, text: Path) -> None:
+    data = bytearray(text.read_bytes())
+    data[25_000:25_001] = b"\xff"
+    text.write_bytes(data)
+    made = make(text)
+    with pytest.raises(PlanError, match="byte 25000 is not UTF-8"):
+        streamtok.ray.encode(made, cluster.address)
+    assert list(missing_parts(made)) == [2]
+
+
+def test_the_command_line(cluster: Any, text: Path) -> None:
+    args = ["encode", "-e", "gpt2", str(text), "--part-size", "10000"]
+    done = run(*args, "-o", str(text.parent / "out"), "--ray", cluster.address)
+    assert done.returncode == 0, done
+    run(*args, "-o", str(text.parent / "other"), "--workers", "1")
+    one, two = (Plan.load(str(text.parent / name)) for name in ("out", "other"))
+    assert contents(one) == contents(two)
+    done = run(*args, "-o", str(text.parent / "out"), "--ray", "local", "--workers", "2")
+    assert done.returncode == 2

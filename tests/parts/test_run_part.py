@@ -1,0 +1,214 @@
+"""Parts: what they hold is what one process makes of everything, wherever the cuts are."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import streamtok
+from streamtok import PlanError, commit, plan, run_part
+from streamtok.cli.main import main
+
+from ..nasty import TEXTS
+
+ENC = streamtok.get_encoding("gpt2")
+
+
+def ids_of(made: streamtok.Plan) -> list[int]:
+    """Run the parts in any order, commit, and read the ids."""
+    numbers = list(range(len(made)))
+    random.Random(5).shuffle(numbers)
+    for number in numbers:
+        run_part(made, number)
+    commit(made)
+    return np.concatenate([np.fromfile(made.path(i), np.uint16) for i in range(len(made))]).tolist()
+
+
+def texts() -> list[bytes]:
+    chosen = random.Random(9).sample([one for one in TEXTS if is_text(one)], 20)
+    others = [" " * 3000, "word " * 700, "no" * 2000, "", "x", "日本語。" * 300]
+    return [b"\n".join(chosen), *(one.encode() for one in others)]
+
+
+def is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("part_size", [1, 7, 100, 1009])
+def test_a_document_in_parts(tmp_path: Path, number: int, part_size: int) -> None:
+    text = texts()[number]
+    text = text[: part_size * 30].decode("utf-8", "ignore").encode()
+    path = tmp_path / "in"
+    path.write_bytes(text)
+    options: dict[str, Any] = {"disallowed_special": (), "append": 50256, "prepend": 0}
+    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=part_size, **options)
+    assert ids_of(made) == [0, *ENC.encode(text, disallowed_special=()), 50256]
+
+
+@pytest.mark.parametrize("special", ["all", ()])
+def test_no_cut_lies_inside_a_special_token(tmp_path: Path, special: Any) -> None:
+    text = "a <|endoftext|> b<|endoftext|><|endoftext|>.\n" * 40
+    path = tmp_path / "in"
+    path.write_text(text)
+    made = plan(
+        path, tmp_path / "out", encoding="gpt2", part_size=11,
+        allowed_special=special, disallowed_special=(),
+    )  # fmt: skip
+    assert ids_of(made) == ENC.encode(text, allowed_special=set() if special == () else "all",
+                                      disallowed_special=())  # fmt: skip
+
+
+@pytest.mark.parametrize("errors", ["replace", "surrogateescape"])
+def test_bytes_that_are_not_utf8(tmp_path: Path, errors: str) -> None:
+    data = random.Random(1).randbytes(3000) + b"\xed\xa0x \xf0\x9f\n" * 200
+    path = tmp_path / "in"
+    path.write_bytes(data)
+    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=97, errors=errors)
+    assert ids_of(made) == ENC.encode(data, errors=errors, disallowed_special=())
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "lines": {"lines": True},
+    "delimiter": {"delimiter": b"--x"},
+    "jsonl": {"jsonl": "text"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("format", ["u16", "npy", "jsonl", "megatron", "text", "datatrove"])
+@pytest.mark.parametrize("part_size", [11, 60, 5000])
+def test_documents_in_parts(tmp_path: Path, kind: str, format: str, part_size: int) -> None:
+    rng = random.Random(3)
+    documents = ["".join(rng.choices("ab \tcé日-x", k=rng.randrange(40))) for _ in range(16)]
+    if kind == "jsonl":
+        data = "\n".join(json.dumps({"text": one}) for one in documents) + "\n"
+    else:
+        data = {"lines": "\n", "delimiter": "--x"}[kind].join(documents)
+    path = tmp_path / "in"
+    path.write_text(data)
+    options = KINDS[kind] | {"append": 50256}
+    made = plan(
+        path, tmp_path / "out", encoding="gpt2", part_size=part_size, format=format, **options
+    )
+    records = [run_part(made, number) for number in range(len(made))]
+    whole = plan(path, tmp_path / "whole", encoding="gpt2", part_size=1 << 30, format=format,
+                 **options)  # fmt: skip
+    one = run_part(whole, 0)
+    assert sum(record.documents for record in records) == one.documents
+    assert sum(record.tokens for record in records) == one.tokens
+    assert sum(record.bytes for record in records) == one.bytes
+    if format in ("u16", "text", "jsonl"):
+        joined = b"".join(Path(made.path(i)).read_bytes() for i in range(len(made)))
+        assert joined == Path(whole.path(0)).read_bytes()
+    assert commit(made).tokens == one.tokens
+
+
+def test_the_command_line_makes_the_same_ids(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text("text of a file, " * 100)
+    inputs = [str(tmp_path / name) for name in "ab"]
+    out = str(tmp_path / "one.u16")
+    assert main(["encode", "-q", "-e", "gpt2", *inputs, "-o", out, "--append", "50256"]) == 0
+    made = plan(inputs, tmp_path / "out", encoding="gpt2", part_size=99, append=50256)
+    assert ids_of(made) == np.fromfile(out, np.uint16).tolist()
+
+
+def test_parquet_in_row_groups(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    rows = [f"row number {i}" * (i % 5 + 1) for i in range(200)]
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"text": rows}), path, row_group_size=30)
+    for part_size in (150, 900, 1 << 20):
+        made = plan(
+            path, tmp_path / f"out{part_size}", encoding="gpt2", part_size=part_size, parquet="text"
+        )
+        assert ids_of(made) == [id for row in rows for id in ENC.encode(row)]
+    assert len(made) == 1
+
+
+def test_a_finished_part_is_not_done_again(tmp_path: Path) -> None:
+    path = tmp_path / "in"
+    path.write_text("one two three " * 50)
+    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=200)
+    record = run_part(made, 1)
+    before = os.stat(made.path(1))
+    assert run_part(made, 1) == record
+    assert os.stat(made.path(1)).st_mtime_ns == before.st_mtime_ns
+    os.remove(made.path(1))
+    assert run_part(made, 1) == record  # its file is gone: it is
+    assert os.path.exists(made.path(1))
+
+
+def test_a_commit_needs_all_parts(tmp_path: Path) -> None:
+    path = tmp_path / "in"
+    path.write_text("one two three " * 50)
+    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=100)
+    with pytest.raises(PlanError, match="these parts are missing: 0, 1, 2, 3, 4, 5, 6"):
+        commit(made)
+    for number in range(1, len(made)):
+        run_part(made, number)
+    with pytest.raises(PlanError, match=r"these parts are missing: 0$"):
+        commit(made)
+    run_part(made, 0)
+    commit(made)
+    manifest = tmp_path / "out" / "manifest.jsonl"
+    first = manifest.read_bytes()
+    commit(made)
+    assert manifest.read_bytes() == first
+    rows = [json.loads(line) for line in first.splitlines()]
+    assert rows[0]["tokens"] == sum(row["tokens"] for row in rows[1:])
+    assert [row["first_token"] for row in rows[1:3]] == [0, rows[1]["tokens"]]
+    manifest.write_bytes(first + b"\n")
+    with pytest.raises(PlanError, match="says something else"):
+        commit(made)
+
+
+def test_an_input_that_has_changed(tmp_path: Path) -> None:
+    path = tmp_path / "in"
+    path.write_text("one two three " * 50)
+    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=100)
+    run_part(made, 0)
+    path.write_text("one two three " * 51)
+    with pytest.raises(PlanError, match="has changed since the plan was made"):
+        run_part(made, 1)
+    path.unlink()
+    with pytest.raises(PlanError, match="is gone since the plan was made"):
+        run_part(made, 1)
+    assert not os.path.exists(made.path(1))
+    run_part(made, 0)  # is done, and needs its input no more
+
+
+def test_bad_text_names_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "in"
+    path.write_bytes(b"good text " * 30 + b"\xff" + b" good text" * 30)
+    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=200)
+    with pytest.raises(PlanError, match=r"in, part 1 \(bytes 200 … 400\): byte 300 is not UTF-8"):
+        run_part(made, 1)
+    assert os.listdir(tmp_path / "out") == ["records"]
+    run_part(made, 0)
+    path.write_text("a <|endoftext|>")
+    made = plan(path, tmp_path / "other", encoding="gpt2")
+    with pytest.raises(PlanError, match=r"the disallowed special token .* at byte 2"):
+        run_part(made, 0)
+
+
+def test_a_record_of_another_plan(tmp_path: Path) -> None:
+    path = tmp_path / "in"
+    path.write_text("one two three " * 50)
+    run_part(plan(path, tmp_path / "out", encoding="gpt2", part_size=100), 0)
+    other = plan(path, tmp_path / "out", encoding="gpt2", part_size=101)
+    with pytest.raises(PlanError, match="is the record of another plan"):
+        run_part(other, 0)

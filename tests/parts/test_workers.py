@@ -1,0 +1,186 @@
+"""Workers: processes that die, bad text, two jobs at once, and the command line."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from streamtok import Plan, PlanError, commit, plan
+from streamtok.cli.main import main
+from streamtok.parts import workers
+from streamtok.parts.commit import missing_parts
+from streamtok.parts.part import Record
+from streamtok.parts.workers import run_parts
+
+from ..cli.test_cli import run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "in.txt"
+    path.write_text("Some words, and others; 日本語.\n" * 4000)
+    return path
+
+
+def make(text: Path, out: str = "out", **options: object) -> Plan:
+    return plan(text, text.parent / out, encoding="gpt2", part_size=10_000, **options)
+
+
+def contents(made: Plan) -> dict[str, str]:
+    """SHA-256 of all files but the plan, whose path of the output is its own."""
+    found = {}
+    for path in Path(made.output).glob("*"):
+        if path.name.startswith("part-"):
+            found[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def test_two_workers_make_what_one_does(text: Path) -> None:
+    one, two = make(text), make(text, "other")
+    seen: list[Record] = []
+    run_parts(one, range(len(one)), 1)
+    run_parts(two, range(len(two)), 2, seen.append)
+    assert sorted(record.part for record in seen) == list(range(len(two)))
+    assert contents(one) == contents(two)
+    assert commit(one) == commit(two)
+
+
+def test_a_worker_that_is_killed_is_replaced(text: Path) -> None:
+    made, kills = make(text), 0
+
+    def kill(record: Record) -> None:
+        nonlocal kills
+        if kills < 6:
+            kills += 1
+            for pid in children():
+                os.kill(pid, signal.SIGKILL)
+
+    run_parts(made, range(len(made)), 2, kill)
+    assert kills == 6
+    other = make(text, "other")
+    run_parts(other, range(len(other)), 1)
+    assert contents(made) == contents(other)
+    assert not children()
+
+
+def children() -> list[int]:
+    """The processes that are workers of this one."""
+    command = ["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    return [int(line.split()[0]) for line in found.stdout.splitlines() if "run_worker" in line]
+
+
+def test_a_part_that_kills_its_workers_is_named(
+    text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dying = "import os, sys; sys.stdin.readline(); os.kill(os.getpid(), 9)"
+    monkeypatch.setattr(workers, "_PROGRAM", dying)
+    made = make(text)
+    with pytest.raises(PlanError, match="part 2: the process that ran it died 3 times"):
+        run_parts(made, [2], 2)
+
+
+def test_bad_text_stops_only_its_part(text: Path) -> None:
+    data = bytearray(text.read_bytes())
+    data[25_000:25_001] = data[55_000:55_001] = b"\xff"
+    text.write_bytes(data)
+    made = make(text)
+    with pytest.raises(PlanError) as caught:
+        run_parts(made, range(len(made)), 2)
+    first = sorted(str(caught.value).splitlines())[0]
+    assert first.endswith("byte 25000 is not UTF-8: invalid start byte")
+    assert list(missing_parts(made)) == [2, 5]
+    with pytest.raises(PlanError, match="these parts are missing: 2, 5"):
+        commit(made)
+
+
+def test_two_jobs_with_one_plan_at_once(text: Path) -> None:
+    made = make(text)
+    made.save()
+    errors: list[BaseException] = []
+
+    def job() -> None:
+        try:
+            run_parts(made, range(len(made)), 1)
+            commit(made)
+        except BaseException as error:
+            errors.append(error)
+
+    jobs = [threading.Thread(target=job) for _ in range(2)]
+    for one in jobs:
+        one.start()
+    for one in jobs:
+        one.join()
+    assert not errors
+    other = make(text, "other")
+    run_parts(other, range(len(other)), 1)
+    assert contents(made) == contents(other)
+
+
+def test_a_driver_that_is_killed_goes_on(text: Path) -> None:
+    args = [
+        sys.executable, "-m", "streamtok", "encode", "-q", "-e", "gpt2", str(text),
+        "--workers", "2", "--part-size", "10000", "-o", str(text.parent / "out"),
+    ]  # fmt: skip
+    for delay in (0.3, 0.6, 0.9):
+        process = subprocess.Popen(args, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        time.sleep(delay)
+        process.kill()
+        process.wait()
+    done = subprocess.run(args, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    made, other = Plan.load(str(text.parent / "out")), make(text, "other")
+    run_parts(other, range(len(other)), 1)
+    assert commit(made) == commit(other)
+    assert {digest for name, digest in contents(made).items() if name.endswith(".u16")} == {
+        digest for name, digest in contents(other).items() if name.endswith(".u16")
+    }
+    hidden = [one.name for one in (text.parent / "out").iterdir() if one.name.startswith(".")]
+    assert all("lock" in name or name.endswith(".part") for name in hidden), hidden
+
+
+def test_shares_of_the_command_line(text: Path) -> None:
+    out = text.parent / "out"
+    args = ["encode", "-e", "gpt2", str(text), "--part-size", "20k", "-o", str(out)]
+    said = run(*args, "--task", "1/2").stderr.decode()
+    assert "this share is done; part 0 and perhaps others are not" in said
+    assert not (out / "manifest.jsonl").exists()
+    said = run(*args, "--task", "0/2").stderr.decode()
+    assert (out / "manifest.jsonl").exists()
+    assert "1 input, " in said
+    whole = text.parent / "whole.u16"
+    run("encode", "-q", "-e", "gpt2", str(text), "-o", str(whole))
+    joined = b"".join(path.read_bytes() for path in sorted(out.glob("part-*.u16")))
+    assert joined == whole.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--task", "2/2"], "must be I/N with 0 <= I < N"),
+        (["--task", "1"], "must be I/N"),
+        (["--workers", "0"], "--workers"),
+        (["--workers", "2", "--resume"], "--resume cannot be used with --workers"),
+        (["--workers", "2", "--follow"], "--follow cannot be used with --workers"),
+        (["--workers", "2", "-o", "-"], "need files as inputs and a folder as -o"),
+    ],
+)
+def test_what_cannot_be_combined(
+    text: Path, args: list[str], message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(["encode", str(text), "-o", str(text.parent / "out"), *args])
+    except SystemExit as end:  # as argparse leaves
+        code = end.code  # type: ignore[assignment]
+    assert code == 2
+    assert message in capfd.readouterr().err
