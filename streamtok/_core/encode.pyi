@@ -107,9 +107,15 @@ class UnknownId(KeyError):
 
 @final
 class Untouched:
-    def __new__(cls, ranges: Iterable[tuple[int, int]], matcher: SpecialMatcher) -> Untouched: ...
+    def __new__(
+        cls,
+        stops: Iterable[tuple[int, int]],
+        marks: Iterable[tuple[int, int]],
+        composes: Iterable[tuple[int, int]],
+        opens: Iterable[tuple[int, int]],
+    ) -> Untouched: ...
     def is_all_of(self, text: str | Buffer) -> bool: ...
-    def accepts(self, text: str | Buffer) -> tuple[int, int, int, int] | None: ...
+    def parts_of(self, text: str | Buffer) -> tuple[int, int, int, int, int] | None: ...
 
 @final
 class Decoder:
@@ -154,7 +160,7 @@ class Tail:
     ) -> Any: ...
     def encode_parts(
         self,
-        parts: list[str | Buffer | int | None],
+        parts: list[Any],
         final: bool,
         into: str,
         out: Buffer | None,

@@ -283,26 +283,32 @@ cdef object damaged(str why):
 
 
 cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,
-                 Found* refused) except -1 nogil:
-    """Encode p[:n] behind the tail, slice by slice. `is_clean`: with the tail, it is UTF-8."""
+                 Found* refused, bint searches=True) except -1 nogil:
+    """Encode p[:n] behind the tail, slice by slice. `is_clean`: with the tail, it is UTF-8.
+    `searches`: there may be special tokens.
+    """
     cdef size_t step, floor = tail.mark.size
     while True:
         step = n if n < SLICE else SLICE
         append(tail, m, p, step, is_clean, final and step == n)
         p += step
         n -= step
-        encode_tail(tail, m, w, final and n == 0, refused)
+        encode_tail(tail, m, w, final and n == 0, refused, searches)
         if refused.kind == DISALLOWED or n == 0:
             return 0
         drop(tail, m, floor)
         look(&w.watch)
 
 
-cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, Found* refused) except -1 nogil:
+cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, Found* refused,
+                     bint searches) except -1 nogil:
     cdef Found found
     cdef size_t start
+    found.kind = NOTHING
+    found.start = m.size
     while True:
-        found = tail.matcher.find(tail.bytes, m.searched, m.size, final)
+        if searches:
+            found = tail.matcher.find(tail.bytes, m.searched, m.size, final)
         if found.kind == DISALLOWED:
             refused[0] = found
             return 0

@@ -8,13 +8,19 @@ cdef object feed_parts(Tail tail, list parts, bint final, str into, object out, 
                        object expected):
     """The ids of `parts`, behind what the tail holds.
 
-    parts: str is text, and so is what is bytes-like, which must be as the policy wants it, in whole
-    characters; None ends a stretch; an int ends one and is the id that comes next. settle: called with the bytes held back and the bytes taken in, all of them text of the parts, before
-    anything is committed; what it returns is the note, and what it raises leaves the tail as it
-    was. into: "count", too. The rest is as for `Tail.encode`.
+    parts: str is text without special tokens; (text,) is text that may have some, and only the last
+    part may be one; None ends a stretch; an int ends one and is the id that comes next. Text may be
+    bytes-like, too, if it is as the policy wants it, in whole characters.
+
+    settle: called with the bytes held back and the bytes taken in, all of them text of the parts,
+    before anything is committed; what it returns is the note, and what it raises leaves the tail as
+    it was. A special token that may begin at the end of a (text,) is not taken in.
+
+    into: "count", too. The rest is as for `Tail.encode`.
     """
     cdef Mark draft
     cdef Workspace workspace
+    cdef Found refused
     cdef object result, note
     enter(&tail.busy)
     try:
@@ -23,7 +29,11 @@ cdef object feed_parts(Tail tail, list parts, bint final, str into, object out, 
         draft = tail.mark
         workspace = tail.encoder.take()
         try:
-            take_stretches(tail, &draft, &workspace.c, parts, final)
+            refused.kind = PARTIAL
+            take_stretches(tail, &draft, &workspace.c, parts, final, &refused)
+            if refused.kind == DISALLOWED:
+                return (draft.offset + refused.start,
+                        tail.bytes[refused.start:refused.end].decode("utf-8"))
             note = settle(pending(&draft), draft.bytes_in)
             draft.tokens_out += workspace.c.count
             if into == "count":
@@ -44,46 +54,57 @@ cdef object feed_parts(Tail tail, list parts, bint final, str into, object out, 
         st_leave(&tail.busy)
 
 
-cdef int take_stretches(Tail tail, Mark* m, Work* w, list parts, bint final) except -1:
+cdef int take_stretches(Tail tail, Mark* m, Work* w, list parts, bint final,
+                        Found* refused) except -1:
     cdef Py_ssize_t i, count = len(parts)
     cdef bint is_open = True, ends
     cdef str how = "surrogateescape" if tail.policy == KEEP else "strict"
     for i in range(count):
         part = parts[i]
+        if isinstance(part, tuple):
+            if i + 1 < count:
+                raise ValueError("only the last part may have special tokens")
+            take_stretch_text(tail, m, w, part[0], how, final, True, refused)
+            is_open = not final
+            continue
         if part is not None and not isinstance(part, int):
             ends = i + 1 == count and final
             if i + 1 < count:
                 ends = parts[i + 1] is None or isinstance(parts[i + 1], int)
-            take_stretch_text(tail, m, w, part, how, ends)
+            take_stretch_text(tail, m, w, part, how, ends, False, refused)
             is_open = not ends
             continue
         if is_open:
-            take_stretch_text(tail, m, w, "", how, True)
+            take_stretch_text(tail, m, w, "", how, True, False, refused)
             is_open = False
         if part is not None:
             reserve(w, 1)
             w.out[w.count] = part
             w.count += 1
     if final and is_open:
-        take_stretch_text(tail, m, w, "", how, True)
+        take_stretch_text(tail, m, w, "", how, True, False, refused)
     return 0
 
 
-cdef int take_stretch_text(Tail tail, Mark* m, Work* w, object part, str how, bint ends) except -1:
-    """Take text in. ends: the stretch does."""
+cdef int take_stretch_text(Tail tail, Mark* m, Work* w, object part, str how, bint ends,
+                           bint searches, Found* refused) except -1:
+    """Take text in. ends: the stretch does. searches: there may be special tokens."""
     cdef Text text
-    cdef Found refused
-    refused.kind = PARTIAL
     text_open(&text, &w.room, part, how)
     try:
         if text.size >= RELEASE_FROM:
             with nogil:
-                take_in(tail, m, w, text.data, text.size, True, ends, &refused)
+                take_in(tail, m, w, text.data, text.size, True, ends, refused, searches)
         else:
-            take_in(tail, m, w, text.data, text.size, True, ends, &refused)
+            take_in(tail, m, w, text.data, text.size, True, ends, refused, searches)
         m.bytes_in += text.size
     finally:
         text_close(&text)
+    if refused.kind == DISALLOWED:
+        return 0
+    if searches:                # what may begin a special token stays with the caller
+        m.bytes_in -= m.size - m.searched
+        m.size = m.searched
     if ends:
         scan_begin(&m.scan, m.size)
         m.has_other = False

@@ -1,70 +1,95 @@
 """Whether a text is one of the many that nothing needs to be done to before it is cut.
 
-A set of code points says what a normalizer may change, drop, or join to a neighbour. Most texts have
-none of them. The set is a bitmap; a table of first bytes of UTF-8 says which need not be looked up.
+Code points are of five kinds. Those that a normalizer may change or drop *stop* a text. *Marks* may
+be reordered, so their combining classes must not fall; some of them *compose* with a starter before
+them that *opens*. All others are inert. This is the quick check of UAX #15, with "maybe" refined:
+a mark that may compose does not if its starter composes with nothing. Most characters need not be
+looked up: the first byte of their UTF-8 says that they are inert.
 """
+
+cdef extern from "untouched.h" nogil:
+    enum: ST_TOGETHER
+    bint st_block_is_ascii(const u8* p)
+    bint st_block_has(const u8* p, const u8* table)
+
 
 cdef enum:
     CODE_POINTS = 0x110000
-    TOGETHER = 64            # bytes that are looked at together
+    LOOK_BACK = 32          # characters, for the starter of a mark
+    CLASS = 0xFF            # the combining class; and bits beyond it:
+    STOPS = 0x100
+    MARK = 0x200
+    COMPOSES = 0x400
+    OPENS = 0x800
 
 
 @cython.final
 cdef class Untouched:
-    """Text without any of some code points. Immutable.
+    """The check for some sets of code points. Immutable.
 
-    ranges: (first, last) of them. matcher: special tokens that must not be in the text either, as
-    far as `accepts` is asked.
+    stops, composes, opens: ranges (first, last). marks: (code point, combining class).
     """
 
-    cdef SpecialMatcher matcher
-    cdef u8* bits
-    cdef u8[256] leads          # of a byte: whether it begins, or is, a code point of the set
+    cdef u16* kinds             # of each code point
+    cdef u8[256] leads          # of a byte: whether it begins, or is, one that stops, or a mark
+    cdef bint leaves_ascii
 
-    def __cinit__(self, ranges, SpecialMatcher matcher not None):
-        cdef u32 code, low, high
-        cdef int lead
-        self.matcher = matcher
-        self.bits = <u8*>calloc(CODE_POINTS // 8, 1)
-        if self.bits == NULL:
-            raise MemoryError("no memory for a set of characters")
+    def __cinit__(self, stops, marks, composes, opens):
+        self.kinds = <u16*>calloc(CODE_POINTS, sizeof(u16))
+        if self.kinds == NULL:
+            raise MemoryError("no memory for the kinds of characters")
         memset(self.leads, 0, 256)
-        for low, high in ranges:
-            if low > high or high >= CODE_POINTS:
-                raise ValueError(f"U+{low:04X} to U+{high:04X} is no range of code points")
-            for code in range(low, high + 1):
-                self.bits[code >> 3] |= 1 << (code & 7)
-                if code < 0x80:
-                    lead = code
-                elif code < 0x800:
-                    lead = 0xC0 | code >> 6
-                elif code < 0x10000:
-                    lead = 0xE0 | code >> 12
-                else:
-                    lead = 0xF0 | code >> 18
-                self.leads[lead] = 1
+        for low, high in stops:
+            self.add(low, high, STOPS)
+        for code, ccc in marks:
+            self.add(code, code, MARK | <u16>(ccc & CLASS))
+        for low, high in composes:
+            self.add(low, high, COMPOSES)
+        for low, high in opens:
+            self.add(low, high, OPENS)
+        self.leaves_ascii = not any(self.leads[:128])
 
     def __dealloc__(self):
-        free(self.bits)
+        free(self.kinds)
+
+    cdef int add(self, u32 low, u32 high, u16 kind) except -1:
+        cdef u32 code
+        if low > high or high >= CODE_POINTS:
+            raise ValueError(f"U+{low:04X} to U+{high:04X} is no range of code points")
+        for code in range(low, high + 1):
+            self.kinds[code] |= kind
+            if not kind & (STOPS | MARK):
+                continue
+            if code < 0x80:
+                self.leads[code] = 1
+            elif code < 0x800:
+                self.leads[0xC0 | code >> 6] = 1
+            elif code < 0x10000:
+                self.leads[0xE0 | code >> 12] = 1
+            else:
+                self.leads[0xF0 | code >> 18] = 1
+        return 0
 
     def is_all_of(self, text):
-        """bool: whether a str or bytes is well-formed, and has none of the code points."""
+        """bool: whether a str or bytes is well-formed, and left as it is, wherever it stands."""
         return self.look_at(text, False) is not None
 
-    def accepts(self, text):
-        """None, or (size, first, last, partial) of a str or bytes that also has no special token.
+    def parts_of(self, text):
+        """None, or (size, head, first, last, partial) of a chunk, all in bytes.
 
-        The bytes of all its characters, of the first one, of the last one, and those at the end
-        that may begin another one, which are not looked at.
+        head: the marks that it begins with, which nothing is said about. What follows is left as it
+        is: first: its first character; last: its last character that is no mark, with the marks
+        behind that. size: of all characters. partial: bytes behind them that may begin another one.
         """
         return self.look_at(text, True)
 
     cdef object look_at(self, object text, bint is_chunk):
         cdef Text utf8
         cdef Room room
-        cdef size_t size
+        cdef size_t size, head = 0, first, last
         cdef i32 why = 0
-        cdef int length = 0, first = 1, last = 1
+        cdef int length = 0
+        cdef bint is_left
         room.bytes = NULL
         room.size = 0
         try:
@@ -77,50 +102,85 @@ cdef class Untouched:
                 size = valid_bytes(utf8.data, utf8.size, &why, &length)
                 if why != 0 and (why != INCOMPLETE or not is_chunk):
                     return None
-            if size == 0 or not self.passes(utf8.data, size, is_chunk):
+            if is_chunk:
+                while head < size and kind_at(self, utf8.data, size, head, &length) & MARK:
+                    head += length
+                if head == size:
+                    return None
+            if size - head >= RELEASE_FROM:
+                with nogil:
+                    is_left = leaves(self, utf8.data, head, size)
+            else:
+                is_left = leaves(self, utf8.data, head, size)
+            if not is_left:
                 return None
-            while <size_t>first < size and (utf8.data[first] & 0xC0) == 0x80:
-                first += 1
-            while (utf8.data[size - last] & 0xC0) == 0x80:
-                last += 1
-            return size, first, last, utf8.size - size
+            if not is_chunk:
+                return True
+            kind_at(self, utf8.data, size, head, &length)
+            first = length
+            last = size
+            while True:
+                last = before(utf8.data, last)
+                if not kind_at(self, utf8.data, size, last, &length) & MARK:
+                    break
+            return size, head, first, size - last, utf8.size - size
         finally:
             text_close(&utf8)
             st_free_block(room.bytes)
 
-    cdef bint passes(self, const u8* p, size_t n, bint is_chunk):
-        cdef bint passed
-        if n < RELEASE_FROM:
-            return has_none(self, p, n) and (
-                not is_chunk or self.matcher.find(p, 0, n, False).kind == NOTHING)
-        with nogil:
-            passed = has_none(self, p, n)
-            if passed and is_chunk:
-                passed = self.matcher.find(p, 0, n, False).kind == NOTHING
-        return passed
+
+cdef inline u16 kind_at(Untouched self, const u8* p, size_t n, size_t i, int* length) noexcept nogil:
+    return self.kinds[decode_one(p + i, n - i, length)]
 
 
-cdef bint has_none(Untouched self, const u8* p, size_t n) noexcept nogil:
-    """Whether no code point in UTF-8 p[:n] is in the set."""
-    cdef size_t i = 0, j
+cdef inline size_t before(const u8* p, size_t i) noexcept nogil:
+    """Where the character before i begins."""
+    i -= 1
+    while i > 0 and (p[i] & 0xC0) == 0x80:
+        i -= 1
+    return i
+
+
+cdef bint leaves(Untouched self, const u8* p, size_t start, size_t n) noexcept nogil:
+    """Whether UTF-8 p[start:n] is left as it is, if nothing before it matters."""
+    cdef size_t i = start, j
     cdef int length = 0
-    cdef u8 seen
-    cdef u32 code
+    cdef u16 kind
     while i < n:
-        if n - i >= TOGETHER:
-            seen = 0
-            for j in range(i, i + TOGETHER):
-                seen |= self.leads[p[j]]
-            if not seen:
-                i += TOGETHER
-                continue
-        j = i + TOGETHER if n - i > TOGETHER else n
+        if n - i >= ST_TOGETHER and ((self.leaves_ascii and st_block_is_ascii(p + i))
+                                     or not st_block_has(p + i, self.leads)):
+            i += ST_TOGETHER
+            continue
+        j = i + ST_TOGETHER if n - i > ST_TOGETHER else n
         while i < j:
             if (p[i] & 0xC0) == 0x80 or not self.leads[p[i]]:
                 i += 1      # also the rest of a character whose beginning is in the block before
                 continue
-            code = <u32>decode_one(p + i, n - i, &length)
-            if self.bits[code >> 3] >> (code & 7) & 1:
+            kind = kind_at(self, p, n, i, &length)
+            if kind & STOPS or (kind & MARK and not stays(self, p, start, n, i, kind)):
                 return False
             i += length
     return True
+
+
+cdef bint stays(Untouched self, const u8* p, size_t start, size_t n, size_t i,
+                u16 kind) noexcept nogil:
+    """Whether the mark at i neither changes its place nor composes with its starter."""
+    cdef u16 ccc = kind & CLASS, other
+    cdef int length = 0, step
+    if i == start:
+        return True
+    i = before(p, i)
+    other = kind_at(self, p, n, i, &length)
+    if ccc != 0 and (other & CLASS) > ccc:
+        return False
+    if ccc != 0 and not kind & COMPOSES:
+        return True
+    for step in range(LOOK_BACK):
+        if not other & CLASS:
+            return not other & OPENS
+        if i == start:
+            return True
+        i = before(p, i)
+        other = kind_at(self, p, n, i, &length)
+    return False

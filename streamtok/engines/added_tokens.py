@@ -44,7 +44,8 @@ class Finding(NamedTuple):
     @classmethod
     def from_json(cls, value: Any) -> Finding:
         """One that was saved as JSON. Raises ValueError if it is none."""
-        self = cls(*value)
+        held, searched, after_word, takes_blanks = value
+        self = cls(held, searched, after_word, takes_blanks)
         if (
             [type(part) for part in self] != [str, int, bool, bool]
             or not 0 <= self.searched <= len(self.held)
@@ -66,6 +67,8 @@ class Finder:
         self.tokens = tokens
         self.is_empty = matcher.is_empty
         self.is_plain = not any(any(flags[1:]) for _, flags in tokens)
+        # What tokens and refused texts end with.
+        self.last_characters = {text[-1] for text in (*matcher.specials, *matcher.disallowed)}
         self._wants_blanks = any(flags.lstrip for _, flags in tokens)
         self._asks_for_words = any(flags.single_word for _, flags in tokens)
 

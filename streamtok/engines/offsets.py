@@ -90,6 +90,4 @@ def total(runs: Runs) -> tuple[int, int]:
 
 def sources(blocks: list[Block], has_escapes: bool) -> int:
     """The bytes that the blocks stand for."""
-    return sum(
-        [x if isinstance(x, int) else utf8_size(x[1], has_escapes) for x in blocks]
-    )
+    return sum([x if isinstance(x, int) else utf8_size(x[1], has_escapes) for x in blocks])

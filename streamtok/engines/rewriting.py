@@ -114,9 +114,10 @@ class RewritingEngine:
 
     def stream(self, matcher: SpecialMatcher, errors: str) -> RewritingStream:
         """See `Engine`."""
-        tail = self.inner.stream(_NO_SPECIAL, policy_of(errors)).fast
+        stages = self.stages(matcher, errors)
+        tail = self.inner.stream(stages.raw.matcher, policy_of(errors)).fast
         assert tail is not None
-        return RewritingStream(tail, self.stages(matcher, errors), errors)
+        return RewritingStream(tail, stages, errors)
 
     def stages(self, matcher: SpecialMatcher, errors: str) -> Stages:
         """What is done to a text where `matcher` says which special tokens are in it."""

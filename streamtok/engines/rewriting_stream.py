@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core.encode import Tail, bytes_of
+from .._core.encode import Tail, bytes_of, utf8_size
 from ..errors import PendingLimitExceeded, StateError
+from .added_tokens import NOTHING_FOUND
 from .chunk_text import NO_BYTES_YET, BytesTaken, characters_of, policy_of
 from .stretches import BEGINNING, Place, RefusedToken, Stages, Walk, place_from_json
 
@@ -26,6 +27,39 @@ class _Note(NamedTuple):
     taken: BytesTaken = NO_BYTES_YET
     place: Place = BEGINNING
     pending: int = 0
+
+
+class _PlainPart(NamedTuple):
+    """Text that goes to the core with its tokens."""
+
+    text: str | bytes
+    size: int  # in bytes
+    kept: str  # what follows it, and waits
+    given: int  # what the core was given before it
+    at: int  # its offset in the stream
+
+    def keep_back(self, walk: Walk, given: int) -> None:
+        """Keep what the core has not taken of it, if it has taken `given` bytes in all."""
+        rest = self.given + self.size - given
+        walk.keep_back(rest, _end_of(self.text, self.size, rest) + self.kept)
+
+    def original(self, offset: int) -> int:
+        """The offset in the stream of what the core has at `offset`."""
+        return self.at + offset - self.given
+
+
+def _begin_of(data: str | bytes, size: int) -> str:
+    """The first `size` bytes."""
+    part = data[:size].encode() if isinstance(data, str) else data
+    return part[:size].decode()
+
+
+def _end_of(data: str | bytes, end: int, size: int) -> str:
+    """The last `size` bytes of those before `end`, which is where a str ends."""
+    if not size:
+        return ""
+    part = data[-size:].encode() if isinstance(data, str) else data[:end]
+    return part[-size:].decode()
 
 
 _BEGIN = _Note()
@@ -70,18 +104,14 @@ class RewritingStream:
         """See `EngineStream`. Offsets are those of the text that came in."""
         known = self.tail.note
         before: _Note = known or _BEGIN
-        short = self._short_way(before, chunk, final)
-        if short is not None:
-            taken, walk = short
-        else:
-            taken, text = characters_of(before.taken, chunk, final, self.errors)
-            walk = Walk(self.stages, before.place)
-            try:
-                walk.feed(text, final)
-            except RefusedToken as refused:
-                return taken.end - len(taken.partial) - refused.rest, refused.text
+        way = self._short_way(before, chunk, final) or self._long_way(before, chunk, final)
+        if isinstance(way[0], int):  # a special token that is refused
+            return way
+        taken, walk, plain = way
 
-        def settle(waiting: int, _: int) -> _Note:
+        def settle(waiting: int, given: int) -> _Note:
+            if plain is not None:
+                plain.keep_back(walk, given)
             place, pending = walk.next_place(waiting)
             pending += len(taken.partial)
             if pending > limit:
@@ -93,42 +123,79 @@ class RewritingStream:
                 )  # fmt: skip
             return _Note(taken, place, pending)
 
-        return self.tail.encode_parts(walk.parts, final, into, out, settle, known)
+        result = self.tail.encode_parts(walk.parts, final, into, out, settle, known)
+        if type(result) is tuple and plain is not None:
+            return plain.original(result[0]), result[1]
+        return result
 
-    def _short_way(self, note: _Note, chunk: Text, final: bool) -> tuple[BytesTaken, Walk] | None:
-        """What is taken in then, and the walk, for a chunk that nothing needs to be done to."""
-        shortcut, taken, place = self.stages.shortcut, note.taken, note.place
-        if shortcut is None or type(chunk) not in _KINDS or taken.half or place.raw.held:
-            return None
-        if len(chunk) < _SHORT:
+    def _long_way(self, note: _Note, chunk: Text, final: bool) -> Any:
+        """(what is taken in then, the walk, None), or (offset, text) of a refused token."""
+        taken, text = characters_of(note.taken, chunk, final, self.errors)
+        walk = Walk(self.stages, note.place)
+        try:
+            walk.feed(text, final)
+        except RefusedToken as refused:
+            return taken.end - len(taken.partial) - refused.rest, refused.text
+        return taken, walk, None
+
+    def _short_way(self, note: _Note, chunk: Text, final: bool) -> Any:
+        """(what is taken in then, the walk, the text that goes to the core with its tokens).
+
+        None: the chunk has something that must be looked at.
+        """
+        shortcut, taken, held = self.stages.shortcut, note.taken, note.place.raw.held
+        if shortcut is None or type(chunk) not in _KINDS or taken.half or len(chunk) < _SHORT:
             return None
         data: str | bytes
         if isinstance(chunk, str):
             if taken.partial:
                 return None
-            data = chunk
+            data = held + chunk if held else chunk
         else:
             data = chunk if isinstance(chunk, bytes) else bytes_of(chunk)
-            data = taken.partial + data if taken.partial else data
-        found = shortcut.untouched.accepts(data)
-        if found is None:
+            waited = held.encode("utf-8", policy_of(self.errors)) + taken.partial
+            data = waited + data if waited else data
+        found = shortcut.untouched.parts_of(data)
+        if found is None or (final and found[4]):
             return None
-        size, head, tail, partial = found
-        if (partial and final) or head + tail > size:
-            return None
-        bytes_in = taken.bytes_in - len(taken.partial) + size + partial
-        taken = BytesTaken("", b"", bytes_in, taken.grown)
-        walk = Walk(self.stages, place)
-        middle: str | memoryview
+        size, head, first, last, partial = found
+        walk = Walk(self.stages, note.place)
+        walk.raw = NOTHING_FOUND
+        if head:
+            try:
+                walk.feed(_begin_of(data, head), False)
+            except RefusedToken:
+                return None
+            if walk.raw.held:
+                return None
+        bytes_in = taken.bytes_in - len(taken.partial) - utf8_size(held, False) + size + partial
+        rest = b"" if isinstance(data, str) else data[size:]
+        taken = BytesTaken("", rest, bytes_in, taken.grown)
+        end = _end_of(data, size, last)
+        if not shortcut.begins_plain:
+            text = data if isinstance(data, str) else data[:size].decode()
+            text = text[len(_begin_of(data, head)) :]
+            if len(text) < 1 + len(end):
+                return None
+            may_begin, tokens = self.stages.raw.matcher.finds(text, 0, final)
+            if tokens or may_begin < len(text):
+                return None
+            if not walk.feed_middle(text[0], text[1 : -len(end)], size - head - first - last):
+                return None
+            walk.normalize(end, final)
+            return taken, walk, None
+        kept = "" if final else walk.waits_behind(end)
+        if kept and not self.stages.raw.last_characters.isdisjoint(kept):
+            return None  # it may complete a token, which must not wait
+        kept_size = utf8_size(kept, False)
         if isinstance(data, str):
-            first, middle, last = data[0], data[1:-1], data[-1]
+            given: str | bytes = data[len(_begin_of(data, head)) : len(data) - len(kept)]
         else:
-            first, last = data[:head].decode(), data[size - tail : size].decode()
-            middle = memoryview(data)[head : size - tail]
-            taken = taken._replace(partial=data[size:])
-        if not walk.feed_untouched(first, middle, size - head - tail, last, final):
-            return None
-        return taken, walk
+            given = data[head : size - kept_size]
+        walk.feed_plain(given, size - head - kept_size)
+        before = self.tail.bytes_in + sum([utf8_size(part, True) for part in walk.parts[:-1]])
+        at = taken.end - len(rest) - kept_size - (size - head - kept_size)
+        return taken, walk, _PlainPart(given, size - head - kept_size, kept, before, at)
 
     def getstate(self) -> tuple[str, bytes]:
         """See `EngineStream`."""
@@ -161,9 +228,10 @@ class RewritingStream:
         for number in (bytes_in, grown):
             if type(number) is not int or number < 0:
                 raise ValueError("expected numbers of bytes")
-        if len(partial) > 3 or characters_of(
-            BytesTaken(), partial, False, self.errors
-        )[0].partial != partial:
+        if (
+            len(partial) > 3
+            or characters_of(BytesTaken(), partial, False, self.errors)[0].partial != partial
+        ):
             raise ValueError("it ends with bytes that do not begin a character")
         taken = BytesTaken(half, partial, bytes_in, grown)
         loaded, pending = place_from_json(place, self.stages, waiting)

@@ -1,13 +1,15 @@
-"""The short way for the many texts that have no added token, and nothing that a normalizer changes.
+"""The short way for the many texts that no normalizer changes.
 
 What decides is a set of code points for each step of a normalizer: where none of them is, a step
-changes nothing but, perhaps, at the two ends of a text. So the first character and the last one are
-given to the normalizers, and what is between them goes to the core as it is.
+changes nothing but, perhaps, at the two ends of a text. So what stands at the ends is given to the
+normalizers, and what is between goes to the core as it is.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._core.encode import Untouched
 from ..normalizers.char_sets import ranges_of
@@ -16,9 +18,17 @@ if TYPE_CHECKING:
     from ..normalizers import Normalizer
     from .added_tokens import Finder
 
-__all__ = ["Shortcut", "shortcut_of"]
+__all__ = ["COMPOSES", "Shortcut", "shortcut_of"]
 
-_SAMPLES = "\n0x\u65e5"
+Ranges: TypeAlias = "list[tuple[int, int]]"
+
+_SAMPLES = "\n0\u65e5"  # of these, one is in no set but of strange normalizers
+# Marks that some character before them composes with, up to Unicode 9.0, the one of `tokenizers`.
+COMPOSES = (
+    "300-304 306-30C 30F 311 313-314 31B 323-328 32D-32E 330-331 338 342 345 653-655 93C 9BE 9D7 "
+    "B3E B56-B57 BBE BD7 C56 CC2 CD5-CD6 D3E D57 DCA DCF DDF 102E 1161-1175 11A8-11C2 1B35 "
+    "3099-309A 110BA 11127 1133E 11357 114B0 114BA 114BD 115AF"
+)
 
 
 class Shortcut(NamedTuple):
@@ -28,6 +38,7 @@ class Shortcut(NamedTuple):
     begins_plain: bool  # nothing is done to the beginning of a stretch either
     first: tuple[Any, ...]  # the states of the two normalizers behind untouched text that does not
     second: tuple[Any, ...]  # wait, as a `Place` has them
+    sample: str  # a character that is left, and never waits
 
 
 def shortcut_of(
@@ -36,47 +47,58 @@ def shortcut_of(
     """The short way past these stages; None: there is none."""
     if normalized is not None or not raw.is_plain:
         return None
-    touched: list[tuple[int, int]] = []
-    states = []
+    steps: tuple[Any, ...] = ()
+    for normalizer in (first, second):
+        if normalizer is not None:
+            steps += normalizer.spec
+    untouched = _untouched(steps)
+    if untouched is None:
+        return None
+    for sample in _SAMPLES:
+        if untouched.is_all_of(sample):
+            break
+    else:
+        return None
+    states: list[tuple[Any, ...]] = []
     begins_plain = True
     for normalizer in (first, second):
-        if normalizer is None:
-            states.append(())
-            continue
-        for step in normalizer.spec:
-            ranges = _touched_by(*step)
-            if ranges is None:
-                return None
-            touched += ranges
-        found = _state_behind(normalizer, touched)
-        if found is None:
+        found = None if normalizer is None else _state_behind(normalizer, sample)
+        if found is None and normalizer is not None:
             return None
-        states.append((found[0],))
-        begins_plain &= found[1]
-    return Shortcut(Untouched(touched, raw.matcher), begins_plain, *states)
+        states.append((found[0],) if found else ())
+        begins_plain &= not found or found[1]
+    return Shortcut(untouched, begins_plain, states[0], states[1], sample)
 
 
-def _touched_by(name: str, *settings: Any) -> list[tuple[int, int]] | None:
-    """The code points that a step may change, drop, or join to others; None: too many."""
-    if name in ("NFC", "NFD", "NFKC", "NFKD"):
-        return ranges_of(f"{name}_joins", f"{name}_changes")
-    if name == "Replace":
-        return [(ord(char), ord(char)) for char in settings[0]]
-    if name == "MetaspaceText":
-        return [] if settings[0] == " " else [(32, 32)]
-    return [] if name in ("Prepend", "PrefixSpace") else None
+@lru_cache(maxsize=8)
+def _untouched(steps: tuple[Any, ...]) -> Untouched | None:
+    """The check for the steps of these specs; None: texts without what they change are rare."""
+    stops: Ranges = []
+    marks: dict[int, int] = {}
+    opens: Ranges = []
+    for name, *settings in steps:
+        if name in ("NFC", "NFD", "NFKC", "NFKD"):
+            stops += ranges_of(f"{name}_changes")
+            opens += ranges_of(f"{name}_opens")
+            for low, high in ranges_of(f"{name}_joins"):
+                marks |= {x: unicodedata.combining(chr(x)) for x in range(low, high + 1)}
+        elif name == "Replace":
+            stops += [(ord(char), ord(char)) for char in settings[0]]
+        elif name == "MetaspaceText":
+            stops += [] if settings[0] == " " else [(32, 32)]
+        elif name not in ("Prepend", "PrefixSpace"):
+            return None
+    pairs = [part.partition("-") for part in COMPOSES.split()]
+    composes = [(int(low, 16), int(high or low, 16)) for low, _, high in pairs]
+    return Untouched(stops, marks.items(), composes, opens)
 
 
-def _state_behind(normalizer: Normalizer, touched: list[tuple[int, int]]) -> tuple[Any, bool] | None:
+def _state_behind(normalizer: Normalizer, sample: str) -> tuple[Any, bool] | None:
     """The state inside a stretch where nothing waits, and whether beginnings stay as they are."""
-    for char in _SAMPLES:
-        if any(low <= ord(char) <= high for low, high in touched):
-            continue
-        begun = [
-            normalizer.feed(normalizer.begin(is_first), char, False) for is_first in (False, True)
-        ]
-        state = begun[0][0]
-        if normalizer.held(state) or normalizer.feed(state, char, False) != (state, [(char, char)]):
-            continue
-        return state, all(found == (state, [(char, char)]) for found in begun)
-    return None
+    begun = [
+        normalizer.feed(normalizer.begin(is_first), sample, False) for is_first in (False, True)
+    ]
+    state, unchanged = begun[0][0], [(sample, sample)]
+    if normalizer.held(state) or normalizer.feed(state, sample, False) != (state, unchanged):
+        return None
+    return state, all(found == (state, unchanged) for found in begun)

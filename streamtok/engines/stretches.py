@@ -69,22 +69,23 @@ class Walk:
         self.stages = stages
         self.place = place
         self.is_first = place.is_first
+        self.raw = place.raw
         self.first, self.second = place.first, place.second
         self.normalized = place.normalized
         self.first_blocks: list[Block] = []
         self.second_blocks: list[Block] = []
-        self.parts: list[str | memoryview | int | None] = []  # as `Tail.encode_parts` takes them
+        self.parts: list[Any] = []  # as `Tail.encode_parts` takes them
         self.first_fed = self.second_fed = 0  # bytes
 
     def feed(self, text: str, final: bool) -> None:
         """Take characters in. Raises RefusedToken."""
-        self.raw, events, refused = self.stages.raw.feed(self.place.raw, text, final)
+        self.raw, events, refused = self.stages.raw.feed(self.raw, text, final)
         if refused:
             found, rest = refused
             raise RefusedToken(found, self._size(rest))
         for at, (text, taken, id) in enumerate(events):
             try:
-                self._normalize(text, id != GOES_ON)
+                self.normalize(text, id != GOES_ON)
             except RefusedToken as error:
                 error.rest += self._size(taken) + self._size(self.raw.held)
                 error.rest += sum([self._size(x) + self._size(y) for x, y, _ in events[at + 1 :]])
@@ -96,29 +97,74 @@ class Walk:
                 self.parts.append(id)
                 self.is_first = False
         if final:
-            self._normalize("", True)
+            self.normalize("", True)
 
-    def feed_untouched(
-        self, first: str, middle: str | memoryview, size: int, last: str, final: bool
-    ) -> bool:
-        """As `feed`, of text that the shortcut accepts: its first character, what is between, with
-        its bytes, and its last one. False: it cannot; nobody may use this walk any more.
+    def feed_plain(self, text: str | bytes, size: int) -> None:
+        """As `feed`, of text that the shortcut leaves, where it also leaves beginnings.
+
+        The core looks for tokens in it; `keep_back` must follow. What normalizers hold comes out:
+        no mark is before this text.
+        """
+        shortcut = self.stages.shortcut
+        assert shortcut is not None
+        if self.first is not None:
+            if self.stages.normalizer is not None and self.first != shortcut.first:
+                (state,) = self.first
+                _, blocks = self.stages.normalizer.feed(state, "", True)
+                self.first_blocks += blocks
+                self._change_again(_joined(blocks), False)
+            self.first = shortcut.first
+        if self.stages.second is not None:
+            self.second = shortcut.second
+            self.second_blocks.append(size)
+            self.second_fed += size
+        self.first = shortcut.first
+        self.is_first = False
+        self.parts.append((text,))
+        self.first_blocks.append(size)
+        self.first_fed += size
+
+    def keep_back(self, size: int, text: str) -> None:
+        """The core has not taken in the last `size` bytes that it got; `text` waits."""
+        self.raw = Finding(text)
+        for blocks in (self.first_blocks, self.second_blocks):
+            if blocks:
+                known = blocks.pop()
+                assert isinstance(known, int)
+                blocks.append(known - size)
+        self.first_fed -= size
+        if self.stages.second is not None:
+            self.second_fed -= size
+
+    def waits_behind(self, last: str) -> str:
+        """What a normalizer would hold of `last`, which ends untouched text."""
+        shortcut, normalizer = self.stages.shortcut, self.stages.normalizer
+        if normalizer is None or shortcut is None:
+            return ""
+        return normalizer.held(normalizer.feed(shortcut.first[0], last, False)[0])
+
+    def feed_middle(self, first: str, middle: str | memoryview, size: int) -> bool:
+        """As `feed`, of text that the shortcut leaves, and that has no token: its first character,
+        which is no mark, and what follows, with its bytes. False: this walk must not go on.
         """
         shortcut, normalizer = self.stages.shortcut, self.stages.normalizer
-        if shortcut is None:
-            return False
-        self.raw = self.place.raw
+        assert shortcut is not None
         if normalizer is None:
-            self._normalize(first, False)
+            self.normalize(first, False)
         else:
             (state,) = self.first or (normalizer.begin(self.is_first),)
             state, blocks = normalizer.feed(state, first, False)
-            waits = normalizer.held(state)
-            if waits not in ("", first):
+            if normalizer.held(state):  # it comes out before any character that is no mark
+                state, more = normalizer.feed(state, shortcut.sample, False)
+                text, source = more.pop()
+                if not text.endswith(shortcut.sample) or not source.endswith(shortcut.sample):
+                    return False
+                blocks = [*blocks, *more, (text[:-1], source[:-1])]
+            if (state,) != shortcut.first:
                 return False
             self.first_fed += self._size(first)
-            self.first_blocks += [*blocks, (waits, waits)]
-            self._find_normalized(_joined(blocks) + waits, False)
+            self.first_blocks += blocks
+            self._find_normalized(_joined(blocks), False)
         self.first = shortcut.first
         if self.stages.second is not None:
             if self.second != shortcut.second:
@@ -129,7 +175,6 @@ class Walk:
             self.parts.append(middle)
         self.first_blocks.append(size)
         self.first_fed += size
-        self._normalize(last, final)
         return True
 
     def next_place(self, waiting: int) -> tuple[Place, int]:
@@ -160,7 +205,7 @@ class Walk:
     def _size(self, text: str) -> int:
         return utf8_size(text, self.stages.has_escapes)
 
-    def _normalize(self, text: str, ends: bool) -> None:
+    def normalize(self, text: str, ends: bool) -> None:
         """Take in what is between two tokens. ends: nothing more of it comes."""
         normalizer = self.stages.normalizer
         if not text and self.first is None:

@@ -69,7 +69,10 @@ def _read(field: JsonValue, steps: list[Step]) -> None:
         steps.append(_SIMPLE[kind]())
     elif kind == "Prepend":
         field.allow_only("type", "prepend")
-        steps.append(Prepend(field["prepend"].as_str()))
+        prefix = field["prepend"].as_str()
+        if not prefix:  # tokenizers 0.23 repeats characters of the text then, or panics
+            field.fail("Prepend with an empty string is not supported")
+        steps.append(Prepend(prefix))
     elif kind in ("Strip", "StripNormalizer"):
         field.allow_only("type", "strip_left", "strip_right")
         steps.append(Strip(_flag(field["strip_left"]), _flag(field["strip_right"])))

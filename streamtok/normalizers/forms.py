@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from .char_sets import members, one_of, ranges_of
 from .rope import Rope, extend_rope, rope_from_json
@@ -25,31 +25,33 @@ from .step import Blocks, whole_block
 __all__ = ["Form"]
 
 FormName = Literal["NFC", "NFD", "NFKC", "NFKD"]
+MOST_RESULTS = 4096
 LONG = 32  # characters; Python sorts the marks of longer runs in quadratic time
 
 
-class _Kinds(NamedTuple):
-    """What a form needs to know of characters."""
+class _Kinds:
+    """What a form needs to know of characters. Patterns are compiled when a text needs them."""
 
-    joins: frozenset[str]
-    opens: frozenset[str]
-    run: re.Pattern[str]  # a character that changes or joins, and those behind it that join
-    waiting: re.Pattern[str]  # what may wait
-    changed: int  # the first code point that changes or joins
+    def __init__(self, form: FormName) -> None:
+        self.form = form
+        self.joins = members(f"{form}_joins")
+        self.opens = members(f"{form}_opens")
+        self.results: dict[str, str] = {}  # of short runs that have been seen
+
+    @cached_property
+    def run(self) -> re.Pattern[str]:
+        """A character that changes or joins, and those behind it that join."""
+        either = ranges_of(f"{self.form}_joins", f"{self.form}_changes")
+        return re.compile(f"{one_of(either)}{one_of(ranges_of(f'{self.form}_joins'))}*")
+
+    def may_wait(self, text: str) -> bool:
+        """Whether `text` is a character that opens, or none, and some that join."""
+        return all(char in self.joins for char in text[1:]) and (
+            text[:1] in self.opens or text[:1] in self.joins or not text
+        )
 
 
-@lru_cache(maxsize=4)
-def _kinds(form: str) -> _Kinds:
-    joining, opening = ranges_of(f"{form}_joins"), ranges_of(f"{form}_opens")
-    either = ranges_of(f"{form}_joins", f"{form}_changes")
-    joins = one_of(joining)
-    return _Kinds(
-        joins=members(f"{form}_joins"),
-        opens=members(f"{form}_opens"),
-        run=re.compile(f"{one_of(either)}{joins}*"),
-        waiting=re.compile(f"(?:{one_of(opening)})?{joins}*"),
-        changed=either[0][0],
-    )
+_kinds = lru_cache(maxsize=4)(_Kinds)
 
 
 class Form:
@@ -109,7 +111,7 @@ class Form:
     def check_state(self, value: Any) -> Rope:
         """See `Step`."""
         rope = rope_from_json(value)
-        if not _kinds(self.form).waiting.fullmatch("".join(rope)):
+        if not _kinds(self.form).may_wait("".join(rope)):
             raise ValueError(f"expected what waits for {self.form}: a character and marks")
         return rope
 
@@ -128,28 +130,43 @@ class Form:
 
     def _change(self, text: str, blocks: Blocks) -> None:
         """`_add`, run by run."""
-        form, (joins, opens, run, _, _) = self.form, _kinds(self.form)
+        form, kinds = self.form, _kinds(self.form)
+        joins, opens, results = kinds.joins, kinds.opens, kinds.results
         done = same = 0  # up to which all is in blocks; up to which all is in `parts`
         parts: list[str] = []  # what stands one for one behind `done`
-        for found in run.finditer(text):
+        for found in kinds.run.finditer(text):
             start, end = found.span()
             if start > same and text[start] in joins and text[start - 1] in opens:
                 start -= 1
             source = text[start:end]
-            result = _normalized(form, source)
+            result = results.get(source) or _remember(results, form, source)
             if result == source or len(result) == len(source) == 1:
                 parts += (text[same:start], result)
                 same = end
                 continue
-            if start > done:
+            if parts:
                 parts.append(text[same:start])
                 blocks.append(("".join(parts), text[done:start]))
                 parts = []
-            blocks += whole_block(result, source)
+            elif start > done:
+                part = text[done:start]
+                blocks.append((part, part))
+            if len(result) == len(source):
+                blocks += whole_block(result, source)
+            else:
+                blocks.append((result, source))
             done = same = end
         if done < len(text):
             parts.append(text[same:])
             blocks.append(("".join(parts), text[done:]))
+
+
+def _remember(results: dict[str, str], form: FormName, run: str) -> str:
+    """`run`, normalized; kept in `results` as long as there is room."""
+    result = _normalized(form, run)
+    if len(run) <= 4 and len(results) < MOST_RESULTS:
+        results[run] = result
+    return result
 
 
 def _normalized(form: FormName, run: str) -> str:

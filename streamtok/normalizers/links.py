@@ -48,11 +48,10 @@ def compose(link: Link, given: Blocks, out: Blocks) -> tuple[Link, Blocks]:
     as far as it could. Returns the new link and the blocks (text of the second step, source of the
     first).
     """
-    if not link and len(given) == 1 and len(out) == 1:
-        (text, source), (result, taken) = given[0], out[0]
-        if text == taken and (len(source) == len(text) or len(result) != len(source)):
-            aligned = len(source) == len(text) == len(result)
-            return (), [(result, source)] if aligned else whole_block(result, source)
+    if not link and len(out) == 1 and len(out[0][0]) == len(out[0][1]):  # a quick way, not another
+        result, taken = out[0]
+        if len(taken) == sum([len(text) for text, _ in given]):
+            return (), given if result == taken else _relabelled(given, result)
     walk = _Walk(link, given)
     for result, taken in out:
         if len(result) == len(taken) and not walk.ahead:
@@ -60,6 +59,21 @@ def compose(link: Link, given: Blocks, out: Blocks) -> tuple[Link, Blocks]:
         else:
             walk.take_whole(result, taken)
     return walk.end()
+
+
+def _relabelled(given: Blocks, result: str) -> Blocks:
+    """`given`, with as many characters of `result` in the place of each text."""
+    blocks: Blocks = []
+    done = 0
+    for text, source in given:
+        size = len(text)
+        part = result[done : done + size]
+        if size == len(source):
+            blocks.append((part, source))
+        else:
+            blocks += whole_block(part, source)
+        done += size
+    return blocks
 
 
 class _Walk:

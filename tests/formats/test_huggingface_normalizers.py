@@ -58,6 +58,7 @@ def test_null_changes_nothing():
         ({"type": "NFC", "more": 1}, "the field 'more' is not supported"),
         ({"type": "Strip", "strip_left": True}, "strip_right: expected true or false"),
         ({"type": "Prepend"}, "prepend: expected a string"),
+        ({"type": "Prepend", "prepend": ""}, "Prepend with an empty string"),
         ({"type": "Replace", "pattern": {}, "content": ""}, "one of String and Regex"),
         ({"type": "Replace", "pattern": "a", "content": ""}, "pattern: expected an object"),
         ({"type": "Replace", "pattern": {"String": ""}, "content": ""}, "empty String"),

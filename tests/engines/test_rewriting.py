@@ -1,0 +1,342 @@
+"""The engine for flagged added tokens and normalizers: `tokenizers` is right, at every cut."""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok.engines import rewriting_stream
+from streamtok.engines.rewriting import RewritingEngine
+from streamtok.engines.rules import TextRules, TokenFlags
+from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
+from streamtok.normalizers import Form, Normalizer, Prepend, Replace
+
+from .rewriting_cases import LETTERS, text_of, twins
+
+SINGLES = {bytes([i]): i for i in range(256)}
+
+
+def encoding(rules: TextRules, pattern: str = r"[\s\S]+", **special: int) -> streamtok.Encoding:
+    ranks = SINGLES | {b"ab": 256, b"aa": 257, " a".encode(): 258}
+    return streamtok.Encoding(
+        "small", pat_str=pattern, mergeable_ranks=ranks, special_tokens=special, rules=rules
+    )
+
+
+def nfc(**special: int) -> streamtok.Encoding:
+    rules = TextRules((("<t>", 300),), longest_first=True, normalizer="NFC")
+    return encoding(rules, r"[\s\S]", **special)
+
+
+@pytest.fixture(params=[1, 48])
+def short(request, monkeypatch):
+    """The size from which chunks may take the short way."""
+    monkeypatch.setattr(rewriting_stream, "_SHORT", request.param)
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_ids_are_those_of_tokenizers(first, short):
+    for seed in range(first, first + 20):
+        pair = twins(seed)
+        rng = random.Random(seed)
+        for _ in range(6):
+            text = text_of(rng, pair.strings)
+            expected = pair.ids(text)
+            if expected is None:
+                continue
+            ours, data = pair.ours, text.encode()
+            assert ours.encode(text, allowed_special="all") == expected, (seed, text)
+            assert ours.encode(data, allowed_special="all") == expected, (seed, text)
+            assert ours.count(text, allowed_special="all") == len(expected)
+            for chunks in (
+                [data[i : i + 1] for i in range(len(data))],
+                list(text),
+                [text[: len(text) // 2], text[len(text) // 2 :]],
+            ):
+                stream = ours.stream_encoder(allowed_special="all")
+                ids = []
+                for chunk in chunks:
+                    ids += stream.encode(chunk)
+                    saved = stream.getstate()
+                    twin = stream.copy()
+                    assert twin.getstate() == saved
+                    stream = ours.stream_encoder(allowed_special="all")
+                    stream.setstate(saved)
+                    assert (stream.pending, stream.bytes_in) == (twin.pending, twin.bytes_in)
+                    assert stream.getstate() == saved
+                assert stream.pending <= stream.bytes_in == len(data)
+                assert ids + stream.flush() == expected, (seed, text, chunks)
+                assert stream.getstate() == ours.stream_encoder(allowed_special="all").getstate()
+
+
+@given(
+    st.integers(0, 60), st.text(LETTERS + "<t>\u1100\u1161\ud83d\ude00\udc80", max_size=80),
+    st.sampled_from(["strict", "replace", "surrogateescape"]), st.data(),
+)  # fmt: skip
+def test_halves_of_surrogate_pairs(seed, text, errors, data):
+    ours = twins(seed).ours
+    expected = ours.encode(text, allowed_special="all", errors=errors)
+    cut = data.draw(st.integers(0, len(text)))
+    stream = ours.stream_encoder(allowed_special="all", errors=errors)
+    ids = stream.encode(text[:cut]) + stream.encode(text[cut:])
+    assert ids + stream.flush() == expected
+
+
+@given(st.integers(0, 60), st.binary(max_size=20), st.sampled_from(["replace", "surrogateescape"]))
+def test_bytes_that_are_no_utf8(seed, data, errors):
+    ours = twins(seed).ours
+    data = data.replace(b"\x00", "e\u0301 b".encode())
+    expected = ours.encode(data, allowed_special="all", errors=errors)
+    assert expected == ours.encode(
+        data.decode("utf-8", errors), allowed_special="all", errors=errors
+    )
+    for step in (1, 2, len(data) + 1):
+        stream = ours.stream_encoder(allowed_special="all", errors=errors)
+        ids = []
+        for i in range(0, len(data), step):
+            ids += stream.encode(data[i : i + step])
+        assert ids + stream.flush() == expected
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        with pytest.raises(UnicodeDecodeError) as raised:
+            ours.encode(data)
+        assert (raised.value.start, raised.value.end) == (error.start, error.end)
+        stream = ours.stream_encoder(disallowed_special=())
+        with pytest.raises(UnicodeDecodeError) as raised:
+            for i in range(len(data)):
+                before = stream.getstate()
+                stream.encode(data[i : i + 1])
+            before = stream.getstate()
+            stream.flush()
+        assert (raised.value.start, raised.value.reason) == (error.start, error.reason)
+        assert stream.getstate() == before
+
+
+def test_a_str_after_an_unfinished_character():
+    stream = nfc().stream_encoder()
+    ids = stream.encode(b"xy\xc3")
+    before = stream.getstate()
+    with pytest.raises(UnicodeDecodeError, match="a str chunk follows") as raised:
+        stream.encode("z")
+    assert (raised.value.start, raised.value.end) == (2, 3)
+    assert stream.getstate() == before
+    assert ids + stream.encode(b"\xa9") + stream.flush() == [*b"xy\xc3\xa9"]
+
+
+def test_refused_tokens_have_their_offset_in_the_text(short):
+    enc = nfc(**{"<s>": 301})
+    text = "e\u0301" * 30 + "<t>e\u0301<s>"
+    with pytest.raises(ValueError, match="'<s>' at byte 96"):
+        enc.encode(text)
+    data = text.encode()
+    for cut in range(len(data)):
+        stream = enc.stream_encoder()
+        stream.encode(data[:cut])
+        before = stream.getstate()
+        with pytest.raises(ValueError, match="'<s>' at byte 96"):
+            stream.encode(data[cut:])
+        assert stream.getstate() == before
+    assert enc.encode("<s>", disallowed_special=()) == [*b"<s>"]
+    assert enc.encode("<s><t>", disallowed_special=()) == [*b"<s>", 300]
+
+
+def test_refused_tokens_in_normalized_text():
+    rules = TextRules(
+        longest_first=True,
+        normalizer=Normalizer([Replace("y", "zzz"), Replace("x", "<")]),
+        token_flags=(("xs>", TokenFlags(normalized=True)),),
+    )
+    enc = encoding(rules, **{"xs>": 301})
+    assert enc.encode("y<s>xs>", allowed_special="all") == [*b"zzz", 301, 301]
+    for text, offset in (("ybx<s>s>", 3), ("yb xs>", 3), ("y" * 9 + "<s>", 9)):
+        for step in (1, 2, 99):
+            stream = enc.stream_encoder()
+            with pytest.raises(ValueError, match=f"at byte {offset}"):
+                for i in range(0, len(text), step):
+                    stream.encode(text[i : i + step])
+                stream.flush()
+
+
+def test_limits_are_those_of_the_text(short):
+    stream = nfc().stream_encoder(max_pending=4)
+    stream.encode("yxe\u0301")
+    assert stream.pending == 4  # the core waits for what follows the "x"
+    before = stream.getstate()
+    with pytest.raises(PendingLimitExceeded) as raised:
+        stream.encode("\u0301")
+    assert (raised.value.offset, raised.value.pending, raised.value.limit) == (1, 6, 4)
+    assert stream.getstate() == before
+    assert stream.encode("x") == [120]
+    assert (stream.pending, stream.bytes_in) == (4, 6)
+    rules = TextRules((("T", 300),), True, token_flags=(("T", TokenFlags(lstrip=True)),))
+    stream = encoding(rules, r"[\s\S]").stream_encoder()
+    stream.encode("a" + " " * 50)
+    assert stream.pending == 51
+    assert stream.copy().encode("T") == [97, 300]
+    assert stream.encode("a")[:50] == [97] + [32] * 49
+    stream = encoding(TextRules(normalizer=Normalizer([Replace("a", "bbbb")]))).stream_encoder()
+    assert stream.encode("aa", final=True) == [98] * 8
+
+
+def test_a_buffer_that_is_too_small_changes_nothing():
+    stream = nfc().stream_encoder()
+    before = stream.getstate()
+    with pytest.raises(ValueError, match="out has room for 1 ids"):
+        stream.encode_into("abc<t>x", memoryview(bytearray(4)).cast("I"))
+    out = memoryview(bytearray(40)).cast("I")
+    with pytest.raises(ValueError, match="out has room for 1 ids, 4 are ready"):
+        stream.encode_into("xyz<t>x", out[:1])
+    assert stream.getstate() == before
+    assert stream.encode_into("xyz<t>x", out) == 4
+    assert out[:4].tolist() == [120, 121, 122, 300]
+
+
+class _Stop(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("seed", [3, 17, 29, 41])
+def test_an_interrupt_anywhere_changes_nothing(seed):
+    """Each line of what runs before the core is interrupted once."""
+    pair = twins(seed)
+    text = text_of(random.Random(seed + 9), pair.strings) + "e\u0301 b" + "".join(pair.strings)
+    stream = pair.ours.stream_encoder(allowed_special="all")
+    stream.encode(text[:3])
+    before, expected = stream.getstate(), stream.copy().encode(text[3:])
+    places = ("engines/stretches", "engines/added_tokens", "engines/offsets", "/normalizers/")
+    stopped = 0
+    while True:
+        left = stopped
+
+        def trace(frame, event, arg):
+            nonlocal left
+            if not any(place in frame.f_code.co_filename for place in places):
+                return trace if "rewriting_stream" in frame.f_code.co_filename else None
+            if event == "line":
+                left -= 1
+                if left < 0:
+                    raise _Stop
+            return trace
+
+        known = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            ids = stream.encode(text[3:])
+        except _Stop:
+            sys.settrace(known)
+            assert stream.getstate() == before
+            stopped += 7 if stopped > 50 else 1
+            continue
+        finally:
+            sys.settrace(known)
+        assert ids == expected
+        assert stopped > 20
+        return
+
+
+def test_a_call_during_a_call_is_refused(monkeypatch):
+    stream = nfc().stream_encoder()
+    walk = rewriting_stream.Walk
+    known = walk.next_place
+    raised = []
+
+    def next_place(self, waiting):
+        with pytest.raises(StreamInUseError):
+            stream.encode("b")
+        raised.append(1)
+        return known(self, waiting)
+
+    monkeypatch.setattr(walk, "next_place", next_place)
+    ids = stream.encode("xa")
+    assert raised
+    monkeypatch.undo()
+    assert ids + stream.flush() == [120, 97]
+
+
+def test_forged_states_raise():
+    stream = nfc().stream_encoder()
+    stream.encode("xe\u0301<")
+    half, state = stream._stream.getstate()
+    before = stream.getstate()
+    size = int.from_bytes(state[:8], "little")
+    saved, rest = state[8 : 8 + size], state[8 + size :]
+    assert b'"<"' in saved
+    for old, new in (
+        (b'"<"', b'"\\ud800"'), (b'"<"', b"3"), (b"[", b"{"), (b"true", b"1"), (b"false", b"0"),
+        (b'""', b'"c3a9"'), (b'""', b'"zz"'), (b'""', b'"41414141"'), (b",5,", b",1,"),
+        (b",5,", b",-5,"), (b"[[", b"[[[1,1,1],"), (saved, b"[" * 100_000), (saved, b"null"),
+        (b",3,", b",4,"), (b"]]", b"],0]"),
+    ):  # fmt: skip
+        forged = saved.replace(old, new, 1)
+        if forged == saved:
+            continue
+        with pytest.raises(StateError):
+            stream._stream.setstate(len(forged).to_bytes(8, "little") + forged + rest, half)
+        assert stream.getstate() == before
+    for cut in range(0, len(state), 5):
+        with pytest.raises(StateError):
+            stream._stream.setstate(state[:cut], half)
+    stream._stream.setstate(state, half)
+    assert stream.getstate() == before
+
+
+def test_which_rules_need_the_engine():
+    def is_rewriting(*texts, **rules):
+        added = tuple((text, 300 + i) for i, text in enumerate(texts))
+        engine = encoding(TextRules(added, longest_first=True, **rules))._engine
+        return isinstance(engine, RewritingEngine)
+
+    normalized = (("ab", TokenFlags(normalized=True)),)
+    assert not is_rewriting("ab")
+    assert not is_rewriting("ab", normalizer=Normalizer())
+    assert not is_rewriting("ab", "cd", token_flags=normalized)
+    assert is_rewriting("ab", "bc", token_flags=normalized)
+    assert is_rewriting("ab", token_flags=(("ab", TokenFlags(rstrip=True)),))
+    assert is_rewriting("ab", second_normalizer=Normalizer([Prepend("x")]))
+    with pytest.raises(ValueError, match="'a' is empty once it is normalized"):
+        is_rewriting(
+            "a",
+            normalizer=Normalizer([Replace("a", "")]),
+            token_flags=(("a", TokenFlags(normalized=True)),),
+        )
+
+
+def test_patterns_without_tables():
+    rules = TextRules((("<t>", 300),), longest_first=True, normalizer="NFC")
+    enc = encoding(rules, pattern=r"(?<=x)y|[\s\S]")
+    assert enc.encode("aae\u0301<t>y") == [97, 97, *"\u00e9".encode(), 300, 121]
+    assert enc.count("aae\u0301<t>y") == 6
+    assert enc.encode_to_numpy("e\u0301").tolist() == [*"\u00e9".encode()]
+
+
+def test_the_first_space_of_decoded_text():
+    enc = encoding(TextRules(normalizer=Normalizer([Prepend(" ")]), drops_first_space=True))
+    assert enc.encode("a b") == [258, 32, 98]
+    assert enc.decode(enc.encode("a b")) == "a b"
+    decoder = enc.stream_decoder()
+    assert decoder.decode(enc.encode("a b")) + decoder.flush() == "a b"
+
+
+@given(
+    st.text(
+        "e\u00e9\u0301\u0316\u0327\u0915\u093c\u094d\u3042\u3099\u1100\u1161\u11a8a", max_size=40
+    )
+)
+def test_long_ways_and_short_ways_agree(text):
+    for form in ("NFC", "NFD", "NFKC"):
+        enc = encoding(TextRules(normalizer=Normalizer([Form(form)])))
+        expected = [*Normalizer([Form(form)]).normalize(text).encode()]
+        ids = [part for id in enc.encode(text) for part in enc.decode_bytes([id])]
+        assert ids == expected
+        for cut in range(0, len(text), 3):
+            stream = enc.stream_encoder()
+            got = stream.encode(text[:cut] + "." * 48) + stream.encode(text[cut:] + "." * 48)
+            got += stream.flush()
+            wanted = enc.encode(text[:cut] + "." * 48 + text[cut:] + "." * 48)
+            assert got == wanted
