@@ -91,7 +91,7 @@ def test_a_space_that_is_a_mark():
     mine = SplitSequence([(" ", "with previous")], spaces_are_marks=True)
     assert mine.findall("a b  c") == ["a b  c"]
     mine = SplitSequence([("\u2581", "with next")], spaces_are_marks=True)
-    assert mine.findall("a b  c\u2581") == ["a", " b", " ", " c\u2581"]
+    assert mine.findall("a b  c") == ["a", " b", " ", " c"]
     again = pickle.loads(pickle.dumps(mine))
     assert again.source == mine.source
     assert again.findall("a b") == ["a", " b"]
