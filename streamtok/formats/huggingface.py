@@ -15,6 +15,7 @@ follows. (github.com/huggingface/tokenizers, Apache-2.0)
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from ..engines.rules import MARK, TextRules
@@ -24,7 +25,13 @@ from ..vocabulary.byte_alphabet import to_bytes
 from .characters import pattern_of_cuts
 from .huggingface_added_tokens import AddedTokens, read_added_tokens
 from .huggingface_decoders import Decoding, read_decoder
-from .huggingface_models import Model, byte_level_vocabulary, character_vocabulary, read_model
+from .huggingface_models import (
+    Model,
+    TableModel,
+    byte_level_vocabulary,
+    character_vocabulary,
+    read_model,
+)
 from .huggingface_normalizers import read_normalizer
 from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_writing import save_huggingface
@@ -109,7 +116,7 @@ def _check_post_processor(field: JsonValue) -> None:
         field.fail(f"the post-processor {kind!r} is not supported")
 
 
-def _forget_added(model: Model, tokens: AddedTokens, parts: set[str]) -> None:
+def _forget_added(model: Model | TableModel, tokens: AddedTokens, parts: Container[str]) -> None:
     """Take those added tokens out of the model that no text can become but as added tokens.
 
     No merges make them, and they are found before any pre-token is looked up.
@@ -123,10 +130,10 @@ def _forget_added(model: Model, tokens: AddedTokens, parts: set[str]) -> None:
 
 
 def _folds(
-    normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model
+    normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model | TableModel
 ) -> bool:
     """Whether a space and "▁" may both be a space here: see `huggingface_models.py`."""
-    if not decoding.marks_are_spaces or any(" " in text for text in model.ids):
+    if not decoding.marks_are_spaces or model.has_spaces():
         return False
     if cutting.steps:
         last = cutting.steps[-1]

@@ -35,7 +35,14 @@ from ..vocabulary.table import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["from_merges", "from_rows", "to_merges", "without_unreachable_tokens"]
+__all__ = [
+    "from_merges",
+    "from_rows",
+    "last_of_equals",
+    "renumbered",
+    "to_merges",
+    "without_unreachable_tokens",
+]
 
 MAX_MERGES = (1 << 21) - 257  # a limit of the core
 
@@ -99,7 +106,7 @@ def from_rows(
     if not _are_sound(blob, offsets, lengths, ids, pairs, decode_only):
         return None
     if repeated_pairs(pairs):
-        pairs = _last_of_equals(pairs)
+        pairs = last_of_equals(pairs)
     found = rank_parts(blob, offsets, pairs)
     singles = lengths == 1
     if found is not None:
@@ -138,7 +145,7 @@ def from_rows(
         ids[chosen],
         lefts=left_bytes,
         decode_only=decode_only,
-        parts=(_renumbered(parts[0], place), _renumbered(parts[1], place)),
+        parts=(renumbered(parts[0], place), renumbered(parts[1], place)),
     )
 
 
@@ -166,14 +173,14 @@ def _are_sound(
     return len(singles) == 256 and len(set(singles.tolist())) == 256
 
 
-def _last_of_equals(pairs: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def last_of_equals(pairs: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The pairs in order of the last place of each."""
     places = {(left, right): place for place, (left, right) in enumerate(pairs.tolist())}
     ordered = sorted(places, key=places.__getitem__)
     return np.array(ordered, np.uint32).reshape(-1, 2)
 
 
-def _renumbered(parts: NDArray[np.uint32], place: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def renumbered(parts: NDArray[np.uint32], place: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """The new numbers of `parts`; NO_ID stays."""
     return np.take(place, np.minimum(parts, len(place) - 1))
 
