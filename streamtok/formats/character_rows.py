@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core.encode import find_merges, gather_tokens, repeated_pairs
+from .._core.encode import gather_tokens
 from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary
-from .merge_lists import MAX_MERGES, last_of_equals, renumbered
+from .merge_lists import MAX_MERGES, parts_of, renumbered
 
 if TYPE_CHECKING:
     from typing import Any
@@ -66,11 +66,9 @@ def from_character_rows(
     own[token_of[entries]] = numbers[entries]
     if len(set(byte_ids) | set(token_of[known].tolist())) < 256:
         return None
-    pairs = np.concatenate([_prefix_pairs(prefixes), token_of[merges[:, :2]]]).astype(np.uint32)
-    if len(pairs) > MAX_MERGES or len(own) > MAX_MERGES:
+    rows = np.concatenate([_prefix_merges(prefixes), token_of[merges]]).astype(np.uint32)
+    if len(rows) > MAX_MERGES or len(own) > MAX_MERGES:
         return None
-    if repeated_pairs(pairs):
-        pairs = last_of_equals(pairs)
     rest, bounds = gather_tokens(blob, offsets, others)
     tokens = b"".join([bytes(range(256)), *map(_spelled, prefixes, (2, 3, 4)), rest])
     sizes = [np.ones(256, np.int64), *(np.full(len(p), k) for k, p in enumerate(prefixes, 2))]
@@ -85,8 +83,8 @@ def from_character_rows(
             own[byte] = number
         else:
             decode_only[number] = bytes([byte])  # the id of the byte still decodes
-    makers = find_merges(tokens, starts, pairs)
-    return _in_order(tokens, starts, own, pairs, makers, fallback, decode_only, ignore_merges)
+    parts = parts_of(tokens, starts, rows)[:3]
+    return _in_order(tokens, starts, own, parts, fallback, decode_only, ignore_merges)
 
 
 def _characters(
@@ -121,8 +119,8 @@ def _characters(
     return prefixes, token_of
 
 
-def _prefix_pairs(prefixes: list[Numbers]) -> Numbers:
-    """uint32 [k, 2]: what merges first: a byte, or a shorter prefix, and the next byte."""
+def _prefix_merges(prefixes: list[Numbers]) -> Numbers:
+    """uint32 [k, 3]: what merges first: a byte, or a shorter prefix, and the next byte."""
     rows = []
     first = 256
     for i, prefix in enumerate(prefixes):
@@ -130,7 +128,8 @@ def _prefix_pairs(prefixes: list[Numbers]) -> Numbers:
         lefts = before.astype(np.int64)
         if i:
             lefts = first - len(prefixes[i - 1]) + np.searchsorted(prefixes[i - 1], before)
-        rows.append(np.stack([lefts, prefix & np.uint32(0xFF)], axis=1))
+        made = np.arange(first, first + len(prefix))
+        rows.append(np.stack([lefts, prefix & np.uint32(0xFF), made], axis=1))
         first += len(prefix)
     return np.concatenate(rows).astype(np.uint32)
 
@@ -144,19 +143,16 @@ def _in_order(
     tokens: bytes,
     starts: Numbers,
     own: Numbers,
-    pairs: Numbers,
-    makers: Numbers,
+    parts: tuple[Numbers, Numbers, Numbers],
     fallback: Numbers,
     decode_only: dict[int, bytes],
     ignore_merges: bool,
 ) -> Vocabulary | None:
     """Bytes, then what merges make, then what only a look-up finds, as the merges and ids are."""
-    is_made = makers != NO_ID
-    lefts, rights = np.full((2, len(own)), NO_ID, np.uint32)
-    lefts[is_made], rights[is_made] = pairs[makers[is_made]].T
-    made = makers.astype(np.int64)
+    rows, lefts, rights = parts
+    made = rows.astype(np.int64)
     made[:256] = -1
-    is_kept = (made < len(pairs)) | ignore_merges
+    is_kept = (made < NO_ID) | ignore_merges
     for i in np.flatnonzero(~is_kept).tolist():
         decode_only[int(own[i])] = tokens[int(starts[i]) : int(starts[i + 1])]
     order = np.lexsort((own, made))
@@ -164,8 +160,8 @@ def _in_order(
     place = np.full(len(own) + 1, NO_ID, np.uint32)
     place[order] = np.arange(len(order), dtype=np.uint32)
     left_bytes = np.zeros(len(order), np.uint32)
-    parts = lefts[order], rights[order]
-    left_bytes[parts[0] != NO_ID] = np.diff(starts)[parts[0][parts[0] != NO_ID]]
+    lefts, rights = lefts[order], rights[order]
+    left_bytes[lefts != NO_ID] = np.diff(starts)[lefts[lefts != NO_ID]]
     blob, offsets = gather_tokens(tokens, starts, order)
     try:
         return Vocabulary(
@@ -175,7 +171,7 @@ def _in_order(
             lefts=left_bytes,
             byte_ids=fallback,
             decode_only=decode_only,
-            parts=(renumbered(parts[0], place), renumbered(parts[1], place)),
+            parts=(renumbered(lefts, place), renumbered(rights, place)),
         )
     except VocabularyError:
         return None

@@ -161,7 +161,7 @@ def vocabulary_of_rows(
     blob, offsets = gather_tokens(blob, offsets, chosen)
     try:
         return from_rows(
-            blob, offsets, numbers[chosen], place[merges[:, :2]],
+            blob, offsets, numbers[chosen], place[merges],
             ignore_merges=ignore_merges, decode_only=decode_only,
         )  # fmt: skip
     except VocabularyError:
