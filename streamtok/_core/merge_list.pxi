@@ -100,7 +100,7 @@ cdef struct Maker:          # of a token
     u32 left
     u32 right
     u32 rank                # 0: a byte; 1 + row of the merge; NONE: nothing makes it
-    u32 unused
+    u32 is_late             # a part of it, at any depth, is made by a later merge than what it is in
 
 
 cdef bint meet(const Tokens* run, const Maker* makers, u32 left, u32 right) noexcept nogil:
@@ -134,17 +134,18 @@ def find_parts(bytes blob, offsets, merges):
     uint32 [n] each, 0xFFFFFFFF where no merge makes a token. merges: uint32 [m, 3], the tokens that
     merge and the one that they make. The last row of a pair that is there twice counts. is_complete:
     whether no other pair could merge if any two neighbours that are a token did, in this order.
-    None where a merge that happens comes before one that makes a part of it: use `find_merges`.
-    Takes a tenth of its time, because nothing is merged, see `meet`.
+    Takes a tenth of the time, because hardly a token is merged, see `meet`.
     """
     cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
     cdef ArrayView merge_view = read_array(merges, UINT32, "merges", 2)
     cdef const u32* places = <const u32*>offset_view.data
     cdef const u32* listed = <const u32*>merge_view.data
     cdef size_t n = offset_view.size - 1, m = merge_view.size // 3, i, k, size, longest = 0
-    cdef Tokens run
+    cdef Tokens run                     # pair of tokens -> token
+    cdef Tokens ranked                  # the same of ranks, for `merge`; empty until it is needed
     cdef Merger merger
     cdef Maker* makers = NULL
+    cdef Maker* maker
     cdef size_t* starts = NULL
     cdef u32* order = NULL              # [n] tokens by length
     cdef u32* firsts = NULL             # [n + 1] where the rows that make a token begin
@@ -152,10 +153,10 @@ def find_parts(bytes blob, offsets, merges):
     cdef const u8* p = <const u8*>PyBytes_AS_STRING(blob)
     cdef u32 token, row, left, right
     cdef Py_ssize_t count
-    cdef bint is_ordered = True, is_complete = True
+    cdef bint is_complete = True, any_late, any_ranked = False
     if offset_view.size == 0 or merge_view.columns != 3:
         raise ValueError(f"offsets of {offset_view.size}, merges of {merge_view.columns} tokens each")
-    if n > MAX_TOKENS or m > MAX_TOKENS:
+    if n > MAX_TOKENS or 256 + m > MAX_TOKENS:
         raise ValueError(f"{n} tokens and {m} merges are more than the {MAX_TOKENS} that fit")
     for i in range(n):
         if places[i + 1] <= places[i] or places[i + 1] > <u64>PyBytes_GET_SIZE(blob):
@@ -170,19 +171,17 @@ def find_parts(bytes blob, offsets, merges):
     found = np.full(3 * n, 0xFFFFFFFF, dtype=np.uint32)
     cdef u32* view = <u32*>array_memory(found, UINT32)
     memset(&run, 0, sizeof(run))
+    memset(&ranked, 0, sizeof(ranked))
     memset(&merger, 0, sizeof(merger))
     try:
         open_pairs(&run.pairs, n + 1)
-        run.byte_pairs = <u32*>malloc(65536 * sizeof(u32))
         makers = <Maker*>malloc((n + 1) * sizeof(Maker))
         order = <u32*>malloc((n + 1) * sizeof(u32))
         firsts = <u32*>calloc(n + 2, sizeof(u32))
         rows = <u32*>malloc((m + 1) * sizeof(u32))
         starts = <size_t*>calloc(longest + 2, sizeof(size_t))
-        if (run.byte_pairs == NULL or makers == NULL or order == NULL or firsts == NULL
-                or rows == NULL or starts == NULL):
+        if makers == NULL or order == NULL or firsts == NULL or rows == NULL or starts == NULL:
             raise MemoryError("no memory for the list of merges")
-        memset(run.byte_pairs, 0xFF, 65536 * sizeof(u32))
         with nogil:
             for i in range(n):
                 starts[places[i + 1] - places[i] + 1] += 1
@@ -202,40 +201,60 @@ def find_parts(bytes blob, offsets, merges):
                 firsts[token + 1] += 1
             for i in range(n):
                 token = order[i]
+                maker = &makers[token]
                 size = places[token + 1] - places[token]
-                makers[token].rank = NONE
-                if size == 1:
-                    makers[token].rank = 0
-                    run.byte_token[p[places[token]]] = token
-                    continue
+                maker.is_late = False
+                maker.rank = 0 if size == 1 else NONE
+                any_late = False
+                for k in range(firsts[token], firsts[token + 1]):
+                    left = listed[3 * rows[k]]
+                    right = listed[3 * rows[k] + 1]
+                    any_late = any_late or makers[left].is_late or makers[right].is_late
+                if any_late:
+                    if not any_ranked:
+                        with gil:
+                            open_ranked(&ranked, n, p, places, order, i, makers)
+                        any_ranked = True
+                    count = merge(&ranked, &merger, p + places[token], size)
+                    if count != 2:
+                        continue
                 for k in range(firsts[token + 1], firsts[token], -1):
                     row = rows[k - 1]
                     left = listed[3 * row]
                     right = listed[3 * row + 1]
                     if makers[left].rank == NONE or makers[right].rank == NONE:
                         continue
-                    if meet(&run, makers, left, right):
-                        if makers[left].rank > row or makers[right].rank > row:
-                            is_ordered = False
-                        makers[token].left = left
-                        makers[token].right = right
-                        makers[token].rank = row + 1
-                        view[token] = row
-                        view[n + token] = left
-                        view[2 * n + token] = right
-                        st_pairs_insert(&run.pairs, left, right, token)
-                        if size == 2:
-                            run.byte_pairs[(<u32>p[places[token]] << 8) | p[places[token] + 1]] = token
-                        break
-                if not is_ordered:
+                    if any_late:
+                        if (merger.result[0] != number_of(makers, p, places, left)
+                                or merger.result[1] != number_of(makers, p, places, right)):
+                            continue
+                    elif not meet(&run, makers, left, right):
+                        continue
+                    maker.left = left
+                    maker.right = right
+                    maker.rank = row + 1
+                    maker.is_late = (makers[left].is_late or makers[right].is_late
+                                     or makers[left].rank > row or makers[right].rank > row)
+                    view[token] = row
+                    view[n + token] = left
+                    view[2 * n + token] = right
+                    st_pairs_insert(&run.pairs, left, right, token)
+                    if any_ranked:
+                        add_ranked(&ranked, p, places, makers, token)
                     break
-        if not is_ordered:
-            return None
-        # Now the numbers of tokens must be their ranks, for those that nothing makes are merged.
-        is_complete = complete(p, places, n, makers, view, m, &merger)
+            for i in range(n):
+                if makers[i].rank == NONE:
+                    if not any_ranked:
+                        with gil:
+                            open_ranked(&ranked, n, p, places, order, n, makers)
+                        any_ranked = True
+                    if merge(&ranked, &merger, p + places[i], places[i + 1] - places[i]) == 2:
+                        is_complete = False
+                        break
     finally:
         close_pairs(&run.pairs)
-        free(run.byte_pairs)
+        close_pairs(&ranked.pairs)
+        free(ranked.byte_pairs)
         merger_free(&merger)
         free(makers)
         free(order)
@@ -245,54 +264,39 @@ def find_parts(bytes blob, offsets, merges):
     return (*found.reshape(3, n), bool(is_complete))
 
 
-cdef int complete(const u8* p, const u32* places, size_t n, const Maker* makers, const u32* rows,
-                  size_t m, Merger* merger) except -1:
-    """Whether the bytes of no token that nothing makes become two tokens."""
-    cdef Tokens run                      # numbers: of a byte its value, of others 256 + row
-    cdef u32* number = NULL
-    cdef size_t i, size
-    cdef Py_ssize_t count
-    cdef bint is_complete = True, any_left = False
-    for i in range(n):
-        if makers[i].rank == NONE:
-            any_left = True
-    if not any_left:
-        return True
-    if 256 + m > MAX_TOKENS:
-        return False
-    memset(&run, 0, sizeof(run))
-    try:
-        open_pairs(&run.pairs, n + 1)
-        run.byte_pairs = <u32*>malloc(65536 * sizeof(u32))
-        number = <u32*>malloc((n + 1) * sizeof(u32))
-        if run.byte_pairs == NULL or number == NULL:
-            raise MemoryError("no memory for the list of merges")
-        memset(run.byte_pairs, 0xFF, 65536 * sizeof(u32))
-        with nogil:
-            for i in range(n):
-                if makers[i].rank == 0:
-                    number[i] = p[places[i]]
-                    run.byte_token[number[i]] = number[i]
-                elif makers[i].rank != NONE:
-                    number[i] = 256 + rows[i]
-            for i in range(n):
-                if makers[i].rank == 0 or makers[i].rank == NONE:
-                    continue
-                st_pairs_insert(&run.pairs, number[makers[i].left], number[makers[i].right], number[i])
-                if places[i + 1] - places[i] == 2:
-                    run.byte_pairs[(<u32>p[places[i]] << 8) | p[places[i] + 1]] = number[i]
-            for i in range(n):
-                if makers[i].rank == NONE:
-                    size = places[i + 1] - places[i]
-                    count = merge(&run, merger, p + places[i], size)
-                    if count == 2:
-                        is_complete = False
-                        break
-    finally:
-        close_pairs(&run.pairs)
-        free(run.byte_pairs)
-        free(number)
-    return is_complete
+cdef inline u32 number_of(const Maker* makers, const u8* p, const u32* places,
+                          u32 token) noexcept nogil:
+    """A byte's value; 256 + row for what a merge makes: in the order in which they are made."""
+    return 255 + makers[token].rank if makers[token].rank else p[places[token]]
+
+
+cdef int open_ranked(Tokens* ranked, size_t n, const u8* p, const u32* places, const u32* order,
+                     size_t count, const Maker* makers) except -1:
+    """Fill `ranked` with the first `count` tokens of `order`, as `merge` needs them."""
+    cdef size_t i
+    open_pairs(&ranked.pairs, n + 1)
+    ranked.byte_pairs = <u32*>malloc(65536 * sizeof(u32))
+    if ranked.byte_pairs == NULL:
+        raise MemoryError("no memory for the list of merges")
+    memset(ranked.byte_pairs, 0xFF, 65536 * sizeof(u32))
+    for i in range(256):
+        ranked.byte_token[i] = <u32>i
+    for i in range(count):
+        add_ranked(ranked, p, places, makers, order[i])
+    return 0
+
+
+cdef void add_ranked(Tokens* ranked, const u8* p, const u32* places, const Maker* makers,
+                     u32 token) noexcept nogil:
+    cdef const Maker* maker = &makers[token]
+    cdef u32 left, right
+    if maker.rank == 0 or maker.rank == NONE:
+        return
+    left = number_of(makers, p, places, maker.left)
+    right = number_of(makers, p, places, maker.right)
+    st_pairs_insert(&ranked.pairs, left, right, 255 + maker.rank)
+    if left < 256 and right < 256:
+        ranked.byte_pairs[left << 8 | right] = 255 + maker.rank
 
 
 cdef void insert_pairs(st_pairs* table, const u32* pairs, size_t m) noexcept nogil:

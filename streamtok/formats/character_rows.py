@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core.encode import gather_tokens
+from .._core.encode import find_parts, gather_tokens
 from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary
-from .merge_lists import MAX_MERGES, parts_of, renumbered
+from .merge_lists import MAX_MERGES, renumbered
 
 if TYPE_CHECKING:
     from typing import Any
@@ -83,7 +83,7 @@ def from_character_rows(
             own[byte] = number
         else:
             decode_only[number] = bytes([byte])  # the id of the byte still decodes
-    parts = parts_of(tokens, starts, rows)[:3]
+    parts = find_parts(tokens, starts, rows)[:3]
     return _in_order(tokens, starts, own, parts, fallback, decode_only, ignore_merges)
 
 

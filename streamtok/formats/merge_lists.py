@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = [
     "from_merges",
     "from_rows",
-    "parts_of",
     "renumbered",
     "to_merges",
     "without_unreachable_tokens",
@@ -107,7 +106,7 @@ def from_rows(
     lengths = np.diff(offsets)
     if not _are_sound(blob, offsets, lengths, ids, merges, decode_only):
         return None
-    rows, lefts, rights, is_complete = parts_of(blob, offsets, merges)
+    rows, lefts, rights, is_complete = find_parts(blob, offsets, merges)
     singles = lengths == 1
     unmade = (lefts == NO_ID) & ~singles
     made = np.flatnonzero(lefts != NO_ID)
@@ -164,40 +163,6 @@ def _are_sound(
             return False
     singles = np.frombuffer(blob, np.uint8)[offsets[:-1][lengths == 1]]
     return len(singles) == 256 and len(set(singles.tolist())) == 256
-
-
-def parts_of(
-    blob: bytes, offsets: Numbers, merges: Numbers
-) -> tuple[Numbers, Numbers, Numbers, bool]:
-    """uint32 [n] each: the row in `merges` that makes a token, and its parts; NO_ID for none.
-
-    merges: uint32 [m, 3], as in `from_rows`. And whether that is a rank table, if ids rise with the
-    rows: whether no other two neighbours that are a token could merge.
-    """
-    found = find_parts(blob, offsets, merges)
-    if found is not None:
-        return found
-    # The list merges what it makes later: rare, and slow.
-    places = {(left, right): place for place, (left, right, _) in enumerate(merges.tolist())}
-    ordered = sorted(places.values())
-    pairs = np.ascontiguousarray(merges[ordered, :2])
-    makers = find_merges(blob, offsets, pairs)
-    is_made = makers != NO_ID
-    rows, lefts, rights = np.full((3, len(makers)), NO_ID, np.uint32)
-    rows[is_made] = np.array(ordered, np.uint32)[makers[is_made]]
-    lefts[is_made], rights[is_made] = pairs[makers[is_made]].T
-    lengths = np.diff(offsets)
-    left_bytes = np.zeros(len(makers), np.uint32)
-    left_bytes[is_made] = lengths[lefts[is_made]]
-    return rows, lefts, rights, _has_lefts(blob, offsets, left_bytes)
-
-
-def _has_lefts(blob: bytes, offsets: Numbers, left_bytes: Numbers) -> bool:
-    """Whether the tokens have these left parts in a rank table, by their order."""
-    numbers = np.arange(len(offsets) - 1, dtype=np.uint32)
-    if len({blob[i] for i in offsets[:-1][np.diff(offsets) == 1].tolist()}) < 256:
-        return False
-    return bool(np.array_equal(TokenTable(blob, offsets, numbers).lefts(), left_bytes))
 
 
 def renumbered(parts: NDArray[np.uint32], place: NDArray[np.uint32]) -> NDArray[np.uint32]:
