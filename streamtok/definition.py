@@ -88,7 +88,11 @@ class EncodingDefinition(FastEncoding):
             mergeable_ranks.parts,
         )
         self._decode_only = dict(mergeable_ranks.decode_only)  # no merge gives these
-        self._decode_only |= {token: text.encode() for text, token in self._added_tokens.items()}
+        decoded = {text: text.encode() for text in (*special_tokens, *self._added_tokens)}
+        decoded |= {
+            text: other.encode("utf-8", "surrogateescape") for text, other in rules.decoded_texts
+        }
+        self._decode_only |= {token: decoded[text] for text, token in self._added_tokens.items()}
         self.max_token_value: int = max(
             self._table.max_id, *self._special_tokens.values(), *self._decode_only, 0
         )
@@ -102,7 +106,7 @@ class EncodingDefinition(FastEncoding):
         self._special_ids = set(self._special_tokens.values())
         self._decoder = Decoder(
             self._table,
-            {token: text.encode() for text, token in self._special_tokens.items()},
+            {token: decoded[text] for text, token in self._special_tokens.items()},
             self._decode_only,
         )
         self._set_decoder(self._decoder, rules.decodes_without_first_space)
@@ -223,7 +227,8 @@ class EncodingDefinition(FastEncoding):
     def _other_ids(self) -> dict[bytes, int]:
         """Ids of special and added tokens, and of tokens that only decode."""
         ids = {token: id for id, token in self._decode_only.items()}
-        return ids | {text.encode(): token for text, token in self._special_tokens.items()}
+        known = self._added_tokens | self._special_tokens
+        return ids | {text.encode(): token for text, token in known.items()}
 
     @property
     def _is_plain(self) -> bool:

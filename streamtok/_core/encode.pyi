@@ -113,6 +113,12 @@ class UnknownId(KeyError):
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
+class Untouched:
+    def __new__(cls, ranges: Iterable[tuple[int, int]], matcher: SpecialMatcher) -> Untouched: ...
+    def is_all_of(self, text: str | Buffer) -> bool: ...
+    def accepts(self, text: str | Buffer) -> tuple[int, int, int, int] | None: ...
+
+@final
 class Decoder:
     def __new__(
         cls,
@@ -155,7 +161,7 @@ class Tail:
     ) -> Any: ...
     def encode_parts(
         self,
-        parts: list[str | int | None],
+        parts: list[str | Buffer | int | None],
         final: bool,
         into: str,
         out: Buffer | None,

@@ -85,6 +85,7 @@ include "pretoken_encoder.pxi"
 include "immortal_ints.pxi"
 include "output.pxi"
 include "encoder.pxi"
+include "untouched.pxi"
 
 # Ids to bytes
 include "decoder.pxi"

@@ -8,8 +8,8 @@ cdef object feed_parts(Tail tail, list parts, bint final, str into, object out, 
                        object expected):
     """The ids of `parts`, behind what the tail holds.
 
-    parts: str is text; None ends a stretch; an int ends one and is the id that comes next. settle:
-    called with the bytes held back and the bytes taken in, all of them text of the parts, before
+    parts: str is text, and so is what is bytes-like, which must be as the policy wants it, in whole
+    characters; None ends a stretch; an int ends one and is the id that comes next. settle: called with the bytes held back and the bytes taken in, all of them text of the parts, before
     anything is committed; what it returns is the note, and what it raises leaves the tail as it
     was. into: "count", too. The rest is as for `Tail.encode`.
     """
@@ -50,8 +50,10 @@ cdef int take_stretches(Tail tail, Mark* m, Work* w, list parts, bint final) exc
     cdef str how = "surrogateescape" if tail.policy == KEEP else "strict"
     for i in range(count):
         part = parts[i]
-        if isinstance(part, str):
-            ends = final if i + 1 == count else not isinstance(parts[i + 1], str)
+        if part is not None and not isinstance(part, int):
+            ends = i + 1 == count and final
+            if i + 1 < count:
+                ends = parts[i + 1] is None or isinstance(parts[i + 1], int)
             take_stretch_text(tail, m, w, part, how, ends)
             is_open = not ends
             continue
@@ -68,7 +70,7 @@ cdef int take_stretches(Tail tail, Mark* m, Work* w, list parts, bint final) exc
 
 
 cdef int take_stretch_text(Tail tail, Mark* m, Work* w, object part, str how, bint ends) except -1:
-    """Take one str in. ends: the stretch does."""
+    """Take text in. ends: the stretch does."""
     cdef Text text
     cdef Found refused
     refused.kind = PARTIAL

@@ -23,6 +23,7 @@ cdef extern from "Python.h":
     int PyUnicode_KIND(object text)
     void* PyUnicode_DATA(object text)
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
+    bint PyUnicode_IS_ASCII(object text)
 
 
 POLICIES = ("strict", "replace", "surrogateescape")
@@ -46,46 +47,22 @@ def bytes_of(data):
         text_close(&text)
 
 
+cdef extern from "utf8_size.h":
+    size_t st_utf8_size(const void* text, int kind, size_t n, size_t* surrogates) noexcept nogil
+
+
 def utf8_size(str text not None, bint has_escapes):
     """int: the bytes of a str in UTF-8. has_escapes: U+DC80 to U+DCFF stand for one byte each.
 
     UnicodeEncodeError for other surrogates.
     """
-    cdef Py_ssize_t length = PyUnicode_GET_LENGTH(text)
-    cdef int kind = PyUnicode_KIND(text)
-    cdef void* data = PyUnicode_DATA(text)
-    cdef size_t size, lone = 0
-    if kind == 1:
-        size = count_utf8(<const u8*>data, length, &lone)
-    elif kind == 2:
-        size = count_utf8(<const u16*>data, length, &lone)
-    else:
-        size = count_utf8(<const u32*>data, length, &lone)
-    if lone:
+    cdef size_t surrogates = 0, size
+    if PyUnicode_IS_ASCII(text):
+        return PyUnicode_GET_LENGTH(text)
+    size = st_utf8_size(PyUnicode_DATA(text), PyUnicode_KIND(text), PyUnicode_GET_LENGTH(text),
+                        &surrogates)
+    if surrogates:
         return len(str.encode(text, "utf-8", "surrogateescape" if has_escapes else "strict"))
-    return size
-
-
-ctypedef fused code_unit:
-    const u8
-    const u16
-    const u32
-
-
-cdef size_t count_utf8(code_unit* p, Py_ssize_t length, size_t* lone) noexcept:
-    """The bytes of UTF-8; in `lone`, the number of surrogates. Compilers make it a vector loop."""
-    cdef Py_ssize_t i
-    cdef size_t size = length, surrogates = 0
-    cdef u32 code
-    for i in range(length):
-        code = p[i]
-        size += code >= 0x80
-        if code_unit is not u8:
-            size += code >= 0x800
-            surrogates += (code & 0x1FF800) == 0xD800
-        if code_unit is u32:
-            size += code >= 0x10000
-    lone[0] = surrogates
     return size
 
 

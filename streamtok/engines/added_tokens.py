@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from ..normalizers.edges import BLANKS
 from .rules import TokenFlags
 
 if TYPE_CHECKING:
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GOES_ON", "NOTHING_FOUND", "Event", "Finder", "Finding", "can_overlap"]
 
-_BLANKS = (
-    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000"
-)  # Unicode's White_Space; str.isspace() has four more
 _MAX_COMPARED = 256  # characters of a token: see `can_overlap`
 _MAX_COMPARISONS = 1 << 30  # of characters
 
@@ -51,7 +48,7 @@ class Finding(NamedTuple):
         if (
             [type(part) for part in self] != [str, int, bool, bool]
             or not 0 <= self.searched <= len(self.held)
-            or self.held[: self.searched].strip(_BLANKS)
+            or self.held[: self.searched].strip(BLANKS)
         ):
             raise ValueError("expected a text that is searched, and how far")
         return self
@@ -61,13 +58,14 @@ NOTHING_FOUND = Finding()
 
 
 class Finder:
-    """Finds tokens. Immutable."""
+    """Finds tokens. Immutable. `is_plain`: none has a flag that asks for what stands beside it."""
 
     def __init__(self, matcher: SpecialMatcher, tokens: Sequence[tuple[int, TokenFlags]]) -> None:
         """tokens: (id, flags) of each of `matcher.specials`."""
         self.matcher = matcher
         self.tokens = tokens
         self.is_empty = matcher.is_empty
+        self.is_plain = not any(any(flags[1:]) for _, flags in tokens)
         self._wants_blanks = any(flags.lstrip for _, flags in tokens)
         self._asks_for_words = any(flags.single_word for _, flags in tokens)
 
@@ -98,19 +96,19 @@ class Finder:
                 start, takes_blanks = _take_blanks(events, data, start, at)
             if takes_blanks:
                 # They reach up to here: a token may be among them, but not one that has them all.
-                is_blank = flags.lstrip and not data[at:stop].strip(_BLANKS)
+                is_blank = flags.lstrip and not data[at:stop].strip(BLANKS)
                 events.append(("", data[start:stop], None if is_blank else id))
             else:
                 begin = at
                 if flags.lstrip:
-                    begin = start + len(data[start:at].rstrip(_BLANKS))
+                    begin = start + len(data[start:at].rstrip(BLANKS))
                 events.append((data[start:begin], data[begin:stop], id))
             start, takes_blanks = stop, flags.rstrip
         if takes_blanks:
             start, takes_blanks = _take_blanks(events, data, start, end)
         sure = end
         if self._wants_blanks and not final and not takes_blanks:
-            sure = start + len(data[start:end].rstrip(_BLANKS))
+            sure = start + len(data[start:end].rstrip(BLANKS))
         if sure > start:
             events.append((data[start:sure], "", GOES_ON))
         if final:
@@ -127,7 +125,7 @@ def _take_blanks(events: list[Event], data: str, start: int, end: int) -> tuple[
     Returns where they end, and whether they may go on there.
     """
     rest = data[start:end]
-    size = len(rest) - len(rest.lstrip(_BLANKS))
+    size = len(rest) - len(rest.lstrip(BLANKS))
     if size < len(rest):
         if size:
             events.append(("", rest[:size], None))

@@ -12,26 +12,27 @@ from typing import Any, TypeAlias
 
 from .._core.encode import utf8_size
 
-__all__ = ["Run", "Runs", "runs_behind", "runs_from_json", "total"]
+__all__ = ["Block", "Run", "Runs", "runs_behind", "runs_from_json", "sources", "total"]
 
 Run: TypeAlias = "tuple[int, int, int]"
 Runs: TypeAlias = "tuple[Run, ...]"
+Block: TypeAlias = "tuple[str, str] | int"  # as normalizers give it, or unchanged bytes
 
 
 def runs_behind(
-    runs: Runs, blocks: list[tuple[str, str]], waiting: int, has_escapes: bool
+    runs: Runs, blocks: list[Block], waiting: int, has_escapes: bool
 ) -> tuple[Runs, int]:
     """The runs of the last `waiting` bytes, and the bytes that these were before.
 
-    Args: the runs that were known; (text, source) of what has come since, as normalizers give it;
+    Args: the runs that were known; the blocks that have come since;
     has_escapes as for `utf8_size`. Costs O(runs) and O(what waits).
     """
     kept: list[Run] = []  # the last one first
     source = 0
-    for text, before in reversed(blocks):
+    for block in reversed(blocks):
         if not waiting:
             break
-        for run in _runs_of(text, before, waiting, has_escapes):
+        for run in _runs_of(block, waiting, has_escapes):
             waiting, source = _keep(kept, run, waiting, source)
     for run in reversed(runs):
         if not waiting:
@@ -58,8 +59,12 @@ def _keep(kept: list[Run], run: Run, waiting: int, source: int) -> tuple[int, in
     return waiting - count * now - rest, source + (count + bool(rest)) * before
 
 
-def _runs_of(text: str, source: str, waiting: int, has_escapes: bool) -> Iterable[Run]:
+def _runs_of(block: Block, waiting: int, has_escapes: bool) -> Iterable[Run]:
     """The runs of a block, the last one first, as far as `waiting` bytes of it go."""
+    if isinstance(block, int):
+        yield block, 1, 1
+        return
+    text, source = block
     if text is source or text == source:
         yield utf8_size(text, has_escapes), 1, 1
     elif len(text) != len(source):
@@ -81,3 +86,10 @@ def runs_from_json(value: Any) -> Runs:
 def total(runs: Runs) -> tuple[int, int]:
     """The bytes of all runs, now and before."""
     return sum([n * now for n, now, _ in runs]), sum([n * before for n, _, before in runs])
+
+
+def sources(blocks: list[Block], has_escapes: bool) -> int:
+    """The bytes that the blocks stand for."""
+    return sum(
+        [x if isinstance(x, int) else utf8_size(x[1], has_escapes) for x in blocks]
+    )

@@ -16,6 +16,7 @@ from .chunk_text import NO_BYTES_YET, characters_of, policy_of
 from .plain import PlainEngine
 from .rewriting_stream import RewritingStream
 from .rules import TextRules, TokenFlags
+from .shortcut import shortcut_of
 from .stretches import BEGINNING, RefusedToken, Stages, Walk
 
 if TYPE_CHECKING:
@@ -93,6 +94,9 @@ class RewritingEngine:
         # A plain copy, once: others may write to bytes, and a derived class may have other methods.
         text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
         stages = self.stages(matcher, errors)
+        shortcut = stages.shortcut
+        if shortcut and shortcut.begins_plain and shortcut.untouched.is_all_of(text):
+            return self.inner.encode(text, matcher, errors, into)
         if isinstance(text, str):
             utf8_size(text, errors == "surrogateescape")  # raises for other surrogates
         taken, characters = characters_of(NO_BYTES_YET, text, True, errors)
@@ -120,7 +124,8 @@ class RewritingEngine:
         stages = self._stages.get((matcher, has_escapes))
         if stages is None:
             raw, normalized = self._finders(matcher)
-            stages = Stages(raw, self.normalizer, normalized, self.second, has_escapes)
+            how = shortcut_of(raw, self.normalizer, normalized, self.second)
+            stages = Stages(raw, self.normalizer, normalized, self.second, has_escapes, how)
             if len(self._stages) >= _SETTINGS_KEPT:
                 self._stages.clear()
             self._stages[matcher, has_escapes] = stages

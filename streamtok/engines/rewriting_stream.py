@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core.encode import Tail, utf8_size
+from .._core.encode import Tail, bytes_of
 from ..errors import PendingLimitExceeded, StateError
 from .chunk_text import NO_BYTES_YET, BytesTaken, characters_of, policy_of
 from .stretches import BEGINNING, Place, RefusedToken, Stages, Walk, place_from_json
@@ -29,6 +29,8 @@ class _Note(NamedTuple):
 
 
 _BEGIN = _Note()
+_KINDS = (str, bytes, bytearray, memoryview)
+_SHORT = 48  # bytes: below, the short way is not shorter
 
 
 class RewritingStream:
@@ -68,12 +70,16 @@ class RewritingStream:
         """See `EngineStream`. Offsets are those of the text that came in."""
         known = self.tail.note
         before: _Note = known or _BEGIN
-        taken, text = characters_of(before.taken, chunk, final, self.errors)
-        walk = Walk(self.stages, before.place)
-        try:
-            walk.feed(text, final)
-        except RefusedToken as refused:
-            return taken.end - len(taken.partial) - refused.rest, refused.text
+        short = self._short_way(before, chunk, final)
+        if short is not None:
+            taken, walk = short
+        else:
+            taken, text = characters_of(before.taken, chunk, final, self.errors)
+            walk = Walk(self.stages, before.place)
+            try:
+                walk.feed(text, final)
+            except RefusedToken as refused:
+                return taken.end - len(taken.partial) - refused.rest, refused.text
 
         def settle(waiting: int, _: int) -> _Note:
             place, pending = walk.next_place(waiting)
@@ -88,6 +94,41 @@ class RewritingStream:
             return _Note(taken, place, pending)
 
         return self.tail.encode_parts(walk.parts, final, into, out, settle, known)
+
+    def _short_way(self, note: _Note, chunk: Text, final: bool) -> tuple[BytesTaken, Walk] | None:
+        """What is taken in then, and the walk, for a chunk that nothing needs to be done to."""
+        shortcut, taken, place = self.stages.shortcut, note.taken, note.place
+        if shortcut is None or type(chunk) not in _KINDS or taken.half or place.raw.held:
+            return None
+        if len(chunk) < _SHORT:
+            return None
+        data: str | bytes
+        if isinstance(chunk, str):
+            if taken.partial:
+                return None
+            data = chunk
+        else:
+            data = chunk if isinstance(chunk, bytes) else bytes_of(chunk)
+            data = taken.partial + data if taken.partial else data
+        found = shortcut.untouched.accepts(data)
+        if found is None:
+            return None
+        size, head, tail, partial = found
+        if (partial and final) or head + tail > size:
+            return None
+        bytes_in = taken.bytes_in - len(taken.partial) + size + partial
+        taken = BytesTaken("", b"", bytes_in, taken.grown)
+        walk = Walk(self.stages, place)
+        middle: str | memoryview
+        if isinstance(data, str):
+            first, middle, last = data[0], data[1:-1], data[-1]
+        else:
+            first, last = data[:head].decode(), data[size - tail : size].decode()
+            middle = memoryview(data)[head : size - tail]
+            taken = taken._replace(partial=data[size:])
+        if not walk.feed_untouched(first, middle, size - head - tail, last, final):
+            return None
+        return taken, walk
 
     def getstate(self) -> tuple[str, bytes]:
         """See `EngineStream`."""
@@ -104,7 +145,7 @@ class RewritingStream:
         saved, rest = state[8 : 8 + size], state[8 + size :]
         if len(state) < 8 or len(saved) < size:
             raise StateError("the saved stream state is damaged: it is too short")
-        twin = Tail(self.tail.encoder, self.tail.matcher, self.tail.errors)
+        twin = self.tail.copy()
         twin.setstate(rest)
         try:
             partial, bytes_in, grown, place = json.loads(saved)

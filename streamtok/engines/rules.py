@@ -39,6 +39,9 @@ class _Fields(NamedTuple):  # no dataclass: importing those takes longer than th
     # What pre-tokenizers do to the text after the last added token was found in it.
     second_normalizer: Normalizer | None = None
     drops_first_space: bool = False  # decoding does; it also does with `space_first`
+    # What special and added tokens decode to (bytes as "surrogateescape" has them), if not to
+    # their own text.
+    decoded_texts: tuple[tuple[str, str], ...] = ()
 
 
 class TextRules(_Fields):

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import utf8_size
 from .added_tokens import GOES_ON, NOTHING_FOUND, Finder, Finding
-from .offsets import Runs, runs_behind, runs_from_json, total
+from .offsets import Block, Runs, runs_behind, runs_from_json, sources, total
 
 if TYPE_CHECKING:
     from ..normalizers import Normalizer
+    from .shortcut import Shortcut
 
 __all__ = ["BEGINNING", "Place", "RefusedToken", "Stages", "Walk", "place_from_json"]
 
@@ -41,6 +42,7 @@ class Stages(NamedTuple):
     normalized: Finder | None  # finds what is `normalized`
     second: Normalizer | None
     has_escapes: bool  # U+DC80 to U+DCFF stand for bytes
+    shortcut: Shortcut | None
 
 
 class Place(NamedTuple):
@@ -69,9 +71,9 @@ class Walk:
         self.is_first = place.is_first
         self.first, self.second = place.first, place.second
         self.normalized = place.normalized
-        self.first_blocks: list[tuple[str, str]] = []
-        self.second_blocks: list[tuple[str, str]] = []
-        self.parts: list[str | int | None] = []  # as `Tail.encode_parts` takes them
+        self.first_blocks: list[Block] = []
+        self.second_blocks: list[Block] = []
+        self.parts: list[str | memoryview | int | None] = []  # as `Tail.encode_parts` takes them
         self.first_fed = self.second_fed = 0  # bytes
 
     def feed(self, text: str, final: bool) -> None:
@@ -96,6 +98,40 @@ class Walk:
         if final:
             self._normalize("", True)
 
+    def feed_untouched(
+        self, first: str, middle: str | memoryview, size: int, last: str, final: bool
+    ) -> bool:
+        """As `feed`, of text that the shortcut accepts: its first character, what is between, with
+        its bytes, and its last one. False: it cannot; nobody may use this walk any more.
+        """
+        shortcut, normalizer = self.stages.shortcut, self.stages.normalizer
+        if shortcut is None:
+            return False
+        self.raw = self.place.raw
+        if normalizer is None:
+            self._normalize(first, False)
+        else:
+            (state,) = self.first or (normalizer.begin(self.is_first),)
+            state, blocks = normalizer.feed(state, first, False)
+            waits = normalizer.held(state)
+            if waits not in ("", first):
+                return False
+            self.first_fed += self._size(first)
+            self.first_blocks += [*blocks, (waits, waits)]
+            self._find_normalized(_joined(blocks) + waits, False)
+        self.first = shortcut.first
+        if self.stages.second is not None:
+            if self.second != shortcut.second:
+                return False
+            self.second_blocks.append(size)
+            self.second_fed += size
+        if size:
+            self.parts.append(middle)
+        self.first_blocks.append(size)
+        self.first_fed += size
+        self._normalize(last, final)
+        return True
+
     def next_place(self, waiting: int) -> tuple[Place, int]:
         """Where the stream stands then, and the bytes of its text that wait.
 
@@ -104,13 +140,13 @@ class Walk:
         before, stages, size = self.place, self.stages, self._size
         second_held, second_runs = 0, before.second_runs
         if stages.second is not None or stages.normalized is not None:
-            taken = sum([size(source) for _, source in self.second_blocks])
+            taken = sources(self.second_blocks, stages.has_escapes)
             second_held = before.second_held + self.second_fed - taken
             second_runs, waiting = runs_behind(
                 before.second_runs, self.second_blocks, waiting, stages.has_escapes
             )
             waiting += second_held + size(self.normalized.held)
-        taken = sum([size(source) for _, source in self.first_blocks])
+        taken = sources(self.first_blocks, stages.has_escapes)
         first_held = before.first_held + self.first_fed - taken
         first_runs, waiting = runs_behind(
             before.first_runs, self.first_blocks, waiting, stages.has_escapes
@@ -139,9 +175,19 @@ class Walk:
             state, blocks = normalizer.feed(state, text, ends)
             self.first = (state,)
             self.first_blocks += blocks
+            if self.is_first and self.second is None and not self.normalized.held:
+                self._look_at_first(blocks)
             self._find_normalized(_joined(blocks), ends)
         if ends:
             self.first = None
+
+    def _look_at_first(self, blocks: list[tuple[str, str]]) -> None:
+        """What follows text that was left out is not the first."""
+        for text, source in blocks:
+            if text:
+                break
+            if source:
+                self.is_first = False
 
     def _find_normalized(self, text: str, ends: bool) -> None:
         """Take in normalized text."""
@@ -186,7 +232,7 @@ class Walk:
         """The bytes of the text from where the last `rest` bytes of the normalized text begin."""
         stages, before = self.stages, self.place
         _, size = runs_behind(before.first_runs, self.first_blocks, rest, stages.has_escapes)
-        taken = sum([self._size(source) for _, source in self.first_blocks])
+        taken = sources(self.first_blocks, stages.has_escapes)
         return size + before.first_held + self.first_fed - taken
 
 

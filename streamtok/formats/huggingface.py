@@ -19,16 +19,19 @@ from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from ..engines.rules import MARK, TextRules
+from ..errors import VocabularyError
 from ..normalizers import IDENTITY, MetaspaceText, Normalizer
 from ..patterns.named import WHOLE_TEXT_PATTERN
+from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import to_bytes
-from .characters import pattern_of_cuts
+from .character_merges import pattern_of_cuts
 from .huggingface_added_tokens import AddedTokens, read_added_tokens
 from .huggingface_decoders import Decoding, read_decoder
 from .huggingface_models import (
     Model,
     TableModel,
     byte_level_vocabulary,
+    byte_of,
     character_vocabulary,
     read_model,
 )
@@ -46,6 +49,8 @@ __all__ = ["load_huggingface", "read_huggingface", "save_huggingface"]
 
 _POST_PROCESSORS = ("ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing")
 _MARKING = ("Replace", " ", MARK)  # the step that makes "▁" of spaces
+# Steps that make a space of nothing else, unless their last setting does.
+_NO_NEW_SPACES = ("Prepend", "Replace", "NFC", "NFD", "Lowercase", "Strip", "StripAccents")
 
 
 def load_huggingface(path: Path, *, name: str | None = None) -> Encoding:
@@ -73,6 +78,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     decoding = read_decoder(file["decoder"])
     cutting = read_pre_tokenizer(file["pre_tokenizer"])
     second = Normalizer(cutting.steps)
+    stated = normalizer
     model = read_model(file["model"])
     tokens = read_added_tokens(file["added_tokens"], model.ids, not normalizer.is_identity)
     parts = model.parts()
@@ -84,8 +90,10 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         folds = _folds(normalizer, cutting, decoding, model)
         vocabulary = character_vocabulary(model, folds, parts)
         if folds:
-            normalizer, second = _folded(normalizer), _folded(second)
+            normalizer, second = _folded(normalizer, second, tokens)
         pat_str = pattern_of(cutting.splits, file["pre_tokenizer"].place, folds)
+        if model.ignore_merges:
+            _check_bytes_are_no_pretokens(pat_str, model)
         if pat_str == WHOLE_TEXT_PATTERN and not model.ignore_merges:
             pat_str = pattern_of_cuts(vocabulary)
     return make_encoding(
@@ -101,6 +109,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
             token_flags=tuple(tokens.flags.items()),
             second_normalizer=None if second == IDENTITY else second,
             drops_first_space=decoding.drops_first_space,
+            decoded_texts=_decoded_texts(tokens, stated, decoding),
         ),
     )
 
@@ -116,6 +125,37 @@ def _check_post_processor(field: JsonValue) -> None:
         field.fail(f"the post-processor {kind!r} is not supported")
 
 
+def _decoded_texts(
+    tokens: AddedTokens, normalizer: Normalizer, decoding: Decoding
+) -> tuple[tuple[str, str], ...]:
+    """What special and added tokens decode to, where that is not their text: as the decoder has it,
+    after the normalizer for those that are found in normalized text.
+    """
+    decoded = []
+    for text in (*tokens.special, *tokens.added):
+        flags = tokens.flags.get(text)
+        found = normalizer.normalize(text) if flags is not None and flags.normalized else text
+        if decoding.replaces_marks:
+            found = found.replace(MARK, " ")
+        byte = byte_of(found) if decoding.joins_bytes else None
+        if byte is not None:
+            found = bytes([byte]).decode("utf-8", "surrogateescape")
+        if found != text:
+            decoded.append((text, found))
+    return tuple(decoded)
+
+
+def _check_bytes_are_no_pretokens(pattern: str | Pattern, model: Model | TableModel) -> None:
+    """Refuse what would become the id of a byte, which decodes to that byte, by a look-up."""
+    if isinstance(pattern, str):
+        pattern = Pattern.compile(pattern)
+    if pattern.findall("<0x20>") == ["<0x20>"]:
+        raise VocabularyError(
+            f"{model.place}: ignore_merges is not supported where '<0x20>' may be a pre-token: it "
+            "would become the token of a byte"
+        )
+
+
 def _forget_added(model: Model | TableModel, tokens: AddedTokens, parts: Container[str]) -> None:
     """Take those added tokens out of the model that no text can become but as added tokens.
 
@@ -124,7 +164,7 @@ def _forget_added(model: Model | TableModel, tokens: AddedTokens, parts: Contain
     for text in (*tokens.special, *tokens.added):
         flags = tokens.flags.get(text)
         is_found = flags is None or not flags.single_word
-        is_single = len(text) == 1 or len(to_bytes(text) or "xx") == 1
+        is_single = len(text) == 1 or len(to_bytes(text) or "xx") == 1 or byte_of(text) is not None
         if text in model.ids and text not in parts and is_found and not is_single:
             del model.ids[text]
 
@@ -133,31 +173,46 @@ def _folds(
     normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model | TableModel
 ) -> bool:
     """Whether a space and "▁" may both be a space here: see `huggingface_models.py`."""
-    if not decoding.marks_are_spaces or model.has_spaces():
+    if not decoding.marks_are_spaces or MARK not in model.ids:
         return False
     if cutting.steps:
         last = cutting.steps[-1]
         return isinstance(last, MetaspaceText) and last.replacement == MARK
-    return normalizer.spec[-1:] == (_MARKING,)
+    return _marking_place(normalizer) is not None
 
 
-def _folded(normalizer: Normalizer) -> Normalizer:
-    """As `normalizer`, but what its last step makes "▁" becomes a space."""
-    if not normalizer.spec:
-        return normalizer
-    *steps, last = normalizer.spec
-    to_spaces = ("Replace", MARK, " ")
-    if last == _MARKING:
-        # What was put before the text is the same, sooner or later.
-        if steps == [("Prepend", MARK)]:
-            steps = [("Prepend", " ")]
-        return Normalizer.from_spec((*steps, to_spaces))
-    kind, *settings = last
-    if kind == "MetaspaceText":
-        scheme = settings[1]
-        text = () if scheme == "never" else (("MetaspaceText", " ", scheme),)
-        return Normalizer.from_spec((*steps, to_spaces, *text))
-    return normalizer
+def _marking_place(normalizer: Normalizer) -> int | None:
+    """Which step makes "▁" of all spaces, so that there are none in the end; None if none does."""
+    for place in range(len(normalizer.spec) - 1, -1, -1):
+        kind, *settings = normalizer.spec[place]
+        if normalizer.spec[place] == _MARKING:
+            return place
+        if kind not in _NO_NEW_SPACES or " " in settings[-1:]:
+            break
+    return None
+
+
+def _folded(
+    normalizer: Normalizer, second: Normalizer, tokens: AddedTokens
+) -> tuple[Normalizer, Normalizer]:
+    """Both, so that what they make "▁" becomes a space in the end, and "▁" too."""
+    to_spaces = "Replace", MARK, " "
+    if second.spec:
+        *steps, (_, _, scheme) = second.spec
+        put = [] if scheme == "never" else [("MetaspaceText", " ", scheme)]
+        return normalizer, Normalizer.from_spec((*steps, to_spaces, *put))
+    if any(flags.normalized and (flags.lstrip or flags.rstrip) for flags in tokens.flags.values()):
+        # They take blanks beside them, and "▁" is none.
+        return normalizer, Normalizer.from_spec((to_spaces,))
+    place = _marking_place(normalizer)
+    assert place is not None
+    before, after = normalizer.spec[:place], normalizer.spec[place + 1 :]
+    if any(step[0] != "Prepend" for step in after):  # it may matter to them what is a space
+        return Normalizer.from_spec((*normalizer.spec, to_spaces)), second
+    steps = [*before, *after]
+    if steps == [("Prepend", MARK)]:
+        steps = [("Prepend", " ")]  # the same, sooner
+    return Normalizer.from_spec((*steps, to_spaces)), second
 
 
 def _shortest(normalizer: Normalizer) -> Normalizer | str | None:

@@ -1,9 +1,8 @@
 """Which characters Hugging Face's pre-tokenizers take for punctuation, and for digits.
 
-`tools/` has no script for them: they are what `tokenizers` 0.23 answers for each code point, and
-`tests/formats/test_huggingface_pre_tokenizers.py` asks it again. Punctuation is that of Unicode 7 or
-so (its crate unicode_categories has not changed since 2016) and all of ASCII's; digits are the
-numbers of Unicode 17.
+They are what `tokenizers` 0.23 answers for each code point; a test asks it again. Punctuation is
+that of Unicode 8 or so (its crate unicode_categories has not changed since 2016) and all of
+ASCII's; digits are the numbers of Unicode 17.
 """
 
 from __future__ import annotations

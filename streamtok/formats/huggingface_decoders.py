@@ -22,13 +22,15 @@ class Decoding(NamedTuple):
 
     marks_are_spaces: bool  # also where there is no decoder: then it makes no text of use
     drops_first_space: bool
+    replaces_marks: bool
+    joins_bytes: bool  # an added token <0x41> is that byte
 
 
 def read_decoder(field: JsonValue) -> Decoding:
     """What the field says. Raises VocabularyError for decoders that are not supported."""
     if field.value is None:
-        return Decoding(True, False)
-    marks = drops = is_joined = False
+        return Decoding(True, False, False, False)
+    marks = drops = is_joined = joins_bytes = False
     for part in _flat(field):
         kind = part["type"].as_str()
         if kind == "Replace":
@@ -51,9 +53,11 @@ def read_decoder(field: JsonValue) -> Decoding:
             drops = True
         elif kind == "Fuse":
             is_joined = True
-        elif kind not in ("ByteLevel", "ByteFallback"):
+        elif kind == "ByteFallback":
+            joins_bytes = True
+        elif kind != "ByteLevel":
             part.fail(f"the decoder {shown(kind)} is not supported")
-    return Decoding(marks, drops)
+    return Decoding(marks, drops, marks, joins_bytes)
 
 
 def _flat(field: JsonValue, depth: int = 0) -> list[JsonValue]:

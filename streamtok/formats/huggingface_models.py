@@ -2,9 +2,9 @@
 
 With ByteLevel, tokens are written in the byte alphabet and merge bytes. Without, they merge
 characters, and a character that is not in the vocabulary becomes the tokens <0x00> … <0xFF> of its
-bytes (`byte_fallback`). Such vocabularies have "▁" for a space. If no token has a real space, and
-nothing but a space or "▁" becomes "▁" in a text, then both are a space here (`folds`): so the ids
-decode to spaces, and text may be cut before them.
+bytes (`byte_fallback`). Such vocabularies have "▁" for a space. If all spaces of a text become "▁",
+then both are a space here (`folds`): so the ids decode to spaces, and text may be cut before them.
+No text becomes a token that has a real space, then.
 """
 
 from __future__ import annotations
@@ -17,16 +17,29 @@ from .._core.json_tables import TextIds
 from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..vocabulary.table import Vocabulary
+from .character_merges import from_character_merges
 from .character_rows import from_character_rows
-from .characters import from_character_merges
 from .gpt2 import vocabulary_of, vocabulary_of_rows
 from .json_value import Entries, JsonValue, MergeRows
 from .loading import shown
 
-__all__ = ["Model", "TableModel", "byte_level_vocabulary", "character_vocabulary", "read_model"]
+__all__ = [
+    "Model",
+    "TableModel",
+    "byte_level_vocabulary",
+    "byte_of",
+    "character_vocabulary",
+    "read_model",
+]
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _BYTE_SIZE = len("<0x00>")
+
+
+def byte_of(text: str) -> int | None:
+    """The byte that the token <0x00> … <0xFF> stands for; None for others."""
+    found = _BYTE.fullmatch(text) if len(text) == _BYTE_SIZE else None
+    return int(found[1], 16) if found else None
 
 
 class Model(NamedTuple):
@@ -155,17 +168,23 @@ def character_vocabulary(
         )
     if isinstance(model, TableModel):
         texts, rows, kept = model.ids.texts, model.merges.rows, model.ids.kept
-        vocabulary = from_character_rows(
-            texts, rows, kept, folds, ignore_merges=model.ignore_merges
-        )
+        vocabulary = None
+        if not (folds and model.has_spaces()):
+            vocabulary = from_character_rows(
+                texts, rows, kept, folds, ignore_merges=model.ignore_merges
+            )
         if vocabulary is not None:
             return vocabulary
         model = _as_objects(model)
     ids: dict[str, int] = {}
     byte_ids: dict[int, int] = {}
+    decode_only: dict[int, bytes] = {}
     for text, number in model.ids.items():
-        found = _BYTE.fullmatch(text) if len(text) == _BYTE_SIZE else None
-        if found is None:
+        byte = byte_of(text)
+        if folds and " " in text:
+            decode_only[number] = text.replace(MARK, " ").encode("utf-8", "surrogatepass")
+            continue
+        if byte is None:
             ids[text.replace(MARK, " ") if folds else text] = number
             continue
         if text in parts:
@@ -173,11 +192,17 @@ def character_vocabulary(
                 f"{model.place}: merges take or make {text!r}, which stands for a byte, too: this "
                 "is not supported"
             )
-        byte_ids[int(found[1], 16)] = number
+        byte_ids[byte] = number
     merges = model.merges
     if folds:
-        merges = [(a.replace(MARK, " "), b.replace(MARK, " ")) for a, b in merges]
+        merges = [
+            (a.replace(MARK, " "), b.replace(MARK, " "))
+            for a, b in merges
+            if not (decode_only and " " in a + b)
+        ]
     try:
-        return from_character_merges(ids, merges, byte_ids, ignore_merges=model.ignore_merges)
+        return from_character_merges(
+            ids, merges, byte_ids, ignore_merges=model.ignore_merges, decode_only=decode_only
+        )
     except VocabularyError as error:
         raise VocabularyError(f"{model.place}: {error}") from None

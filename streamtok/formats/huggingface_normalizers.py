@@ -19,6 +19,7 @@ from ..normalizers import (
     Normalizer,
     Prepend,
     Replace,
+    ReplaceRuns,
     Step,
     Strip,
     StripAccents,
@@ -95,8 +96,10 @@ def _replace(field: JsonValue) -> Step:
         pattern.fail("expected one of String and Regex")
     content = field["content"].as_str()
     if "String" not in pattern.as_dict():
-        regex = pattern["Regex"].as_str()
-        pattern.fail(f"Replace with the Regex {shown(regex)} is not supported")
+        try:
+            return ReplaceRuns(pattern["Regex"].as_str(), content)
+        except ValueError as error:
+            pattern["Regex"].fail(f"Replace: {error}")
     text = pattern["String"].as_str()
     if not text:
         pattern.fail("Replace with an empty String is not supported")
@@ -141,4 +144,6 @@ def _step_json(kind: str, *settings: Any) -> dict[str, Any]:
         return {"type": kind, "strip_left": settings[0], "strip_right": settings[1]}
     if kind == "Replace":
         return {"type": kind, "pattern": {"String": settings[0]}, "content": settings[1]}
+    if kind == "ReplaceRuns":
+        return {"type": "Replace", "pattern": {"Regex": settings[0]}, "content": settings[1]}
     raise ValueError(f"a tokenizer.json has no normalizer for the step {kind}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..engines.rules import MARK
 from ..errors import PatternError, VocabularyError
 from ..normalizers import MetaspaceText, PrefixSpace, Step
 from ..patterns.named import GPT2_PATTERN, WHOLE_TEXT_PATTERN
@@ -71,10 +72,8 @@ def pattern_of(
             return WHOLE_TEXT_PATTERN
         if len(splits) == 1 and not spaces_are_marks:
             pattern, behavior = splits[0]
-            # If a pattern matches all text, there is no rest, which the behaviors treat differently.
-            if behavior == "only" or (
-                behavior == "isolated" and Pattern.compile(pattern).is_total
-            ):
+            # If a pattern matches all text, there is no rest for behaviors to treat differently.
+            if behavior == "only" or (behavior == "isolated" and Pattern.compile(pattern).is_total):
                 return pattern
         found = SplitSequence(splits, spaces_are_marks)
     except PatternError as error:
@@ -143,9 +142,7 @@ def _read(part: JsonValue, is_last: bool, steps: list[Step]) -> list[Split]:
 
 def metaspace_scheme(part: JsonValue) -> str:
     """When a Metaspace puts its replacement before a text; checks all its fields."""
-    part.allow_only(
-        "type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep"
-    )
+    part.allow_only("type", "replacement", "prepend_scheme", "split", "add_prefix_space", "str_rep")
     _character(part["replacement"])
     part["split"].as_bool(True)
     scheme = part["prepend_scheme"]
@@ -181,13 +178,18 @@ def _pattern(part: JsonValue) -> str:
     part["pattern"].fail("expected a Regex or a String")
 
 
-def write_splits(encoding: Encoding, is_byte_level: bool = True) -> dict[str, Any] | None:
-    """The pre-tokenizer that cuts text as `encoding` does. Raises VocabularyError if none does."""
+def write_splits(
+    encoding: Encoding, is_byte_level: bool = True, is_cut: bool = True
+) -> dict[str, Any] | None:
+    """The pre-tokenizer that cuts text as `encoding` does. Raises VocabularyError if none does.
+
+    is_cut: False if it is enough to change the text, because no merges cross where it is cut.
+    """
     parts = _written_steps(encoding)
     prefix = is_byte_level and parts == ["PrefixSpace"]
     if prefix:
         parts = []
-    parts += _written_splits(encoding)
+    parts += _written_splits(encoding) if is_cut else []
     gpt2 = _split(GPT2_PATTERN, "isolated")
     if is_byte_level:
         if parts == [gpt2]:
@@ -204,7 +206,8 @@ def write_splits(encoding: Encoding, is_byte_level: bool = True) -> dict[str, An
             "with ByteLevel alone"
         )
     if len(parts) == 1 and parts[0]["type"] != "Split":
-        return parts[0]
+        only: dict[str, Any] = parts[0]
+        return only
     return {"type": "Sequence", "pretokenizers": parts} if parts else None
 
 
@@ -212,15 +215,28 @@ def _written_steps(encoding: Encoding) -> list[Any]:
     """The pre-tokenizers of the second normalizer; "PrefixSpace" is left to the caller."""
     second = encoding._rules.second_normalizer
     parts: list[Any] = []
+    is_folded = False  # "▁" has become a space: see `huggingface_models.py`
     for kind, *values in second.spec if second is not None else ():
         if kind == "PrefixSpace":
             parts.append(kind)
         elif kind == "MetaspaceText":
-            parts.append({"type": "Metaspace", "replacement": "\u2581" if values[0] == " " else
-                          values[0], "prepend_scheme": values[1], "split": False})  # fmt: skip
-        elif [kind, *values] != ["Replace", "\u2581", " "]:  # a part of a folded Metaspace
+            replacement, scheme = values
+            parts.append(_metaspace(MARK if replacement == " " else replacement, scheme))
+            is_folded = False
+        elif [kind, *values] == ["Replace", MARK, " "]:
+            is_folded = True
+        else:
             raise VocabularyError(f"a tokenizer.json has no pre-tokenizer for the step {kind}")
-    return parts
+    return [*parts, _metaspace(MARK, "never")] if is_folded else parts
+
+
+def _metaspace(replacement: str, scheme: str) -> dict[str, Any]:
+    return {
+        "type": "Metaspace",
+        "replacement": replacement,
+        "prepend_scheme": scheme,
+        "split": False,
+    }
 
 
 def _written_splits(encoding: Encoding) -> list[dict[str, Any]]:

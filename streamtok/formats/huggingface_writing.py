@@ -14,7 +14,7 @@ from ..normalizers import Normalizer
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.sequence import SplitSequence
 from ..vocabulary.table import NO_ID, Vocabulary
-from .characters import pattern_of_cuts
+from .character_merges import pattern_of_cuts
 from .gpt2 import merges_and_ids
 from .huggingface_normalizers import normalizer_json
 from .huggingface_splits import write_splits
@@ -58,9 +58,7 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
         ignore_merges = _has_looked_up_tokens(vocabulary)
         normalizer = _unfolded(rules.normalizer) if folds else rules.normalizer
         is_cut_by_merges = encoding._pat_str in (WHOLE_TEXT_PATTERN, pattern_of_cuts(vocabulary))
-        pre_tokenizer = None if is_cut_by_merges and rules.second_normalizer is None else (
-            write_splits(encoding, False)
-        )  # fmt: skip
+        pre_tokenizer = write_splits(encoding, False, not is_cut_by_merges)
         replace = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
         decoders = [replace] * folds + [{"type": "ByteFallback"}, {"type": "Fuse"}]
     if rules.decodes_without_first_space:
@@ -161,9 +159,7 @@ def _unfolded(normalizer: Normalizer | str | None) -> Normalizer | str | None:
     return Normalizer.from_spec((*steps, ("Replace", " ", MARK)))
 
 
-def _characters(
-    encoding: Encoding, folds: bool
-) -> tuple[list[tuple[str, str]], dict[str, int]]:
+def _characters(encoding: Encoding, folds: bool) -> tuple[list[tuple[str, str]], dict[str, int]]:
     """Merges and ids of a vocabulary of characters, with the tokens of bytes."""
     vocabulary = encoding._vocabulary
     assert vocabulary.byte_ids is not None
@@ -172,39 +168,37 @@ def _characters(
         text = token.decode()
         return text.replace(" ", MARK) if folds else text
 
-    ids: dict[str, int] = {}
-    is_byte = {number: byte for byte, number in enumerate(vocabulary.byte_ids.tolist())}
-    for token, number in zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True):
-        if number != NO_ID and number not in is_byte:
+    tokens = vocabulary.to_list()
+    byte_ids = vocabulary.byte_ids.tolist()
+    # A byte's token may be its character's, where the character has an id and the byte has none. If
+    # no token has the character, that is the same.
+    used = {byte for token in tokens if len(token) > 1 for byte in token if byte < 0x80}
+    ids = {f"<0x{byte:02X}>": number for byte, number in enumerate(byte_ids)}
+    for token, number in zip(tokens, vocabulary.ids.tolist(), strict=True):
+        if number == NO_ID:
+            continue
+        if len(token) > 1 or number != byte_ids[token[0]]:
             ids[text_of(token)] = number
-    characters = set()
-    for byte, number in enumerate(vocabulary.byte_ids.tolist()):
-        own = vocabulary.decode_only.get(number)
-        if own is None and vocabulary.ids[byte] == number and _is_character(vocabulary, byte):
-            ids[text_of(bytes([byte]))] = number  # it has no other id
-            characters.add(byte)
-        else:
-            ids[f"<0x{byte:02X}>"] = number
-    specials = set(encoding._special_tokens.values()) | {i for _, i in encoding._rules.added_tokens}
+        elif token[0] in used:
+            del ids[f"<0x{token[0]:02X}>"]
+            ids[text_of(token)] = number
+    known = {
+        *byte_ids, *encoding._special_tokens.values(),
+        *(number for _, number in encoding._rules.added_tokens),
+    }  # fmt: skip
     for number, token in vocabulary.decode_only.items():
-        if number not in specials and number not in is_byte:
-            ids[text_of(token)] = number
+        if number in known:
+            continue
+        text = token.decode() if text_of(token) in ids else text_of(token)  # a real space
+        if text in ids:
+            raise VocabularyError(f"{_FORMAT} cannot hold two ids for {text!r} of {encoding.name}")
+        ids[text] = number
     merges = [
         (text_of(left), text_of(right))
         for left, right in to_merges(vocabulary)
         if not 0x80 <= right[0] < 0xC0  # the bytes of one character
     ]
     return merges, ids
-
-
-def _is_character(vocabulary: Vocabulary, byte: int) -> bool:
-    """Whether the token of an ASCII byte is a character's, and not that of the byte <0x..>.
-
-    The two are the same in all that matters, unless merges take the character.
-    """
-    return byte < 0x80 and any(
-        byte in token for token in vocabulary.to_list() if len(token) > 1
-    )
 
 
 def has_unreachable_tokens(vocabulary: Vocabulary, merges: list[tuple[str, str]]) -> bool:

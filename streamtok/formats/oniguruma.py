@@ -2,10 +2,10 @@
 
 Most of what pre-tokenization patterns use is the same in both dialects. Four things differ, and are
 refused: `x{1,3}+`, which is possessive here and a repeated repetition there; `$`, the very end here
-and the end of a line there; flags other than i; `&&` and nested sets. A fifth is rewritten: `\\w` has
-no joiners there, and outside of sets it has the digits and fractions of Latin-1. To write a pattern
-for Oniguruma, possessive quantifiers are made greedy, and the DFA tables of the result must equal
-those of the pattern.
+and the end of a line there; flags other than i; `&&` and nested sets. A fifth is rewritten: `\\w`
+has no joiners there, and outside of sets it has the digits and fractions of Latin-1. To write a
+pattern for Oniguruma, possessive quantifiers are made greedy, and the DFA tables of the result must
+equal those of the pattern.
 """
 
 from __future__ import annotations

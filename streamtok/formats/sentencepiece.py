@@ -3,7 +3,7 @@
 "Piece" is SentencePiece's word for a token, and is only used for that here.
 
 SentencePiece merges characters, not bytes. The whole text is one pre-token, and a character that is
-not a piece becomes the ids of its bytes. `characters.py` says how the core does that: every
+not a piece becomes the ids of its bytes. `character_merges.py` says how the core does that: every
 character that occurs in a piece is a token, and merges before all pieces. From there on, both
 programs merge the two neighbours that form the piece of the highest score, the leftmost of equals.
 
@@ -30,7 +30,7 @@ from ..errors import VocabularyError
 from ..files.part_file import write_whole
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary, offsets_of
-from .characters import character_prefixes, pattern_of_cuts
+from .character_merges import character_prefixes, pattern_of_cuts
 from .loading import make_encoding, read_bytes, shown, stem
 from .merge_lists import without_unreachable_tokens
 from .protobuf import BYTES, FLOAT, VARINT, Value, expect, field, fields

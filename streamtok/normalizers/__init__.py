@@ -10,6 +10,7 @@ from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
 from .normalizer import IDENTITY, Normalizer
 from .replace import Replace
+from .replace_runs import ReplaceRuns
 from .step import Block, Blocks, State, Step
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "PrefixSpace",
     "Prepend",
     "Replace",
+    "ReplaceRuns",
     "State",
     "Step",
     "Strip",

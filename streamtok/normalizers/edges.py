@@ -1,7 +1,8 @@
 """Steps that look at the ends of a stretch: something is put before it, or blanks are taken off.
 
 `Prepend` and `Strip` are normalizers of `tokenizers`. `PrefixSpace` and `MetaspaceText` are what
-its pre-tokenizers ByteLevel (with add_prefix_space) and Metaspace do to a text before they split it.
+its pre-tokenizers ByteLevel (with add_prefix_space) and Metaspace do to a text before they split
+it.
 """
 
 from __future__ import annotations

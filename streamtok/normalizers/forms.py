@@ -110,9 +110,7 @@ class Form:
         """See `Step`."""
         rope = rope_from_json(value)
         if not _kinds(self.form).waiting.fullmatch("".join(rope)):
-            raise ValueError(
-                f"expected what waits for {self.form}: a character and marks"
-            )
+            raise ValueError(f"expected what waits for {self.form}: a character and marks")
         return rope
 
     def _add(self, text: str, blocks: Blocks) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ Uint16 = npt.NDArray[np.uint16]
 class SplitSequence(Pattern):
     """The pre-tokens that `splits` cut in turn; a str stands for an isolated split.
 
-    spaces_are_marks: a space is to the splits what U+2581 is, which stands for it in the vocabulary.
+    spaces_are_marks: a space is to the splits what U+2581 is, which stands for it in the file.
     Raises UnsupportedPatternError, PatternError.
 
     >>> SplitSequence([r"\\d", r"[a-z]+"]).findall("ab--12c")
@@ -109,7 +109,10 @@ def _compose(splits: tuple[Split, ...], spaces_are_marks: bool) -> Tables:
         result = whole if result is None else _in_turn(result, whole, where, budget)
     assert result is not None
     if [split.behavior for split in splits] == ["only"]:  # which is what `Pattern` does anyway
-        transitions, accepts = part.transitions[:, column], part.accepts[:, [*column, part.n_classes]]
+        transitions, accepts = (
+            part.transitions[:, column],
+            part.accepts[:, [*column, part.n_classes]],
+        )
     else:
         transitions, accepts = without_dropped(result, where)
     return Tables(
@@ -120,9 +123,7 @@ def _compose(splits: tuple[Split, ...], spaces_are_marks: bool) -> Tables:
     )
 
 
-def _with_class_of(
-    pages: Uint16, blocks: Uint8, point: int, other: int
-) -> tuple[Uint16, Uint8]:
+def _with_class_of(pages: Uint16, blocks: Uint8, point: int, other: int) -> tuple[Uint16, Uint8]:
     """The same classes, but `point` has that of `other`."""
     page, at = divmod(point, CODE_POINTS_PER_BLOCK)
     other_page, other_at = divmod(other, CODE_POINTS_PER_BLOCK)

@@ -14,7 +14,8 @@ most vocabularies that is before spaces. It gives short pre-tokens, which the ca
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -22,13 +23,11 @@ from .._core.encode import find_merges
 from ..errors import VocabularyError
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import (
-    MAX_ID,
     NO_ID,
     Vocabulary,
     check_length,
     check_numbers,
     offsets_of,
-    show_token,
 )
 from .merge_lists import MAX_MERGES
 
@@ -56,17 +55,19 @@ def from_character_merges(
     byte_ids: Mapping[int, int],
     *,
     ignore_merges: bool,
+    decode_only: Mapping[int, bytes] = MappingProxyType({}),
 ) -> Vocabulary:
     """A vocabulary of tokens with their ids, and of the pairs of them that merge, in order.
 
     The later place counts for a pair that is listed twice. byte_ids: what becomes of the bytes of
     characters that are no token; a byte whose own character is one needs none. ignore_merges:
-    whether a pre-token that is a token becomes its id without merging. Raises VocabularyError for
-    merges of what is not in `ids`, for ids that are given twice and for bytes without an id.
+    whether a pre-token that is a token becomes its id without merging. decode_only: more ids that
+    can only be decoded. Raises VocabularyError for merges of what is not in `ids`, for ids that are
+    given twice and for bytes without an id.
     """
     encoded = {text: text.encode("utf-8", "surrogatepass") for text in ids}
     numbers = {encoded[text]: number for text, number in ids.items()}
-    _check(numbers, byte_ids)
+    _check(numbers, byte_ids, decode_only)
     tokens = [bytes([byte]) for byte in range(256)]
     prefixes = character_prefixes(text for text in ids if len(text) == 1)
     tokens += prefixes
@@ -100,17 +101,17 @@ def from_character_merges(
     lefts[is_made] = lengths[pairs[made[is_made], 0]]
     own = np.array([numbers.get(token, NO_ID) for token in tokens], np.int64)
     fallback = [byte_ids.get(byte, int(own[byte])) for byte in range(256)]
-    decode_only = {}
+    decodable = dict(decode_only)
     for byte in range(256):
         if own[byte] == NO_ID:
             own[byte] = fallback[byte]
         elif byte in byte_ids:
-            decode_only[byte_ids[byte]] = bytes([byte])  # the id of the byte still decodes
+            decodable[byte_ids[byte]] = bytes([byte])  # the id of the byte still decodes
     # Bytes, then prefixes, then tokens that merges make, then those that only a look-up finds.
     made[:256] = -1
     is_kept = (made < len(pairs)) | ignore_merges
     for i in np.flatnonzero(~is_kept).tolist():
-        decode_only[int(own[i])] = tokens[i]
+        decodable[int(own[i])] = tokens[i]
     order = np.lexsort((own, made))
     order = order[is_kept[order]]
     assert first <= len(order)
@@ -120,19 +121,19 @@ def from_character_merges(
         own[order].astype(np.uint32),
         lefts=lefts[order].astype(np.uint32),
         byte_ids=np.array(fallback, np.uint32),
-        decode_only=decode_only,
+        decode_only=decodable,
     )
 
 
-def _check(numbers: Mapping[bytes, int], byte_ids: Mapping[int, int]) -> None:
-    rows = [(number, token) for token, number in numbers.items()]
+def _check(
+    numbers: Mapping[bytes, int], byte_ids: Mapping[int, int], decode_only: Mapping[int, bytes]
+) -> None:
+    rows = [(number, token) for token, number in numbers.items()] + list(decode_only.items())
     rows += [(number, b"<0x%02X>" % byte) for byte, number in byte_ids.items()]
     check_numbers(sorted(rows), "id")
     for number, token in rows:
         check_length(len(token), number, "id")
-    missing = [
-        byte for byte in range(256) if byte not in byte_ids and bytes([byte]) not in numbers
-    ]
+    missing = [byte for byte in range(256) if byte not in byte_ids and bytes([byte]) not in numbers]
     if missing:
         some = ", ".join(f"<0x{byte:02X}>" for byte in missing[:8]) + ", …" * (len(missing) > 8)
         raise VocabularyError(

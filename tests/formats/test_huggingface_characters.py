@@ -1,0 +1,288 @@
+"""tokenizer.json without ByteLevel: characters merge, spaces are "▁", unknown ones become bytes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+
+import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
+from tokenizers import pre_tokenizers as pre
+from tokenizers.trainers import BpeTrainer
+
+import streamtok
+from streamtok import formats
+from streamtok.formats.character_merges import CUT_BEFORE_SPACES
+from streamtok.patterns.named import WHOLE_TEXT_PATTERN
+
+from ..oracles import PLAIN, assert_same, corpus_texts, refuses, texts, write
+
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+MARKS = normalizers.Replace(" ", "▁")
+SPACES = ["▁▁ a", " ▁ ▁", "▁", " ", "a<s> b</s>c", "<s><s>", "日本\x00▁é\u0301", "\n\n\n\n x", ""]
+
+
+@functools.cache
+def trained(kind: str) -> str:
+    """A small tokenizer of this kind, trained here; its JSON."""
+    made = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    replace = decoders.Replace("▁", " ")
+    made.decoder = decoders.Sequence([replace, decoders.ByteFallback(), decoders.Fuse()])
+    made.normalizer = MARKS
+    strip = [decoders.Strip(" ", 1, 0)]
+    if kind == "llama":
+        made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), MARKS])
+        made.decoder = decoders.Sequence(
+            [replace, decoders.ByteFallback(), decoders.Fuse(), *strip]
+        )
+    elif kind == "gemma2":
+        made.pre_tokenizer = pre.Split(" ", "merged_with_previous")
+    elif kind == "nfkc":
+        made.normalizer = normalizers.Sequence([normalizers.NFKC(), MARKS])
+    elif kind.startswith("metaspace"):
+        scheme = kind.split()[1]
+        made.normalizer = None
+        made.pre_tokenizer = pre.Metaspace(prepend_scheme=scheme, split="split" in kind)
+        made.decoder = decoders.Sequence(
+            [decoders.Metaspace(prepend_scheme=scheme), decoders.ByteFallback(), decoders.Fuse()]
+        )
+    elif kind == "digits":
+        made.normalizer = None
+        made.pre_tokenizer = pre.Sequence([pre.Metaspace(prepend_scheme="never"), pre.Digits(True)])
+    trainer = BpeTrainer(
+        vocab_size=1400, special_tokens=["<unk>", "<s>", "</s>", *BYTES], show_progress=False,
+        limit_alphabet=500,
+    )  # fmt: skip
+    samples = [text[:3000] for text in (*PLAIN, *corpus_texts()) if text]
+    # Words for training, so that tokens do not grow to whole lines.
+    words = [word for text in samples for word in text.replace(" ", " ▁").split(" ")]
+    trainee = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
+    trainee.train_from_iterator(words * 2, trainer)
+    value, vocabulary = json.loads(made.to_str()), json.loads(trainee.to_str())
+    value["model"] |= {key: vocabulary["model"][key] for key in ("vocab", "merges")}
+    value["added_tokens"] = [
+        entry for entry in vocabulary["added_tokens"] if entry["content"] not in BYTES
+    ]
+    return json.dumps(value)
+
+
+KINDS = [
+    "llama", "yi", "gemma2", "nfkc", "metaspace always", "metaspace first split",
+    "metaspace never split", "digits",
+]  # fmt: skip
+
+
+def load(value: str, tmp_path) -> streamtok.Encoding:
+    return formats.load_huggingface(write(tmp_path / "tokenizer.json", value))
+
+
+def ids_of(tokenizer: Tokenizer):
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind(kind, tmp_path):
+    theirs = Tokenizer.from_str(trained(kind))
+    enc = load(trained(kind), tmp_path)
+    samples = [*texts(), *SPACES]
+    assert_same(enc, ids_of(theirs), samples, allowed_special="all", round_trip=False)
+    if kind in ("llama", "yi", "gemma2", "metaspace never split"):
+        for text in (*PLAIN, " a  b", "日本\x00é"):
+            ids = enc.encode(text)
+            assert enc.decode(ids) == theirs.decode(ids) == text.replace("▁", " ")
+    if kind in ("llama", "yi", "gemma2"):
+        assert enc._pat_str == CUT_BEFORE_SPACES
+    formats.save_huggingface(enc, tmp_path / "again.json")
+    again = Tokenizer.from_file(str(tmp_path / "again.json"))
+    for text in samples:
+        assert ids_of(again)(text) == ids_of(theirs)(text)
+    back = formats.load_huggingface(tmp_path / "again.json")
+    assert_same(back, ids_of(theirs), PLAIN, allowed_special="all", round_trip=False)
+    assert back._vocabulary == enc._vocabulary
+
+
+def changed(kind: str = "yi", **changes) -> dict:
+    value = json.loads(trained(kind))
+    value["model"] |= changes
+    return value
+
+
+def test_tokens_that_are_cut_inside(tmp_path):
+    """A token with a space inside, and one of spaces and letters: no cut may cross them."""
+    value = changed()
+    vocab, merges = value["model"]["vocab"], value["model"]["merges"]
+    for left, right in ((">", "▁"), (">▁", "<"), ("▁", "▁"), ("é", "▁"), ("é▁", "é")):
+        for token in (left, right, left + right):
+            vocab.setdefault(token, len(vocab))
+        merges.insert(0, [left, right])
+    theirs = Tokenizer.from_str(json.dumps(value))
+    enc = load(json.dumps(value), tmp_path)
+    assert enc._pat_str not in (CUT_BEFORE_SPACES, WHOLE_TEXT_PATTERN)
+    rng = random.Random(5)
+    samples = ["".join(rng.choices("> <é▁a", k=40)) for _ in range(60)]
+    assert_same(enc, ids_of(theirs), [*PLAIN, *samples], round_trip=False)
+
+
+def test_literal_spaces(tmp_path):
+    """No text has one, if all become "▁"; otherwise they are kept apart from "▁"."""
+    value = changed()
+    vocab = value["model"]["vocab"]
+    for text in (" ", "a ", " b"):
+        vocab[text] = len(vocab)
+    value["model"]["merges"] += [["a", " "], [" ", "b"]]
+    samples = [*PLAIN, *SPACES, "a b", "a  b▁b"]
+    for normalizer in (value["normalizer"], None):
+        value["normalizer"] = normalizer
+        theirs = Tokenizer.from_str(json.dumps(value))
+        enc = load(json.dumps(value), tmp_path)
+        assert_same(enc, ids_of(theirs), samples, allowed_special="all", round_trip=False)
+        assert enc.decode([vocab["a "], vocab[" b"]]) == "a  b"
+        formats.save_huggingface(enc, tmp_path / "again.json")
+        again = formats.load_huggingface(tmp_path / "again.json")
+        assert_same(again, ids_of(theirs), samples, allowed_special="all", round_trip=False)
+
+
+def test_marks_that_decoding_leaves(tmp_path):
+    value = changed()
+    value["decoder"] = {"type": "ByteFallback"}
+    theirs = Tokenizer.from_str(json.dumps(value))
+    enc = load(json.dumps(value), tmp_path)
+    samples = [*PLAIN, *SPACES]
+    assert_same(enc, ids_of(theirs), samples, allowed_special="all", round_trip=False)
+    assert enc.decode(enc.encode("a b")) == "a▁b"
+
+
+def test_a_vocabulary_without_the_mark(tmp_path):
+    """A space becomes the bytes of "▁", not its own."""
+    value = changed("llama")
+    vocab = value["model"]["vocab"]
+    kept = sorted((text for text in vocab if "▁" not in text), key=vocab.__getitem__)
+    value["model"]["vocab"] = {text: i for i, text in enumerate(kept)}
+    value["model"]["merges"] = [m for m in value["model"]["merges"] if "▁" not in "".join(m)]
+    value["added_tokens"] = []
+    theirs = Tokenizer.from_str(json.dumps(value))
+    assert_same(load(json.dumps(value), tmp_path), ids_of(theirs), PLAIN, round_trip=False)
+
+
+@pytest.mark.parametrize("more", [[], [{"type": "Lowercase"}, {"type": "NFC"}]])
+def test_the_order_of_steps(more, tmp_path):
+    value = changed("llama")
+    value["normalizer"]["normalizers"].reverse()
+    value["normalizer"]["normalizers"] += more
+    theirs = Tokenizer.from_str(json.dumps(value))
+    enc = load(json.dumps(value), tmp_path)
+    assert_same(enc, ids_of(theirs), [*PLAIN, *SPACES], allowed_special="all", round_trip=False)
+    assert enc.decode(enc.encode("a b")) == theirs.decode(enc.encode("a b")) == "a b"
+
+
+def test_ignored_merges(tmp_path):
+    value = changed("metaspace never split", ignore_merges=True)
+    vocab = value["model"]["vocab"]
+    for text in ("▁unreachable", "x", "日本語x", "▁"):
+        vocab.setdefault(text, len(vocab))
+    path = write(tmp_path / "t.json", json.dumps(value))
+    refuses(formats.load_huggingface, path, match="'<0x20>' may be a pre-token")
+    metaspace = value["pre_tokenizer"]
+    punctuation = {"type": "Punctuation", "behavior": "Isolated"}
+    value["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [metaspace, punctuation]}
+    theirs = Tokenizer.from_str(json.dumps(value))
+    enc = load(json.dumps(value), tmp_path)
+    samples = [*PLAIN, " unreachable", "x unreachable y", "日本語x 日本語x", "<0x20>"]
+    assert_same(enc, ids_of(theirs), samples, round_trip=False)
+    formats.save_huggingface(enc, tmp_path / "again.json")
+    again = formats.load_huggingface(tmp_path / "again.json")
+    assert_same(again, ids_of(theirs), samples, round_trip=False)
+
+
+def test_a_byte_whose_character_is_a_token(tmp_path):
+    """Gemma has no <0x09>, because a tab is a token."""
+    value = changed()
+    vocab = value["model"]["vocab"]
+    assert "a" in vocab
+    vocab.pop("<0x61>")
+    kept = sorted(vocab, key=vocab.__getitem__)
+    value["model"]["vocab"] = {text: i for i, text in enumerate(kept)}
+    value["added_tokens"] = []
+    theirs = Tokenizer.from_str(json.dumps(value))
+    enc = load(json.dumps(value), tmp_path)
+    assert_same(enc, ids_of(theirs), [*PLAIN, "a\x00aé"], round_trip=False)
+    formats.save_huggingface(enc, tmp_path / "again.json")
+    assert formats.load_huggingface(tmp_path / "again.json")._vocabulary == enc._vocabulary
+
+
+def test_added_tokens_that_are_bytes(tmp_path):
+    theirs = Tokenizer.from_str(trained("yi"))
+    theirs.add_tokens([AddedToken(text, normalized=False) for text in ("<0x0A>", "<0xE6>")])
+    enc = load(theirs.to_str(), tmp_path)
+    for text in ("<0x0A>\n\x01", "\u6b79\x00", *PLAIN):
+        ids = ids_of(theirs)(text)
+        assert enc.encode(text) == ids
+        assert enc.decode(ids) == theirs.decode(ids)
+
+
+def test_added_tokens_that_merges_make_too(tmp_path):
+    """Gemma's runs of newlines and of "▁" are tokens of both kinds."""
+    theirs = Tokenizer.from_str(trained("yi"))
+    made = [t for t in theirs.get_vocab() if len(t) > 1 and set(t) <= {"▁", "\n", "=", "a"}]
+    assert made
+    theirs.add_tokens([AddedToken(text, normalized=False) for text in (*made, "▁▁▁", "\n\n")])
+    theirs.add_tokens([AddedToken("  x", normalized=True), AddedToken("▁y", normalized=True)])
+    rng = random.Random(3)
+    samples = ["".join(rng.choices("▁\n =a xyz", k=30)) for _ in range(60)]
+    enc = load(theirs.to_str(), tmp_path)
+    assert_same(enc, ids_of(theirs), [*PLAIN, *samples], round_trip=False)
+    # One that takes blanks, of which "▁" is none.
+    theirs.add_tokens([AddedToken("z", normalized=True, lstrip=True)])
+    enc = load(theirs.to_str(), tmp_path)
+    assert_same(enc, ids_of(theirs), samples, round_trip=False)
+    for text in made:
+        number = theirs.token_to_id(text)
+        assert enc.decode([number]) == theirs.decode([number]) == text.replace("▁", " ")
+        assert enc.encode_single_token(text.replace("▁", " ")) == number
+    for text in ("z", "  x", "▁y"):
+        number = theirs.token_to_id(text)
+        assert enc.decode([number]) == theirs.decode([number])
+        assert enc.encode_single_token(text) == number
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"byte_fallback": False}, "byte_fallback is false"),
+        ({"vocab__drop": "<0xE6>"}, "1 of the 256 bytes .*: <0xE6>"),
+        ({"merges": [["<0x00>", "a"]], "vocab__add": "<0x00>a"}, "take or make '<0x00>'"),
+        ({"merges": [["a", "zzzz"]]}, "'azzzz' is not in the vocabulary"),
+        ({"vocab__id": ("a", 5)}, "id 5 is given twice"),
+    ],
+)
+def test_what_is_refused(changes, message, tmp_path):
+    value = changed()
+    vocab = value["model"]["vocab"]
+    for key, change in changes.items():
+        if key == "vocab__drop":
+            del vocab[change]
+        elif key == "vocab__add":
+            vocab[change] = len(vocab)
+        elif key == "vocab__id":
+            vocab[change[0]] = change[1]
+        else:
+            value["model"][key] = change
+    path = write(tmp_path / "t.json", json.dumps(value))
+    refuses(formats.load_huggingface, path, match=message)
+
+
+@pytest.mark.parametrize(
+    ("decoder", "message"),
+    [
+        ({"type": "Strip", "content": " ", "start": 1, "stop": 0}, "supported behind Fuse"),
+        ({"type": "Replace", "pattern": {"String": "a"}, "content": " "}, "decoder Replace is"),
+        ({"type": "CTC"}, "the decoder 'CTC' is not supported"),
+        ({"type": "Metaspace", "replacement": "_"}, "decoder Metaspace is supported with"),
+    ],
+)
+def test_refused_decoders(decoder, message, tmp_path):
+    value = changed()
+    value["decoder"] = {"type": "Sequence", "decoders": [decoder]}
+    path = write(tmp_path / "t.json", json.dumps(value))
+    refuses(formats.load_huggingface, path, match=message)

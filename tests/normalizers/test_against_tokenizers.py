@@ -1,0 +1,109 @@
+"""Every step does to every character, and to nasty texts at every cut, what `tokenizers` does."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import pre_tokenizers
+
+from streamtok.normalizers import MetaspaceText, Normalizer
+
+from .cuts import check, check_all_cuts
+from .oracles import NORMALIZERS, PRE_TOKENIZERS
+
+ALL = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]
+CONTEXTS = ("e{}\u0301\n", "\u0345{}\u0334\n", "\u1100{}\u11a8\n", "\u0301{}\u0316\u0301\n")
+SINGLE_STEPS = (
+    *("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt"),
+    *("clean", "chinese", "accents", "Strip", "blanks"),
+)
+
+MARKS = [char for char in ALL if unicodedata.combining(char)]
+DECOMPOSED = [char for char in ALL if unicodedata.decomposition(char)]
+NEWEST = [(0xA7C0, 0xA7FF), (0x10D20, 0x10F90), (0x16D40, 0x16D80), (0x105C0, 0x105FF)]
+FIRSTS = [*map(chr, range(0x41, 0x7B)), *(chr(c) for low, high in NEWEST for c in range(low, high))]
+SOME = (
+    "aeiAEIΣσςİIſKﬁ<>= \t\n\x00\x1c\x7f\x85\xa0\u1680\u200b\u2028\u3000\ufeff\ufffd▁中文字゛ﾊﾟか"
+    "\uac00\uac01\u1100\u1161\u11a8\u0958\u0344\u2126\u212b\uf900\u1e0b\u0323"
+)
+NEWER = "\u08ca\u1715\u180f\ua7f2\uab69\U00011938\U0001e130\U000105d2\U00016d63\U0001fbf0\U00010d50"
+NASTY = st.one_of(
+    st.sampled_from(SOME),
+    st.sampled_from(MARKS),
+    st.sampled_from(DECOMPOSED),
+    st.sampled_from(NEWER),
+    st.characters(exclude_categories=["Cs"]),
+)
+
+
+def check_lines(name, lines):
+    """Ours and theirs make the same of each line. All at once, because that is quick."""
+    ours, theirs = NORMALIZERS[name]
+    if ours.normalize("".join(lines)) != theirs.normalize_str("".join(lines)):
+        assert [line for line in lines if ours.normalize(line) != theirs.normalize_str(line)] == []
+
+
+@pytest.mark.parametrize("name", SINGLE_STEPS)
+def test_every_character(name):
+    check_lines(name, [char + "\n" for char in ALL])
+
+
+@pytest.mark.parametrize("name", [name for name in SINGLE_STEPS if name[:2] == "NF"])
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_every_character_that_has_to_do_with_its_neighbours(name, context):
+    check_lines(name, [context.format(char) for char in (*MARKS, *DECOMPOSED, *NEWER, *FIRSTS)])
+
+
+@pytest.mark.parametrize("name", NORMALIZERS)
+@settings(max_examples=50)
+@given(st.text(NASTY, max_size=12), st.lists(st.integers(0, 12), max_size=8))
+def test_nasty_texts_at_random_cuts(name, text, cuts):
+    ours, theirs = NORMALIZERS[name]
+    assert ours.normalize(text) == theirs.normalize_str(text)
+    check(ours, text, cuts)
+
+
+@pytest.mark.parametrize("name", NORMALIZERS)
+@settings(max_examples=15)
+@given(st.text(NASTY, max_size=6))
+def test_nasty_texts_at_every_cut(name, text):
+    check_all_cuts(NORMALIZERS[name][0], text)
+
+
+@pytest.mark.parametrize("name", NORMALIZERS)
+@settings(max_examples=15)
+@given(st.text(NASTY, max_size=6), st.text(NASTY, max_size=6), st.integers(0, 6))
+def test_bytes_that_are_no_utf_8_stay(name, before, behind, cut):
+    ours, _ = NORMALIZERS[name]
+    text = f"{before}\udc80\udcff{behind}"
+    assert "\udc80" in ours.normalize(text)
+    assert "\udcff" in ours.normalize(text)
+    check(ours, text, [cut])
+
+
+@given(st.text(st.sampled_from(" ▁ab\xa0"), max_size=5), st.integers(0, 5))
+def test_metaspace(text, cut):
+    for scheme in ("always", "first", "never"):
+        ours, theirs = PRE_TOKENIZERS[scheme]
+        expected = "".join(part for part, _ in theirs.pre_tokenize_str(text))
+        assert ours.normalize(text) == expected
+        check(ours, text, [cut])
+        check(ours, text, [cut], is_first=False)
+
+
+def test_metaspace_not_at_the_beginning():
+    assert Normalizer([MetaspaceText("▁", "first")]).normalize("a b", is_first=False) == "a▁b"
+    assert Normalizer([MetaspaceText("▁", "always")]).normalize("a b", is_first=False) == "▁a▁b"
+
+
+@given(st.text(st.sampled_from(" ab\xa0"), max_size=5), st.integers(0, 5))
+def test_prefix_space(text, cut):
+    ours, _ = PRE_TOKENIZERS["PrefixSpace"]
+    theirs = pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False)
+    as_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    expected = theirs.pre_tokenize_str(text)
+    assert [part for part, _ in expected] == [
+        part for part, _ in as_bytes.pre_tokenize_str(ours.normalize(text))
+    ]
+    check(ours, text, [cut])

@@ -1,0 +1,132 @@
+"""What waits is little, takes linear time, and is refused if it is forged."""
+
+import time
+
+import pytest
+
+from streamtok.normalizers import (
+    Form,
+    Lowercase,
+    MetaspaceText,
+    Normalizer,
+    Prepend,
+    Replace,
+    ReplaceRuns,
+    Strip,
+)
+
+from .cuts import check, in_chunks
+from .oracles import NORMALIZERS
+
+NOTHING_WAITS = [
+    (Form("NFC"), "a. "), (Form("NFC"), "中文"), (Form("NFD"), "한국"), (Form("NFKC"), "中1"),
+    (Lowercase(), "ABCΣ"), (Strip(True, True), " a"), (Prepend("x"), "a"),
+    (Replace("ab", ""), "a "), (ReplaceRuns(" +", ""), "a   "), (MetaspaceText("▁", "first"), "a "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("step", "text"), NOTHING_WAITS)
+def test_nothing_waits_without_a_reason(step, text):
+    normalizer = Normalizer([step])
+    state, blocks = normalizer.feed(normalizer.begin(), text, final=False)
+    assert normalizer.held(state) == ""
+    assert "".join(out for out, _ in blocks) == normalizer.normalize(text)
+
+
+WAITING = [
+    (Form("NFC"), "xe", "e"), (Form("NFC"), "xe\u0323\u0301", "e\u0323\u0301"),
+    (Form("NFC"), "가\uac00", "\uac00"), (Form("NFC"), "x=", "="),
+    (Form("NFD"), "x\u0301", "\u0301"), (Form("NFD"), "x\xe9", "\xe9"),
+    (Form("NFKC"), "中\uff76", "\uff76"), (Strip(True, True), "a \n", " \n"),
+    (Replace("abac", ""), "xaba", "aba"), (ReplaceRuns(" {3,}", ""), "a  ", "  "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("step", "text", "waits"), WAITING)
+def test_what_waits(step, text, waits):
+    normalizer = Normalizer([step])
+    state, _ = normalizer.feed(normalizer.begin(), text, final=False)
+    assert normalizer.held(state) == waits
+
+
+@pytest.mark.parametrize("name", NORMALIZERS)
+def test_a_text_that_needs_nothing_is_one_block(name):
+    normalizer, _ = NORMALIZERS[name]
+    text = "<a plain text>" * 100
+    state, blocks = normalizer.feed(normalizer.begin(), text, final=True)
+    blocks = [block for block in blocks if block[1]]
+    assert [source for _, source in blocks] == [text]
+    assert normalizer.held(state) == ""
+
+
+def test_a_change_of_length_parts_blocks():
+    normalizer = Normalizer([Form("NFC")])
+    _, blocks = normalizer.feed(normalizer.begin(), "1 e\u0301 2 \u212b 3", final=True)
+    assert blocks == [("1 ", "1 "), ("é", "e\u0301"), (" 2 Å 3", " 2 \u212b 3")]
+
+
+LONG = {
+    "NFC": "e" + "\u0301" * 10_000 + "\u0316" * 10_000,
+    "NFD": "\u1e0b" + "\u0345\u0334\u0344" * 7_000,
+    "NFKC": "\uff76" + "\u3099\u0345" * 10_000,
+    "Strip": "a" + " " * 20_000,
+    "many": "a" + "\u0301\u0316" * 10_000 + " " * 20_000,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_runs_take_linear_time(name):
+    normalizer, theirs = NORMALIZERS[name]
+    text = LONG[name]
+    start = time.process_time()
+    result = normalizer.normalize(text)
+    assert result == theirs.normalize_str(text)
+    state, parts = normalizer.begin(), []
+    for char in text:
+        state, blocks = normalizer.feed(state, char, final=False)
+        parts += [out for out, _ in blocks]
+    state, blocks = normalizer.feed(state, "", final=True)
+    assert "".join([*parts, *(out for out, _ in blocks)]) == result
+    assert time.process_time() - start < 10  # quadratic: minutes
+
+
+def test_long_runs_through_saved_states():
+    check(NORMALIZERS["NFC"][0], "e" + "\u0301\u0316" * 100, range(200))
+    check(NORMALIZERS["many"][0], " a" + "\u0301\u0316" * 60 + " " * 60, range(200))
+    assert in_chunks(NORMALIZERS["NFC"][0], ["e", "\u0301", ""]) == "é"
+
+
+FORGED = [
+    (Form("NFC"), [None, 1, "e", {}, [1], ["x "], ["ee"], ["\u0301e"], ["e", None], [["e"]]]),
+    (Form("NFD"), [["e"], ["\u0301a"], [""" """]]),
+    (Lowercase(), [0, "", [], False]),
+    (Prepend("x"), [None, 0, "x", []]),
+    (MetaspaceText("▁", "never"), [True, None]),
+    (MetaspaceText("▁", "first"), [1, None]),
+    (Strip(True, True), [None, [], [True], [1, []], [False, ["a"]], [True, [" "]], [False, " "]]),
+    (Strip(False, True), [[True, []]]),
+    (Strip(True, False), [[False, [" "]]]),
+    (Replace("ab", ""), [None, -1, 2, True, "a", 0.0]),
+    (ReplaceRuns(" {2,}", ""), [None, [], ["  ", False], [" ", True], ["a", False], ["", 0]]),
+    (ReplaceRuns("a", ""), [["", True], ["a", False]]),
+]
+
+
+@pytest.mark.parametrize(
+    ("step", "value"), [(step, value) for step, values in FORGED for value in values]
+)
+def test_forged_states_are_refused(step, value):
+    with pytest.raises(ValueError):
+        Normalizer([step]).check_state(value)
+
+
+def test_settings_that_make_no_sense_are_refused():
+    with pytest.raises(ValueError, match="one character"):
+        MetaspaceText("ab", "first")
+    with pytest.raises(ValueError, match="prepend_scheme"):
+        MetaspaceText("a", "second")
+    with pytest.raises(ValueError, match="normalization form"):
+        Form("NFX")
+    for regex in ("a*", "(a)", "a|b", "[^a]", "[z-a]", "^a", "a{0,}", "[\\s-z]", "\\d", ""):
+        with pytest.raises(ValueError, match=r"not supported|empty range"):
+            ReplaceRuns(regex, "")
