@@ -14,9 +14,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from streamtok.formats.character_merges import CUT_BEFORE_SPACES
 from streamtok.patterns.bundled_tables import pack_tables
-from streamtok.patterns.named import CL100K_PATTERN, O200K_PATTERN, PATTERNS, R50K_PATTERN
+from streamtok.patterns.named import (
+    CL100K_PATTERN,
+    DEEPSEEK_V3_PATTERNS,
+    GPT2_PATTERN,
+    O200K_PATTERN,
+    PATTERNS,
+    R50K_PATTERN,
+)
 from streamtok.patterns.pattern import Pattern
+from streamtok.patterns.sequence import SplitSequence
 
 OUTPUT = Path(__file__).resolve().parent.parent / "streamtok" / "data" / "patterns.bin"
 
@@ -29,8 +38,20 @@ SOURCES = [
     CL100K_PATTERN,
     O200K_PATTERN,
     PATTERNS["qwen2"],
+    GPT2_PATTERN,
+    CUT_BEFORE_SPACES,
+    *DEEPSEEK_V3_PATTERNS,
 ]
+SEQUENCES = [DEEPSEEK_V3_PATTERNS]
+
+
+def automata() -> dict[str, Pattern]:
+    """All of them, compiled."""
+    made = [Pattern.compile_afresh(source) for source in SOURCES]
+    made += [SplitSequence.compose(splits) for splits in SEQUENCES]
+    return {pattern.source: pattern for pattern in made}
+
 
 if __name__ == "__main__":
-    OUTPUT.write_bytes(pack_tables({source: Pattern.compile_afresh(source) for source in SOURCES}))
-    print(f"{OUTPUT.name}: {len(SOURCES)} patterns, {OUTPUT.stat().st_size} bytes")
+    OUTPUT.write_bytes(pack_tables(automata()))
+    print(f"{OUTPUT.name}: {len(automata())} patterns, {OUTPUT.stat().st_size} bytes")

@@ -146,6 +146,43 @@ cdef class TextIds:
             copied(self.ids, self.n),
         )
 
+    def replaced(self, bytes old not None, bytes new not None):
+        """(bytes, uint32 [n + 1]): the texts as in `arrays`, with `new` in each for `old`.
+
+        old: some bytes, at least as many as `new` has.
+        """
+        cdef size_t old_size = PyBytes_GET_SIZE(old), new_size = PyBytes_GET_SIZE(new), at = 0, i, end
+        cdef const u8* wanted = <const u8*>PyBytes_AS_STRING(old)
+        cdef const u8* given = <const u8*>PyBytes_AS_STRING(new)
+        cdef u32 row
+        if old_size == 0 or new_size > old_size:
+            raise ValueError(f"{old_size} bytes cannot be replaced by {new_size}")
+        offsets = np.empty(self.n + 1, np.uint32)
+        cdef u32* offset_view = <u32*>cnp.PyArray_DATA(offsets)
+        cdef u8* blob = <u8*>malloc(<size_t>self.offsets[self.n] + SLACK)
+        if blob == NULL:
+            raise MemoryError("no memory for the tokens")
+        try:
+            with nogil:
+                for row in range(self.n):
+                    offset_view[row] = <u32>at
+                    i = self.offsets[row]
+                    end = self.offsets[row + 1]
+                    while i < end:
+                        if (self.blob[i] == wanted[0] and end - i >= old_size
+                                and memcmp(self.blob + i, wanted, old_size) == 0):
+                            memcpy(blob + at, given, new_size)
+                            at += new_size
+                            i += old_size
+                        else:
+                            blob[at] = self.blob[i]
+                            at += 1
+                            i += 1
+                offset_view[self.n] = <u32>at
+            return PyBytes_FromStringAndSize(<const char*>blob, at), offsets
+        finally:
+            free(blob)
+
     def in_bytes(self, bytes alphabet not None):
         """(bytes, uint32 [n + 1], bool [n]): the texts in a byte alphabet, and which are not in it.
 

@@ -148,9 +148,12 @@ def pattern_of_cuts(vocabulary: Vocabulary) -> str:
     It cuts before spaces, unless the character before one stands before a space in a token.
     """
     before: set[str] = set()
-    for token in vocabulary.to_list():
-        if b" " in token[1:]:
-            before.update(_JOINED_SPACES.findall(token.decode("utf-8", "replace")))
+    blob, offsets = vocabulary.tokens, vocabulary.offsets
+    spaces = np.flatnonzero(np.frombuffer(blob, np.uint8) == ord(" "))
+    numbers = np.searchsorted(offsets, spaces, "right") - 1  # of their tokens
+    for i in sorted(set(numbers[spaces > offsets[numbers]].tolist())):
+        token = blob[int(offsets[i]) : int(offsets[i + 1])]
+        before.update(_JOINED_SPACES.findall(token.decode("utf-8", "replace")))
     if not before:
         return CUT_BEFORE_SPACES
     if len(before) > 64 or "\ufffd" in before:

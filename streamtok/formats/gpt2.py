@@ -8,7 +8,6 @@ default is "<|endoftext|>".
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Iterable
@@ -29,9 +28,10 @@ from .merge_lists import from_merges, from_rows, to_merges
 from .tiktoken import plain_rules
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from .._core.json_tables import TextIds
     from ..encoding import Encoding
-    from .json_value import MergeRows
     from .loading import Path
 
 __all__ = ["load_gpt2", "save_gpt2"]
@@ -133,48 +133,39 @@ def vocabulary_of(
 
 
 def vocabulary_of_rows(
-    ids: TextIds, merges: MergeRows, dropped: Iterable[str], *, ignore_merges: bool, source: str
-) -> Vocabulary:
-    """As `vocabulary_of`, of the tables of `parse_tokenizer`, natively.
+    ids: TextIds,
+    merges: NDArray[np.uint32],
+    kept: NDArray[np.bool_],
+    *,
+    ignore_merges: bool,
+) -> Vocabulary | None:
+    """As `vocabulary_of`, of the tables of `parse_tokenizer`; None for what it refuses.
 
-    dropped: texts of added tokens, which are always found first: they are no entries, unless a
-    merge needs them or they are one byte.
+    merges: uint32 [m, 3], as in `MergeRows`. kept: which of the ids are entries; those that merges
+    take or make are.
     """
     blob, offsets, outside = ids.in_bytes(ALPHABET)
     numbers = ids.arrays()[2]
-    used = np.zeros(len(ids), np.bool_)
-    used[merges.rows] = True
-    kept = np.ones(len(ids), np.bool_)
-    lengths = np.diff(offsets)
-    for text in dropped:
-        row = ids.row(text)
-        if row >= 0 and not used[row] and (outside[row] or lengths[row] > 1):
-            kept[row] = False
-    found = None
     others = np.flatnonzero(kept & outside)
     bounds = offsets.tolist() if len(others) else []
     decode_only = {
         int(numbers[row]): blob[bounds[row] : bounds[row + 1]] for row in others.tolist()
     }
-    if not (used & outside).any() and len(decode_only) == len(others):
-        chosen = np.flatnonzero(kept & ~outside).astype(np.uint32)
-        if not (numbers[chosen][1:] > numbers[chosen][:-1]).all():
-            chosen = chosen[np.argsort(numbers[chosen], kind="stable")]
-        place = np.zeros(len(ids), np.uint32)
-        place[chosen] = np.arange(len(chosen), dtype=np.uint32)
-        blob, offsets = gather_tokens(blob, offsets, chosen)
-        with contextlib.suppress(VocabularyError):  # the slow way says it with the place
-            found = from_rows(
-                blob, offsets, numbers[chosen], place[merges.rows[:, :2]],
-                ignore_merges=ignore_merges, decode_only=decode_only,
-            )  # fmt: skip
-    if found is not None:
-        return found
-    texts = ids.to_dict()
-    for row in np.flatnonzero(~kept).tolist():
-        del texts[ids.text(row)]
-    pairs = [(left, right) for left, right in merges.to_list()]
-    return vocabulary_of(texts, pairs, ignore_merges=ignore_merges, source=source)
+    if outside[merges].any() or len(decode_only) < len(others):
+        return None
+    chosen = np.flatnonzero(kept & ~outside).astype(np.uint32)
+    if not (numbers[chosen][1:] > numbers[chosen][:-1]).all():
+        chosen = chosen[np.argsort(numbers[chosen], kind="stable")]
+    place = np.zeros(len(ids), np.uint32)
+    place[chosen] = np.arange(len(chosen), dtype=np.uint32)
+    blob, offsets = gather_tokens(blob, offsets, chosen)
+    try:
+        return from_rows(
+            blob, offsets, numbers[chosen], place[merges],
+            ignore_merges=ignore_merges, decode_only=decode_only,
+        )  # fmt: skip
+    except VocabularyError:
+        return None
 
 
 def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:

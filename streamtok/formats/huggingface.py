@@ -15,6 +15,7 @@ follows. (github.com/huggingface/tokenizers, Apache-2.0)
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from ..engines.rules import MARK, TextRules
@@ -28,6 +29,7 @@ from .huggingface_added_tokens import AddedTokens, read_added_tokens
 from .huggingface_decoders import Decoding, read_decoder
 from .huggingface_models import (
     Model,
+    TableModel,
     byte_level_vocabulary,
     byte_of,
     character_vocabulary,
@@ -133,7 +135,7 @@ def _decoded_texts(
     return tuple(decoded)
 
 
-def _check_bytes_are_no_pretokens(pattern: str | Pattern, model: Model) -> None:
+def _check_bytes_are_no_pretokens(pattern: str | Pattern, model: Model | TableModel) -> None:
     """Refuse what would become the id of a byte, which decodes to that byte, by a look-up."""
     if isinstance(pattern, str):
         pattern = Pattern.compile(pattern)
@@ -144,7 +146,7 @@ def _check_bytes_are_no_pretokens(pattern: str | Pattern, model: Model) -> None:
         )
 
 
-def _forget_added(model: Model, tokens: AddedTokens, parts: set[str]) -> None:
+def _forget_added(model: Model | TableModel, tokens: AddedTokens, parts: Container[str]) -> None:
     """Take those added tokens out of the model that no text can become but as added tokens.
 
     No merges make them, and they are found before any pre-token is looked up.
@@ -157,7 +159,9 @@ def _forget_added(model: Model, tokens: AddedTokens, parts: set[str]) -> None:
             del model.ids[text]
 
 
-def _folds(normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model) -> bool:
+def _folds(
+    normalizer: Normalizer, cutting: PreTokenizer, decoding: Decoding, model: Model | TableModel
+) -> bool:
     """Whether a space and "▁" may both be a space here: see `huggingface_models.py`."""
     if not decoding.marks_are_spaces or MARK not in model.ids:
         return False

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..engines.rules import TokenFlags
-from .json_value import JsonValue
+from .json_value import Entries, JsonValue
 from .loading import check_total, shown
 
 __all__ = ["AddedTokens", "read_added_tokens"]
@@ -28,7 +28,9 @@ class AddedTokens(NamedTuple):
     flags: dict[str, TokenFlags]
 
 
-def read_added_tokens(field: JsonValue, ids: dict[str, int], is_normalized: bool) -> AddedTokens:
+def read_added_tokens(
+    field: JsonValue, ids: dict[str, int] | Entries, is_normalized: bool
+) -> AddedTokens:
     """The tokens in this field; ids: those of the model; is_normalized: whether text is.
 
     Hugging Face ignores the ids in the file: a token has the model's id for this text, or else the

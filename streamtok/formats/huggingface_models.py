@@ -10,17 +10,27 @@ No text becomes a token that has a real space, then.
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import NamedTuple
 
+from .._core.json_tables import TextIds
 from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..vocabulary.table import Vocabulary
 from .character_merges import from_character_merges
-from .gpt2 import vocabulary_of
-from .json_value import JsonValue
+from .character_rows import from_character_rows
+from .gpt2 import vocabulary_of, vocabulary_of_rows
+from .json_value import Entries, JsonValue, MergeRows
 from .loading import shown
 
-__all__ = ["Model", "byte_level_vocabulary", "byte_of", "character_vocabulary", "read_model"]
+__all__ = [
+    "Model",
+    "TableModel",
+    "byte_level_vocabulary",
+    "byte_of",
+    "character_vocabulary",
+    "read_model",
+]
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _BYTE_SIZE = len("<0x00>")
@@ -45,8 +55,38 @@ class Model(NamedTuple):
         """All that merges take or make."""
         return {part for pair in self.merges for part in (*pair, pair[0] + pair[1])}
 
+    def has_spaces(self) -> bool:
+        """Whether a token has a space."""
+        return any(" " in text for text in self.ids)
 
-def read_model(model: JsonValue) -> Model:
+
+class TableModel(NamedTuple):
+    """The same, as the tables that `parse_tokenizer` leaves in arrays."""
+
+    ids: Entries
+    merges: MergeRows
+    ignore_merges: bool
+    byte_fallback: bool
+    place: str
+
+    def parts(self) -> Container[str]:
+        """All that merges take or make."""
+        return self.ids.only(self.merges.used())
+
+    def has_spaces(self) -> bool:
+        """Whether a token has a space."""
+        return b" " in self.ids.texts.arrays()[0] and any(
+            " " in text for text in self.ids.to_dict()
+        )
+
+
+def _as_objects(model: TableModel) -> Model:
+    """The same of Python objects, for what the tables are not in order for."""
+    pairs = [(left, right) for left, right in model.merges.to_list()]
+    return Model(model.ids.to_dict(), pairs, model.ignore_merges, model.byte_fallback, model.place)
+
+
+def read_model(model: JsonValue) -> Model | TableModel:
     """The model in this field. Raises VocabularyError naming the place."""
     if model["type"].value not in (None, "BPE"):
         model.fail(f"the model {model['type'].value!r} is not supported: expected BPE")
@@ -60,6 +100,15 @@ def read_model(model: JsonValue) -> Model:
         if model[key].value not in (None, ""):
             model.fail(f"{key} {shown(model[key].value)} is not supported")
     model["fuse_unk"].as_bool()
+    vocab, rows = model["vocab"].value, model["merges"].value
+    if isinstance(vocab, TextIds) and isinstance(rows, MergeRows):
+        return TableModel(
+            Entries(vocab),
+            rows,
+            model["ignore_merges"].as_bool(),
+            model["byte_fallback"].as_bool(),
+            model.place,
+        )
     ids, merges = _vocab_and_merges(model)
     return Model(
         ids,
@@ -89,14 +138,24 @@ def _vocab_and_merges(model: JsonValue) -> tuple[dict[str, int], list[tuple[str,
     return ids, merges
 
 
-def byte_level_vocabulary(model: Model) -> Vocabulary:
+def byte_level_vocabulary(model: Model | TableModel) -> Vocabulary:
     """The vocabulary of tokens in the byte alphabet."""
+    if isinstance(model, TableModel):
+        kept = model.ids.kept
+        found = vocabulary_of_rows(
+            model.ids.texts, model.merges.rows, kept, ignore_merges=model.ignore_merges
+        )
+        if found is not None:
+            return found
+        model = _as_objects(model)
     return vocabulary_of(
         model.ids, model.merges, ignore_merges=model.ignore_merges, source=model.place
     )
 
 
-def character_vocabulary(model: Model, folds: bool, parts: set[str]) -> Vocabulary:
+def character_vocabulary(
+    model: Model | TableModel, folds: bool, parts: Container[str]
+) -> Vocabulary:
     """The vocabulary of tokens of characters; folds: whether "▁" is a space.
 
     parts: `model.parts()`. Raises VocabularyError for characters that would become an unknown
@@ -107,6 +166,16 @@ def character_vocabulary(model: Model, folds: bool, parts: set[str]) -> Vocabula
             f"{model.place}: byte_fallback is false, and there is no ByteLevel: unknown "
             "characters would become unk_token, which is not supported"
         )
+    if isinstance(model, TableModel):
+        texts, rows, kept = model.ids.texts, model.merges.rows, model.ids.kept
+        vocabulary = None
+        if not (folds and model.has_spaces()):
+            vocabulary = from_character_rows(
+                texts, rows, kept, folds, ignore_merges=model.ignore_merges
+            )
+        if vocabulary is not None:
+            return vocabulary
+        model = _as_objects(model)
     ids: dict[str, int] = {}
     byte_ids: dict[int, int] = {}
     decode_only: dict[int, bytes] = {}

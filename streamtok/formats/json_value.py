@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+import numpy as np
+
 from .._core.json_tables import TextIds, read_tables
 from ..errors import VocabularyError
 from .loading import decode_utf8, shown
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["JsonValue", "MergeRows", "parse_json", "parse_tokenizer"]
+__all__ = ["Entries", "JsonValue", "MergeRows", "parse_json", "parse_tokenizer"]
 
 MAX_VALUES = 1 << 23  # two million tokens, each with a merge
 MAX_DEPTH = 64  # of the values that are read; known formats nest less than ten deep
@@ -76,6 +77,43 @@ class MergeRows:
         """The pairs of texts, as the file has them."""
         texts = list(self.texts.to_dict())
         return [[texts[left], texts[right]] for left, right, _ in self.rows.tolist()]
+
+    def used(self) -> NDArray[np.bool_]:
+        """bool [n]: which texts merges take or make."""
+        used = np.zeros(len(self.texts), np.bool_)
+        used[self.rows] = True
+        return used
+
+
+class Entries:
+    """A `TextIds` as a dict, of which entries can be deleted."""
+
+    def __init__(self, texts: TextIds, kept: NDArray[np.bool_] | None = None) -> None:
+        self.texts = texts
+        self.kept = np.ones(len(texts), np.bool_) if kept is None else kept  # [n]
+
+    def __len__(self) -> int:
+        return int(self.kept.sum())
+
+    def __contains__(self, text: object) -> bool:
+        row = self.texts.row(text) if isinstance(text, str) else -1
+        return row >= 0 and bool(self.kept[row])
+
+    def __delitem__(self, text: str) -> None:
+        self.kept[self.texts.row(text)] = False
+
+    def get(self, text: str, default: int) -> int:
+        """The id of a text."""
+        return self.texts.get(text, default) if text in self else default
+
+    def only(self, chosen: NDArray[np.bool_]) -> Entries:
+        """The entries with these rows."""
+        return Entries(self.texts, self.kept & chosen)
+
+    def to_dict(self) -> dict[str, int]:
+        """The entries, in order."""
+        items = zip(self.texts.to_dict().items(), self.kept.tolist(), strict=True)
+        return dict(item for item, is_kept in items if is_kept)
 
 
 def parse_tokenizer(data: bytes, source: str) -> Any:

@@ -5,6 +5,7 @@ Compiling a pattern takes some tens of milliseconds; reading its tables takes on
 
 from __future__ import annotations
 
+import json
 import os
 import zlib
 from functools import lru_cache
@@ -17,7 +18,7 @@ from .tables import CODE_POINTS_PER_BLOCK, Tables
 __all__ = ["bundled_tables", "pack_tables"]
 
 _FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "patterns.bin")
-_MAGIC = b"streamtok patterns 2\n"
+_MAGIC = b"streamtok patterns 3\n"
 _FIELDS = (
     ("transitions", np.uint16),
     ("accepts", np.uint8),
@@ -27,21 +28,19 @@ _FIELDS = (
 
 
 def pack_tables(automata: dict[str, Automaton]) -> bytes:
-    """The contents of `data/patterns.bin` for patterns by source: a line for each pattern, an empty
-    line, the tables.
+    """The contents of `data/patterns.bin` for patterns by source: a line for each pattern, with the
+    source as JSON, an empty line, the tables.
     """
     from .windows import derive_windows  # only the tool that makes the file packs
 
     index = body = b""
     for source, automaton in automata.items():
-        if "\n" in source:
-            raise ValueError(f"a bundled pattern is one line, not {source!r}")
         windows = derive_windows(automaton)
         arrays = [getattr(automaton, name).astype(dtype) for name, dtype in _FIELDS]
         contents = b"".join(array.tobytes() for array in arrays)
         packed = zlib.compress(contents + (windows.to_bytes() if windows else b""), 9)
         numbers = len(body), len(packed), *automaton.transitions.shape, len(automaton.class_blocks)
-        index += b"%d %d %d %d %d " % numbers + source.encode() + b"\n"
+        index += b"%d %d %d %d %d " % numbers + json.dumps(source).encode() + b"\n"
         body += packed
     return _MAGIC + index + b"\n" + body
 
@@ -78,9 +77,11 @@ def _index() -> tuple[dict[str, tuple[int, ...]], bytes]:
             data = file.read()
     except FileNotFoundError:  # while the file itself is being made
         return {}, b""
+    if not data.startswith(_MAGIC):  # of an older form, while a new one is being made
+        return {}, b""
     lines, _, body = data.removeprefix(_MAGIC).partition(b"\n\n")
     index = {}
     for line in lines.split(b"\n"):
         *numbers, source = line.split(b" ", 5)
-        index[source.decode()] = tuple(map(int, numbers))
+        index[json.loads(source)] = tuple(map(int, numbers))
     return index, body

@@ -6,7 +6,7 @@ import re
 
 from ..errors import PatternError
 
-__all__ = ["GPT2_PATTERN", "PATTERNS", "WHOLE_TEXT_PATTERN", "find_pattern"]
+__all__ = ["DEEPSEEK_V3_PATTERNS", "GPT2_PATTERN", "PATTERNS", "WHOLE_TEXT_PATTERN", "find_pattern"]
 
 R50K_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 CL100K_PATTERN = (
@@ -21,6 +21,15 @@ O200K_PATTERN = (
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+# One after the other; to isolated splits, as Hugging Face calls them.
+DEEPSEEK_V3_PATTERNS = (
+    r"\p{N}{1,3}",
+    "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"""
+    "|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*"
+    "|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+)
 
 PATTERNS = {
     **dict.fromkeys(("gpt2", "r50k_base", "p50k_base", "p50k_edit"), R50K_PATTERN),

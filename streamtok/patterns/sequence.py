@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .budget import Budget
+from .bundled_tables import bundled_tables
 from .dfa import MAX_CLASSES, MAX_STATES
 from .minimise import equivalent_states, minimised, surely_ending
 from .pattern import Pattern
@@ -70,10 +71,17 @@ class SplitSequence(Pattern):
             refuse(f"{len(splits)} patterns, more than {MAX_SPLITS}", self.splits[0].pattern)
         # What was there first is written as it was then, because it goes into digests.
         source = [s.pattern if s.behavior == "isolated" else list(s) for s in self.splits]
-        super().__init__(
-            json.dumps([*source, True] if spaces_are_marks else source),
-            tables or _compose(self.splits, spaces_are_marks),
-        )
+        text = json.dumps([*source, True] if spaces_are_marks else source)
+        if tables is None:
+            bundled = bundled_tables(text)
+            tables = bundled[0] if bundled else _compose(self.splits, spaces_are_marks)
+        super().__init__(text, tables)
+
+    @classmethod
+    def compose(cls, splits: Sequence[str | tuple[str, str]]) -> SplitSequence:
+        """As the class, without the tables that come with the package."""
+        parts = tuple(Split(split) if isinstance(split, str) else Split(*split) for split in splits)
+        return cls(parts, tables=_compose(parts, False))
 
     @property
     def patterns(self) -> tuple[str, ...]:

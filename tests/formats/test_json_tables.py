@@ -15,8 +15,19 @@ import streamtok
 from streamtok import VocabularyError
 from streamtok._core.json_tables import TextIds, read_tables
 from streamtok.formats import json_value, load_huggingface
-from streamtok.formats.gpt2 import vocabulary_of, vocabulary_of_rows
-from streamtok.formats.json_value import MAX_VALUES, MergeRows, parse_json, parse_tokenizer
+from streamtok.formats.huggingface_models import (
+    Model,
+    TableModel,
+    byte_level_vocabulary,
+    character_vocabulary,
+)
+from streamtok.formats.json_value import (
+    MAX_VALUES,
+    Entries,
+    MergeRows,
+    parse_json,
+    parse_tokenizer,
+)
 from streamtok.vocabulary.byte_alphabet import CHARACTERS, to_bytes, to_text
 
 from ..loader_fuzz import damaged, sound_files
@@ -175,14 +186,16 @@ def test_vocabularies_are_those_of_the_slow_way(listed, ignore_merges, outside, 
     found = read_tables(raw, MAX_VALUES)
     assert found is not None
     lost = data.draw(st.permutations(sorted(ids)))[:dropped]
-    vocabulary = vocabulary_of_rows(
-        found[1], MergeRows(found[2], found[1]), lost, ignore_merges=ignore_merges, source="x"
-    )
+    entries = Entries(found[1])
     used = {part for pair in pairs for part in (*pair, "".join(pair))}
     for text in lost:
         if text not in used and len(to_bytes(text) or "xx") > 1:
-            del ids[text]
-    expected = vocabulary_of(ids, pairs, ignore_merges=ignore_merges, source="x")
+            del entries[text], ids[text]
+    assert entries.to_dict() == ids
+    assert len(entries) == len(ids)
+    rows = MergeRows(found[2], found[1])
+    vocabulary = byte_level_vocabulary(TableModel(entries, rows, ignore_merges, False, "x"))
+    expected = byte_level_vocabulary(Model(ids, pairs, ignore_merges, False, "x"))
     assert vocabulary.is_rank_table == expected.is_rank_table
     assert vocabulary.digest == expected.digest
     # The parts that were found on the way make the same table.
@@ -191,6 +204,48 @@ def test_vocabularies_are_those_of_the_slow_way(listed, ignore_merges, outside, 
     other = streamtok.Encoding("x", mergeable_ranks=expected, **settings_of)
     assert (one._table.lefts() == other._table.lefts()).all()
     assert one._table.longest_unreachable == other._table.longest_unreachable
+
+
+@st.composite
+def character_models(draw):
+    """Texts with ids, pairs of them that merge, with duplicates and several for a text."""
+    parts = draw(st.lists(st.sampled_from("ab▁é日😀<"), unique=True, min_size=1))
+    pairs = []
+    for _ in range(draw(st.integers(0, 20))):
+        pair = draw(st.sampled_from(parts)), draw(st.sampled_from(parts))
+        if len("".join(pair)) <= 6:
+            pairs.append(pair)
+            parts.append("".join(pair))
+    if draw(st.booleans()):
+        pairs = draw(st.permutations(pairs))
+    lost = draw(st.lists(st.text("ab▁日", min_size=1, max_size=4)))
+    fallback = [f"<0x{byte:02X}>" for byte in range(256)]
+    if draw(st.integers(0, 9)) == 0:
+        fallback = fallback[: ord("b")]
+    texts = [*dict.fromkeys([*fallback, *parts, *lost])]
+    if draw(st.booleans()):
+        texts = draw(st.permutations(texts))
+    return dict(zip(texts, itertools.count(draw(st.integers(0, 3))), strict=False)), pairs
+
+
+@settings(max_examples=150)
+@given(model=character_models(), ignore_merges=st.booleans(), folds=st.booleans())
+def test_vocabularies_of_characters_are_those_of_the_slow_way(model, ignore_merges, folds):
+    ids, pairs = model
+    found = read_tables(as_file(ids, [list(pair) for pair in pairs]), MAX_VALUES)
+    assert found is not None
+    plain = Model(ids, pairs, ignore_merges, True, "x.json")
+    rows = MergeRows(found[2], found[1])
+    tables = TableModel(Entries(found[1]), rows, ignore_merges, True, "x.json")
+    assert tables.has_spaces() == any(' ' in text for text in ids)
+
+    def digest(model):
+        try:
+            return character_vocabulary(model, folds, model.parts()).digest
+        except VocabularyError as error:
+            return str(error)
+
+    assert digest(tables) == digest(plain)
 
 
 BYTES = {CHARACTERS[byte]: byte for byte in range(256)}
@@ -215,11 +270,11 @@ def test_tables_that_are_refused_are_refused_in_the_same_words(ids, merges):
 
     def slow(source):
         pairs = [(left, right) for left, right in merges]
-        return vocabulary_of(ids, pairs, ignore_merges=True, source=source)
+        return byte_level_vocabulary(Model(ids, pairs, True, False, source))
 
     def quick(source):
         rows = MergeRows(found[2], found[1])
-        return vocabulary_of_rows(found[1], rows, (), ignore_merges=True, source=source)
+        return byte_level_vocabulary(TableModel(Entries(found[1]), rows, True, False, source))
 
     assert outcome(quick) == outcome(slow)
     assert outcome(quick).startswith("x.json: ")
