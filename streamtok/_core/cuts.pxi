@@ -34,6 +34,11 @@ cdef class Cuts:
         cdef size_t place
         if not source_open(&s, text, "surrogateescape"):
             raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}")
+        if PyUnicode_Check(text) and s.size != <size_t>PyUnicode_GET_LENGTH(text):
+            # Another call has left its UTF-8 with the str: the places in that are others.
+            s.data = <const u8*>PyUnicode_DATA(text)
+            s.size = PyUnicode_GET_LENGTH(text)
+            s.unit = PyUnicode_KIND(text)
         try:
             stop = stop if stop < s.size else s.size
             if start >= stop:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import itertools
 import random
@@ -82,6 +83,18 @@ def test_long_runs_without_a_cut() -> None:
             assert encoding.truncate(text, budget, "left") == expected
             expected = truncated(encoding, text, budget, "right", how)
             assert encoding.truncate(text, budget, "right") == expected
+
+
+def test_a_str_whose_utf8_is_known() -> None:
+    """Other libraries leave it with the str; places are characters all the same."""
+    text = "naïve words, é!\n" * 100
+    expected = [CL100K.truncate(text, 50, "left"), *CL100K.split(text, 50, 0, "pretoken")]
+    size = ctypes.c_ssize_t()
+    ctypes.pythonapi.PyUnicode_AsUTF8AndSize(ctypes.py_object(text), ctypes.byref(size))
+    assert size.value == len(text.encode())
+    found = [CL100K.truncate(text, 50, "left"), *CL100K.split(text, 50, 0, "pretoken")]
+    assert found == expected
+    assert found[0] == truncated(CL100K, text, 50, "left", {})
 
 
 def test_it_reads_no_further_than_it_must() -> None:
