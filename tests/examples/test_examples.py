@@ -49,7 +49,7 @@ def load(name: str) -> ModuleType:
 
 
 def start(folder: Path, name: str, *args: str, **settings: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *args]
+    command = [sys.executable, "-W", "error::ResourceWarning", str(EXAMPLES / f"{name}.py"), *args]
     env = ENV | settings.pop("env", {})
     return subprocess.Popen(command, cwd=folder, env=env, text=True, **settings)
 
