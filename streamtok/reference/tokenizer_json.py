@@ -130,11 +130,11 @@ def _is_word(character: str) -> bool:
 
 
 def _without_blanks_at_end(text: str) -> str:
-    return regex.sub(r"\p{White_Space}+\Z", "", text)
+    return str(regex.sub(r"\p{White_Space}+\Z", "", text))
 
 
 def _without_blanks_at_start(text: str) -> str:
-    return regex.sub(r"\A\p{White_Space}+", "", text)
+    return str(regex.sub(r"\A\p{White_Space}+", "", text))
 
 
 # Normalizers
@@ -277,8 +277,8 @@ def _matches(pattern: Json, text: str) -> list[tuple[int, int, bool]]:
 
 
 def _as_in_oniguruma(pattern: str) -> str:
-    r"""`pattern` with Oniguruma's \w: outside of sets it has six digits that are no decimal ones."""
-    sets = regex.sub(r"\[[^]]*\]", lambda found: found[0].replace(r"\w", WORD), pattern)
+    r"""`pattern` with Oniguruma's \w: outside of sets, it has six more digits."""
+    sets = str(regex.sub(r"\[[^]]*\]", lambda found: found[0].replace(r"\w", WORD), pattern))
     return sets.replace(r"\w", rf"[{WORD}\xb2\xb3\xb9\xbc-\xbe]")
 
 
@@ -344,7 +344,8 @@ def _pair(merge: str | list[str]) -> tuple[str, str]:
 
 
 def _symbols(model: Json, pretoken: str) -> Iterator[str]:
-    vocab, unknown = model["vocab"], model.get("unk_token")
+    vocab = model["vocab"]
+    unknown: str | None = model.get("unk_token")
     prefix = model.get("continuing_subword_prefix") or ""
     suffix = model.get("end_of_word_suffix") or ""
     is_waiting = False  # an unknown token comes out when a known character follows, or the end
@@ -352,9 +353,9 @@ def _symbols(model: Json, pretoken: str) -> Iterator[str]:
         symbol = (prefix if at else "") + character
         symbol += suffix if at == len(pretoken) - 1 else ""
         if symbol in vocab:
-            if is_waiting:
+            if is_waiting and unknown is not None:
                 yield unknown
-                is_waiting = False
+            is_waiting = False
             yield symbol
             continue
         if model.get("byte_fallback"):
@@ -367,5 +368,5 @@ def _symbols(model: Json, pretoken: str) -> Iterator[str]:
         if is_waiting and not model.get("fuse_unk"):
             yield unknown
         is_waiting = True
-    if is_waiting:
+    if is_waiting and unknown is not None:
         yield unknown
