@@ -103,7 +103,7 @@ cdef class Untouched:
                 if why != 0 and (why != INCOMPLETE or not is_chunk):
                     return None
             if is_chunk:
-                while head < size and kind_at(self, utf8.data, size, head, &length) & MARK:
+                while head < size and kind_at(self, utf8.data, head, &length) & MARK:
                     head += length
                 if head == size:
                     return None
@@ -116,12 +116,12 @@ cdef class Untouched:
                 return None
             if not is_chunk:
                 return True
-            kind_at(self, utf8.data, size, head, &length)
+            kind_at(self, utf8.data, head, &length)
             first = length
             last = size
             while True:
                 last = before(utf8.data, last)
-                if not kind_at(self, utf8.data, size, last, &length) & MARK:
+                if not kind_at(self, utf8.data, last, &length) & MARK:
                     break
             return size, head, first, size - last, utf8.size - size
         finally:
@@ -129,8 +129,21 @@ cdef class Untouched:
             st_free_block(room.bytes)
 
 
-cdef inline u16 kind_at(Untouched self, const u8* p, size_t n, size_t i, int* length) noexcept nogil:
-    return self.kinds[decode_one(p + i, n - i, length)]
+cdef inline u16 kind_at(Untouched self, const u8* p, size_t i, int* length) noexcept nogil:
+    """The kind of the character at p[i], of well-formed UTF-8, and its bytes."""
+    cdef u32 a = p[i]
+    if a < 0x80:
+        length[0] = 1
+        return self.kinds[a]
+    if a < 0xE0:
+        length[0] = 2
+        return self.kinds[((a & 0x1F) << 6) | (p[i + 1] & 0x3F)]
+    if a < 0xF0:
+        length[0] = 3
+        return self.kinds[((a & 0x0F) << 12) | (<u32>(p[i + 1] & 0x3F) << 6) | (p[i + 2] & 0x3F)]
+    length[0] = 4
+    return self.kinds[((a & 0x07) << 18) | (<u32>(p[i + 1] & 0x3F) << 12)
+                      | (<u32>(p[i + 2] & 0x3F) << 6) | (p[i + 3] & 0x3F)]
 
 
 cdef inline size_t before(const u8* p, size_t i) noexcept nogil:
@@ -156,22 +169,21 @@ cdef bint leaves(Untouched self, const u8* p, size_t start, size_t n) noexcept n
             if (p[i] & 0xC0) == 0x80 or not self.leads[p[i]]:
                 i += 1      # also the rest of a character whose beginning is in the block before
                 continue
-            kind = kind_at(self, p, n, i, &length)
-            if kind & STOPS or (kind & MARK and not stays(self, p, start, n, i, kind)):
+            kind = kind_at(self, p, i, &length)
+            if kind & STOPS or (kind & MARK and not stays(self, p, start, i, kind)):
                 return False
             i += length
     return True
 
 
-cdef bint stays(Untouched self, const u8* p, size_t start, size_t n, size_t i,
-                u16 kind) noexcept nogil:
+cdef bint stays(Untouched self, const u8* p, size_t start, size_t i, u16 kind) noexcept nogil:
     """Whether the mark at i neither changes its place nor composes with its starter."""
     cdef u16 ccc = kind & CLASS, other
     cdef int length = 0, step
     if i == start:
         return True
     i = before(p, i)
-    other = kind_at(self, p, n, i, &length)
+    other = kind_at(self, p, i, &length)
     if ccc != 0 and (other & CLASS) > ccc:
         return False
     if ccc != 0 and not kind & COMPOSES:
@@ -182,5 +194,5 @@ cdef bint stays(Untouched self, const u8* p, size_t start, size_t n, size_t i,
         if i == start:
             return True
         i = before(p, i)
-        other = kind_at(self, p, n, i, &length)
+        other = kind_at(self, p, i, &length)
     return False

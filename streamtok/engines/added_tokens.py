@@ -6,8 +6,8 @@ a token take the blanks before and behind it. The search still goes on behind th
 blanks that a token took may be tokens once more, and then what follows them is text again. (All as
 in the crate `tokenizers` 0.23, `added_vocabulary.rs`, Apache-2.0, found by experiment, too.)
 
-What waits at the end of a chunk: what may begin a token, a token with `single_word` at the very end,
-and, if there is a token with `lstrip`, the blanks there.
+What waits at the end of a chunk: what may begin a token, a token with `single_word` at the very
+end, and, if there is a token with `lstrip`, the blanks there.
 """
 
 from __future__ import annotations

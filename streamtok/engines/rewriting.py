@@ -56,7 +56,8 @@ def _normalizer_of(normalizer: str | Normalizer | None) -> Normalizer | None:
     if isinstance(normalizer, str):
         from ..normalizers import Form, Normalizer
 
-        return Normalizer([Form(normalizer)])
+        assert normalizer == "NFC"
+        return Normalizer([Form("NFC")])
     return None if normalizer is None or normalizer.is_identity else normalizer
 
 

@@ -82,6 +82,8 @@ def _untouched(steps: tuple[Any, ...]) -> Untouched | None:
             opens += ranges_of(f"{name}_opens")
             for low, high in ranges_of(f"{name}_joins"):
                 marks |= {x: unicodedata.combining(chr(x)) for x in range(low, high + 1)}
+            # Those that join may change by themselves, too.
+            stops += [(x, x) for x in marks if unicodedata.normalize(name, chr(x)) != chr(x)]
         elif name == "Replace":
             stops += [(ord(char), ord(char)) for char in settings[0]]
         elif name == "MetaspaceText":

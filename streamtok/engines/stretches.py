@@ -83,9 +83,9 @@ class Walk:
         if refused:
             found, rest = refused
             raise RefusedToken(found, self._size(rest))
-        for at, (text, taken, id) in enumerate(events):
+        for at, (part, taken, id) in enumerate(events):
             try:
-                self.normalize(text, id != GOES_ON)
+                self.normalize(part, id != GOES_ON)
             except RefusedToken as error:
                 error.rest += self._size(taken) + self._size(self.raw.held)
                 error.rest += sum([self._size(x) + self._size(y) for x, y, _ in events[at + 1 :]])

@@ -1,4 +1,4 @@
-"""Random encodings with flagged added tokens and normalizers, each with its twin in `tokenizers`."""
+"""Random encodings with flagged added tokens and normalizers, and their twins in `tokenizers`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Twins:
     strings: list[str]  # of the tokens
 
     def ids(self, text: str) -> list[int] | None:
-        """Theirs; None where they panic (tokens with lstrip among the blanks of one with rstrip)."""
+        """Theirs; None where they panic: lstrip among the blanks that rstrip took."""
         try:
             return self.theirs.encode(text, add_special_tokens=False).ids
         except BaseException as error:  # the class of panics is no Exception

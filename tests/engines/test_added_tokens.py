@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 from streamtok._core.encode import SpecialMatcher, utf8_size
-from streamtok.engines.added_tokens import GOES_ON, NOTHING_FOUND, Finder, Finding, can_overlap
-from streamtok.engines.added_tokens import is_word
+from streamtok.engines.added_tokens import (
+    GOES_ON,
+    NOTHING_FOUND,
+    Finder,
+    Finding,
+    can_overlap,
+    is_word,
+)
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.engines.shortcut import COMPOSES
 from streamtok.normalizers.char_sets import ranges_of

@@ -22,7 +22,7 @@ SINGLES = {bytes([i]): i for i in range(256)}
 
 
 def encoding(rules: TextRules, pattern: str = r"[\s\S]+", **special: int) -> streamtok.Encoding:
-    ranks = SINGLES | {b"ab": 256, b"aa": 257, " a".encode(): 258}
+    ranks = SINGLES | {b"ab": 256, b"aa": 257, b" a": 258}
     return streamtok.Encoding(
         "small", pat_str=pattern, mergeable_ranks=ranks, special_tokens=special, rules=rules
     )
@@ -101,21 +101,41 @@ def test_bytes_that_are_no_utf8(seed, data, errors):
         for i in range(0, len(data), step):
             ids += stream.encode(data[i : i + step])
         assert ids + stream.flush() == expected
+
+
+@given(st.integers(0, 60), st.binary(max_size=20))
+def test_bytes_that_are_refused(seed, data):
+    ours = twins(seed).ours
+    data = data.replace(b"\x00", "e\u0301 b".encode())
+    whole = _decoding_error(data.decode)
+    found = _decoding_error(lambda: ours.encode(data, allowed_special="all"))
+    assert (found is None) == (whole is None)
+    stream = ours.stream_encoder(disallowed_special=())
+    ended = None
+    for chunk in [*(data[i : i + 1] for i in range(len(data))), None]:
+        before = stream.getstate()
+        ended = _decoding_error(lambda c=chunk: stream.encode(c or b"", final=c is None))
+        if ended:
+            assert stream.getstate() == before
+            break
+    assert (ended is None) == (whole is None)
+    if whole and found and ended:
+        assert (found.start, found.end) == (whole.start, whole.end)
+        assert (ended.start, ended.reason) == (whole.start, whole.reason)
+
+
+def _decoding_error(call) -> UnicodeDecodeError | None:
     try:
-        data.decode()
+        call()
     except UnicodeDecodeError as error:
-        with pytest.raises(UnicodeDecodeError) as raised:
-            ours.encode(data)
-        assert (raised.value.start, raised.value.end) == (error.start, error.end)
-        stream = ours.stream_encoder(disallowed_special=())
-        with pytest.raises(UnicodeDecodeError) as raised:
-            for i in range(len(data)):
-                before = stream.getstate()
-                stream.encode(data[i : i + 1])
-            before = stream.getstate()
-            stream.flush()
-        assert (raised.value.start, raised.value.reason) == (error.start, error.reason)
-        assert stream.getstate() == before
+        return error
+    return None
+
+
+def _fed(stream, text, step):
+    for i in range(0, len(text), step):
+        stream.encode(text[i : i + step])
+    stream.flush()
 
 
 def test_a_str_after_an_unfinished_character():
@@ -158,9 +178,7 @@ def test_refused_tokens_in_normalized_text():
         for step in (1, 2, 99):
             stream = enc.stream_encoder()
             with pytest.raises(ValueError, match=f"at byte {offset}"):
-                for i in range(0, len(text), step):
-                    stream.encode(text[i : i + step])
-                stream.flush()
+                _fed(stream, text, step)
 
 
 def test_limits_are_those_of_the_text(short):
