@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
 import itertools
 import random
@@ -77,7 +79,20 @@ def any_settings(rng: random.Random, encoding: streamtok.Encoding) -> dict[str, 
 
 def as_given(rng: random.Random, data: bytes) -> str | bytes:
     """The text as bytes, or as a str, with surrogates where it is no UTF-8."""
-    return data if rng.random() < 0.5 else data.decode("utf-8", "surrogateescape")
+    if rng.random() < 0.5:
+        return data
+    text = data.decode("utf-8", "surrogateescape")
+    if rng.random() < 0.3:
+        leave_utf8(text)
+    return text
+
+
+def leave_utf8(text: str) -> int:
+    """Let a str keep its UTF-8, as some libraries do; its size in bytes, 0 if it has none."""
+    size = ctypes.c_ssize_t()
+    with contextlib.suppress(UnicodeEncodeError):
+        ctypes.pythonapi.PyUnicode_AsUTF8AndSize(ctypes.py_object(text), ctypes.byref(size))
+    return size.value
 
 
 def cut(rng: random.Random, text: Any, mean: int = 3) -> list[Any]:

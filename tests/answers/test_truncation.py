@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import io
 import itertools
 import random
@@ -18,7 +17,16 @@ import streamtok
 
 from ..conftest import encoding_of
 from ..nasty import CASCADES, TEXTS
-from .slowly import any_encoding, any_settings, any_text, as_given, cut, truncated, with_rules
+from .slowly import (
+    any_encoding,
+    any_settings,
+    any_text,
+    as_given,
+    cut,
+    leave_utf8,
+    truncated,
+    with_rules,
+)
 
 CL100K = streamtok.get_encoding("cl100k_base")
 SEEDS = st.integers(0, 1 << 40)
@@ -89,9 +97,7 @@ def test_a_str_whose_utf8_is_known() -> None:
     """Other libraries leave it with the str; places are characters all the same."""
     text = "naïve words, é!\n" * 100
     expected = [CL100K.truncate(text, 50, "left"), *CL100K.split(text, 50, 0, "pretoken")]
-    size = ctypes.c_ssize_t()
-    ctypes.pythonapi.PyUnicode_AsUTF8AndSize(ctypes.py_object(text), ctypes.byref(size))
-    assert size.value == len(text.encode())
+    assert leave_utf8(text) == len(text.encode())
     found = [CL100K.truncate(text, 50, "left"), *CL100K.split(text, 50, 0, "pretoken")]
     assert found == expected
     assert found[0] == truncated(CL100K, text, 50, "left", {})
