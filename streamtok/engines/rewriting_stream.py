@@ -32,7 +32,7 @@ class _Note(NamedTuple):
 class _PlainPart(NamedTuple):
     """Text that goes to the core with its tokens."""
 
-    text: str | bytes
+    text: str | memoryview
     size: int  # in bytes
     kept: str  # what follows it, and waits
     given: int  # what the core was given before it
@@ -54,12 +54,13 @@ def _begin_of(data: str | bytes, size: int) -> str:
     return part[:size].decode()
 
 
-def _end_of(data: str | bytes, end: int, size: int) -> str:
+def _end_of(data: str | bytes | memoryview, end: int, size: int) -> str:
     """The last `size` bytes of those before `end`, which is where a str ends."""
     if not size:
         return ""
-    part = data[-size:].encode() if isinstance(data, str) else data[:end]
-    return part[-size:].decode()
+    if isinstance(data, str):
+        return data[-size:].encode()[-size:].decode()
+    return bytes(data[end - size : end]).decode()
 
 
 _BEGIN = _Note()
@@ -146,6 +147,11 @@ class RewritingStream:
         shortcut, taken, held = self.stages.shortcut, note.taken, note.place.raw.held
         if shortcut is None or type(chunk) not in _KINDS or taken.half or len(chunk) < _SHORT:
             return None
+        walk = Walk(self.stages, note.place)
+        walk.raw = NOTHING_FOUND
+        if held and self.stages.raw.first_characters.isdisjoint(held):
+            walk.normalize(held, False)  # no token begins there, so it needs no copy of the chunk
+            held = ""
         data: str | bytes
         if isinstance(chunk, str):
             if taken.partial:
@@ -159,8 +165,6 @@ class RewritingStream:
         if found is None or (final and found[4]):
             return None
         size, head, first, last, partial = found
-        walk = Walk(self.stages, note.place)
-        walk.raw = NOTHING_FOUND
         if head:
             try:
                 walk.feed(_begin_of(data, head), False)
@@ -189,11 +193,12 @@ class RewritingStream:
             return None  # it may complete a token, which must not wait
         kept_size = utf8_size(kept, False)
         if isinstance(data, str):
-            given: str | bytes = data[len(_begin_of(data, head)) : len(data) - len(kept)]
+            given: str | memoryview = data[len(_begin_of(data, head)) : len(data) - len(kept)]
         else:
-            given = data[head : size - kept_size]
+            given = memoryview(data)[head : size - kept_size]
         walk.feed_plain(given, size - head - kept_size)
-        before = self.tail.bytes_in + sum([utf8_size(part, True) for part in walk.parts[:-1]])
+        texts = [part for part in walk.parts[:-1] if isinstance(part, str)]
+        before = self.tail.bytes_in + sum([utf8_size(text, True) for text in texts])
         at = taken.end - len(rest) - kept_size - (size - head - kept_size)
         return taken, walk, _PlainPart(given, size - head - kept_size, kept, before, at)
 

@@ -99,7 +99,7 @@ class Walk:
         if final:
             self.normalize("", True)
 
-    def feed_plain(self, text: str | bytes, size: int) -> None:
+    def feed_plain(self, text: str | memoryview, size: int) -> None:
         """As `feed`, of text that the shortcut leaves, where it also leaves beginnings.
 
         The core looks for tokens in it; `keep_back` must follow. What normalizers hold comes out:
