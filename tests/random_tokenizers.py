@@ -146,7 +146,8 @@ def decodes_alike(file: File, tokenizer: Tokenizer, ids: list[int]) -> bool:
     replace = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
     prepend = {"type": "Prepend", "prepend": MARK}
     usual = (replace, {"type": "Sequence", "normalizers": [prepend, replace]})
-    is_folded = not any(" " in token for token in file["model"]["vocab"])
+    vocab = file["model"]["vocab"]
+    is_folded = MARK in vocab and not any(" " in token for token in vocab)
     is_usual = file["normalizer"] in usual and file["pre_tokenizer"] is None
     return is_usual and is_folded and not any(MARK in content for content in added)
 
