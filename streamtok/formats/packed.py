@@ -349,7 +349,8 @@ def _as_json(value: Any) -> Any:
 
 def _from_json(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple([_from_json(part) for part in value])
+        plain = str, int  # most parts, of thousands of added tokens
+        return tuple([part if type(part) in plain else _from_json(part) for part in value])
     if isinstance(value, dict):
         ((kind, inner),) = value.items()
         if kind == "flags":
