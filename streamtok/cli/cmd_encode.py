@@ -130,12 +130,12 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.add_special_tokens and (args.prepend is not None or args.append is not None):
+        raise Misused("give --add-special-tokens, or --prepend and --append, not both")
     if args.workers is not None or args.ray is not None or args.task is not None:
         return encode_parts.run(args)
     encoding = encoding_options.load_encoding(args)
     stream = encoding_options.open_stream(args, encoding)
-    if args.add_special_tokens and (args.prepend is not None or args.append is not None):
-        raise Misused("give --add-special-tokens, or --prepend and --append, not both")
     about = sinks.About(encoding.name, encoding.digest, encoding.max_token_value)
     chosen = outputs.check_format(args, about)
     family = outputs.make_family(args, chosen, about)

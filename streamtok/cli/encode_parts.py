@@ -118,6 +118,7 @@ def _plan(args: argparse.Namespace, paths: list[str]) -> Plan:
     options |= {
         "allowed_special": settings["allowed_special"],
         "disallowed_special": settings["disallowed_special"],
+        "add_special_tokens": args.add_special_tokens,
         "prepend": encoding_options.special_id(args.prepend, encoding),
         "append": encoding_options.special_id(args.append, encoding),
         "unpack": not args.no_unpack,

@@ -30,7 +30,8 @@ _OPEN = 4  # encodings that a process keeps
 class Settings:
     """The options of a plan; the names and meanings are those of `streamtok encode`.
 
-    encoding: a name or a vocabulary file; digest: of that encoding. prepend, append: ids. lines,
+    encoding: a name or a vocabulary file; digest: of that encoding. prepend, append: ids. A plan
+    takes add_special_tokens, too: these two become what the vocabulary's file asks for. lines,
     delimiter (bytes), jsonl (a field), parquet (a column): how an input is split into documents;
     none of them: each input is one document.
     """
@@ -43,8 +44,8 @@ class Settings:
     disallowed_special: str | tuple[str, ...] = "all"
     errors: str = "strict"
     max_pending: int = DEFAULT_MAX_PENDING
-    prepend: int | None = None
-    append: int | None = None
+    prepend: int | tuple[int, ...] | None = None
+    append: int | tuple[int, ...] | None = None
     lines: bool = False
     delimiter: bytes | None = None
     jsonl: str | None = None
@@ -71,17 +72,21 @@ class Settings:
         options: Mapping[str, Any],
     ) -> tuple[Settings, Encoding]:
         """Check the options. Returns the settings and the encoding. Raises as `plan`."""
-        if unknown := sorted(options.keys() - set(cls.options())):
+        known = (*cls.options(), "add_special_tokens")
+        if unknown := sorted(options.keys() - set(known)):
             raise TypeError(
-                f"{unknown[0]!r} is not an option of a plan: expected one of "
-                f"{', '.join(cls.options())}"
+                f"{unknown[0]!r} is not an option of a plan: expected one of {', '.join(known)}"
             )
         if format is not None and format not in sinks.FILE_FORMATS:
-            known = ", ".join(sinks.FILE_FORMATS)
-            raise ValueError(f"format must be one of {known}, not {format!r}")
+            formats = ", ".join(sinks.FILE_FORMATS)
+            raise ValueError(f"format must be one of {formats}, not {format!r}")
         name, loaded = _named(encoding)
         chosen = sinks.choose_file_format(format, "", loaded.max_token_value)
         values = dict(options)
+        if values.pop("add_special_tokens", False):
+            if values.get("prepend") is not None or values.get("append") is not None:
+                raise ValueError("give add_special_tokens, or prepend and append, not both")
+            values["prepend"], values["append"] = map(tuple, loaded._template)
         for key in ("allowed_special", "disallowed_special"):
             if not isinstance(values.get(key, ""), str):
                 values[key] = tuple(sorted(values[key] or ()))

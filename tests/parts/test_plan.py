@@ -118,6 +118,7 @@ def test_damaged(text: Path, old: str, new: str) -> None:
         ({"parts": 3}, TypeError, "'parts' is not an option of a plan"),
         ({"lines": True, "jsonl": "text"}, ValueError, "only one of lines"),
         ({"shard_exactly": True}, ValueError, "shard_exactly needs shard_tokens"),
+        ({"add_special_tokens": True, "append": 5}, ValueError, "not both"),
         ({"delimiter": b""}, ValueError, "at least one byte"),
         ({"errors": "ignore"}, ValueError, "ignore"),
         ({"encoding": "gpt3"}, ValueError, "gpt3"),

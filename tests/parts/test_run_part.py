@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok import PlanError, commit, plan, run_part
+from streamtok import Plan, PlanError, commit, plan, run_part
 from streamtok.cli.main import main
+from streamtok.engines.template import Template
 
 from ..nasty import TEXTS
 
@@ -122,6 +123,27 @@ def test_the_command_line_makes_the_same_ids(tmp_path: Path) -> None:
     assert main(["encode", "-q", "-e", "gpt2", *inputs, "-o", out, "--append", "50256"]) == 0
     made = plan(inputs, tmp_path / "out", encoding="gpt2", part_size=99, append=50256)
     assert ids_of(made) == np.fromfile(out, np.uint16).tolist()
+
+
+def test_what_the_vocabulary_puts_around_a_text(tmp_path: Path) -> None:
+    template = Template((1, 2), (3,))
+    mine = streamtok.Encoding(
+        "mine", pat_str=ENC._pat_str, mergeable_ranks=ENC._vocabulary, special_tokens={},
+        template=template,
+    )  # fmt: skip
+    vocabulary = tmp_path / "mine.streamtok"
+    streamtok.formats.save_packed(mine, vocabulary)
+    path = tmp_path / "in"
+    path.write_text("some text to cut, " * 30)
+    made = plan(
+        path, tmp_path / "out", encoding=str(vocabulary), part_size=100, format="u16",
+        add_special_tokens=True,
+    )  # fmt: skip
+    assert ids_of(made) == mine.encode(path.read_text(), add_special_tokens=True)
+    out = str(tmp_path / "cli")
+    args = ["-e", str(vocabulary), str(path), "--format", "u16", "-o", out, "--part-size", "100"]
+    assert main(["encode", "-q", *args, "--workers", "1", "--add-special-tokens"]) == 0
+    assert Plan.load(out).settings == made.settings
 
 
 def test_parquet_in_row_groups(tmp_path: Path) -> None:
