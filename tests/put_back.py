@@ -88,8 +88,8 @@ DEFECTS = [
     ),
     Defect(
         "10", "half a surrogate pair is counted as U+FFFD", "trainer",
-        (Change("streamtok/training/replacement.py", "    if text and not final and _HALVES",
-                "    if False and _HALVES"),),
+        (Change("streamtok/training/replacement.py", "(half, chunk, final, \"replace\")",
+                "(half, chunk, True, \"replace\")"),),
     ),
     Defect(
         "11", "repair moves the rest of the slice for each byte", "stream",

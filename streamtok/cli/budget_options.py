@@ -27,8 +27,9 @@ def add_budget_options(parser: argparse.ArgumentParser) -> None:
         help="the largest number of tokens",
     )
     encoding_options.add_text_options(parser, None, plain_specials=True)
-    options.add_chunk_size(parser)
-    parser.add_argument(
+    reading = parser.add_argument_group("reading")
+    options.add_chunk_size(reading)
+    reading.add_argument(
         "--no-unpack", action="store_true", help="do not decompress: take the bytes as they are"
     )
 

@@ -30,7 +30,8 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--to",
         choices=vocabulary_output.FORMAT_NAMES,
-        help="the format (default: the one that the name of OUT tells)",
+        metavar="FORMAT",
+        help=f"{', '.join(vocabulary_output.FORMAT_NAMES)} (default: by the name of OUT)",
     )
     options.add_force(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing on success")

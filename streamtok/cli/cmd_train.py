@@ -57,7 +57,8 @@ def add_parser(subparsers: Any) -> None:
     output.add_argument(
         "--to",
         choices=vocabulary_output.FORMAT_NAMES,
-        help="the format (default: the one that the name of the output tells)",
+        metavar="FORMAT",
+        help=f"{', '.join(vocabulary_output.FORMAT_NAMES)} (default: by the name of the output)",
     )
     merges.add_argument(
         "--vocab-size",

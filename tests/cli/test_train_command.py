@@ -276,7 +276,7 @@ def test_formats_that_cannot_hold_it_are_refused_at_once(folder, monkeypatch, ca
     for args, message in (
         (["-o", "ids.json"], "does not tell the format"),
         (["-o", "mine.model"], "does not tell the format"),
-        (["-o", "tokenizer.json", "--pattern", "a"], "leaves characters out"),
+        (["-o", "tekken.json", "--special", "<|x|>"], "must have the first ids"),
     ):
         assert run_cli("many", "--vocab-size", 300, *args) == 1
         assert message in capsys.readouterr().err
