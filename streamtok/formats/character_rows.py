@@ -155,8 +155,8 @@ def _in_order(
     is_kept = (made < NO_ID) | ignore_merges
     for i in np.flatnonzero(~is_kept).tolist():
         decode_only[int(own[i])] = tokens[int(starts[i]) : int(starts[i + 1])]
-    order = np.lexsort((own, made))
-    order = order[is_kept[order]].astype(np.uint32)
+    by_place = np.lexsort((own, made))
+    order = by_place[is_kept[by_place]].astype(np.uint32)
     place = np.full(len(own) + 1, NO_ID, np.uint32)
     place[order] = np.arange(len(order), dtype=np.uint32)
     left_bytes = np.zeros(len(order), np.uint32)
