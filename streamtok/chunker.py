@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._core.encode import FastStreamDecoder, FastStreamEncoder, check_policy
 from .engines.template import NO_TEMPLATE, TemplateStream
-from .errors import StateError, UnsupportedPatternError, raise_disallowed_special
+from .errors import StateError, raise_disallowed_special
 
 if TYPE_CHECKING:
     import numpy as np
@@ -108,6 +108,10 @@ class StreamEncoder(FastStreamEncoder):
         A stream counts from its first chunk on, so the first call must be this one; it costs more
         from then on. Raises ValueError where text came in before, or with `add_special_tokens`;
         UnsupportedPatternError for a pattern that leaves text out.
+
+        >>> stream = enc.stream_encoder()
+        >>> stream.encode_with_offsets("hello world")[1].tolist()
+        [[0, 5]]
         """
         from .engines.source_units import check_unit
 
@@ -138,15 +142,7 @@ class StreamEncoder(FastStreamEncoder):
                 "this stream took text in before its offsets were asked for, and did not count "
                 "its characters; call encode_with_offsets from the first chunk on"
             )
-        return self._begin_followed()
-
-    def _begin_followed(self) -> FollowedStream:
-        from .engines.followed_stream import FollowedStream
-
-        encoding, errors = self._encoding, self._settings[2]
-        check_total(encoding)
-        inner = encoding._engine.stream(self._matcher, errors)
-        return FollowedStream(inner, encoding._token_sizes, errors)
+        return self._encoding._followed_stream(self._matcher, self._settings[2])
 
     def _take(self, stream: Any) -> None:
         """Go on with this stream."""
@@ -273,7 +269,9 @@ class StreamEncoder(FastStreamEncoder):
             return
         if is_followed and self._template != NO_TEMPLATE:
             raise StateError("the saved stream state is damaged: it has offsets and a template")
-        stream = self._begin_followed() if is_followed else self._twin()._stream
+        stream: Any = self._twin()._stream
+        if is_followed:
+            stream = self._encoding._followed_stream(self._matcher, self._settings[2])
         stream.setstate(state, half)
         self._take(stream)
 
@@ -379,15 +377,6 @@ class StreamDecoder(FastStreamDecoder):
         encoding, errors, skip, state = value
         self.__init__(encoding, errors=errors, skip_special_tokens=skip)  # type: ignore[misc]
         self.setstate(state)
-
-
-def check_total(encoding: EncodingDefinition) -> None:
-    """Raise UnsupportedPatternError if the pattern leaves text out."""
-    if encoding.pattern is not None and not encoding.pattern.is_total:
-        raise UnsupportedPatternError(
-            f"the pattern of {encoding.name!r} leaves text out, so the ids do not tell where in a "
-            "stream they came from"
-        )
 
 
 def _seal(body: bytes) -> bytes:

@@ -106,6 +106,13 @@ class Encoder:
     def encode_split(self, data: Buffer, ends: npt.NDArray[np.int64], into: str) -> Any: ...
     def encode_pretoken(self, pretoken: Buffer) -> list[int]: ...
 
+def token_spans(
+    ids: npt.NDArray[np.uint32],
+    sizes: npt.NDArray[np.uint16],
+    data: str | Buffer | None,
+    counts_utf16: bool,
+) -> npt.NDArray[np.int64]: ...
+
 class UnknownId(KeyError):
     id: int
     position: int

@@ -122,7 +122,7 @@ class AnsweringEncoding(EncodingDefinition):
 
         >>> ids, spans = enc.encode_with_offsets("naïve text")
         >>> [("naïve text"[start:stop]) for start, stop in spans]
-        ['na', 'ï', 've', ' text']
+        ['na', 'ïve', ' text']
         """
         from .token_spans import encode_with_offsets
 
@@ -136,7 +136,11 @@ class AnsweringEncoding(EncodingDefinition):
         num_threads: int = 8,
         **settings: Any,
     ) -> list[tuple[IdArray, npt.NDArray[np.int64]]]:
-        """list[(ids, spans)]: `encode_with_offsets` of each text, on several threads."""
+        """list[(ids, spans)]: `encode_with_offsets` of each text, on several threads.
+
+        >>> [spans.tolist() for ids, spans in enc.encode_batch_with_offsets(["a b", "é"], "byte")]
+        [[[0, 1], [1, 3]], [[0, 2]]]
+        """
         from ..parallel.threads import map_in_threads
         from .token_spans import encode_with_offsets
 

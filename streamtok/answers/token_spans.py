@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core.encode import bytes_of
-from ..chunker import check_total
-from ..engines.followed_stream import FollowedStream
+from .._core.encode import bytes_of, token_spans, utf8_size
 from ..engines.plain import PlainEngine
 from ..engines.protocol import encode_whole
 from ..engines.source_units import BEGIN, check_unit
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
 
     from .._types import IdArray, Text
     from ..definition import EncodingDefinition
+    from ..engines.token_sizes import TokenSizes
     from .text_settings import Settings
 
     Spans = npt.NDArray[np.int64]
@@ -38,20 +37,14 @@ def encode_with_offsets(
     engine = encoding._engine
     matcher, errors, sizes = settings.matcher, settings.errors, encoding._token_sizes
     pattern = encoding.pattern
-    if type(engine).__name__ == "RewritingEngine" and pattern is not None and sizes.are_clear:
-        engine = engine.behind(text, matcher, errors)  # type: ignore[attr-defined]
+    if hasattr(engine, "behind") and pattern is not None and sizes.are_clear:
+        engine = engine.behind(text, matcher, errors)
     if isinstance(engine, PlainEngine) and pattern is not None and pattern.is_total:
         ids = encode_whole(engine, text, matcher, errors, "array")
-        spans = np.empty((len(ids), 2), np.int64)
-        if len(ids):
-            ends = np.cumsum(sizes.of_all(ids), dtype=np.int64)
-            spans[0, 0] = 0
-            spans[1:, 0], spans[:, 1] = ends[:-1], ends
-        return ids, _in_unit(spans, text, unit, errors)
-    if type(engine).__name__ == "RegexEngine" or isinstance(engine, PlainEngine):
+        return ids, _contiguous(ids, sizes, text, unit, errors)
+    if hasattr(engine, "why") or isinstance(engine, PlainEngine):  # no tables, or text is left out
         return _by_pattern(encoding, text, unit, settings)
-    check_total(encoding)
-    stream = FollowedStream(engine.stream(matcher, errors), sizes, errors)
+    stream = encoding._followed_stream(matcher, errors)
     result = stream.encode_with_offsets(text, True, unit, _NO_LIMIT)
     if type(result[0]) is int:
         raise_disallowed_special(*result)
@@ -59,14 +52,40 @@ def encode_with_offsets(
     return ids, spans
 
 
-def _in_unit(spans: Spans, text: str | bytes, unit: str, errors: str) -> Spans:
+def _contiguous(
+    ids: IdArray, sizes: TokenSizes, text: str | bytes, unit: str, errors: str
+) -> Spans:
+    """The spans of tokens that are all of the text, in order."""
     is_str = isinstance(text, str)
+    table = sizes.table
     if text.isascii() or (unit == "byte" and (is_str or errors != "replace")):
-        return spans
+        if table is not None:
+            return token_spans(ids, table, None, False)
+        return _in_bytes(ids, sizes)
+    if table is not None and _is_utf8(text, errors):
+        return token_spans(ids, table, None if unit == "byte" else text, unit == "utf16")
+    spans = _in_bytes(ids, sizes)
     source = BEGIN.fed(text, True, errors)
-    if unit == "byte" and not source.odd:
-        return spans
     spans[:, 0], spans[:, 1] = source.in_unit(spans[:, 0], spans[:, 1], unit, errors)
+    return spans
+
+
+def _is_utf8(text: str | bytes, errors: str) -> bool:
+    """Whether the text is neither repaired nor has bytes that stand for themselves."""
+    try:
+        if isinstance(text, str):
+            utf8_size(text, False)
+        elif errors != "strict":  # or else the encoder has seen to it
+            text.decode()
+    except UnicodeError:
+        return False
+    return True
+
+
+def _in_bytes(ids: IdArray, sizes: TokenSizes) -> Spans:
+    spans = np.zeros((len(ids), 2), np.int64)
+    ends = np.cumsum(sizes.of_all(ids), dtype=np.int64)
+    spans[1:, 0], spans[:, 1] = ends[:-1], ends
     return spans
 
 
@@ -118,5 +137,3 @@ def _size(character: str) -> int:
     if "\udc80" <= character <= "\udcff":
         return 1
     return len(character.encode())
-
-

@@ -12,7 +12,6 @@ characters may depend on how the text was cut; the rules here do not:
 
 from __future__ import annotations
 
-import os.path
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,7 +33,7 @@ _ASCII_OR_ONE = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
 TOKEN = "token"
 WHOLE = "whole"
 Block = tuple[str, str, str]
-"""(text, source, ""), or TOKEN: source is a token that was taken out; WHOLE: the block is one whole."""
+"""(text, source, ""), or TOKEN: source is a token that was taken out; WHOLE: it is one whole."""
 
 
 class BlockMap(NamedTuple):
@@ -61,7 +60,7 @@ class BlockMap(NamedTuple):
         now, sources, exact, lasts, _ = self._segments(has_escapes)
         if not len(sources):
             here = np.full(len(starts), self.last)
-            return here, here
+            return here, here.copy()
         at = np.searchsorted(now[:-1], ends, "left") - 1
         into = sources[at, 0] + ends - now[at]
         stops = np.where(exact[at], into, sources[at, 1])
@@ -86,7 +85,8 @@ class BlockMap(NamedTuple):
                 if not n:
                     break
                 blocks[0] = text[n:], origin[n:], kind
-                block = text, origin, kind = text[:n], origin[:n], kind
+                text, origin = text[:n], origin[:n]
+                block = text, origin, kind
                 size, source_size = utf8_size(text, has_escapes), utf8_size(origin, has_escapes)
             else:
                 blocks.pop(0)
@@ -182,14 +182,20 @@ def _pieces(text: str, source: str, has_escapes: bool) -> list[npt.NDArray[np.in
         is_same = (now == before).astype(np.int64)
         sizes = [_sizes(now, has_escapes), _sizes(before, has_escapes)]
         return [np.column_stack([*sizes, is_same])]
-    begin = len(os.path.commonprefix([text, source]))
+    begin = _n_common(text, source)
     text, source, common = text[begin:], source[begin:], text[:begin]
-    end = len(os.path.commonprefix([text[::-1], source[::-1]]))
+    end = _n_common(text[::-1], source[::-1])
     cut = len(text) - end
     sizes_now = [utf8_size(part, has_escapes) for part in (common, text[:cut], text[cut:])]
     middle = utf8_size(source[: len(source) - end], has_escapes)
     rows = [(sizes_now[0], sizes_now[0], 1), (sizes_now[1], middle, 0)]
     return [np.array([*rows, (sizes_now[2], sizes_now[2], 1)], np.int64)]
+
+
+def _n_common(text: str, source: str) -> int:
+    """How many of the first characters are the same."""
+    pairs = enumerate(zip(text, source, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(text), len(source)))
 
 
 def _points(text: str) -> npt.NDArray[np.uint32]:

@@ -219,13 +219,11 @@ class FollowedStream:
             low = trace.first.last if isinstance(draft, _FollowedRewriting) else trace.at
         return ids, spans, (draft, trace._replace(source=source.forget(low, errors)))
 
-    def _walked(
-        self, before: _Trace, walk: _Walk, ids: IdArray
-    ) -> tuple[Offsets, Offsets, _Trace]:
+    def _walked(self, before: _Trace, walk: _Walk, ids: IdArray) -> tuple[Offsets, Offsets, _Trace]:
         """Where the ids of a walk come from in the source's UTF-8."""
         stages = walk.stages
         has_escapes = stages.has_escapes
-        blocks = getattr(walk, "marked_blocks", ([], []))
+        blocks: tuple[list[Block], list[Block]] = getattr(walk, "marked_blocks", ([], []))
         first = before.first.fed(blocks[0], has_escapes)
         has_second = stages.second is not None or stages.normalized is not None
         second = before.second.fed(blocks[1], has_escapes)
@@ -253,11 +251,8 @@ class FollowedStream:
         starts, ends = first.back(starts, ends, has_escapes)
         # Ids that are parts are not in the core's text.
         sources = [
-            np.cumsum([known] + [utf8_size(source, has_escapes) for _, source in raw])
-            for known, raw in (
-                (before.first.source_end, walk.first_blocks),
-                (before.second.source_end, walk.second_blocks),
-            )
+            _ends(before.first.source_end, walk.first_blocks, has_escapes),
+            _ends(before.second.source_end, walk.second_blocks, has_escapes),
         ]
         for here, (taken, number, is_first) in zip(found, walk.tokens, strict=True):
             end = sources[not is_first][number : number + 1]
@@ -318,4 +313,11 @@ class FollowedStream:
 def _without_marks(place: Any, offsets: Offsets) -> Offsets:
     """`place.original` of each offset."""
     marks = place.marks_gone + np.searchsorted(np.array(place.marks, np.int64), offsets, "left")
-    return np.maximum(offsets - place.prefix + 2 * marks, 0)
+    found: Offsets = np.maximum(offsets - place.prefix + 2 * marks, 0)
+    return found
+
+
+def _ends(known: int, blocks: list[Any], has_escapes: bool) -> Offsets:
+    """Where the source of each block ends, and of what is known before them."""
+    sizes = [utf8_size(source, has_escapes) for _, source in blocks]
+    return np.cumsum([known, *sizes], dtype=np.int64)

@@ -112,13 +112,12 @@ class SourceText(NamedTuple):
     def _weights(
         self, data: npt.NDArray[np.uint8], begins: npt.NDArray[np.bool_], unit: str
     ) -> npt.NDArray[Any]:
-        if unit == "byte":
-            weights = np.ones(len(data), np.int32)
-        else:
-            weights = begins.view(np.int8)
+        weights: npt.NDArray[Any]
+        weights = np.ones(len(data), np.int32) if unit == "byte" else begins.view(np.int8)
         if unit == "utf16":
             # A byte that stands for itself has none that belongs to it behind it.
-            return weights + (begins & (data >= 0xF0) & ~np.append(begins[1:], True))
+            weights = weights + (begins & (data >= 0xF0) & ~np.append(begins[1:], True))
+            return weights
         if self.odd:
             weights = weights.astype(np.int32)
         for at, n_bytes, n_characters in self.odd:
@@ -184,9 +183,7 @@ def _encoded(text: str, errors: str) -> bytes:
     return text.encode("utf-8", "surrogateescape" if errors == "surrogateescape" else "strict")
 
 
-def _beginnings(
-    data: npt.NDArray[np.uint8], text: str, errors: str
-) -> npt.NDArray[np.bool_]:
+def _beginnings(data: npt.NDArray[np.uint8], text: str, errors: str) -> npt.NDArray[np.bool_]:
     """Where characters begin."""
     if errors != "surrogateescape" or _is_unicode(text):
         return data.view(np.int8) > -65
@@ -274,7 +271,8 @@ def _decoded(
         try:
             return whole.decode(), rest, len(whole)
         except UnicodeDecodeError:
-            _sizes.found = found = []
+            found: list[tuple[int, int]] = []
+            _sizes.found = found
             try:
                 text = whole.decode("utf-8", "streamtok.replace")
             finally:
@@ -289,4 +287,3 @@ def _decoded(
     if rest[:1] == b"\xed" and rest[1:2] >= b"\xa0":
         text, used, rest = text + rest.decode("utf-8", errors), len(data), b""
     return text, rest, used
-

@@ -41,6 +41,13 @@ class TokenSizes:
         )
         self.are_clear = not len(self._unclear)
 
+    @property
+    def table(self) -> npt.NDArray[np.uint16] | None:
+        """The sizes by id, 0 where there is none; None where not all are clear, dense and small."""
+        sizes = self._of_all.sizes
+        is_table = self.are_clear and self._of_all.ids is None and sizes.dtype == np.uint16
+        return sizes if is_table else None
+
     def of_text(self, ids: IdArray) -> npt.NDArray[Any]:
         """The size of each id, which is no special or added token; 0 for one that is."""
         return self._of_text.of(ids)
@@ -60,21 +67,21 @@ class _Sizes:
         ids = np.array(sorted(known), np.int64)
         sizes = np.array([known[id] for id in ids.tolist()], np.int64)
         most = int(sizes.max(initial=0))
-        sizes = sizes.astype(np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else int)
-        self._ids: npt.NDArray[np.int64] | None = ids
-        self._sizes: npt.NDArray[Any] = sizes
+        sizes = sizes.astype(np.uint16 if most < 1 << 16 else np.int64)
+        self.ids: npt.NDArray[np.int64] | None = ids
+        self.sizes: npt.NDArray[Any] = sizes
         if len(ids) and ids[-1] < _DENSE:
-            self._ids = None
-            self._sizes = np.zeros(int(ids[-1]) + 1, sizes.dtype)
-            self._sizes[ids] = sizes
+            self.ids = None
+            self.sizes = np.zeros(int(ids[-1]) + 1, sizes.dtype)
+            self.sizes[ids] = sizes
 
     def of(self, ids: IdArray) -> npt.NDArray[Any]:
-        if self._ids is None:
-            found: npt.NDArray[Any] = self._sizes.take(ids, mode="clip")
-            if len(ids) and ids.max() >= len(self._sizes):
-                found[ids >= len(self._sizes)] = 0
+        if self.ids is None:
+            found: npt.NDArray[Any] = self.sizes.take(ids, mode="clip")
+            if len(ids) and ids.max() >= len(self.sizes):
+                found[ids >= len(self.sizes)] = 0
             return found
-        if not len(self._ids):
-            return np.zeros(len(ids), np.uint8)
-        at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-        return np.where(self._ids[at] == ids, self._sizes[at], 0)
+        if not len(self.ids):
+            return np.zeros(len(ids), np.uint16)
+        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        return np.where(self.ids[at] == ids, self.sizes[at], 0)
