@@ -1,4 +1,4 @@
-"""Budgets, chunks and live counts against what people do today: `python -m benchmarks.answers`.
+"""Budgets, counts, edits and offsets against what people do today: `python -m benchmarks.answers`.
 
 Today's way is that of most programs: encode all of the text with tiktoken, cut the list of ids, and
 decode what is left; count a stream chunk by chunk, or again from its beginning. Where that gives a
@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import tiktoken
@@ -25,6 +27,8 @@ BUDGET = 4096
 CHUNK_BUDGET = 512
 EVENTS = 3000  # of a live text
 EVENT_SIZE = 7  # characters
+DOCUMENT = 1_000_000  # characters
+ANSWER = 4000
 
 
 class Row(NamedTuple):
@@ -48,7 +52,7 @@ def main() -> None:
     print("|---|--:|--:|--:|---|")
     for row in measure(text, args.encoding, args.rounds):
         ours, theirs = 1e3 * row.ours, 1e3 * row.theirs
-        print(f"| {row.what} | {ours:.3f} | {theirs:.1f} | {theirs / ours:,.0f} | {row.wrong} |")
+        print(f"| {row.what} | {ours:.3f} | {theirs:.1f} | {theirs / ours:,.1f} | {row.wrong} |")
 
 
 def make_text(size: int) -> str:
@@ -70,6 +74,9 @@ def measure(text: str, name: str, rounds: int) -> list[Row]:
         chunks(ours, theirs, text, rounds),
         *live(ours, theirs, text[: EVENTS * EVENT_SIZE], rounds),
         *from_a_model(ours, theirs, text, rounds),
+        *edits(ours, theirs, text, rounds),
+        *offsets(ours, theirs, text, rounds),
+        stop_strings(ours, theirs, text, rounds),
     ]
     return rows
 
@@ -205,6 +212,132 @@ def from_a_model(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
             rounds,
         ),
     ]
+
+
+def edits(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
+    """A document against encoding all of its text anew."""
+    prompt = text[:DOCUMENT]
+    middle, end = ours.document(prompt), ours.document(prompt)
+    at = len(prompt) // 2
+
+    def type_a_letter() -> int:
+        middle.replace(at, at, "x")
+        middle.replace(at, at + 1, "")
+        return len(middle)
+
+    def append() -> int:
+        size = end.n_characters
+        end.append(" and then some")
+        found = len(end)
+        end.replace(size, end.n_characters, "")
+        return found
+
+    typed = prompt[:at] + "x" + prompt[at:]
+    assert type_a_letter() == len(theirs.encode_ordinary(prompt))
+    assert append() == len(theirs.encode_ordinary(prompt + " and then some"))
+    assert middle.ids == end.ids == theirs.encode_ordinary(prompt)
+    size = f"{len(prompt):,} characters"
+    return [
+        Row(
+            f"a letter typed into {size}",
+            seconds(type_a_letter, rounds) / 2,
+            seconds(lambda: theirs.encode_ordinary(typed), rounds),
+            "",
+        ),
+        Row(
+            f"three words more behind {size}",
+            seconds(append, rounds) / 2,
+            seconds(lambda: theirs.encode_ordinary(prompt + " and then some"), rounds),
+            "",
+        ),
+    ]
+
+
+def offsets(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
+    """Against our own ids without offsets, and against tiktoken and `tokenizers`."""
+    text = text[:DOCUMENT]
+    rows = []
+    for unit in ("byte", "character"):
+        rows.append(
+            Row(
+                f"offsets in {unit}s, to `encode_to_numpy` of ours",
+                seconds(lambda unit=unit: ours.encode_with_offsets(text, unit), rounds),
+                seconds(lambda: ours.encode_to_numpy(text), rounds),
+                "no offsets",
+            )
+        )
+    ids, spans = ours.encode_with_offsets(text)
+
+    def starts() -> list[int]:
+        found: list[int] = theirs.decode_with_offsets(theirs.encode_ordinary(text))[1]
+        return found
+
+    n_wrong = sum(a != b for a, b in zip(starts(), spans[:, 0].tolist(), strict=True))
+    rows.append(
+        Row(
+            "offsets, to tiktoken's `decode_with_offsets`",
+            seconds(lambda: ours.encode_with_offsets(text), rounds),
+            seconds(starts, rounds),
+            f"no ends; {n_wrong:,} of {len(ids):,} starts are others",
+        )
+    )
+    tokenizer = huggingface_twin(ours)
+    found = tokenizer.encode(text, add_special_tokens=False)
+    assert found.ids == ids.tolist()
+    n_wrong = sum(a != tuple(b) for a, b in zip(found.offsets, spans.tolist(), strict=True))
+    rows.append(
+        Row(
+            "offsets, to `tokenizers`",
+            seconds(lambda: ours.encode_with_offsets(text), rounds),
+            seconds(lambda: tokenizer.encode(text, add_special_tokens=False).offsets, 1),
+            f"{n_wrong:,} of {len(ids):,} are others" if n_wrong else "",
+        )
+    )
+    return rows
+
+
+def huggingface_twin(encoding: Any) -> Any:
+    """The same encoding in `tokenizers`."""
+    import tokenizers
+
+    from streamtok import formats
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "tokenizer.json")
+        formats.save_huggingface(encoding, path)
+        return tokenizers.Tokenizer.from_file(str(path))
+
+
+def stop_strings(ours: Any, theirs: Any, text: str, rounds: int) -> Row:
+    """One call a token, against decoding all ids again for each, as many servers do."""
+    ids = theirs.encode_ordinary(text[:ANSWER])
+    stops = ["\n\nHuman:", "<|im_end|>", "@@stop@@"]
+
+    def decode() -> str:
+        decoder = ours.stream_decoder(stop=stops)
+        return "".join([decoder.decode([token]) for token in ids]) + decoder.flush()
+
+    def again() -> str:
+        shown = ""
+        for end in range(1, len(ids) + 1):
+            whole = theirs.decode(ids[:end])
+            if any(stop in whole for stop in stops):
+                break
+            if not whole.endswith("\ufffd"):
+                shown = whole
+        return shown
+
+    plain = ours.stream_decoder()
+    without = seconds(lambda: [plain.decode([token]) for token in ids], rounds)
+    with_stops = seconds(decode, rounds)
+    assert decode() == text[:ANSWER] == again()
+    more = 1e6 * (with_stops - without) / len(ids)
+    return Row(
+        f"stop strings in {len(ids):,} ids, one by one ({more:.2f} µs more for each than without)",
+        with_stops,
+        seconds(again, 1),
+        "a stop string is shown until it is complete",
+    )
 
 
 def compared(

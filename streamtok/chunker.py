@@ -16,11 +16,16 @@ from .engines.template import NO_TEMPLATE, TemplateStream
 from .errors import StateError, raise_disallowed_special
 
 if TYPE_CHECKING:
-    from ._types import AllowedSpecial, DisallowedSpecial, Text
+    import numpy as np
+    import numpy.typing as npt
+
+    from ._types import AllowedSpecial, DisallowedSpecial, IdArray, Text
     from .definition import EncodingDefinition
+    from .engines.followed_stream import FollowedStream
 
 DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"
+_FOLLOWED = 0x80  # a state of a stream that knows its offsets
 
 
 class StreamEncoder(FastStreamEncoder):
@@ -94,6 +99,55 @@ class StreamEncoder(FastStreamEncoder):
     def flush(self) -> list[int]:
         """list[int]: the ids that are left; the same as encode(b"", final=True)."""
         return self.encode(b"", final=True)
+
+    def encode_with_offsets(
+        self, chunk: Text, final: bool = False, *, unit: str = "character"
+    ) -> tuple[IdArray, npt.NDArray[np.int64]]:
+        """(ids, spans): as `Encoding.encode_with_offsets`; offsets are those in the stream.
+
+        A stream counts from its first chunk on, so the first call must be this one; it costs more
+        from then on. Raises ValueError where text came in before, or with `add_special_tokens`;
+        UnsupportedPatternError for a pattern that leaves text out.
+
+        >>> stream = enc.stream_encoder()
+        >>> stream.encode_with_offsets("hello world")[1].tolist()
+        [[0, 5]]
+        """
+        from .engines.source_units import check_unit
+
+        check_unit(unit)
+        stream = self._followed()
+        result = stream.encode_with_offsets(chunk, final, unit, self.max_pending)
+        if type(result[0]) is int:
+            raise_disallowed_special(*result)
+        if stream is not self._stream:
+            self._take(stream)
+        ids, spans = result
+        return ids, spans
+
+    def _followed(self) -> FollowedStream:
+        """The stream itself, or one that can take its place."""
+        from .engines.followed_stream import FollowedStream
+
+        stream = self._stream
+        if isinstance(stream, FollowedStream):
+            return stream
+        if self._template != NO_TEMPLATE:
+            raise ValueError(
+                "add_special_tokens puts ids around the text that come from nowhere in it; "
+                "offsets need a stream without it"
+            )
+        if stream.bytes_in or stream.tokens_out or stream.pending or stream.getstate()[0]:
+            raise ValueError(
+                "this stream took text in before its offsets were asked for, and did not count "
+                "its characters; call encode_with_offsets from the first chunk on"
+            )
+        return self._encoding._followed_stream(self._matcher, self._settings[2])
+
+    def _take(self, stream: Any) -> None:
+        """Go on with this stream."""
+        self._stream = stream
+        self._set_fast_path(stream.fast)
 
     def _feed(self, chunk: Text, final: bool, into: str, out: Any) -> Any:
         result = self._stream.encode(chunk, final, into, out, self.max_pending)
@@ -180,9 +234,12 @@ class StreamEncoder(FastStreamEncoder):
 
         They carry a version and a digest of the vocabulary, the pattern and the settings.
         """
+        from .engines.followed_stream import FollowedStream
+
         half, body = self._stream.getstate()
         waiting = half.encode("utf-8", "surrogatepass")
-        return _seal(self._state_key() + bytes([len(waiting)]) + waiting + body)
+        head = len(waiting) | _FOLLOWED * isinstance(self._stream, FollowedStream)
+        return _seal(self._state_key() + bytes([head]) + waiting + body)
 
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called.
@@ -196,14 +253,27 @@ class StreamEncoder(FastStreamEncoder):
                 f"the saved state is of another encoding than {self._encoding.name!r}, or of a "
                 "stream with other settings"
             )
-        waiting, state = body[33 : 33 + body[32]], body[33 + body[32] :]
+        from .engines.followed_stream import FollowedStream
+
+        size = body[32] & ~_FOLLOWED
+        waiting, state = body[33 : 33 + size], body[33 + size :]
         try:
             half = waiting.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             half = "?"
         if half and not "\ud800" <= half <= "\udbff":
             raise StateError("the saved stream state is damaged: it holds no half of a character")
-        self._stream.setstate(state, half)
+        is_followed = bool(body[32] & _FOLLOWED)
+        if is_followed == isinstance(self._stream, FollowedStream):
+            self._stream.setstate(state, half)
+            return
+        if is_followed and self._template != NO_TEMPLATE:
+            raise StateError("the saved stream state is damaged: it has offsets and a template")
+        stream: Any = self._twin()._stream
+        if is_followed:
+            stream = self._encoding._followed_stream(self._matcher, self._settings[2])
+        stream.setstate(state, half)
+        self._take(stream)
 
     def __getstate__(self) -> object:
         more = () if self._template == NO_TEMPLATE else (True,)

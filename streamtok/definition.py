@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._core.encode import (
     ALL,
@@ -35,6 +35,10 @@ from .special_tokens import (
     resolve_disallowed,
 )
 from .vocabulary.table import NO_ID, Vocabulary
+
+if TYPE_CHECKING:
+    from .engines.followed_stream import FollowedStream
+    from .engines.token_sizes import TokenSizes
 
 __all__ = ["EncodingDefinition"]
 
@@ -265,6 +269,23 @@ class EncodingDefinition(FastEncoding):
         assert self._pattern is not None
         assert self._encoder.scanner is not None
         return Cuts(self._encoder.scanner, self._pattern.clean_cut_pairs)
+
+    @functools.cached_property
+    def _token_sizes(self) -> TokenSizes:
+        from .engines.token_sizes import TokenSizes
+
+        return TokenSizes(self._vocabulary, {**self._special_tokens, **self._added_tokens})
+
+    def _followed_stream(self, matcher: SpecialMatcher, errors: str) -> FollowedStream:
+        """A stream that says where its ids came from. Raises UnsupportedPatternError."""
+        from .engines.followed_stream import FollowedStream
+
+        if self._pattern is not None and not self._pattern.is_total:
+            raise UnsupportedPatternError(
+                f"the pattern of {self.name!r} leaves text out, so the ids do not tell where in a "
+                "stream they came from"
+            )
+        return FollowedStream(self._engine.stream(matcher, errors), self._token_sizes, errors)
 
     @functools.cached_property
     def _preferred_specials(self) -> list[tuple[str, int]]:

@@ -106,6 +106,13 @@ class Encoder:
     def encode_split(self, data: Buffer, ends: npt.NDArray[np.int64], into: str) -> Any: ...
     def encode_pretoken(self, pretoken: Buffer) -> list[int]: ...
 
+def token_spans(
+    ids: npt.NDArray[np.uint32],
+    sizes: npt.NDArray[np.uint16],
+    data: str | Buffer | None,
+    counts_utf16: bool,
+) -> npt.NDArray[np.int64]: ...
+
 class UnknownId(KeyError):
     id: int
     position: int
@@ -222,7 +229,7 @@ class FastEncoding:
 @disjoint_base
 class FastStreamEncoder:
     max_pending: int
-    def _set_fast_path(self, tail: Tail) -> None: ...
+    def _set_fast_path(self, tail: Tail | None) -> None: ...
     def encode(self, chunk: str | Buffer, final: bool = False) -> list[int]: ...
     def encode_to_numpy(
         self, chunk: str | Buffer, final: bool = False

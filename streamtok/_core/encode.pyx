@@ -90,6 +90,7 @@ include "untouched.pxi"
 # Ids to bytes
 include "decoder.pxi"
 include "unpack_ids.pxi"
+include "spans.pxi"
 
 # Streams
 include "stream.pxi"

@@ -6,8 +6,8 @@ cdef class FastStreamEncoder:
     cdef Tail tail                 # None: there is no fast path
     cdef object _max_pending
 
-    def _set_fast_path(self, Tail tail not None):
-        """Let chunks take the fast path from now on."""
+    def _set_fast_path(self, Tail tail):
+        """Let chunks take the fast path from now on; None: let none take it."""
         with cython.critical_section(self):
             self.tail = tail
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from .._core.encode import NO_SPECIAL
+from .._core.encode import ALL, NO_SPECIAL
 from .._types import AllowedSpecial, DisallowedSpecial, SupportsRead, Text
 from ..definition import EncodingDefinition
 
 if TYPE_CHECKING:
     import re
+
+    import numpy as np
+    import numpy.typing as npt
 
     from .._types import IdArray
     from .counter import Counter
@@ -106,6 +109,46 @@ class AnsweringEncoding(EncodingDefinition):
 
         return split(self, source, max_tokens, overlap, boundary, self._settings(**settings))
 
+    def encode_with_offsets(
+        self, text: Text, unit: str = "character", **settings: Any
+    ) -> tuple[IdArray, npt.NDArray[np.int64]]:
+        """(ids, spans): the ids of `encode_to_numpy`, and an int64 [n, 2] of where they came from.
+
+        unit: "byte" (of UTF-8), "character" (of a str, also of one that bytes decode to) or
+        "utf16". A span covers every character that its token touches; in bytes it is exact but
+        where a character was repaired or changed by a normalizer, and all of that counts. settings:
+        as for `encode`. Raises as `encode`; UnsupportedPatternError where text is changed and then
+        cut by a pattern that has no tables or leaves text out.
+
+        >>> ids, spans = enc.encode_with_offsets("naïve text")
+        >>> [("naïve text"[start:stop]) for start, stop in spans]
+        ['na', 'ïve', ' text']
+        """
+        from .token_spans import encode_with_offsets
+
+        return encode_with_offsets(self, text, unit, self._encode_settings(**settings))
+
+    def encode_batch_with_offsets(
+        self,
+        texts: Sequence[Text],
+        unit: str = "character",
+        *,
+        num_threads: int = 8,
+        **settings: Any,
+    ) -> list[tuple[IdArray, npt.NDArray[np.int64]]]:
+        """list[(ids, spans)]: `encode_with_offsets` of each text, on several threads.
+
+        >>> [spans.tolist() for ids, spans in enc.encode_batch_with_offsets(["a b", "é"], "byte")]
+        [[[0, 1], [1, 3]], [[0, 2]]]
+        """
+        from ..parallel.threads import map_in_threads
+        from .token_spans import encode_with_offsets
+
+        known = self._encode_settings(**settings)
+        return map_in_threads(
+            lambda text: encode_with_offsets(self, text, unit, known), texts, num_threads
+        )
+
     def document(self, text: str = "", **settings: Any) -> Document:
         """Document: a text that is edited, whose ids follow each edit.
 
@@ -164,6 +207,17 @@ class AnsweringEncoding(EncodingDefinition):
             errors=errors,
             max_pending=max_pending,
         )
+
+    def _encode_settings(
+        self,
+        *,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = ALL,
+        errors: str = "strict",
+    ) -> Settings:
+        from .text_settings import Settings
+
+        return Settings(self, allowed_special, disallowed_special, errors)
 
     def _settings(
         self,

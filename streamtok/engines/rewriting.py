@@ -113,6 +113,15 @@ class RewritingEngine:
             return tail.encode_parts(walk.parts, True, into, None, _no_note)
         return self._encode_stretches(walk.parts, policy_of(errors), into)
 
+    def behind(self, text: str | bytes, matcher: SpecialMatcher, errors: str) -> Engine:
+        """The inner engine if `encode` gives the text to it as it is; or else this one."""
+        stages = self.stages(matcher, errors)
+        shortcut = stages.shortcut
+        if shortcut and shortcut.begins_plain and shortcut.untouched.is_all_of(text):
+            return self.inner
+        _, characters = characters_of(NO_BYTES_YET, text, True, errors)
+        return self.inner if _is_left(stages, characters) else self
+
     def stream(self, matcher: SpecialMatcher, errors: str) -> RewritingStream:
         """See `Engine`."""
         stages = self.stages(matcher, errors)

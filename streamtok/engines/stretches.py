@@ -76,6 +76,8 @@ class Walk:
         self.second_blocks: list[Block] = []
         self.parts: list[Any] = []  # as `Tail.encode_parts` takes them
         self.first_fed = self.second_fed = 0  # bytes
+        # Of each id in parts: what it took, the blocks of its kind then, whether they are `first`.
+        self.tokens: list[tuple[str, int, bool]] = []
 
     def feed(self, text: str, final: bool) -> None:
         """Take characters in. Raises RefusedToken."""
@@ -96,6 +98,8 @@ class Walk:
             if id != GOES_ON:
                 self.parts.append(id)
                 self.is_first = False
+                if id is not None:
+                    self.tokens.append((taken, len(self.first_blocks), True))
         if final:
             self.normalize("", True)
 
@@ -253,6 +257,8 @@ class Walk:
             if id != GOES_ON:
                 self.parts.append(id)
                 self.is_first = False
+                if id is not None:
+                    self.tokens.append((taken, len(self.second_blocks), False))
         if ends:
             self._change_again("", True)
 

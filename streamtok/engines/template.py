@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .._types import Text
     from .protocol import EngineStream
 
-__all__ = ["NO_TEMPLATE", "Template", "TemplateStream"]
+__all__ = ["NO_TEMPLATE", "Template", "TemplateStream", "fill"]
 
 
 class Template(NamedTuple):
@@ -93,7 +93,7 @@ class TemplateStream:
             result = added.around(ids, into)
             if into == "buffer":
                 draft.encode(b"", False, into, out, limit)  # raises if `out` is no such buffer
-                result = _fill(out, result)
+                result = fill(out, result)
             self._begun = draft, not final
             return result
         finally:  # no calls here: a signal's handler may raise after any of them
@@ -127,7 +127,7 @@ class TemplateStream:
         self._begun = loaded, is_begun
 
 
-def _fill(out: Any, ids: Any) -> int:
+def fill(out: Any, ids: Any) -> int:
     """Copy an array of ids into a writable buffer of uint16 or uint32; their number."""
     view = memoryview(out)
     if len(view) < len(ids):

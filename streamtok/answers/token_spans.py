@@ -1,0 +1,139 @@
+"""Where each token of a whole text came from; streams are in `engines/followed_stream.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._core.encode import bytes_of, token_spans, utf8_size
+from ..engines.plain import PlainEngine
+from ..engines.protocol import encode_whole
+from ..engines.source_units import BEGIN, check_unit
+from ..errors import UnsupportedPatternError, raise_disallowed_special
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .._types import IdArray, Text
+    from ..definition import EncodingDefinition
+    from ..engines.token_sizes import TokenSizes
+    from .text_settings import Settings
+
+    Spans = npt.NDArray[np.int64]
+
+__all__ = ["encode_with_offsets"]
+
+_NO_LIMIT = 1 << 62
+
+
+def encode_with_offsets(
+    encoding: EncodingDefinition, text: Text, unit: str, settings: Settings
+) -> tuple[IdArray, Spans]:
+    """See `Encoding.encode_with_offsets`."""
+    check_unit(unit)
+    # A plain copy, once: others may write to bytes, and a derived class may have other methods.
+    text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
+    engine = encoding._engine
+    matcher, errors, sizes = settings.matcher, settings.errors, encoding._token_sizes
+    pattern = encoding.pattern
+    if hasattr(engine, "behind") and pattern is not None and sizes.are_clear:
+        engine = engine.behind(text, matcher, errors)
+    if isinstance(engine, PlainEngine) and pattern is not None and pattern.is_total:
+        ids = encode_whole(engine, text, matcher, errors, "array")
+        return ids, _contiguous(ids, sizes, text, unit, errors)
+    if hasattr(engine, "why") or isinstance(engine, PlainEngine):  # no tables, or text is left out
+        return _by_pattern(encoding, text, unit, settings)
+    stream = encoding._followed_stream(matcher, errors)
+    result = stream.encode_with_offsets(text, True, unit, _NO_LIMIT)
+    if type(result[0]) is int:
+        raise_disallowed_special(*result)
+    ids, spans = result
+    return ids, spans
+
+
+def _contiguous(
+    ids: IdArray, sizes: TokenSizes, text: str | bytes, unit: str, errors: str
+) -> Spans:
+    """The spans of tokens that are all of the text, in order."""
+    is_str = isinstance(text, str)
+    table = sizes.table
+    if text.isascii() or (unit == "byte" and (is_str or errors != "replace")):
+        if table is not None:
+            return token_spans(ids, table, None, False)
+        return _in_bytes(ids, sizes)
+    if table is not None and _is_utf8(text, errors):
+        return token_spans(ids, table, None if unit == "byte" else text, unit == "utf16")
+    spans = _in_bytes(ids, sizes)
+    source = BEGIN.fed(text, True, errors)
+    spans[:, 0], spans[:, 1] = source.in_unit(spans[:, 0], spans[:, 1], unit, errors)
+    return spans
+
+
+def _is_utf8(text: str | bytes, errors: str) -> bool:
+    """Whether the text is neither repaired nor has bytes that stand for themselves."""
+    try:
+        if isinstance(text, str):
+            utf8_size(text, False)
+        elif errors != "strict":  # or else the encoder has seen to it
+            text.decode()
+    except UnicodeError:
+        return False
+    return True
+
+
+def _in_bytes(ids: IdArray, sizes: TokenSizes) -> Spans:
+    spans = np.zeros((len(ids), 2), np.int64)
+    ends = np.cumsum(sizes.of_all(ids), dtype=np.int64)
+    spans[1:, 0], spans[:, 1] = ends[:-1], ends
+    return spans
+
+
+def _by_pattern(
+    encoding: EncodingDefinition, text: str | bytes, unit: str, settings: Settings
+) -> tuple[IdArray, Spans]:
+    """With the pre-tokens that `regex` finds, which may leave text out."""
+    from ..patterns.unicode_classes import as_in_reference
+    from ..reference.bpe import compile_pattern
+
+    if encoding.pattern is not None and encoding.pattern.is_composed:
+        raise UnsupportedPatternError(
+            f"{encoding.name!r} has several patterns that leave text out, so the ids do not tell "
+            "where they came from"
+        )
+    matcher, errors, sizes = settings.matcher, settings.errors, encoding._token_sizes
+    encode_whole(encoding._engine, text, matcher, errors, "count")  # raises what `encode` does
+    pattern = compile_pattern(encoding._pat_str)
+    source = BEGIN.fed(text, True, errors)
+    policy = "surrogateescape" if errors == "surrogateescape" else "strict"
+    data = source.text.encode("utf-8", policy)
+    rows: list[IdArray] = []
+    spans: list[Spans] = []
+    for start, end, token in matcher.split(data):
+        assert token is not None  # refused tokens have raised
+        if token >= 0:
+            rows.append(np.array([token], np.uint32))
+            spans.append(np.array([(start, end)], np.int64))
+            continue
+        characters = data[start:end].decode("utf-8", policy)
+        place = np.concatenate([[0], np.cumsum([_size(one) for one in characters])])
+        found = [match.span() for match in pattern.finditer(as_in_reference(characters))]
+        pretokens = place[np.array(found, np.int64).reshape(-1, 2)]
+        pretokens = pretokens[pretokens[:, 0] < pretokens[:, 1]]
+        for begin, stop in (start + pretokens).tolist():
+            ids = np.array(encoding._encoder.encode_pretoken(data[begin:stop]), np.uint32)
+            ends = begin + np.cumsum(sizes.of_text(ids), dtype=np.int64)
+            rows.append(ids)
+            spans.append(np.column_stack([ends - sizes.of_text(ids), ends]))
+    if not rows:
+        return np.empty(0, np.uint32), np.empty((0, 2), np.int64)
+    every = np.concatenate(spans)
+    every[:, 0], every[:, 1] = source.in_unit(every[:, 0], every[:, 1], unit, errors)
+    return np.concatenate(rows), every
+
+
+def _size(character: str) -> int:
+    """The bytes of a character; one that stands for a byte has one."""
+    if "\udc80" <= character <= "\udcff":
+        return 1
+    return len(character.encode())

@@ -1,0 +1,289 @@
+"""The text of a stream as it was given, and positions in it: bytes, characters, UTF-16.
+
+What is encoded is UTF-8. Surrogate pairs in a str are joined in it, and what was no UTF-8 may be
+repaired. `SourceText` keeps the end of a text, and how far its characters are from the beginning.
+Immutable.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._core.encode import bytes_of
+from ..surrogates import decode_replacing, repair
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .._types import Text
+
+    Offsets = npt.NDArray[np.int64]
+
+__all__ = ["BEGIN", "UNITS", "SourceText", "check_unit"]
+
+UNITS = ("byte", "character", "utf16")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+class _Odd(NamedTuple):
+    """A character that was something else in the text."""
+
+    at: int  # its first byte, as encoded
+    n_bytes: int  # in the text
+    n_characters: int
+
+
+class SourceText(NamedTuple):
+    """The characters from byte `at` of what is encoded; `base`: of each unit, how many are before.
+
+    Under "surrogateescape", U+DC80 to U+DCFF are one byte each.
+    """
+
+    half: str = ""  # the first half of a surrogate pair
+    partial: bytes = b""  # of a character that is not complete
+    text: str = ""
+    odd: tuple[_Odd, ...] = ()
+    at: int = 0
+    base: tuple[int, int, int] = (0, 0, 0)
+    end: int = 0  # bytes
+
+    def fed(self, chunk: Text, final: bool, errors: str) -> SourceText:
+        """With a chunk that an encoder has taken without an error."""
+        half, partial, odd = self.half, self.partial, list(self.odd)
+        texts = [self.text]
+        end = self.end
+        if isinstance(chunk, str) and str.__len__(chunk):
+            if partial:  # each is a byte of its own, as what follows is a str
+                texts.append(partial.decode("utf-8", "surrogateescape"))
+                end += len(partial)
+                partial = b""
+            given, half = half + str.__str__(chunk), ""
+        else:
+            given, half = (half, "") if final else ("", half)
+        if given:
+            if not final and "\ud800" <= given[-1] <= "\udbff":
+                given, half = given[:-1], given[-1]
+            text, size = _joined(given, end, errors, odd)
+            texts.append(text)
+            end += size
+        if not isinstance(chunk, str):
+            data = bytes_of(chunk)
+            text, partial, size = _decoded(partial + data, final, end, errors, odd)
+            texts.append(text)
+            end += size
+        elif final and partial:
+            text, partial, size = _decoded(partial, True, end, errors, odd)
+            texts.append(text)
+            end += size
+        whole = "".join(texts) if len(texts) > 2 or texts[0] else texts[-1]
+        return SourceText(half, partial, whole, tuple(odd), self.at, self.base, end)
+
+    def in_unit(
+        self, starts: Offsets, ends: Offsets, unit: str, errors: str
+    ) -> tuple[Offsets, Offsets]:
+        """Positions in the text of bytes of what is encoded, which must be here, in order.
+
+        A character counts from where it begins to where it ends, for everything that touches it.
+        """
+        base = self.base[UNITS.index(unit)]
+        if (unit == "byte" and not self.odd) or (str.isascii(self.text) and not self.odd):
+            return starts + (base - self.at), ends + (base - self.at)
+        data = np.frombuffer(_encoded(self.text, errors), np.uint8)
+        begins = _beginnings(data, self.text, errors)
+        starts, ends = starts - self.at, ends - self.at
+        if unit == "byte":
+            whole = np.zeros(len(data) + 1, bool)  # of bytes: they go with the one before
+            for at, _, n_characters in self.odd:
+                if n_characters == 1:  # the bytes of a pair are its own
+                    whole[at - self.at + 1 : at - self.at + 3] = True
+        else:
+            whole = np.append(~begins, False)
+        starts, ends = _outward(starts, ends, whole)
+        before = np.zeros(len(data) + 1, np.int32 if len(data) < 1 << 28 else np.int64)
+        before[0] = 0
+        np.cumsum(self._weights(data, begins, unit), dtype=before.dtype, out=before[1:])
+        return before[starts].astype(np.int64) + base, before[ends].astype(np.int64) + base
+
+    def _weights(
+        self, data: npt.NDArray[np.uint8], begins: npt.NDArray[np.bool_], unit: str
+    ) -> npt.NDArray[Any]:
+        weights: npt.NDArray[Any]
+        weights = np.ones(len(data), np.int32) if unit == "byte" else begins.view(np.int8)
+        if unit == "utf16":
+            # A byte that stands for itself has none that belongs to it behind it.
+            weights = weights + (begins & (data >= 0xF0) & ~np.append(begins[1:], True))
+            return weights
+        if self.odd:
+            weights = weights.astype(np.int32)
+        for at, n_bytes, n_characters in self.odd:
+            at -= self.at
+            if unit == "character":
+                weights[at] = n_characters
+            elif n_characters == 1:
+                weights[at : at + 3] = n_bytes, 0, 0
+        return weights
+
+    def forget(self, before: int, errors: str) -> SourceText:
+        """Without the characters that end before byte `before` of what is encoded."""
+        size = before - self.at
+        if size <= 0:
+            return self
+        if str.isascii(self.text) and not self.odd:
+            n = size
+        else:
+            data = np.frombuffer(_encoded(self.text, errors), np.uint8)
+            begins = _beginnings(data, self.text, errors)
+            while size < len(data) and not begins[size]:
+                size -= 1
+            n = int(begins[:size].sum())
+        at = np.array([self.at + size])
+        bases = [int(self.in_unit(at, at, unit, errors)[0][0]) for unit in UNITS]
+        odd = tuple(one for one in self.odd if one.at >= self.at + size)
+        return self._replace(
+            text=self.text[n:], odd=odd, at=self.at + size, base=(bases[0], bases[1], bases[2])
+        )
+
+    def to_json(self) -> list[Any]:
+        """What `from_json` takes."""
+        return [self.half, self.partial.hex(), *self[2:]]
+
+    @classmethod
+    def from_json(cls, value: Any, errors: str) -> SourceText:
+        """One that was saved as JSON. Raises ValueError and TypeError if it is none."""
+        half, partial, text, odd, at, base, end = value
+        odd = tuple(_Odd(*one) for one in odd)
+        self = cls(half, bytes.fromhex(partial), text, odd, at, tuple(base), end)
+        numbers = [at, end, *self.base, *(number for one in odd for number in one)]
+        if [type(x) for x in (half, text)] != [str, str] or len(base) != 3:
+            raise ValueError("expected a text and its place")
+        if any(type(number) is not int or number < 0 for number in numbers):
+            raise ValueError("expected numbers of bytes and characters")
+        if at + len(_encoded(text, errors)) != end or len(self.partial) > 3 or len(half) > 1:
+            raise ValueError("expected a text of another size")
+        if any(not at <= one.at <= end - 3 for one in odd):
+            raise ValueError("expected a character in the text")
+        return self
+
+
+BEGIN = SourceText()
+
+
+def check_unit(unit: Any) -> None:
+    """Raise ValueError for what is no unit."""
+    if unit not in UNITS:
+        raise ValueError(f'unit must be "byte", "character" or "utf16", not {unit!r}')
+
+
+def _encoded(text: str, errors: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape" if errors == "surrogateescape" else "strict")
+
+
+def _beginnings(data: npt.NDArray[np.uint8], text: str, errors: str) -> npt.NDArray[np.bool_]:
+    """Where characters begin."""
+    if errors != "surrogateescape" or _is_unicode(text):
+        return data.view(np.int8) > -65
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    sizes = 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
+    sizes[(points >= 0xDC80) & (points < 0xDD00)] = 1
+    begins = np.zeros(len(data), bool)
+    begins[np.cumsum(sizes) - sizes] = True
+    return begins
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _outward(
+    starts: Offsets, ends: Offsets, inside: npt.NDArray[np.bool_]
+) -> tuple[Offsets, Offsets]:
+    """Starts moved back, and ends on, out of characters."""
+    starts, ends = starts.copy(), ends.copy()
+    for _ in range(3):
+        if not (wrong := inside[starts]).any():
+            break
+        starts -= wrong
+    # An empty span stays empty.
+    for _ in range(3):
+        if not (wrong := inside[ends]).any():
+            break
+        ends += wrong
+    return starts, ends
+
+
+def _joined(given: str, at: int, errors: str, odd: list[_Odd]) -> tuple[str, int]:
+    """(the text without surrogates that mean nothing, its bytes)."""
+    keeps = errors == "surrogateescape"
+    policy = "surrogateescape" if keeps else "strict"
+    try:
+        return given, len(given) if given.isascii() else len(given.encode("utf-8", policy))
+    except UnicodeEncodeError:
+        pass
+    parts = []
+    size = last = 0
+    for match in [*_PAIR.finditer(given), None]:
+        stop = match.start() if match else len(given)
+        # Between two pairs there are none: what is left are single halves.
+        part = repair(given[last:stop], errors)
+        parts.append(part)
+        size += len(part.encode("utf-8", policy))
+        if match:
+            parts.append(repair(match[0], errors))
+            odd.append(_Odd(at + size, 4, 2))
+            size += 4
+            last = match.end()
+    return "".join(parts), size
+
+
+class _Sizes(threading.local):
+    found: list[tuple[int, int]] | None = None
+
+
+_sizes = _Sizes()
+
+
+def _note_size(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    assert _sizes.found is not None
+    _sizes.found.append((error.start, error.end))
+    return "\ufffd", error.end
+
+
+codecs.register_error("streamtok.replace", _note_size)
+
+
+def _decoded(
+    data: bytes, final: bool, at: int, errors: str, odd: list[_Odd]
+) -> tuple[str, bytes, int]:
+    """(the characters that are complete, the bytes that are not, bytes of the former encoded)."""
+    if errors == "replace":
+        rest = decode_replacing(data, final)[1]
+        whole = data[: len(data) - len(rest)]
+        try:
+            return whole.decode(), rest, len(whole)
+        except UnicodeDecodeError:
+            found: list[tuple[int, int]] = []
+            _sizes.found = found
+            try:
+                text = whole.decode("utf-8", "streamtok.replace")
+            finally:
+                _sizes.found = None
+        grown = 0
+        for start, end in found:
+            odd.append(_Odd(at + start + grown, end - start, 1))
+            grown += 3 - (end - start)
+        return text, rest, len(whole) + grown
+    text, used = codecs.utf_8_decode(data, errors, final)
+    rest = data[used:]
+    if rest[:1] == b"\xed" and rest[1:2] >= b"\xa0":
+        text, used, rest = text + rest.decode("utf-8", errors), len(data), b""
+    return text, rest, used

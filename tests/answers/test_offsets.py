@@ -1,0 +1,378 @@
+"""Where tokens come from: exact for whole texts, the same in streams, for any cut and encoding."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, pre_tokenizers
+
+import streamtok
+from streamtok import StateError, UnsupportedPatternError
+from streamtok._core.encode import token_spans
+from streamtok.engines.rules import NO_RULES, TextRules, TokenFlags
+from streamtok.engines.source_units import UNITS
+from streamtok.normalizers import Form, Lowercase, Normalizer, Replace
+
+from ..conftest import PACKED, encoding_of
+from ..nasty import TEXTS
+from .slowly import any_encoding, any_settings, any_text, as_given, cut, looks_behind
+
+GPT2 = streamtok.get_encoding("gpt2")
+seeds = st.integers(0, 2**32)
+
+
+def characters(text: str | bytes, errors: str) -> list[tuple[int, int, int, bool]]:
+    """Of each character as encoded: its bytes there, bytes and characters of the text, whether it
+    was repaired.
+    """
+    if isinstance(text, bytes) and errors == "replace":
+        found = []
+        at = 0
+        while at < len(text):
+            for size in (1, 2, 3, 4):
+                try:
+                    text[at : at + size].decode()
+                    found.append((size, size, 1, False))
+                    break
+                except UnicodeDecodeError:
+                    pass
+            else:
+                size = 1  # Python says how much of it is one error
+                try:
+                    text[at:].decode()
+                except UnicodeDecodeError as error:
+                    size = error.end
+                found.append((3, size, 1, True))
+            at += size
+        return found
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", errors)
+    found = []
+    at = 0
+    while at < len(text):
+        pair = text[at : at + 2]
+        if len(pair) == 2 and "\ud800" <= pair[0] <= "\udbff" and "\udc00" <= pair[1] <= "\udfff":
+            found.append((4, 4, 2, False))
+            at += 2
+            continue
+        one = text[at]
+        is_byte = errors == "surrogateescape" and "\udc80" <= one <= "\udcff"
+        size = 1 if is_byte else len(one.encode("utf-8", "surrogatepass"))
+        found.append((size, size, 1, False))
+        at += 1
+    return found
+
+
+def slowly(
+    encoding: streamtok.Encoding, text: str | bytes, unit: str, errors: str, ids: list[int]
+) -> list[list[int]]:
+    """The law, for an encoding that does not change text and leaves nothing out."""
+    places = []  # of each byte as encoded: the place where it begins and ends
+    at = 0
+    for size, n_bytes, n_characters, is_repaired in characters(text, errors):
+        if unit == "byte" and not is_repaired:
+            places += [(at + i, at + i + 1) for i in range(size)]
+            at += size
+            continue
+        width = {"byte": n_bytes, "character": n_characters, "utf16": 2 if size == 4 else 1}[unit]
+        places += [(at, at + width)] * size
+        at += width
+    spans = []
+    byte = 0
+    for id in ids:
+        size = len(encoding.decode_single_token_bytes(id))
+        spans.append([places[byte][0], places[byte + size - 1][1]])
+        byte += size
+    assert byte == len(places)
+    return spans
+
+
+def in_stream(
+    rng: random.Random, encoding: streamtok.Encoding, text: Any, unit: str, options: dict[str, Any]
+) -> tuple[list[int], list[list[int]]]:
+    """What a stream says, in chunks, through saved states."""
+    stream = encoding.stream_encoder(**options)
+    ids, spans = [], []
+    for chunk in [*cut(rng, text, rng.choice([1, 3, 20])), None]:
+        given: Any = text[:0] if chunk is None else chunk
+        found = stream.encode_with_offsets(given, chunk is None, unit=unit)
+        ids += found[0].tolist()
+        spans += found[1].tolist()
+        how = rng.random()
+        if how < 0.3:
+            stream = pickle.loads(pickle.dumps(stream))
+        elif how < 0.4:
+            stream = stream.copy()
+        elif how < 0.6:
+            twin = encoding.stream_encoder(**options)
+            twin.setstate(stream.getstate())
+            stream = twin
+    return ids, spans
+
+
+def is_plain(encoding: streamtok.Encoding) -> bool:
+    pattern = encoding.pattern
+    return encoding._rules == NO_RULES and pattern is not None and pattern.is_total
+
+
+@settings(max_examples=400, deadline=None)
+@given(seeds, st.sampled_from(UNITS))
+def test_streams_and_whole_texts_agree(seed: int, unit: str) -> None:
+    rng = random.Random(seed)
+    encoding, letters = any_encoding(rng)
+    options = any_settings(rng, encoding)
+    text = as_given(rng, any_text(rng, letters))
+    try:
+        ids, spans = encoding.encode_with_offsets(text, unit, **options)
+    except UnsupportedPatternError:
+        if encoding._rules == NO_RULES:
+            raise
+        return
+    wanted = encoding.encode(text, **options)
+    assert ids.tolist() == wanted
+    assert spans.shape == (len(ids), 2)
+    assert spans.dtype == np.int64
+    assert (spans[:, 0] <= spans[:, 1]).all()
+    if is_plain(encoding):
+        assert spans.tolist() == slowly(encoding, text, unit, options["errors"], wanted)
+    if encoding.pattern is not None and encoding.pattern.is_total:
+        found = in_stream(rng, encoding, text, unit, options)
+        assert found == (wanted, spans.tolist())
+
+
+@pytest.mark.parametrize("name", PACKED)
+@pytest.mark.parametrize("unit", UNITS)
+def test_nasty_texts(name: str, unit: str) -> None:
+    encoding = encoding_of(name)
+    rng = random.Random(name)
+    for errors in ("replace", "surrogateescape"):
+        for data in [*TEXTS, b"".join(TEXTS)]:
+            text = as_given(rng, data)
+            options: dict[str, Any] = {"errors": errors, "disallowed_special": ()}
+            ids, spans = encoding.encode_with_offsets(text, unit, **options)
+            wanted = slowly(encoding, text, unit, errors, ids.tolist())
+            assert spans.tolist() == wanted
+            assert in_stream(rng, encoding, text, unit, options) == (ids.tolist(), wanted)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=60), st.sampled_from(PACKED))
+def test_the_bytes_of_a_span_are_its_token(text: str, name: str) -> None:
+    encoding = encoding_of(name)
+    ids, spans = encoding.encode_with_offsets(text, "byte", disallowed_special=())
+    data = text.encode()
+    tokens = [data[start:stop] for start, stop in spans]
+    assert tokens == encoding.decode_tokens_bytes(ids.tolist())
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=60))
+def test_hugging_face_says_the_same(text: str) -> None:
+    """`tokenizers` gives characters. A character that tokens share belongs to each, as here."""
+    theirs = hugging_face()
+    found = theirs.encode(text, add_special_tokens=False)
+    ids, spans = GPT2.encode_with_offsets(text, disallowed_special=())
+    assert ids.tolist() == found.ids
+    assert [tuple(span) for span in spans.tolist()] == found.offsets
+
+
+@functools.cache
+def hugging_face() -> Tokenizer:
+    """GPT-2 in `tokenizers`."""
+    import tempfile
+    from pathlib import Path
+
+    from streamtok import formats
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "tokenizer.json")
+        formats.save_huggingface(GPT2, path)
+        theirs = Tokenizer.from_file(str(path))
+    theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, trim_offsets=False)
+    return theirs
+
+
+LETTERS = "ab \u0301\u0323e\u00e9\ufb01\uac00\n"
+REWRITING = {
+    "NFC": [Form("NFC")],
+    "NFKD": [Form("NFKD")],
+    "replace": [Replace("ab", "x")],
+    "drop": [Replace("b", "")],
+    "chain": [Lowercase(), Form("NFD"), Replace("e", "bb")],
+}
+
+
+@functools.cache
+def rewriting(name: str) -> streamtok.Encoding:
+    """A normalizer, and tokens of all flags, of which one has the id of another text."""
+    return streamtok.Encoding(
+        name,
+        pat_str=r"\w+|\s+|[^\w\s]+",
+        mergeable_ranks={bytes([i]): i for i in range(256)} | {b"ab": 256, b"xx": 257},
+        special_tokens={"<s>": 300},
+        rules=TextRules(
+            (("\n", 301), ("ba", 257)),
+            longest_first=True,
+            normalizer=Normalizer(REWRITING[name]),
+            token_flags=(("<s>", TokenFlags(rstrip=True)), ("\n", TokenFlags(lstrip=True))),
+        ),
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(seeds, st.sampled_from(sorted(REWRITING)), st.sampled_from(UNITS))
+def test_changed_texts_agree_for_every_cut(seed: int, name: str, unit: str) -> None:
+    rng = random.Random(seed)
+    encoding = rewriting(name)
+    text = "".join(rng.choices([*LETTERS, "<s>", "ba", "  "], k=rng.randint(0, 12)))
+    given_text = text if rng.random() < 0.5 else text.encode()
+    options: dict[str, Any] = {"allowed_special": "all"}
+    ids, spans = encoding.encode_with_offsets(given_text, unit, **options)
+    assert ids.tolist() == encoding.encode(given_text, **options)
+    assert (np.diff(spans, axis=0) >= 0).all()
+    for _ in range(3):
+        found = in_stream(rng, encoding, given_text, unit, options)
+        assert found == (ids.tolist(), spans.tolist())
+    # A token that is found in the text stands for its own text, and for blanks it takes.
+    if unit == "character":
+        whole = given_text if isinstance(given_text, str) else given_text.decode()
+        for id, (start, stop) in zip(ids.tolist(), spans.tolist(), strict=True):
+            if id in (300, 301):
+                assert whole[start:stop].strip(" ") in ("<s>", "\n")
+
+
+def test_spans_of_a_changed_text() -> None:
+    encoding = rewriting("NFC")
+    text = "ae\u0301b  \nba"
+    ids, spans = encoding.encode_with_offsets(text)
+    assert ids.tolist() == [97, 0xC3, 0xA9, 98, 301, 257]
+    shown = [text[start:stop] for start, stop in spans]
+    assert shown == ["a", "e\u0301", "e\u0301", "b", "  \n", "ba"]
+    ids, spans = rewriting("replace").encode_with_offsets("xab<s>  x", allowed_special="all")
+    assert ids.tolist() == [257, 300, 120]
+    assert spans.tolist() == [[0, 3], [3, 6], [8, 9]]
+
+
+def test_text_that_is_left_out_is_in_no_span() -> None:
+    encoding = streamtok.Encoding(
+        "words", pat_str=r"[a-z]+", mergeable_ranks=bytes_and(b"ab"), special_tokens={"<s>": 300}
+    )
+    text = "ab, é a<s>\tb"
+    ids, spans = encoding.encode_with_offsets(text, allowed_special="all")
+    assert ids.tolist() == [256, 97, 300, 98]
+    assert [text[start:stop] for start, stop in spans] == ["ab", "a", "<s>", "b"]
+    spans = encoding.encode_with_offsets(text, "byte", allowed_special="all")[1]
+    assert [text.encode()[start:stop] for start, stop in spans] == [b"ab", b"a", b"<s>", b"b"]
+    with pytest.raises(UnsupportedPatternError, match="'words' leaves text out"):
+        encoding.stream_encoder().encode_with_offsets("a")
+
+
+def bytes_and(*tokens: bytes) -> dict[bytes, int]:
+    singles = {bytes([i]): i for i in range(256)}
+    return singles | {token: 256 + i for i, token in enumerate(tokens)}
+
+
+def test_patterns_without_tables() -> None:
+    encoding = looks_behind(1)
+    text = "ab bé\u0301 aabb"
+    ids, spans = encoding.encode_with_offsets(text, "byte")
+    assert ids.tolist() == encoding.encode(text)
+    tokens = [text.encode()[start:stop] for start, stop in spans]
+    assert tokens == encoding.decode_tokens_bytes(ids.tolist())
+
+
+def test_an_id_of_two_texts_is_refused_where_it_is_unclear() -> None:
+    encoding = streamtok.Encoding(
+        "two", pat_str=r"[\s\S]+", mergeable_ranks=bytes_and(b"ab"), special_tokens={"<s>": 256}
+    )
+    assert encoding.encode_with_offsets("ba")[1].tolist() == [[0, 1], [1, 2]]
+    with pytest.raises(ValueError, match="id 256 is both of a special or added token and"):
+        encoding.encode_with_offsets("ab<s>", allowed_special="all")
+
+
+def test_batches() -> None:
+    texts = ["one", "naïve 👍", b"\xff", ""]
+    found = GPT2.encode_batch_with_offsets(texts, "utf16", errors="replace")
+    for text, (ids, spans) in zip(texts, found, strict=True):
+        wanted = GPT2.encode_with_offsets(text, "utf16", errors="replace")
+        assert (ids.tolist(), spans.tolist()) == (wanted[0].tolist(), wanted[1].tolist())
+
+
+def test_wrong_calls_say_so() -> None:
+    text: Any = "héllo 👍 ok, " * 30
+    ids = GPT2.encode_to_numpy(text)
+    table = GPT2._token_sizes.table
+    for some in (ids[:-1], np.append(ids, ids[:1]), np.append(ids[1:], [60000])):
+        with pytest.raises(ValueError, match="the ids are not those of the text"):
+            token_spans(some.astype(np.uint32), table, text, True)
+    with pytest.raises(ValueError, match='unit must be "byte", "character" or "utf16"'):
+        GPT2.encode_with_offsets("a", "line")
+    with pytest.raises(ValueError, match="disallowed special token"):
+        GPT2.encode_with_offsets("<|endoftext|>")
+    with pytest.raises(UnicodeDecodeError):
+        GPT2.encode_with_offsets(b"\xff")
+    stream = GPT2.stream_encoder()
+    stream.encode("some text ")
+    with pytest.raises(ValueError, match="from the first chunk on"):
+        stream.encode_with_offsets("more")
+    assert stream.flush() == GPT2.encode("some text ")[-1:]
+
+
+def test_a_call_that_raises_changes_nothing() -> None:
+    stream = GPT2.stream_encoder(max_pending=8)
+    with pytest.raises(ValueError, match="disallowed special token"):
+        stream.encode_with_offsets("a<|endoftext|>")
+    stream.encode_with_offsets("né ".encode()[:2])
+    before = stream.getstate()
+    for chunk, error in [(b"\xff", UnicodeDecodeError), ("a", UnicodeDecodeError), (3, TypeError)]:
+        with pytest.raises(error):
+            stream.encode_with_offsets(chunk)  # type: ignore[arg-type]
+        assert stream.getstate() == before
+    with pytest.raises(ValueError, match="out has room for 0 ids"):
+        stream.encode_into(b"\xa9 hello world", np.empty(0, np.uint32))
+    assert stream.getstate() == before
+    ids, spans = stream.encode_with_offsets(b"\xa9 x", final=True)
+    assert spans.tolist() == [[0, 1], [1, 2], [2, 4]][: len(ids)]
+
+
+def test_other_calls_may_be_mixed_with_it() -> None:
+    text = "naïve text, ☕ and 👍"
+    ids, spans = GPT2.encode_with_offsets(text)
+    stream = GPT2.stream_encoder()
+    known = stream.encode_with_offsets(text[:3])[0].tolist()
+    known += stream.encode(text[3:6])
+    out = np.empty(20, np.uint16)
+    known += out[: stream.encode_into(text[6:9], out)].tolist()
+    more, last = stream.encode_with_offsets(text[9:], final=True)
+    assert known + more.tolist() == ids.tolist()
+    assert last.tolist() == spans[len(known) :].tolist()
+    assert stream.encode_with_offsets("a b", final=True)[1].tolist() == [[0, 1], [1, 3]]
+
+
+def test_states_from_before_still_load() -> None:
+    plain = GPT2.stream_encoder()
+    ids = plain.encode("hello wor")
+    followed = GPT2.stream_encoder()
+    assert followed.encode_with_offsets("naïve te")[0].tolist() == GPT2.encode("naïve")
+    known = followed.getstate()
+    followed.setstate(plain.getstate())
+    assert ids + followed.encode("ld", final=True) == GPT2.encode("hello world")
+    plain.setstate(known)
+    assert plain.encode_with_offsets("xt", final=True)[1].tolist() == [[5, 10]]
+    other = GPT2.stream_encoder(errors="replace")
+    with pytest.raises(StateError):
+        other.setstate(known)
+
+
+def test_a_stream_keeps_only_what_waits() -> None:
+    stream = GPT2.stream_encoder()
+    for _ in range(200):
+        stream.encode_with_offsets("naïve text, ☕ and 👍 \n" * 50)
+    assert len(stream.getstate()) < 1000

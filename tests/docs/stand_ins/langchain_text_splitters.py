@@ -1,0 +1,41 @@
+"""What the guide uses of LangChain's package of this name: how it calls its splitters."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+
+class TextSplitter(ABC):
+    """The base class: it keeps the settings and asks for `split_text`."""
+
+    def __init__(
+        self,
+        chunk_size: int = 4000,
+        chunk_overlap: int = 200,
+        length_function: Callable[[str], int] = len,
+    ) -> None:
+        if chunk_overlap > chunk_size:
+            raise ValueError("the overlap is larger than a chunk")
+        self._chunk_size = chunk_size
+        self._chunk_overlap = chunk_overlap
+        self._length_function = length_function
+
+    @abstractmethod
+    def split_text(self, text: str) -> list[str]:
+        """The chunks of a text."""
+
+
+class RecursiveCharacterTextSplitter(TextSplitter):
+    """Joins paragraphs as long as the length function allows it."""
+
+    def split_text(self, text: str) -> list[str]:
+        """The chunks of a text."""
+        chunks: list[str] = []
+        for part in text.split("\n\n"):
+            joined = "\n\n".join([*chunks[-1:], part])
+            if chunks and self._length_function(joined) <= self._chunk_size:
+                chunks[-1] = joined
+            else:
+                chunks.append(part)
+        return chunks

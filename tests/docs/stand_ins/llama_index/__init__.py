@@ -1,0 +1,1 @@
+"""Stands for LlamaIndex in the tests of the guides."""
