@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._core.encode import bytes_of, token_spans, utf8_size
+from .._core.encode import bytes_of, token_spans
 from ..engines.plain import PlainEngine
 from ..engines.protocol import encode_whole
 from ..engines.source_units import BEGIN, check_unit
@@ -56,26 +56,26 @@ def _contiguous(
     ids: IdArray, sizes: TokenSizes, text: str | bytes, unit: str, errors: str
 ) -> Spans:
     """The spans of tokens that are all of the text, in order."""
-    is_str = isinstance(text, str)
     table = sizes.table
-    if text.isascii() or (unit == "byte" and (is_str or errors != "replace")):
+    if text.isascii() or (unit == "byte" and (isinstance(text, str) or errors != "replace")):
         if table is not None:
             return token_spans(ids, table, None, False)
         return _in_bytes(ids, sizes)
-    if table is not None and _is_utf8(text, errors):
-        return token_spans(ids, table, None if unit == "byte" else text, unit == "utf16")
+    if table is not None and (isinstance(text, str) or _is_utf8(text, errors)):
+        try:
+            return token_spans(ids, table, None if unit == "byte" else text, unit == "utf16")
+        except UnicodeEncodeError:
+            pass
     spans = _in_bytes(ids, sizes)
     source = BEGIN.fed(text, True, errors)
     spans[:, 0], spans[:, 1] = source.in_unit(spans[:, 0], spans[:, 1], unit, errors)
     return spans
 
 
-def _is_utf8(text: str | bytes, errors: str) -> bool:
+def _is_utf8(text: bytes, errors: str) -> bool:
     """Whether the text is neither repaired nor has bytes that stand for themselves."""
     try:
-        if isinstance(text, str):
-            utf8_size(text, False)
-        elif errors != "strict":  # or else the encoder has seen to it
+        if errors != "strict":  # or else the encoder has seen to it
             text.decode()
     except UnicodeError:
         return False

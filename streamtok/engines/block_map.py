@@ -57,15 +57,16 @@ class BlockMap(NamedTuple):
 
     def back(self, starts: Offsets, ends: Offsets, has_escapes: bool) -> tuple[Offsets, Offsets]:
         """What of the source the stretches starts:ends of the text stand for, in order."""
-        now, sources, exact, lasts, _ = self._segments(has_escapes)
+        now, sources, exact, lasts, last = self._segments(has_escapes)
         if not len(sources):
-            here = np.full(len(starts), self.last)
+            here = np.full(len(starts), last)
             return here, here.copy()
         at = np.searchsorted(now[:-1], ends, "left") - 1
         into = sources[at, 0] + ends - now[at]
         stops = np.where(exact[at], into, sources[at, 1])
-        # An empty one is where what is before it ends.
-        places = np.where(at < 0, self.last, np.where(exact[at], into, lasts[at]))
+        # An empty one is behind what is out of the text before the next character.
+        is_inside = (at >= 0) & (ends < now[at + 1]) & exact[at]
+        places = np.where(is_inside, into, np.append(lasts, last)[at + 1])
         at = np.searchsorted(now[:-1], starts, "right") - 1
         begins = sources[at, 0] + np.where(exact[at], starts - now[at], 0)
         is_empty = starts == ends
@@ -101,7 +102,7 @@ class BlockMap(NamedTuple):
         self, has_escapes: bool
     ) -> tuple[Offsets, npt.NDArray[np.int64], npt.NDArray[np.bool_], Offsets, int]:
         """(where each piece of text begins, and the end; where its source begins and ends; whether
-        it stands for it byte by byte; `last` behind it; `last` behind all of them).
+        it stands for it byte by byte; `last` before it; `last` behind all of them).
         """
         parts = []  # rows (size, size of the source, exact or TOKEN)
         for text, source, kind in self.blocks:
@@ -122,7 +123,7 @@ class BlockMap(NamedTuple):
         has_text = rows[:, 0] > 0
         starts = np.concatenate([now[:-1][has_text], now[-1:]])
         exact = rows[has_text, 2] == 1
-        return starts, sources[has_text], exact, lasts[1:][has_text], int(lasts[-1])
+        return starts, sources[has_text], exact, lasts[:-1][has_text], int(lasts[-1])
 
     def to_json(self) -> list[Any]:
         """What `from_json` takes."""
