@@ -122,7 +122,7 @@ def is_plain(encoding: streamtok.Encoding) -> bool:
     return encoding._rules == NO_RULES and pattern is not None and pattern.is_total
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(seeds, st.sampled_from(UNITS))
 def test_streams_and_whole_texts_agree(seed: int, unit: str) -> None:
     rng = random.Random(seed)
