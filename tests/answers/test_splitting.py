@@ -145,7 +145,7 @@ def test_memory_is_that_of_a_chunk() -> None:
         for _ in range(20):
             next(chunks)
         tracemalloc.start()
-        for _ in range(200):
+        for _ in range(60):
             next(chunks)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
