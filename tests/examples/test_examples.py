@@ -66,13 +66,13 @@ def run(folder: Path, name: str, *args: str, **settings: Any) -> str:
 
 def test_all_examples_are_tested_and_listed() -> None:
     names = {path.stem for path in EXAMPLES.glob("*.py")}
-    tests = Path(__file__).read_text("utf-8") + (
-        EXAMPLES.parent / "docs" / "howto" / "pytorch.md"
-    ).read_text("utf-8")
+    guide = EXAMPLES.parent / "docs" / "howto" / "pytorch.md"
+    sources = [guide, *Path(__file__).parent.glob("test_*.py")]
+    tests = "".join(path.read_text("utf-8") for path in sources)
     readme = (EXAMPLES / "README.md").read_text("utf-8")
-    assert len(names) == 6
+    assert len(names) == 7
     for name in names:
-        assert f'"{name}"' in tests
+        assert f'"{name}"' in tests or f'"{name}:' in tests
         assert f"`{name}.py`" in readme
 
 
