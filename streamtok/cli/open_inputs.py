@@ -18,18 +18,16 @@ from ..pipeline import sinks
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources import (
-    Delimited,
     FileInput,
     Follower,
     FollowInput,
     Input,
-    JsonLines,
     Listener,
+    MakeSplitter,
     Opening,
     ParquetInput,
     SocketInput,
-    Splitter,
-    Whole,
+    splitter_maker,
 )
 from .encoding_options import special_id
 from .messages import Misused, Refused, input_name, say, shown
@@ -157,24 +155,14 @@ def _note_once(args: argparse.Namespace, name: str, what: str) -> None:
         say(f"{name} {what}")
 
 
-def _splitter_maker(args: argparse.Namespace) -> Any:
-    def make(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
-        if args.jsonl is not None:
-            return JsonLines(
-                args.jsonl,
-                name,
-                skip_bad=args.skip_bad_lines,
-                max_line=args.max_pending,
-                errors=args.errors,
-                consumed=consumed,
-                records=records,
-                crc=crc,
-            )
-        if args.lines or args.delimiter is not None:
-            return Delimited(args.delimiter or b"\n", consumed, records, crc, is_open)
-        return Whole(consumed, records, crc)
-
-    return make
+def _splitter_maker(args: argparse.Namespace) -> MakeSplitter:
+    return splitter_maker(
+        args.jsonl,
+        b"\n" if args.lines else args.delimiter,
+        skip_bad=args.skip_bad_lines,
+        max_line=args.max_pending,
+        errors=args.errors,
+    )
 
 
 def open_encoder(

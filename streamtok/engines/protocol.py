@@ -92,9 +92,8 @@ def encode_or_refuse(
     if errors != "strict":
         check_policy(errors)
     try:
-        result = engine.encode(text, matcher, errors, into)
+        return engine.encode(text, matcher, errors, into)
     except UnicodeEncodeError:
         if not repairs or not isinstance(text, str):
             raise
-        result = engine.encode(surrogates.repair(text, errors), matcher, errors, into)
-    return result
+        return engine.encode(surrogates.repair(text, errors), matcher, errors, into)

@@ -12,9 +12,7 @@ from ..errors import PlanError
 from ..formats.conversion import open_encoding
 from ..pipeline import sinks
 from ..pipeline.documents import DocumentEncoder
-from ..pipeline.sources.inputs import MakeSplitter
-from ..pipeline.sources.json_lines import JsonLines
-from ..pipeline.sources.splitters import Delimited, Splitter, Whole
+from ..pipeline.sources import MakeSplitter, splitter_maker
 from ..registry import get_encoding, list_encoding_names
 
 if TYPE_CHECKING:
@@ -180,24 +178,14 @@ class Settings:
 
     def splitter_maker(self, is_last: bool) -> MakeSplitter:
         """Makes the splitter of a part. is_last: the input ends in it."""
-
-        def make(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
-            if self.jsonl is not None:
-                return JsonLines(
-                    self.jsonl,
-                    name,
-                    skip_bad=self.skip_bad_lines,
-                    max_line=self.max_pending,
-                    errors=self.errors,
-                    consumed=consumed,
-                    records=records,
-                    crc=crc,
-                )
-            if self.end is not None:
-                return Delimited(self.end, consumed, records, crc, is_open)
-            return Whole(consumed, records, crc, ends=is_last)
-
-        return make
+        return splitter_maker(
+            self.jsonl,
+            self.end,
+            skip_bad=self.skip_bad_lines,
+            max_line=self.max_pending,
+            errors=self.errors,
+            ends=is_last,
+        )
 
 
 def _special(chosen: str | tuple[str, ...]) -> Any:

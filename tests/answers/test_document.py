@@ -31,7 +31,14 @@ def encodings() -> list[Encoding]:
     without_tables = Encoding(
         "look-behind", pat_str=r"(?<=a)b|.", mergeable_ranks=GPT2._vocabulary, special_tokens={}
     )
-    return [*map(streamtok.get_encoding, names), spaced(), without_tables]
+    # Clean cuts lie inside these, as long as they are not complete.
+    long_specials = Encoding(
+        "long specials",
+        pat_str=GPT2._pat_str,
+        mergeable_ranks=GPT2._vocabulary,
+        special_tokens={"a  the the": 60_000, " the\n\n a": 60_001, "the a  the a": 60_002},
+    )
+    return [*map(streamtok.get_encoding, names), spaced(), without_tables, long_specials]
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +74,7 @@ def test_edits(enc: Encoding, allowed: Any, data: st.DataObject) -> None:
         assert doc.text == text
         if enc.name != "look-behind":
             stable = doc.stable
-            for more in ("", "x", " ", "\n", "text|>", "\u0301", "'s"):
+            for more in ("", "x", " ", "\n", "text|>", "\u0301", "'s", " the", " the the", "\n a"):
                 assert enc.encode(text + more, **how)[:stable] == ids[:stable]
 
 

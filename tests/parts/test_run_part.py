@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import streamtok
 from streamtok import Plan, PlanError, commit, plan, run_part
 from streamtok.cli.main import main
 from streamtok.engines.template import Template
+from streamtok.parts import part as part_module
 
 from ..nasty import TEXTS
 
@@ -147,9 +150,6 @@ def test_what_the_vocabulary_puts_around_a_text(tmp_path: Path) -> None:
 
 
 def test_parquet_in_row_groups(tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
-    import pyarrow.parquet as pq
-
     rows = [f"row number {i}" * (i % 5 + 1) for i in range(200)]
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table({"text": rows}), path, row_group_size=30)
@@ -211,6 +211,23 @@ def test_an_input_that_has_changed(tmp_path: Path) -> None:
         run_part(made, 1)
     assert not os.path.exists(made.path(1))
     run_part(made, 0)  # is done, and needs its input no more
+
+
+def test_an_input_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "in"
+    path.write_text("one two three " * 50)
+    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=100)
+    encode = part_module._encode
+
+    def encode_and_change(*args: Any) -> Any:
+        totals = encode(*args)
+        path.write_text("four " * 150)
+        return totals
+
+    monkeypatch.setattr(part_module, "_encode", encode_and_change)
+    with pytest.raises(PlanError, match="has changed since the plan was made"):
+        run_part(made, 1)
+    assert part_module.read_record(made, 1) is None  # it is not done
 
 
 def test_bad_text_names_its_place(tmp_path: Path) -> None:

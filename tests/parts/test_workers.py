@@ -61,12 +61,12 @@ def test_a_worker_that_is_killed_is_replaced(text: Path) -> None:
     def kill(record: Record) -> None:
         nonlocal kills
         if kills < 6:
-            kills += 1
             for pid in children():
                 os.kill(pid, signal.SIGKILL)
+                kills += 1
 
     run_parts(made, range(len(made)), 2, kill)
-    assert kills == 6
+    assert kills >= 6
     other = make(text, "other")
     run_parts(other, range(len(other)), 1)
     assert contents(made) == contents(other)
@@ -75,7 +75,8 @@ def test_a_worker_that_is_killed_is_replaced(text: Path) -> None:
 
 def children() -> list[int]:
     """The processes that are workers of this one."""
-    command = ["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())]
+    # -ww: else COLUMNS cuts the lines.
+    command = ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(os.getpid())]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     return [int(line.split()[0]) for line in found.stdout.splitlines() if "run_worker" in line]
 

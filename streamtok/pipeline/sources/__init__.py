@@ -17,6 +17,7 @@ from .inputs import (
     Opening,
     ParquetInput,
     SocketInput,
+    splitter_maker,
 )
 from .json_lines import JsonLines
 from .sockets import Address, Listener
@@ -44,6 +45,7 @@ __all__ = [
     "Whole",
     "check_file",
     "read_descriptor",
+    "splitter_maker",
     "unescape",
     "unpack",
 ]

@@ -18,12 +18,46 @@ from ...errors import CheckpointError
 from .blocks import BLOCK_SIZE, STDIN, Waiting, check_file, is_ready, read_descriptor, skip_known
 from .compression import START_SIZE, detect, unpack
 from .follow import Follower
+from .json_lines import JsonLines
 from .parquet import ParquetTexts
 from .sockets import Address, Listener, connect
-from .splitters import Part, Splitter
+from .splitters import Delimited, Part, Splitter, Whole
 
 MakeSplitter = Callable[[str, int, int, int, bool], Splitter]
 """Makes a splitter from (name, consumed, records, crc, is_open); name: the input, for errors."""
+
+
+def splitter_maker(
+    jsonl: str | None,
+    delimiter: bytes | None,
+    *,
+    skip_bad: bool,
+    max_line: int,
+    errors: str,
+    ends: bool = True,
+) -> MakeSplitter:
+    """Makes splitters: JSON lines, else documents with a delimiter, else the whole input is one.
+
+    ends: that one document ends where the input does. The others: as for `JsonLines`.
+    """
+
+    def make(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
+        if jsonl is not None:
+            return JsonLines(
+                jsonl,
+                name,
+                skip_bad=skip_bad,
+                max_line=max_line,
+                errors=errors,
+                consumed=consumed,
+                records=records,
+                crc=crc,
+            )
+        if delimiter is not None:
+            return Delimited(delimiter, consumed, records, crc, is_open)
+        return Whole(consumed, records, crc, ends=ends)
+
+    return make
 
 
 class Opening(NamedTuple):
