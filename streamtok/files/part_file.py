@@ -8,6 +8,7 @@ module does not know any file format.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import functools
@@ -24,6 +25,10 @@ from .writer_thread import WriterThread
 
 _BLOCK = 1 << 18
 _SYNC_EVERY = 1 << 25  # bytes
+
+# The hidden files that no other process could continue. Ctrl-C may come when a file is there and
+# nobody has it yet who would remove it, so what remains here is removed at exit.
+_unpublished: set[str] = set()
 
 
 class Saved(TypedDict):
@@ -80,6 +85,8 @@ class PartFile:
             return
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
         flags |= os.O_TRUNC if is_resumable else os.O_EXCL
+        if not is_resumable:
+            _unpublished.add(self._part)
         with named(path):
             self._fd = os.open(self._part, flags, 0o666)
             if mode is not None:
@@ -192,6 +199,7 @@ class PartFile:
                 os.close(fd)
         with contextlib.suppress(OSError):
             os.remove(self._part)
+        _unpublished.discard(self._part)
 
 
 def publish_together(files: Sequence[PartFile]) -> None:
@@ -200,6 +208,7 @@ def publish_together(files: Sequence[PartFile]) -> None:
     for file in files:
         with named(file.name):
             os.replace(file._part, file._final)
+        _unpublished.discard(file._part)
         folders[os.path.dirname(file._final)] = None
     for folder in folders:
         _sync_folder(folder)
@@ -284,6 +293,17 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, is_resumable: bool
     except BaseException:
         file.discard()
         raise
+
+
+@atexit.register
+def _remove_unpublished() -> None:
+    for path in _unpublished:
+        with contextlib.suppress(OSError):
+            os.remove(path)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unpublished.clear)  # they are the parent's
 
 
 def _random_path(final: str) -> str:

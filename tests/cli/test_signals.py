@@ -131,3 +131,71 @@ def test_count_of_several_files_stops_with_a_total(tmp_path: Path) -> None:
         assert done.stderr.decode() == (
             f"streamtok: interrupted: {names[1]} was counted only in part\n"
         )
+
+
+# Ctrl-C before the n-th line that runs in the modules that make files, each in a process of its own
+# that has the vocabulary already. A line of output: number of the line, exit code, files left.
+AT_EVERY_LINE = f"""{FOREGROUND}
+import atexit, os, sys
+import streamtok
+from streamtok.cli import main
+folder, where = sys.argv[1], ("part_file.py", "locks.py", "shards.py", "outputs.py")
+streamtok.get_encoding("cl100k_base")
+os.fsync = lambda fd: None
+
+def run(n):
+    lines = 0
+    def trace(frame, event, arg):
+        nonlocal lines
+        if not frame.f_code.co_filename.endswith(where):
+            return None
+        if event == "line":
+            lines += 1
+            if lines == n:
+                os.kill(os.getpid(), signal.SIGINT)
+        return trace
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    sys.settrace(trace)
+    code = main(sys.argv[2:])
+    sys.settrace(None)
+    return lines, code
+
+n = total = 0
+while n <= total:
+    reading, writing = os.pipe()
+    if not (child := os.fork()):
+        lines, code = run(n)
+        os.write(writing, b"%d %d" % (lines, code))
+        atexit._run_exitfuncs()
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    lines, code = map(int, os.read(reading, 64).split())
+    os.close(reading)
+    total = total or lines
+    print(n, code, *sorted(os.listdir(folder)))
+    for name in os.listdir(folder):
+        os.remove(os.path.join(folder, name))
+    n += 1
+"""
+
+
+def test_no_moment_of_ctrl_c_leaves_a_hidden_file(tmp_path: Path) -> None:
+    text, folder = tmp_path / "text", tmp_path / "out"
+    text.write_text("one two\nthree\n")
+    folder.mkdir()
+    command = ["encode", "-q", "-o", str(folder / "out.bin"), str(text)]
+    done = subprocess.run(
+        [sys.executable, "-c", AT_EVERY_LINE, str(folder), *command],
+        env=ENV,
+        timeout=300,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [line.split()[1:] for line in done.stdout.splitlines()]
+    assert rows[0] == ["0", "out.bin", "out.bin.json"]
+    assert len(rows) > 100
+    # All or nothing: while files get their names, a signal waits.
+    assert {" ".join(row) for row in rows} == {"130", " ".join(rows[0])}

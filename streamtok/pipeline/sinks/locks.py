@@ -14,6 +14,11 @@ from collections.abc import Iterable
 
 from ...files.part_file import hidden_path, named
 
+try:
+    import fcntl
+except ImportError:  # not POSIX
+    fcntl = None  # type: ignore[assignment]
+
 _UNSUPPORTED = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
@@ -31,6 +36,8 @@ class Locks:
         file cannot be created.
         """
         self._held: list[tuple[int, str]] = []
+        if fcntl is None:
+            return
         # Sorted by real path: of two processes that want the same locks, one gets them all.
         wanted = {os.path.realpath(path): path for path in paths}
         try:
@@ -41,17 +48,12 @@ class Locks:
             raise
 
     def _take(self, lock: str, path: str) -> None:
-        try:
-            import fcntl
-        except ImportError:  # not POSIX
-            return
         while True:
-            with named(path):
-                fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+            fd = -1
             try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # The former holder may have removed the file after we opened it.
-                if os.fstat(fd).st_ino == os.stat(lock).st_ino:
+                with named(path):
+                    fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+                if _is_locked(fd, lock):
                     self._held.append((fd, lock))
                     return
             except BlockingIOError:
@@ -59,13 +61,12 @@ class Locks:
                 raise BlockingIOError(
                     errno.EWOULDBLOCK, "another process is writing it", path
                 ) from None
-            except FileNotFoundError:
-                pass
-            except OSError as error:
-                if error.errno in _UNSUPPORTED:
-                    self._held.append((fd, lock))
-                    return
-                os.close(fd)
+            except BaseException:  # the handler of a signal may raise anywhere
+                if fd >= 0 and (fd, lock) not in self._held:
+                    with contextlib.suppress(OSError):
+                        if _is_locked(fd, lock):
+                            os.remove(lock)
+                    os.close(fd)
                 raise
             os.close(fd)
 
@@ -78,3 +79,19 @@ class Locks:
                     os.remove(lock)
             finally:  # even if a signal handler raises
                 os.close(fd)
+
+
+def _is_locked(fd: int, lock: str) -> bool:
+    """Lock the open file. False if its former holder has removed it after we opened it.
+
+    Raises BlockingIOError if another process holds it.
+    """
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+    try:
+        return os.fstat(fd).st_ino == os.stat(lock).st_ino
+    except FileNotFoundError:
+        return False
