@@ -78,6 +78,24 @@ def test_edits(enc: Encoding, allowed: Any, data: st.DataObject) -> None:
                 assert enc.encode(text + more, **how)[:stable] == ids[:stable]
 
 
+def test_special_tokens_over_the_cuts_between_blocks() -> None:
+    """One wrong letter of a special token is mended, and one that is unfinished is completed."""
+    enc = encodings()[-1]
+    allowed: dict[str, Any] = {"allowed_special": "all", "disallowed_special": ()}
+    for special in enc.special_tokens_set:
+        for pad in range(24):
+            before = " word to fill blocks with"[-pad:] if pad else ""
+            for at in range(len(special)):
+                wrong = before + special[:at] + "x" + special[at + 1 :] + " and more"
+                doc = enc.document(wrong, **allowed)
+                change = doc.replace(pad + at, pad + at + 1, special[at])
+                assert doc.text == before + special + " and more"
+                check(doc, enc.encode(wrong, **allowed), change, enc, **allowed)
+                doc = enc.document(before + special[:at], **allowed)
+                whole = enc.encode(before + special, **allowed)
+                assert doc.ids[: doc.stable] == whole[: doc.stable]
+
+
 @pytest.mark.parametrize("name", ["gpt2", "cl100k_base", "o200k_base"])
 def test_every_letter_of_nasty_texts(name: str) -> None:
     enc = streamtok.get_encoding(name)
