@@ -45,14 +45,15 @@ def repair_chunk(half: str, chunk: object, final: bool, errors: str) -> tuple[st
     return repair(text, errors), half
 
 
-def decode_replacing(data: bytes, final: bool) -> tuple[str, bytes]:
-    """(text, rest): `bytes.decode("utf-8", "replace")` of what is decided, and the beginning of a
+def decode_begun(data: bytes, final: bool, errors: str = "replace") -> tuple[str, bytes]:
+    """(text, rest): `data.decode("utf-8", errors)` of what is decided, and the beginning of a
     character that ends the data.
 
-    Python waits for the third byte of a surrogate; but whatever comes, it is no UTF-8.
+    Python waits for the third byte of a surrogate; but whatever comes, it is no UTF-8. Raises
+    UnicodeDecodeError.
     """
-    text, used = codecs.utf_8_decode(data, "replace", final)
+    text, used = codecs.utf_8_decode(data, errors, final)
     rest = data[used:]
     if rest[:1] == b"\xed" and rest[1:2] >= b"\xa0":
-        return text + rest.decode("utf-8", "replace"), b""
+        return codecs.utf_8_decode(data, errors, True)[0], b""
     return text, rest

@@ -6,11 +6,10 @@ without surrogates, but for U+DC80 to U+DCFF where "surrogateescape" lets them s
 
 from __future__ import annotations
 
-import codecs
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._core.encode import bytes_of, utf8_size
-from ..surrogates import repair_chunk
+from ..surrogates import decode_begun, repair_chunk
 
 if TYPE_CHECKING:
     from .._types import Text
@@ -75,7 +74,7 @@ def characters_of(
     bytes_in += len(chunk)
     data = partial + chunk if partial else chunk
     try:
-        text, used = codecs.utf_8_decode(data, errors, final)
+        text, partial = decode_begun(data, final, errors)
     except UnicodeDecodeError as error:
         start = bytes_in - len(data)
         raise UnicodeDecodeError(
@@ -83,5 +82,5 @@ def characters_of(
             error.reason,
         ) from None  # fmt: skip
     if errors == "replace" and "\ufffd" in text:
-        grown += utf8_size(text, False) - used
-    return BytesTaken(half, data[used:], bytes_in, grown), text
+        grown += utf8_size(text, False) - (len(data) - len(partial))
+    return BytesTaken(half, partial, bytes_in, grown), text

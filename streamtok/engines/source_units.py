@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core.encode import bytes_of
-from ..surrogates import decode_replacing, repair
+from ..surrogates import decode_begun, repair
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -266,7 +266,7 @@ def _decoded(
 ) -> tuple[str, bytes, int]:
     """(the characters that are complete, the bytes that are not, bytes of the former encoded)."""
     if errors == "replace":
-        rest = decode_replacing(data, final)[1]
+        rest = decode_begun(data, final)[1]
         whole = data[: len(data) - len(rest)]
         try:
             return whole.decode(), rest, len(whole)
@@ -282,8 +282,5 @@ def _decoded(
             odd.append(_Odd(at + start + grown, end - start, 1))
             grown += 3 - (end - start)
         return text, rest, len(whole) + grown
-    text, used = codecs.utf_8_decode(data, errors, final)
-    rest = data[used:]
-    if rest[:1] == b"\xed" and rest[1:2] >= b"\xa0":
-        text, used, rest = text + rest.decode("utf-8", errors), len(data), b""
-    return text, rest, used
+    text, rest = decode_begun(data, final, errors)
+    return text, rest, len(data) - len(rest)

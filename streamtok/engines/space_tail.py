@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.encode import bytes_of
 from ..errors import PendingLimitExceeded, StateError
-from ..surrogates import decode_replacing, repair_chunk
+from ..surrogates import decode_begun, repair_chunk
 from .rules import MARK
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class SpaceTail:
         data = place.held + data
         place.held = b""
         if errors == "replace" and not is_text:
-            text, place.held = decode_replacing(data, final)
+            text, place.held = decode_begun(data, final)
             repaired = text.encode()
             place.grown += len(repaired) - (len(data) - len(place.held))
             data = repaired
@@ -220,4 +220,4 @@ class SpaceTail:
 
 def _unfinished(data: bytes) -> bytes:
     """The beginning of a character that ends the data."""
-    return decode_replacing(data, False)[1]
+    return decode_begun(data, False)[1]

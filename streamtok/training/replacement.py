@@ -38,7 +38,7 @@ def repair(held: bytes, chunk: Text, final: bool, offset: int) -> tuple[str, byt
                 "a str chunk follows an unfinished character",
             )  # fmt: skip
         chunk = b""
-    return surrogates.decode_replacing(held + bytes(memoryview(chunk)), final)
+    return surrogates.decode_begun(held + bytes(memoryview(chunk)), final)
 
 
 def held_bytes(held: bytes) -> bytes:
