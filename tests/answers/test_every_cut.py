@@ -1,0 +1,102 @@
+"""Each law at every cut of every nasty text: bundled, normalized and random encodings."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import streamtok
+
+from ..conftest import PACKED, encoding_of
+from ..nasty import TEXTS
+from .slowly import truncated, with_rules
+
+HOW: dict[str, Any] = {
+    "errors": "surrogateescape",
+    "disallowed_special": (),
+    "allowed_special": "all",
+}
+ENCODINGS: dict[str, Callable[[], streamtok.Encoding]] = {
+    **{name: functools.partial(encoding_of, name) for name in PACKED},
+    "NFC, a pattern": functools.partial(with_rules, 0, "NFC"),
+    "NFC, the whole text": functools.partial(with_rules, 1, "NFC"),
+    "SentencePiece's spaces": functools.partial(with_rules, 3, "spaces"),
+}
+
+
+@pytest.fixture(params=ENCODINGS)
+def encoding(request: pytest.FixtureRequest) -> streamtok.Encoding:
+    return ENCODINGS[request.param]()
+
+
+def test_counts(encoding: streamtok.Encoding) -> None:
+    for text in TEXTS:
+        total = len(encoding.encode(text, **HOW))
+        for place in range(len(text) + 1):
+            counter = encoding.counter(**HOW)
+            certain = counter.update(text[:place])
+            assert counter.estimate == len(encoding.encode(text[:place], **HOW))
+            assert certain + counter.update(text[place:]) == counter.total
+            assert counter.finish() == total
+
+
+def test_offsets(encoding: streamtok.Encoding) -> None:
+    for text in TEXTS:
+        ids, spans = encoding.encode_with_offsets(text, "byte", **HOW)
+        for place in range(len(text) + 1):
+            stream = encoding.stream_encoder(**HOW)
+            found: list[tuple[int, list[int]]] = []
+            for chunk, is_last in ((text[:place], False), (text[place:], True)):
+                more, where = stream.encode_with_offsets(chunk, is_last, unit="byte")
+                found += zip(more.tolist(), where.tolist(), strict=True)
+            assert found == list(zip(ids.tolist(), spans.tolist(), strict=True))
+
+
+def test_continued_ids(encoding: streamtok.Encoding) -> None:
+    for text in TEXTS:
+        ids = encoding.encode(text, **HOW)
+        for place in range(len(text) + 1):
+            before = encoding.encode(text[:place], **HOW)
+            # A normalizer may have changed what the ids stand for.
+            whole = encoding.decode_bytes(before) + text[place:]
+            stream = encoding.continue_from(before, **HOW)
+            found = before[: stream.kept] + stream.corrected
+            found += stream.encode(text[place:]) + stream.flush()
+            assert found == (ids if whole == text else encoding.encode(whole, **HOW))
+
+
+def test_documents(encoding: streamtok.Encoding) -> None:
+    for data in TEXTS:
+        text = data.decode("utf-8", "surrogateescape")
+        ids = encoding.encode(text, **HOW)
+        for place in range(len(text) + 1):
+            doc = encoding.document(text[:place], **HOW)
+            stable = doc.ids[: doc.stable]
+            first, removed, added = doc.append(text[place:])
+            before = encoding.encode(text[:place], **HOW)
+            assert before[:first] + added + before[first + removed :] == doc.ids == ids
+            assert ids[: len(stable)] == stable
+
+
+def test_truncated_texts(encoding: streamtok.Encoding) -> None:
+    rng = random.Random(8)
+    for text in TEXTS:
+        budget = rng.randint(1, 1 + len(encoding.encode(text, **HOW)))
+        for side in ("right", "left"):
+            expected = truncated(encoding, text, budget, side, HOW)
+            assert encoding.truncate(text, budget, side, **HOW) == expected
+        whole = encoding.truncate(text, budget, **HOW)
+        for place in range(len(text) + 1):
+            assert encoding.truncate([text[:place], text[place:]], budget, **HOW) == whole
+
+
+def test_split_texts(encoding: streamtok.Encoding) -> None:
+    for text in TEXTS:
+        chunks = list(encoding.split(text, 9, **HOW))
+        assert b"".join(bytes(chunk.text) for chunk in chunks) == text
+        for place in range(len(text) + 1):
+            assert list(encoding.split([text[:place], text[place:]], 9, **HOW)) == chunks
