@@ -96,7 +96,7 @@ class Conversation:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("--budget", type=int, default=4000, metavar="TOKENS")
     args = parser.parse_args()
     conversation = Conversation(args.budget)

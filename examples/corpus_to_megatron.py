@@ -68,7 +68,7 @@ class Corpus:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("pattern", help="the files; ** matches any folders")
     parser.add_argument("output", help="OUTPUT.bin and OUTPUT.idx are made")
     parser.add_argument("--field", default="text", help="of each line's JSON (default: text)")

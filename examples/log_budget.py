@@ -72,7 +72,7 @@ def parse_count(text: str) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("log")
     parser.add_argument("-e", "--encoding", default="cl100k_base")
     parser.add_argument("--every", type=float, default=60.0, metavar="SECONDS")

@@ -89,7 +89,7 @@ def ask(path: str, text: BinaryIO) -> Iterator[np.ndarray]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("what", choices=("serve", "ask"))
     parser.add_argument("path", help="of the Unix socket")
     parser.add_argument("-e", "--encoding", default="cl100k_base")

@@ -43,7 +43,7 @@ def bytes_per_token(encoding: streamtok.Encoding, text: bytes) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("files", nargs="+")
     parser.add_argument("--size", type=int, default=8000, help="number of ids (default: 8000)")
     parser.add_argument("-o", "--output", default="tokenizer.json")

@@ -11,6 +11,7 @@ import importlib.util
 import os
 import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -98,6 +99,15 @@ def twin_of(name: str):
         mergeable_ranks=enc._mergeable_ranks,
         special_tokens=enc._special_tokens,
     )
+
+
+@pytest.fixture(autouse=True)
+def _cache_limit() -> Iterator[None]:
+    """The command line sets the limit of its process; in a test that is that of all tests."""
+    before = streamtok.cache_limit()
+    yield
+    if streamtok.cache_limit() != before:
+        streamtok.set_cache_limit(before)
 
 
 @pytest.fixture(params=[*PACKED, "llama3_style"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,13 +13,6 @@ from streamtok.reference import bpe as reference
 from ..conftest import PACKED, encoding_of
 
 SIZES = [*range(3, 12)] * 3 + [20, 30, 60, 200]
-
-
-@pytest.fixture(autouse=True)
-def limit() -> Iterator[None]:
-    before = streamtok.cache_limit()
-    yield
-    streamtok.set_cache_limit(before)
 
 
 def words_of(rng: random.Random, count: int, alphabet: str = "abcdefghijklm") -> list[str]:
