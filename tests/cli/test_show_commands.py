@@ -88,8 +88,10 @@ def test_show_says_what_is_wrong() -> None:
     assert "byte 1 is not UTF-8" in fails("show", "-q", stdin=b"a\xff")
     assert "--special plain" in fails("show", "-q", "--special", "refuse", stdin=DATA)
     assert run("show", "-q", "--errors", "surrogateescape", stdin=b"a\xff").stdout == b"a|<FF>\n"
-    assert "cannot be combined" in usage("show", "--lanes", "4", "--special", "allow")
-    assert "cannot be combined" in usage("show", "--merges", "--special", "allow")
+    for kind in (["--lanes", "4"], ["--merges"]):
+        for wrong in (["--special", "allow"], ["--allowed-special", "all"]):
+            assert "leave out --special" in usage("show", *kind, *wrong)
+    assert "must be UTF-8" in usage("show", "--lanes", "4", "--errors", "replace")
     assert "at most 400" in fails("show", "--merges", stdin=b"a" * 500)
 
 
@@ -304,7 +306,8 @@ def test_languages_with_prices(tmp_path: Path) -> None:
     [english] = rows_of("languages", "--only", "en", "--json")[0]["rows"]
     _, old, new = english["tokens"]
     assert lines[-2].split()[-2:] == [f"{old * 0.03:.4f}", f"{new * 0.0025:.4f}"]
-    assert lines[-1] == "costs: EUR for the text a thousand times, at mine of 2026-11-01"
+    assert lines[1].endswith("gpt-4 (EUR)  o200k_base (EUR)")
+    assert lines[-1] == "costs are those of the text a thousand times; prices: mine, 2026-11-01"
     assert r"'no\x1bmodel' is left out" in done.stderr.decode()
     path.write_text("{}")
     assert fails("languages", "--prices", str(path)) == (
@@ -356,7 +359,8 @@ def test_vocab_page() -> None:
 
 
 def test_vocab_says_what_is_wrong() -> None:
-    assert "required" in usage("vocab")
+    for args in ([], ["--longest", "--id", "5"], ["--unreachable", "--duplicates"]):
+        assert "expected one of --search," in usage("vocab", *args)
     assert "has no id 999999" in fails("vocab", "--id", "999999")
     assert "has no id" in fails("vocab", "--id", str(1 << 50))
     assert "must be bytes in hexadecimal" in usage("vocab", "--bytes", "e")

@@ -29,7 +29,10 @@ def test_unreachable_tokens_are_those_that_do_not_come_back(name):
                 slow[id] = ids
     assert found == slow
     assert found  # each of these vocabularies has some
-    for one in lists.unreachable(enc):
+    listed = lists.unreachable(enc)
+    order = [(not one.is_utf8, one.token.id) for one in listed]
+    assert order == sorted(order)
+    for one in listed:
         assert json.loads(json.dumps(one.as_json()))["is_utf8"] == one.is_utf8
         if one.is_utf8:
             assert enc.encode(one.token.bytes.decode(), disallowed_special=()) != [one.token.id]
