@@ -10,11 +10,13 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from ..views.tokens import Token
 from ..views.visible import width
 from .messages import is_terminal
+
+if TYPE_CHECKING:
+    from ..views.tokens import Token
 
 __all__ = ["Paint", "add_color", "columns", "padded", "write_lines"]
 
