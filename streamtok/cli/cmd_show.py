@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..encoding import Encoding
 from . import budget_options, encoding_options, options
 from .argument_types import parse_chunk_size
-from .messages import Misused, Refused, input_name, say, shown
+from .messages import Misused, Refused, input_name, say, shown, write_bytes
 from .paint import Paint, add_color, write_lines
 from .stop_signals import Signals
 
@@ -159,8 +158,7 @@ class _Feed:
             self._is_inside_line = not token.bytes.endswith(b"\n")
             if not self._is_inside_line:
                 parts.append("\n")
-        sys.stdout.buffer.write("".join(parts).encode())
-        sys.stdout.buffer.flush()
+        write_bytes("".join(parts).encode(), at_once=True)
 
     def _end_line(self) -> None:
         if self._is_inside_line:
