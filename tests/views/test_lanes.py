@@ -111,7 +111,7 @@ def test_a_cut_character_moves_nothing_behind_it():
     enc = streamtok.get_encoding("cl100k_base")
     lanes = make_lanes(enc, "abc é is a letter", 5)  # a cut in é: a byte of it is U+FFFD there
     first, second, *_ = lanes.chunks
-    assert [(one.token.shown, one.is_wrong) for one in first.naive][0] == ("abc", False)
+    assert (first.naive[0].token.shown, first.naive[0].is_wrong) == ("abc", False)
     places = {one.token.shown: (one.start, one.is_wrong) for one in second.naive}
     assert places["·is"] == (6, False)
 
