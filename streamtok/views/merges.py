@@ -1,0 +1,198 @@
+"""How one pre-token is merged, step by step: the reference's own run, watched.
+
+Pairs, ranks, versions and the heap are those of `reference/heap_merge.py`; which pairs merge is
+asked from the core's table. The result is compared with the core's ids before it is given out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..reference.heap_merge import Candidate, HeapMerge, MergeEvent
+from ..vocabulary.table import NO_ID
+from .merge_table import MergeTable, merge_table
+from .visible import visible
+
+if TYPE_CHECKING:
+    from ..definition import EncodingDefinition
+
+__all__ = ["LONGEST", "HeapEntry", "MergeStep", "MergeTrace", "Part", "pretokens", "trace_merges"]
+
+LONGEST = 400  # bytes: each step has all of the parts and all of the heap
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A node of the list: `at` is the place of its first byte, `version` counts its changes."""
+
+    at: int
+    bytes: bytes
+    shown: str
+    id: int | None  # None: a token that only leaves as its bytes
+    version: int
+
+    def as_json(self) -> dict[str, Any]:
+        """dict: with the bytes in hexadecimal."""
+        return {
+            "at": self.at,
+            "bytes": self.bytes.hex(),
+            "shown": self.shown,
+            "id": self.id,
+            "version": self.version,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class HeapEntry:
+    """A candidate: two nodes by their places, with the versions that they had."""
+
+    rank: int
+    left: int
+    right: int
+    left_version: int
+    right_version: int
+    is_stale: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """dict: all of it."""
+        return {
+            "rank": self.rank,
+            "left": self.left,
+            "right": self.right,
+            "left_version": self.left_version,
+            "right_version": self.right_version,
+            "is_stale": self.is_stale,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MergeStep:
+    """One step, and the list and the heap after it. The heap is in the order of its array.
+
+    kind: "pushed", "stale" (dropped) or "merged".
+    """
+
+    kind: str
+    candidate: HeapEntry
+    parts: list[Part]
+    heap: list[HeapEntry]
+
+    def as_json(self) -> dict[str, Any]:
+        """dict: all of it; `parts` and `heap` are lists."""
+        return {
+            "kind": self.kind,
+            "candidate": self.candidate.as_json(),
+            "parts": [part.as_json() for part in self.parts],
+            "heap": [entry.as_json() for entry in self.heap],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTrace:
+    """All steps of one pre-token, and its ids."""
+
+    encoding: str
+    pretoken: bytes
+    start: list[Part]  # the single bytes
+    steps: list[MergeStep]
+    ids: list[int]  # what the engine gives
+    is_whole_token: bool  # found as it is, before any merge: then merges need not make it
+
+    @property
+    def merges(self) -> int:
+        return sum(step.kind == "merged" for step in self.steps)
+
+    @property
+    def stale(self) -> int:
+        return sum(step.kind == "stale" for step in self.steps)
+
+    def as_json(self) -> dict[str, Any]:
+        """dict: all of it, with the pre-token in hexadecimal and as it is shown."""
+        return {
+            "encoding": self.encoding,
+            "pretoken": self.pretoken.hex(),
+            "shown": visible(self.pretoken),
+            "start": [part.as_json() for part in self.start],
+            "steps": [step.as_json() for step in self.steps],
+            "ids": self.ids,
+            "is_whole_token": self.is_whole_token,
+            "merges": self.merges,
+            "stale": self.stale,
+        }
+
+
+def pretokens(encoding: EncodingDefinition, text: str) -> list[str]:
+    """list[str]: what the pattern cuts a text into, so that one of them can be traced.
+
+    Special tokens are plain text. Raises ValueError for an encoding that changes text before.
+    """
+    from ..reference.bpe import split
+
+    if not (encoding._is_plain or encoding.pattern is None):
+        raise ValueError(f"{encoding.name} changes its text before it is cut into pre-tokens")
+    if encoding.pattern is not None and encoding.pattern.is_composed:
+        return encoding.pattern.findall(text)
+    return split(encoding._pat_str, text)
+
+
+def trace_merges(encoding: EncodingDefinition, pretoken: str | bytes) -> MergeTrace:
+    """MergeTrace: each step of the merge of one pre-token. It is not cut by the pattern.
+
+    Raises ValueError for one of more than `LONGEST` bytes, as every step has a picture of it all.
+    """
+    data = pretoken.encode() if isinstance(pretoken, str) else bytes(pretoken)
+    if len(data) > LONGEST:
+        raise ValueError(
+            f"the pre-token has {len(data)} bytes; at most {LONGEST} can be followed step by step"
+        )
+    table = merge_table(encoding)
+    steps: list[MergeStep] = []
+
+    def merged(left: int, right: int) -> tuple[int, int] | None:
+        number = table.merged(left, right)
+        return None if number is None else (table.rank(number), number)
+
+    def observe(merge: HeapMerge[int], event: MergeEvent) -> None:
+        steps.append(
+            MergeStep(
+                event.kind,
+                _entry(merge, event.candidate, is_stale=event.kind == "stale"),
+                _parts(table, merge),
+                [_entry(merge, one, merge.is_stale(one)) for one in merge.heap],
+            )
+        )
+
+    merge = HeapMerge([table.single(byte) for byte in data], merged, observe)
+    start = _parts(table, merge)
+    numbers = merge.run()
+    ids = encoding._encoder.encode_pretoken(data)
+    whole = [table.number_of[ids[0]]] if len(ids) == 1 and ids[0] in table.number_of else []
+    is_whole_token = bool(whole) and table.tokens[whole[0]] == data
+    if not is_whole_token and _ids(encoding, table, numbers) != ids:
+        raise RuntimeError(f"the merges of {data!r} differ from the engine's ids")
+    return MergeTrace(encoding.name, data, start, steps, ids, is_whole_token)
+
+
+def _ids(encoding: EncodingDefinition, table: MergeTable, numbers: list[int]) -> list[int]:
+    ids: list[int] = []
+    byte_ids = encoding._vocabulary.byte_ids
+    for number in numbers:
+        if table.ids[number] != NO_ID or byte_ids is None:
+            ids.append(table.ids[number])
+        else:
+            ids += [int(byte_ids[byte]) for byte in table.tokens[number]]
+    return ids
+
+
+def _parts(table: MergeTable, merge: HeapMerge[int]) -> list[Part]:
+    made = []
+    for at, node in enumerate(merge.nodes):
+        if not node.is_gone:
+            token, id = table.tokens[node.part], table.ids[node.part]
+            made.append(Part(at, token, visible(token), None if id == NO_ID else id, node.version))
+    return made
+
+
+def _entry(merge: HeapMerge[int], candidate: Candidate, is_stale: bool) -> HeapEntry:
+    return HeapEntry(*candidate, is_stale)
