@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimitExceeded, StreamtokError
+from ..stores.urls import is_url
 from ..vocabulary.ranks_file import save_tiktoken
 from . import options, vocabulary_output
 from .argument_types import parse_count, parse_positive, parse_positive_size
@@ -242,7 +243,7 @@ def _count(
     with _bar(args, "counting", total, "B") as advance:
         seen = 0
         for source, (name, entry) in zip(sources, pairs, strict=True):
-            if files is not None and source.size is None:
+            if files is not None and (source.size is None or is_url(name)):
                 raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
             begin = trainer.bytes_in - entry.get("at", 0)
             blocks = blocks_of(source) if files is None else files.blocks(source, entry)

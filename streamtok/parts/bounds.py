@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..pipeline.sources.parquet import ParquetTexts
+from ..stores import places
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -32,7 +33,7 @@ def bytes_of_part(part: Part, settings: Settings, encoding: Encoding) -> tuple[i
     size = part.input.size
     if part.start == 0 and part.is_last:
         return 0, size
-    with open(part.input.path, "rb") as file:
+    with places.open_binary(part.input.path) as file:
 
         def read(start: int, stop: int) -> bytes:
             file.seek(start)
