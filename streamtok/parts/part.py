@@ -122,9 +122,10 @@ def run_part(plan: Plan, number: int) -> Record:
     encoding = settings.open_encoding()
     family = settings.family(encoding)
     with _made_in(plan, number, family) as path:
-        done = read_record(plan, number)  # another process may just have finished it
-        if done is not None:
-            return done
+        if not is_url(plan.output):
+            done = read_record(plan, number)  # another process may just have finished it
+            if done is not None:
+                return done
         _check_input(part)
         totals = _encode(plan, part, encoding, family, path)
         _check_input(part)  # an input that is written to meanwhile gives ids of nothing

@@ -90,11 +90,13 @@ def is_final(error: BaseException) -> bool:
 
 def _status(error: BaseException) -> int | None:
     """The status of the HTTP answer that an error or its cause tells, if any."""
+    if type(error).__module__.startswith("gcsfs"):
+        found = getattr(error, "code", None)
+        return found if isinstance(found, int) else None
     for one in (error, error.__cause__):
-        for name in ("status", "code"):  # of aiohttp, gcsfs
-            found = getattr(one, name, None)
-            if isinstance(found, int):
-                return found
+        found = getattr(one, "status", None)  # of aiohttp
+        if isinstance(found, int):
+            return found
         response = getattr(one, "response", None)  # of botocore
         if isinstance(response, dict):
             found = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
