@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import threading
 from typing import Any, NamedTuple
 
 from ..errors import MissingLibraryError
 from .retry import retried
-from .urls import check_writable
+from .urls import can_refuse, check_writable
 
 __all__ = ["Stored", "create", "describe", "expand", "names_in", "read_range", "remove", "upload"]
 
@@ -101,11 +102,13 @@ def write(url: str, data: bytes) -> None:
 def create(url: str, data: bytes) -> None:
     """Create an object that is not there. Raises FileExistsError, OSError.
 
-    S3, GCS, Azure and memory refuse in the same request, so of two writers only one succeeds. A
-    repeated request may find the object of the first one: compare before you call it foreign.
+    S3, GCS, Azure and memory refuse in the same request, so of two writers only one succeeds;
+    Hugging Face is asked before. A repeated request may find the object of the first one: compare
+    before you call it foreign.
     """
     check_writable(url)
     store, name = _open_store(url)
+    _refuse_existing(url)
     retried(url, lambda: store.pipe_file(name, data, mode="create"))
 
 
@@ -113,7 +116,10 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
     """Copy a file of this machine into the store. is_new: as `create`. Raises OSError."""
     check_writable(url)
     store, name = _open_store(url)
-    mode = "create" if is_new else "overwrite"
+    mode = "overwrite"
+    if is_new:
+        mode = "create"
+        _refuse_existing(url)
     with open(path, "rb") as file:
         data = file.read(_ONE_REQUEST + 1)
     if len(data) <= _ONE_REQUEST:
@@ -121,6 +127,15 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
     else:
         del data
         retried(url, lambda: store.put_file(path, name, mode=mode))
+
+
+def _refuse_existing(url: str) -> None:
+    """Raise FileExistsError if a store that cannot refuse by itself has the object."""
+    if can_refuse(url):
+        return
+    with contextlib.suppress(FileNotFoundError):
+        describe(url)
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url)
 
 
 def remove(url: str) -> None:

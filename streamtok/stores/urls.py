@@ -6,7 +6,7 @@ import errno
 import os
 import re
 
-__all__ = ["check_writable", "is_url", "join"]
+__all__ = ["can_refuse", "check_writable", "is_url", "join"]
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
@@ -32,6 +32,11 @@ def join(folder: str, *names: str) -> str:
     if is_url(folder):
         return "/".join([folder.rstrip("/"), *names])
     return os.path.join(folder, *names)
+
+
+def can_refuse(url: str) -> bool:
+    """Whether the store can refuse, in one request, to replace an object."""
+    return scheme_of(url) != "hf"
 
 
 def check_writable(url: str) -> None:

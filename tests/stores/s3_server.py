@@ -25,11 +25,14 @@ def find_weed() -> str | None:
 
 
 @contextlib.contextmanager
-def running(program: str, folder: Path) -> Iterator[int]:
-    """Run a server with its data in `folder`; the port of its S3 service."""
+def running(program: str, folder: Path, volume: int = 64) -> Iterator[int]:
+    """Run a server with its data in `folder`; the port of its S3 service.
+
+    volume: MiB of each of the 40 files that hold the data, at most.
+    """
     for _ in range(ATTEMPTS):
         ports = _free_ports(8)
-        with _started(program, folder, ports) as process:
+        with _started(program, folder, ports, volume) as process:
             if _is_ready(process, ports[0]):
                 yield ports[0]
                 return
@@ -47,7 +50,9 @@ def _free_ports(count: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def _started(program: str, folder: Path, ports: list[int]) -> Iterator[subprocess.Popen[bytes]]:
+def _started(
+    program: str, folder: Path, ports: list[int], volume: int
+) -> Iterator[subprocess.Popen[bytes]]:
     data = folder / f"data-{ports[0]}"
     data.mkdir(parents=True)
     services = ["s3", "master", "volume", "filer"]
@@ -56,7 +61,7 @@ def _started(program: str, folder: Path, ports: list[int]) -> Iterator[subproces
     flags += ["-s3", "-s3.port.iceberg=0", "-s3.port.lance=0", f"-s3.localSocket={data}/s3.sock"]
     flags += [f"-filer.localSocket={data}/filer.sock", "-master.electionTimeout=1s"]
     flags += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={data}", "-master.telemetry=false"]
-    flags += ["-master.volumeSizeLimitMB=64", "-volume.max=40"]
+    flags += [f"-master.volumeSizeLimitMB={volume}", "-volume.max=40"]
     with open(folder / "log", "ab") as log:
         process = subprocess.Popen(
             [program, "-logtostderr=true", "server", *flags],

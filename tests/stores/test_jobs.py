@@ -6,6 +6,9 @@ import gzip
 import hashlib
 import json
 import random
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import streamtok
 from streamtok import Plan, PlanError, commit, plan, run_part
 from streamtok.cli.main import main
 from streamtok.parts.commit import MANIFEST, missing_parts
@@ -21,9 +25,11 @@ from streamtok.parts.workers import run_parts
 from streamtok.stores import objects, places
 from streamtok.stores.object_reader import read_blocks
 
-from ..cli.test_cli import run
+from ..cli.test_cli import POSIX, run
 from .flaky_proxy import Proxy
 
+pytestmark = POSIX
+ROOT = Path(streamtok.__file__).resolve().parents[1]
 FORMATS = ["u16", "npy", "megatron", "datatrove", "parquet"]
 
 
@@ -356,3 +362,28 @@ def test_inputs_of_a_web_server(flaky: str, proxy: Proxy, tmp_path: Path) -> Non
     assert b"".join(read_blocks(url, whole._replace(size=None), 5, None)) == text[5:]
     with pytest.raises(FileNotFoundError):
         objects.describe(f"{url}.gz")
+
+
+def test_a_driver_that_is_killed(s3: str, tmp_path: Path) -> None:
+    url, path = put(s3, "in.txt", text_of(300_000), tmp_path)
+    args = ["encode", "-q", "-e", "gpt2", "--part-size", "10000", "--format", "npy"]
+    command = [sys.executable, "-m", "streamtok", *args, url, "-o", f"{s3}/out", "--workers", "2"]
+    for kill in (True, True, False):
+        with subprocess.Popen(command, cwd=ROOT, start_new_session=True) as driver:
+            done = len(files_of(f"{s3}/out"))
+            while kill and len(files_of(f"{s3}/out")) <= done and driver.poll() is None:
+                pass  # until it has done something
+            if kill:
+                driver.kill()
+            assert driver.wait() == (-signal.SIGKILL if kill else 0)
+    assert files_of(f"{s3}/out") == files_of(here(tmp_path, path, part_size=10_000, format="npy"))
+    assert len(rows_of(f"{s3}/out")) == 31
+
+
+def test_a_job_on_ray(s3: str, tmp_path: Path) -> None:
+    url, path = put(s3, "in.txt", text_of(30_000), tmp_path)
+    args = ["encode", "-q", "-e", "gpt2", "--part-size", "10000", "--format", "npy"]
+    done = run(*args, url, "-o", f"{s3}/out", "--ray", "local")
+    assert done.returncode == 0, done
+    assert files_of(f"{s3}/out") == files_of(here(tmp_path, path, part_size=10_000, format="npy"))
+    assert places.exists(f"{s3}/out/{MANIFEST}")

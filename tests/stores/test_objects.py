@@ -143,6 +143,19 @@ def test_objects(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> N
     assert not places.exists(url)
 
 
+def test_a_store_that_cannot_refuse(
+    memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "can_refuse", lambda url: False)
+    (tmp_path / "file").write_bytes(b"second")
+    objects.create(f"{memory}/x", b"first")
+    with pytest.raises(FileExistsError):
+        objects.create(f"{memory}/x", b"second")
+    with pytest.raises(FileExistsError):
+        objects.upload(str(tmp_path / "file"), f"{memory}/x", is_new=True)
+    assert objects.read_whole(f"{memory}/x") == b"first"
+
+
 def test_a_large_upload_is_in_parts(
     s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
