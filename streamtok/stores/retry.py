@@ -46,7 +46,7 @@ _EXISTS = 412  # the answer to If-None-Match: *
 
 
 def patience() -> float:
-    """Seconds that a request may fail before it is given up. Raises ValueError."""
+    """Seconds that a request may fail before it is given up. Raises OSError."""
     text = os.environ.get(PATIENCE)
     try:
         found = _PATIENCE if text is None else float(text)
@@ -54,7 +54,7 @@ def patience() -> float:
             return found
     except ValueError:
         pass
-    raise ValueError(f"{PATIENCE} must be a number of seconds, not {text!r}")
+    raise OSError(errno.EINVAL, f"it must be a number of seconds, not {text!r}", PATIENCE)
 
 
 def retried(url: str, request: Callable[[], T], stopped: threading.Event | None = None) -> T:

@@ -387,3 +387,14 @@ def test_a_job_on_ray(s3: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done
     assert files_of(f"{s3}/out") == files_of(here(tmp_path, path, part_size=10_000, format="npy"))
     assert places.exists(f"{s3}/out/{MANIFEST}")
+
+
+def test_training_on_s3(s3: str, tmp_path: Path) -> None:
+    url, path = put(s3, "in.txt", text_of(30_000), tmp_path)
+    args = ["train", "-q", "--vocab-size", "300", "--pattern", "gpt2"]
+    expected = tmp_path / "expected.tiktoken"
+    assert main([*args, path, "-o", str(expected)]) == 0
+    for more in ([], ["--workers", "2", "--part-size", "10000"]):
+        assert main([*args, url, *more, "-o", str(tmp_path / "made.tiktoken")]) == 0
+        assert (tmp_path / "made.tiktoken").read_bytes() == expected.read_bytes()
+    assert main([*args, url, "--save-counts", str(tmp_path / "c"), "-o", str(tmp_path / "m")]) == 1

@@ -100,7 +100,7 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         retry.retried("s3://b/k", lambda: (_ for _ in ()).throw(Passing("it is away")))
     assert caught.value.errno == errno.EIO
     monkeypatch.setenv(retry.PATIENCE, "soon")
-    with pytest.raises(ValueError, match="STREAMTOK_STORE_PATIENCE must be a number of seconds"):
+    with pytest.raises(OSError, match="number of seconds, not 'soon': 'STREAMTOK_STORE_PATIENCE'"):
         retry.patience()
 
 
