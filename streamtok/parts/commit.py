@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 
 from ..errors import PlanError
-from ..files.part_file import NewFile
 from ..pipeline.run import Totals
 from ..stores import places
-from ..stores.objects import upload
-from ..stores.urls import is_url
 from .part import Record, read_records
 from .plan import Plan
 
@@ -52,7 +46,7 @@ def commit(plan: Plan) -> Totals:
     path = places.join(plan.output, MANIFEST)
     if not places.exists(path):
         try:
-            _write(path, _lines(plan, totals))
+            places.create(path, map(str.encode, _lines(plan, totals)))
             return totals
         except FileExistsError:  # another driver was faster, or our own first attempt
             pass
@@ -60,19 +54,6 @@ def commit(plan: Plan) -> Totals:
         if all(a == b for a, b in itertools.zip_longest(file, _lines(plan, totals))):
             return totals
     raise PlanError(f"{path} is there and says something else: remove it to commit again")
-
-
-def _write(path: str, lines: Iterator[str]) -> None:
-    with contextlib.ExitStack() as stack:
-        local = path
-        if is_url(path):
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="streamtok-"))
-            local = os.path.join(folder, MANIFEST)
-        with NewFile(local) as output:
-            for line in lines:
-                output.write(line.encode())
-        if is_url(path):
-            upload(local, path, is_new=True)
 
 
 def _add(totals: Totals, record: Record) -> None:

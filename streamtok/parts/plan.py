@@ -155,7 +155,7 @@ class Plan:
             raise PlanError(f"{self.output} holds other files: give a new or an empty folder")
         if not there:
             with contextlib.suppress(FileExistsError):  # another driver was faster
-                places.create(path, "".join(self.lines()).encode("utf-8", "surrogatepass"))
+                places.create(path, (one.encode("utf-8", "surrogatepass") for one in self.lines()))
                 return path
         found = Plan.load(path)
         if found != self:

@@ -16,7 +16,7 @@ from ..errors import MissingLibraryError
 from .retry import retried
 from .urls import can_refuse, check_writable
 
-__all__ = ["Stored", "create", "describe", "expand", "names_in", "read_range", "remove", "upload"]
+__all__ = ["Stored", "describe", "expand", "names_in", "read_range", "remove", "upload"]
 
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "blob_id", "LastModified",
          "last_modified", "updated", "mtime", "created")  # fmt: skip
@@ -99,21 +99,13 @@ def write(url: str, data: bytes) -> None:
     retried(url, lambda: store.pipe_file(name, data))
 
 
-def create(url: str, data: bytes) -> None:
-    """Create an object that is not there. Raises FileExistsError, OSError.
-
-    S3, GCS, Azure and memory refuse in the same request, so of two writers only one succeeds;
-    Hugging Face is asked before. A repeated request may find the object of the first one: compare
-    before you call it foreign.
-    """
-    check_writable(url)
-    store, name = _open_store(url)
-    _refuse_existing(url)
-    retried(url, lambda: store.pipe_file(name, data, mode="create"))
-
-
 def upload(path: str, url: str, *, is_new: bool = False) -> None:
-    """Copy a file of this machine into the store. is_new: as `create`. Raises OSError."""
+    """Copy a file of this machine into the store. Raises OSError.
+
+    is_new: raise FileExistsError if the object is there. S3, GCS, Azure and memory refuse in the
+    same request, so of two writers only one succeeds; Hugging Face is asked before. A repeated
+    request may find the object of the first one: compare before you call it foreign.
+    """
     check_writable(url)
     store, name = _open_store(url)
     mode = "overwrite"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import tempfile
+from collections.abc import Iterable
 from typing import BinaryIO, TextIO, cast
 
-from ..files.part_file import write_whole
+from ..files.part_file import NewFile, write_whole
 from . import objects
 from .object_reader import ObjectReader
 from .urls import is_url, join
@@ -24,6 +26,8 @@ __all__ = [
     "size_of",
     "write",
 ]
+
+_BLOCK = 1 << 18  # bytes
 
 
 def open_binary(place: str) -> BinaryIO:
@@ -97,15 +101,29 @@ def write(place: str, data: bytes) -> None:
         write_whole(place, data)
 
 
-def create(place: str, data: bytes) -> None:
+def create(place: str, blocks: Iterable[bytes]) -> None:
     """Write what is not there. Raises FileExistsError if a store has it already, OSError.
 
     A file of this machine is replaced: who writes it has looked before, and has only the same.
     """
-    if is_url(place):
-        objects.create(place, data)
-    else:
-        write_whole(place, data)
+    if not is_url(place):
+        _write_new(place, blocks)
+        return
+    with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
+        path = os.path.join(folder, "new")
+        _write_new(path, blocks)
+        objects.upload(path, place, is_new=True)
+
+
+def _write_new(path: str, blocks: Iterable[bytes]) -> None:
+    with NewFile(path) as file:
+        kept = bytearray()  # blocks may be lines
+        for block in blocks:
+            kept += block
+            if len(kept) >= _BLOCK:
+                file.write(bytes(kept))
+                kept.clear()
+        file.write(bytes(kept))
 
 
 def remove(place: str) -> None:

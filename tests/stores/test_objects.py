@@ -120,11 +120,11 @@ def test_objects(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> N
     assert not places.exists(url)
     assert objects.names_in(folder) == []
     objects.remove(url)
-    objects.create(url, b"first")
+    places.create(url, [b"fi", b"rst"])
     about = objects.describe(url)
     assert about.size == 5
     with pytest.raises(FileExistsError):
-        objects.create(url, b"second")
+        places.create(url, [b"second"])
     assert objects.read_whole(url) == b"first"
     objects.write(url, b"second")
     assert objects.describe(url) != about
@@ -148,9 +148,9 @@ def test_a_store_that_cannot_refuse(
 ) -> None:
     monkeypatch.setattr(objects, "can_refuse", lambda url: False)
     (tmp_path / "file").write_bytes(b"second")
-    objects.create(f"{memory}/x", b"first")
+    places.create(f"{memory}/x", [b"first"])
     with pytest.raises(FileExistsError):
-        objects.create(f"{memory}/x", b"second")
+        places.create(f"{memory}/x", [b"second"])
     with pytest.raises(FileExistsError):
         objects.upload(str(tmp_path / "file"), f"{memory}/x", is_new=True)
     assert objects.read_whole(f"{memory}/x") == b"first"
