@@ -94,14 +94,14 @@ def _status(error: BaseException) -> int | None:
         found = getattr(error, "code", None)
         return found if isinstance(found, int) else None
     for one in (error, error.__cause__):
-        found = getattr(one, "status", None)  # of aiohttp
+        answer = getattr(one, "response", None)
+        if isinstance(answer, dict):  # of botocore
+            found = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        else:  # of aiohttp, Azure, huggingface_hub
+            found = getattr(one, "status", None) or getattr(one, "status_code", None)
+            found = found or getattr(answer, "status_code", None)
         if isinstance(found, int):
             return found
-        response = getattr(one, "response", None)  # of botocore
-        if isinstance(response, dict):
-            found = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-            if isinstance(found, int):
-                return found
     return None
 
 

@@ -8,6 +8,7 @@ import os
 import random
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fsspec
@@ -92,6 +93,17 @@ def http_error(status: int) -> Exception:
     error = OSError(errno.EINVAL, "an answer")
     error.response = {"ResponseMetadata": {"HTTPStatusCode": status}}  # type: ignore[attr-defined]
     return error
+
+
+@pytest.mark.parametrize("kind", ["status", "status_code", "response"])
+@pytest.mark.parametrize(
+    ("status", "final"), [(403, True), (404, True), (429, False), (503, False)]
+)
+def test_the_status_decides(kind: str, status: int, final: bool) -> None:
+    error = Passing()
+    value = SimpleNamespace(status_code=status) if kind == "response" else status
+    setattr(error, kind, value)
+    assert retry.is_final(error) is final
 
 
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
