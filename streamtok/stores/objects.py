@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 from ..errors import MissingLibraryError
 from .retry import retried
-from .urls import can_refuse, check_writable
+from .urls import can_refuse, check_writable, commits_at_close
 
 __all__ = ["Stored", "describe", "expand", "names_in", "read_range", "remove", "upload"]
 
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "generation", "blob_id", "LastModified",
          "last_modified", "updated", "mtime", "created")  # fmt: skip
-_ONE_REQUEST = 1 << 25  # bytes; larger files are uploaded in parts
+_ONE_REQUEST = 1 << 25  # bytes; larger files are left to the store, which may divide them
+_BLOCK = 1 << 20
 
 
 class Stored(NamedTuple):
@@ -112,6 +113,9 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
     if is_new:
         mode = "create"
         _refuse_existing(url)
+    if commits_at_close(url):
+        retried(url, lambda: _copy(path, store, name))
+        return
     with open(path, "rb") as file:
         data = file.read(_ONE_REQUEST + 1)
     if len(data) <= _ONE_REQUEST:
@@ -119,6 +123,19 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
     else:
         del data
         retried(url, lambda: store.put_file(path, name, mode=mode))
+
+
+def _copy(path: str, store: Any, name: str) -> None:
+    """Copy a file by a file object of the store. Leaving its `with` would complete it anyhow."""
+    target = store.open(name, "wb")
+    try:
+        with open(path, "rb") as source:
+            while block := source.read(_BLOCK):
+                target.write(block)
+    except BaseException:
+        target.closed = True  # so that nothing completes it
+        raise
+    target.close()
 
 
 def _refuse_existing(url: str) -> None:

@@ -6,7 +6,7 @@ import errno
 import os
 import re
 
-__all__ = ["can_refuse", "check_writable", "is_url", "join"]
+__all__ = ["can_refuse", "check_writable", "commits_at_close", "is_url", "join"]
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
@@ -37,6 +37,11 @@ def join(folder: str, *names: str) -> str:
 def can_refuse(url: str) -> bool:
     """Whether the store can refuse, in one request, to replace an object."""
     return scheme_of(url) != "hf"
+
+
+def commits_at_close(url: str) -> bool:
+    """Whether fsspec uploads to the store through a file object, which `close` completes."""
+    return scheme_of(url) == "hf"
 
 
 def check_writable(url: str) -> None:

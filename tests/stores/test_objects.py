@@ -9,7 +9,7 @@ import random
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import fsspec
 import pytest
@@ -166,6 +166,44 @@ def test_a_store_that_cannot_refuse(
     with pytest.raises(FileExistsError):
         objects.upload(str(tmp_path / "file"), f"{memory}/x", is_new=True)
     assert objects.read_whole(f"{memory}/x") == b"first"
+
+
+class Slot:
+    """A file object of a store, completed by `close`; the first one breaks."""
+
+    made: ClassVar[list[Slot]] = []
+    done: ClassVar[list[bytes]] = []
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.data = b""
+        self.breaks = not self.made
+        self.made.append(self)
+
+    def write(self, data: bytes) -> None:
+        if self.breaks and self.data:
+            raise OSError("cut")
+        self.data += data
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.done.append(self.data)
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_an_upload_that_breaks_is_not_completed(
+    memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SimpleNamespace(open=lambda name, mode: Slot())
+    monkeypatch.setattr(objects, "_open_store", lambda url: (store, url))
+    monkeypatch.setattr(objects, "commits_at_close", lambda url: True)
+    (tmp_path / "file").write_bytes(DATA)
+    objects.upload(str(tmp_path / "file"), f"{memory}/x")
+    assert len(Slot.made) == 2
+    for one in Slot.made:
+        one.close()  # as when they are forgotten
+    assert Slot.done == [DATA]
 
 
 def test_a_large_upload_is_in_parts(
