@@ -10,6 +10,7 @@ input and leave after their part. This module does not know what a part is.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import selectors
@@ -43,15 +44,19 @@ def give_numbers(
     each answer. An error does not stop the other parts. However this call ends, the workers have
     ended.
     """
-    waiting = deque((number, 0) for number in numbers)
+    fresh = iter(numbers)  # there may be millions
+    waiting: deque[tuple[int, int]] = deque(
+        (number, 0) for number in itertools.islice(fresh, workers)
+    )
     errors: list[str] = []
     pool = _Pool(program, argument)
     try:
-        for _ in range(min(workers, len(waiting))):
+        for _ in range(len(waiting)):
             pool.start()
         while waiting or pool.n_busy:
             while waiting and pool.idle:
                 pool.give(*waiting.popleft())
+                waiting.extend((number, 0) for number in itertools.islice(fresh, 1))
             for number, attempt, answer in pool.answers():
                 if answer is None:
                     if attempt + 1 >= ATTEMPTS:
