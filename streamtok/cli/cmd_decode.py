@@ -20,6 +20,10 @@ from ..errors import SidecarError
 from ..pipeline import sinks
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources.blocks import STDIN, check_file, read_descriptor
+from ..stores import places
+from ..stores.object_reader import read_blocks
+from ..stores.objects import describe
+from ..stores.urls import is_url
 from . import encoding_options, options, overwriting
 from .encoding_options import DEFAULT_ENCODING
 from .messages import Refused, input_name, shown
@@ -192,10 +196,12 @@ def _format(
                 "and datatrove"
             )
         return found
-    if args.format is None and is_regular:
-        with open(args.file, "rb") as file:
-            if sinks.has_llmc_header(file.read(_HEAD)):
-                return "llmc"
+    if (
+        args.format is None
+        and is_regular
+        and sinks.has_llmc_header(places.read_head(args.file, _HEAD))
+    ):
+        return "llmc"
     try:
         if args.format == "llmc":
             return "llmc"
@@ -217,6 +223,9 @@ def _blocks(args: argparse.Namespace) -> Iterator[bytes]:
     name, heard = input_name(args.file), args.signals.heard
     if args.file == "-":
         yield from read_descriptor(STDIN, name, options.CHUNK_SIZE, heard)
+        return
+    if is_url(args.file):
+        yield from read_blocks(args.file, describe(args.file), 0, None, heard)
         return
     with contextlib.ExitStack() as stack:
         with heard():  # opening a FIFO waits for its writer

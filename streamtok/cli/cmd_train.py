@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimitExceeded, StreamtokError
+from ..parts.plan import PART_SIZE
+from ..pipeline.sources import check_file
+from ..stores.urls import is_url
 from ..vocabulary.ranks_file import save_tiktoken
 from . import options, vocabulary_output
 from .argument_types import parse_count, parse_positive, parse_positive_size
 from .counted_files import CountedFiles, blocks_of, open_file
-from .messages import is_terminal, say, shown
+from .messages import Misused, is_terminal, say, shown
 from .progress import open_bar
 
 if TYPE_CHECKING:
@@ -114,6 +117,19 @@ def add_parser(subparsers: Any) -> None:
         help="at the memory limit, forget pre-tokens seen once (inexact; their number is reported)",
     )
     counting.add_argument(
+        "--workers",
+        type=parse_positive,
+        metavar="N",
+        help="count in N processes, files in parts; the vocabulary is the same",
+    )
+    counting.add_argument(
+        "--part-size",
+        type=parse_positive_size,
+        default=PART_SIZE,
+        metavar="SIZE",
+        help=f"bytes of a file in a part, about, for --workers (default: {PART_SIZE >> 20}MiB)",
+    )
+    counting.add_argument(
         "--save-counts",
         metavar="FILE",
         help="save the counts to FILE, also on Ctrl-C; the same command then continues from them "
@@ -140,11 +156,15 @@ def run(args: argparse.Namespace) -> int:
     also = [] if args.save_counts is None else [args.save_counts]
     names = args.files or ["-"]
     vocabulary_output.check_vocabulary([args.output], names, format, args.force, also)
+    _check_workers(args, names)
     trainer = _open_trainer(args)
     _check_format(trainer, specials, format)
     files = None if args.save_counts is None else CountedFiles(trainer, args.save_counts)
     try:
-        _count(args, trainer, files, names)
+        if args.workers is None:
+            _count(args, trainer, files, names)
+        else:
+            trainer = _count_in_parts(args, names)
     except MemoryLimitExceeded as error:
         _keep(args, trainer, files)
         raise StreamtokError(f"{error} (--memory-limit, --prune, --save-counts)") from None
@@ -242,7 +262,7 @@ def _count(
     with _bar(args, "counting", total, "B") as advance:
         seen = 0
         for source, (name, entry) in zip(sources, pairs, strict=True):
-            if files is not None and source.size is None:
+            if files is not None and (source.size is None or is_url(name)):
                 raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
             begin = trainer.bytes_in - entry.get("at", 0)
             blocks = blocks_of(source) if files is None else files.blocks(source, entry)
@@ -258,6 +278,49 @@ def _count(
                 ) from None
             seen += source.size or source.read
             advance(seen, total or 0)
+
+
+def _check_workers(args: argparse.Namespace, names: list[str]) -> None:
+    """Raise Misused for what does not go together with --workers."""
+    if args.workers is None:
+        return
+    others = {
+        "--threads": args.threads,
+        "--memory-limit": args.memory_limit,
+        "--prune": args.prune or None,
+        "--save-counts": args.save_counts,
+    }
+    for option, value in others.items():
+        if value is not None:
+            raise Misused(f"{option} cannot be used with --workers")
+    if "-" in names:
+        raise Misused("--workers needs files: standard input cannot be read in parts")
+
+
+def _count_in_parts(args: argparse.Namespace, names: list[str]) -> Trainer:
+    from ..parts.counted_parts import count_in_parts
+
+    sizes = [check_file(name) for name in names]
+    for name, size in zip(names, sizes, strict=True):
+        if size is None:
+            raise StreamtokError(f"--workers needs regular files: {shown(name)} is not one")
+    total = sum(size or 0 for size in sizes)
+    with _bar(args, "counting", total, "B") as advance:
+        done = 0
+
+        def count(size: int) -> None:
+            nonlocal done
+            done += size
+            advance(done, total)
+
+        return count_in_parts(
+            names,
+            args.pattern,
+            args.workers,
+            errors=args.errors,
+            part_size=args.part_size,
+            advance=count,
+        )
 
 
 def _keep(args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StreamtokError
-from ..pipeline.sources import FileInput, Whole
+from ..pipeline.sources import FileInput, ObjectInput, Whole, open_input
 from ..pipeline.sources.blocks import skip_known
 from .messages import input_name, shown
 
@@ -25,9 +25,9 @@ BLOCK = 1 << 23  # bytes that are counted at a time
 _SETTLED = 2_000_000_000  # ns; a file changed again within this time may show the same times
 
 
-def open_file(name: str) -> FileInput:
-    """Open a file as one text, decompressed. Raises OSError if it cannot be read."""
-    return FileInput(
+def open_file(name: str) -> FileInput | ObjectInput:
+    """Open a file or an object as one text, decompressed. Raises OSError if it cannot be read."""
+    return open_input(
         name,
         input_name(name),
         lambda name, consumed, records, crc, is_open: Whole(consumed, records, crc),
@@ -35,7 +35,9 @@ def open_file(name: str) -> FileInput:
     )
 
 
-def blocks_of(source: FileInput, position: dict[str, Any] | None = None) -> Iterator[bytes]:
+def blocks_of(
+    source: FileInput | ObjectInput, position: dict[str, Any] | None = None
+) -> Iterator[bytes]:
     """Yield the text from `position` on, in blocks large enough for several threads."""
     parts: list[bytes] = []
     size = 0
@@ -96,7 +98,7 @@ class CountedFiles:
             )
         return sorted(pairs, key=lambda pair: pair[1] not in self._entries or pair[1]["is_done"])
 
-    def blocks(self, source: FileInput, entry: dict[str, Any]) -> Iterator[bytes]:
+    def blocks(self, source: FileInput | ObjectInput, entry: dict[str, Any]) -> Iterator[bytes]:
         """Yield the text that has not been counted. The caller must count each block.
 
         Raises StreamtokError if the counted text has changed; OSError, ArchiveError.

@@ -13,6 +13,8 @@ from ..encoding import Encoding
 from ..engines.template import NO_TEMPLATE
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
+from ..pipeline.run import FileSink
+from ..stores.urls import is_url
 from . import overwriting
 from .messages import Misused, Refused, is_terminal
 from .open_inputs import input_paths
@@ -32,6 +34,11 @@ def check_format(args: argparse.Namespace, about: sinks.About) -> str:
         raise Refused(f"{chosen} cannot go to a terminal: use -o FILE, a pipe or --format text")
     if args.resume and args.output == "-":
         raise Misused("--resume needs a file: give one with -o")
+    if args.resume and is_url(args.output):
+        raise Misused(
+            "--resume keeps unfinished files, which stores cannot: --workers writes parts to a "
+            "URL, and the same command continues them"
+        )
     if args.resume and (args.listen is not None or args.connect is not None):
         raise Misused("--resume cannot be used with a socket, which does not send its text again")
     if args.shard_tokens is not None and args.output == "-":
@@ -118,8 +125,8 @@ def open_sink(
     checkpoint: Checkpoint | None,
     state: dict[str, Any] | None,
     stack: contextlib.ExitStack,
-) -> tuple[Any, sinks.Files | None]:
-    """The sink, and again as Files if the output is a file. Raises Refused and OSError."""
+) -> tuple[Any, FileSink | None]:
+    """The sink, and again as FileSink if the output is a file. Raises Refused and OSError."""
     if not sinks.check_output(args.output):
         if args.resume or args.shard_tokens is not None:
             raise Refused(
@@ -130,6 +137,12 @@ def open_sink(
             return sinks.make_sink(output, family.chosen, family.about.max_id), None
         except ValueError as error:
             raise Misused(str(error)) from None
+    if is_url(args.output):
+        stored = sinks.StoredFiles(
+            args.output, family, shard_tokens=args.shard_tokens, is_exact=args.shard_exactly
+        )
+        stack.callback(stored.discard)
+        return stored, stored
     files = sinks.Files(
         args.output,
         family,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from array import array
 from typing import Any
 
 from ..errors import PlanError
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     made.save()
     done = Totals()
     share = range(args.task[0], len(made), args.task[1]) if args.task else range(len(made))
-    waiting = set(missing_parts(made)).intersection(share)
+    waiting = array("q", (number for number in missing_parts(made) if number in share))
     args.when_stopped = f"stopped; the same command continues {args.output}"
     with Progress(args, [sum(_size(made, number) for number in waiting)], Totals()) as progress:
         read = 0
@@ -90,9 +91,9 @@ def run(args: argparse.Namespace) -> int:
             if args.ray is not None:
                 from ..ray import run_parts as run_on_ray
 
-                run_on_ray(made, sorted(waiting), args.ray, advance=advance)
+                run_on_ray(made, waiting, args.ray, advance=advance)
             else:
-                run_parts(made, sorted(waiting), args.workers or 1, advance)
+                run_parts(made, waiting, args.workers or 1, advance)
         except PlanError as error:
             raise Refused(str(error)) from None
     left = next(missing_parts(made), None)

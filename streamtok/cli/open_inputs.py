@@ -14,11 +14,10 @@ from typing import Any
 from ..chunker import StreamEncoder
 from ..encoding import Encoding
 from ..errors import PendingLimitExceeded, StreamtokError
-from ..pipeline import sinks
+from ..pipeline import sinks, sources
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources import (
-    FileInput,
     Follower,
     FollowInput,
     Input,
@@ -29,6 +28,8 @@ from ..pipeline.sources import (
     SocketInput,
     splitter_maker,
 )
+from ..stores.objects import expand
+from ..stores.urls import is_url
 from .encoding_options import special_id
 from .messages import Misused, Refused, input_name, say, shown
 
@@ -46,7 +47,10 @@ def input_paths(args: argparse.Namespace) -> list[str]:
     names = list(args.files)
     seen = {os.path.abspath(name) for name in names}
     for pattern in args.glob:
-        found = [one for one in glob.glob(pattern, recursive=True) if not os.path.isdir(one)]
+        if is_url(pattern):
+            found = expand(pattern)
+        else:
+            found = [one for one in glob.glob(pattern, recursive=True) if not os.path.isdir(one)]
         if not found:
             raise Refused(f"no file matches {pattern!r}")
         for name in sorted(found):
@@ -70,7 +74,7 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
             skip_bad=args.skip_bad_lines,
             waiting=args.signals.heard,
         )
-    return FileInput(
+    return sources.open_input(
         path,
         name,
         _splitter_maker(args),
@@ -95,6 +99,8 @@ def _open_followed(args: argparse.Namespace) -> Input:
     if len(args.files) != 1 or args.files[0] == "-" or args.glob or args.parquet is not None:
         raise Misused("--follow needs exactly one text file")
     path = args.files[0]
+    if is_url(path):
+        raise Misused("--follow needs a file of this machine: objects in stores do not grow")
     follower = Follower(path, size=args.chunk_size, waiting=args.signals.heard)
     return FollowInput(
         path, input_name(path), _splitter_maker(args), follower, opening=_opening(args)

@@ -45,7 +45,8 @@ def add_files(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="- or none: standard input; gzip, zstd, xz and bzip2 are decompressed",
+        help="a path, or a URL such as s3://bucket/key; - or none: standard input; gzip, zstd, xz "
+        "and bzip2 are decompressed",
     )
 
 

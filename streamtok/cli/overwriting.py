@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Iterable
 
 from ..pipeline.sinks.outputs import descriptor_of
+from ..stores.urls import is_url
 from .messages import Refused, input_name, output_name, shown
 
 _STDIN, _STDOUT = 0, 1
@@ -35,7 +36,7 @@ def refuse_inputs(outputs: Iterable[str], inputs: Iterable[str]) -> None:
                     "destroy: give another output"
                 )
         if descriptor_of(path) is None:
-            real = os.path.realpath(path)
+            real = path if is_url(path) else os.path.realpath(path)
             if real in written:
                 raise Refused(f"{shown(path)} is the same file as another output of this command")
             written.add(real)
@@ -64,6 +65,8 @@ def already_exists(path: str) -> Refused:
 
 def _identities(path: str, standard: int) -> list[object]:
     """Keys that are equal if two names are the same regular file. Empty for anything else."""
+    if is_url(path):
+        return [path]
     fd = standard if path == "-" else descriptor_of(path)
     try:
         status = os.stat(path) if fd is None else os.fstat(fd)

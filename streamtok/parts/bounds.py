@@ -8,20 +8,25 @@ the file, the part before takes all of it, and the parts behind are empty.
 from __future__ import annotations
 
 import bisect
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..pipeline.sources.parquet import ParquetTexts
+from ..stores import places
 
 if TYPE_CHECKING:
+    from ..chunker import StreamEncoder
     from ..encoding import Encoding
     from .plan import Part
     from .settings import Settings
 
-__all__ = ["bytes_of_part", "row_groups_of_part"]
+__all__ = ["bytes_between", "bytes_of_part", "clean_cuts", "row_groups_of_part"]
 
 Read: TypeAlias = Callable[[int, int], bytes]
 """The bytes start:stop of a file."""
+Find: TypeAlias = Callable[[Read, int, int], int]
+"""The first cut at or after a place, or the size, from (read, place, size)."""
 
 _WINDOW = 1 << 16  # bytes that are read at a time; the first window nearly always has a cut
 _CHARACTER = 4  # bytes of the longest
@@ -29,10 +34,17 @@ _CHARACTER = 4  # bytes of the longest
 
 def bytes_of_part(part: Part, settings: Settings, encoding: Encoding) -> tuple[int, int]:
     """(begin, end) of a part in the bytes of its input; equal for an empty part. Raises OSError."""
+    if settings.end is not None:
+        return bytes_between(part, functools.partial(_after_end, end=settings.end))
+    return bytes_between(part, clean_cuts(settings.open_stream(encoding)))
+
+
+def bytes_between(part: Part, find: Find) -> tuple[int, int]:
+    """As `bytes_of_part`, for another way to find cuts."""
     size = part.input.size
     if part.start == 0 and part.is_last:
         return 0, size
-    with open(part.input.path, "rb") as file:
+    with places.open_binary(part.input.path) as file:
 
         def read(start: int, stop: int) -> bytes:
             file.seek(start)
@@ -41,9 +53,7 @@ def bytes_of_part(part: Part, settings: Settings, encoding: Encoding) -> tuple[i
         def cut(place: int) -> int:
             if place <= 0 or place >= size:
                 return min(max(place, 0), size)
-            if settings.end is not None:
-                return _after_end(read, place, size, settings.end)
-            return _clean_cut(read, place, size, settings, encoding)
+            return find(read, place, size)
 
         return cut(part.start), cut(part.stop)
 
@@ -60,22 +70,25 @@ def _after_end(read: Read, place: int, size: int, end: bytes) -> int:
     return size
 
 
-def _clean_cut(read: Read, place: int, size: int, settings: Settings, encoding: Encoding) -> int:
-    """The first clean cut >= `place`, or the size."""
-    cuts = encoding._cuts
-    matcher = settings.open_stream(encoding)._matcher
+def clean_cuts(stream: StreamEncoder) -> Find:
+    """Finds the first clean cut >= a place, or the size. The encoding must have clean cuts."""
+    cuts, matcher = stream.encoding._cuts, stream._matcher
     assert cuts is not None
     around = max(matcher.reach, _CHARACTER)  # what a cut depends on, on each side
-    at = place
-    while at < size:
-        first = max(at - around, 0)
-        stop = min(at + _WINDOW, size)
-        data = read(first, stop + around)
-        found = cuts.find(data, matcher, at - first, stop - first)
-        if found >= 0:
-            return int(first + found)
-        at = stop
-    return size
+
+    def find(read: Read, place: int, size: int) -> int:
+        at = place
+        while at < size:
+            first = max(at - around, 0)
+            stop = min(at + _WINDOW, size)
+            data = read(first, stop + around)
+            found = cuts.find(data, matcher, at - first, stop - first)
+            if found >= 0:
+                return int(first + found)
+            at = stop
+        return size
+
+    return find
 
 
 def row_groups_of_part(part: Part, column: str) -> range:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from collections.abc import Iterator
 
 from ..errors import PlanError
-from ..files.part_file import NewFile
 from ..pipeline.run import Totals
-from .part import Record, read_record
+from ..stores import places
+from .part import Record, read_records
 from .plan import Plan
 
 __all__ = ["MANIFEST", "commit", "missing_parts"]
@@ -21,7 +20,7 @@ _SHOWN = 10  # missing parts that an error names
 
 def missing_parts(plan: Plan) -> Iterator[int]:
     """The parts that are not done, in order. Reads one record for each part."""
-    return (number for number in range(len(plan)) if read_record(plan, number) is None)
+    return (number for number, record in enumerate(read_records(plan)) if record is None)
 
 
 def commit(plan: Plan) -> Totals:
@@ -34,8 +33,7 @@ def commit(plan: Plan) -> Totals:
     """
     totals = Totals(inputs=len(plan.inputs))
     missing: list[int] = []
-    for number in range(len(plan)):
-        record = read_record(plan, number)
+    for number, record in enumerate(read_records(plan)):
         if record is None:
             missing.append(number)
             if len(missing) > _SHOWN:
@@ -45,16 +43,17 @@ def commit(plan: Plan) -> Totals:
     if missing:
         shown = ", ".join(map(str, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
         raise PlanError(f"{plan.output} is not complete: these parts are missing: {shown}")
-    path = os.path.join(plan.output, MANIFEST)
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            if all(a == b for a, b in itertools.zip_longest(file, _lines(plan, totals))):
-                return totals
-        raise PlanError(f"{path} is there and says something else: remove it to commit again")
-    with NewFile(path) as output:
-        for line in _lines(plan, totals):
-            output.write(line.encode())
-    return totals
+    path = places.join(plan.output, MANIFEST)
+    if not places.exists(path):
+        try:
+            places.create(path, map(str.encode, _lines(plan, totals)))
+            return totals
+        except FileExistsError:  # another driver was faster, or our own first attempt
+            pass
+    with places.open_lines(path) as file:
+        if all(a == b for a, b in itertools.zip_longest(file, _lines(plan, totals))):
+            return totals
+    raise PlanError(f"{path} is there and says something else: remove it to commit again")
 
 
 def _add(totals: Totals, record: Record) -> None:
@@ -80,8 +79,7 @@ def _lines(plan: Plan, totals: Totals) -> Iterator[str]:
     }
     yield json.dumps(header) + "\n"
     before = Totals()
-    for number in range(len(plan)):
-        record = read_record(plan, number)
+    for number, record in enumerate(read_records(plan)):
         if record is None:
             raise PlanError(f"part {number} of {plan.output} has just been removed")
         yield json.dumps(_row(record, before)) + "\n"

@@ -8,21 +8,26 @@ the first one's lock, and waits for it.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
+import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError, StreamtokError
-from ..files.part_file import write_whole
 from ..pipeline import sinks
 from ..pipeline.run import Run, Totals
-from ..pipeline.sources import Feed, FileInput, Input, Opening, ParquetInput
+from ..pipeline.sources import Feed, Input, Opening, ParquetInput, open_input
+from ..stores import places
+from ..stores.objects import upload
+from ..stores.urls import is_url
 from .bounds import bytes_of_part, row_groups_of_part
-from .plan import Part, Plan
+from .plan import Part, Plan, input_now
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -33,6 +38,7 @@ __all__ = ["Record", "read_record", "run_part"]
 RECORDS = "records"  # the folder of the records, in that of the output
 _BLOCK = 1 << 18
 _POLL = 0.2  # seconds
+_AT_ONCE, _GROUP = 16, 1024  # records that a store is asked for
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,7 @@ class Record:
 
 def record_path(plan: Plan, number: int) -> str:
     """Where the record of a part is. Folders of a thousand each: some file systems need that."""
-    folder = os.path.join(plan.output, RECORDS, f"{number // 1000:04d}")
-    return os.path.join(folder, f"{number:06d}.json")
+    return places.join(plan.output, RECORDS, f"{number // 1000:04d}", f"{number:06d}.json")
 
 
 def read_record(plan: Plan, number: int) -> Record | None:
@@ -72,8 +77,7 @@ def read_record(plan: Plan, number: int) -> Record | None:
     """
     path = record_path(plan, number)
     try:
-        with open(path, encoding="utf-8") as file:
-            found = Record.from_json(json.load(file))
+        found = Record.from_json(json.loads(places.read_whole(path)))
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError):  # damaged: the part runs again
@@ -82,11 +86,23 @@ def read_record(plan: Plan, number: int) -> Record | None:
         raise PlanError(f"{path} is the record of another plan: remove {plan.output}")
     for name, size, _ in found.files:
         try:
-            if os.path.getsize(os.path.join(plan.output, name)) != size:
+            if places.size_of(places.join(plan.output, name)) != size:
                 return None
         except FileNotFoundError:
             return None
     return found
+
+
+def read_records(plan: Plan) -> Iterator[Record | None]:
+    """`read_record` of each part, in order. A store is asked for several at a time."""
+    numbers = range(len(plan))
+    if not is_url(plan.output):
+        yield from (read_record(plan, number) for number in numbers)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for start in range(0, len(plan), _GROUP):
+            group = numbers[start : start + _GROUP]
+            yield from pool.map(functools.partial(read_record, plan), group)
 
 
 def run_part(plan: Plan, number: int) -> Record:
@@ -97,28 +113,44 @@ def run_part(plan: Plan, number: int) -> Record:
     message names the input. Nothing but complete files stays behind.
     """
     part = plan[number]
-    os.makedirs(os.path.dirname(record_path(plan, number)), exist_ok=True)
+    if not is_url(plan.output):
+        os.makedirs(os.path.dirname(record_path(plan, number)), exist_ok=True)
     done = read_record(plan, number)
     if done is not None:
         return done
     settings = plan.settings
     encoding = settings.open_encoding()
     family = settings.family(encoding)
-    path = plan.path(number)
-    with _locked(family.kept_names(path, None)):
-        done = read_record(plan, number)  # another process may just have finished it
-        if done is not None:
-            return done
+    with _made_in(plan, number, family) as path:
+        if not is_url(plan.output):
+            done = read_record(plan, number)  # another process may just have finished it
+            if done is not None:
+                return done
         _check_input(part)
-        totals = _encode(plan, part, encoding, family)
+        totals = _encode(plan, part, encoding, family, path)
         _check_input(part)  # an input that is written to meanwhile gives ids of nothing
         names = _names(family, path, settings.shard_tokens)
-        files = tuple(_described(plan.output, name) for name in names)
+        files = tuple(map(_described, names))
+        if is_url(plan.output):  # what describes a file comes after it
+            for name in names:
+                upload(name, places.join(plan.output, os.path.basename(name)))
         counts = totals.documents, totals.bytes, totals.tokens, totals.skipped
         record = Record(number, plan.digest, files, *counts)
         text = json.dumps(record.as_json()) + "\n"
-        write_whole(record_path(plan, number), text.encode())
+        places.write(record_path(plan, number), text.encode())
     return record
+
+
+@contextlib.contextmanager
+def _made_in(plan: Plan, number: int, family: sinks.Family) -> Iterator[str]:
+    """The path of the first file to make: locked, or for a store in a folder of this process."""
+    path = plan.path(number)
+    if is_url(path):
+        with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
+            yield os.path.join(folder, path.rpartition("/")[2])
+    else:
+        with _locked(family.kept_names(path, None)):
+            yield path
 
 
 @contextlib.contextmanager
@@ -138,18 +170,18 @@ def _locked(names: list[str]) -> Iterator[None]:
 def _check_input(part: Part) -> None:
     one = part.input
     try:
-        status = os.stat(one.path)
+        now = input_now(one.path)
     except FileNotFoundError:
         raise PlanError(f"{one.path} is gone since the plan was made") from None
-    if (status.st_size, status.st_mtime_ns) != (one.size, one.mtime_ns):
+    if now != one:
         raise PlanError(f"{one.path} has changed since the plan was made: make a new plan")
 
 
-def _encode(plan: Plan, part: Part, encoding: Encoding, family: sinks.Family) -> Totals:
+def _encode(plan: Plan, part: Part, encoding: Encoding, family: sinks.Family, path: str) -> Totals:
     settings = plan.settings
     encoder = settings.open_encoder(encoding)
     files = sinks.Files(
-        plan.path(part.number),
+        path,
         family,
         shard_tokens=settings.shard_tokens,
         is_exact=settings.shard_exactly,
@@ -185,7 +217,7 @@ def _feed(plan: Plan, part: Part, encoding: Encoding, encoder: DocumentEncoder) 
         encoder.begin_inside(begin)
     if begin == end and not (part.is_last and settings.end is None):
         return Feed(iter([]))
-    source = FileInput(
+    source = open_input(
         one.path,
         one.path,
         settings.splitter_maker(part.is_last),
@@ -216,11 +248,11 @@ def _names(family: sinks.Family, path: str, shard_tokens: int | None) -> list[st
     return [name for shard in shards for name in family.kept_names(path, shard)]
 
 
-def _described(folder: str, name: str) -> tuple[str, int, str]:
+def _described(name: str) -> tuple[str, int, str]:
     digest = hashlib.sha256()
     size = 0
     with open(name, "rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
             size += len(block)
-    return os.path.relpath(name, folder), size, digest.hexdigest()
+    return os.path.basename(name), size, digest.hexdigest()

@@ -10,6 +10,7 @@ On the disk a plan is JSON lines: a header, then one line for each part.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -18,9 +19,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import PlanError
-from ..files.part_file import write_whole
 from ..pipeline import sinks
 from ..pipeline.sources.compression import START_SIZE, detect
+from ..stores import objects, places
+from ..stores.urls import check_writable, is_url
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -35,11 +37,15 @@ _SUFFIXES = {"text": ".txt", "llmc": ".bin", "megatron": ".bin", "datatrove": ".
 
 
 class InputFile(NamedTuple):
-    """What a plan knows of an input: it must still be so when a part of it runs."""
+    """What a plan knows of an input: it must still be so when a part of it runs.
+
+    tag: the version of an object in a store, which has no `mtime_ns`.
+    """
 
     path: str
     size: int
     mtime_ns: int
+    tag: str = ""
 
 
 class Part(NamedTuple):
@@ -108,7 +114,7 @@ class Plan:
         """The first file of a part."""
         chosen = self.settings.format
         name = f"part-{number:06d}-of-{len(self):06d}{_SUFFIXES.get(chosen, f'.{chosen}')}"
-        return os.path.join(self.output, name)
+        return places.join(self.output, name)
 
     # On the disk
 
@@ -132,6 +138,8 @@ class Plan:
                 "size": one.size,
                 "mtime_ns": one.mtime_ns,
             }
+            if one.tag:
+                row["tag"] = one.tag
             yield json.dumps(row) + "\n"
 
     def save(self) -> str:
@@ -140,27 +148,30 @@ class Plan:
         A folder that holds the same plan already is left as it is: the job goes on. Raises OSError,
         and PlanError if it holds another plan.
         """
-        path = os.path.join(self.output, PLAN_FILE)
-        os.makedirs(self.output, exist_ok=True)
-        if os.path.exists(path):
-            there = Plan.load(path)
-            if there != self:
-                raise PlanError(
-                    f"{self.output} holds the parts of another plan: {_difference(there, self)}. "
-                    "Give another output, or remove that folder"
-                )
-            return path
-        if os.listdir(self.output):
+        path = places.join(self.output, PLAN_FILE)
+        places.make_folder(self.output)
+        there = places.names_in(self.output)
+        if there and PLAN_FILE not in there:
             raise PlanError(f"{self.output} holds other files: give a new or an empty folder")
-        write_whole(path, "".join(self.lines()).encode("utf-8", "surrogatepass"))
+        if not there:
+            with contextlib.suppress(FileExistsError):  # another driver was faster
+                places.create(path, (one.encode("utf-8", "surrogatepass") for one in self.lines()))
+                return path
+        found = Plan.load(path)
+        if found != self:
+            raise PlanError(
+                f"{self.output} holds the parts of another plan: {_difference(found, self)}. "
+                "Give another output, or remove that folder"
+            )
         return path
 
     @classmethod
     def load(cls, path: str) -> Plan:
         """The plan in a file, or in the output folder that it is in. Raises OSError, PlanError."""
-        if os.path.isdir(path):
-            path = os.path.join(path, PLAN_FILE)
-        with open(path, encoding="utf-8", errors="surrogatepass") as file:
+        is_file = path.endswith(f"/{PLAN_FILE}") if is_url(path) else not os.path.isdir(path)
+        if not is_file:
+            path = places.join(path, PLAN_FILE)
+        with places.open_lines(path, "surrogatepass") as file:
             try:
                 return cls._read(file)
             except (ValueError, KeyError, TypeError, OverflowError) as error:
@@ -180,7 +191,7 @@ class Plan:
             for number, row in enumerate(rows):
                 if row["part"] != number:
                     raise ValueError(f"part {number} is missing")
-                one = InputFile(row["input"], row["size"], row["mtime_ns"])
+                one = InputFile(row["input"], row["size"], row["mtime_ns"], row.get("tag", ""))
                 yield inputs.setdefault(one, len(inputs)), row["start"], row["stop"]
 
         found = list(parts())
@@ -216,17 +227,21 @@ def plan(
 ) -> Plan:
     """Plan: the job that encodes `inputs` into the folder `output`, in parts.
 
-    inputs: paths of regular files, in order. encoding: a name, a vocabulary file, or an `Encoding`
-    that has a name. format: of the parts' files, as `streamtok encode --format`. part_size: bytes
-    of an input in a part, about. options: the fields of `Settings`, which are those of `streamtok
-    encode`. Reads the sizes of the inputs and their first bytes. Raises OSError, ValueError,
-    PlanError, and what loading the encoding raises.
+    inputs: paths of regular files or URLs, in order. output: a path or a URL. encoding: a name, a
+    vocabulary file, or an `Encoding` that has a name. format: of the parts' files, as `streamtok
+    encode --format`. part_size: bytes of an input in a part, about. options: the fields of
+    `Settings`, which are those of `streamtok encode`. Reads the sizes of the inputs and their first
+    bytes. Raises OSError, ValueError, PlanError, and what loading the encoding raises.
     """
     if isinstance(part_size, bool) or not isinstance(part_size, int) or part_size < 1:
         raise ValueError(f"part_size must be a positive number of bytes, not {part_size!r}")
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
     settings, loaded = Settings.make(encoding, format, part_size, options)
+    output = os.fspath(output)
+    if is_url(output):
+        output = output.rstrip("/")
+        check_writable(output)
     files = [_input(os.fspath(path)) for path in inputs]
     if not files:
         raise PlanError("a plan needs at least one input")
@@ -238,21 +253,31 @@ def plan(
             for start in range(0, max(one.size, 1), max(step, 1)):
                 yield which, start, min(start + step, one.size)
 
-    return Plan(os.fspath(output), settings, files, parts())
+    return Plan(output, settings, files, parts())
 
 
 def _input(path: str) -> InputFile:
-    status = os.stat(path)
-    if not os.path.isfile(path):
+    one = input_now(path)
+    if not is_url(path) and not os.path.isfile(path):
         raise PlanError(f"{path} is not a regular file: only those can be read in parts")
     found = sinks.matching_sidecar(path)
     if found is not None:
         raise PlanError(f"{path} holds ids, not text, as its sidecar says")
-    return InputFile(path, status.st_size, status.st_mtime_ns)
+    return one
+
+
+def input_now(path: str) -> InputFile:
+    """An input as it is now. Raises OSError, and PlanError if its size is not known."""
+    if not is_url(path):
+        status = os.stat(path)
+        return InputFile(path, status.st_size, status.st_mtime_ns)
+    size, tag = objects.describe(path)
+    if size is None:
+        raise PlanError(f"{path} cannot be read in parts: the store does not tell its size")
+    return InputFile(path, size, 0, tag)
 
 
 def _is_compressed(one: InputFile, settings: Settings) -> bool:
     if not settings.unpack or settings.parquet is not None:
         return False
-    with open(one.path, "rb") as file:
-        return detect(file.read(START_SIZE)) is not None
+    return detect(places.read_head(one.path, START_SIZE)) is not None

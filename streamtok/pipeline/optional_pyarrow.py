@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import MissingLibraryError
+from ..stores.object_reader import ObjectReader
+from ..stores.urls import is_url
+
+_WINDOW = 1 << 21  # bytes to ask a store for at a time
 
 
 def load_pyarrow() -> Any:
@@ -17,3 +21,11 @@ def load_pyarrow() -> Any:
     pyarrow.set_cpu_count(1)
     pyarrow.set_io_thread_count(1)
     return pyarrow
+
+
+def open_arrow(path: str) -> Any:
+    """A file or an object in a store, for pyarrow to read. Raises OSError."""
+    pa = load_pyarrow()
+    if is_url(path):  # not by pyarrow's own stores: they have neither our settings nor retries
+        return pa.PythonFile(ObjectReader(path, _WINDOW), mode="r")
+    return pa.OSFile(path)  # not by its path: pyarrow would take some paths for URIs

@@ -24,6 +24,7 @@ from .outputs import Output, Pipe, check_output, open_output
 from .ownership import find_foreign
 from .shards import Files
 from .sidecar import Sidecar, check_sidecar, matching_sidecar, read_sidecar
+from .stored_files import StoredFiles
 
 __all__ = [
     "FILE_FORMATS",
@@ -40,6 +41,7 @@ __all__ = [
     "Pipe",
     "Sidecar",
     "Sink",
+    "StoredFiles",
     "check_output",
     "check_sidecar",
     "choose_file_format",

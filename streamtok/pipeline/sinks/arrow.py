@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...files.part_file import PartFile
-from ..optional_pyarrow import load_pyarrow
+from ..optional_pyarrow import load_pyarrow, open_arrow
 from .flat import RawSink, document_lengths
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def has_own_schema(path: str, chosen: str) -> bool:
             read = read_schema
         else:
             read = pa.ipc.open_file
-        with pa.OSFile(path) as file:
+        with open_arrow(path) as file:
             found = read(file)
             schema = getattr(found, "schema", found)
     except (pa.ArrowException, OSError):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...files.part_file import PartFile
+from ...stores import places
 from .arrow import ArrowSink
 from .flat import (
     RAW_WIDTHS,
@@ -121,7 +122,7 @@ class Family:
             rf"{re.escape(begin)}(0\d{{5}}|[1-9]\d{{5,}})(?:{'|'.join(map(re.escape, tails))})"
         )
         try:
-            entries = os.listdir(folder or os.curdir)
+            entries = places.names_in(folder or os.curdir)
         except OSError:
             return []
         return sorted({int(found[1]) for one in entries if (found := pattern.fullmatch(one))})

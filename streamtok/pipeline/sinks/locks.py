@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable
 
 from ...files.part_file import hidden_path, named
+from ...stores.urls import is_url
 
 try:
     import fcntl
@@ -25,8 +26,8 @@ _UNSUPPORTED = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 class Locks:
     """The locks of some outputs, held until `close`.
 
-    Nothing is locked if the file system has no locks (as some network ones) or the system is not
-    POSIX.
+    Nothing is locked if the file system has no locks (as some network ones), the system is not
+    POSIX, or the output is in a store.
     """
 
     def __init__(self, paths: Iterable[str]):
@@ -39,7 +40,7 @@ class Locks:
         if fcntl is None:
             return
         # Sorted by real path: of two processes that want the same locks, one gets them all.
-        wanted = {os.path.realpath(path): path for path in paths}
+        wanted = {os.path.realpath(path): path for path in paths if not is_url(path)}
         try:
             for final in sorted(wanted):
                 self._take(hidden_path(final, "lock"), wanted[final])

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Protocol
 
 from ...files.part_file import NewFile, named, write_all
+from ...stores.urls import check_writable, is_url
 
 _STDOUT = 1
 # Names of open descriptors. What they refer to is written to, never replaced.
@@ -78,10 +79,14 @@ def descriptor_of(path: str) -> int | None:
 
 
 def check_output(path: str) -> bool:
-    """Whether `path` is a regular file or does not exist, so that a file will be made there.
+    """Whether `path` is a regular file, does not exist or is a URL: so a file will be made there.
 
-    False for FIFOs, devices and open descriptors. Raises IsADirectoryError for a folder.
+    False for FIFOs, devices and open descriptors. Raises IsADirectoryError for a folder, OSError
+    for a store in which files do not appear whole.
     """
+    if is_url(path):
+        check_writable(path)
+        return True
     if descriptor_of(path) is not None:
         return False
     with contextlib.suppress(FileNotFoundError):
@@ -103,6 +108,9 @@ def open_output(path: str) -> Output:
     if (fd := descriptor_of(path)) is not None:
         with named(path):
             return Pipe(os.dup(fd), path)
+    if is_url(path):
+        reason = "only encode writes to URLs: give a path"
+        raise OSError(errno.EROFS, reason, path)
     if check_output(path):
         return NewFile(path)
     return Pipe(os.open(path, os.O_WRONLY), path)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 
+from ...stores import places
+from ...stores.urls import is_url
 from .arrow import has_own_schema
 from .by_name import Family
 from .flat import JSONL_BEGIN, RAW_WIDTHS, LlmcSink, NpySink, llmc_header, npy_header
@@ -37,7 +39,9 @@ def find_foreign(family: Family, path: str, shard: int | None = None) -> str | N
 
 
 def _holds_data(path: str) -> bool:
-    return os.path.isfile(path) and os.path.getsize(path) > 0
+    if not is_url(path):
+        return os.path.isfile(path) and os.path.getsize(path) > 0
+    return places.exists(path) and places.size_of(path) > 0
 
 
 def _is_own(family: Family, path: str) -> bool:
@@ -53,11 +57,10 @@ def _is_own(family: Family, path: str) -> bool:
 
 def _looks_own(family: Family, path: str) -> bool:
     """Whether the content of the file at `path` shows that it has the format of the family."""
-    chosen, size = family.chosen, os.path.getsize(path)
+    chosen, size = family.chosen, places.size_of(path)
     if chosen in ("parquet", "arrow"):
         return has_own_schema(path, chosen)
-    with open(path, "rb") as file:
-        head = file.read(_HEAD)
+    head = places.read_head(path, _HEAD)
     match chosen:
         case "u16" | "u32":  # raw ids have no header: only the name and the size can tell
             return path.lower().endswith(f".{chosen}") and size % RAW_WIDTHS[chosen] == 0
@@ -72,10 +75,10 @@ def _looks_own(family: Family, path: str) -> bool:
         case "jsonl":
             return head.startswith(JSONL_BEGIN)
         case "megatron":
-            with open(family.kept_names(path, None)[1], "rb") as file:
-                return file.read(len(MEGATRON_MAGIC)) == MEGATRON_MAGIC
+            index = family.kept_names(path, None)[1]
+            return places.read_head(index, len(MEGATRON_MAGIC)) == MEGATRON_MAGIC
         case "datatrove":
-            with open(f"{path}.metadata", "rb") as file:
-                found = re.match(rb"[^\n]*\|([24])\n(\d+)\n", file.read(_HEAD))
+            about = places.read_head(f"{path}.metadata", _HEAD)
+            found = re.match(rb"[^\n]*\|([24])\n(\d+)\n", about)
             return found is not None and int(found[1]) * int(found[2]) == size
     return False

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import SidecarError
 from ...files.part_file import PartFile
+from ...stores import places
 from .outputs import Writable
 
 if TYPE_CHECKING:
@@ -67,8 +68,7 @@ def read_sidecar(path: str) -> Sidecar | None:
     """
     name = sidecar_path(path)
     try:
-        with open(name, "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
+        data = places.read_head(name, _MOST_BYTES + 1)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return None
     if len(data) > _MOST_BYTES:
@@ -112,7 +112,7 @@ def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
 
 def check_sidecar(sidecar: Sidecar, path: str) -> None:
     """Raise SidecarError unless the file at `path` has the size that its sidecar gives."""
-    size = os.stat(path).st_size
+    size = places.size_of(path)
     if size != sidecar.size:
         raise SidecarError(
             f"{path} has {size} bytes, but {sidecar_path(path)} describes a file of "

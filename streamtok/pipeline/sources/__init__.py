@@ -1,8 +1,9 @@
 """Reads documents from files and sockets, with positions from which another process can continue.
 
 `blocks`, `follow`, `sockets` and `compression` produce bytes. `splitters`, `json_lines` and
-`parquet` turn them into documents. `inputs` combines these for each kind of input, and `feed` runs
-through all inputs of a command. This package does not know encodings or files of ids.
+`parquet` turn them into documents. `inputs` and `object_input` combine these for each kind of
+input, and `feed` runs through all inputs of a command. This package does not know encodings or
+files of ids.
 """
 
 from .blocks import BLOCK_SIZE, Waiting, check_file, read_descriptor
@@ -20,6 +21,7 @@ from .inputs import (
     splitter_maker,
 )
 from .json_lines import JsonLines
+from .object_input import ObjectInput, open_input
 from .sockets import Address, Listener
 from .splitters import Delimited, Documents, Part, Splitter, Whole, unescape
 
@@ -36,6 +38,7 @@ __all__ = [
     "JsonLines",
     "Listener",
     "MakeSplitter",
+    "ObjectInput",
     "Opening",
     "ParquetInput",
     "Part",
@@ -44,6 +47,7 @@ __all__ = [
     "Waiting",
     "Whole",
     "check_file",
+    "open_input",
     "read_descriptor",
     "splitter_maker",
     "unescape",

@@ -16,6 +16,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TypeAlias
 
+from ...stores import objects
+from ...stores.urls import is_url
+
 Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 BLOCK_SIZE = 1 << 16
@@ -90,11 +93,23 @@ def skip_known(blocks: Iterator[bytes], size: int, crc: int, changed: Exception)
     yield from blocks
 
 
-def check_file(path: str) -> int | None:
-    """The size of a regular file in bytes, or None for a pipe or device.
+def up_to(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """The first `size` bytes."""
+    for block in blocks:
+        if len(block) >= size:
+            yield block[:size]
+            return
+        size -= len(block)
+        yield block
 
-    Raises OSError if a regular file cannot be read, or `path` is a folder.
+
+def check_file(path: str) -> int | None:
+    """The size in bytes of a regular file or an object, or None for a pipe or device.
+
+    Raises OSError if it cannot be read, or `path` is a folder.
     """
+    if is_url(path):
+        return objects.describe(path).size
     status = os.stat(path)
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)

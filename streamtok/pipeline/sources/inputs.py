@@ -15,7 +15,18 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from ...errors import CheckpointError
-from .blocks import BLOCK_SIZE, STDIN, Waiting, check_file, is_ready, read_descriptor, skip_known
+from ...stores.objects import describe
+from ...stores.urls import is_url
+from .blocks import (
+    BLOCK_SIZE,
+    STDIN,
+    Waiting,
+    check_file,
+    is_ready,
+    read_descriptor,
+    skip_known,
+    up_to,
+)
 from .compression import START_SIZE, detect, unpack
 from .follow import Follower
 from .json_lines import JsonLines
@@ -242,7 +253,7 @@ class FileInput(ByteInput):
                 os.lseek(fd, at, os.SEEK_SET)
                 self.read += at
             blocks = self._counted(fd)
-            yield from blocks if self._stop is None else _up_to(blocks, self._stop - at)
+            yield from blocks if self._stop is None else up_to(blocks, self._stop - at)
             return
         blocks = self._counted(fd)
         texts = unpack(blocks, self.name) if self._may_be_compressed else blocks
@@ -381,16 +392,8 @@ class ParquetInput:
         return []
 
 
-def _up_to(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """The first `size` bytes."""
-    for block in blocks:
-        if len(block) >= size:
-            yield block[:size]
-            return
-        size -= len(block)
-        yield block
-
-
 def _file_fingerprint(name: str, path: str) -> dict[str, Any]:
+    if is_url(path):
+        return {"name": name, **describe(path)._asdict()}
     status = os.stat(path)
     return {"name": name, "size": status.st_size, "mtime_ns": status.st_mtime_ns}

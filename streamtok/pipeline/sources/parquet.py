@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import DocumentError
-from ..optional_pyarrow import load_pyarrow
+from ..optional_pyarrow import load_pyarrow, open_arrow
 from .blocks import Waiting
 
 _FEW = 16  # rows in the first batch, before the size of a row is known: one may be a book
@@ -53,8 +53,7 @@ class ParquetTexts:
         self.skipped = 0
         with contextlib.ExitStack() as stack:
             try:
-                # Not by its path: pyarrow would take some paths for URIs.
-                self._source = stack.enter_context(pa.OSFile(path))
+                self._source = stack.enter_context(open_arrow(path))
                 self._file = ParquetFile(self._source, buffer_size=1 << 16, pre_buffer=False)
                 self._metadata = self._file.metadata
                 self.rows: int = self._metadata.num_rows

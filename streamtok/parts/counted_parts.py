@@ -1,0 +1,142 @@
+"""Pre-tokens counted in parts, in processes of this machine, for training.
+
+Parts of a text are cut where no pre-token lies across, so the counts of the parts are together
+those of the text. Each worker leaves the counts of a part in a file; they are merged in the order
+of the text, because one way to break ties asks which pair came first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ..errors import PlanError
+from ..parallel.worker_processes import answer_numbers, check_workers, give_numbers
+from ..pipeline.sources import Whole, open_input
+from ..pipeline.sources.compression import START_SIZE, detect
+from ..stores import places
+from ..training.trainer import Trainer
+from .bounds import bytes_between, clean_cuts
+from .plan import PART_SIZE, InputFile, Part, input_now
+from .workers import raise_errors
+
+__all__ = ["count_in_parts", "run_counter"]
+
+_JOB = "job.json"
+_BLOCK = 1 << 20
+_PROGRAM = "import sys; from streamtok.parts.counted_parts import run_counter; run_counter()"
+
+
+def count_in_parts(
+    paths: Iterable[str],
+    pattern: str,
+    workers: int,
+    *,
+    errors: str = "strict",
+    part_size: int = PART_SIZE,
+    advance: Callable[[int], None] = lambda size: None,
+) -> Trainer:
+    """A trainer with the counts of some files, each one text, counted by `workers` processes.
+
+    The counts, and their order, are those of one trainer that gets one text after another. paths:
+    files or URLs; compressed ones are one part each. pattern, errors: as for `Trainer`. advance:
+    called with the bytes of each part that is counted. The counts of a few parts for each worker
+    are on the disk (`TMPDIR`) at a time, and those of one part in memory beside the merged ones.
+    Raises PlanError for text that cannot be counted, for an input that changes meanwhile, and for
+    a part whose worker died three times; OSError, and as `Trainer`.
+    """
+    check_workers(workers)
+    trainer = Trainer(pattern, errors=errors, num_threads=1)
+    parts = list(_parts([input_now(path) for path in paths], part_size))
+    with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
+        job = {"pattern": pattern, "errors": errors, "parts": [list(_flat(one)) for one in parts]}
+        with open(os.path.join(folder, _JOB), "w", encoding="utf-8") as file:
+            json.dump(job, file)
+        ready: set[int] = set()
+        merged = 0
+
+        def take(answer: dict[str, Any]) -> None:
+            nonlocal merged
+            ready.add(answer["part"])
+            while merged in ready:
+                path = _counts_path(folder, merged)
+                trainer.merge(Trainer.load_counts(path, num_threads=1))
+                os.remove(path)
+                merged += 1
+            part = parts[answer["part"]]
+            advance(part.stop - part.start)
+
+        raise_errors(give_numbers(_PROGRAM, folder, range(len(parts)), workers, take))
+    return trainer
+
+
+def _parts(inputs: Iterable[InputFile], part_size: int) -> Iterator[Part]:
+    number = 0
+    for one in inputs:
+        is_whole = detect(places.read_head(one.path, START_SIZE)) is not None
+        step = max(one.size if is_whole else part_size, 1)
+        for start in range(0, max(one.size, 1), step):
+            yield Part(number, one, start, min(start + step, one.size))
+            number += 1
+
+
+def _flat(part: Part) -> tuple[object, ...]:
+    return (*part.input, part.start, part.stop)
+
+
+def _counts_path(folder: str, number: int) -> str:
+    return os.path.join(folder, f"{number}.npz")
+
+
+def run_counter() -> None:
+    """Be a worker: sys.argv[1] is the folder of the job."""
+    import sys
+
+    folder = sys.argv[1]
+    with open(os.path.join(folder, _JOB), encoding="utf-8") as file:
+        job = json.load(file)
+    pattern = Trainer(job["pattern"]).pattern  # compiled once
+    find = clean_cuts(Trainer(pattern).train(256).stream_encoder(disallowed_special=()))
+
+    def work(number: int) -> dict[str, Any]:
+        path, size, mtime_ns, tag, start, stop = job["parts"][number]
+        part = Part(number, InputFile(path, size, mtime_ns, tag), start, stop)
+        trainer = Trainer(pattern, errors=job["errors"], num_threads=1)
+        begin, end = bytes_between(part, find)
+        try:
+            for block in _blocks(part, begin, end):
+                trainer.update(block)
+            trainer.end_document()
+        except UnicodeDecodeError as error:
+            raise PlanError(
+                f"{path}: byte {begin + error.start} is not UTF-8 ({error.reason}); "
+                "--errors replace or --errors surrogateescape accepts it"
+            ) from None
+        if input_now(path) != part.input:
+            raise PlanError(f"{path} has changed while it was counted: count it again")
+        trainer.save_counts(_counts_path(folder, number))
+        return {"part": number}
+
+    answer_numbers(work)
+
+
+def _blocks(part: Part, begin: int, end: int) -> Iterator[bytes]:
+    is_whole = part.start == 0 and part.is_last
+    if begin == end and not is_whole:
+        return
+    source = open_input(
+        part.input.path,
+        part.input.path,
+        lambda name, consumed, records, crc, is_open: Whole(consumed, records, crc),
+        may_be_compressed=is_whole,
+        block_size=_BLOCK,
+        stop=None if is_whole else end,
+    )
+    position = {"at": begin, "records": 0, "crc": 0} if begin else None
+    for group in source.groups(position, False):
+        for text, *_ in group:
+            assert isinstance(text, bytes)
+            yield text

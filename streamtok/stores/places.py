@@ -1,0 +1,134 @@
+"""Places: paths of this machine and URLs, which the caller need not tell apart."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Iterable
+from typing import BinaryIO, TextIO, cast
+
+from ..files.part_file import NewFile, write_whole
+from . import objects
+from .object_reader import ObjectReader
+from .urls import is_url, join
+
+__all__ = [
+    "create",
+    "exists",
+    "is_url",
+    "join",
+    "make_folder",
+    "names_in",
+    "open_binary",
+    "open_lines",
+    "remove",
+    "size_of",
+    "write",
+]
+
+_BLOCK = 1 << 18  # bytes
+
+
+def open_binary(place: str) -> BinaryIO:
+    """Open for reading; positions can be set. Raises OSError."""
+    if is_url(place):
+        return cast(BinaryIO, ObjectReader(place))
+    return open(place, "rb")
+
+
+def open_lines(place: str, errors: str = "strict") -> TextIO:
+    """Open a text in UTF-8 for reading. Raises OSError."""
+    if is_url(place):
+        reader = io.BufferedReader(ObjectReader(place, 1 << 22))
+        return io.TextIOWrapper(reader, encoding="utf-8", errors=errors)
+    return open(place, encoding="utf-8", errors=errors)
+
+
+def read_head(place: str, size: int) -> bytes:
+    """The first bytes, `size` at most. Raises OSError."""
+    if is_url(place):
+        found = objects.describe(place).size
+        return objects.read_range(place, 0, size if found is None else min(size, found))
+    with open(place, "rb") as file:
+        return file.read(size)
+
+
+def read_whole(place: str) -> bytes:
+    """All bytes. Raises OSError."""
+    if is_url(place):
+        return objects.read_whole(place)
+    with open(place, "rb") as file:
+        return file.read()
+
+
+def size_of(place: str) -> int:
+    """The size in bytes. Raises OSError, for instance if there is nothing."""
+    if is_url(place):
+        return objects.describe(place).size or 0
+    return os.path.getsize(place)
+
+
+def exists(place: str) -> bool:
+    """Whether there is something. Raises OSError if a store cannot be asked."""
+    if not is_url(place):
+        return os.path.exists(place)
+    try:
+        objects.describe(place)
+    except FileNotFoundError:
+        return False
+    except IsADirectoryError:
+        pass
+    return True
+
+
+def make_folder(place: str) -> None:
+    """Make a folder, unless it is there. Stores need none."""
+    if not is_url(place):
+        os.makedirs(place, exist_ok=True)
+
+
+def names_in(folder: str) -> list[str]:
+    """The names of what lies in a folder. Raises OSError."""
+    return objects.names_in(folder) if is_url(folder) else os.listdir(folder)
+
+
+def write(place: str, data: bytes) -> None:
+    """Create or replace something small as a whole. Raises OSError."""
+    if is_url(place):
+        objects.write(place, data)
+    else:
+        write_whole(place, data)
+
+
+def create(place: str, blocks: Iterable[bytes]) -> None:
+    """Write what is not there. Raises FileExistsError if a store has it already, OSError.
+
+    A file of this machine is replaced: who writes it has looked before, and has only the same.
+    """
+    if not is_url(place):
+        _write_new(place, blocks)
+        return
+    with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
+        path = os.path.join(folder, "new")
+        _write_new(path, blocks)
+        objects.upload(path, place, is_new=True)
+
+
+def _write_new(path: str, blocks: Iterable[bytes]) -> None:
+    with NewFile(path) as file:
+        kept = bytearray()  # blocks may be lines
+        for block in blocks:
+            kept += block
+            if len(kept) >= _BLOCK:
+                file.write(bytes(kept))
+                kept.clear()
+        file.write(bytes(kept))
+
+
+def remove(place: str) -> None:
+    """Remove a file or an object. Raises OSError."""
+    if is_url(place):
+        objects.remove(place)
+    else:
+        os.remove(place)

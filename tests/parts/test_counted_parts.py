@@ -1,0 +1,114 @@
+"""Counts of pre-tokens in parts: they are those of one trainer, and so is the vocabulary."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamtok import PlanError, Trainer
+from streamtok.cli.main import main
+from streamtok.parts import counted_parts
+from streamtok.parts.counted_parts import count_in_parts
+
+
+def texts() -> list[bytes]:
+    rng = random.Random(8)
+    words = ["low", "lower", "newest", "widest", "", "日本語", "the", "don't", "2026", "\n\n", "."]
+    return [" ".join(rng.choices(words, k=size)).encode() for size in (900, 1, 0, 400)]
+
+
+def alone(paths: list[str], pattern: str, errors: str = "strict") -> Trainer:
+    trainer = Trainer(pattern, errors=errors)
+    for path in paths:
+        trainer.update_file(path)
+    return trainer
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    paths = []
+    for number, text in enumerate(texts()):
+        path = tmp_path / f"in{number}"
+        path.write_bytes(text)
+        paths.append(str(path))
+    return paths
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", r"\S+|\s+"])
+@pytest.mark.parametrize("part_size", [101, 1 << 20])
+def test_the_counts_are_those_of_one_trainer(
+    files: list[str], pattern: str, part_size: int
+) -> None:
+    sizes: list[int] = []
+    made = count_in_parts(files, pattern, 2, part_size=part_size, advance=sizes.append)
+    whole = alone(files, pattern)
+    assert list(made.piece_counts().items()) == list(whole.piece_counts().items())
+    assert made.bytes_in == whole.bytes_in == sum(sizes)
+    assert len(sizes) > 50 or part_size > 101
+    ties: Any = ("raw", "hf", "first")
+    for tie in ties:
+        assert made.train(300, tie=tie).digest == whole.train(300, tie=tie).digest
+
+
+@pytest.mark.parametrize("errors", ["replace", "surrogateescape"])
+def test_bytes_that_are_not_utf8(tmp_path: Path, errors: str) -> None:
+    path = tmp_path / "in"
+    path.write_bytes(random.Random(1).randbytes(2000) + b"\xed\xa0x \xf0\x9f\n" * 100)
+    made = count_in_parts([str(path)], "gpt2", 2, errors=errors, part_size=90)
+    assert made.piece_counts() == alone([str(path)], "gpt2", errors).piece_counts()
+
+
+def test_what_is_wrong_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "in"
+    path.write_bytes(b"good " * 100 + b"\xff" + b" good" * 100)
+    with pytest.raises(PlanError, match="in: byte 500 is not UTF-8"):
+        count_in_parts([str(path)], "gpt2", 1, part_size=200)
+    with pytest.raises(ValueError, match="workers must be a positive number"):
+        count_in_parts([str(path)], "gpt2", 0)
+    with pytest.raises(FileNotFoundError):
+        count_in_parts([str(tmp_path / "no")], "gpt2", 1)
+
+
+def test_compressed_files_are_whole(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "in", tmp_path / "in.gz"
+    plain.write_bytes(texts()[0])
+    packed.write_bytes(gzip.compress(texts()[0]))
+    made = count_in_parts([str(packed)], "gpt2", 1, part_size=100)
+    assert made.piece_counts() == alone([str(plain)], "gpt2").piece_counts()
+
+
+def test_a_worker_that_dies(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    program = (
+        "import os, sys, signal\n"
+        "from streamtok.parts import counted_parts\n"
+        "mark = sys.argv[1] + '/died'\n"
+        "save = counted_parts.Trainer.save_counts\n"
+        "def dying(self, path):\n"
+        "    if not os.path.exists(mark):\n"
+        "        open(mark, 'w').close()\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    save(self, path)\n"
+        "counted_parts.Trainer.save_counts = dying\n"
+        "counted_parts.run_counter()\n"
+    )
+    monkeypatch.setattr(counted_parts, "_PROGRAM", program)
+    made = count_in_parts(files, "gpt2", 2, part_size=1000)
+    assert made.piece_counts() == alone(files, "gpt2").piece_counts()
+
+
+def test_the_command_line(files: list[str], tmp_path: Path, capsys: Any) -> None:
+    args = ["train", "-q", "--vocab-size", "300", "--pattern", "gpt2", *files]
+    assert main([*args, "-o", str(tmp_path / "one.tiktoken")]) == 0
+    made = str(tmp_path / "two.tiktoken")
+    assert main([*args, "-o", made, "--workers", "2", "--part-size", "1000"]) == 0
+    assert (tmp_path / "one.tiktoken").read_bytes() == (tmp_path / "two.tiktoken").read_bytes()
+    for more in (["--threads", "2"], ["--prune"], ["--save-counts", str(tmp_path / "x")]):
+        assert main([*args, "-o", made, "--workers", "2", *more]) == 2
+        assert f"{more[0]} cannot be used with --workers" in capsys.readouterr().err
+    stdin = ["train", "-q", "--vocab-size", "300", "-o", made, "--workers", "2"]
+    assert main(stdin) == 2
+    assert "standard input cannot be read in parts" in capsys.readouterr().err

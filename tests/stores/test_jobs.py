@@ -1,0 +1,400 @@
+"""Jobs in a store: the files are those of a folder of this machine, whatever the store does."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import streamtok
+from streamtok import Plan, PlanError, commit, plan, run_part
+from streamtok.cli.main import main
+from streamtok.parts.commit import MANIFEST, missing_parts
+from streamtok.parts.workers import run_parts
+from streamtok.stores import objects, places
+from streamtok.stores.object_reader import read_blocks
+
+from ..cli.test_cli import POSIX, run
+from .flaky_proxy import Proxy
+
+pytestmark = POSIX
+ROOT = Path(streamtok.__file__).resolve().parents[1]
+FORMATS = ["u16", "npy", "megatron", "datatrove", "parquet"]
+
+
+def text_of(size: int) -> bytes:
+    rng = random.Random(size)
+    words = ["some", " words", ", and", "\n", " others", "; 日本語", ".\n"]
+    text = "".join(rng.choices(words, k=size // 5)).encode()
+    return text[:size].decode("utf-8", "ignore").encode()
+
+
+def files_of(folder: str) -> dict[str, str]:
+    """SHA-256 of the parts and of what belongs to them."""
+    names = [name for name in places.names_in(folder) if name.startswith("part-")]
+    return {
+        name: hashlib.sha256(places.read_whole(places.join(folder, name))).hexdigest()
+        for name in names
+    }
+
+
+def rows_of(folder: str) -> list[dict[str, Any]]:
+    """The manifest, without what names the plan."""
+    rows = [json.loads(line) for line in places.read_whole(f"{folder}/{MANIFEST}").splitlines()]
+    rows[0].pop("plan")
+    return rows
+
+
+def put(store: str, name: str, data: bytes, tmp_path: Path) -> tuple[str, str]:
+    """The same input in the store and here."""
+    (tmp_path / name).write_bytes(data)
+    objects.write(f"{store}/{name}", data)
+    return f"{store}/{name}", str(tmp_path / name)
+
+
+def here(tmp_path: Path, inputs: str, **options: Any) -> str:
+    """The folder of the same job on this machine."""
+    made = plan(inputs, tmp_path / "out", encoding="gpt2", **options)
+    for number in range(len(made)):
+        run_part(made, number)
+    commit(made)
+    return str(tmp_path / "out")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_job_on_s3(s3: str, tmp_path: Path, format: str) -> None:
+    url, path = put(s3, "in.txt", text_of(40_000), tmp_path)
+    options: dict[str, Any] = {"part_size": 10_000, "format": format, "lines": True}
+    made = plan(url, f"{s3}/out/", encoding="gpt2", **options)
+    run_parts(made, missing_parts(made), 2)
+    totals = commit(made)
+    folder = here(tmp_path, path, **options)
+    assert len(made) == 4
+    assert files_of(made.output) == files_of(folder)
+    assert rows_of(made.output) == rows_of(folder)
+    assert commit(made) == totals  # again
+    assert Plan.load(made.output) == made
+    assert list(missing_parts(made)) == []
+
+
+@pytest.mark.parametrize("kind", ["cut", "jsonl", "gz", "parquet"])
+def test_inputs_in_memory(memory: str, tmp_path: Path, kind: str) -> None:
+    data = text_of(30_000)
+    options: dict[str, Any] = {"part_size": 7000}
+    if kind == "jsonl":
+        rows = [json.dumps({"text": line}) for line in data.decode().split("\n")]
+        data = "\n".join(rows).encode()
+        options["jsonl"] = "text"
+    elif kind == "gz":
+        data = gzip.compress(data)
+    elif kind == "parquet":
+        table = pa.table({"text": data.decode().split("\n")})
+        pq.write_table(table, tmp_path / "table", row_group_size=99)
+        data = (tmp_path / "table").read_bytes()
+        options |= {"parquet": "text", "part_size": 2000}
+    url, path = put(memory, "in", data, tmp_path)
+    made = plan(url, f"{memory}/out", encoding="gpt2", **options)
+    assert (len(made) == 1) == (kind == "gz")
+    for number in range(len(made)):
+        run_part(made, number)
+    folder = here(tmp_path, path, **options)
+    commit(made)
+    assert files_of(made.output) == files_of(folder)
+    assert rows_of(made.output) == rows_of(folder)
+
+
+def test_a_plan_is_made_once(memory: str, tmp_path: Path) -> None:
+    url, _ = put(memory, "in", text_of(1000), tmp_path)
+    made = plan(url, f"{memory}/out", encoding="gpt2", part_size=500)
+    where = made.save()
+    assert made.save() == where
+    with pytest.raises(PlanError, match="holds the parts of another plan: its part_size is 500"):
+        plan(url, f"{memory}/out", encoding="gpt2", part_size=400).save()
+    with pytest.raises(PlanError, match="holds other files"):
+        plan(url, memory, encoding="gpt2").save()
+
+
+def test_two_drivers_that_save_at_once(memory: str, tmp_path: Path, monkeypatch: Any) -> None:
+    url, _ = put(memory, "in", text_of(1000), tmp_path)
+    made = plan(url, f"{memory}/out", encoding="gpt2", part_size=500)
+    other = plan(url, f"{memory}/out", encoding="gpt2", part_size=400)
+    names_in = places.names_in
+
+    def late(folder: str) -> list[str]:
+        found = names_in(folder)
+        monkeypatch.setattr(places, "names_in", names_in)
+        other.save()  # another driver, between the look and the writing
+        return found
+
+    monkeypatch.setattr(places, "names_in", late)
+    with pytest.raises(PlanError, match="holds the parts of another plan"):
+        made.save()
+
+
+def test_an_input_that_has_changed(memory: str, tmp_path: Path) -> None:
+    url, _ = put(memory, "in", text_of(1000), tmp_path)
+    made = plan(url, f"{memory}/out", encoding="gpt2", part_size=500)
+    objects.write(url, text_of(1000)[::-1])  # of the same size
+    with pytest.raises(PlanError, match="has changed since the plan was made"):
+        run_part(made, 0)
+    objects.remove(url)
+    with pytest.raises(PlanError, match="is gone since the plan was made"):
+        run_part(made, 0)
+    assert files_of(made.output) == {}
+
+
+def test_bad_text_leaves_nothing(memory: str, tmp_path: Path) -> None:
+    url, _ = put(memory, "in", b"good " * 240 + b"\xff" + b" good" * 200, tmp_path)
+    made = plan(url, f"{memory}/out", encoding="gpt2", part_size=500)
+    with pytest.raises(PlanError, match=r"in, part 2 \(bytes 1000 … 1500\): byte 1200 is not"):
+        run_part(made, 2)
+    assert places.names_in(made.output) == []
+
+
+def test_two_jobs_with_one_plan_at_once(s3: str, tmp_path: Path) -> None:
+    url, path = put(s3, "in", text_of(30_000), tmp_path)
+    made = plan(url, f"{s3}/out", encoding="gpt2", part_size=5000)
+    errors: list[Exception] = []
+
+    def job() -> None:
+        try:
+            made.save()
+            for number in range(len(made)):
+                run_part(made, number)
+            commit(made)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=job) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert files_of(made.output) == files_of(here(tmp_path, path, part_size=5000))
+
+
+def test_a_manifest_that_says_something_else(memory: str, tmp_path: Path) -> None:
+    url, _ = put(memory, "in", text_of(1000), tmp_path)
+    made = plan(url, f"{memory}/out", encoding="gpt2", part_size=500)
+    with pytest.raises(PlanError, match="these parts are missing: 0, 1"):
+        commit(made)
+    for number in range(len(made)):
+        run_part(made, number)
+    commit(made)
+    objects.write(f"{memory}/out/{MANIFEST}", b"{}\n")
+    with pytest.raises(PlanError, match="says something else"):
+        commit(made)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_store_that_fails(flaky: str, proxy: Proxy, tmp_path: Path, format: str) -> None:
+    url, path = put(flaky, "in", text_of(60_000), tmp_path)
+    options: dict[str, Any] = {"part_size": 5000, "format": format, "lines": True}
+    proxy.fail, proxy.cut = 10, 4
+    made = plan(url, f"{flaky}/out", encoding="gpt2", **options)
+    made.save()
+    for number in range(len(made)):
+        if number == 5:
+            proxy.go_away(2)
+        run_part(made, number)
+    totals = commit(made)
+    proxy.fail = proxy.cut = 0
+    assert all(proxy.faults.values()), proxy.faults
+    folder = here(tmp_path, path, **options)
+    assert files_of(made.output) == files_of(folder)
+    assert rows_of(made.output) == rows_of(folder)
+    assert totals.documents == rows_of(folder)[0]["documents"]
+
+
+def test_a_store_that_stays_away(
+    flaky: str, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, path = put(flaky, "in", text_of(3000), tmp_path)
+    made = plan(url, f"{flaky}/out", encoding="gpt2", part_size=1000)
+    made.save()
+    monkeypatch.setenv("STREAMTOK_STORE_PATIENCE", "0.5")
+    proxy.go_away(1000)
+    with pytest.raises(OSError, match="the store failed") as caught:
+        run_part(made, 1)
+    assert str(caught.value.filename).startswith("s3://")
+    proxy.go_away(0)
+    assert files_of(made.output) == {}  # what is not complete is not there
+    for number in range(len(made)):
+        run_part(made, number)
+    commit(made)
+    assert files_of(made.output) == files_of(here(tmp_path, path, part_size=1000))
+
+
+def test_what_describes_a_file_comes_after_it(flaky: str, proxy: Proxy, tmp_path: Path) -> None:
+    url, _ = put(flaky, "in", text_of(3000), tmp_path)
+    made = plan(url, f"{flaky}/out", encoding="gpt2", format="megatron")
+    proxy.requests.clear()
+    run_part(made, 0)
+    written = [one.rpartition("/")[2] for one in proxy.requests if one.startswith("PUT")]
+    name = "part-000000-of-000001"
+    suffixes = [one.partition("?")[0].removeprefix(name) for one in written]
+    assert suffixes == [".bin", ".idx", ".bin.json", "000000.json"]
+
+
+@pytest.mark.parametrize("suffix", ["u16", "npy", "ds", "parquet", "jsonl"])
+def test_the_ordinary_command(s3: str, tmp_path: Path, suffix: str) -> None:
+    url, path = put(s3, "in.txt", text_of(30_000), tmp_path)
+    out = str(tmp_path / f"out.{suffix}")
+    args = ["encode", "-q", "-e", "gpt2", "--lines"]
+    assert main([*args, path, "-o", out]) == 0
+    assert main([*args, url, "-o", f"{s3}/out.{suffix}"]) == 0
+    made = sorted(one.name for one in tmp_path.glob("out*"))
+    assert sorted(one for one in objects.names_in(s3) if one.startswith("out")) == made
+    for name in made:
+        assert objects.read_whole(f"{s3}/{name}") == (tmp_path / name).read_bytes()
+    assert main([*args, url, "-o", f"{s3}/out.{suffix}"]) == 0  # may replace its own
+    objects.write(f"{s3}/{made[0]}", b"somebody's data")
+    if suffix != "ds":  # whose first file has no sign of its own beside the sidecar
+        assert main([*args, url, "-o", f"{s3}/out.{suffix}"]) == 1
+        assert objects.read_whole(f"{s3}/{made[0]}") == b"somebody's data"
+        assert main([*args, url, "-o", f"{s3}/out.{suffix}", "--force"]) == 0
+
+
+def test_shards_in_a_store(memory: str, tmp_path: Path) -> None:
+    url, path = put(memory, "in.txt", text_of(30_000), tmp_path)
+    for size in ("500", "900"):  # fewer the second time
+        args = ["encode", "-q", "-e", "gpt2", "--lines", "--shard-tokens", size]
+        assert main([*args, url, "-o", f"{memory}/out.npy"]) == 0
+        assert main([*args, path, "-o", str(tmp_path / "out.npy")]) == 0
+        names = sorted(one.name for one in tmp_path.glob("out_*"))
+        assert sorted(one for one in objects.names_in(memory) if one.startswith("out_")) == names
+        for name in names:
+            assert objects.read_whole(f"{memory}/{name}") == (tmp_path / name).read_bytes()
+
+
+def test_a_run_that_fails_leaves_nothing(memory: str, tmp_path: Path) -> None:
+    url, _ = put(memory, "in.txt", text_of(3000) + b"\xff", tmp_path)
+    assert main(["encode", "-q", url, "-o", f"{memory}/out.npy"]) == 1
+    assert objects.names_in(memory) == ["in.txt"]
+
+
+def test_commands_that_read(s3: str, tmp_path: Path) -> None:
+    text = text_of(20_000)
+    url, path = put(s3, "in.txt", text, tmp_path)
+    objects.write(f"{s3}/in.txt.gz", gzip.compress(text))
+    for args in (["count"], ["split", "-n", "50"], ["truncate", "-q", "-n", "50"]):
+        expected = run(*args, path)
+        assert expected.returncode == 0
+        for one in (url, f"{url}.gz"):
+            found = run(*args, one)
+            assert found.returncode == 0, found
+            if args == ["count"]:  # which names the input
+                assert found.stdout.split()[0] == expected.stdout.split()[0]
+            else:
+                assert found.stdout == expected.stdout
+    assert main(["encode", "-q", url, "-o", f"{s3}/ids.npy"]) == 0
+    assert run("decode", f"{s3}/ids.npy").stdout == text
+    assert run("count", f"{s3}/ids.npy").returncode == 1  # holds ids, as its sidecar says
+    counted = run("count", "--glob", f"{s3}/in.*", "--json")
+    assert len(counted.stdout.splitlines()) == 3
+
+
+def test_what_urls_cannot_do(memory: str, tmp_path: Path, capsys: Any) -> None:
+    url, path = put(memory, "in.txt", b"text", tmp_path)
+    assert main(["encode", path, "-o", f"{memory}/out.npy", "--resume"]) == 2
+    assert "--workers writes parts to a URL" in capsys.readouterr().err
+    assert main(["encode", path, "-o", "http://127.0.0.1/out.npy"]) == 1
+    assert "outputs can be paths, or URLs of s3://" in capsys.readouterr().err
+    assert main(["encode", url, "--follow", "-o", str(tmp_path / "out")]) == 2
+    assert "--follow needs a file of this machine" in capsys.readouterr().err
+    assert main(["encode", url, "-o", url]) == 1
+    assert "is also an input" in capsys.readouterr().err
+    assert main(["count", f"{memory}/nothing"]) == 1
+    assert "nothing: No such file or directory" in capsys.readouterr().err
+    assert main(["decode", path, "-o", f"{memory}/out"]) == 1
+
+
+def test_an_input_can_be_resumed(memory: str, tmp_path: Path) -> None:
+    url, _ = put(memory, "in.txt", text_of(30_000), tmp_path)
+    bad, _ = put(memory, "bad.txt", b"\xff", tmp_path)
+    args = ["encode", "-q", "--resume", "--checkpoint-every", "0", "-o", str(tmp_path / "out.npy")]
+    assert main([*args, "--chunk-size", "1000", url, bad]) == 1
+    assert (tmp_path / "out.npy.checkpoint").exists()
+    assert main([*args, url, bad]) == 1
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_the_command_line_of_a_job(s3: str, tmp_path: Path) -> None:
+    url, path = put(s3, "in.txt", text_of(40_000), tmp_path)
+    args = ["encode", "-q", "-e", "gpt2", "--lines", "--part-size", "10000", "--format", "npy"]
+    done = run(*args, url, "-o", f"{s3}/out", "--task", "1/2")
+    assert done.returncode == 0, done
+    assert not places.exists(f"{s3}/out/{MANIFEST}")
+    done = run(*args, url, "-o", f"{s3}/out", "--workers", "2")
+    assert done.returncode == 0, done
+    assert main([*args, path, "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    assert files_of(f"{s3}/out") == files_of(str(tmp_path / "out"))
+    assert rows_of(f"{s3}/out") == rows_of(str(tmp_path / "out"))
+
+
+def test_inputs_of_a_web_server(flaky: str, proxy: Proxy, tmp_path: Path) -> None:
+    text = text_of(2_000_000)
+    _, path = put(flaky, "in.txt", text, tmp_path)
+    url = f"{proxy.url}/{flaky.removeprefix('s3://')}/in.txt"
+    proxy.fail, proxy.cut = 3, 3
+    made = plan(url, tmp_path / "made", encoding="gpt2", part_size=700_000)
+    for number in range(len(made)):
+        run_part(made, number)
+    commit(made)
+    assert files_of(made.output) == files_of(here(tmp_path, path, part_size=700_000))
+    whole = objects.describe(url)
+    assert b"".join(read_blocks(url, whole, 0, None)) == text
+    assert proxy.faults["fail"]
+    assert proxy.faults["cut"]
+    proxy.fail = proxy.cut = 0
+    assert b"".join(read_blocks(url, whole._replace(size=None), 5, None)) == text[5:]
+    with pytest.raises(FileNotFoundError):
+        objects.describe(f"{url}.gz")
+
+
+def test_a_driver_that_is_killed(s3: str, tmp_path: Path) -> None:
+    url, path = put(s3, "in.txt", text_of(300_000), tmp_path)
+    args = ["encode", "-q", "-e", "gpt2", "--part-size", "10000", "--format", "npy"]
+    command = [sys.executable, "-m", "streamtok", *args, url, "-o", f"{s3}/out", "--workers", "2"]
+    for kill in (True, True, False):
+        with subprocess.Popen(command, cwd=ROOT, start_new_session=True) as driver:
+            done = len(files_of(f"{s3}/out"))
+            while kill and len(files_of(f"{s3}/out")) <= done and driver.poll() is None:
+                pass  # until it has done something
+            if kill:
+                driver.kill()
+            assert driver.wait() == (-signal.SIGKILL if kill else 0)
+    assert files_of(f"{s3}/out") == files_of(here(tmp_path, path, part_size=10_000, format="npy"))
+    assert len(rows_of(f"{s3}/out")) == 31
+
+
+def test_a_job_on_ray(s3: str, tmp_path: Path) -> None:
+    url, path = put(s3, "in.txt", text_of(30_000), tmp_path)
+    args = ["encode", "-q", "-e", "gpt2", "--part-size", "10000", "--format", "npy"]
+    done = run(*args, url, "-o", f"{s3}/out", "--ray", "local")
+    assert done.returncode == 0, done
+    assert files_of(f"{s3}/out") == files_of(here(tmp_path, path, part_size=10_000, format="npy"))
+    assert places.exists(f"{s3}/out/{MANIFEST}")
+
+
+def test_training_on_s3(s3: str, tmp_path: Path) -> None:
+    url, path = put(s3, "in.txt", text_of(30_000), tmp_path)
+    args = ["train", "-q", "--vocab-size", "300", "--pattern", "gpt2"]
+    expected = tmp_path / "expected.tiktoken"
+    assert main([*args, path, "-o", str(expected)]) == 0
+    for more in ([], ["--workers", "2", "--part-size", "10000"]):
+        assert main([*args, url, *more, "-o", str(tmp_path / "made.tiktoken")]) == 0
+        assert (tmp_path / "made.tiktoken").read_bytes() == expected.read_bytes()
+    assert main([*args, url, "--save-counts", str(tmp_path / "c"), "-o", str(tmp_path / "m")]) == 1
