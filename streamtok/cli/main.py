@@ -28,6 +28,7 @@ from . import (
     cmd_split,
     cmd_train,
     cmd_truncate,
+    cmd_view,
     completion,
 )
 from .messages import Misused, Refused, complain, describe, forget_stdout, say, shown
@@ -42,6 +43,7 @@ _COMMANDS = (  # in the order of --help
     cmd_list,
     cmd_bench,
     cmd_serve,
+    cmd_view,
     cmd_train,
     cmd_convert,
 )

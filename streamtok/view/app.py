@@ -1,0 +1,91 @@
+"""`make_app`: the page as an ASGI application, which other applications can mount."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from .. import __version__
+from .edited_texts import MAX_TEXT, EditedTexts
+from .encodings import Encodings
+from .guard import LOOPBACK, Guard, Receive, Scope, Send
+from .optional_starlette import JSONResponse, Request, Response, Route, Starlette
+from .pages import page_files
+from .questions import endpoint
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+
+__all__ = ["View", "make_app"]
+
+
+class View:
+    """The application that `make_app` makes."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._guard(scope, receive, send)
+
+
+def make_app(
+    *,
+    token: str | None,
+    encoding: Encoding | str = "cl100k_base",
+    hosts: Collection[str] | None = LOOPBACK,
+    text: str = "",
+) -> View:
+    """View: an ASGI application that serves the page under any prefix.
+
+    token: what the URL of the first request must have as `?token=...`; None lets everybody in
+    who reaches the application, for applications that check their users themselves. encoding: the
+    one that the page begins with, a name or an `Encoding`. hosts: the names under which the
+    application may be reached, without a port; None: addresses in numbers, and localhost.
+    text: what the page shows at first.
+
+    Raises ValueError for an unknown encoding. It costs nothing until it is used; then it keeps at
+    most 16 texts of 8 million characters each.
+
+    >>> app = make_app(token=None, encoding="gpt2")
+    >>> type(app).__name__
+    'View'
+    """
+    encodings = Encodings(encoding)
+    texts = EditedTexts()
+
+    async def page(request: Request) -> Response:
+        return _file("index.html")
+
+    async def file(request: Request) -> Response:
+        return _file(request.path_params["name"])
+
+    async def about(request: Request) -> Response:
+        return JSONResponse(
+            {
+                "version": __version__,
+                "encodings": encodings.names,
+                "first": encodings.first,
+                "text": text,
+                "max_text": MAX_TEXT,
+            }
+        )
+
+    routes = [
+        Route("/", page),
+        Route("/static/{name}", file),
+        Route("/api/about", about),
+    ]
+    for path, answer in {
+        "text/open": texts.open,
+        "text/edit": texts.edit,
+    }.items():
+        routes.append(Route(f"/api/{path}", endpoint(answer, encodings), methods=["POST"]))
+    return View(Guard(Starlette(routes=routes), token=token, hosts=hosts))
+
+
+def _file(name: str) -> Response:
+    found = page_files().get(name)
+    if found is None:
+        return Response("there is no such file\n", 404, media_type="text/plain")
+    return Response(found[0], media_type=found[1])
