@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ._core.encode import SpecialMatcher
     from ._types import IdArray
     from .chunker import StreamDecoder, StreamEncoder
+    from .views.tokens import TextTokens
 
 
 class Encoding(AnsweringEncoding):
@@ -175,6 +176,49 @@ class Encoding(AnsweringEncoding):
         whole = text if isinstance(text, str) else bytes(text).decode()
         allowed = resolve_allowed(allowed_special, self.special_tokens_set)
         return encode_with_unstable(self, whole, allowed)
+
+    # What notebooks show
+
+    def show(
+        self,
+        text: Text,
+        *,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = (),
+        errors: str = "strict",
+    ) -> TextTokens:
+        """TextTokens: the tokens of a text, to look at: boxes in a notebook, bars with print().
+
+        Each has its id, bytes, rank and span; `as_json()` is a plain value. Special tokens in the
+        text are plain text unless it is said otherwise. Raises as `encode_with_offsets`.
+
+        >>> print(enc.show("hello world"))
+        hello|·world
+        """
+        from .views.tokens import show_tokens
+
+        return show_tokens(
+            self,
+            text,
+            allowed_special=allowed_special,
+            disallowed_special=disallowed_special,
+            errors=errors,
+        )
+
+    def _repr_html_(self) -> str:
+        """str: for notebooks: a table of what the encoding is made of."""
+        from .views.markup import table_html
+
+        special = sorted(self.special_tokens_set)
+        more = f" and {len(special) - 8} more" if len(special) > 8 else ""
+        return table_html(
+            [
+                ("name", self.name),
+                ("n_vocab", f"{self.n_vocab:,}"),
+                ("pattern", self._pat_str),
+                ("special tokens", f"{', '.join(special[:8]) or 'none'}{more}"),
+            ]
+        )
 
     # Streams
 

@@ -84,12 +84,17 @@ def add_text_options(
 
 def load_encoding(args: argparse.Namespace) -> Encoding:
     """Load the encoding of -e. Raises Refused."""
+    return load_named(args.encoding)
+
+
+def load_named(name: str) -> Encoding:
+    """Load an encoding by what -e takes. Raises Refused."""
     try:
-        if args.encoding in registry.list_encoding_names():
-            return registry.get_encoding(args.encoding)
+        if name in registry.list_encoding_names():
+            return registry.get_encoding(name)
         from ..formats.conversion import open_encoding
 
-        return open_encoding(args.encoding)
+        return open_encoding(name)
     except StreamtokError as error:
         raise Refused(" ".join(str(error).split())) from None
     except ValueError as error:

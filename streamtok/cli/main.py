@@ -19,16 +19,20 @@ from typing import Any, NoReturn
 from ..errors import MissingLibraryError, StreamtokError
 from . import (
     cmd_bench,
+    cmd_compare,
     cmd_convert,
     cmd_count,
     cmd_decode,
     cmd_encode,
+    cmd_languages,
     cmd_list,
     cmd_serve,
+    cmd_show,
     cmd_split,
     cmd_train,
     cmd_truncate,
     cmd_view,
+    cmd_vocab,
     completion,
 )
 from .messages import Misused, Refused, complain, describe, forget_stdout, say, shown
@@ -40,6 +44,10 @@ _COMMANDS = (  # in the order of --help
     cmd_count,
     cmd_split,
     cmd_truncate,
+    cmd_show,
+    cmd_compare,
+    cmd_languages,
+    cmd_vocab,
     cmd_list,
     cmd_bench,
     cmd_serve,

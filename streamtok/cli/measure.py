@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import operator
 import statistics
 import time
 import tracemalloc
@@ -26,6 +25,7 @@ import numpy as np
 from ..encoding import Encoding
 from ..errors import StreamtokError, VocabularyError
 from ..registry import get_encoding, list_encoding_names
+from ..views.naive import Offline, encode_naively
 
 __all__ = ["DEFAULT_CHUNK_SIZES", "Row", "main", "measure"]
 
@@ -89,9 +89,9 @@ def measure(
     data.decode()
     if not data or any(size < 1 for size in chunk_sizes):
         raise ValueError("data must not be empty, and chunk sizes must be positive")
-    offline = _Offline(data, encoding)
+    offline = Offline(data, encoding)
     ways = _ways(data, encoding, chunk_sizes)
-    errors = [offline.compare(way) for way in ways]
+    errors = [_compare(offline, way) for way in ways]
     seconds: list[list[float]] = [[] for _ in ways]
     begin = time.monotonic()
     for round_number in range(rounds):
@@ -119,8 +119,7 @@ def _ways(data: bytes, encoding: Encoding, chunk_sizes: Sequence[int]) -> list[_
         return lambda chunk: stream.encode(chunk, final=not chunk)
 
     def naive(make: Callable[[], Any]) -> Encode:
-        encode = make().encode
-        return lambda chunk: encode(chunk.decode("utf-8", "replace"), disallowed_special=())
+        return functools.partial(encode_naively, make())
 
     spec: dict[str, Any] = {"name": encoding.name, "pat_str": encoding._pat_str}
     spec["special_tokens"] = encoding._special_tokens
@@ -138,54 +137,25 @@ def _ways(data: bytes, encoding: Encoding, chunk_sizes: Sequence[int]) -> list[_
     return ways
 
 
-class _Offline:
-    """The ids of the whole text, for comparison."""
-
-    def __init__(self, data: bytes, encoding: Encoding):
-        self.data, self.encoding = data, encoding
-        self.ids = encoding.encode_to_numpy(data, disallowed_special=())
-        self.lengths = np.zeros(
-            encoding.n_vocab, np.int64
-        )  # bytes of each token; 0 until looked up
-        self.id_at = np.full(len(data), -1, np.int64)  # the id that starts at an offset, or -1
-        self.id_at[self._starts(self.ids)] = self.ids
-
-    def _starts(self, ids: Any) -> Any:
-        for token in np.unique(ids[self.lengths[ids] == 0]).tolist():
-            self.lengths[token] = len(self.encoding.decode_single_token_bytes(token))
-        return np.cumsum(self.lengths[ids]) - self.lengths[ids]
-
-    def compare(self, way: _Way) -> dict[str, int]:
-        chunks = way.chunks(self.data)
-        results = list(map(way.start(), chunks))
-        tokens = sum(map(len, results))
-        right, broken = tokens, 0
-        if way.is_exact:
-            ids = np.fromiter(itertools.chain.from_iterable(results), np.uint32, tokens)
-            if not np.array_equal(ids, self.ids):
-                raise ValueError(f"{way.name}, {way.chunk_size} bytes: ids differ from offline")
-        else:
-            right = sum(map(self._right, itertools.count(0, way.chunk_size), chunks, results))
-            broken = sum(map(operator.ne, map(self.encoding.decode_bytes, results), chunks))
-        cuts = np.arange(way.chunk_size, len(self.data), way.chunk_size)
-        return {
-            "tokens": tokens,
-            "extra_tokens": tokens - len(self.ids),
-            "wrong_tokens": tokens - right,
-            "cuts": len(cuts),
-            "cuts_inside_tokens": int(np.count_nonzero(self.id_at[cuts] < 0)),
-            "broken_chunks": broken,
-        }
-
-    def _right(self, begin: int, chunk: bytes, result: list[int]) -> int:
-        """How many ids of a chunk encoded by itself are also in the whole text at their offset."""
-        ids = np.array(result, np.uint32)
-        strays = 0  # bytes of a character begun earlier; each became a U+FFFD of 3 bytes
-        while strays < min(3, len(chunk)) and 0x80 <= chunk[strays] < 0xC0:
-            strays += 1
-        starts = begin + self._starts(ids) - 2 * strays
-        inside = (starts >= begin + strays) & (starts < begin + len(chunk))
-        return int(np.count_nonzero(self.id_at[starts[inside]] == ids[inside]))
+def _compare(offline: Offline, way: _Way) -> dict[str, int]:
+    chunks = way.chunks(offline.data)
+    results = list(map(way.start(), chunks))
+    tokens = sum(map(len, results))
+    errors = {"wrong_tokens": 0, "broken_chunks": 0}
+    if way.is_exact:
+        ids = np.fromiter(itertools.chain.from_iterable(results), np.uint32, tokens)
+        if not np.array_equal(ids, offline.ids):
+            raise ValueError(f"{way.name}, {way.chunk_size} bytes: ids differ from offline")
+    else:
+        errors = offline.errors(chunks, results)
+    cuts = offline.cuts(way.chunk_size)
+    return {
+        "tokens": tokens,
+        "extra_tokens": tokens - len(offline.ids),
+        "cuts": len(cuts),
+        "cuts_inside_tokens": int(np.count_nonzero(offline.is_inside_token(cuts))),
+        **errors,
+    }
 
 
 def _time(way: _Way, data: bytes) -> float:

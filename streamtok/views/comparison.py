@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..surrogates import repair
 from .tokens import TextTokens, show_tokens
 from .visible import visible
 
@@ -86,10 +87,12 @@ def compare_encodings(
         np.diff(np.searchsorted([one.stop for one in column.tokens], common, "right"), prepend=0)
         for column in columns
     ]
-    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+    errors = settings.get("errors", "strict")
+    if isinstance(text, str):
+        text = repair(text, errors).encode("utf-8", "surrogateescape")
     segments = []
     start = 0
     for stop, *each in zip(common.tolist(), *(row.tolist() for row in counts), strict=True):
-        segments.append(Segment(start, stop, visible(data[start:stop]), each))
+        segments.append(Segment(start, stop, visible(bytes(text[start:stop])), each))
         start = stop
     return Comparison(columns, segments, len(common), len(every))

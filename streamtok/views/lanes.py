@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,7 @@ __all__ = ["ExactToken", "LaneChunk", "Lanes", "NaiveToken", "make_lanes"]
 Reason = Literal["closed", "certificate", "end"]
 
 
-@dataclass(frozen=True, slots=True)
-class NaiveToken:
+class NaiveToken(NamedTuple):
     """A token of a chunk encoded by itself."""
 
     token: Token
@@ -40,8 +39,7 @@ class NaiveToken:
         return {**self.token.as_json(), "start": self.start, "is_wrong": self.is_wrong}
 
 
-@dataclass(frozen=True, slots=True)
-class ExactToken:
+class ExactToken(NamedTuple):
     """A token that the stream gave out, and why no later text can change it.
 
     reason: "closed": its pre-token has ended. "certificate": the pre-token is still open, and the
@@ -180,36 +178,39 @@ class _Rows:
         reached = int(offline.spans[self._given - 1, 1]) if self._given else 0
         spans = offline.spans[first : self._given].tolist()
         is_end = chunk == b"" and stop == len(offline.data)
-        exact = []
-        for token, (begin, end) in zip(describe_ids(offline.encoding, ids), spans, strict=True):
-            reason: Reason = "end" if is_end else self._reason(begin, reached)
-            exact.append(ExactToken(token, begin, end, reason))
+        tokens = describe_ids(offline.encoding, ids)
+        reasons = self._reasons(first, reached, is_end)
+        exact = [
+            ExactToken(token, span[0], span[1], reason)
+            for token, span, reason in zip(tokens, spans, reasons, strict=True)
+        ]
         wrong = (~offline.right(start, chunk, naive)).tolist()
         starts = offline.naive_starts(start, chunk, naive).tolist()
-        tokens = describe_ids(offline.encoding, naive)
         return LaneChunk(
             start,
             stop,
             visible(chunk),
-            list(map(NaiveToken, tokens, starts, wrong)),
+            list(map(NaiveToken, describe_ids(offline.encoding, naive), starts, wrong)),
             exact,
             pending,
             visible(offline.data[stop - pending : stop]),
             offline.encoding.decode_bytes(naive) != chunk,
         )
 
-    def _reason(self, start: int, reached: int) -> Reason:
-        """Why an id that starts here could go, where the ids given out reach so far."""
-        if self._closes is None:
-            return "closed"
-        end = int(self._closes[np.searchsorted(self._closes, start, "right")])
-        return "closed" if end <= reached else "certificate"
+    def _reasons(self, first: int, reached: int, is_end: bool) -> list[Reason]:
+        """Why each id that a chunk gave could go; the ids reach so far."""
+        count = self._given - first
+        if is_end or self._closes is None:
+            return ["end" if is_end else "closed"] * count
+        is_closed = (self._closes[first : self._given] <= reached).tolist()
+        return ["closed" if one else "certificate" for one in is_closed]
 
 
 def _pretoken_ends(offline: Offline) -> Any:
-    """int64: where pre-tokens end in the text, in order; None where text is changed or left out."""
+    """int64: for each id, where its pre-token ends; None where text is changed or left out."""
     encoding = offline.encoding
     if not encoding._is_plain or encoding.pattern is None or not encoding.pattern.is_total:
         return None
     sizes = [len(part.encode()) for part in pretokens(encoding, offline.data.decode())]
-    return np.cumsum(np.array([*sizes, 1], np.int64))
+    ends = np.cumsum(np.array(sizes, np.int64))
+    return ends[np.searchsorted(ends, offline.spans[:, 0], "right")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..vocabulary.table import NO_ID
 
@@ -27,6 +27,7 @@ class MergeTable:
         self._vocabulary = vocabulary
         self._ties = None if vocabulary.ties is None else vocabulary.ties.tolist()
         self._table = encoding._table
+        self.described: dict[int, Any] = {}  # id -> `tokens.Token`, as far as they were asked for
 
     @functools.cached_property
     def number_of(self) -> dict[int, int]:

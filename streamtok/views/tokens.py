@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PlacedToken", "TextTokens", "Token", "describe_ids", "show_tokens"]
 
+_MOST_KEPT = 1 << 16  # tokens of an encoding that are not made again
 _MOST_BOXES = 2000  # tokens that are drawn: a notebook keeps its output in its file
 
 
@@ -44,8 +45,7 @@ class Token:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedToken:
+class PlacedToken(NamedTuple):
     """A token and the span of the text that it came from, in bytes of UTF-8 and in characters.
 
     In characters a span covers every character that the token touches.
@@ -136,14 +136,17 @@ def _box(one: PlacedToken) -> Box:
 def describe_ids(encoding: EncodingDefinition, ids: IdArray | list[int]) -> Iterator[Token]:
     """Iterator[Token]: one for each id. Raises KeyError for an id that there is not."""
     table = merge_table(encoding)
-    known: dict[int, Token] = {}
+    known = table.described
     for id in ids if isinstance(ids, list) else ids.tolist():
         token = known.get(id)
         if token is None:
             data = encoding.decode_single_token_bytes(id)
             is_special = encoding.is_special_token(id)
             rank = None if is_special else table.rank_of_id(id)
-            token = known[id] = Token(id, data, visible(data), rank, is_special)
+            token = Token(id, data, visible(data), rank, is_special)
+            if len(known) >= _MOST_KEPT:
+                known.clear()
+            known[id] = token
         yield token
 
 

@@ -88,8 +88,8 @@ def test_tiktoken_is_measured_too(rows):
 
 def test_nothing_is_timed_when_ids_differ(encoding, monkeypatch):
     monkeypatch.setattr(bench, "_time", lambda *_: pytest.fail("timed"))
-    offline = bench._Offline(TEXT, encoding)
-    monkeypatch.setattr(bench, "_Offline", lambda *_: offline)
+    offline = bench.Offline(TEXT, encoding)
+    monkeypatch.setattr(bench, "Offline", lambda *_: offline)
     offline.ids = offline.ids[:-1]
     with pytest.raises(ValueError, match="differ"):
         bench.measure(TEXT, encoding, (64,))

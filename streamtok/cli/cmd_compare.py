@@ -1,0 +1,135 @@
+"""`streamtok compare`: one text in two to four encodings, side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from bisect import bisect_left, bisect_right
+from typing import Any
+
+from ..views.comparison import MOST_ENCODINGS, Comparison, Segment, compare_encodings
+from ..views.tokens import TextTokens
+from ..views.visible import width
+from . import budget_options, encoding_options, options
+from .argument_types import parse_natural
+from .messages import Misused, Refused, input_name, say, shown
+from .paint import Paint, add_color, columns, padded, write_lines
+
+_EXAMPLES = [
+    "@ notes.txt -e cl100k_base -e o200k_base",
+    "@ notes.txt -e gpt2 -e tokenizer.json --json | jq .differing",
+]
+_MOST_BYTES = 1 << 24
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = options.add_command(
+        subparsers,
+        "compare",
+        run,
+        "compare the tokens of a text in several encodings",
+        _EXAMPLES,
+    )
+    parser.add_argument(
+        "file",
+        nargs="?",
+        default="-",
+        metavar="FILE",
+        help="- or none: standard input; gzip, zstd, xz and bzip2 are decompressed",
+    )
+    parser.add_argument(
+        "-e",
+        "--encoding",
+        action="append",
+        metavar="NAME",
+        help="an encoding, as for the other commands; two to four times "
+        "(default: cl100k_base and o200k_base)",
+    )
+    group = parser.add_argument_group("what is shown")
+    group.add_argument(
+        "--limit",
+        type=parse_natural,
+        default=20,
+        metavar="N",
+        help="places that differ, at most; 0: all (default: 20)",
+    )
+    group.add_argument("--json", action="store_true", help="one object with all tokens")
+    add_color(group)
+    text = parser.add_argument_group("text")
+    options.add_errors(text)
+    text.add_argument(
+        "--no-unpack", action="store_true", help="do not decompress: take the bytes as they are"
+    )
+    parser.set_defaults(chunk_size=options.CHUNK_SIZE)
+
+
+def run(args: argparse.Namespace) -> int:
+    names = args.encoding or ["cl100k_base", "o200k_base"]
+    if not 2 <= len(names) <= MOST_ENCODINGS:
+        raise Misused(f"-e must be given two to {MOST_ENCODINGS} times, not {len(names)}")
+    encodings = [encoding_options.load_named(name) for name in names]
+    with budget_options.errors_of(args.file):
+        data = b""
+        for block in budget_options.blocks_of(args, args.file):
+            data += block
+            if len(data) > _MOST_BYTES:
+                raise Refused(
+                    f"{input_name(args.file)} has more than {_MOST_BYTES >> 20} MiB; compare takes "
+                    "no more"
+                )
+        found = compare_encodings(encodings, data, errors=args.errors)
+    if args.json:
+        write_lines([json.dumps(found.as_json())])
+        return 0
+    write_lines(_totals(found))
+    differing = [one for one in found.segments if not one.is_same]
+    listed = differing[: args.limit] if args.limit else differing
+    if listed:
+        write_lines(["", *_side_by_side(found, listed, Paint(args.color))])
+    if len(differing) > len(listed):
+        say(f"{len(differing) - len(listed):,} more places differ; --limit 0 shows them")
+    return 0
+
+
+def _totals(found: Comparison) -> list[str]:
+    rows = [["encoding", "tokens", "characters/token", "tokens/character"]]
+    for column in found.columns:
+        each, rate = column.characters_per_token, column.tokens_per_character
+        rows.append(
+            [
+                shown(column.encoding),
+                f"{column.n_tokens:,}",
+                "-" if each is None else f"{each:.3f}",
+                "-" if rate is None else f"{rate:.4f}",
+            ]
+        )
+    agree = f"boundaries: {found.agreeing:,} in all, {found.differing:,} only in some"
+    return [*columns(rows, (False, True, True, True)), agree]
+
+
+def _side_by_side(found: Comparison, segments: list[Segment], paint: Paint) -> list[str]:
+    """A line for each segment: where it is, and the tokens of each encoding."""
+    rows = [["byte", *(shown(column.encoding) for column in found.columns)]]
+    drawn = [rows[0]]
+    for segment in segments:
+        tokens = [_tokens_in(column, segment) for column in found.columns]
+        plain = ["|".join(one.token.shown for one in some) for some in tokens]
+        rows.append([str(segment.start), *plain])
+        painted = [paint.tokens(one.token for one in some) for some in tokens]
+        drawn.append([str(segment.start), *(painted if paint.is_on else plain)])
+        if paint.is_on:
+            rows[-1][1:] = ["".join(one.token.shown for one in some) for some in tokens]
+    widths = [max(map(width, cells)) for cells in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            padded(cell, plain, size, number == 0)
+            for number, (cell, plain, size) in enumerate(zip(line, row, widths, strict=True))
+        ).rstrip()
+        for line, row in zip(drawn, rows, strict=True)
+    ]
+
+
+def _tokens_in(column: TextTokens, segment: Segment) -> list[Any]:
+    first = bisect_left(column.tokens, segment.start, key=lambda one: one.start)
+    last = bisect_right(column.tokens, segment.stop, key=lambda one: one.stop)
+    return column.tokens[first:last]

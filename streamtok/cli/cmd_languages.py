@@ -1,0 +1,156 @@
+"""`streamtok languages`: the tokens, and the cost, of one text in many languages."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from .. import registry
+from ..errors import StreamtokError
+from ..views.languages import LanguageRow, LanguageTable, compare_languages, list_languages
+from ..views.prices import MOST_BYTES, PriceList, read_prices
+from . import encoding_options, options
+from .messages import Misused, Refused, say, shown
+from .paint import columns, write_lines
+
+_EXAMPLES = [
+    "@ --sort o200k_base",
+    "@ -e cl100k_base -e tokenizer.json --measure english",
+    "@ --prices prices.json --only en,hi,ja",
+]
+_DEFAULT = ["r50k_base", "cl100k_base", "o200k_base"]
+_MEASURES: dict[str, tuple[str, Callable[[LanguageRow], list[str]]]] = {
+    "tokens": ("tokens", lambda row: [f"{count:,}" for count in row.tokens]),
+    "character": (
+        "tokens per character",
+        lambda row: [f"{rate:.3f}" for rate in row.tokens_per_character],
+    ),
+    "byte": ("tokens per byte", lambda row: [f"{rate:.3f}" for rate in row.tokens_per_byte]),
+    "english": (
+        "tokens, as a multiple of English",
+        lambda row: [f"{rate:.2f}" for rate in row.times_english],
+    ),
+}
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = options.add_command(
+        subparsers,
+        "languages",
+        run,
+        "show the tokens of one text in many languages",
+        _EXAMPLES,
+    )
+    parser.add_argument(
+        "-e",
+        "--encoding",
+        action="append",
+        metavar="NAME",
+        help=f"an encoding, as for the other commands; any number of times "
+        f"(default: {', '.join(_DEFAULT)})",
+    )
+    parser.add_argument(
+        "--only", metavar="CODE,...", help="languages by their BCP 47 tags, such as en,hi,ja"
+    )
+    group = parser.add_argument_group("what is shown")
+    group.add_argument(
+        "--measure",
+        choices=tuple(_MEASURES),
+        default="character",
+        help="tokens, or tokens per character, per byte, or as a multiple of the English text's "
+        "(default: character)",
+    )
+    group.add_argument(
+        "--sort",
+        default="name",
+        metavar="name|ENCODING",
+        help="by name, or by the measure in an encoding, the greatest first (default: name)",
+    )
+    group.add_argument(
+        "--prices",
+        metavar="FILE",
+        help="a price list in JSON (docs/see.md): the cost of the text a thousand times",
+    )
+    group.add_argument("--json", action="store_true", help="one object with all measures")
+
+
+def run(args: argparse.Namespace) -> int:
+    names = args.encoding or _DEFAULT
+    encodings = [encoding_options.load_named(name) for name in names]
+    prices = None if args.prices is None else _read_prices(args.prices)
+    chosen = list(list_languages())
+    if args.only is not None:
+        wanted = args.only.split(",")
+        known = {one.code: one for one in chosen}
+        for code in wanted:
+            if code not in known:
+                raise Refused(f"there is no text in {code!r}; streamtok languages shows the codes")
+        chosen = [known[code] for code in dict.fromkeys(wanted)]
+    models = _models(prices)
+    table = compare_languages(encodings, chosen, prices, models)
+    if prices is not None:
+        for name in prices.per_million_tokens:
+            if name not in table.priced:
+                say(f"the price of {shown(name)} is left out: none of the encodings shown has it")
+    _sort(args, table)
+    if args.json:
+        write_lines([json.dumps(table.as_json())])
+        return 0
+    what, measure = _MEASURES[args.measure]
+    head = [
+        "code",
+        "language",
+        "characters",
+        "bytes",
+        *map(shown, [*table.encodings, *table.priced]),
+    ]
+    rows = [head]
+    for row in table.rows:
+        costs = [f"{cost:.4f}" for cost in row.costs]
+        sizes = [f"{row.n_characters:,}", f"{row.n_bytes:,}"]
+        rows.append([row.code, row.name, *sizes, *measure(row), *costs])
+    about = f"{what}; articles 1 to 3 of the Universal Declaration of Human Rights"
+    lines = [about, *columns(rows, [False, False, *[True] * (len(head) - 2)])]
+    if prices is not None and table.priced:
+        lines.append(
+            f"costs: {shown(prices.currency)} for the text a thousand times, at "
+            f"{shown(prices.name)} of {prices.date}"
+        )
+    write_lines(lines)
+    return 0
+
+
+def _sort(args: argparse.Namespace, table: LanguageTable) -> None:
+    if args.sort == "name":
+        return
+    if args.sort not in table.encodings:
+        raise Misused(f"--sort must be name or one of {', '.join(table.encodings)}")
+    which = table.encodings.index(args.sort)
+    keys: dict[str, Callable[[LanguageRow], float]] = {
+        "tokens": lambda row: row.tokens[which],
+        "character": lambda row: row.tokens_per_character[which],
+        "byte": lambda row: row.tokens_per_byte[which],
+        "english": lambda row: row.times_english[which],
+    }
+    table.rows.sort(key=keys[args.measure], reverse=True)
+
+
+def _read_prices(path: str) -> PriceList:
+    with open(path, "rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    try:
+        return read_prices(data)
+    except StreamtokError as error:
+        raise Refused(f"{shown(path)}: {error}") from None
+
+
+def _models(prices: PriceList | None) -> dict[str, str]:
+    """The encodings of the names that are models'."""
+    found = {}
+    for name in () if prices is None else prices.per_million_tokens:
+        with contextlib.suppress(KeyError):
+            found[name] = registry.encoding_name_for_model(name)
+    return found

@@ -1,0 +1,243 @@
+"""`streamtok show`: the tokens of a text in colours, as it arrives.
+
+Nothing of the text reaches the terminal as it is: blanks, line ends and control characters are
+shown as signs (`views/visible.py`). What is shown is final: no later text changes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..encoding import Encoding
+from ..views.lanes import LaneChunk, make_lanes
+from ..views.merges import MergeTrace, pretokens, trace_merges
+from ..views.tokens import PlacedToken, Token, describe_ids
+from . import budget_options, encoding_options, options
+from .argument_types import parse_chunk_size
+from .messages import Misused, Refused, input_name, say, shown
+from .paint import Paint, add_color, write_lines
+from .stop_signals import Signals
+
+_EXAMPLES = [
+    "@ notes.txt",
+    "tail -f app.log | @ -e o200k_base",
+    "@ --table --special allow prompt.txt",
+    "@ --json notes.txt | jq -r .id",
+    "@ --lanes 16 notes.txt",
+    "echo ' tokenization' | @ --merges",
+]
+_MOST_BYTES = 1 << 24  # of what is not streamed
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = options.add_command(
+        subparsers, "show", run, "show the tokens of a text, as it arrives", _EXAMPLES
+    )
+    parser.add_argument(
+        "file",
+        nargs="?",
+        default="-",
+        metavar="FILE",
+        help="- or none: standard input; gzip, zstd, xz and bzip2 are decompressed",
+    )
+    group = parser.add_argument_group("what is shown (default: the text, token by token)")
+    kind = group.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--table", action="store_true", help="a line for each token: place, id, rank, bytes, text"
+    )
+    kind.add_argument(
+        "--lanes",
+        type=parse_chunk_size,
+        metavar="SIZE",
+        help="the text in chunks of SIZE bytes: naive ids beside those of the stream; wrong ones "
+        "are red",
+    )
+    kind.add_argument(
+        "--merges", action="store_true", help="how each different pre-token is merged"
+    )
+    group.add_argument(
+        "--json", action="store_true", help="JSON: a line for each token, chunk or pre-token"
+    )
+    add_color(group)
+    group.add_argument(
+        "-q", "--quiet", action="store_true", help="do not say on standard error how many there are"
+    )
+    encoding_options.add_text_options(parser, plain_specials=True)
+    reading = parser.add_argument_group("reading")
+    options.add_chunk_size(reading)
+    reading.add_argument(
+        "--no-unpack", action="store_true", help="do not decompress: take the bytes as they are"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    encoding = encoding_options.load_encoding(args)
+    paint = Paint(args.color)
+    with budget_options.errors_of(args.file):
+        if args.lanes is not None:
+            _show_lanes(args, encoding, paint)
+        elif args.merges:
+            _show_merges(args, encoding, paint)
+        else:
+            _Feed(args, encoding, paint).run()
+    return 0
+
+
+class _Feed:
+    """Shows tokens as they become final."""
+
+    def __init__(self, args: argparse.Namespace, encoding: Encoding, paint: Paint) -> None:
+        self._args, self._encoding, self._paint = args, encoding, paint
+        self._has_places = args.table or args.json
+        self._streams = [
+            encoding_options.open_stream(args, encoding)
+            for _ in (("byte", "character") if args.json else ("byte",))
+        ]
+        self._tokens = 0
+        self._is_inside_line = False
+
+    def run(self) -> None:
+        """Show all of the input. A signal ends it: what is pending is shown first."""
+        stopped: Signals.Paused | None = None
+        try:
+            for block in budget_options.blocks_of(self._args, self._args.file):
+                self._feed(block, False)
+        except Signals.Paused as stop:
+            stopped = stop
+        try:
+            self._feed(b"", True)
+        except UnicodeDecodeError:
+            if stopped is None:  # or else it stopped inside of a character
+                raise
+        finally:
+            self._end_line()
+        if not (self._args.quiet or self._args.json):
+            say(f"{self._tokens:,} tokens of {shown(self._encoding.name)}")
+        if stopped is not None:
+            raise stopped
+
+    def _feed(self, block: bytes, final: bool) -> None:
+        lines: Iterable[str]
+        if self._has_places:
+            placed = list(self._placed(block, final))
+            lines = map(_json_line if self._args.json else _table_line, placed)
+            if placed:
+                write_lines(lines)
+            self._tokens += len(placed)
+            return
+        stream = self._streams[0]
+        ids = stream.encode(block, final)
+        if ids:
+            self._write(list(describe_ids(self._encoding, ids)))
+
+    def _placed(self, block: bytes, final: bool) -> Iterator[PlacedToken]:
+        ids, spans = self._streams[0].encode_with_offsets(block, final, unit="byte")
+        both = [spans]
+        for stream in self._streams[1:]:
+            both.append(stream.encode_with_offsets(block, final, unit="character")[1])
+        tokens = describe_ids(self._encoding, ids)
+        for token, *places in zip(tokens, *(rows.tolist() for rows in both), strict=True):
+            yield PlacedToken(token, *places[0], *places[-1])
+
+    def _write(self, tokens: list[Token]) -> None:
+        parts = []
+        for token in tokens:
+            if self._is_inside_line and not self._paint.is_on:
+                parts.append("|")
+            parts.append(self._paint.token(token, self._tokens))
+            self._tokens += 1
+            self._is_inside_line = not token.bytes.endswith(b"\n")
+            if not self._is_inside_line:
+                parts.append("\n")
+        sys.stdout.buffer.write("".join(parts).encode())
+        sys.stdout.buffer.flush()
+
+    def _end_line(self) -> None:
+        if self._is_inside_line:
+            self._is_inside_line = False
+            write_lines([""])
+
+
+def _json_line(one: PlacedToken) -> str:
+    return json.dumps(one.as_json())
+
+
+def _table_line(one: PlacedToken) -> str:
+    token = one.token
+    rank = "-" if token.rank is None else str(token.rank)
+    return f"{one.start:>9}  {token.id:>7}  {rank:>7}  {token.bytes.hex(' '):<24}  {token.shown}"
+
+
+def _read_all(args: argparse.Namespace) -> bytes:
+    data = b""
+    for block in budget_options.blocks_of(args, args.file):
+        data += block
+        if len(data) > _MOST_BYTES:
+            raise Refused(
+                f"{input_name(args.file)} has more than {_MOST_BYTES >> 20} MiB; --lanes and "
+                "--merges take no more"
+            )
+    return data
+
+
+def _show_lanes(args: argparse.Namespace, encoding: Encoding, paint: Paint) -> None:
+    if args.special != "plain" or args.errors != "strict":
+        raise Misused("--lanes cannot be combined with --special and --errors")
+    lanes = make_lanes(encoding, _read_all(args), args.lanes)
+    if args.json:
+        write_lines(json.dumps(chunk.as_json()) for chunk in lanes.chunks)
+        return
+    for chunk in lanes.chunks:
+        write_lines(_lane_lines(chunk, paint))
+    if not args.quiet:
+        say(
+            f"naive: {lanes.naive_tokens:,} tokens, {lanes.wrong_tokens:,} of them wrong; "
+            f"exact: {lanes.tokens:,}; {lanes.cuts_inside_tokens:,} of {lanes.cuts:,} cuts are in "
+            "a token"
+        )
+
+
+def _lane_lines(chunk: LaneChunk, paint: Paint) -> list[str]:
+    if chunk.start == chunk.stop:
+        naive = "(end)"
+    else:
+        parts = [
+            paint.wrong(one.token.shown) if one.is_wrong else paint.token(one.token, number)
+            for number, one in enumerate(chunk.naive)
+        ]
+        naive = ("" if paint.is_on else "|").join(parts)
+    exact = paint.tokens(one.token for one in chunk.exact)
+    pending = f"  pending: {paint.dim(chunk.pending_shown)}" if chunk.pending else ""
+    return [f"{chunk.start:>9}  naive  {naive}", f"{'':>9}  exact  {exact}{pending}"]
+
+
+def _show_merges(args: argparse.Namespace, encoding: Encoding, paint: Paint) -> None:
+    if args.special != "plain":
+        raise Misused("--merges cannot be combined with --special")
+    text = _read_all(args).decode("utf-8", args.errors)
+    for pretoken in dict.fromkeys(pretokens(encoding, text)):
+        data = pretoken.encode("utf-8", "surrogateescape")
+        trace = trace_merges(encoding, data)
+        if args.json:
+            write_lines([json.dumps(trace.as_json())])
+        else:
+            write_lines(_merge_lines(trace, paint))
+
+
+def _merge_lines(trace: MergeTrace, paint: Paint) -> Iterator[str]:
+    start = "|".join(part.shown for part in trace.start)
+    yield f"{start}  {len(trace.start)} bytes"
+    for step in trace.steps:
+        one = step.candidate
+        pair = f"{one.left}v{one.left_version} + {one.right}v{one.right_version}"
+        line = f"  {step.kind:<6}  rank {one.rank:<7}  {pair:<15}  heap {len(step.heap):<3}"
+        if step.kind == "merged":
+            line += "  " + "|".join(part.shown for part in step.parts)
+        yield paint.dim(line) if step.kind == "stale" else line.rstrip()
+    ids = ", ".join(map(str, trace.ids))
+    known = "; a token as a whole" if trace.is_whole_token else ""
+    yield f"  ids {ids}: {trace.merges} merges, {trace.stale} stale{known}"

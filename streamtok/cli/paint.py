@@ -1,0 +1,92 @@
+"""Colours of the terminal, and columns whose widths are right. Text comes in made visible.
+
+Colours are written to a terminal only, unless `--color` says otherwise. NO_COLOR, if it is set and
+not empty, turns them off (no-color.org).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+from ..views.tokens import Token
+from ..views.visible import width
+from .messages import is_terminal
+
+__all__ = ["Paint", "add_color", "columns", "padded", "write_lines"]
+
+_RESET = "\x1b[0m"
+_BACKGROUNDS = (152, 223, 151, 217, 189)  # of 256 colours: pale, for black letters
+_SPECIAL = "\x1b[7m"
+_WRONG = "\x1b[1;97;41m"
+_DIM = "\x1b[2m"
+
+
+def add_color(parser: argparse._ActionsContainer) -> None:
+    """Add --color."""
+    parser.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="auto: on a terminal, unless NO_COLOR is set (default: auto)",
+    )
+
+
+class Paint:
+    """Puts colours around text, or leaves it as it is."""
+
+    def __init__(self, when: str, file: TextIO | None = None) -> None:
+        """when: the value of --color. file: where it is written; default: standard output."""
+        is_wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        here = is_terminal(sys.stdout if file is None else file)
+        self.is_on = when == "always" or (when == "auto" and is_wanted and here)
+
+    def token(self, token: Token, number: int) -> str:
+        """A token in the colour of its turn; special ones stand out. Without colours, its text."""
+        if not self.is_on:
+            return token.shown
+        if token.is_special:
+            return f"{_SPECIAL}{token.shown}{_RESET}"
+        colour = _BACKGROUNDS[number % len(_BACKGROUNDS)]
+        return f"\x1b[38;5;16;48;5;{colour}m{token.shown}{_RESET}"
+
+    def tokens(self, tokens: Iterable[Token]) -> str:
+        """Tokens in a row: in colours, or with bars between them."""
+        drawn = [self.token(token, number) for number, token in enumerate(tokens)]
+        return ("" if self.is_on else "|").join(drawn)
+
+    def wrong(self, text: str) -> str:
+        """What is wrong: red, or between exclamation marks."""
+        return f"{_WRONG}{text}{_RESET}" if self.is_on else f"!{text}!"
+
+    def dim(self, text: str) -> str:
+        """What is not settled: pale, or as it is."""
+        return f"{_DIM}{text}{_RESET}" if self.is_on and text else text
+
+
+def padded(painted: str, shown: str, columns: int, right: bool = False) -> str:
+    """`painted`, with blanks up to so many columns. shown: the same without colours."""
+    blanks = " " * max(0, columns - width(shown))
+    return blanks + painted if right else painted + blanks
+
+
+def columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
+    """Lines of a table, two blanks between columns. right: which columns end at the right."""
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            padded(cell, cell, size, at_right)
+            for cell, size, at_right in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Write lines to standard output, in UTF-8 whatever its encoding is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write("".join([f"{line}\n" for line in lines]).encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()
