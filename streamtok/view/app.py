@@ -12,9 +12,11 @@ from .guard import LOOPBACK, Guard, Receive, Scope, Send
 from .optional_starlette import JSONResponse, Request, Response, Route, Starlette
 from .pages import page_files
 from .questions import endpoint
+from .tab_answers import LONGEST_COMPARED, LONGEST_STREAM, TabAnswers
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
+    from ..views.prices import PriceList
 
 __all__ = ["View", "make_app"]
 
@@ -35,6 +37,7 @@ def make_app(
     encoding: Encoding | str = "cl100k_base",
     hosts: Collection[str] | None = LOOPBACK,
     text: str = "",
+    prices: PriceList | None = None,
 ) -> View:
     """View: an ASGI application that serves the page under any prefix.
 
@@ -42,7 +45,8 @@ def make_app(
     who reaches the application, for applications that check their users themselves. encoding: the
     one that the page begins with, a name or an `Encoding`. hosts: the names under which the
     application may be reached, without a port; None: addresses in numbers, and localhost.
-    text: what the page shows at first.
+    text: what the page shows at first. prices: what tokens cost, for the tab Languages
+    (`streamtok.views.prices.read_prices`).
 
     Raises ValueError for an unknown encoding. It costs nothing until it is used; then it keeps at
     most 16 texts of 8 million characters each.
@@ -53,6 +57,7 @@ def make_app(
     """
     encodings = Encodings(encoding)
     texts = EditedTexts()
+    tabs = TabAnswers(prices)
 
     async def page(request: Request) -> Response:
         return _file("index.html")
@@ -68,6 +73,9 @@ def make_app(
                 "first": encodings.first,
                 "text": text,
                 "max_text": MAX_TEXT,
+                "longest_stream": LONGEST_STREAM,
+                "longest_compared": LONGEST_COMPARED,
+                "prices": None if prices is None else prices.as_json(),
             }
         )
 
@@ -79,6 +87,14 @@ def make_app(
     for path, answer in {
         "text/open": texts.open,
         "text/edit": texts.edit,
+        "stream": tabs.stream,
+        "compare": tabs.compare,
+        "pretokens": tabs.pretokens,
+        "merges": tabs.merges,
+        "languages": tabs.languages,
+        "vocabulary/search": tabs.search,
+        "vocabulary/token": tabs.token,
+        "vocabulary/list": tabs.list,
     }.items():
         routes.append(Route(f"/api/{path}", endpoint(answer, encodings), methods=["POST"]))
     return View(Guard(Starlette(routes=routes), token=token, hosts=hosts))

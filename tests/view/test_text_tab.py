@@ -10,7 +10,7 @@ import pytest
 import streamtok
 from streamtok.view.edited_texts import MAX_TEXTS
 
-from .conftest import Open, picture, violations
+from .conftest import Open, picture, until, violations
 from .page_server import client_of, served
 
 ENC = streamtok.get_encoding("cl100k_base")
@@ -199,7 +199,7 @@ def test_a_megabyte(open_page: Open, url: str, kind: str) -> None:
     assert page.is_visible("#text-part")
     # Into the middle: scroll, choose a token, type there.
     page.eval_on_selector("#text-tokens", "(list) => { list.scrollTop = list.scrollHeight / 2; }")
-    page.wait_for_function("document.querySelector('#text-tokens .row').start > 300_000")
+    until(page, "document.querySelector('#text-tokens .row').start > 300_000")
     ready(page)
     page.click("#text-tokens .row:nth-child(3) .t")
     part = page.inner_text("#text-where").removeprefix("In the box: characters ").split()[0]
@@ -227,7 +227,7 @@ def test_a_megabyte(open_page: Open, url: str, kind: str) -> None:
 def test_a_file_is_dropped(open_page: Open, url: str) -> None:
     page = open_page(url)
     drop(page, "a.txt", "From a file:\r\nönce\n")
-    page.wait_for_function("document.querySelector('#text-box').value.startsWith('From')")
+    until(page, "document.querySelector('#text-box').value.startsWith('From')")
     ready(page)
     assert shown(page) == ENC.encode("From a file:\nönce\n")
 

@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { $, make } from "./elements.js";
+import { StreamTab } from "./stream_tab.js";
 import { Tabs } from "./tabs.js";
 import { TextTab } from "./text_tab.js";
 
@@ -11,7 +12,10 @@ class Page {
     for (const name of about.encodings) $("encoding").append(make("option", { value: name }, name));
     $("encoding").value = about.first;
     this.text = new TextTab(this);
-    this.views = { text: this.text };
+    this.views = {
+      text: this.text,
+      stream: new StreamTab(this),
+    };
     this.tabs = new Tabs($("tabs"), (name) => this.onTab(name));
     for (const id of ["encoding", "special"]) {
       $(id).addEventListener("change", () => this.onSettings());
@@ -37,14 +41,16 @@ class Page {
 
   onTab(name) {
     this.settle();
+    this.shown?.onHide?.();
     this.shown = this.views[name];
-    this.shown.onShow?.();
+    this.shown?.onShow?.();
+    history.replaceState(null, "", `#${name}`);
   }
 
   onSettings() {
     this.settle();
     this.text.reopen();
-    this.shown.onSettings?.();
+    this.shown?.onSettings?.();
   }
 }
 
@@ -64,8 +70,9 @@ async function start() {
   chooseColours();
   try {
     const page = new Page(await get("about"));
-    page.tabs.showName(location.hash.slice(1) || "text");
     page.text.set(page.about.text);
+    page.tabs.showName(location.hash.slice(1));
+    if (!page.shown) page.tabs.showName("text");
     document.documentElement.dataset.ready = "true";
   } catch (error) {
     $("error").textContent = error.message;

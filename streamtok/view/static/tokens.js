@@ -37,6 +37,7 @@ export class TokenList {
     this.list = list;
     this.detail = detail;
     this.active = 0;
+    this.more = null; // a function that says more of a token
     list.addEventListener("mouseover", (event) => this.say(event.target.closest(".t")));
     list.addEventListener("focusin", (event) => this.say(event.target.closest(".t"), true));
     list.addEventListener("click", (event) => {
@@ -53,7 +54,9 @@ export class TokenList {
   say(box, isFocused = false) {
     if (!box || !box.token) return;
     if (isFocused) this.choose(box);
-    this.detail.replaceChildren(...sayToken(box.token, indexOf(box)));
+    const more = this.more?.(box.token);
+    const added = more ? [make("br"), more] : [];
+    this.detail.replaceChildren(...sayToken(box.token, indexOf(box)), ...added);
   }
 
   choose(box) {
