@@ -83,6 +83,13 @@ def until(page: Any, expression: str) -> None:
         page.wait_for_timeout(20)
 
 
+def excuse(page: Any, *notes: str) -> None:
+    """The console's notes of answers that were refused, which a test meant to get."""
+    assert page.wrong
+    assert [one for one in page.wrong if not any(note in one for note in notes)] == []
+    page.wrong.clear()
+
+
 def picture(page: Any, name: str) -> None:
     """Write a picture for docs/view.md, if they are wanted."""
     folder = os.environ.get("STREAMTOK_SCREENSHOTS")

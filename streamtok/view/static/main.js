@@ -2,9 +2,13 @@
 
 import { get } from "./api.js";
 import { $, make } from "./elements.js";
+import { CompareTab } from "./compare_tab.js";
+import { LanguagesTab } from "./languages_tab.js";
+import { MergesTab } from "./merges_tab.js";
 import { StreamTab } from "./stream_tab.js";
 import { Tabs } from "./tabs.js";
 import { TextTab } from "./text_tab.js";
+import { VocabularyTab } from "./vocabulary_tab.js";
 
 class Page {
   constructor(about) {
@@ -15,6 +19,10 @@ class Page {
     this.views = {
       text: this.text,
       stream: new StreamTab(this),
+      compare: new CompareTab(this),
+      merges: new MergesTab(this),
+      languages: new LanguagesTab(this),
+      vocabulary: new VocabularyTab(this),
     };
     this.tabs = new Tabs($("tabs"), (name) => this.onTab(name));
     for (const id of ["encoding", "special"]) {

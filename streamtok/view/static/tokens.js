@@ -23,10 +23,11 @@ export const indexOf = (box) => (box.parentNode.first ?? 0) + box.at;
 export const fromJson = (token) => ({ ...token, isSpecial: token.is_special });
 
 export function sayToken(token, index) {
-  const rank = token.isSpecial ? "special token" : token.rank === null ? "no rank" : `rank ${token.rank}`;
+  const rank = token.isSpecial ? ", special token"
+    : token.rank === undefined ? "" : token.rank === null ? ", no rank" : `, rank ${token.rank}`;
   const size = token.bytes.length / 2;
   return [
-    make("b", {}, `token ${index}: id ${token.id}`), `, ${rank}`, make("br"),
+    make("b", {}, `token ${index}: id ${token.id}`), rank, make("br"),
     `“${token.shown}”, ${size} ${size === 1 ? "byte" : "bytes"}: ${spaced(token.bytes)}`,
   ];
 }
