@@ -8,7 +8,7 @@ import ipaddress
 import secrets
 from typing import Any
 
-from . import encoding_options, options
+from . import cmd_languages, encoding_options, options
 from .argument_types import parse_tcp_address
 from .messages import say
 from .stop_signals import Signals
@@ -22,7 +22,14 @@ def add_parser(subparsers: Any) -> None:
         "view",
         run,
         "show tokens, streams and vocabularies in a page on this machine",
-        ["@", "@ -e tokenizer.json book.txt"],
+        ["@", "@ -e tokenizer.json book.txt", "tail -f app.log | @ -"],
+    )
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="a file or a URL (http, https) that the page may read; - : a live feed from standard "
+        "input; gzip, zstd, xz and bzip2 are decompressed",
     )
     encoding_options.add_encoding(parser)
     address = parser.add_argument_group("address")
@@ -36,6 +43,11 @@ def add_parser(subparsers: Any) -> None:
         help=f"default: {_LOOPBACK}, which only this machine reaches",
     )
     parser.add_argument(
+        "--prices",
+        metavar="FILE",
+        help="a price list in JSON (docs/see.md), for the tab Languages",
+    )
+    parser.add_argument(
         "--browser", action="store_true", help="open the page in the default browser"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="print the URL and no more")
@@ -43,12 +55,15 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from ..view import Server, make_app
+    from ..view.given import Given
     from ..view.guard import LOOPBACK
 
     encoding = encoding_options.load_encoding(args)
     token = secrets.token_urlsafe(24)
     hosts = LOOPBACK if _is_loopback(args.host) else None
-    app = make_app(token=token, encoding=encoding, hosts=hosts)
+    given = None if args.file in (None, "-") else Given(args.file)
+    prices = None if args.prices is None else cmd_languages.read_prices_file(args.prices)
+    app = make_app(token=token, encoding=encoding, hosts=hosts, prices=prices, given=given)
     server = Server(app, args.host, args.port)
     if hosts is None:
         say(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .. import __version__
 from .edited_texts import MAX_TEXT, EditedTexts
 from .encodings import Encodings
+from .file_jobs import FileJobs
 from .guard import LOOPBACK, Guard, Receive, Scope, Send
 from .optional_starlette import JSONResponse, Request, Response, Route, Starlette
 from .pages import page_files
@@ -17,6 +18,7 @@ from .tab_answers import LONGEST_COMPARED, LONGEST_STREAM, TabAnswers
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from ..views.prices import PriceList
+    from .given import Given
 
 __all__ = ["View", "make_app"]
 
@@ -38,6 +40,7 @@ def make_app(
     hosts: Collection[str] | None = LOOPBACK,
     text: str = "",
     prices: PriceList | None = None,
+    given: Given | None = None,
 ) -> View:
     """View: an ASGI application that serves the page under any prefix.
 
@@ -46,9 +49,10 @@ def make_app(
     one that the page begins with, a name or an `Encoding`. hosts: the names under which the
     application may be reached, without a port; None: addresses in numbers, and localhost.
     text: what the page shows at first. prices: what tokens cost, for the tab Languages
-    (`streamtok.views.prices.read_prices`).
+    (`streamtok.views.prices.read_prices`). given: the file that the page may read.
 
-    Raises ValueError for an unknown encoding. It costs nothing until it is used; then it keeps at
+    Raises ValueError for an unknown encoding, OSError or StreamtokError for a file that cannot be
+    read. It costs nothing until it is used; then it keeps at
     most 16 texts of 8 million characters each.
 
     >>> app = make_app(token=None, encoding="gpt2")
@@ -58,6 +62,10 @@ def make_app(
     encodings = Encodings(encoding)
     texts = EditedTexts()
     tabs = TabAnswers(prices)
+    files = FileJobs(given)
+    is_whole = True
+    if given is not None:
+        text, is_whole = given.start()
 
     async def page(request: Request) -> Response:
         return _file("index.html")
@@ -75,6 +83,7 @@ def make_app(
                 "max_text": MAX_TEXT,
                 "longest_stream": LONGEST_STREAM,
                 "longest_compared": LONGEST_COMPARED,
+                "given": None if given is None else {"name": given.name, "is_whole": is_whole},
                 "prices": None if prices is None else prices.as_json(),
             }
         )
@@ -83,6 +92,7 @@ def make_app(
         Route("/", page),
         Route("/static/{name}", file),
         Route("/api/about", about),
+        Route("/api/file/feed", files.feed, methods=["POST"]),
     ]
     for path, answer in {
         "text/open": texts.open,
@@ -92,6 +102,9 @@ def make_app(
         "pretokens": tabs.pretokens,
         "merges": tabs.merges,
         "languages": tabs.languages,
+        "file/begin": files.begin,
+        "file/read": files.read,
+        "file/finish": files.finish,
         "vocabulary/search": tabs.search,
         "vocabulary/token": tabs.token,
         "vocabulary/list": tabs.list,

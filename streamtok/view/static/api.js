@@ -39,6 +39,11 @@ export async function post(path, question) {
   return (await send(path, { method: "POST", headers, body: JSON.stringify(question) })).json();
 }
 
+export async function postBytes(path, bytes) {
+  const headers = { "Content-Type": "application/octet-stream" };
+  return (await send(path, { method: "POST", headers, body: bytes })).json();
+}
+
 // Calls `each` with every line of JSON, as it arrives.
 export async function follow(path, options, each) {
   const response = await send(path, options);

@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { $, make } from "./elements.js";
 import { CompareTab } from "./compare_tab.js";
+import { FileTab } from "./file_tab.js";
 import { LanguagesTab } from "./languages_tab.js";
 import { MergesTab } from "./merges_tab.js";
 import { StreamTab } from "./stream_tab.js";
@@ -23,6 +24,7 @@ class Page {
       merges: new MergesTab(this),
       languages: new LanguagesTab(this),
       vocabulary: new VocabularyTab(this),
+      file: new FileTab(this),
     };
     this.tabs = new Tabs($("tabs"), (name) => this.onTab(name));
     for (const id of ["encoding", "special"]) {
@@ -45,6 +47,12 @@ class Page {
 
   settle() {
     $("error").hidden = true;
+  }
+
+  // A file that is too large for the tab Text.
+  openLargeFile(file) {
+    this.tabs.showName("file");
+    this.views.file.upload(file);
   }
 
   onTab(name) {
@@ -80,7 +88,7 @@ async function start() {
     const page = new Page(await get("about"));
     page.text.set(page.about.text);
     page.tabs.showName(location.hash.slice(1));
-    if (!page.shown) page.tabs.showName("text");
+    if (!page.shown) page.tabs.showName(page.about.given && !page.about.given.is_whole ? "file" : "text");
     document.documentElement.dataset.ready = "true";
   } catch (error) {
     $("error").textContent = error.message;
