@@ -6,8 +6,10 @@ import argparse
 import contextlib
 import ipaddress
 import secrets
+import threading
 from typing import Any
 
+from ..pipeline.sources import read_descriptor
 from . import cmd_languages, encoding_options, options
 from .argument_types import parse_tcp_address
 from .messages import say
@@ -57,13 +59,17 @@ def run(args: argparse.Namespace) -> int:
     from ..view import Server, make_app
     from ..view.given import Given
     from ..view.guard import LOOPBACK
+    from ..view.live_feed import CHUNK, LiveFeed
 
     encoding = encoding_options.load_encoding(args)
     token = secrets.token_urlsafe(24)
     hosts = LOOPBACK if _is_loopback(args.host) else None
     given = None if args.file in (None, "-") else Given(args.file)
     prices = None if args.prices is None else cmd_languages.read_prices_file(args.prices)
-    app = make_app(token=token, encoding=encoding, hosts=hosts, prices=prices, given=given)
+    feed = LiveFeed(encoding) if args.file == "-" else None
+    app = make_app(
+        token=token, encoding=encoding, hosts=hosts, prices=prices, given=given, feed=feed
+    )
     server = Server(app, args.host, args.port)
     if hosts is None:
         say(
@@ -72,6 +78,9 @@ def run(args: argparse.Namespace) -> int:
         )
 
     def ready(url: str) -> None:
+        if feed is not None:  # in a thread that does not keep the process from ending
+            blocks = read_descriptor(0, "standard input", CHUNK)
+            threading.Thread(target=feed.run, args=(blocks,), daemon=True).start()
         address = f"{url}?token={token}"
         print(address, flush=True)
         if not args.quiet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -10,17 +11,21 @@ from .edited_texts import MAX_TEXT, EditedTexts
 from .encodings import Encodings
 from .file_jobs import FileJobs
 from .guard import LOOPBACK, Guard, Receive, Scope, Send
-from .optional_starlette import JSONResponse, Request, Response, Route, Starlette
+from .optional_starlette import JSONResponse, Request, Response, Route, Starlette, run_in_threadpool
 from .pages import page_files
-from .questions import endpoint
+from .questions import Refused, answer_of, endpoint, refusal
 from .tab_answers import LONGEST_COMPARED, LONGEST_STREAM, TabAnswers
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from ..views.prices import PriceList
     from .given import Given
+    from .live_feed import LiveFeed
 
 __all__ = ["View", "make_app"]
+
+_WAIT = 0.05  # seconds between two looks at a live feed
+_WAITS = 20  # looks of one answer: a server that ends waits for answers that are under way
 
 
 class View:
@@ -41,6 +46,7 @@ def make_app(
     text: str = "",
     prices: PriceList | None = None,
     given: Given | None = None,
+    feed: LiveFeed | None = None,
 ) -> View:
     """View: an ASGI application that serves the page under any prefix.
 
@@ -50,6 +56,7 @@ def make_app(
     application may be reached, without a port; None: addresses in numbers, and localhost.
     text: what the page shows at first. prices: what tokens cost, for the tab Languages
     (`streamtok.views.prices.read_prices`). given: the file that the page may read.
+    feed: a live feed, for the tab Stream; somebody else lets it `run`.
 
     Raises ValueError for an unknown encoding, OSError or StreamtokError for a file that cannot be
     read. It costs nothing until it is used; then it keeps at
@@ -84,14 +91,31 @@ def make_app(
                 "longest_stream": LONGEST_STREAM,
                 "longest_compared": LONGEST_COMPARED,
                 "given": None if given is None else {"name": given.name, "is_whole": is_whole},
+                "has_feed": feed is not None,
                 "prices": None if prices is None else prices.as_json(),
             }
         )
+
+    async def news(request: Request) -> Response:
+        """What a live feed had since; waits a while for it."""
+        try:
+            number, still_open = (int(request.query_params[name]) for name in ("from", "open"))
+        except (KeyError, ValueError):
+            return refusal(Refused("from and open must be numbers"))
+        if feed is None:
+            return refusal(Refused("there is no live feed: streamtok view -", 404))
+        for _ in range(_WAITS):
+            found = await run_in_threadpool(feed.since, number, still_open)
+            if found is not None:
+                return answer_of(found)
+            await asyncio.sleep(_WAIT)
+        return answer_of({})
 
     routes = [
         Route("/", page),
         Route("/static/{name}", file),
         Route("/api/about", about),
+        Route("/api/feed", news),
         Route("/api/file/feed", files.feed, methods=["POST"]),
     ]
     for path, answer in {

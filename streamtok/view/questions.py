@@ -11,7 +11,7 @@ from ..errors import StreamtokError
 from .encodings import Encodings
 from .optional_starlette import JSONResponse, Request, Response, run_in_threadpool
 
-__all__ = ["Answer", "Question", "Refused", "endpoint", "refusal"]
+__all__ = ["Answer", "Question", "Refused", "answer_of", "endpoint", "refusal"]
 
 MAX_QUESTION = 64 << 20  # bytes of JSON; each field has a limit of its own
 
@@ -98,7 +98,7 @@ def endpoint(
     async def asked(request: Request) -> Response:
         try:
             fields = await _read(request)
-            return _json(await run_in_threadpool(answer, Question(fields, encodings)))
+            return answer_of(await run_in_threadpool(answer, Question(fields, encodings)))
         except Exception as error:
             return refusal(error)
 
@@ -108,10 +108,10 @@ def endpoint(
 def refusal(error: Exception) -> Response:
     """The response for an expected failure. Raises the error again if it is none."""
     if isinstance(error, Refused):
-        return _json({"error": str(error)}, error.status)
+        return answer_of({"error": str(error)}, error.status)
     if isinstance(error, StreamtokError | ValueError | LookupError):
         # The first line of a long message says what is wrong and where.
-        return _json({"error": str(error).partition("\n")[0]}, 422)
+        return answer_of({"error": str(error).partition("\n")[0]}, 422)
     raise error
 
 
@@ -135,7 +135,8 @@ async def _read(request: Request) -> dict[str, Any]:
     return fields
 
 
-def _json(value: Answer, status: int = 200) -> Response:
+def answer_of(value: Answer, status: int = 200) -> Response:
+    """The response that says this."""
     # In ASCII, because half a surrogate pair has no UTF-8.
     data = json.dumps(value, separators=(",", ":"))
     return Response(data, status, media_type=JSONResponse.media_type)

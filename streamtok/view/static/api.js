@@ -43,17 +43,3 @@ export async function postBytes(path, bytes) {
   const headers = { "Content-Type": "application/octet-stream" };
   return (await send(path, { method: "POST", headers, body: bytes })).json();
 }
-
-// Calls `each` with every line of JSON, as it arrives.
-export async function follow(path, options, each) {
-  const response = await send(path, options);
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    const lines = (rest + value).split("\n");
-    rest = lines.pop();
-    for (const line of lines) if (line) each(JSON.parse(line));
-  }
-}

@@ -49,6 +49,11 @@ class Page {
     $("error").hidden = true;
   }
 
+  get firstTab() {
+    if (this.about.has_feed) return "stream";
+    return this.about.given && !this.about.given.is_whole ? "file" : "text";
+  }
+
   // A file that is too large for the tab Text.
   openLargeFile(file) {
     this.tabs.showName("file");
@@ -88,7 +93,7 @@ async function start() {
     const page = new Page(await get("about"));
     page.text.set(page.about.text);
     page.tabs.showName(location.hash.slice(1));
-    if (!page.shown) page.tabs.showName(page.about.given && !page.about.given.is_whole ? "file" : "text");
+    if (!page.shown) page.tabs.showName(page.firstTab);
     document.documentElement.dataset.ready = "true";
   } catch (error) {
     $("error").textContent = error.message;

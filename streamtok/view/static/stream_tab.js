@@ -1,7 +1,7 @@
 // The tab Stream: the same text in chunks, naive chunking beside the exact stream, step by step. All
 // steps come from the server at once; or, of a live feed, as its chunks arrive.
 
-import { post } from "./api.js";
+import { get, post } from "./api.js";
 import { $, decimal, make, showCounts, whole } from "./elements.js";
 import { fromJson, TokenList, tokenBox } from "./tokens.js";
 
@@ -30,6 +30,68 @@ export class StreamTab {
     $("stream-size").addEventListener("input", () => this.sayBytes());
     $("stream-size").addEventListener("change", () => this.load());
     this.sayBytes();
+    this.isLive = page.about.has_feed;
+    if (this.isLive) this.beginLive();
+  }
+
+  // A live feed has no other controls than to pause, and no end that is known.
+  beginLive() {
+    for (const id of ["stream-step", "stream-back", "stream-start", "stream-end"]) $(id).hidden = true;
+    $("stream-size").parentElement.hidden = $("stream-size-shown").hidden = true;
+    $("stream-note").textContent =
+      `Standard input, as it arrives, with ${this.page.about.first}. Special tokens are plain text here.`;
+    this.next = 0; // the chunk that is asked for next
+    this.open = []; // chunks with ids that are not settled: {number, boxes}
+    this.at = 0;
+    this.totals = { naive: 0, wrong: 0, exact: 0, broken: 0 };
+    this.playLive();
+  }
+
+  async playLive() {
+    this.timer = true;
+    $("stream-play").textContent = "Pause";
+    this.panel.dataset.state = "ready";
+    try {
+      while (this.timer) {
+        const open = this.open[0]?.number ?? this.next;
+        const news = await get(`feed?from=${this.next}&open=${open}`);
+        if (!news.totals) continue;
+        this.addNews(news);
+        if (news.error) throw new Error(news.error);
+        if (news.is_done) break;
+      }
+    } catch (error) {
+      this.panel.dataset.state = "failed";
+      this.page.fail(error.message);
+    }
+    this.timer = null;
+    $("stream-play").textContent = "Play";
+  }
+
+  addNews(news) {
+    for (const [number, wrong] of news.settled) {
+      const found = this.open.find((one) => one.number === number);
+      found?.boxes.forEach((box, i) => box.classList.toggle("wrong", wrong[i] === true));
+    }
+    for (const chunk of news.chunks) {
+      this.at = chunk.number;
+      const boxes = this.add(chunk);
+      this.open.push({ number: chunk.number, boxes });
+    }
+    const settled = new Map(news.settled);
+    for (const chunk of news.chunks) settled.set(chunk.number, chunk.naive.map((token) => token.is_wrong));
+    this.open = this.open.filter(({ number }) => settled.get(number)?.includes(null));
+    this.next = news.number;
+    this.totals = news.totals;
+    this.naive.refresh();
+    this.exact.refresh();
+    for (const { list } of [this.naive, this.exact]) list.scrollTop = list.scrollHeight;
+    const skipped = news.skipped ? `, ${whole(news.skipped)} of them not shown` : "";
+    const last = news.chunks[news.chunks.length - 1];
+    $("stream-feed").replaceChildren(
+      make("b", {}, `${whole(news.number - Number(news.is_done))} chunks, ${whole(news.bytes)} bytes${skipped}`),
+      news.is_done ? ", and the end" : "");
+    this.showTotals(last ? last.pending : 0, []);
   }
 
   sayBytes() {
@@ -38,15 +100,15 @@ export class StreamTab {
   }
 
   onShow() {
-    this.load();
+    if (!this.isLive) this.load();
   }
 
   onSettings() {
-    this.load();
+    if (!this.isLive) this.load();
   }
 
   onHide() {
-    this.pause();
+    if (!this.isLive) this.pause();
   }
 
   async load() {
@@ -85,6 +147,10 @@ export class StreamTab {
   }
 
   play() {
+    if (this.isLive) {
+      this.playLive();
+      return;
+    }
     if (!this.lanes) return;
     if (this.at >= this.lanes.chunks.length) this.begin();
     $("stream-play").textContent = "Pause";
@@ -95,7 +161,7 @@ export class StreamTab {
   }
 
   pause() {
-    clearInterval(this.timer);
+    if (this.timer !== true) clearInterval(this.timer);
     this.timer = null;
     $("stream-play").textContent = "Play";
   }
@@ -116,19 +182,20 @@ export class StreamTab {
     for (const box of this.panel.querySelectorAll(".t.new")) box.classList.remove("new");
     this.exact.list.querySelector(".pending")?.remove();
     const chunkNumber = this.at;
-    chunk.naive.forEach((token) => {
+    const boxes = chunk.naive.map((token) => {
       const box = tokenBox(fromJson(token), totals.naive, token.is_wrong ? "wrong" : "");
       box.classList.add("new");
-      if (box.token.is_wrong) box.token.why = "the whole text does not have this id here";
+      box.token.why = WRONG;
       box.classList.toggle("edge", chunkNumber > 0 && token === chunk.naive[0]);
       this.naive.list.append(box);
       totals.naive += 1;
       totals.wrong += Number(token.is_wrong);
+      return box;
     });
     for (const token of chunk.exact) {
       const box = tokenBox(fromJson(token), totals.exact, token.reason === "certificate" ? "certified" : "");
       box.classList.add("new");
-      box.token.why = REASONS[token.reason];
+      box.token.why = REASONS[token.reason] ?? "no later text can change it";
       this.exact.list.append(box);
       totals.exact += 1;
     }
@@ -141,10 +208,11 @@ export class StreamTab {
       box.title = `${chunk.pending} bytes are held back`;
       this.exact.list.append(box);
     }
+    return boxes;
   }
 
   show() {
-    const { lanes, at, totals } = this;
+    const { lanes, at } = this;
     const chunk = at ? lanes.chunks[at - 1] : null;
     this.naive.refresh();
     this.exact.refresh();
@@ -155,21 +223,27 @@ export class StreamTab {
     else if (chunk) feed.push(", and the end of the text");
     $("stream-feed").replaceChildren(...feed);
     $("stream-why").textContent = chunk ? whyOf(chunk) : "";
+    this.showTotals(chunk ? chunk.pending : 0, [["of the whole text", whole(lanes.tokens)]]);
+    $("stream-step").disabled = $("stream-end").disabled = at >= lanes.chunks.length;
+    $("stream-back").disabled = $("stream-start").disabled = at === 0;
+  }
+
+  showTotals(pending, more) {
+    const { totals } = this;
     showCounts($("stream-counts"), [
       ["ids, naive", whole(totals.naive)],
       ["of them wrong", whole(totals.wrong)],
       ["share of wrong ids", totals.naive ? `${decimal((100 * totals.wrong) / totals.naive, 1)} %` : "–"],
       ["broken chunks", whole(totals.broken)],
       ["ids, exact", whole(totals.exact)],
-      ["of the whole text", whole(lanes.tokens)],
-      ["bytes pending", whole(chunk ? chunk.pending : 0)],
+      ...more,
+      ["bytes pending", whole(pending)],
     ]);
-    $("stream-step").disabled = $("stream-end").disabled = at >= lanes.chunks.length;
-    $("stream-back").disabled = $("stream-start").disabled = at === 0;
   }
 }
 
-const sayMore = (token) => (token.why ? token.why : "");
+const WRONG = "the whole text does not have this id here";
+const sayMore = (token, box) => (token.why === WRONG && !box.classList.contains("wrong") ? "" : token.why);
 
 function whyOf(chunk) {
   const counts = { closed: 0, certificate: 0, end: 0 };

@@ -55,7 +55,7 @@ export class TokenList {
   say(box, isFocused = false) {
     if (!box || !box.token) return;
     if (isFocused) this.choose(box);
-    const more = this.more?.(box.token);
+    const more = this.more?.(box.token, box);
     const added = more ? [make("br"), more] : [];
     this.detail.replaceChildren(...sayToken(box.token, indexOf(box)), ...added);
   }
