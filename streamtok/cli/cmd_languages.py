@@ -100,13 +100,9 @@ def run(args: argparse.Namespace) -> int:
         write_lines([json.dumps(table.as_json())])
         return 0
     what, measure = _MEASURES[args.measure]
-    head = [
-        "code",
-        "language",
-        "characters",
-        "bytes",
-        *map(shown, [*table.encodings, *table.priced]),
-    ]
+    head = ["code", "language", "characters", "bytes", *map(shown, table.encodings)]
+    if prices is not None:
+        head += [shown(f"{name} ({prices.currency})") for name in table.priced]
     rows = [head]
     for row in table.rows:
         costs = [f"{cost:.4f}" for cost in row.costs]
@@ -116,8 +112,8 @@ def run(args: argparse.Namespace) -> int:
     lines = [about, *columns(rows, [False, False, *[True] * (len(head) - 2)])]
     if prices is not None and table.priced:
         lines.append(
-            f"costs: {shown(prices.currency)} for the text a thousand times, at "
-            f"{shown(prices.name)} of {prices.date}"
+            f"costs are those of the text a thousand times; prices: {shown(prices.name)}, "
+            f"{prices.date}"
         )
     write_lines(lines)
     return 0

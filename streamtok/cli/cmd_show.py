@@ -184,9 +184,16 @@ def _read_all(args: argparse.Namespace) -> bytes:
     return data
 
 
+def _refuse_specials(args: argparse.Namespace, option: str) -> None:
+    given = [args.allowed_special, args.disallowed_special]
+    if args.special != "plain" or given != [None, None]:
+        raise Misused(f"{option} takes special tokens for plain text: leave out --special")
+
+
 def _show_lanes(args: argparse.Namespace, encoding: Encoding, paint: Paint) -> None:
-    if args.special != "plain" or args.errors != "strict":
-        raise Misused("--lanes cannot be combined with --special and --errors")
+    _refuse_specials(args, "--lanes")
+    if args.errors != "strict":
+        raise Misused("--lanes cannot be combined with --errors: its text must be UTF-8")
     lanes = make_lanes(encoding, _read_all(args), args.lanes)
     if args.json:
         write_lines(json.dumps(chunk.as_json()) for chunk in lanes.chunks)
@@ -216,8 +223,7 @@ def _lane_lines(chunk: LaneChunk, paint: Paint) -> list[str]:
 
 
 def _show_merges(args: argparse.Namespace, encoding: Encoding, paint: Paint) -> None:
-    if args.special != "plain":
-        raise Misused("--merges cannot be combined with --special")
+    _refuse_specials(args, "--merges")
     text = _read_all(args).decode("utf-8", args.errors)
     for pretoken in dict.fromkeys(pretokens(encoding, text)):
         data = pretoken.encode("utf-8", "surrogateescape")
@@ -237,7 +243,8 @@ def _merge_lines(trace: MergeTrace, paint: Paint) -> Iterator[str]:
         line = f"  {step.kind:<6}  rank {one.rank:<7}  {pair:<15}  heap {len(step.heap):<3}"
         if step.kind == "merged":
             line += "  " + "|".join(part.shown for part in step.parts)
-        yield paint.dim(line) if step.kind == "stale" else line.rstrip()
+        line = line.rstrip()
+        yield paint.dim(line) if step.kind == "stale" else line
     ids = ", ".join(map(str, trace.ids))
     known = "; a token as a whole" if trace.is_whole_token else ""
     yield f"  ids {ids}: {trace.merges} merges, {trace.stale} stale{known}"

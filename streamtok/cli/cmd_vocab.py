@@ -34,8 +34,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers, "vocab", run, "look up tokens, and list odd ones", _EXAMPLES
     )
     encoding_options.add_encoding(parser)
-    group = parser.add_argument_group("which tokens")
-    kind = group.add_mutually_exclusive_group(required=True)
+    kind = parser.add_argument_group("which tokens (one of these)")
     kind.add_argument("--search", metavar="TEXT", help="tokens that contain this text")
     kind.add_argument(
         "--bytes", metavar="HEX", help="tokens that contain these bytes, such as 'e6 9d'"
@@ -69,6 +68,14 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    kinds = [args.search, args.bytes, args.id]
+    given = sum(kind is not None for kind in kinds)
+    given += args.unreachable + args.half_characters + args.longest + args.duplicates
+    if given != 1:
+        raise Misused(
+            "expected one of --search, --bytes, --id, --unreachable, --half-characters, --longest "
+            "and --duplicates"
+        )
     encoding = encoding_options.load_encoding(args)
     if args.id is not None:
         return _show_page(args, encoding)

@@ -20,6 +20,7 @@ pytestmark = POSIX
 GUIDES = [
     "tutorial.md",
     "howto/counting.md",
+    "see.md",
     "howto/migrating.md",
     "howto/pytorch.md",
     "howto/many_machines.md",

@@ -1,0 +1,386 @@
+"""`show`, `compare`, `languages` and `vocab`: the views' numbers, and no raw text on a terminal."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+import streamtok
+from streamtok import formats
+from streamtok.cli.measure import measure
+from streamtok.cli.paint import Paint, columns, padded
+from streamtok.views import vocabulary_lists, vocabulary_search
+from streamtok.views.comparison import compare_encodings
+from streamtok.views.languages import compare_languages
+from streamtok.views.merges import trace_merges
+from streamtok.views.visible import width
+
+from .test_arguments import usage
+from .test_cli import COMMAND, POSIX, Live, fails, run, spawn
+
+CL100K = streamtok.get_encoding("cl100k_base")
+O200K = streamtok.get_encoding("o200k_base")
+TEXT = "Hello 東京\n\tétat \x1b[31m\x9b🎉\u202e <|endoftext|> naïve\r\n\n" * 3
+DATA = TEXT.encode()
+N_TOKENS = len(CL100K.encode(TEXT, disallowed_special=()))
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+EVIL = "\x1b]0;title\x07\x1b[2J\x9b31m\u202eabc\x00\x7f\r\n" * 20
+
+
+def lines_of(done) -> list[str]:
+    assert done.returncode == 0, done
+    return done.stdout.decode().splitlines()
+
+
+def rows_of(*args: str, stdin: bytes = b"") -> list:
+    return [json.loads(line) for line in lines_of(run(*args, stdin=stdin))]
+
+
+# show
+
+
+def test_show_is_the_text_token_by_token() -> None:
+    done = run("show", stdin=DATA)
+    assert done.returncode == 0
+    parts = []
+    for one in CL100K.show(TEXT).tokens:
+        parts.append(one.token.shown + ("\n" if one.token.bytes.endswith(b"\n") else "|"))
+    assert done.stdout.decode() == "".join(parts)
+    count = N_TOKENS
+    assert done.stderr.decode() == f"streamtok: {count} tokens of cl100k_base\n"
+    assert run("show", "-q", stdin=DATA).stderr == b""
+
+
+def test_show_of_nothing() -> None:
+    done = run("show", stdin=b"")
+    assert (done.stdout, done.stderr) == (b"", b"streamtok: 0 tokens of cl100k_base\n")
+    assert run("show", "-q", stdin=b"a").stdout == b"a\n"  # a whole line
+
+
+@pytest.mark.parametrize("size", ["1", "7", "64KiB"])
+@pytest.mark.parametrize("special", ["plain", "allow"])
+def test_show_json_is_what_the_method_gives(tmp_path: Path, size: str, special: str) -> None:
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(DATA))
+    args = ("--json", "--chunk-size", size, "--special", special, str(path))
+    allowed = CL100K.special_tokens_set if special == "allow" else set()
+    expected = CL100K.show(DATA, allowed_special=allowed).as_json()["tokens"]
+    assert rows_of("show", *args) == expected
+
+
+def test_show_table() -> None:
+    lines = lines_of(run("show", "--table", "--special", "allow", stdin=DATA))
+    tokens = CL100K.show(DATA, allowed_special="all").tokens
+    for line, one in zip(lines, tokens, strict=True):
+        start, id, rank = line.split()[:3]
+        assert (int(start), int(id)) == (one.start, one.token.id)
+        assert rank == ("-" if one.token.is_special else str(one.token.rank))
+        assert line.endswith(f"  {one.token.shown}")
+
+
+def test_show_says_what_is_wrong() -> None:
+    assert "byte 1 is not UTF-8" in fails("show", "-q", stdin=b"a\xff")
+    assert "--special plain" in fails("show", "-q", "--special", "refuse", stdin=DATA)
+    assert run("show", "-q", "--errors", "surrogateescape", stdin=b"a\xff").stdout == b"a|<FF>\n"
+    for kind in (["--lanes", "4"], ["--merges"]):
+        for wrong in (["--special", "allow"], ["--allowed-special", "all"]):
+            assert "leave out --special" in usage("show", *kind, *wrong)
+    assert "must be UTF-8" in usage("show", "--lanes", "4", "--errors", "replace")
+    assert "at most 400" in fails("show", "--merges", stdin=b"a" * 500)
+
+
+@pytest.mark.parametrize("kind", [[], ["--table"], ["--json"], ["--lanes", "5"], ["--merges"]])
+@pytest.mark.parametrize("color", ["never", "always"])
+def test_nothing_of_the_text_reaches_the_terminal_raw(kind: list[str], color: str) -> None:
+    done = run("show", *kind, "--color", color, stdin=EVIL.encode())
+    text = COLOUR.sub("", done.stdout.decode())
+    assert text
+    assert all(line.isprintable() for line in text.split("\n"))
+    is_coloured = color == "always" and kind not in (["--table"], ["--json"])
+    assert ("\x1b[" in done.stdout.decode()) == is_coloured
+
+
+def test_show_lanes_are_those_of_bench() -> None:
+    done = run("show", "--lanes", "7", stdin=DATA)
+    row = {row.way: row for row in measure(DATA, CL100K, (7,), rounds=1)}["naive"]
+    assert done.stderr.decode() == (
+        f"streamtok: naive: {row.tokens} tokens, {row.wrong_tokens} of them wrong; exact: "
+        f"{N_TOKENS}; {row.cuts_inside_tokens} of {row.cuts} cuts are in a token\n"
+    )
+    lines = lines_of(done)
+    assert len(lines) == 2 * (row.ops + 1)
+    chunks = rows_of("show", "--json", "--lanes", "7", stdin=DATA)
+    ids = [one["id"] for chunk in chunks for one in chunk["exact"]]
+    assert ids == CL100K.encode(TEXT, disallowed_special=())
+    assert sum(one["is_wrong"] for chunk in chunks for one in chunk["naive"]) == row.wrong_tokens
+    red = run("show", "--lanes", "7", "--color", "always", stdin=DATA).stdout.decode()
+    assert red.count("\x1b[1;97;41m") == row.wrong_tokens
+
+
+def test_show_merges() -> None:
+    rows = rows_of("show", "--merges", "--json", stdin=b" tokenizers tokenizers")
+    assert [bytes.fromhex(row["pretoken"]) for row in rows] == [b" tokenizers"]  # once
+    assert rows == [trace_merges(CL100K, " tokenizers").as_json()]
+    lines = lines_of(run("show", "--merges", stdin=b" tokenizers"))
+    assert lines[0] == "·|t|o|k|e|n|i|z|e|r|s  11 bytes"
+    assert lines[-1] == "  ids 4037, 12509: 9 merges, 10 stale"
+    assert sum(line.startswith("  stale") for line in lines) == 10
+
+
+@POSIX
+@pytest.mark.parametrize("kind", [[], ["--table"], ["--json"]])
+def test_show_of_an_endless_pipe(kind: list[str]) -> None:
+    with Live([*COMMAND, "show", *kind]) as live:
+        live.stdin.write("first 東京 line\n".encode())
+        live.stdin.write(b"second line\n")
+        [line, *_] = live.lines(1, 60)
+        assert b"first" in line
+        if not kind:
+            assert line.decode() == "first|·<E6><9D>|<B1>|京|·line|⏎"
+        live.process.send_signal(signal.SIGINT)  # the pipe is open still
+        rest, errors = live.process.communicate(timeout=60)
+        assert live.process.returncode == 130
+        assert b"second" in rest  # what was pending is shown
+        if kind != ["--json"]:
+            count = CL100K.count("first 東京 line\nsecond line\n")
+            assert f"{count} tokens".encode() in errors
+
+
+# colours
+
+
+@pytest.mark.parametrize(
+    ("when", "env", "is_terminal", "expected"),
+    [
+        ("auto", {}, True, True),
+        ("auto", {}, False, False),
+        ("auto", {"NO_COLOR": "1"}, True, False),
+        ("auto", {"NO_COLOR": ""}, True, True),
+        ("auto", {"TERM": "dumb"}, True, False),
+        ("always", {"NO_COLOR": "1"}, False, True),
+        ("never", {}, True, False),
+    ],
+)
+def test_when_there_are_colours(monkeypatch, when, env, is_terminal, expected) -> None:
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+
+    class File:
+        def isatty(self) -> bool:
+            return is_terminal
+
+    assert Paint(when, File()).is_on == expected  # type: ignore[arg-type]
+
+
+@POSIX
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_has_colours(no_color: str) -> None:
+    import pty
+
+    master, slave = pty.openpty()
+    try:
+        done = spawn(
+            ["env", f"NO_COLOR={no_color}", "TERM=xterm-256color", *COMMAND, "show", "-q"],
+            input=b"to be\n", stdout=slave,
+        )  # fmt: skip
+        assert done.returncode == 0
+        got = os.read(master, 1 << 16).decode()
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert ("\x1b[" in got) == (not no_color)
+    assert re.sub(r"\|", "", COLOUR.sub("", got)) == "to·be⏎\r\n"
+
+
+def test_columns_of_wide_characters() -> None:
+    rows = [["a", "東京", "x"], ["bb", "e\u0301", "y"], ["c", "🎉", "z"]]
+    lines = columns(rows, (False, False, True))
+    assert {width(line) for line in lines} == {2 + 2 + 4 + 2 + 1}
+    assert lines[1] == "bb  e\u0301     y"
+    assert padded("\x1b[1m東\x1b[0m", "東", 4) == "\x1b[1m東\x1b[0m  "
+
+
+# compare
+
+
+def test_compare_totals_and_places(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(DATA)
+    args = ("compare", str(path), "-e", "cl100k_base", "-e", "o200k_base")
+    expected = compare_encodings([CL100K, O200K], DATA)
+    assert rows_of(*args, "--json") == [expected.as_json()]
+    lines = lines_of(run(*args, "--limit", "0"))
+    for line, enc in zip(lines[1:3], (CL100K, O200K), strict=True):
+        n = len(enc.encode(TEXT, disallowed_special=()))
+        assert line.split() == [enc.name, str(n), f"{len(TEXT) / n:.3f}", f"{n / len(TEXT):.4f}"]
+    assert lines[3] == (
+        f"boundaries: {expected.agreeing} in all, {expected.differing} only in some"
+    )
+    differing = [one for one in expected.segments if not one.is_same]
+    assert len(lines) == 6 + len(differing)
+    at = lines[5].index("o200k_base")
+    for line, segment in zip(lines[6:], differing, strict=True):
+        place, rest = line.split(maxsplit=1)
+        assert int(place) == segment.start
+        cells = [
+            "|".join(
+                one.token.shown
+                for one in column.tokens
+                if segment.start <= one.start < segment.stop
+            )
+            for column in expected.columns
+        ]
+        assert rest.startswith(f"{cells[0]} ")
+        assert rest.endswith(f" {cells[1]}")
+        cut = next(i for i in range(len(line) + 1) if width(line[:i]) >= at)
+        assert line[cut - 1] == " "  # the column begins where its head does
+    shorter = run(*args, "--limit", "1")
+    assert shorter.stderr.decode() == (
+        f"streamtok: {len(differing) - 1} more places differ; --limit 0 shows them\n"
+    )
+
+
+def test_compare_with_colours_has_the_same_columns() -> None:
+    args = ("compare", "-e", "gpt2", "-e", "cl100k_base", "-e", "o200k_base")
+    plain = lines_of(run(*args, stdin=DATA))
+    lines = lines_of(run(*args, "--color", "always", stdin=DATA))
+    assert len(lines) == len(plain)
+    assert any("\x1b[" in line for line in lines)
+    for line in lines:
+        assert COLOUR.sub("", line).isprintable()
+
+
+def test_compare_says_what_is_wrong() -> None:
+    assert "two to 4 times, not 1" in usage("compare", "-e", "gpt2")
+    assert "two to 4 times, not 5" in usage("compare", *["-e", "gpt2"] * 5)
+    assert "byte 1 is not UTF-8" in fails("compare", stdin=b"a\xff")
+    assert run("compare", "--errors", "replace", stdin=b"a\xff").returncode == 0
+    assert run("compare", stdin=b"").returncode == 0
+
+
+# languages
+
+
+def test_languages_of_all_encodings() -> None:
+    names = ["r50k_base", "cl100k_base", "o200k_base"]
+    expected = compare_languages([streamtok.get_encoding(name) for name in names])
+    assert rows_of("languages", "--json") == [expected.as_json()]
+    lines = lines_of(run("languages"))
+    assert lines[1].split() == ["code", "language", "characters", "bytes", *names]
+    assert len(lines) == 2 + len(expected.rows) >= 42
+    for line, row in zip(lines[2:], expected.rows, strict=True):
+        assert line.startswith(row.code)
+        assert line.split()[-3:] == [f"{rate:.3f}" for rate in row.tokens_per_character]
+    assert len({width(line) for line in lines[1:]}) == 1
+
+
+def test_languages_sorted_and_chosen() -> None:
+    lines = lines_of(run("languages", "--sort", "r50k_base", "--measure", "english"))
+    rates = [float(line.split()[-3]) for line in lines[2:]]
+    assert rates == sorted(rates, reverse=True)
+    [row] = rows_of("languages", "--only", "hi,en,hi", "--json")
+    assert [one["code"] for one in row["rows"]] == ["hi", "en"]
+    assert row["rows"][1]["times_english"] == [1, 1, 1]
+    for name in ("tokens", "byte"):
+        assert run("languages", "--measure", name).returncode == 0
+    assert "must be name or one of" in usage("languages", "--sort", "gpt2")
+    assert "there is no text in 'xx'" in fails("languages", "--only", "en,xx")
+
+
+def test_languages_with_prices(tmp_path: Path) -> None:
+    path = tmp_path / "prices.json"
+    prices = {"gpt-4": 30, "o200k_base": 2.5, "no\x1bmodel": 1}
+    about = {"name": "mine", "date": "2026-11-01", "currency": "EUR"}
+    path.write_text(json.dumps(about | {"per_million_tokens": prices}))
+    done = run("languages", "--only", "en", "--prices", str(path), "-e", "cl100k_base",
+               "-e", "o200k_base")  # fmt: skip
+    lines = lines_of(done)
+    [english] = rows_of("languages", "--only", "en", "--json")[0]["rows"]
+    _, old, new = english["tokens"]
+    assert lines[-2].split()[-2:] == [f"{old * 0.03:.4f}", f"{new * 0.0025:.4f}"]
+    assert lines[1].endswith("gpt-4 (EUR)  o200k_base (EUR)")
+    assert lines[-1] == "costs are those of the text a thousand times; prices: mine, 2026-11-01"
+    assert r"'no\x1bmodel' is left out" in done.stderr.decode()
+    path.write_text("{}")
+    assert fails("languages", "--prices", str(path)) == (
+        f"{path}: the price list needs 'name', a text"
+    )
+    assert "No such file" in fails("languages", "--prices", str(tmp_path / "none"))
+
+
+# vocab
+
+
+def test_vocab_lists() -> None:
+    for option, expected in [
+        ("--unreachable", vocabulary_lists.unreachable(CL100K)),
+        ("--half-characters", vocabulary_lists.half_characters(CL100K)),
+        ("--longest", vocabulary_lists.longest(CL100K, 70)),
+        ("--duplicates", vocabulary_lists.duplicates(CL100K)[:70]),
+    ]:
+        limit = ("--limit", "70" if option in ("--longest", "--duplicates") else "0")
+        rows = rows_of("vocab", option, *limit, "--json")
+        assert rows == [one.as_json() for one in expected]
+        lines = lines_of(run("vocab", option, *limit))
+        assert len(lines) == len(rows) + 1
+        assert all(line.isprintable() for line in lines)
+
+
+def test_vocab_search() -> None:
+    expected = [one.as_json() for one in vocabulary_search.find_text(CL100K, "token", 5)]
+    done = run("vocab", "--search", "token", "--limit", "5", "--json")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == expected
+    every = len(vocabulary_search.find_text(CL100K, "token", 10**6))
+    assert done.stderr.decode() == f"streamtok: 5 of {every} are shown; --limit 0 shows all\n"
+    rows = rows_of("vocab", "--bytes", "e6 9d", "--json")
+    assert {row["bytes"].find("e69d") >= 0 for row in rows} == {True}
+    assert rows_of("vocab", "--search", "zqzqzqzq", "--json") == []
+    assert lines_of(run("vocab", "--search", "zqzqzqzq")) == ["id  rank  size  bytes  text"]
+
+
+def test_vocab_page() -> None:
+    page = vocabulary_search.token_page(O200K, 2375)
+    [row] = rows_of("vocab", "-e", "o200k_base", "--id", "2375", "--json")
+    assert row == page.as_json()
+    lines = lines_of(run("vocab", "-e", "o200k_base", "--id", "2375"))
+    assert lines[0] == f"text   {page.token.shown}"
+    assert sum(" rank " in line and line.startswith("  ") for line in lines) == len(page.merge_tree)
+    special = lines_of(run("vocab", "--id", str(CL100K.eot_token)))
+    assert "rank   special" in special
+    assert "merges" not in special
+
+
+def test_vocab_says_what_is_wrong() -> None:
+    for args in ([], ["--longest", "--id", "5"], ["--unreachable", "--duplicates"]):
+        assert "expected one of --search," in usage("vocab", *args)
+    assert "has no id 999999" in fails("vocab", "--id", "999999")
+    assert "has no id" in fails("vocab", "--id", str(1 << 50))
+    assert "must be bytes in hexadecimal" in usage("vocab", "--bytes", "e")
+    assert "needs a text" in usage("vocab", "--search", "")
+
+
+def test_names_of_encodings_are_made_visible(tmp_path: Path) -> None:
+    path = tmp_path / "a\x1b[31mb"
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    enc = streamtok.Encoding(path.name, pat_str=".", mergeable_ranks=ranks, special_tokens={})
+    formats.save_packed(enc, path)
+    assert formats.load(path).name == path.name
+    for args in (
+        ["show"],
+        ["show", "--lanes", "1"],
+        ["compare", "-e", "gpt2"],
+        ["vocab", "--id", "65"],
+        ["vocab", "--id", "9999"],
+        ["languages", "--only", "en"],
+    ):
+        done = run(*args, "-e", str(path), stdin=b"ab")
+        assert done.returncode == ("9999" in args)
+        assert b"\x1b" not in done.stdout + done.stderr, args

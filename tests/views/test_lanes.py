@@ -1,0 +1,133 @@
+"""Both lanes of a stream: the numbers of `streamtok bench`, and ids against the slow way."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+import streamtok
+from streamtok.cli.measure import measure
+from streamtok.errors import UnsupportedPatternError
+from streamtok.views.lanes import Lanes, make_lanes
+
+from ..conftest import CORPORA, corpus, encoding_of
+
+TEXT = "Streaming tokenizers, 12345 words… naïve café: 東京 и Москва 🎉\n"
+
+
+def check(lanes: Lanes, enc: streamtok.Encoding, data: bytes) -> None:
+    """Everything that can be found out in another way."""
+    ids = enc.encode(data, disallowed_special=())
+    *chunks, end = lanes.chunks
+    assert [one.token.id for chunk in lanes.chunks for one in chunk.exact] == ids
+    assert b"".join(data[chunk.start : chunk.stop] for chunk in chunks) == data
+    assert (end.start, end.stop, end.pending, end.naive) == (len(data), len(data), 0, [])
+    starts = {}  # the slow way: id -> where it begins in the whole text
+    at = 0
+    for id in ids:
+        starts[at] = id
+        at += len(enc.decode_single_token_bytes(id))
+    reached = 0
+    stream = enc.stream_encoder(disallowed_special=())
+    for chunk in chunks:
+        part = data[chunk.start : chunk.stop]
+        naive = enc.encode(part.decode("utf-8", "replace"), disallowed_special=())
+        assert [one.token.id for one in chunk.naive] == naive
+        assert chunk.is_broken == (enc.decode_bytes(naive) != part)
+        for one in chunk.naive:
+            if not one.is_wrong:
+                assert starts[one.start] == one.token.id
+                assert chunk.start <= one.start < chunk.stop
+            elif chunk.start <= one.start < chunk.stop and "\ufffd" not in one.token.shown:
+                assert starts.get(one.start) != one.token.id
+        assert [one.token.id for one in chunk.exact] == stream.encode(part)
+        for one in chunk.exact:
+            assert one.start == reached
+            assert data[one.start : one.stop] == one.token.bytes
+            assert one.stop <= chunk.stop
+            reached = one.stop
+        assert chunk.pending == stream.pending
+        assert chunk.pending == chunk.stop - reached
+    assert {one.reason for one in end.exact} <= {"end"}
+    assert "end" not in {one.reason for chunk in chunks for one in chunk.exact}
+    assert lanes.wrong_tokens == sum(one.is_wrong for chunk in chunks for one in chunk.naive)
+    assert lanes.broken_chunks == sum(chunk.is_broken for chunk in chunks)
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+def test_numbers_are_those_of_bench(size):
+    data = (TEXT * 20).encode()
+    enc = streamtok.get_encoding("cl100k_base")
+    lanes = make_lanes(enc, data, size)
+    check(lanes, enc, data)
+    rows = {row.way: row for row in measure(data, enc, (size,), rounds=1)}
+    naive, exact = rows["naive"], rows["incremental"]
+    assert (lanes.tokens, 0) == (exact.tokens, exact.wrong_tokens)
+    for name in ("extra_tokens", "wrong_tokens", "cuts", "cuts_inside_tokens", "broken_chunks"):
+        assert getattr(lanes, name) == getattr(naive, name), name
+    assert lanes.naive_tokens == naive.tokens
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_corpora(name):
+    data = corpus(name)[:20_000].decode("utf-8", "ignore").encode()
+    for enc in (encoding_of("o200k_base"), encoding_of("llama3_style")):
+        lanes = make_lanes(enc, data, 100)
+        check(lanes, enc, data)
+        naive = {row.way: row for row in measure(data, enc, (100,), rounds=1)}["naive"]
+        assert (lanes.wrong_tokens, lanes.broken_chunks) == (
+            naive.wrong_tokens,
+            naive.broken_chunks,
+        )
+
+
+def test_chunks_of_any_sizes():
+    rng = random.Random(5)
+    data = (TEXT * 3).encode()
+    cuts = sorted(rng.sample(range(1, len(data)), 20))
+    chunks = [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+    enc = streamtok.get_encoding("gpt2")
+    lanes = make_lanes(enc, data, chunks=chunks)
+    check(lanes, enc, data)
+    assert lanes.cuts == 20
+    with pytest.raises(ValueError, match="not those of the text"):
+        make_lanes(enc, data, chunks=chunks[1:])
+
+
+def test_an_open_pretoken_needs_a_certificate():
+    enc = streamtok.get_encoding("cl100k_base")
+    lanes = make_lanes(enc, "a" * 5000 + " b", 64)
+    reasons = {one.reason for chunk in lanes.chunks for one in chunk.exact}
+    assert reasons == {"certificate", "closed", "end"}
+    words = make_lanes(enc, "to be or not to be " * 20, 32)
+    assert "certificate" not in {one.reason for chunk in words.chunks for one in chunk.exact}
+    certain = [one for chunk in lanes.chunks for one in chunk.exact if one.reason == "certificate"]
+    assert all(set(one.token.bytes) == {ord("a")} for one in certain)
+
+
+def test_special_tokens_are_text_and_json_is_plain():
+    enc = streamtok.get_encoding("cl100k_base")
+    lanes = make_lanes(enc, "a <|endoftext|> b", 5)
+    assert not any(one.token.is_special for chunk in lanes.chunks for one in chunk.exact)
+    assert json.loads(json.dumps(lanes.as_json())) == lanes.as_json()
+
+
+def test_empty():
+    lanes = make_lanes(streamtok.get_encoding("gpt2"), "", 5)
+    assert (lanes.tokens, lanes.cuts, len(lanes.chunks)) == (0, 0, 1)
+
+
+def test_what_is_refused():
+    enc = streamtok.get_encoding("gpt2")
+    with pytest.raises(UnicodeDecodeError):
+        make_lanes(enc, b"\xff", 5)
+    for size in (0, -1, None):
+        with pytest.raises(ValueError, match="chunk_size"):
+            make_lanes(enc, "a", size)
+    without_tables = streamtok.Encoding(
+        "x", pat_str=r"(?<=a)b|.", mergeable_ranks=enc._mergeable_ranks, special_tokens={}
+    )
+    with pytest.raises(UnsupportedPatternError):
+        make_lanes(without_tables, "ab", 1)

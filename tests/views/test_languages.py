@@ -1,0 +1,118 @@
+"""The parallel text, counts in it, and price lists."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+import streamtok
+from streamtok.errors import StreamtokError
+from streamtok.views.languages import compare_languages, list_languages
+from streamtok.views.prices import MOST_BYTES, read_prices
+
+PRICES = {
+    "name": "list prices",
+    "date": "2026-11-01",
+    "currency": "USD",
+    "per_million_tokens": {"gpt-4": 30, "o200k_base": 2.5, "another": 1},
+}
+
+
+def test_the_text_is_whole_and_small():
+    languages = list_languages()
+    assert len(languages) >= 40
+    assert len({one.code for one in languages}) == len(languages)
+    assert [one.name for one in languages] == sorted(one.name for one in languages)
+    for code, _, text in languages:
+        assert text.count("\n") == 4, code  # a paragraph a line, the same in each language
+        assert text.endswith("\n")
+        assert not any(unicodedata.category(c) == "Cc" and c != "\n" for c in text)
+    english = {one.code: one.text for one in languages}["en"]
+    assert english.startswith("All human beings are born free and equal in dignity and rights.")
+    data = Path(streamtok.__file__).parent / "data" / "declaration.json"
+    assert data.stat().st_size < 150_000
+
+
+def test_counts_are_those_of_encode():
+    encodings = [streamtok.get_encoding(name) for name in ("cl100k_base", "o200k_base")]
+    table = compare_languages(encodings)
+    texts = {one.code: one.text for one in list_languages()}
+    assert [row.code for row in table.rows] == list(texts)
+    english = [enc.count(texts["en"]) for enc in encodings]
+    for row in table.rows:
+        text = texts[row.code]
+        assert row.tokens == [len(enc.encode(text)) for enc in encodings]
+        assert (row.n_characters, row.n_bytes) == (len(text), len(text.encode()))
+        assert row.tokens_per_character == [count / len(text) for count in row.tokens]
+        assert row.tokens_per_byte == [count / len(text.encode()) for count in row.tokens]
+        pairs = zip(row.tokens, english, strict=True)
+        assert row.times_english == [count / most for count, most in pairs]
+        assert row.costs == []
+    assert json.loads(json.dumps(table.as_json())) == table.as_json()
+
+
+def test_costs():
+    encodings = [streamtok.get_encoding(name) for name in ("cl100k_base", "o200k_base")]
+    prices = read_prices(json.dumps(PRICES))
+    table = compare_languages(encodings, prices=prices, encoding_of={"gpt-4": "cl100k_base"})
+    assert table.priced == ["gpt-4", "o200k_base"]  # "another" is of no encoding here
+    for row in table.rows:
+        old, new = row.tokens
+        assert row.costs == [old * 30 / 1000, new * 2.5 / 1000]  # a thousand times the text
+    assert table.as_json()["prices"] == PRICES
+
+
+def test_no_prices_are_built_in():
+    assert compare_languages([streamtok.get_encoding("gpt2")]).prices is None
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"name": ""}, "needs 'name'"),
+        ({"currency": 3}, "needs 'currency'"),
+        ({"date": "yesterday"}, "must be like 2026-11-01"),
+        ({"per_million_tokens": {}}, "needs 'per_million_tokens'"),
+        ({"per_million_tokens": []}, "needs 'per_million_tokens'"),
+        ({"per_million_tokens": {"x": -1}}, "0 or more, not -1"),
+        ({"per_million_tokens": {"x": True}}, "the price of 'x'"),
+        ({"per_million_tokens": {"x": float("nan")}}, "the price of 'x'"),
+        ({"per_million_tokens": {"x": 10**400}}, "the price of 'x'"),
+        ({"per_million_tokens": {"x": "1"}}, "the price of 'x'"),
+    ],
+)
+def test_price_lists_that_are_wrong(change, says):
+    with pytest.raises(StreamtokError, match=says):
+        read_prices(json.dumps(PRICES | change))
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [("[", "is not JSON"), (b"\xff", "is not JSON"), ("[]", "JSON object"), ("[" * 99_999, "JSON"),
+     ("1" * 5000, "JSON"), (b" " * (MOST_BYTES + 1), "at most")],
+)  # fmt: skip
+def test_price_lists_that_cannot_be_read(data, says):
+    with pytest.raises(StreamtokError, match=says):
+        read_prices(data)
+
+
+def test_the_tool_reads_paragraphs(tmp_path):
+    path = Path(__file__).resolve().parents[2] / "tools" / "pack_declarations.py"
+    spec = importlib.util.spec_from_file_location("pack_declarations", path)
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    (tmp_path / "declaration").mkdir()
+    articles = "".join(
+        f'<article data-number="{n}"><h2>Art. {n}</h2><p>text\n {n} &amp; more</p></article>'
+        for n in range(1, 6)
+    )
+    page = tmp_path / "declaration" / "xyz.html"
+    page.write_text(f"<body>{articles.replace('</article>', '<p>b</p></article>', 1)}</body>")
+    assert tool.read_text(tmp_path, "xyz") == "text 1 & more\nb\ntext 2 & more\ntext 3 & more\n"
+    page.write_text(f"<body>{articles}</body>")
+    with pytest.raises(SystemExit, match="3 paragraphs, expected 4"):
+        tool.read_text(tmp_path, "xyz")

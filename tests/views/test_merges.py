@@ -1,0 +1,106 @@
+"""Merges step by step: the engine's ids, and heaps and lists that fit together."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+import streamtok
+from streamtok.formats.merge_lists import from_merges
+from streamtok.reference.bpe import bpe_by_merges
+from streamtok.views.merges import LONGEST, MergeTrace, pretokens, trace_merges
+
+from ..reference.test_reference import PATTERN, random_ranks
+
+
+def check(trace: MergeTrace) -> None:
+    """A trace by itself: each step follows from the one before it."""
+    parts = [part.bytes for part in trace.start]
+    assert b"".join(parts) == trace.pretoken
+    versions = dict.fromkeys(range(len(parts)), 0)
+    waiting = []
+    for step in trace.steps:
+        one = step.candidate
+        key = (one.rank, one.left, one.right, one.left_version, one.right_version)
+        if step.kind == "pushed":
+            waiting.append(key)
+            assert not one.is_stale
+        else:
+            assert key == min(waiting)  # the best rank, then the leftmost
+            waiting.remove(key)
+            is_stale = key[3:] != (versions[one.left], versions[one.right])
+            assert is_stale == one.is_stale == (step.kind == "stale")
+        if step.kind == "merged":
+            versions[one.left] += 1
+            versions[one.right] += 1
+        heap = [(e.rank, e.left, e.right, e.left_version, e.right_version) for e in step.heap]
+        assert sorted(heap) == sorted(waiting)
+        assert {part.at: part.version for part in step.parts}.items() <= versions.items()
+        assert b"".join(part.bytes for part in step.parts) == trace.pretoken
+    assert not waiting
+    assert trace.merges == len(trace.start) - len(trace.steps[-1].parts if trace.steps else parts)
+    assert json.loads(json.dumps(trace.as_json())) == trace.as_json()
+
+
+@pytest.mark.parametrize(
+    "text", [" tokenization", "aaaaaaaa", " 東京", "\n\n\n", "x", "banana" * 9]
+)
+def test_the_ids_are_those_of_the_engine(enc, text):
+    trace = trace_merges(enc, text)
+    check(trace)
+    assert trace.ids == enc._encoder.encode_pretoken(text.encode())
+    if trace.steps and not trace.is_whole_token:
+        assert [part.id for part in trace.steps[-1].parts] == trace.ids
+
+
+def test_pretokens_and_their_traces_are_the_text(enc):
+    text = "It's 12345 naïve <b>words</b>,\n\n  東京! 🎉"
+    ids = [id for one in pretokens(enc, text) for id in trace_merges(enc, one).ids]
+    assert ids == enc.encode(text)
+
+
+def test_random_vocabularies():
+    rng = random.Random(7)
+    for seed in range(20):
+        ranks = random_ranks(seed)
+        enc = streamtok.Encoding("tiny", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
+        for _ in range(10):
+            trace = trace_merges(enc, bytes(rng.choices(b"abc \n'", k=rng.randrange(1, 30))))
+            check(trace)
+            assert all(step.candidate.rank in enc._mergeable_ranks.values() for step in trace.steps)
+
+
+@pytest.mark.parametrize("ignore_merges", [False, True])
+def test_vocabularies_of_merges(ignore_merges):
+    """Ids are not ranks there, and a token may have no merge that makes it."""
+    names = [b"ab", b"bc", b"abc", b"abcabc", b"zz"]
+    ids = {bytes([byte]): 1000 - byte for byte in range(256)}
+    ids |= {token: 5 + i for i, token in enumerate(names)}
+    merges = [(b"b", b"c"), (b"a", b"b"), (b"a", b"bc"), (b"abc", b"abc")]
+    vocabulary = from_merges(ids, merges, ignore_merges=ignore_merges)
+    enc = streamtok.Encoding(
+        "listed", pat_str=PATTERN, mergeable_ranks=vocabulary, special_tokens={}
+    )
+    for data in (b"abc", b"abab", b"zz", b"abcabcab", b"zzabc"):
+        trace = trace_merges(enc, data)
+        check(trace)
+        assert trace.ids == bpe_by_merges(ids, merges, data, ignore_merges)
+        is_looked_up = ignore_merges and data in names
+        assert trace.is_whole_token == (is_looked_up or len(trace.ids) == 1)
+
+
+def test_a_whole_token_is_said_to_be_one():
+    enc = streamtok.get_encoding("cl100k_base")
+    assert trace_merges(enc, " world").is_whole_token
+    assert not trace_merges(enc, " worldx").is_whole_token
+
+
+def test_empty_and_too_long():
+    enc = streamtok.get_encoding("gpt2")
+    trace = trace_merges(enc, b"")
+    assert (trace.steps, trace.ids) == ([], [])
+    trace_merges(enc, b"a" * LONGEST)
+    with pytest.raises(ValueError, match=f"at most {LONGEST}"):
+        trace_merges(enc, b"a" * (LONGEST + 1))
