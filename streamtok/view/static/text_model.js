@@ -22,6 +22,8 @@ export class TextModel {
   set(text) {
     this.text = text;
     this.hasPairs = HALVES.test(text);
+    this.known = [0, 0]; // a place, and how many characters are before it
+    this.size = this.characters(text.length);
     this.rows = rowsOf(text); // lengths of the rows that are drawn
     this.starts = null;
     this.edits = [];
@@ -29,8 +31,11 @@ export class TextModel {
 
   // The text from start to stop becomes `text`. Returns the rows that changed: [first, removed, added].
   replace(start, stop, text) {
-    this.edits.push([this.characters(start), this.characters(stop), text]);
+    const edit = [this.characters(start), this.characters(stop), text];
+    this.edits.push(edit);
+    this.characters(start); // a known place that stays where it is
     if (HALVES.test(text)) this.hasPairs = true;
+    this.size += edit[0] - edit[1] + countCharacters(text, 0, text.length);
     const starts = this.rowStarts();
     let first = this.rowAt(start);
     while (first > 0 && this.text[starts[first] - 1] !== "\n") first -= 1;
@@ -57,9 +62,12 @@ export class TextModel {
   // How many characters, as Python counts them, are before a place.
   characters(place) {
     if (!this.hasPairs) return place;
-    let pairs = 0;
-    for (let i = 0; i < place; i += 1) if ((this.text.charCodeAt(i) & 0xfc00) === 0xdc00) pairs += 1;
-    return place - pairs;
+    const [at, count] = this.known;
+    const known = place < at
+      ? count - countCharacters(this.text, place, at)
+      : count + countCharacters(this.text, at, place);
+    this.known = [place, known];
+    return known;
   }
 
   // Where each row starts, and behind them the end of the text.
@@ -80,6 +88,12 @@ export class TextModel {
   between(place) {
     return (this.text.charCodeAt(place) & 0xfc00) === 0xdc00 ? place - 1 : place;
   }
+}
+
+function countCharacters(text, start, stop) {
+  let pairs = 0;
+  for (let i = start; i < stop; i += 1) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) pairs += 1;
+  return stop - start - pairs;
 }
 
 // The index of the last number that is at most `value`; the numbers rise.

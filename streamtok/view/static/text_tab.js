@@ -120,7 +120,7 @@ export class TextTab {
       this.name = answer.document;
     } else {
       const edits = model.takeEdits();
-      const size = model.characters(model.text.length);
+      const { size } = model;
       try {
         answer = await post("text/edit", { document: this.name, edits, size, view });
       } catch (error) {
