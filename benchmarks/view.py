@@ -72,7 +72,9 @@ def type_keys(url: str, text: str, keys: int) -> list[float]:
         page.wait_for_selector(_READY)
         page.evaluate(_PASTE, text)
         page.wait_for_selector(_READY)
-        page.eval_on_selector("#text-tokens", "(list) => { list.scrollTop = list.scrollHeight / 2; }")
+        page.eval_on_selector(
+            "#text-tokens", "(list) => { list.scrollTop = list.scrollHeight / 2; }"
+        )
         while page.evaluate("document.querySelector('#text-tokens .row').start") < len(text) // 4:
             page.wait_for_timeout(20)
         page.wait_for_selector(_READY)
