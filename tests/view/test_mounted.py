@@ -71,12 +71,15 @@ def test_the_example_of_the_docs() -> None:
 
 def test_two_pages_on_one_host() -> None:
     """Browsers send the cookies of a host to all of its ports."""
-    with serving(make_app(token="one")) as first, serving(make_app(token="two")) as second:
-        with httpx.Client(trust_env=False, timeout=60) as client:
-            for url, token in ((first, "one"), (second, "two")):
-                assert client.get(f"{url}?token={token}").status_code == 200
-            for url in (first, second):
-                assert client.get(f"{url}api/about").status_code == 200
+    with (
+        serving(make_app(token="one")) as first,
+        serving(make_app(token="two")) as second,
+        httpx.Client(trust_env=False, timeout=60) as client,
+    ):
+        for url, token in ((first, "one"), (second, "two")):
+            assert client.get(f"{url}?token={token}").status_code == 200
+        for url in (first, second):
+            assert client.get(f"{url}api/about").status_code == 200
 
 
 def test_encodings_that_are_not_there() -> None:
@@ -91,14 +94,16 @@ def test_one_encoding_has_the_name_of_another() -> None:
         mergeable_ranks={bytes([i]): i for i in range(256)},
         special_tokens={},
     )
-    with serving(make_app(token=None, encoding=mine)) as url:
-        with httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
-            about = client.get("api/about").json()
-            assert about["first"] == "gpt2 (given)"
-            question = {"special": "plain", "text": "the", "view": [0, 3]}
-            for name, count in (("gpt2 (given)", 3), ("gpt2", 1)):
-                answer = client.post("api/text/open", json={**question, "encoding": name})
-                assert answer.json()["count"] == count
+    with (
+        serving(make_app(token=None, encoding=mine)) as url,
+        httpx.Client(base_url=url, trust_env=False, timeout=60) as client,
+    ):
+        about = client.get("api/about").json()
+        assert about["first"] == "gpt2 (given)"
+        question = {"special": "plain", "text": "the", "view": [0, 3]}
+        for name, count in (("gpt2 (given)", 3), ("gpt2", 1)):
+            answer = client.post("api/text/open", json={**question, "encoding": name})
+            assert answer.json()["count"] == count
 
 
 def test_the_files_of_the_page() -> None:
