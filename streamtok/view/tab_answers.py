@@ -23,6 +23,7 @@ __all__ = ["LONGEST_COMPARED", "LONGEST_STREAM", "TabAnswers"]
 
 LONGEST_STREAM = 1 << 14  # characters: each step of the stream is sent to the page
 LONGEST_COMPARED = 1 << 18
+LONGEST_MERGED = 120  # bytes: each step has all of the parts and all of the heap
 MOST_BOXES = 3000  # tokens of a column that are drawn; the totals are of all
 MOST_PRETOKENS = 2000
 MOST_LANGUAGES = 8  # encodings side by side
@@ -82,8 +83,12 @@ class TabAnswers:
 
     def merges(self, question: Question) -> Answer:
         """{encoding, pretoken} -> `MergeTrace.as_json`."""
-        text = question.text("pretoken", 400)
-        return trace_merges(question.encoding(), text.encode("utf-8", "replace")).as_json()
+        data = question.text("pretoken", LONGEST_COMPARED).encode("utf-8", "replace")
+        if len(data) > LONGEST_MERGED:
+            raise Refused(
+                f"the pre-token has {len(data):,} bytes: the page follows at most {LONGEST_MERGED}"
+            )
+        return trace_merges(question.encoding(), data).as_json()
 
     def languages(self, question: Question) -> Answer:
         """{encodings} -> `LanguageTable.as_json`."""

@@ -106,13 +106,16 @@ def test_the_totals_are_those_of_bench(open_page: Open, url: str, size: int) -> 
 
 def test_play_and_pause(open_page: Open, url: str) -> None:
     page = opened(open_page, url)
-    set_size(page, 16)
+    set_size(page, 1)  # many steps: it is not at its end before it is paused
     page.click("#stream-play")
     assert page.inner_text("#stream-play") == "Pause"
-    until(page, "document.querySelectorAll('#exact-tokens .t').length > 4")
+    until(page, "document.querySelectorAll('#exact-tokens .t').length > 0")
     page.click("#stream-play")
     assert page.inner_text("#stream-play") == "Play"
-    assert ids(page, "exact") == ENC.encode(TEXT)[: len(ids(page, "exact"))]
+    found = ids(page, "exact")
+    assert 0 < len(found) < len(ENC.encode(TEXT))
+    assert found == ENC.encode(TEXT)[: len(found)]
+    set_size(page, 64)
     page.click("#stream-play")
     until(page, "document.querySelector('#stream-play').textContent === 'Play'")
     assert ids(page, "exact") == ENC.encode(TEXT)

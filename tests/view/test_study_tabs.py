@@ -116,10 +116,14 @@ def test_merges(open_page: Open, url: str) -> None:
     assert ids(page, "#merges-parts .t") == trace.ids
     page.click("#merges-back")
     assert f"Step {len(trace.steps) - 1} of" in page.inner_text("#merges-what")
-    page.fill("#merges-text", "x" * 400)
+    page.fill("#merges-text", "x" * 120)
+    until(page, "document.querySelectorAll('#merges-parts .t').length === 120")
     ready(page, "merges")
     page.click("#merges-merge")
     assert "Merged" in page.inner_text("#merges-what")
+    page.fill("#merges-text", "é" * 61)
+    until(page, "document.querySelector('#error').textContent.includes('has 122 bytes')")
+    excuse(page, " 400 ")
 
 
 def test_pretokens_of_the_text(open_page: Open, url: str) -> None:

@@ -34,7 +34,11 @@ export class CompareTab {
     const chosen = [...$("compare-choices").querySelectorAll("select")].map((one) => one.value);
     const encodings = [...new Set(chosen.filter((name) => name))];
     const most = this.page.about.longest_compared;
-    const question = { encodings, text: this.page.text.text.slice(0, most), special: this.page.special };
+    const all = this.page.text.text;
+    const question = { encodings, text: all.slice(0, most), special: this.page.special };
+    const cut = all.length > most ? `: its first ${whole(most)} characters` : "";
+    $("compare-note").textContent = `The text of the tab Text${cut} in up to four encodings. ` +
+      "Underlined: where the encodings do not have the same token.";
     const asked = (this.asked = JSON.stringify(question));
     this.panel.dataset.state = "busy";
     try {
