@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,7 @@ from ..errors import StreamtokError
 from ..pipeline.sources import FileInput, Opening, Whole
 from . import encoding_options, options
 from .argument_types import parse_positive
-from .messages import Refused, input_name
+from .messages import Refused, input_name, write_bytes
 from .open_inputs import refuse_ids
 
 
@@ -79,5 +78,4 @@ def written(text: Any, errors: str) -> str:
 
 def write_text(text: Any, end: bytes = b"") -> None:
     """Write to standard output as it is; an empty text may be a str."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write((text if isinstance(text, bytes) else text.encode()) + end)
+    write_bytes((text if isinstance(text, bytes) else text.encode()) + end)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 from bisect import bisect_left, bisect_right
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..views.comparison import MOST_ENCODINGS, Comparison, Segment, compare_encodings
-from ..views.tokens import TextTokens
 from ..views.visible import width
 from . import budget_options, encoding_options, options
 from .argument_types import parse_natural
 from .messages import Misused, Refused, input_name, say, shown
 from .paint import Paint, add_color, columns, padded, write_lines
+
+if TYPE_CHECKING:
+    from ..views.comparison import Comparison, Segment
+    from ..views.tokens import PlacedToken, TextTokens
 
 _EXAMPLES = [
     "@ notes.txt -e cl100k_base -e o200k_base",
@@ -64,6 +66,8 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from ..views.comparison import MOST_ENCODINGS, compare_encodings
+
     names = args.encoding or ["cl100k_base", "o200k_base"]
     if not 2 <= len(names) <= MOST_ENCODINGS:
         raise Misused(f"-e must be given two to {MOST_ENCODINGS} times, not {len(names)}")
@@ -129,7 +133,7 @@ def _side_by_side(found: Comparison, segments: list[Segment], paint: Paint) -> l
     ]
 
 
-def _tokens_in(column: TextTokens, segment: Segment) -> list[Any]:
+def _tokens_in(column: TextTokens, segment: Segment) -> list[PlacedToken]:
     first = bisect_left(column.tokens, segment.start, key=lambda one: one.start)
     last = bisect_right(column.tokens, segment.stop, key=lambda one: one.stop)
     return column.tokens[first:last]

@@ -6,15 +6,17 @@ import argparse
 import contextlib
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import registry
 from ..errors import StreamtokError
-from ..views.languages import LanguageRow, LanguageTable, compare_languages, list_languages
-from ..views.prices import MOST_BYTES, PriceList, read_prices
 from . import encoding_options, options
 from .messages import Misused, Refused, say, shown
 from .paint import columns, write_lines
+
+if TYPE_CHECKING:
+    from ..views.languages import LanguageRow, LanguageTable
+    from ..views.prices import PriceList
 
 _EXAMPLES = [
     "@ --sort o200k_base",
@@ -78,6 +80,8 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from ..views.languages import compare_languages, list_languages
+
     names = args.encoding or _DEFAULT
     encodings = [encoding_options.load_named(name) for name in names]
     prices = None if args.prices is None else read_prices_file(args.prices)
@@ -136,6 +140,8 @@ def _sort(args: argparse.Namespace, table: LanguageTable) -> None:
 
 def read_prices_file(path: str) -> PriceList:
     """PriceList: of a file. Raises Refused, OSError."""
+    from ..views.prices import MOST_BYTES, read_prices
+
     with open(path, "rb") as file:
         data = file.read(MOST_BYTES + 1)
     try:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..encoding import Encoding
-from ..views.lanes import LaneChunk, make_lanes
-from ..views.merges import MergeTrace, pretokens, trace_merges
-from ..views.tokens import PlacedToken, Token, describe_ids
 from . import budget_options, encoding_options, options
 from .argument_types import parse_chunk_size
-from .messages import Misused, Refused, input_name, say, shown
+from .messages import Misused, Refused, input_name, say, shown, write_bytes
 from .paint import Paint, add_color, write_lines
 from .stop_signals import Signals
+
+if TYPE_CHECKING:  # what a command needs is imported when it runs
+    from ..views.lanes import LaneChunk
+    from ..views.merges import MergeTrace
+    from ..views.tokens import PlacedToken, Token
 
 _EXAMPLES = [
     "@ notes.txt",
@@ -121,6 +122,8 @@ class _Feed:
             raise stopped
 
     def _feed(self, block: bytes, final: bool) -> None:
+        from ..views.tokens import describe_ids
+
         lines: Iterable[str]
         if self._has_places:
             placed = list(self._placed(block, final))
@@ -135,6 +138,8 @@ class _Feed:
             self._write(list(describe_ids(self._encoding, ids)))
 
     def _placed(self, block: bytes, final: bool) -> Iterator[PlacedToken]:
+        from ..views.tokens import PlacedToken, describe_ids
+
         ids, spans = self._streams[0].encode_with_offsets(block, final, unit="byte")
         both = [spans]
         for stream in self._streams[1:]:
@@ -153,8 +158,7 @@ class _Feed:
             self._is_inside_line = not token.bytes.endswith(b"\n")
             if not self._is_inside_line:
                 parts.append("\n")
-        sys.stdout.buffer.write("".join(parts).encode())
-        sys.stdout.buffer.flush()
+        write_bytes("".join(parts).encode(), at_once=True)
 
     def _end_line(self) -> None:
         if self._is_inside_line:
@@ -191,6 +195,8 @@ def _refuse_specials(args: argparse.Namespace, option: str) -> None:
 
 
 def _show_lanes(args: argparse.Namespace, encoding: Encoding, paint: Paint) -> None:
+    from ..views.lanes import make_lanes
+
     _refuse_specials(args, "--lanes")
     if args.errors != "strict":
         raise Misused("--lanes cannot be combined with --errors: its text must be UTF-8")
@@ -223,6 +229,8 @@ def _lane_lines(chunk: LaneChunk, paint: Paint) -> list[str]:
 
 
 def _show_merges(args: argparse.Namespace, encoding: Encoding, paint: Paint) -> None:
+    from ..views.merges import pretokens, trace_merges
+
     _refuse_specials(args, "--merges")
     text = _read_all(args).decode("utf-8", args.errors)
     for pretoken in dict.fromkeys(pretokens(encoding, text)):

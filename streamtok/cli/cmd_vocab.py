@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..encoding import Encoding
-from ..views import vocabulary_lists, vocabulary_search
-from ..views.tokens import Token
 from ..views.visible import visible, width
-from ..views.vocabulary_search import TokenPage
 from . import encoding_options, options
 from .argument_types import parse_natural
 from .messages import Misused, Refused, say, shown
 from .paint import columns, write_lines
+
+if TYPE_CHECKING:
+    from ..views.tokens import Token
+    from ..views.vocabulary_search import TokenPage
 
 _EXAMPLES = [
     "@ -e o200k_base --unreachable",
@@ -82,6 +83,8 @@ def run(args: argparse.Namespace) -> int:
     if args.duplicates:
         return _show_duplicates(args, encoding)
     if args.unreachable:
+        from ..views import vocabulary_lists
+
         odd = vocabulary_lists.unreachable(encoding)
         kept = _limited(args, odd)
         if args.json:
@@ -102,6 +105,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _find(args: argparse.Namespace, encoding: Encoding) -> list[Token]:
+    from ..views import vocabulary_lists, vocabulary_search
+
     every = encoding.n_vocab
     if args.search is not None:
         if not args.search:
@@ -119,6 +124,8 @@ def _find(args: argparse.Namespace, encoding: Encoding) -> list[Token]:
 
 
 def _show_duplicates(args: argparse.Namespace, encoding: Encoding) -> int:
+    from ..views import vocabulary_lists
+
     found = _limited(args, vocabulary_lists.duplicates(encoding))
     if args.json:
         write_lines(json.dumps(one.as_json()) for one in found)
@@ -132,6 +139,8 @@ def _show_duplicates(args: argparse.Namespace, encoding: Encoding) -> int:
 
 
 def _show_page(args: argparse.Namespace, encoding: Encoding) -> int:
+    from ..views import vocabulary_search
+
     try:
         page = vocabulary_search.token_page(encoding, args.id)
     except (KeyError, OverflowError):

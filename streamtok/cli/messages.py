@@ -56,6 +56,19 @@ def complain(text: str) -> None:
     say(" ".join(text.split("\n")), prefix="streamtok: error: ")
 
 
+def write_bytes(data: bytes, at_once: bool = False) -> None:
+    """Write to standard output, behind what was printed. Raises Refused if it is closed.
+
+    at_once: do not wait for more, because somebody may be looking.
+    """
+    if sys.stdout is None:
+        raise Refused("standard output is closed")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    if at_once:
+        sys.stdout.buffer.flush()
+
+
 def forget_stdout() -> None:
     """Redirect standard output to nothing, so that the interpreter's last flush cannot fail."""
     with contextlib.suppress(OSError, ValueError):

@@ -10,11 +10,13 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from ..views.tokens import Token
 from ..views.visible import width
-from .messages import is_terminal
+from .messages import is_terminal, write_bytes
+
+if TYPE_CHECKING:
+    from ..views.tokens import Token
 
 __all__ = ["Paint", "add_color", "columns", "padded", "write_lines"]
 
@@ -87,6 +89,5 @@ def columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
 
 def write_lines(lines: Iterable[str]) -> None:
     """Write lines to standard output, in UTF-8 whatever its encoding is."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write("".join([f"{line}\n" for line in lines]).encode("utf-8", "replace"))
-    sys.stdout.buffer.flush()
+    text = "".join([f"{line}\n" for line in lines])
+    write_bytes(text.encode("utf-8", "replace"), at_once=True)

@@ -14,9 +14,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
-from .bpe import Ranks
+if TYPE_CHECKING:  # as importing `regex` takes longer than all of this
+    from .bpe import Ranks
 
 __all__ = ["Candidate", "HeapMerge", "MergeEvent", "Node", "bpe_by_heap"]
 

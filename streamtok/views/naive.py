@@ -36,6 +36,11 @@ class Offline:
         self.ids, self.spans = encoding.encode_with_offsets(data, "byte", disallowed_special=())
         self.id_at: Offsets = np.full(len(data) + 1, -1, np.int64)  # that starts there, or -1
         self.id_at[self.spans[:, 0]] = self.ids
+        # Where an engine changes the text or leaves some out, sizes of tokens are no offsets, and
+        # several ids may begin at one place.
+        self._pairs: set[tuple[int, int]] | None = None
+        if not encoding._is_plain or encoding.pattern is None or not encoding.pattern.is_total:
+            self._pairs = {*zip(self.spans[:, 0].tolist(), self.ids.tolist(), strict=True)}
 
     def cuts(self, chunk_size: int) -> Offsets:
         """int64: the positions between two chunks of so many bytes."""
@@ -50,7 +55,11 @@ class Offline:
         starts = self.naive_starts(begin, chunk, ids)
         inside = (starts >= begin + _strays(chunk)) & (starts < begin + len(chunk))
         found = np.zeros(len(starts), np.bool_)
-        found[inside] = self.id_at[starts[inside]] == np.array(ids, np.int64)[inside]
+        if self._pairs is None:
+            found[inside] = self.id_at[starts[inside]] == np.array(ids, np.int64)[inside]
+        else:
+            pairs = zip(starts.tolist(), ids, strict=True)
+            found[:] = inside & np.fromiter((pair in self._pairs for pair in pairs), np.bool_)
         return found
 
     def naive_starts(self, begin: int, chunk: bytes, ids: Sequence[int]) -> Offsets:
@@ -58,9 +67,13 @@ class Offline:
 
         Not in the chunk for ids of U+FFFD that stand for the rest of a character.
         """
-        numbers = np.array(ids, np.uint32)
-        sizes = self.encoding._token_sizes.of_all(numbers).astype(np.int64)
-        return begin + np.cumsum(sizes) - sizes - 2 * _strays(chunk)
+        if self._pairs is None:
+            sizes = self.encoding._token_sizes.of_all(np.array(ids, np.uint32)).astype(np.int64)
+            starts = np.cumsum(sizes) - sizes
+        else:
+            text = chunk.decode("utf-8", "replace")
+            starts = self.encoding.encode_with_offsets(text, "byte", disallowed_special=())[1][:, 0]
+        return begin + starts - 2 * _strays(chunk)
 
     def errors(self, chunks: Sequence[bytes], results: Sequence[Sequence[int]]) -> dict[str, int]:
         """dict: how many ids of naive `results` are wrong, and how many chunks do not come back."""

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,19 @@ def test_show_of_an_endless_pipe(kind: list[str]) -> None:
         if kind != ["--json"]:
             count = CL100K.count("first 東京 line\nsecond line\n")
             assert f"{count} tokens".encode() in errors
+
+
+@POSIX
+@pytest.mark.parametrize(
+    "args", ["show", "compare", "languages", "vocab --longest", "truncate -n 9"]
+)
+def test_standard_output_is_closed(args: str) -> None:
+    command = " ".join(["exec", sys.executable, "-m", "streamtok", args, ">&-"])
+    done = spawn(["sh", "-c", command], input=b"to be")
+    assert (done.returncode, done.stderr) == (
+        1,
+        b"streamtok: error: standard output is closed\n",
+    )
 
 
 # colours

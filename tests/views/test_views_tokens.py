@@ -76,6 +76,8 @@ def test_only_printable_characters_are_shown():
     assert visible(bytes(range(256))).isprintable()
     assert visible(b" \xe6\x9d") == "·<E6><9D>"
     assert visible("\r\n\t \x00\x1b\x7f\x9b\u202e\ud800") == "␍⏎⇥·␀␛␡<U+009B><U+202E><U+D800>"
+    assert visible("❤\ufe0f\u3164\u2800") == "❤<U+FE0F><U+3164><U+2800>"
+    assert visible("\ufe0fa") == "<U+FE0F>a"
     assert visible("\u0301a") == "◌\u0301a"  # does not join the token before
 
 
@@ -83,7 +85,7 @@ def test_only_printable_characters_are_shown():
     ("text", "columns"),
     [
         ("abc", 3), ("東京", 4), ("e\u0301", 1), ("🎉", 2), ("한", 2), ("\u1112\u1161\u11ab", 2),
-        ("ｱ", 1), ("·⏎⇥", 3), ("◌\u0301", 1), ("", 0),
+        ("ｱ", 1), ("हिन्दी", 3), ("·⏎⇥", 3), ("◌\u0301", 1), ("", 0),
     ],
 )  # fmt: skip
 def test_widths(text, columns):
