@@ -1,4 +1,4 @@
-"""`streamtok view` as a process: what it serves and what it refuses. The page is in `tests/view`."""
+"""`streamtok view` as a process: what it serves and refuses. `tests/view` tests the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from ..serve_clients import ENV
-from .test_cli import POSIX, fails, run, wrapped
+from .test_cli import POSIX, fails, run, spawn, wrapped
 
 PRICES = {
     "name": "an example",
@@ -88,7 +88,7 @@ def test_without_the_extra(library: str) -> None:
     prelude = f"import sys; sys.modules[{library!r}] = None"
     if library == "starlette":
         prelude += "; sys.modules['starlette.applications'] = None"
-    done = subprocess.run(wrapped(prelude, "view"), env=ENV, capture_output=True, timeout=60)
+    done = spawn(wrapped(prelude, "view"))
     assert done.returncode == 1
     assert f'need {library}: pip install "streamtok[web]"' in done.stderr.decode()
     assert b"Traceback" not in done.stderr
