@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,10 @@ def shown(page: Any) -> list[int]:
         "#text-tokens .t", "boxes => boxes.map((box) => box.token.id)"
     )
     return ids
+
+
+def utf16(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
 
 
 def counts(page: Any) -> dict[str, str]:
@@ -118,6 +123,45 @@ def test_every_edit_of_nasty_texts(open_page: Open, url: str) -> None:
         whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         assert shown(page) == ENC.encode(whole), ascii(text)
         assert counts(page)["characters"] == str(len(whole))
+
+
+def test_random_keys(open_page: Open, url: str) -> None:
+    """Typing, selecting, cutting, pasting and undoing, in a text whose box holds a part of it."""
+    rng = random.Random(7)
+    page = open_page(url)
+    paste(page, "".join(f"{i} wörd 🎉 {i * 7}\n" for i in range(2500)))
+    assert page.is_visible("#text-part")
+    keys = [
+        "a", " ", "Enter", "Backspace", "Delete", "ArrowUp", "ArrowDown", "ArrowLeft", "Home",
+        "End", "Shift+ArrowUp", "Shift+ArrowRight", "Control+x", "Control+v", "Control+z", "PageUp",
+        "PageDown", "Control+Home", "Control+End", "é",
+    ]  # fmt: skip
+    for _ in range(12):
+        for key in rng.choices(keys, k=25):
+            if len(key) == 1:
+                page.keyboard.insert_text(key)
+            else:
+                page.keyboard.press(key)
+        ready(page)
+        # The model's text is what Compare would send; the box shows its part of it.
+        part = page.inner_text("#text-where").replace(",", "").split()
+        start, stop, size = (int(part[i]) for i in (4, 6, 8))
+        assert stop - start == utf16(page.input_value("#text-box"))
+        with page.expect_request("**/api/compare") as asked:
+            page.click("#tab-compare")
+        text = asked.value.post_data_json["text"]
+        page.wait_for_selector("#panel-compare[data-state=ready]")
+        page.click("#tab-text")
+        assert utf16(text) == size
+        units = text.encode("utf-16-le")[2 * start : 2 * stop]
+        assert units.decode("utf-16-le") == page.input_value("#text-box")
+        ids = ENC.encode(text, disallowed_special=())
+        assert counts(page)["tokens"] == f"{len(ids):,}"
+        assert counts(page)["characters"] == f"{len(text):,}"
+        first = page.evaluate("document.querySelector('#text-tokens .row').first")
+        drawn = shown(page)
+        assert drawn == ids[first : first + len(drawn)]
+        page.focus("#text-box")
 
 
 def test_a_token_is_told_about(open_page: Open, url: str) -> None:

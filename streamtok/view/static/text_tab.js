@@ -62,6 +62,7 @@ export class TextTab {
     }
     const [first, removed, added] = this.model.replace(start, stop, text);
     this.rows.change(first, removed, this.model.rows.slice(first, first + added));
+    this.showPart();
     this.rows.reveal(this.model.rowAt(Math.min(start + text.length, this.model.text.length)));
     this.look();
   }
