@@ -161,7 +161,7 @@ def show_tokens(
     """TextTokens: every token of the text. Special tokens are plain text unless allowed.
 
     Raises as `encode_with_offsets`: ValueError for a special token that is refused,
-    UnicodeDecodeError with "strict". Costs about a microsecond for each token.
+    UnicodeDecodeError with "strict". Costs a few microseconds for each token.
     """
     settings: dict[str, Any] = {
         "allowed_special": allowed_special,

@@ -37,6 +37,9 @@ def test_boundaries(count):
         for segment in found.segments:
             inside = [end for end in sets[at] if segment.start < end <= segment.stop]
             assert segment.counts[at] == len(inside)
+    for segment in found.segments:
+        has_more = any(segment.start < end < segment.stop for end in set.union(*sets))
+        assert segment.is_same != has_more
     assert json.loads(json.dumps(found.as_json())) == found.as_json()
 
 

@@ -107,6 +107,15 @@ def test_an_open_pretoken_needs_a_certificate():
     assert all(set(one.token.bytes) == {ord("a")} for one in certain)
 
 
+def test_a_cut_character_moves_nothing_behind_it():
+    enc = streamtok.get_encoding("cl100k_base")
+    lanes = make_lanes(enc, "abc é is a letter", 5)  # a cut in é: a byte of it is U+FFFD there
+    first, second, *_ = lanes.chunks
+    assert (first.naive[0].token.shown, first.naive[0].is_wrong) == ("abc", False)
+    places = {one.token.shown: (one.start, one.is_wrong) for one in second.naive}
+    assert places["·is"] == (6, False)
+
+
 def test_special_tokens_are_text_and_json_is_plain():
     enc = streamtok.get_encoding("cl100k_base")
     lanes = make_lanes(enc, "a <|endoftext|> b", 5)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 
+import numpy as np
 import pytest
 
 import streamtok
 from streamtok.formats.merge_lists import from_merges
 from streamtok.reference.bpe import bpe_by_merges
 from streamtok.views.merges import LONGEST, MergeTrace, pretokens, trace_merges
+from streamtok.vocabulary.table import Vocabulary
 
 from ..reference.test_reference import PATTERN, random_ranks
 
@@ -89,6 +91,24 @@ def test_vocabularies_of_merges(ignore_merges):
         assert trace.ids == bpe_by_merges(ids, merges, data, ignore_merges)
         is_looked_up = ignore_merges and data in names
         assert trace.is_whole_token == (is_looked_up or len(trace.ids) == 1)
+
+
+def test_tied_tokens_merge_from_left_to_right():
+    tokens = [*(bytes([byte]) for byte in range(256)), b"bc", b"ab"]
+    numbers = np.arange(258, dtype=np.uint32)
+    sizes = [len(token) for token in tokens]
+    vocabulary = Vocabulary(
+        b"".join(tokens),
+        np.cumsum([0, *sizes]).astype(np.uint32),
+        numbers,
+        lefts=np.array([size - 1 for size in sizes], np.uint32),
+        ties=np.minimum(numbers, 256),
+    )
+    enc = streamtok.Encoding("tied", pat_str=PATTERN, mergeable_ranks=vocabulary, special_tokens={})
+    trace = trace_merges(enc, b"abcx")
+    check(trace)
+    assert trace.ids == [257, ord("c"), ord("x")]  # by number, bc would be first
+    assert {step.candidate.rank for step in trace.steps} == {256}
 
 
 def test_a_whole_token_is_said_to_be_one():
