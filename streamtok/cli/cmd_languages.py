@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
     names = args.encoding or _DEFAULT
     encodings = [encoding_options.load_named(name) for name in names]
-    prices = None if args.prices is None else _read_prices(args.prices)
+    prices = None if args.prices is None else read_prices_file(args.prices)
     chosen = list(list_languages())
     if args.only is not None:
         wanted = args.only.split(",")
@@ -138,7 +138,8 @@ def _sort(args: argparse.Namespace, table: LanguageTable) -> None:
     table.rows.sort(key=keys[args.measure], reverse=True)
 
 
-def _read_prices(path: str) -> PriceList:
+def read_prices_file(path: str) -> PriceList:
+    """PriceList: of a file. Raises Refused, OSError."""
     from ..views.prices import MOST_BYTES, read_prices
 
     with open(path, "rb") as file:

@@ -31,6 +31,7 @@ from . import (
     cmd_split,
     cmd_train,
     cmd_truncate,
+    cmd_view,
     cmd_vocab,
     completion,
 )
@@ -50,6 +51,7 @@ _COMMANDS = (  # in the order of --help
     cmd_list,
     cmd_bench,
     cmd_serve,
+    cmd_view,
     cmd_train,
     cmd_convert,
 )

@@ -1,0 +1,108 @@
+"""`streamtok view`: serves the page that shows tokens, streams and vocabularies."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ipaddress
+import secrets
+import threading
+from typing import Any
+
+from ..pipeline.sources import read_descriptor
+from . import cmd_languages, encoding_options, options
+from .argument_types import parse_tcp_address
+from .messages import say
+from .stop_signals import Signals
+
+_LOOPBACK = "127.0.0.1"
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = options.add_command(
+        subparsers,
+        "view",
+        run,
+        "show tokens, streams and vocabularies in a page on this machine",
+        ["@", "@ -e tokenizer.json book.txt", "tail -f app.log | @ -"],
+    )
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="a file or a URL (http, https) that the page may read; - : a live feed from standard "
+        "input; gzip, zstd, xz and bzip2 are decompressed",
+    )
+    encoding_options.add_encoding(parser)
+    address = parser.add_argument_group("address")
+    address.add_argument(
+        "--port", type=_parse_port, default=0, metavar="PORT", help="default: any that is free"
+    )
+    address.add_argument(
+        "--host",
+        default=_LOOPBACK,
+        metavar="ADDRESS",
+        help=f"default: {_LOOPBACK}, which only this machine reaches",
+    )
+    parser.add_argument(
+        "--prices",
+        metavar="FILE",
+        help="a price list in JSON (docs/see.md), for the tab Languages",
+    )
+    parser.add_argument(
+        "--browser", action="store_true", help="open the page in the default browser"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print the URL and no more")
+
+
+def run(args: argparse.Namespace) -> int:
+    from ..view import Server, make_app
+    from ..view.given import Given
+    from ..view.guard import LOOPBACK
+    from ..view.live_feed import CHUNK, LiveFeed
+
+    encoding = encoding_options.load_encoding(args)
+    token = secrets.token_urlsafe(24)
+    hosts = LOOPBACK if _is_loopback(args.host) else None
+    given = None if args.file in (None, "-") else Given(args.file)
+    prices = None if args.prices is None else cmd_languages.read_prices_file(args.prices)
+    feed = LiveFeed(encoding) if args.file == "-" else None
+    app = make_app(
+        token=token, encoding=encoding, hosts=hosts, prices=prices, given=given, feed=feed
+    )
+    server = Server(app, args.host, args.port)
+    if hosts is None:
+        say(
+            f"warning: other machines can reach {args.host}; whoever has the URL sees the page, "
+            "and nothing is encrypted"
+        )
+
+    def ready(url: str) -> None:
+        if feed is not None:  # in a thread that does not keep the process from ending
+            blocks = read_descriptor(0, "standard input", CHUNK)
+            threading.Thread(target=feed.run, args=(blocks,), daemon=True).start()
+        address = f"{url}?token={token}"
+        print(address, flush=True)
+        if not args.quiet:
+            say("serving until Ctrl-C; the URL is a key to the page: do not pass it on")
+        if args.browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    with contextlib.suppress(Signals.Stopped):
+        server.run(ready)
+    return 0
+
+
+def _parse_port(text: str) -> int:
+    return parse_tcp_address(f":{text}")[1]
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,13 @@
+"""The page that `streamtok view` serves: an ASGI application, and a server for it on the loopback.
+
+    app = make_app(token=None)          # mount it: Mount("/tokens", app)
+
+It needs streamtok's extra `web` (Starlette and uvicorn). The page is HTML, style sheets and scripts
+of this package; nothing comes from another host. What it shows is computed by `streamtok.views` and
+the library's own doors. `guard.py` says who is answered.
+"""
+
+from .app import View, make_app
+from .web_server import Server
+
+__all__ = ["Server", "View", "make_app"]

@@ -1,0 +1,144 @@
+"""`make_app`: the page as an ASGI application, which other applications can mount."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from .. import __version__
+from .edited_texts import MAX_TEXT, EditedTexts
+from .encodings import Encodings
+from .file_jobs import FileJobs
+from .guard import LOOPBACK, Guard, Receive, Scope, Send
+from .optional_starlette import JSONResponse, Request, Response, Route, Starlette, run_in_threadpool
+from .pages import page_files
+from .questions import Refused, answer_of, endpoint, refusal
+from .tab_answers import LONGEST_COMPARED, LONGEST_STREAM, TabAnswers
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+    from ..views.prices import PriceList
+    from .given import Given
+    from .live_feed import LiveFeed
+
+__all__ = ["View", "make_app"]
+
+_WAIT = 0.05  # seconds between two looks at a live feed
+_WAITS = 20  # looks of one answer: a server that ends waits for answers that are under way
+
+
+class View:
+    """The application that `make_app` makes."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._guard(scope, receive, send)
+
+
+def make_app(
+    *,
+    token: str | None,
+    encoding: Encoding | str = "cl100k_base",
+    hosts: Collection[str] | None = LOOPBACK,
+    text: str = "",
+    prices: PriceList | None = None,
+    given: Given | None = None,
+    feed: LiveFeed | None = None,
+) -> View:
+    """View: an ASGI application that serves the page under any prefix.
+
+    token: what the URL of the first request must have as `?token=...`; None lets everybody in
+    who reaches the application, for applications that check their users themselves. encoding: the
+    one that the page begins with, a name or an `Encoding`. hosts: the names under which the
+    application may be reached, without a port; None: addresses in numbers, and localhost.
+    text: what the page shows at first. prices: what tokens cost, for the tab Languages
+    (`streamtok.views.prices.read_prices`). given: the file that the page may read.
+    feed: a live feed, for the tab Stream; somebody else lets it `run`.
+
+    Raises ValueError for an unknown encoding, OSError or StreamtokError for a file that cannot be
+    read. It costs nothing until it is used; then it keeps at
+    most 16 texts of 8 million characters each.
+
+    >>> app = make_app(token=None, encoding="gpt2")
+    >>> type(app).__name__
+    'View'
+    """
+    encodings = Encodings(encoding)
+    texts = EditedTexts()
+    tabs = TabAnswers(prices)
+    files = FileJobs(given)
+    is_whole = True
+    if given is not None:
+        text, is_whole = given.start()
+
+    async def page(request: Request) -> Response:
+        return _file("index.html")
+
+    async def file(request: Request) -> Response:
+        return _file(request.path_params["name"])
+
+    async def about(request: Request) -> Response:
+        return JSONResponse(
+            {
+                "version": __version__,
+                "encodings": encodings.names,
+                "first": encodings.first,
+                "text": text,
+                "max_text": MAX_TEXT,
+                "longest_stream": LONGEST_STREAM,
+                "longest_compared": LONGEST_COMPARED,
+                "given": None if given is None else {"name": given.name, "is_whole": is_whole},
+                "has_feed": feed is not None,
+                "prices": None if prices is None else prices.as_json(),
+            }
+        )
+
+    async def news(request: Request) -> Response:
+        """What a live feed had since; waits a while for it."""
+        try:
+            number, still_open = (int(request.query_params[name]) for name in ("from", "open"))
+        except (KeyError, ValueError):
+            return refusal(Refused("from and open must be numbers"))
+        if feed is None:
+            return refusal(Refused("there is no live feed: streamtok view -", 404))
+        for _ in range(_WAITS):
+            found = await run_in_threadpool(feed.since, number, still_open)
+            if found is not None:
+                return answer_of(found)
+            await asyncio.sleep(_WAIT)
+        return answer_of({})
+
+    routes = [
+        Route("/", page),
+        Route("/static/{name}", file),
+        Route("/api/about", about),
+        Route("/api/feed", news),
+        Route("/api/file/feed", files.feed, methods=["POST"]),
+    ]
+    for path, answer in {
+        "text/open": texts.open,
+        "text/edit": texts.edit,
+        "stream": tabs.stream,
+        "compare": tabs.compare,
+        "pretokens": tabs.pretokens,
+        "merges": tabs.merges,
+        "languages": tabs.languages,
+        "file/begin": files.begin,
+        "file/read": files.read,
+        "file/finish": files.finish,
+        "vocabulary/search": tabs.search,
+        "vocabulary/token": tabs.token,
+        "vocabulary/list": tabs.list,
+    }.items():
+        routes.append(Route(f"/api/{path}", endpoint(answer, encodings), methods=["POST"]))
+    return View(Guard(Starlette(routes=routes), token=token, hosts=hosts))
+
+
+def _file(name: str) -> Response:
+    found = page_files().get(name)
+    if found is None:
+        return Response("there is no such file\n", 404, media_type="text/plain")
+    return Response(found[0], media_type=found[1])

@@ -1,0 +1,90 @@
+"""The one file or URL that the page may read: the one on the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import urllib.request
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from ..errors import StreamtokError
+from ..pipeline.sources import BLOCK_SIZE, check_file, read_descriptor, unpack
+
+__all__ = ["Given", "Reading"]
+
+_WHOLE = 1 << 20  # bytes: a text of up to this size is shown as a whole
+_START = 1 << 16
+_TIMEOUT = 60.0  # seconds that a server may say nothing
+
+
+class Given:
+    """A file or a URL. It can be read any number of times, from its beginning."""
+
+    def __init__(self, name: str) -> None:
+        """name: a path, or a URL of http or https. Raises OSError if there is no such file."""
+        self.path = name
+        self.is_url = urlsplit(name).scheme in ("http", "https")
+        self.name = name if self.is_url else os.path.basename(name)
+        self.size = None if self.is_url else check_file(name)  # None: it is not known
+
+    def open(self) -> Reading:
+        """Reading: from the beginning."""
+        return Reading(self)
+
+    def start(self) -> tuple[str, bool]:
+        """(text, whether it is all): what the page shows at first. Raises as `Reading`."""
+        data = b""
+        with contextlib.closing(self.open()) as reading:
+            for block in reading:
+                data += block
+                if len(data) > _WHOLE:
+                    break
+        is_whole = len(data) <= _WHOLE
+        data = data if is_whole else data[:_START]
+        text = data.decode("utf-8", "replace")
+        return (text if is_whole else text.rstrip("\ufffd")), is_whole
+
+
+class Reading:
+    """Yields blocks of bytes, unpacked. Raises OSError, StreamtokError for a damaged archive."""
+
+    def __init__(self, given: Given) -> None:
+        self._given = given
+        self.read = 0  # bytes of the file as it is, packed or not
+        self.size = given.size
+        self._blocks: Iterator[bytes] = unpack(self._counted(), given.name)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        return next(self._blocks)
+
+    def close(self) -> None:
+        """Close the file."""
+        close = getattr(self._blocks, "close", None)
+        if close is not None:
+            close()
+
+    def _counted(self) -> Iterator[bytes]:
+        for block in self._from_url() if self._given.is_url else self._from_file():
+            self.read += len(block)
+            yield block
+
+    def _from_file(self) -> Iterator[bytes]:
+        fd = os.open(self._given.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            yield from read_descriptor(fd, self._given.name)
+        finally:
+            os.close(fd)
+
+    def _from_url(self) -> Iterator[bytes]:
+        try:
+            with urllib.request.urlopen(self._given.path, timeout=_TIMEOUT) as answer:
+                size = answer.headers.get("Content-Length", "")
+                self.size = int(size) if size.isdecimal() else None
+                while block := answer.read(BLOCK_SIZE):
+                    yield block
+        except OSError as error:
+            raise StreamtokError(f"{self._given.name}: {error}") from None

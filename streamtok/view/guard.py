@@ -1,0 +1,152 @@
+"""Who is answered, and what each answer says to the browser about itself.
+
+Four checks stand before the application:
+
+- `Host` must name this machine. A name that an attacker lets point to 127.0.0.1 (DNS rebinding) is
+  refused.
+- `Origin` and `Sec-Fetch-Site`, where a browser sends them, must be those of the page itself, so
+  that no other site can ask, not even with the cookie.
+- The token must be there: in the URL of the first request, in a cookie afterwards. The cookie is
+  `HttpOnly` and `SameSite=Strict`, and has a name of its own for each token, because browsers send
+  cookies to all ports of a host.
+- Only GET, HEAD and POST are methods.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+]
+
+
+class Guard:
+    """An ASGI application that lets through to `app` what it trusts, and adds headers."""
+
+    def __init__(
+        self, app: Application, *, token: str | None, hosts: Collection[str] | None
+    ) -> None:
+        """token: None asks for none. hosts: names that `Host` may have, without a port; None: any
+        address in numbers, which no one can rebind, and localhost.
+        """
+        self._app = app
+        self._token = None if token is None else token.encode()
+        self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
+        digest = hashlib.sha256(self._token or b"").hexdigest()
+        self.cookie = f"streamtok_{digest[:12]}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found: dict[bytes, list[str]] = {}
+        for name, value in scope["headers"]:
+            found.setdefault(name.lower(), []).append(value.decode("latin-1"))
+        why = self._refusal(scope["method"], found)
+        if why is not None:
+            await _refuse(send, *why)
+            return
+        is_new = False
+        if self._token is not None and not self._is_known(found.get(b"cookie", [])):
+            asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
+            if len(asked) != 1 or not hmac.compare_digest(asked[0].encode(), self._token):
+                await _refuse(send, 403, "this page needs the token: open the URL that was printed")
+                return
+            is_new = True
+        path = (scope.get("root_path") or "") + "/"
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message.get("headers", []), *HEADERS]
+                if is_new and self._token is not None:
+                    value = f"{self.cookie}={self._token.decode()}; Path={path}; HttpOnly; "
+                    headers.append((b"set-cookie", f"{value}SameSite=Strict".encode("latin-1")))
+                message = {**message, "headers": headers}
+            await send(message)
+
+        await self._app(scope, receive, sent)
+
+    def _refusal(self, method: str, found: dict[bytes, list[str]]) -> tuple[int, str] | None:
+        """The status and the reason if the request is not from the page or for it."""
+        if method not in ("GET", "HEAD", "POST"):
+            return 405, f"{method} is not a method of this page"
+        hosts = found.get(b"host", [])
+        if len(hosts) != 1 or not self._is_host(hosts[0]):
+            return 421, "the Host of this request is not that of this page"
+        origins = found.get(b"origin", [])
+        if origins:
+            origin = urlsplit(origins[0]) if len(origins) == 1 else None
+            if (
+                origin is None
+                or origin.scheme not in ("http", "https")
+                or origin.netloc != hosts[0]
+            ):
+                return 403, "the Origin of this request is not this page"
+        sites = found.get(b"sec-fetch-site", [])
+        is_navigation = found.get(b"sec-fetch-mode") == ["navigate"] and method == "GET"
+        if not is_navigation and any(site not in ("same-origin", "none") for site in sites):
+            return 403, "another site may not ask this page"
+        return None
+
+    def _is_host(self, given: str) -> bool:
+        try:
+            name = urlsplit(f"//{given}").hostname or ""
+        except ValueError:
+            return False
+        if self._hosts is not None:
+            return name in self._hosts
+        if name == "localhost":
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    def _is_known(self, cookies: list[str]) -> bool:
+        for line in cookies:
+            jar: SimpleCookie = SimpleCookie()
+            try:
+                jar.load(line)
+            except CookieError:
+                continue
+            if self.cookie in jar and self._token is not None:
+                value = jar[self.cookie].value.encode("utf-8", "replace")
+                if hmac.compare_digest(value, self._token):
+                    return True
+        return False
+
+
+async def _refuse(send: Send, status: int, text: str) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), *HEADERS]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": f"{text}\n".encode()})

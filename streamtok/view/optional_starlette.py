@@ -1,0 +1,25 @@
+"""Imports Starlette, or says which extra installs it."""
+
+from __future__ import annotations
+
+from ..errors import MissingLibraryError
+
+try:
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.requests import ClientDisconnect, Request
+    from starlette.responses import JSONResponse, Response, StreamingResponse
+    from starlette.routing import Route
+except ModuleNotFoundError:
+    raise MissingLibraryError("the pages of streamtok.view", "starlette", "web") from None
+
+__all__ = [
+    "ClientDisconnect",
+    "JSONResponse",
+    "Request",
+    "Response",
+    "Route",
+    "Starlette",
+    "StreamingResponse",
+    "run_in_threadpool",
+]

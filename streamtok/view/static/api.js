@@ -1,0 +1,45 @@
+// Questions to the server that the page came from. Nothing else is ever asked.
+
+export class Refused extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function checked(response) {
+  if (response.ok) return response;
+  let message = response.statusText;
+  const text = await response.text();
+  try {
+    message = JSON.parse(text).error;
+  } catch {
+    message = text.trim() || message;
+  }
+  throw new Refused(message, response.status);
+}
+
+async function send(path, options) {
+  let response;
+  try {
+    response = await fetch(`api/${path}`, { credentials: "same-origin", ...options });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused("the server does not answer: is streamtok view still running?", 0);
+  }
+  return checked(response);
+}
+
+export async function get(path) {
+  return (await send(path, {})).json();
+}
+
+export async function post(path, question) {
+  const headers = { "Content-Type": "application/json" };
+  return (await send(path, { method: "POST", headers, body: JSON.stringify(question) })).json();
+}
+
+export async function postBytes(path, bytes) {
+  const headers = { "Content-Type": "application/octet-stream" };
+  return (await send(path, { method: "POST", headers, body: bytes })).json();
+}

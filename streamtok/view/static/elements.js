@@ -1,0 +1,26 @@
+// Makes elements. Text goes in as text, never as HTML.
+
+export const $ = (id) => document.getElementById(id);
+
+export function make(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "class") made.className = value;
+    else if (value !== undefined && value !== null) made.setAttribute(key, value);
+  }
+  made.append(...children.map((one) => (one instanceof Node ? one : String(one))));
+  return made;
+}
+
+export function showCounts(list, pairs) {
+  list.replaceChildren(
+    ...pairs.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))),
+  );
+}
+
+export const whole = (number) => number.toLocaleString("en");
+export const decimal = (number, digits = 3) =>
+  Number.isFinite(number) ? number.toFixed(digits) : "–";
+
+// "e6 97 a5"
+export const spaced = (hex) => hex.replace(/..(?=.)/g, "$& ");

@@ -1,0 +1,111 @@
+// The tab Languages: what the same text costs in each language, as a chart and as a table.
+
+import { post } from "./api.js";
+import { barChart } from "./chart.js";
+import { $, decimal, make, whole } from "./elements.js";
+
+const MEASURES = {
+  times_english: (value) => decimal(value, 2),
+  tokens_per_character: (value) => decimal(value),
+  tokens_per_byte: (value) => decimal(value),
+  tokens: whole,
+};
+
+export class LanguagesTab {
+  constructor(page) {
+    this.page = page;
+    this.panel = $("panel-languages");
+    this.order = { column: 0, isUp: false };
+    const chosen = new Set(["r50k_base", "cl100k_base", "o200k_base"]);
+    if (!chosen.has(page.about.first)) chosen.add(page.about.first);
+    for (const name of page.about.encodings) {
+      const box = make("input", { type: "checkbox", value: name });
+      box.checked = chosen.has(name);
+      box.addEventListener("change", () => this.load());
+      $("languages-choices").append(make("label", {}, box, ` ${name}`));
+    }
+    $("languages-measure").addEventListener("change", () => this.show());
+  }
+
+  onShow() {
+    if (!this.table) this.load();
+  }
+
+  async load() {
+    const boxes = [...$("languages-choices").querySelectorAll("input")];
+    const encodings = boxes.filter((box) => box.checked).map((box) => box.value);
+    if (!encodings.length) return;
+    const asked = (this.asked = encodings.join());
+    this.panel.dataset.state = "busy";
+    try {
+      const table = await post("languages", { encodings });
+      if (asked !== this.asked) return;
+      this.page.settle();
+      this.table = table;
+      // Those that cost most in the last encoding, first.
+      this.order = { column: 3 + table.encodings.length, isUp: false };
+      this.show();
+      this.panel.dataset.state = "ready";
+    } catch (error) {
+      this.panel.dataset.state = "failed";
+      this.page.fail(error.message);
+    }
+  }
+
+  // The columns of the table: a title, the value of a row, and how it is written.
+  columns() {
+    const measure = $("languages-measure").value;
+    return [
+      ["language", (row) => row.name, String],
+      ["code", (row) => row.code, String],
+      ["characters", (row) => row.n_characters, whole],
+      ["bytes", (row) => row.n_bytes, whole],
+      ...this.table.encodings.map((name, i) => [name, (row) => row[measure][i], MEASURES[measure]]),
+      ...this.table.priced.map((name, i) => [`cost, ${name}`, (row) => row.costs[i], (one) => decimal(one, 4)]),
+    ];
+  }
+
+  show() {
+    if (!this.table) return;
+    const columns = this.columns();
+    const { column, isUp } = this.order;
+    const [, value] = columns[column];
+    const rows = [...this.table.rows].sort((a, b) => {
+      const [x, y] = [value(a), value(b)];
+      const order = typeof x === "string" ? x.localeCompare(y) : x - y;
+      return isUp ? order : -order;
+    });
+    const head = columns.map(([title], i) => {
+      const sort = i === column ? (isUp ? "ascending" : "descending") : null;
+      const button = make("button", { type: "button" }, title + (sort ? (isUp ? " ▲" : " ▼") : ""));
+      button.addEventListener("click", () => this.sort(i));
+      return make("th", { scope: "col", "aria-sort": sort, class: i > 1 ? "number" : "" }, button);
+    });
+    $("languages-table").tHead.rows[0].replaceChildren(...head);
+    $("languages-table").tBodies[0].replaceChildren(...rows.map((row) => make("tr", {},
+      ...columns.map(([, get, say], i) =>
+        i === 0 ? make("th", { scope: "row" }, say(get(row)))
+          : make("td", { class: i > 1 ? "number" : "code" }, say(get(row)))))));
+    const measure = $("languages-measure");
+    const what = measure.selectedOptions[0].textContent;
+    $("languages-caption").replaceChildren(what,
+      ...this.table.encodings.flatMap((name, i) => [make("span", { class: `key key${i % 4}` }), name]));
+    const chart = barChart(
+      rows.map((row) => ({ name: row.name, values: row[measure.value] })),
+      MEASURES[measure.value],
+      `${what}, in ${this.table.rows.length} languages; the table below has the numbers`,
+    );
+    $("languages-chart").replaceChildren(chart);
+    const { prices } = this.table;
+    $("languages-prices").textContent = prices
+      ? `Costs: ${prices.currency} for the text a thousand times, at ${prices.name} of ${prices.date}.`
+      : "No prices: streamtok view --prices FILE adds what a language costs.";
+  }
+
+  sort(column) {
+    const { order } = this;
+    this.order = { column, isUp: order.column === column ? !order.isUp : column < 2 };
+    this.show();
+    $("languages-table").tHead.querySelectorAll("button")[column].focus();
+  }
+}

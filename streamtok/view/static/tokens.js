@@ -1,0 +1,118 @@
+// Boxes of tokens, and what is said of one: a list box with one stop for Tab.
+
+import { make, spaced } from "./elements.js";
+
+const EMPTY = make("span", { class: "t", role: "option", "aria-selected": "false", tabindex: "-1" });
+
+// token: {id, shown, bytes, rank, isSpecial}; at: its number in the element that it is put into.
+export function tokenBox(token, at, more = "") {
+  const box = EMPTY.cloneNode(false);
+  box.classList.add(`c${at % 5}`);
+  if (token.isSpecial) box.classList.add("special");
+  if (more) box.classList.add(more);
+  box.textContent = token.shown;
+  box.token = token;
+  box.at = at;
+  return box;
+}
+
+// The number of a token in its text. `first` of its row: that of the row's first token.
+export const indexOf = (box) => (box.parentNode.first ?? 0) + box.at;
+
+// token: what `Token.as_json` of the library has.
+export const fromJson = (token) => ({ ...token, isSpecial: token.is_special });
+
+export function sayToken(token, index) {
+  const rank = token.isSpecial ? ", special token"
+    : token.rank === undefined ? "" : token.rank === null ? ", no rank" : `, rank ${token.rank}`;
+  const size = token.bytes.length / 2;
+  return [
+    make("b", {}, `token ${index}: id ${token.id}`), rank, make("br"),
+    `“${token.shown}”, ${size} ${size === 1 ? "byte" : "bytes"}: ${spaced(token.bytes)}`,
+  ];
+}
+
+// Hover and focus say what a token is; arrows walk; `onChosen` is called by Enter and clicks.
+export class TokenList {
+  constructor(list, detail, onChosen = () => {}) {
+    this.list = list;
+    this.detail = detail;
+    this.active = 0;
+    this.more = null; // a function that says more of a token
+    list.addEventListener("mouseover", (event) => this.say(event.target.closest(".t")));
+    list.addEventListener("focusin", (event) => this.say(event.target.closest(".t"), true));
+    list.addEventListener("click", (event) => {
+      const box = event.target.closest(".t");
+      if (box) onChosen(box);
+    });
+    list.addEventListener("keydown", (event) => this.onKey(event, onChosen));
+  }
+
+  boxes() {
+    return [...this.list.querySelectorAll(".t")];
+  }
+
+  say(box, isFocused = false) {
+    if (!box || !box.token) return;
+    if (isFocused) this.choose(box);
+    const more = this.more?.(box.token, box);
+    const added = more ? [make("br"), more] : [];
+    this.detail.replaceChildren(...sayToken(box.token, indexOf(box)), ...added);
+  }
+
+  choose(box) {
+    for (const one of this.list.querySelectorAll("[aria-selected=true]")) {
+      one.setAttribute("aria-selected", "false");
+      one.tabIndex = -1;
+    }
+    box.setAttribute("aria-selected", "true");
+    box.setAttribute("aria-label", `${box.token.shown}, id ${box.token.id}`);
+    box.tabIndex = 0;
+    this.active = indexOf(box);
+  }
+
+  onKey(event, onChosen) {
+    const box = event.target.closest(".t");
+    if (!box) return;
+    const boxes = this.boxes();
+    const at = boxes.indexOf(box);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: boxes.length - 1,
+      ArrowDown: this.vertical(boxes, at, 1), ArrowUp: this.vertical(boxes, at, -1) }[event.key];
+    if (to !== undefined) {
+      event.preventDefault();
+      boxes[to]?.focus();
+    } else if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      onChosen(box);
+    }
+  }
+
+  // The box on the next line that is nearest to this one.
+  vertical(boxes, at, step) {
+    const from = boxes[at].getBoundingClientRect();
+    let best = at;
+    let distance = Infinity;
+    for (let i = at + step; i >= 0 && i < boxes.length; i += step) {
+      const place = boxes[i].getBoundingClientRect();
+      const down = (place.top - from.top) * step;
+      if (down < 4) continue;
+      const away = down * 4 + Math.abs(place.left - from.left);
+      if (away < distance) [best, distance] = [i, away];
+      else if (down > 200) break;
+    }
+    return best;
+  }
+
+  // Call it when boxes have been put in: one of them can be reached by Tab.
+  refresh() {
+    const boxes = this.boxes();
+    if (boxes.length) this.list.setAttribute("role", "listbox");
+    else this.list.setAttribute("role", "group");
+    const active = boxes.find((box) => indexOf(box) === this.active) ?? boxes[0];
+    if (active) {
+      for (const box of boxes) if (box.tabIndex === 0) box.tabIndex = -1;
+      active.tabIndex = 0;
+    }
+    return active;
+  }
+}

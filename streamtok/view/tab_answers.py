@@ -1,0 +1,157 @@
+"""Answers for the tabs Stream, Compare, Merges, Languages and Vocabulary, by `streamtok.views`."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import registry
+from ..encoding import Encoding
+from ..views.comparison import MOST_ENCODINGS, compare_encodings
+from ..views.lanes import make_lanes
+from ..views.languages import compare_languages
+from ..views.merges import pretokens, trace_merges
+from ..views.prices import PriceList
+from ..views.tokens import Token
+from ..views.vocabulary_lists import duplicates, half_characters, longest, unreachable
+from ..views.vocabulary_search import find_bytes, find_id, find_text, parse_hex, token_page
+from .questions import Answer, Question, Refused
+
+__all__ = ["LONGEST_COMPARED", "LONGEST_STREAM", "TabAnswers"]
+
+LONGEST_STREAM = 1 << 14  # characters: each step of the stream is sent to the page
+LONGEST_COMPARED = 1 << 18
+LONGEST_MERGED = 120  # bytes: each step has all of the parts and all of the heap
+MOST_BOXES = 3000  # tokens of a column that are drawn; the totals are of all
+MOST_PRETOKENS = 2000
+MOST_LANGUAGES = 8  # encodings side by side
+PAGE = 200  # tokens of a list that are sent at once
+LISTS = ("unreachable", "half", "longest", "duplicates")
+
+
+class TabAnswers:
+    """One method for each question. Each takes a `Question` and raises `Refused` and ValueError."""
+
+    def __init__(self, prices: PriceList | None) -> None:
+        self._prices = prices
+
+    def stream(self, question: Question) -> Answer:
+        """{encoding, text, chunk_size} -> `Lanes.as_json`."""
+        text = question.text("text", LONGEST_STREAM)
+        size = question.number("chunk_size", 1, LONGEST_STREAM)
+        data = text.encode("utf-8", "replace")
+        return make_lanes(question.encoding(), data, size).as_json()
+
+    def compare(self, question: Question) -> Answer:
+        """{encodings, text, special} -> totals, and the first tokens of each encoding.
+
+        A token is [shown, id, bytes, rank, is_special, is_same].
+        """
+        encodings = question.encodings("encodings", MOST_ENCODINGS)
+        text = question.text("text", LONGEST_COMPARED)
+        found = compare_encodings(encodings, text, **question.specials())
+        same = {segment.start for segment in found.segments if segment.is_same}
+        columns = []
+        for column in found.columns:
+            tokens = [
+                {**one.token.as_json(), "is_same": one.start in same}
+                for one in column.tokens[:MOST_BOXES]
+            ]
+            columns.append(
+                {
+                    "encoding": column.encoding,
+                    "n_tokens": column.n_tokens,
+                    "n_characters": column.n_characters,
+                    "n_bytes": column.n_bytes,
+                    "tokens": tokens,
+                }
+            )
+        return {
+            "columns": columns,
+            "agreeing": found.agreeing,
+            "differing": found.differing,
+            "boundaries": found.boundaries,
+            "n_same": len(same),
+        }
+
+    def pretokens(self, question: Question) -> Answer:
+        """{encoding, text} -> the first pre-tokens of the text."""
+        found = pretokens(question.encoding(), question.text("text", LONGEST_STREAM))
+        return {"pretokens": found[:MOST_PRETOKENS], "count": len(found)}
+
+    def merges(self, question: Question) -> Answer:
+        """{encoding, pretoken} -> `MergeTrace.as_json`."""
+        data = question.text("pretoken", LONGEST_COMPARED).encode("utf-8", "replace")
+        if len(data) > LONGEST_MERGED:
+            raise Refused(
+                f"the pre-token has {len(data):,} bytes: the page follows at most {LONGEST_MERGED}"
+            )
+        return trace_merges(question.encoding(), data).as_json()
+
+    def languages(self, question: Question) -> Answer:
+        """{encodings} -> `LanguageTable.as_json`."""
+        encodings = question.encodings("encodings", MOST_LANGUAGES)
+        names = {} if self._prices is None else self._prices.per_million_tokens
+        models = {}
+        for name in names:
+            with contextlib.suppress(KeyError):
+                models[name] = registry.encoding_name_for_model(name)
+        return compare_languages(encodings, None, self._prices, models).as_json()
+
+    def search(self, question: Question) -> Answer:
+        """{encoding, by: text | bytes | id, query} -> the tokens that are found."""
+        encoding = question.encoding()
+        by = question.choice("by", "text", "bytes", "id")
+        query = question.text("query", 1000)
+        if not query:
+            raise Refused("type what to search for")
+        tokens: Sequence[Token]
+        if by == "text":
+            tokens = find_text(encoding, query, PAGE)
+        elif by == "bytes":
+            tokens = find_bytes(encoding, parse_hex(query), PAGE)
+        else:
+            tokens = [_token(encoding, _id(query))]
+        return {"tokens": [token.as_json() for token in tokens], "is_cut": len(tokens) == PAGE}
+
+    def token(self, question: Question) -> Answer:
+        """{encoding, id} -> `TokenPage.as_json`."""
+        encoding = question.encoding()
+        id = question.number("id", 0, 2**32 - 1)
+        _token(encoding, id)
+        return token_page(encoding, id).as_json()
+
+    def list(self, question: Question) -> Answer:
+        """{encoding, list, start} -> {count, rows}: a page of one of `LISTS`."""
+        encoding = question.encoding()
+        name = question.choice("list", *LISTS)
+        start = question.number("start", 0, 2**32)
+        rows = _rows(encoding, name)
+        return {"count": len(rows), "rows": [one.as_json() for one in rows[start : start + PAGE]]}
+
+
+@functools.lru_cache(maxsize=8)
+def _rows(encoding: Encoding, name: str) -> Sequence[Any]:
+    make: dict[str, Callable[[Encoding], Sequence[Any]]] = {
+        "unreachable": unreachable,
+        "half": half_characters,
+        "longest": lambda encoding: longest(encoding, 1000),
+        "duplicates": duplicates,
+    }
+    return make[name](encoding)
+
+
+def _token(encoding: Encoding, id: int) -> Token:
+    try:
+        return find_id(encoding, id)
+    except (KeyError, OverflowError):
+        raise Refused(f"{encoding.name} has no token with the id {id}", 404) from None
+
+
+def _id(query: str) -> int:
+    text = query.strip()
+    if not text.isascii() or not text.isdecimal() or len(text) > 10:
+        raise Refused(f"{text[:20]!r} is not an id: type a number in decimal")
+    return int(text)

@@ -1,0 +1,136 @@
+"""A real browser: Debian's chromium, without a window, driven by Playwright.
+
+Every page that a test opens is watched: an error in its console, a request that leaves the loopback
+or a violation of the policy fails the test. STREAMTOK_SCREENSHOTS=FOLDER writes the pictures of
+docs/view.md.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from ..doc_blocks import need
+
+TIMEOUT = 60_000  # ms: a busy machine is not a defect
+VIEWPORT = {"width": 960, "height": 600}
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    need("chromium")
+    from playwright.sync_api import sync_playwright
+
+    options = [
+        "--no-sandbox",  # root has none, and the page is our own
+        "--disable-background-networking",
+        "--disable-lcd-text",  # smaller pictures, and the same ones everywhere
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    ]
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=options)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Open]:
+    """open_page(url, **context): a page in a browser that knows nothing of other pages."""
+    contexts: list[Any] = []
+    wrong: list[str] = []
+
+    def on_console(message: Any) -> None:
+        if message.type in ("error", "warning"):
+            wrong.append(f"console: {message.text}")
+
+    def on_request(request: Any) -> None:
+        if urlsplit(request.url).hostname != "127.0.0.1":
+            wrong.append(f"a request to {request.url}")
+
+    def opened(url: str, **settings: Any) -> Any:
+        context = browser.new_context(viewport=VIEWPORT, **settings)
+        contexts.append(context)
+        context.set_default_timeout(TIMEOUT)
+        context.on("console", on_console)
+        context.on("request", on_request)
+        context.on("weberror", lambda error: wrong.append(f"error: {error.error}"))
+        page = context.new_page()
+        page.wrong = wrong
+        page.goto(url)
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def until(page: Any, expression: str) -> None:
+    """Wait until an expression is true in the page.
+
+    Playwright's own way evaluates a string in the page, which the policy forbids.
+    """
+    end = time.monotonic() + TIMEOUT / 1000
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, expression
+        page.wait_for_timeout(20)
+
+
+def excuse(page: Any, *notes: str) -> None:
+    """The console's notes of answers that were refused, which a test meant to get."""
+    assert page.wrong
+    assert [one for one in page.wrong if not any(note in one for note in notes)] == []
+    page.wrong.clear()
+
+
+def picture(page: Any, name: str) -> None:
+    """Write a picture for docs/view.md, if they are wanted."""
+    folder = os.environ.get("STREAMTOK_SCREENSHOTS")
+    if folder:
+        page.evaluate("document.activeElement.blur()")
+        Path(folder).joinpath(f"{name}.png").write_bytes(packed(page.screenshot()))
+
+
+def packed(picture: bytes) -> bytes:
+    """A PNG whose pixels are compressed as well as zlib can."""
+    at, data, kept = 8, b"", []
+    while at < len(picture):
+        (size,) = struct.unpack(">I", picture[at : at + 4])
+        kind = picture[at + 4 : at + 8]
+        if kind == b"IDAT":
+            data += picture[at + 8 : at + 8 + size]
+        elif kind in (b"IHDR", b"IEND"):
+            kept.append((kind, picture[at + 8 : at + 8 + size]))
+        at += 12 + size
+    kept.insert(1, (b"IDAT", zlib.compress(zlib.decompress(data), 9)))
+    chunks = [
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in kept
+    ]
+    return picture[:8] + b"".join(chunks)
+
+
+def violations(page: Any) -> list[str]:
+    """What axe finds serious or critical on the page as it is."""
+    from importlib import resources
+
+    script = resources.files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+    page.evaluate(script)  # by the debugger: the policy lets no script in otherwise
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    assert found["testEngine"]["name"] == "axe-core"
+    return [
+        f"{one['id']}: {one['help']} {[node['html'] for node in one['nodes']][:3]}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]

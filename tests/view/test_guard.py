@@ -1,0 +1,176 @@
+"""Who is answered: the token, the cookie, Host, Origin; what answers say to the browser."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from .page_server import TOKEN, client_of, served
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served() as found:
+        yield found
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[httpx.Client]:
+    with client_of(url) as made:
+        yield made
+
+
+def stranger(url: str) -> httpx.Client:
+    return httpx.Client(base_url=url.partition("?")[0], trust_env=False, timeout=60)
+
+
+def test_the_token_becomes_a_cookie(url: str) -> None:
+    with stranger(url) as client:
+        response = client.get(url)
+        assert response.status_code == 200
+        cookie = response.headers["set-cookie"]
+        assert cookie.startswith("streamtok_")
+        for word in ("HttpOnly", "SameSite=Strict", "Path=/;"):
+            assert word in cookie
+        again = client.get("api/about")
+        assert again.status_code == 200
+        assert "set-cookie" not in again.headers
+
+
+@pytest.mark.parametrize("path", ["", "static/main.js", "api/about"])
+def test_without_a_token_there_is_nothing(url: str, path: str) -> None:
+    with stranger(url) as client:
+        for query in ("", "?token=", f"?token={TOKEN}x", f"?token={TOKEN[:-1]}", "?token=ö"):
+            response = client.get(path + query)
+            assert response.status_code == 403
+            assert "open the URL that was printed" in response.text
+            assert "set-cookie" not in response.headers
+        assert client.get(f"{path}?token={TOKEN}&token={TOKEN}").status_code == 403
+        assert client.get(f"{path}?token={TOKEN}").status_code == 200
+
+
+def test_the_cookie_is_compared_as_a_whole(url: str, client: httpx.Client) -> None:
+    (name,) = client.cookies.keys()
+    with stranger(url) as other:
+        for value in ("", "x", TOKEN + "x", "ä"):
+            headers = {"Cookie": f"{name}={value}".encode()}
+            assert other.get("api/about", headers=headers).status_code == 403
+        headers = {"Cookie": f"a=b; {name}={TOKEN}"}
+        assert other.get("api/about", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "", "[", "a@b"]
+)
+def test_dns_rebinding(client: httpx.Client, host: str) -> None:
+    for path in ("", "api/about"):
+        response = client.get(path, headers={"Host": host})
+        assert response.status_code in (400, 421)  # 400: h11 refuses what is no host at all
+
+
+def test_hosts_of_this_machine(client: httpx.Client) -> None:
+    for host in ("localhost", "localhost:1234", "LOCALHOST", "127.0.0.1:99", "[::1]:80"):
+        assert client.get("api/about", headers={"Host": host}).status_code == 200
+
+
+def test_two_hosts_are_none(url: str) -> None:
+    where = urlsplit(url)
+    with socket.create_connection((where.hostname, where.port), 60) as link:
+        lines = [
+            "GET /api/about HTTP/1.1", "Host: localhost", "Host: evil.example",
+            f"Cookie: x={TOKEN}", "Connection: close", "", "",
+        ]  # fmt: skip
+        link.sendall("\r\n".join(lines).encode())
+        answer = link.makefile("rb").readline()
+    assert answer.split()[1] in (b"400", b"421")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "https://127.0.0.1"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"},
+        {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors"},
+    ],
+)
+def test_another_site_may_not_ask(client: httpx.Client, headers: dict[str, str]) -> None:
+    question = {"encoding": "gpt2", "special": "plain", "text": "a", "view": [0, 1]}
+    assert client.post("api/text/open", json=question).status_code == 200
+    response = client.post("api/text/open", json=question, headers=headers)
+    assert response.status_code == 403
+    assert client.get("api/about", headers=headers).status_code == 403
+
+
+def test_the_origin_of_the_page(client: httpx.Client) -> None:
+    origin = str(client.base_url).rstrip("/")
+    assert client.get("api/about", headers={"Origin": origin}).status_code == 200
+    # The same name on another port is another site.
+    other = origin.rpartition(":")[0] + ":1"
+    assert client.get("api/about", headers={"Origin": other}).status_code == 403
+
+
+def test_a_link_from_another_site_opens_the_page(url: str) -> None:
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    with stranger(url) as client:
+        assert client.get(url, headers=headers).status_code == 200
+        assert client.post("api/text/open", json={}, headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"])
+def test_other_methods(client: httpx.Client, method: str) -> None:
+    assert client.request(method, "api/about").status_code == 405
+
+
+def test_every_answer_has_the_headers(url: str, client: httpx.Client) -> None:
+    with stranger(url) as other:
+        answers = [other.get("")]
+    answers += [client.get(path) for path in ("", "static/main.js", "api/about", "nothing")]
+    answers.append(client.post("api/text/open", content=b"x"))
+    for response in answers:
+        policy = response.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "*" not in policy
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        assert response.headers["cache-control"] == "no-store"
+        assert "server" not in response.headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "static/../app.py", "static/%2e%2e/app.py", "static/..%2fapp.py", "static/..%5capp.py",
+        "static//etc/passwd", "static/%2fetc%2fpasswd", "static/main.js%00.css", "static/",
+        "static", "../app.py", "/etc/passwd", "static/__init__.py",
+    ],
+)  # fmt: skip
+def test_no_path_leads_out(url: str, client: httpx.Client, path: str) -> None:
+    where = urlsplit(url)
+    (cookie,) = client.cookies.items()
+    with socket.create_connection((where.hostname, where.port), 60) as link:  # as it stands
+        lines = [
+            f"GET /{path} HTTP/1.1", f"Host: {where.netloc}", f"Cookie: {'='.join(cookie)}",
+            "Connection: close", "", "",
+        ]  # fmt: skip
+        link.sendall("\r\n".join(lines).encode())
+        answer = link.makefile("rb").read()
+    assert answer.split()[1] in (b"404", b"400"), answer
+    assert b"root:" not in answer
+    assert b"import" not in answer
+
+
+def test_no_script_and_no_style_stands_in_the_page(client: httpx.Client) -> None:
+    import re
+
+    page = client.get("").text
+    assert "<style" not in page
+    assert not re.search(r"\s(?:style|on\w+)\s*=", page)
+    assert all("src=" in tag for tag in re.findall(r"<script[^>]*>", page))
+    assert not re.search(r"https?://", page)

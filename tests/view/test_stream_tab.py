@@ -1,0 +1,185 @@
+"""The tab Stream in a browser: the two lanes, step by step, against the library's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import streamtok
+from streamtok.cli.measure import measure
+from streamtok.views.lanes import make_lanes
+
+from .conftest import Open, picture, until, violations
+from .page_server import served
+
+ENC = streamtok.get_encoding("cl100k_base")
+TEXT = "Unbelievable streams of tokens: naïve chunks cut 日本語 and 🎉 where they must not."
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served(text=TEXT) as found:
+        yield found
+
+
+def opened(open_page: Open, url: str, **settings: Any) -> Any:
+    page = open_page(url, **settings)
+    page.click("#tab-stream")
+    page.wait_for_selector("#panel-stream[data-state=ready]")
+    return page
+
+
+def ids(page: Any, lane: str, kind: str = "") -> list[int]:
+    found: list[int] = page.eval_on_selector_all(
+        f"#{lane}-tokens .t{kind}", "boxes => boxes.map((box) => box.token.id)"
+    )
+    return found
+
+
+def counts(page: Any) -> list[str]:
+    found: list[str] = page.locator("#stream-counts dd").all_inner_texts()
+    return found
+
+
+def set_size(page: Any, size: int) -> None:
+    page.eval_on_selector(
+        "#stream-size",
+        """(slider, size) => {
+          slider.value = size;
+          slider.dispatchEvent(new Event("input"));
+          slider.dispatchEvent(new Event("change"));
+        }""",
+        size,
+    )
+    page.wait_for_selector("#panel-stream[data-state=ready]")
+
+
+def test_every_step(open_page: Open, url: str) -> None:
+    page = opened(open_page, url)
+    lanes = make_lanes(ENC, TEXT, 8)
+    naive: list[int] = []
+    wrong: list[int] = []
+    exact: list[int] = []
+    for number, chunk in enumerate(lanes.chunks, 1):
+        page.click("#stream-step")
+        naive += [one.token.id for one in chunk.naive]
+        wrong += [one.token.id for one in chunk.naive if one.is_wrong]
+        exact += [one.token.id for one in chunk.exact]
+        assert ids(page, "naive") == naive
+        assert ids(page, "naive", ".wrong") == wrong
+        assert ids(page, "exact") == exact
+        held = page.locator("#exact-tokens .pending").all_inner_texts()
+        assert held == ([chunk.pending_shown] if chunk.pending else [])
+        assert counts(page)[-1] == str(chunk.pending)
+        reasons = {one.reason for one in chunk.exact}
+        why = page.inner_text("#stream-why")
+        assert ("certificate" in why) == ("certificate" in reasons)
+        assert ("pre-token has ended" in why) == ("closed" in reasons)
+        assert ("text has ended" in why) == ("end" in reasons)
+        if number == 5:
+            picture(page, "stream")
+    assert exact == ENC.encode(TEXT)
+    assert wrong
+    assert page.is_disabled("#stream-step")
+    page.click("#stream-back")
+    assert ids(page, "exact") == exact[: -len(lanes.chunks[-1].exact)]
+    page.click("#stream-start")
+    assert ids(page, "naive") == ids(page, "exact") == []
+
+
+@pytest.mark.parametrize("size", [1, 3, 64])
+def test_the_totals_are_those_of_bench(open_page: Open, url: str, size: int) -> None:
+    page = opened(open_page, url)
+    set_size(page, size)
+    assert page.inner_text("#stream-size-shown") == f"{size} byte{'s' * (size > 1)}"
+    page.click("#stream-end")
+    rows = measure(TEXT.encode(), ENC, [size], rounds=1)
+    naive = next(row for row in rows if row.way == "naive")
+    exact = next(row for row in rows if row.way == "incremental")
+    found = counts(page)
+    assert found[:2] == [str(naive.tokens), str(naive.wrong_tokens)]
+    assert found[2] == f"{100 * naive.wrong_tokens / naive.tokens:.1f} %"
+    assert found[3:6] == [str(naive.broken_chunks), str(exact.tokens), str(exact.tokens)]
+
+
+def test_play_and_pause(open_page: Open, url: str) -> None:
+    page = opened(open_page, url)
+    set_size(page, 1)  # many steps: it is not at its end before it is paused
+    page.click("#stream-play")
+    assert page.inner_text("#stream-play") == "Pause"
+    until(page, "document.querySelectorAll('#exact-tokens .t').length > 0")
+    page.click("#stream-play")
+    assert page.inner_text("#stream-play") == "Play"
+    found = ids(page, "exact")
+    assert 0 < len(found) < len(ENC.encode(TEXT))
+    assert found == ENC.encode(TEXT)[: len(found)]
+    set_size(page, 64)
+    page.click("#stream-play")
+    until(page, "document.querySelector('#stream-play').textContent === 'Play'")
+    assert ids(page, "exact") == ENC.encode(TEXT)
+
+
+def test_why_an_id_could_go(open_page: Open, url: str) -> None:
+    page = opened(open_page, url)
+    page.click("#stream-end")
+    page.hover("#naive-tokens .wrong >> nth=0")
+    assert "the whole text does not have this id here" in page.inner_text("#stream-detail")
+    page.hover("#exact-tokens .t >> nth=0")
+    assert "pre-token has ended" in page.inner_text("#stream-detail")
+
+
+def test_a_certificate(open_page: Open) -> None:
+    """A pre-token that is open for long: ids go before it ends."""
+    text = "=" * 3000 + "a"
+    with served(text=text) as url:
+        page = opened(open_page, url)
+        set_size(page, 64)
+        page.click("#stream-end")
+        assert ids(page, "exact") == ENC.encode(text)
+        assert page.locator("#exact-tokens .certified").count() > 0
+        page.hover("#exact-tokens .certified >> nth=0")
+        assert "a certificate shows" in page.inner_text("#stream-detail")
+
+
+def test_another_text_and_encoding(open_page: Open, url: str) -> None:
+    page = opened(open_page, url)
+    page.select_option("#encoding", "gpt2")
+    page.wait_for_selector("#panel-stream[data-state=ready]")
+    page.click("#stream-end")
+    assert ids(page, "exact") == streamtok.get_encoding("gpt2").encode(TEXT)
+    page.click("#tab-text")
+    page.fill("#text-box", "short")
+    page.click("#tab-stream")
+    until(page, "document.querySelector('#stream-feed').textContent.includes('of 1 chunks')")
+    page.click("#stream-end")
+    assert ids(page, "exact") == streamtok.get_encoding("gpt2").encode("short")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_anybody_can_use_it(open_page: Open, url: str, scheme: str) -> None:
+    page = opened(open_page, url, color_scheme=scheme)
+    page.click("#stream-step")
+    page.click("#stream-step")
+    assert violations(page) == []
+    page.click("#stream-end")
+    assert violations(page) == []
+    page.set_viewport_size({"width": 360, "height": 640})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_tabs_by_the_keyboard(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    page.focus("#tab-text")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.id") == "tab-stream"
+    assert page.is_visible("#panel-stream")
+    assert page.is_hidden("#panel-text")
+    page.keyboard.press("End")
+    assert page.is_visible("#panel-file")
+    page.keyboard.press("ArrowRight")
+    assert page.is_visible("#panel-text")
+    chosen = page.locator("[role=tab][aria-selected=true]")
+    assert chosen.count() == 1
+    assert page.locator("[role=tab][tabindex='0']").count() == 1

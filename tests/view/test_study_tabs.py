@@ -1,0 +1,267 @@
+"""The tabs Compare, Merges, Languages and Vocabulary in a browser, against the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import streamtok
+from streamtok.views.comparison import compare_encodings
+from streamtok.views.languages import compare_languages
+from streamtok.views.merges import trace_merges
+from streamtok.views.prices import read_prices
+from streamtok.views.vocabulary_lists import duplicates, half_characters, longest, unreachable
+from streamtok.views.vocabulary_search import find_bytes, find_text, token_page
+
+from .conftest import Open, excuse, picture, until, violations
+from .page_server import served
+
+ENC = streamtok.get_encoding("cl100k_base")
+TEXT = "Tokenization differs: naïve 東京 and antidisestablishmentarianism <b>&amp;</b>\n"
+PRICES = (
+    '{"name": "an example", "date": "2026-11-01", "currency": "USD", '
+    '"per_million_tokens": {"cl100k_base": 2, "gpt-4o": 5}}'
+)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served(text=TEXT, prices=read_prices(PRICES)) as found:
+        yield found
+
+
+def opened(open_page: Open, url: str, tab: str, **settings: Any) -> Any:
+    page = open_page(url, **settings)
+    page.click(f"#tab-{tab}")
+    if tab != "vocabulary":
+        ready(page, tab)
+    return page
+
+
+def ready(page: Any, tab: str) -> None:
+    page.wait_for_selector(f"#panel-{tab}[data-state=ready]")
+
+
+def ids(page: Any, boxes: str) -> list[int]:
+    found: list[int] = page.eval_on_selector_all(boxes, "all => all.map((box) => box.token.id)")
+    return found
+
+
+def counts(page: Any, tab: str) -> list[int]:
+    shown = page.locator(f"#{tab}-counts dd").all_inner_texts()
+    return [int(one.replace(",", "")) for one in shown]
+
+
+def test_compare(open_page: Open, url: str) -> None:
+    page = opened(open_page, url, "compare")
+    names = ["r50k_base", "cl100k_base", "o200k_base"]
+    encodings = [streamtok.get_encoding(name) for name in names]
+    found = compare_encodings(encodings, TEXT)
+    assert page.locator("#compare-columns h2").all_inner_texts() == names
+    for i, encoding in enumerate(encodings, 1):
+        column = f"#compare-columns > :nth-child({i})"
+        assert ids(page, f"{column} .t") == encoding.encode(TEXT)
+        assert f"{len(encoding.encode(TEXT))} tokens" in page.inner_text(f"{column} .note")
+    same = sum(segment.is_same for segment in found.segments)
+    assert counts(page, "compare") == [found.agreeing, found.differing, same]
+    assert page.locator("#compare-columns > :first-child .t:not(.differs)").count() == same
+    assert page.locator("#compare-columns b").count() == 0
+    picture(page, "compare")
+    page.select_option("#compare-3", "o200k_harmony")
+    until(page, "document.querySelectorAll('#compare-columns h2').length === 4")
+    for number in (1, 2, 3):
+        page.select_option(f"#compare-{number}", "")
+    until(page, "document.querySelectorAll('#compare-columns h2').length === 1")
+    assert page.locator("#compare-columns .differs").count() == 0
+
+
+def test_compare_with_special_tokens(open_page: Open) -> None:
+    with served(text="a <|endoftext|>") as url:
+        page = opened(open_page, url, "compare")
+        page.select_option("#special", "refuse")
+        page.wait_for_selector("#panel-compare[data-state=failed]")
+        assert "<|endoftext|>" in page.inner_text("#error")
+        page.select_option("#special", "allow")
+        ready(page, "compare")
+        assert page.is_hidden("#error")
+        assert page.locator("#compare-columns .special").count() == 3
+        excuse(page, " 422 ")
+
+
+def test_merges(open_page: Open, url: str) -> None:
+    page = opened(open_page, url, "merges")
+    page.fill("#merges-text", " naïve東")
+    until(page, "document.querySelectorAll('#merges-parts .t').length === 10")
+    ready(page, "merges")
+    trace = trace_merges(ENC, " naïve東")
+    assert trace.merges > 2
+    assert trace.stale > 0
+    for number, step in enumerate(trace.steps, 1):
+        page.click("#merges-step")
+        shown = page.locator("#merges-parts .t").all_inner_texts()
+        assert shown == [part.shown for part in step.parts]
+        rows = page.locator("#merges-heap tbody tr")
+        assert rows.count() == len(step.heap)
+        if step.heap:
+            assert rows.first.locator("td").first.inner_text() == str(step.heap[0].rank)
+        stale = sum(entry.is_stale for entry in step.heap)
+        assert page.locator("#merges-heap tr.stale").count() == stale
+        words = {"pushed": "A candidate is pushed", "stale": "Dropped", "merged": "Merged"}
+        assert words[step.kind] in page.inner_text("#merges-what")
+        if number == len(trace.steps) - 4:
+            picture(page, "merges")
+    assert ", ".join(map(str, trace.ids)) in page.inner_text("#merges-what")
+    assert ids(page, "#merges-parts .t") == trace.ids
+    page.click("#merges-back")
+    assert f"Step {len(trace.steps) - 1} of" in page.inner_text("#merges-what")
+    page.fill("#merges-text", "x" * 120)
+    until(page, "document.querySelectorAll('#merges-parts .t').length === 120")
+    ready(page, "merges")
+    page.click("#merges-merge")
+    assert "Merged" in page.inner_text("#merges-what")
+    page.fill("#merges-text", "é" * 61)
+    until(page, "document.querySelector('#error').textContent.includes('has 122 bytes')")
+    excuse(page, " 400 ")
+
+
+def test_pretokens_of_the_text(open_page: Open, url: str) -> None:
+    page = opened(open_page, url, "merges")
+    until(page, "document.querySelectorAll('#merges-choice option').length > 5")
+    page.select_option("#merges-choice", label="·antidisestablishmentarianism")
+    assert page.input_value("#merges-text") == " antidisestablishmentarianism"
+    until(page, "document.querySelectorAll('#merges-parts .t').length === 29")
+
+
+def test_languages(open_page: Open, url: str) -> None:
+    page = opened(open_page, url, "languages")
+    names = ["r50k_base", "cl100k_base", "o200k_base"]
+    table = compare_languages(
+        [streamtok.get_encoding(name) for name in names], None, read_prices(PRICES),
+        {"gpt-4o": "o200k_base"},
+    )  # fmt: skip
+    assert len(table.rows) >= 40
+    page.select_option("#languages-measure", "tokens")
+    rows = page.locator("#languages-table tbody tr")
+    assert rows.count() == len(table.rows)
+    shown = {cells[1]: cells for cells in (row.split("\t") for row in rows.all_inner_texts())}
+    for row in table.rows:
+        cells = [f"{n:,}" for n in (row.n_characters, row.n_bytes, *row.tokens)]
+        costs = [f"{cost:.4f}" for cost in row.costs]
+        assert shown[row.code] == [row.name, row.code, *cells, *costs]
+    assert "USD" in page.inner_text("#languages-prices")
+    assert "2026-11-01" in page.inner_text("#languages-prices")
+    assert page.locator("#languages-chart rect").count() == 3 * len(table.rows)
+    picture(page, "languages")
+
+
+def test_a_table_is_sorted(open_page: Open, url: str) -> None:
+    page = opened(open_page, url, "languages")
+    page.select_option("#languages-measure", "tokens_per_character")
+
+    def column(number: int) -> list[str]:
+        cells: list[str] = page.locator(
+            f"#languages-table tbody tr > :nth-child({number})"
+        ).all_inner_texts()
+        return cells
+
+    for number, name in ((5, "r50k_base"), (7, "o200k_base")):
+        page.click(f"#languages-table th button:text-is('{name}')")
+        values = [float(one) for one in column(number)]
+        assert values == sorted(values, reverse=True)
+        assert page.locator("th[aria-sort=descending]").inner_text().startswith(name)
+        page.click("#languages-table th[aria-sort] button")
+        values = [float(one) for one in column(number)]
+        assert values == sorted(values)
+    page.click("#languages-table th button:text-is('language')")
+    assert column(1)[0] < column(1)[-1]
+    # The chart has the order of the table.
+    first = page.locator("#languages-chart text[text-anchor=end]").first.text_content()
+    assert first == column(1)[0]
+    page.uncheck("#languages-choices input[value=r50k_base]")
+    until(page, "document.querySelectorAll('#languages-table th[aria-sort]').length === 1")
+    until(page, "!document.querySelector('#languages-table thead').textContent.includes('r50k')")
+
+
+def test_search_a_vocabulary(open_page: Open, url: str) -> None:
+    page = opened(open_page, url, "vocabulary")
+    page.fill("#vocabulary-query", "token")
+    page.click("#vocabulary-form button.main")
+    ready(page, "vocabulary")
+    found = find_text(ENC, "token", 200)
+    rows = page.locator("#vocabulary-found li")
+    assert rows.count() == len(found)
+    for row, token in zip(rows.all_inner_texts(), found, strict=True):
+        assert f"“{token.shown}”" in row
+        assert f"id {token.id}" in row
+    about = token_page(ENC, found[0].id)
+    said = page.inner_text("#vocabulary-token")
+    assert f"id {found[0].id}, rank {found[0].rank}" in said
+    assert page.locator("#vocabulary-token .tree li").count() == len(about.merge_tree)
+    neighbours = page.locator("#vocabulary-token .found li")
+    assert neighbours.count() == len(about.neighbours)
+    assert "LATIN 100 %" in said
+    picture(page, "vocabulary")
+    neighbours.last.locator("button").click()
+    name = f"id {about.neighbours[-1].id},"
+    until(page, f"document.querySelector('#vocabulary-token').textContent.includes('{name}')")
+    page.select_option("#vocabulary-by", "bytes")
+    page.fill("#vocabulary-query", "e6 9d")
+    page.press("#vocabulary-query", "Enter")
+    count = len(find_bytes(ENC, b"\xe6\x9d", 200))
+    until(page, f"document.querySelectorAll('#vocabulary-found li').length === {count}")
+    page.select_option("#vocabulary-by", "id")
+    page.fill("#vocabulary-query", "100257")
+    page.press("#vocabulary-query", "Enter")
+    until(page, "document.querySelector('#vocabulary-token').textContent.includes('special')")
+    assert "<|endoftext|>" in page.inner_text("#vocabulary-token")
+
+
+def test_what_is_not_found(open_page: Open, url: str) -> None:
+    page = opened(open_page, url, "vocabulary")
+    for by, query, message in [
+        ("id", "1000000", "has no token with the id 1000000"),
+        ("id", "ten", "is not an id"),
+        ("bytes", "xy", "must be bytes in hexadecimal"),
+        ("text", "", "type what to search for"),
+    ]:
+        page.select_option("#vocabulary-by", by)
+        page.fill("#vocabulary-query", query)
+        page.press("#vocabulary-query", "Enter")
+        until(page, f"document.querySelector('#error').textContent.includes({message!r})")
+    excuse(page, " 400 ", " 404 ", " 422 ")
+
+
+def test_lists_of_a_vocabulary(open_page: Open, url: str) -> None:
+    page = opened(open_page, url, "vocabulary")
+    for name, count in {
+        "unreachable": len(unreachable(ENC)),
+        "half": len(half_characters(ENC)),
+        "longest": len(longest(ENC, 1000)),
+        "duplicates": len(duplicates(ENC)),
+    }.items():
+        page.select_option("#vocabulary-list", name)
+        wanted = f"of {count:,}" if count else "There are none"
+        until(page, f"document.querySelector('#vocabulary-about').textContent.endsWith({wanted!r})")
+        assert page.locator("#vocabulary-found li").count() == min(count, 200)
+    page.click("#vocabulary-later")
+    until(page, "document.querySelector('#vocabulary-about').textContent.startsWith('201 to')")
+    page.click("#vocabulary-earlier")
+    until(page, "document.querySelector('#vocabulary-about').textContent.startsWith('1 to')")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("tab", ["compare", "merges", "languages", "vocabulary"])
+def test_anybody_can_use_it(open_page: Open, url: str, scheme: str, tab: str) -> None:
+    page = opened(open_page, url, tab, color_scheme=scheme)
+    if tab == "merges":
+        page.click("#merges-step")
+    elif tab == "vocabulary":
+        page.select_option("#vocabulary-list", "longest")
+        ready(page, tab)
+        page.click("#vocabulary-found li:nth-child(2) button")
+        page.wait_for_selector("#vocabulary-token .tree")
+    assert violations(page) == []
+    page.set_viewport_size({"width": 360, "height": 640})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360

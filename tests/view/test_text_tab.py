@@ -1,0 +1,321 @@
+"""The tab Text in a browser: type, paste, drop, look at tokens; megabytes; keyboard, telephone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import streamtok
+from streamtok.view.edited_texts import MAX_TEXTS
+
+from .conftest import Open, excuse, picture, until, violations
+from .page_server import client_of, served
+
+ENC = streamtok.get_encoding("cl100k_base")
+TEXT = "Naïve café, 日本語 🎉\n\n  <b>not bold</b> &amp; <script>alert(1)</script>\tend"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served(text="Hello world") as found:
+        yield found
+
+
+def ready(page: Any) -> None:
+    page.wait_for_selector("#panel-text[data-state=ready]")
+
+
+def shown(page: Any) -> list[int]:
+    """The ids that are drawn, in order."""
+    ids: list[int] = page.eval_on_selector_all(
+        "#text-tokens .t", "boxes => boxes.map((box) => box.token.id)"
+    )
+    return ids
+
+
+def utf16(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+def counts(page: Any) -> dict[str, str]:
+    names = page.locator("#text-counts dt").all_inner_texts()
+    return dict(zip(names, page.locator("#text-counts dd").all_inner_texts(), strict=True))
+
+
+def paste(page: Any, text: str) -> None:
+    page.focus("#text-box")
+    page.evaluate(
+        """text => {
+          const data = new DataTransfer();
+          data.setData("text/plain", text);
+          const how = { clipboardData: data, bubbles: true, cancelable: true };
+          document.activeElement.dispatchEvent(new ClipboardEvent("paste", how));
+        }""",
+        text,
+    )
+    ready(page)
+
+
+def drop(page: Any, name: str, text: str) -> None:
+    page.evaluate(
+        """([name, text]) => {
+          const data = new DataTransfer();
+          data.items.add(new File([text], name));
+          const how = { dataTransfer: data, bubbles: true, cancelable: true };
+          document.querySelector("#text-tokens").dispatchEvent(new DragEvent("drop", how));
+        }""",
+        [name, text],
+    )
+
+
+def test_the_first_text(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    ready(page)
+    assert "token=" not in page.url  # it does not stay in the history
+    assert page.input_value("#text-box") == "Hello world"
+    assert shown(page) == ENC.encode("Hello world")
+
+
+def test_typed_text(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    page.fill("#text-box", TEXT)
+    ready(page)
+    ids = ENC.encode(TEXT)
+    assert shown(page) == ids
+    assert counts(page) == {
+        "tokens": str(len(ids)),
+        "characters": str(len(TEXT)),
+        "bytes": str(len(TEXT.encode())),
+        "tokens per character": f"{len(ids) / len(TEXT):.3f}",
+        "characters per token": f"{len(TEXT) / len(ids):.3f}",
+    }
+    assert page.locator("#text-tokens b, #text-tokens script").count() == 0  # text, not HTML
+    drawn = page.inner_text("#text-tokens")
+    for sign in ("<b>", "&", "·", "⏎", "⇥"):
+        assert sign in drawn
+    page.press("#text-box", "Control+Home")
+    page.keyboard.type("Oh! ")
+    ready(page)
+    assert shown(page) == ENC.encode("Oh! " + TEXT)
+    for _ in range(6):
+        page.keyboard.press("Backspace")
+        page.keyboard.press("Delete")
+    ready(page)
+    assert shown(page) == ENC.encode(page.input_value("#text-box"))
+    picture(page, "text")
+
+
+def test_every_edit_of_nasty_texts(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    for text in ("🎉🎊a", "🎊🎉a", "🎉a", "a🎉", "", "\n", "\n\n", "a\n\nb", "e\u0301", "\ud83d"):
+        page.evaluate(
+            """units => {
+              const box = document.querySelector("#text-box");
+              box.value = String.fromCharCode(...units);
+              box.dispatchEvent(new InputEvent("input", { bubbles: true }));
+            }""",
+            [*memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H")],
+        )
+        ready(page)
+        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        assert shown(page) == ENC.encode(whole), ascii(text)
+        assert counts(page)["characters"] == str(len(whole))
+
+
+def test_random_keys(open_page: Open, url: str) -> None:
+    """Typing, selecting, cutting, pasting and undoing, in a text whose box holds a part of it."""
+    rng = random.Random(7)
+    page = open_page(url)
+    paste(page, "".join(f"{i} wörd 🎉 {i * 7}\n" for i in range(2500)))
+    assert page.is_visible("#text-part")
+    keys = [
+        "a", " ", "Enter", "Backspace", "Delete", "ArrowUp", "ArrowDown", "ArrowLeft", "Home",
+        "End", "Shift+ArrowUp", "Shift+ArrowRight", "Control+x", "Control+v", "Control+z", "PageUp",
+        "PageDown", "Control+Home", "Control+End", "é",
+    ]  # fmt: skip
+    for _ in range(12):
+        for key in rng.choices(keys, k=25):
+            if len(key) == 1:
+                page.keyboard.insert_text(key)
+            else:
+                page.keyboard.press(key)
+        ready(page)
+        # The model's text is what Compare would send; the box shows its part of it.
+        part = page.inner_text("#text-where").replace(",", "").split()
+        start, stop, size = (int(part[i]) for i in (4, 6, 8))
+        assert stop - start == utf16(page.input_value("#text-box"))
+        with page.expect_request("**/api/compare") as asked:
+            page.click("#tab-compare")
+        text = asked.value.post_data_json["text"]
+        page.wait_for_selector("#panel-compare[data-state=ready]")
+        page.click("#tab-text")
+        assert utf16(text) == size
+        units = text.encode("utf-16-le")[2 * start : 2 * stop]
+        assert units.decode("utf-16-le") == page.input_value("#text-box")
+        ids = ENC.encode(text, disallowed_special=())
+        assert counts(page)["tokens"] == f"{len(ids):,}"
+        assert counts(page)["characters"] == f"{len(text):,}"
+        first = page.evaluate("document.querySelector('#text-tokens .row').first")
+        drawn = shown(page)
+        assert drawn == ids[first : first + len(drawn)]
+        page.focus("#text-box")
+
+
+def test_a_token_is_told_about(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    page.fill("#text-box", "Hello wörld")
+    ready(page)
+    ids = ENC.encode("Hello wörld")
+    page.hover("#text-tokens .t >> nth=1")
+    detail = page.inner_text("#text-detail")
+    assert f"token 1: id {ids[1]}, rank {ids[1]}" in detail
+    assert ENC.decode_single_token_bytes(ids[1]).hex(" ") in detail
+    # By the keyboard: one stop for Tab, arrows from there.
+    page.focus("#text-file")
+    page.keyboard.press("Tab")
+    assert f"token 0: id {ids[0]}" in page.inner_text("#text-detail")
+    page.keyboard.press("End")
+    assert f"token {len(ids) - 1}: id {ids[-1]}" in page.inner_text("#text-detail")
+    page.keyboard.press("ArrowLeft")
+    assert f"token {len(ids) - 2}: id {ids[-2]}" in page.inner_text("#text-detail")
+    page.keyboard.press("Enter")  # the cursor goes to the token's text
+    before = len(ENC.decode(ids[:-2]))
+    assert page.evaluate("document.activeElement.id") == "text-box"
+    assert page.evaluate("document.activeElement.selectionStart") == before
+
+
+def test_special_tokens(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    text = "end <|endoftext|>"
+    page.fill("#text-box", text)
+    ready(page)
+    assert shown(page) == ENC.encode(text, disallowed_special=())
+    page.select_option("#special", "allow")
+    ready(page)
+    assert shown(page) == ENC.encode(text, allowed_special="all")
+    page.hover("#text-tokens .special")
+    assert "special token" in page.inner_text("#text-detail")
+    page.select_option("#special", "refuse")
+    page.wait_for_selector("#error:not([hidden])")
+    ready(page)
+    assert "<|endoftext|>" in page.inner_text("#error")
+    assert shown(page) == []
+    page.focus("#text-box")
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Backspace")  # it is no special token any more
+    ready(page)
+    assert shown(page) == ENC.encode(text[:-1])
+    assert page.is_hidden("#error")
+
+
+def test_another_encoding(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    for name in ("gpt2", "o200k_base", "o200k_harmony"):
+        page.select_option("#encoding", name)
+        ready(page)
+        assert shown(page) == streamtok.get_encoding(name).encode("Hello world")
+
+
+def test_a_vocabulary_that_was_given(open_page: Open) -> None:
+    tokens = {bytes([byte]): byte for byte in range(256)} | {b"<b>": 256, b"lo": 257}
+    mine = streamtok.Encoding("mine", pat_str=r"[\s\S]+", mergeable_ranks=tokens, special_tokens={})
+    with served(encoding=mine, text="<b>lo</b>") as url:
+        page = open_page(url)
+        ready(page)
+        assert page.input_value("#encoding") == "mine"
+        assert shown(page) == mine.encode("<b>lo</b>")
+        assert page.locator("#text-tokens b").count() == 0
+
+
+@pytest.mark.parametrize("kind", ["lines", "one line", "pairs"])
+def test_a_megabyte(open_page: Open, url: str, kind: str) -> None:
+    """All of it is encoded, what is visible is drawn, and a key changes what it must."""
+    lines = [f"{i} the quick brown fox {'🎉' * (kind == 'pairs')}{i * i}" for i in range(30_000)]
+    text = (" " if kind == "one line" else "\n").join(lines)
+    page = open_page(url)
+    page.fill("#text-box", "")
+    paste(page, text)
+    assert counts(page)["tokens"] == f"{len(ENC.encode(text)):,}"
+    assert len(shown(page)) < 3000
+    assert page.is_visible("#text-part")
+    # Into the middle: scroll, choose a token, type there.
+    page.eval_on_selector("#text-tokens", "(list) => { list.scrollTop = list.scrollHeight / 2; }")
+    until(page, "document.querySelector('#text-tokens .row').start > 300_000")
+    ready(page)
+    page.click("#text-tokens .row:nth-child(3) .t")
+    part = page.inner_text("#text-where").removeprefix("In the box: characters ").split()[0]
+    at = int(part.replace(",", "")) + page.evaluate("document.activeElement.selectionStart")
+    units = text.encode("utf-16-le")
+    place = len(units[: 2 * at].decode("utf-16-le"))
+    assert 200_000 < place < len(text) - 200_000
+    page.keyboard.type("xyz ")
+    ready(page)
+    text = text[:place] + "xyz " + text[place:]
+    ids = ENC.encode(text)
+    assert counts(page)["tokens"] == f"{len(ids):,}"
+    first = page.evaluate("document.querySelector('#text-tokens .row').first")
+    drawn = shown(page)
+    assert len(drawn) > 50
+    assert drawn == ids[first : first + len(drawn)]
+    page.click("#text-later")
+    assert page.locator("#text-where").inner_text().startswith("In the box: characters ")
+    page.click("#text-clear")
+    ready(page)
+    assert counts(page)["tokens"] == "0"
+    assert page.is_hidden("#text-part")
+
+
+def test_a_file_is_dropped(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    drop(page, "a.txt", "From a file:\r\nönce\n")
+    until(page, "document.querySelector('#text-box').value.startsWith('From')")
+    ready(page)
+    assert shown(page) == ENC.encode("From a file:\nönce\n")
+
+
+def test_the_server_forgot_the_text(open_page: Open, url: str) -> None:
+    """As after a restart of the server, or with many pages: the page sends its text again."""
+    page = open_page(url)
+    page.fill("#text-box", "one two")
+    ready(page)
+    with client_of(url) as other:
+        question = {"encoding": "gpt2", "special": "plain", "text": "", "view": [0, 0]}
+        for _ in range(MAX_TEXTS):
+            assert other.post("api/text/open", json=question).status_code == 200
+    page.press("#text-box", "Control+End")
+    page.keyboard.type(" three")
+    ready(page)
+    assert shown(page) == ENC.encode("one two three")
+    excuse(page, " 409 ")
+
+
+def test_the_server_is_gone(open_page: Open) -> None:
+    with served(text="Hello") as url:
+        page = open_page(url)
+        ready(page)
+    page.fill("#text-box", "x")
+    page.wait_for_selector("#error:not([hidden])")
+    assert "does not answer" in page.inner_text("#error")
+    excuse(page, "ERR_CONNECTION_REFUSED")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_anybody_can_use_it(open_page: Open, url: str, scheme: str) -> None:
+    page = open_page(url, color_scheme=scheme)
+    page.fill("#text-box", TEXT)
+    ready(page)
+    assert violations(page) == []
+    page.fill("#text-box", "")
+    ready(page)
+    assert violations(page) == []
+
+
+def test_on_a_telephone(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.fill("#text-box", TEXT + "x" * 200)
+    ready(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
