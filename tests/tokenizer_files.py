@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 from typing import Any
 
 from tokenizers import Tokenizer
 
+from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.reference.tokenizer_json import BYTE_SYMBOLS, added_tokens
 
 File = dict[str, Any]
@@ -119,12 +121,14 @@ def random_normalizer(rng: random.Random, kind: str) -> Any:
 def one_normalizer(rng: random.Random) -> Any:
     kind = rng.choice(
         ["NFC", "NFC", "NFD", "NFKC", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip",
-        "Prepend", "Nmt", "Bert"]
+        "Prepend", "Nmt", "Bert", "Precompiled"]
         + ["Replace"] * 4
     )  # fmt: skip
     if kind == "Strip":
         left, right = rng.choice([(True, True), (True, False), (False, True)])
         return {"type": "Strip", "strip_left": left, "strip_right": right}
+    if kind == "Precompiled":
+        return {"type": kind, "precompiled_charsmap": random_charsmap(rng)}
     if kind == "Prepend":
         return {"type": "Prepend", "prepend": rng.choice(["\u2581", " ", "a", "ab", "\u0301"])}
     if kind == "Replace":
@@ -147,6 +151,16 @@ def one_normalizer(rng: random.Random) -> Any:
             "lowercase": rng.random() < 0.5,
         }
     return {"type": kind}
+
+
+def random_charsmap(rng: random.Random) -> str:
+    """A map of SentencePiece, in Base64: of letters, with marks or without, and of blanks."""
+    letters = [*"aAé1.\n\t \r", *(odd for odd in ODD if len(odd) == 1 and odd != "\x00")]
+    marks = ["", "", "\u0301", "\u0301\u0327", "\u200d", "\u0300", "a", "\n", "\uff9e"]
+    keys = {rng.choice(letters) + rng.choice(marks) for _ in range(rng.choice([1, 5, 20]))}
+    values = ["", " ", "a", "ab", "b", "é", "\u2581", "日", "e\u0301"]
+    found = {key: rng.choice([*values, key]) for key in sorted(keys)}
+    return base64.b64encode(write_charsmap(found)).decode()
 
 
 # Pre-tokenizers

@@ -9,6 +9,7 @@ from .characters import BertAccents, BertChinese, BertClean, Lowercase, Nmt, Str
 from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
 from .normalizer import IDENTITY, Normalizer
+from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Block, Blocks, State, Step
@@ -25,6 +26,7 @@ __all__ = [
     "MetaspaceText",
     "Nmt",
     "Normalizer",
+    "Precompiled",
     "PrefixSpace",
     "Prepend",
     "Replace",
