@@ -13,6 +13,7 @@ from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Block, Blocks, State, Step
+from .symbols import Symbols
 
 __all__ = [
     "IDENTITY",
@@ -35,4 +36,5 @@ __all__ = [
     "Step",
     "Strip",
     "StripAccents",
+    "Symbols",
 ]

@@ -18,6 +18,7 @@ from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Blocks, State, Step
+from .symbols import Symbols
 
 __all__ = ["IDENTITY", "Normalizer"]
 
@@ -26,7 +27,7 @@ _KINDS: dict[str, Callable[..., Step]] = {
     for kind in (
         *(characters.BertAccents, characters.BertChinese, characters.BertClean),
         *(characters.Lowercase, characters.Nmt, characters.StripAccents),
-        *(MetaspaceText, Precompiled, PrefixSpace, Prepend, Replace, ReplaceRuns, Strip),
+        *(MetaspaceText, Precompiled, PrefixSpace, Prepend, Replace, ReplaceRuns, Strip, Symbols),
     )
 } | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
 

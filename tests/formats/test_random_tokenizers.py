@@ -23,8 +23,7 @@ FILES, PARTS = 320, 2
 MAY_BE_REFUSED = {
     "the regular expression": 7,  # of Replace
     "ignore_merges is not supported where": 15,
-    "byte_fallback is false": 15,  # unknown characters become unk_token
-    "bytes are neither tokens nor characters|single bytes are not in the vocabulary": 15,
+    "is made of other symbols, too": 5,
     "a sequence of splits cannot be followed": 25,
     "changes each pre-token of those before it": 8,
 }
