@@ -100,7 +100,7 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
     save("tokenizer.pkl", enc, formats.save_nanochat, formats.load_nanochat)
     save("x.streamtok", enc, formats.save_packed, formats.load_packed)
     save("tokenizer.json", enc, formats.save_huggingface, formats.load_huggingface)
-    made["words/tokenizer.json"] = json.dumps(words_file()).encode(), formats.load_huggingface
+    made["words.json"] = json.dumps(words_file()).encode(), formats.load_huggingface
     formats.save_gpt2(enc, folder / "merges.txt", ids)
     made["merges.txt"] = (folder / "merges.txt").read_bytes(), lambda p: formats.load_gpt2(p, ids)
     merges = folder / "sound.txt"

@@ -7,8 +7,8 @@ special become special tokens: `allowed_special="all"` finds them in text, as Hu
 does. Other added tokens are always found. What the parts of a file mean is in `huggingface_*.py`,
 how one is written in `huggingface_writing.py`.
 
-These raise an error that names them: truncation and padding, other models, dropout, sequences of
-pre-tokenizers that no automaton follows. (github.com/huggingface/tokenizers, Apache-2.0)
+These raise an error that names them: truncation and padding, other models, dropout.
+(github.com/huggingface/tokenizers, Apache-2.0)
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from ..engines.rules import MARK, TextRules
+from ..errors import UnsupportedPatternError, VocabularyError
 from ..normalizers import IDENTITY, MetaspaceText, Normalizer
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
@@ -81,8 +82,10 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     model = read_model(file["model"])
     tokens = read_added_tokens(file["added_tokens"], model.ids, not normalizer.is_identity)
     pat_str: str | Pattern | None = None
-    is_of_symbols = has_symbols(model, cutting.is_byte_level) or _looks_up_bytes(
-        model, cutting, file["pre_tokenizer"].place
+    is_of_symbols = (
+        has_symbols(model, cutting.is_byte_level)
+        or not _has_one_pattern(cutting, file["pre_tokenizer"].place)
+        or _looks_up_bytes(model, cutting, file["pre_tokenizer"].place)
     )
     if not is_of_symbols:
         parts = model.parts()
@@ -142,6 +145,19 @@ def _decoded_texts(
         if found != text:
             decoded.append((text, found))
     return tuple(decoded)
+
+
+def _has_one_pattern(cutting: PreTokenizer, place: str) -> bool:
+    """Whether one automaton follows all that cuts the text."""
+    if cutting.changes_pretokens():
+        return False
+    try:
+        pattern_of(cutting.splits, place)
+    except VocabularyError as error:
+        if isinstance(error.__cause__, UnsupportedPatternError):
+            return False
+        raise
+    return True
 
 
 def _looks_up_bytes(model: Model | TableModel, cutting: PreTokenizer, place: str) -> bool:

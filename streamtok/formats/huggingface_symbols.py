@@ -74,10 +74,10 @@ def symbol_model(
         )
 
     def step_of(whole: dict[str, str]) -> Symbols:
-        splits = tuple((split.pattern, split.behavior) for split in cutting.splits)
         return Symbols(
             tuple(names), words.prefix, words.suffix, words.unknown, words.fuses,
-            model.byte_fallback, cutting.is_byte_level, tuple(whole.items()), splits,
+            model.byte_fallback, cutting.is_byte_level, tuple(whole.items()),
+            cutting.stages,
         )  # fmt: skip
 
     try:

@@ -13,12 +13,13 @@ waits is a character at the most, and what may be a whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
-from ..patterns.pretoken_walk import BEGIN, PretokenWalk
-from ..patterns.sequence import rebuilt_sequence
+from ..patterns.split_walk import BEGIN, SplitWalk
 from ..vocabulary.byte_alphabet import CHARACTERS
+from .edges import MetaspaceText, PrefixSpace
 from .step import Blocks, State, whole_block
 
 __all__ = ["BORDER", "MOST_SYMBOLS", "Symbols", "symbol"]
@@ -38,7 +39,7 @@ class Symbols:
     """Symbols for the characters of pre-tokens, as a model of Hugging Face's takes them."""
 
     __slots__ = (
-        "_byte_codes", "_codes", "_letters", "_longest", "_unknown", "_walk", "_whole",
+        "_byte_codes", "_codes", "_later", "_letters", "_longest", "_unknown", "_walk", "_whole",
         "fuses", "prefix", "spec", "suffix",
     )  # fmt: skip
 
@@ -52,17 +53,19 @@ class Symbols:
         has_fallback: bool,
         is_byte_level: bool,
         whole: tuple[tuple[str, str], ...],
-        splits: tuple[tuple[str, str], ...],
+        stages: tuple[tuple[str, ...], ...],
     ) -> None:
         """symbols: their texts, by number. prefix, suffix: of characters that are not the first,
         and that are the last. unknown: the symbol that others become, "" for none. fuses: several
         in a row become one. has_fallback: a character becomes <0x00> … <0xFF> of its bytes if all
         are symbols. is_byte_level: bytes are symbols, in their alphabet, instead of characters.
-        whole: what pre-tokens become that are looked up. splits: what cuts the text, if anything.
+        whole: what pre-tokens become that are looked up. stages: what cuts the text, if anything:
+        ("Split", pattern, behavior), and behind the first one also ("MetaspaceText", …) and
+        ("PrefixSpace",), which change each pre-token.
         """
         self.spec = (
             "Symbols", symbols, prefix, suffix, unknown, fuses, has_fallback, is_byte_level,
-            whole, splits,
+            whole, stages,
         )  # fmt: skip
         self._codes = {text: symbol(number) for number, text in enumerate(symbols)}
         self._unknown = self._codes[unknown] if unknown else ""
@@ -74,14 +77,15 @@ class Symbols:
         self._letters = CHARACTERS if is_byte_level else None
         self._whole = dict(whole)
         self._longest = max(map(len, self._whole), default=0)
-        self._walk = PretokenWalk(rebuilt_sequence(splits)) if splits else None
+        self._walk = _walk_of(*stages[0][1:]) if stages else None
+        self._later = [_stage(*stage) for stage in stages[1:]]
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""
         return "".join([block[0] for block in self.feed(self.begin(is_first), text, True)[1]])
 
     def row_of(self, pretoken: str) -> str:
-        """The symbols of one pre-token, which is not looked up."""
+        """The symbols of one pre-token."""
         blocks: Blocks = []
         self._add(blocks, pretoken, False, False, True)
         return "".join([block[0] for block in blocks])
@@ -102,11 +106,14 @@ class Symbols:
         if self._walk is not None:
             state, stretches = self._walk.feed(state, text, final)
             for stretch, is_pretoken in stretches:
-                if is_pretoken:
+                if not is_pretoken:
+                    blocks.append(("", stretch))
+                elif self._later:
+                    rows = [self.row_of(pretoken) + BORDER for pretoken in self._cut(stretch)]
+                    blocks += whole_block("".join(rows), stretch)
+                else:
                     self._add(blocks, stretch, False, False, True)
                     blocks.append((BORDER, ""))
-                else:
-                    blocks.append(("", stretch))
             return state, _joined(blocks)
         held, is_begun, waits = state
         text = held + text
@@ -124,7 +131,7 @@ class Symbols:
 
     def held(self, state: State) -> str:
         """See `Step`."""
-        return "".join(state[0])
+        return self._walk.held(state) if self._walk is not None else str(state[0])
 
     def check_state(self, value: Any) -> State:
         """See `Step`."""
@@ -137,6 +144,13 @@ class Symbols:
         if len(held) > most or (waits and not (is_begun and self._unknown)):
             raise ValueError("expected no more than what waits for the rest of its pre-token")
         return held, is_begun, waits
+
+    def _cut(self, pretoken: str) -> list[str]:
+        """What later stages make of a pre-token of the first."""
+        pretokens = [pretoken]
+        for stage in self._later:
+            pretokens = [part for pretoken in pretokens for part in stage(pretoken)]
+        return pretokens
 
     def _add(self, blocks: Blocks, text: str, is_begun: bool, waits: bool, ends: bool) -> bool:
         """Append the blocks of characters of one pre-token; whether the unknown symbol waits then.
@@ -180,6 +194,19 @@ class Symbols:
             return None
         found = [self._byte_codes.get(byte) for byte in name.encode("utf-8", "surrogateescape")]
         return None if None in found else "".join(code for code in found if code)
+
+
+@lru_cache(maxsize=64)
+def _walk_of(pattern: str, behavior: str) -> SplitWalk:
+    return SplitWalk(pattern, behavior)
+
+
+def _stage(kind: str, *settings: str) -> Callable[[str], list[str]]:
+    """What a later stage makes of a pre-token."""
+    if kind == "Split":
+        return _walk_of(*settings).cut
+    step = PrefixSpace() if kind == "PrefixSpace" else MetaspaceText(*settings)
+    return lambda pretoken: [step.normalize(pretoken, False)]
 
 
 def _letters_of(char: str, letters: Mapping[int, str]) -> list[str]:

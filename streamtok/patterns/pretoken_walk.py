@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from .automaton import Automaton
 
-__all__ = ["BEGIN", "PretokenWalk", "WalkState"]
+__all__ = ["BEGIN", "PretokenWalk", "WalkState", "extended", "rope_of"]
 
 # (the open pre-token as a rope, the state of the automaton, where it could end last)
 WalkState: TypeAlias = "tuple[tuple[str, ...], int, int]"
@@ -66,19 +66,18 @@ class PretokenWalk:
             now, accepted = 1, 0
         if final:
             return BEGIN, found
-        return (_extended(rope, text[max(start, 0) :]), now, accepted), found
+        return (extended(rope, text[max(start, 0) :]), now, accepted), found
 
     def check_state(self, value: Any) -> WalkState:
         """The state that a parsed JSON value stands for. Raises ValueError if there is none."""
         if not isinstance(value, (list, tuple)) or len(value) != 3:
             raise ValueError("expected an open pre-token, and where its automaton stands")
         rope, now, accepted = value
-        if not isinstance(rope, (list, tuple)) or not all(type(part) is str for part in rope):
-            raise ValueError("expected an open pre-token as a list of strings")
+        rope = rope_of(rope)
         again, found = self.feed(BEGIN, "".join(rope), False)
         if found or [type(now), type(accepted)] != [int, int] or again[1:] != (now, accepted):
             raise ValueError("expected the beginning of one pre-token")
-        return tuple(rope), now, accepted
+        return rope, now, accepted
 
     def _class(self, char: str) -> int:
         known = self._classes.get(char)
@@ -89,7 +88,14 @@ class PretokenWalk:
         return known
 
 
-def _extended(rope: tuple[str, ...], text: str) -> tuple[str, ...]:
+def rope_of(value: Any) -> tuple[str, ...]:
+    """A rope that was saved as JSON. Raises ValueError if it is none."""
+    if not isinstance(value, (list, tuple)) or not all(type(part) is str for part in value):
+        raise ValueError("expected the strings that wait")
+    return tuple(value)
+
+
+def extended(rope: tuple[str, ...], text: str) -> tuple[str, ...]:
     """`rope` with `text` behind it, in pieces each of which is longer than twice the next."""
     if not text:
         return rope

@@ -157,19 +157,27 @@ def test_offsets_where_there_are_no_splits(tmp_path):
 def test_a_stream_is_refused_beyond_its_limit(tmp_path):
     path = write(tmp_path / "tokenizer.json", gpt1().to_str())
     stream = formats.load_huggingface(path).stream_encoder(max_pending=100)
-    assert stream.encode("the ") == stream.encode("the ")  # words wait for their end
+    assert stream.encode("the ") == []  # words wait for what ends them
+    assert stream.encode("cat") != []
     with pytest.raises(streamtok.PendingLimitExceeded):
         stream.encode("x" * 200)
     assert stream.encode(" cat ") != []
 
 
+SPACES = (("Split", r"\s+", "removed"),)
+LETTERS = (("Split", "ab|a", "isolated"), ("Split", "b", "contiguous"))
+CHANGED = (("Split", "ab", "with next"), ("MetaspaceText", "_", "always"), ("Split", "a", "only"))
 STEPS = [
     Symbols(("a", "b", "?"), "", "", "?", False, False, False, (), ()),
     Symbols(("a", "b", "?", "<0xC3>", "<0xA9>"), "", "", "?", True, True, False, (), ()),
     Symbols(("a", "#a", "b.", "#b.", "?"), "#", ".", "?", True, False, False, (), ()),
     Symbols(("a", "b", "W"), "", "", "", False, False, False, (("abé", "W"), ("ba", "ab")), ()),
-    Symbols(("a", "b", "b."), "", ".", "", False, False, False, (), ((r"\s+", "removed"),)),
-    Symbols(("a", "Ã", "©", "?"), "", "", "?", True, False, True, (), ((r"ab|a", "isolated"),)),
+    Symbols(
+        ("a", "b", "b."), "", ".", "", False, False, False, (), (("Split", r"\s+", "removed"),)
+    ),
+    Symbols(
+        ("a", "Ã", "©", "?"), "", "", "?", True, False, True, (), (("Split", r"ab|a", "isolated"),)
+    ),
 ]
 
 
@@ -191,7 +199,15 @@ def test_any_cut_gives_the_same_symbols(step):
     ]
     + [
         (STEPS[4], value)
-        for value in ([[], 1], [["a b"], 1, 1], [["a"], 0, 0], [[1], 1, 0], [["a"], "1", 0])
+        for value in (
+            [[], 1],
+            [[["a b"], 1, 1], [], 0],
+            [[["a"], 0, 0], [], 0],
+            [[[1], 1, 0], [], 0],
+        )
+    ]
+    + [
+        (STEPS[4], [[[], 1, 0], *value]) for value in (([], 1), (["a"], 0), (["a"], True), ("a", 1))
     ],
 )
 def test_forged_states_are_refused(step, value):
