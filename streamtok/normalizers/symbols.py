@@ -25,6 +25,7 @@ from .step import Blocks, State, whole_block
 __all__ = ["BORDER", "MOST_SYMBOLS", "Symbols", "symbol"]
 
 BORDER = "\U000f0000"
+MOST_KNOWN, LONGEST_KNOWN = 1 << 14, 32  # pre-tokens whose rows are kept, and their characters
 MOST_SYMBOLS = 0x10FFFD - 0xF0000
 
 
@@ -39,8 +40,8 @@ class Symbols:
     """Symbols for the characters of pre-tokens, as a model of Hugging Face's takes them."""
 
     __slots__ = (
-        "_byte_codes", "_codes", "_later", "_letters", "_longest", "_unknown", "_walk", "_whole",
-        "fuses", "prefix", "spec", "suffix",
+        "_byte_codes", "_codes", "_known", "_later", "_letters", "_longest", "_unknown", "_walk",
+        "_whole", "fuses", "prefix", "spec", "suffix",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +79,7 @@ class Symbols:
         self._whole = dict(whole)
         self._longest = max(map(len, self._whole), default=0)
         self._walk = _walk_of(*stages[0][1:]) if stages else None
+        self._known: dict[str, str] = {}  # the rows of pre-tokens that were met
         self._later = [_stage(*stage) for stage in stages[1:]]
 
     def normalize(self, text: str, is_first: bool) -> str:
@@ -106,15 +108,8 @@ class Symbols:
         if self._walk is not None:
             state, stretches = self._walk.feed(state, text, final)
             for stretch, is_pretoken in stretches:
-                if not is_pretoken:
-                    blocks.append(("", stretch))
-                elif self._later:
-                    rows = [self.row_of(pretoken) + BORDER for pretoken in self._cut(stretch)]
-                    blocks += whole_block("".join(rows), stretch)
-                else:
-                    self._add(blocks, stretch, False, False, True)
-                    blocks.append((BORDER, ""))
-            return state, _joined(blocks)
+                blocks += whole_block(self._rows_of(stretch) if is_pretoken else "", stretch)
+            return state, blocks
         held, is_begun, waits = state
         text = held + text
         if final:
@@ -144,6 +139,15 @@ class Symbols:
         if len(held) > most or (waits and not (is_begun and self._unknown)):
             raise ValueError("expected no more than what waits for the rest of its pre-token")
         return held, is_begun, waits
+
+    def _rows_of(self, pretoken: str) -> str:
+        """The symbols of a pre-token of the first stage, with a border behind each row."""
+        rows = self._known.get(pretoken)
+        if rows is None:
+            rows = "".join([self.row_of(part) + BORDER for part in self._cut(pretoken)])
+            if len(pretoken) <= LONGEST_KNOWN and len(self._known) < MOST_KNOWN:
+                self._known[pretoken] = rows
+        return rows
 
     def _cut(self, pretoken: str) -> list[str]:
         """What later stages make of a pre-token of the first."""
