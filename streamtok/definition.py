@@ -113,7 +113,7 @@ class EncodingDefinition(FastEncoding):
                 )
         self._special_ids = set(self._special_tokens.values())
         self._decoder = Decoder(
-            self._table,
+            _table_without_ids() if rules.has_symbols else self._table,
             {token: decoded[text] for text, token in self._special_tokens.items()},
             self._decode_only,
         )
@@ -183,6 +183,8 @@ class EncodingDefinition(FastEncoding):
     def token_byte_values(self) -> list[bytes]:
         """list[bytes]: all tokens that text can become but special ones, in order of bytes."""
         vocabulary = self._vocabulary
+        if self._rules.has_symbols:
+            return sorted(vocabulary.decode_only.values())
         tokens = zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True)
         return sorted(token for token, id in tokens if id != NO_ID)
 
@@ -214,7 +216,7 @@ class EncodingDefinition(FastEncoding):
                 f"a token is looked up by a str or bytes, not by {type(text_or_bytes).__name__}"
             )
         text_or_bytes = bytes(text_or_bytes)
-        found = self._table.find(text_or_bytes)
+        found = None if self._rules.has_symbols else self._table.find(text_or_bytes)
         if found is None:
             found = self._other_ids.get(text_or_bytes)
         if found is None:
@@ -230,6 +232,8 @@ class EncodingDefinition(FastEncoding):
         return self._vocabulary.to_ranks()
 
     def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
+        if self._rules.has_symbols:  # whoever cuts into pre-tokens also writes them in symbols
+            return self._encode(text_or_bytes, NO_SPECIAL, (), "strict")
         if isinstance(text_or_bytes, str):
             text_or_bytes = text_or_bytes.encode("utf-8")
         return self._encoder.encode_pretoken(text_or_bytes)
@@ -332,6 +336,16 @@ class EncodingDefinition(FastEncoding):
             self._rules,
             self._template,
         )
+
+
+@functools.lru_cache(maxsize=1)
+def _table_without_ids() -> TokenTable:
+    """For a decoder whose ids are all in `decode_only`."""
+    import numpy as np
+
+    none = np.full(256, NO_ID, np.uint32)
+    bounds = np.arange(257, dtype=np.uint32)
+    return TokenTable(bytes(range(256)), bounds, none, np.zeros(256, np.uint32), none)
 
 
 def _rebuilt(

@@ -12,6 +12,7 @@ does a file that takes more calls of Python functions than its size allows. Memo
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import random
 import resource
@@ -28,6 +29,7 @@ from streamtok.errors import PatternError, VocabularyError
 from streamtok.formats import packed
 from streamtok.formats.packed import PACKED_MAGIC
 from streamtok.formats.protobuf import field
+from streamtok.normalizers.charsmap import write_charsmap
 
 MEMORY = 2 << 30
 CALLS, CALLS_PER_BYTE = 8_000_000, 1_000  # far above what the work of any budget here takes
@@ -52,6 +54,23 @@ def small_encoding() -> streamtok.Encoding:
         mergeable_ranks={token: i for i, token in enumerate(tokens)},
         special_tokens={"<|end|>": 260, "<|end|>>": 261},
     )
+
+
+def words_file() -> dict[str, Any]:
+    """A tokenizer.json with prefixes and suffixes of words, unknown tokens, and a map."""
+    tokens = ["<unk>", "a", "##a", "b", "##b</w>", "##a</w>", "b</w>", "ab</w>", "##ab</w>"]
+    charsmap = base64.b64encode(write_charsmap({"e\u0301": "a", "\n": " "})).decode()
+    return {
+        "normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "decoder": {"type": "BPEDecoder", "suffix": "</w>"},
+        "model": {
+            "type": "BPE", "unk_token": "<unk>", "continuing_subword_prefix": "##",
+            "end_of_word_suffix": "</w>", "fuse_unk": True, "ignore_merges": True,
+            "vocab": {token: id for id, token in enumerate(tokens)},
+            "merges": [["a", "##b</w>"], ["##a", "##b</w>"]],
+        },
+    }  # fmt: skip
 
 
 def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
@@ -81,6 +100,7 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
     save("tokenizer.pkl", enc, formats.save_nanochat, formats.load_nanochat)
     save("x.streamtok", enc, formats.save_packed, formats.load_packed)
     save("tokenizer.json", enc, formats.save_huggingface, formats.load_huggingface)
+    made["words.json"] = json.dumps(words_file()).encode(), formats.load_huggingface
     formats.save_gpt2(enc, folder / "merges.txt", ids)
     made["merges.txt"] = (folder / "merges.txt").read_bytes(), lambda p: formats.load_gpt2(p, ids)
     merges = folder / "sound.txt"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 from typing import Any
 
 from tokenizers import Tokenizer
 
+from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.reference.tokenizer_json import BYTE_SYMBOLS, added_tokens
 
 File = dict[str, Any]
@@ -68,6 +70,9 @@ def random_file(rng: random.Random) -> File:
         "decoder": random_decoder(rng, kind),
         "model": random_model(rng, kind, alphabet),
     }
+    suffix = file["model"]["end_of_word_suffix"]
+    if suffix and rng.random() < 0.7:
+        file["decoder"] = {"type": "BPEDecoder", "suffix": suffix}
     file["added_tokens"] = without_chance(random_added_tokens(rng, alphabet), file)
     give_ids(file)
     return file
@@ -119,12 +124,14 @@ def random_normalizer(rng: random.Random, kind: str) -> Any:
 def one_normalizer(rng: random.Random) -> Any:
     kind = rng.choice(
         ["NFC", "NFC", "NFD", "NFKC", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip",
-        "Prepend", "Nmt", "Bert"]
+        "Prepend", "Nmt", "Bert", "Precompiled"]
         + ["Replace"] * 4
     )  # fmt: skip
     if kind == "Strip":
         left, right = rng.choice([(True, True), (True, False), (False, True)])
         return {"type": "Strip", "strip_left": left, "strip_right": right}
+    if kind == "Precompiled":
+        return {"type": kind, "precompiled_charsmap": random_charsmap(rng)}
     if kind == "Prepend":
         return {"type": "Prepend", "prepend": rng.choice(["\u2581", " ", "a", "ab", "\u0301"])}
     if kind == "Replace":
@@ -147,6 +154,16 @@ def one_normalizer(rng: random.Random) -> Any:
             "lowercase": rng.random() < 0.5,
         }
     return {"type": kind}
+
+
+def random_charsmap(rng: random.Random) -> str:
+    """A map of SentencePiece, in Base64: of letters, with marks or without, and of blanks."""
+    letters = [*"aAé1.\n\t \r", *(odd for odd in ODD if len(odd) == 1 and odd != "\x00")]
+    marks = ["", "", "\u0301", "\u0301\u0327", "\u200d", "\u0300", "a", "\n", "\uff9e"]
+    keys = {rng.choice(letters) + rng.choice(marks) for _ in range(rng.choice([1, 5, 20]))}
+    values = ["", " ", "a", "ab", "b", "é", "\u2581", "日", "e\u0301"]
+    found = {key: rng.choice([*values, key]) for key in sorted(keys)}
+    return base64.b64encode(write_charsmap(found)).decode()
 
 
 # Pre-tokenizers
@@ -238,12 +255,15 @@ def random_decoder(rng: random.Random, kind: str) -> Any:
 
 
 def random_model(rng: random.Random, kind: str, alphabet: str) -> Any:
-    unknown = rng.choice([None, "<unk>", "<unk>"]) if kind == "characters" else None
+    unknown = rng.choice([None, "<unk>", "<unk>"])
+    if kind == "bytes" and rng.random() < 0.7:
+        unknown = None
     has_fallback = kind == "characters" and rng.random() < 0.85
     if kind == "bytes":
         tokens = [BYTE_SYMBOLS[byte] for byte in range(256)]
         if rng.random() < 0.03:
             tokens = rng.sample(tokens, 250)
+        tokens += [unknown] if unknown else []
         seeds = [BYTE_SYMBOLS[byte] for byte in alphabet.encode()]
     else:
         tokens = [unknown] if unknown else []
@@ -258,15 +278,31 @@ def random_model(rng: random.Random, kind: str, alphabet: str) -> Any:
         tokens += letters
         seeds = [letter for letter in letters if len(letters) > 2]
     seeds = [seed for seed in seeds if seed in tokens]
+    prefix = rng.choice(["##", "@"]) if rng.random() < 0.12 else ""
+    suffix = rng.choice(["</w>", "_", "a"]) if rng.random() < 0.2 else ""
+    # Those that begin a word, and all others; each is the last of its word, or is not.
+    firsts, others = seeds, [prefix + seed for seed in seeds]
+    ends = [begin + seed + suffix for seed in seeds for begin in ("", prefix)] if suffix else []
+    ends = [end for end in ends if rng.random() < 0.9]
+    tokens += [token for token in dict.fromkeys([*others, *ends]) if token not in tokens]
     merges = []
     for _ in range(rng.choice([0, 3, 10, 30, 60])):
-        left, right = rng.choice(seeds), rng.choice(seeds)
-        if len(left + right) > 8:
+        is_first, is_last = rng.random() < 0.6 or not prefix, rng.random() < 0.4
+        left = rng.choice(firsts if is_first else others)
+        rights = [end for end in ends if end.startswith(prefix)] if is_last else others
+        right = rng.choice(rights or others)
+        made = left + right[len(prefix) :]
+        if len(made) > 8 + len(prefix) + len(suffix):
             continue
         merges.append([left, right])
-        if left + right not in tokens:
-            tokens.append(left + right)
-            seeds.append(left + right)
+        if made not in tokens:
+            tokens.append(made)
+            if rights is ends or (is_last and rights):
+                ends.append(made)
+            else:
+                (firsts if is_first else others).append(made)
+                if not prefix:
+                    others = firsts
     if rng.random() < 0.3:
         rng.shuffle(merges)
     merges = [list(pair) for pair in dict.fromkeys(map(tuple, merges))]
@@ -280,8 +316,8 @@ def random_model(rng: random.Random, kind: str, alphabet: str) -> Any:
         "type": "BPE",
         "dropout": None,
         "unk_token": unknown,
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
+        "continuing_subword_prefix": prefix or None,
+        "end_of_word_suffix": suffix or None,
         "fuse_unk": rng.random() < 0.6,
         "byte_fallback": has_fallback,
         "ignore_merges": rng.random() < 0.3,

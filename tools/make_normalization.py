@@ -16,11 +16,14 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
 
+import regex
 from tokenizers import normalizers
+
+from streamtok.normalizers.charsmap import write_charsmap
 
 TOKENIZERS_VERSION = "0.23.3"
 OUTPUT = Path(__file__).resolve().parent.parent / "streamtok" / "data" / "normalization.txt"
@@ -79,6 +82,60 @@ def form_sets() -> dict[str, set[str]]:
     return sets
 
 
+def cluster_sets() -> dict[str, set[str]]:
+    """What the rules for grapheme clusters (UAX #29) ask of a character.
+
+    Precompiled tells: of a cluster of less than 6 bytes that begins with a key, nothing but the
+    key's replacement is left. Hangul and flags are those of `regex`: they are stable. Precomposed
+    syllables of Hangul are left out, because their code points tell what they are.
+    """
+    sets = {
+        name: {char for char in ALL if regex.match(rf"\p{{GCB={value}}}", char)}
+        for name, value in (("l", "L"), ("v", "V"), ("t", "T"), ("flag", "Regional_Indicator"))
+    }
+    mark, picture = "\u0301", "\xa9"
+    k, virama, kh = "\u0915", "\u094d", "\u0916"  # of Devanagari
+    after_a = replacing("a")
+    joined = {char for char in ALL if after_a("a" + char) == "X"} - {"\n", "\u200d"}
+    at_picture = replacing(picture)
+    sets["extend"] = {
+        char
+        for char in joined
+        if at_picture(f"{picture}{char}\u200d{picture}{mark}").endswith("X" + mark)
+    }
+    sets["spacing"] = joined - sets["extend"]
+    sets["picture"] = (
+        {char for char in ALL if at_picture(f"{picture}\u200d{char}") == f"X\u200d{char}"}
+        - joined
+        - {"\u200d"}
+    )
+    at_mark = replacing(mark)
+    sets["control"] = {char for char in ALL if at_mark(f"k{char}{mark}{mark}") == f"k{char}X"}
+    sets["control"] -= {"\r", "\n", mark}
+    sets["prepend"] = {char for char in ALL if after_a(f"{char}a{mark}") == f"{char}X{mark}"}
+    at_kh = replacing(kh)
+    linkers = {c for c in ALL if at_kh(f"{k}{c}{kh}{mark}") == f"{k}{c}X{mark}"} - sets["prepend"]
+    between = {c for c in ALL if at_kh(f"{k}{virama}{c}{kh}{mark}") == f"{k}{virama}{c}X{mark}"}
+    sets["linker"] = linkers
+    sets["conjunct"] = between - linkers - sets["prepend"]
+    consonants = [char for char in ALL if regex.match(r"\p{InCB=Consonant}", char)]
+    at_consonant = replacing(*consonants)
+    sets["consonant"] = {
+        char
+        for char in consonants
+        if at_consonant(f"{kh}{virama}{char}{mark}") == f"X{virama}X{mark}"
+    }
+    return {f"cluster_{name}": chars for name, chars in sets.items()}
+
+
+def replacing(*keys: str) -> Callable[[str], str]:
+    """Precompiled, with a map that makes an X of each of these keys."""
+    replace: Callable[[str], str] = normalizers.Precompiled(
+        write_charsmap(dict.fromkeys(keys, "X"))
+    ).normalize_str
+    return replace
+
+
 def dropped(step: normalizers.Normalizer) -> set[str]:
     """What the step leaves out."""
     return {char for char in ALL if step.normalize_str(f"a{char}b") == "ab"}
@@ -86,7 +143,7 @@ def dropped(step: normalizers.Normalizer) -> set[str]:
 
 def lines() -> list[str]:
     """The lines of the file."""
-    sets = form_sets()
+    sets = form_sets() | cluster_sets()
     sets["accents"] = dropped(normalizers.StripAccents())
     off = {"clean_text": False, "handle_chinese_chars": False, "strip_accents": False}
     bert = normalizers.BertNormalizer

@@ -147,7 +147,7 @@ def _spell(encoding: EncodingDefinition, part: Any, settings: Settings) -> _Spel
     rules = encoding._rules
     has_spaces = rules.normalizer == "spaces"
     pattern = encoding.pattern
-    if pattern is None or not pattern.is_total:
+    if pattern is None or not pattern.is_total or rules.has_symbols:
         return None
     text = part if isinstance(part, str) else part.decode("utf-8", "surrogateescape")
     # Of a text that is in NFC, each part is; any other text is compared with its tokens below.

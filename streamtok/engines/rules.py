@@ -42,6 +42,8 @@ class _Fields(NamedTuple):  # no dataclass: importing those takes longer than th
     # What special and added tokens decode to (bytes as "surrogateescape" has them), if not to
     # their own text.
     decoded_texts: tuple[tuple[str, str], ...] = ()
+    # The vocabulary merges symbols, not text: what its ids decode to is all in `decode_only`.
+    has_symbols: bool = False
 
 
 class TextRules(_Fields):

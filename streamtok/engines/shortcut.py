@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._core.encode import Untouched
+from ..normalizers import Precompiled
 from ..normalizers.char_sets import ranges_of
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def shortcut_of(
     else:
         return None
     states: list[tuple[Any, ...]] = []
-    begins_plain = True
+    # What ended the text before may be joined to any character, which then goes the long way.
+    begins_plain = "Precompiled" not in [name for name, *_ in steps]
     for normalizer in (first, second):
         found = None if normalizer is None else _state_behind(normalizer, sample)
         if found is None and normalizer is not None:
@@ -84,6 +86,8 @@ def _untouched(steps: tuple[Any, ...]) -> Untouched | None:
                 marks |= {x: unicodedata.combining(chr(x)) for x in range(low, high + 1)}
             # Those that join may change by themselves, too.
             stops += [(x, x) for x in marks if unicodedata.normalize(name, chr(x)) != chr(x)]
+        elif name == "Precompiled":
+            stops += Precompiled(*settings).stops()
         elif name == "Replace":
             stops += [(ord(char), ord(char)) for char in settings[0]]
         elif name == "MetaspaceText":

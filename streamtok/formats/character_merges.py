@@ -52,7 +52,7 @@ def character_prefixes(characters: Iterable[str]) -> list[bytes]:
 def from_character_merges(
     ids: Mapping[str, int],
     merges: Sequence[tuple[str, str]],
-    byte_ids: Mapping[int, int],
+    byte_ids: Mapping[int, int] | None,
     *,
     ignore_merges: bool,
     decode_only: Mapping[int, bytes] = MappingProxyType({}),
@@ -60,14 +60,17 @@ def from_character_merges(
     """A vocabulary of tokens with their ids, and of the pairs of them that merge, in order.
 
     The later place counts for a pair that is listed twice. byte_ids: what becomes of the bytes of
-    characters that are no token; a byte whose own character is one needs none. ignore_merges:
+    characters that are no token; a byte whose own character is one needs none. None: no text has
+    other characters. ignore_merges:
     whether a pre-token that is a token becomes its id without merging. decode_only: more ids that
     can only be decoded. Raises VocabularyError for merges of what is not in `ids`, for ids that are
     given twice and for bytes without an id.
     """
     encoded = {text: text.encode("utf-8", "surrogatepass") for text in ids}
     numbers = {encoded[text]: number for text, number in ids.items()}
-    _check(numbers, byte_ids, decode_only)
+    is_closed = byte_ids is None
+    byte_ids = byte_ids or {}
+    _check(numbers, byte_ids, {} if is_closed else decode_only, is_closed)
     tokens = [bytes([byte]) for byte in range(256)]
     prefixes = character_prefixes(text for text in ids if len(text) == 1)
     tokens += prefixes
@@ -111,7 +114,7 @@ def from_character_merges(
     made[:256] = -1
     is_kept = (made < len(pairs)) | ignore_merges
     for i in np.flatnonzero(~is_kept).tolist():
-        decodable[int(own[i])] = tokens[i]
+        decodable.setdefault(int(own[i]), tokens[i])
     order = np.lexsort((own, made))
     order = order[is_kept[order]]
     assert first <= len(order)
@@ -126,7 +129,10 @@ def from_character_merges(
 
 
 def _check(
-    numbers: Mapping[bytes, int], byte_ids: Mapping[int, int], decode_only: Mapping[int, bytes]
+    numbers: Mapping[bytes, int],
+    byte_ids: Mapping[int, int],
+    decode_only: Mapping[int, bytes],
+    is_closed: bool,
 ) -> None:
     rows = [(number, token) for token, number in numbers.items()] + list(decode_only.items())
     rows += [(number, b"<0x%02X>" % byte) for byte, number in byte_ids.items()]
@@ -134,7 +140,7 @@ def _check(
     for number, token in rows:
         check_length(len(token), number, "id")
     missing = [byte for byte in range(256) if byte not in byte_ids and bytes([byte]) not in numbers]
-    if missing:
+    if missing and not is_closed:
         some = ", ".join(f"<0x{byte:02X}>" for byte in missing[:8]) + ", …" * (len(missing) > 8)
         raise VocabularyError(
             f"{len(missing)} of the 256 bytes are neither tokens nor characters of the "

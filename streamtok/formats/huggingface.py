@@ -7,9 +7,8 @@ special become special tokens: `allowed_special="all"` finds them in text, as Hu
 does. Other added tokens are always found. What the parts of a file mean is in `huggingface_*.py`,
 how one is written in `huggingface_writing.py`.
 
-These raise an error that names them: truncation and padding, other models, dropout, prefixes and
-suffixes of words, unknown tokens in place of bytes, sequences of pre-tokenizers that no automaton
-follows. (github.com/huggingface/tokenizers, Apache-2.0)
+These raise an error that names them: truncation and padding, other models, dropout.
+(github.com/huggingface/tokenizers, Apache-2.0)
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from ..engines.rules import MARK, TextRules
-from ..errors import VocabularyError
+from ..errors import UnsupportedPatternError, VocabularyError
 from ..normalizers import IDENTITY, MetaspaceText, Normalizer
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
@@ -38,6 +37,7 @@ from .huggingface_models import (
 from .huggingface_normalizers import read_normalizer
 from .huggingface_post_processors import read_post_processor
 from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
+from .huggingface_symbols import has_symbols, symbol_model
 from .huggingface_writing import save_huggingface
 from .json_value import JsonValue, parse_tokenizer
 from .loading import make_encoding, read_bytes, stem
@@ -81,10 +81,21 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     stated = normalizer
     model = read_model(file["model"])
     tokens = read_added_tokens(file["added_tokens"], model.ids, not normalizer.is_identity)
-    parts = model.parts()
-    _forget_added(model, tokens, parts)
-    pat_str = None
-    if cutting.is_byte_level:
+    pat_str: str | Pattern | None = None
+    is_of_symbols = (
+        has_symbols(model, cutting.is_byte_level)
+        or not _has_one_pattern(cutting, file["pre_tokenizer"].place)
+        or _looks_up_bytes(model, cutting, file["pre_tokenizer"].place)
+    )
+    if not is_of_symbols:
+        parts = model.parts()
+        _forget_added(model, tokens, parts)
+    if decoding.word_end and not is_of_symbols:
+        file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
+    if is_of_symbols:
+        vocabulary, step, pat_str = symbol_model(model, cutting, decoding)
+        second = Normalizer([*cutting.steps, step])
+    elif cutting.is_byte_level:
         vocabulary = byte_level_vocabulary(model)
     else:
         folds = _folds(normalizer, cutting, decoding, model)
@@ -92,8 +103,6 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         if folds:
             normalizer, second = _folded(normalizer, second, tokens)
         pat_str = pattern_of(cutting.splits, file["pre_tokenizer"].place, folds)
-        if model.ignore_merges:
-            _check_bytes_are_no_pretokens(pat_str, model)
         if pat_str == WHOLE_TEXT_PATTERN and not model.ignore_merges:
             pat_str = pattern_of_cuts(vocabulary)
     return make_encoding(
@@ -110,6 +119,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
             second_normalizer=None if second == IDENTITY else second,
             drops_first_space=decoding.drops_first_space,
             decoded_texts=_decoded_texts(tokens, stated, decoding),
+            has_symbols=is_of_symbols,
         ),
         template=template,
     )
@@ -125,6 +135,8 @@ def _decoded_texts(
     for text in (*tokens.special, *tokens.added):
         flags = tokens.flags.get(text)
         found = normalizer.normalize(text) if flags is not None and flags.normalized else text
+        if decoding.word_end:
+            found = found.replace(decoding.word_end, " ")
         if decoding.replaces_marks:
             found = found.replace(MARK, " ")
         byte = byte_of(found) if decoding.joins_bytes else None
@@ -135,15 +147,27 @@ def _decoded_texts(
     return tuple(decoded)
 
 
-def _check_bytes_are_no_pretokens(pattern: str | Pattern, model: Model | TableModel) -> None:
-    """Refuse what would become the id of a byte, which decodes to that byte, by a look-up."""
+def _has_one_pattern(cutting: PreTokenizer, place: str) -> bool:
+    """Whether one automaton follows all that cuts the text."""
+    if cutting.changes_pretokens():
+        return False
+    try:
+        pattern_of(cutting.splits, place)
+    except VocabularyError as error:
+        if isinstance(error.__cause__, UnsupportedPatternError):
+            return False
+        raise
+    return True
+
+
+def _looks_up_bytes(model: Model | TableModel, cutting: PreTokenizer, place: str) -> bool:
+    """Whether a look-up of a pre-token may find the token of a byte, which decodes to that byte."""
+    if not model.ignore_merges or cutting.is_byte_level:
+        return False
+    pattern = pattern_of(cutting.splits, place)
     if isinstance(pattern, str):
         pattern = Pattern.compile(pattern)
-    if pattern.findall("<0x20>") == ["<0x20>"]:
-        raise VocabularyError(
-            f"{model.place}: ignore_merges is not supported where '<0x20>' may be a pre-token: it "
-            "would become the token of a byte"
-        )
+    return pattern.findall("<0x20>") == ["<0x20>"]
 
 
 def _forget_added(model: Model | TableModel, tokens: AddedTokens, parts: Container[str]) -> None:

@@ -24,13 +24,16 @@ class Decoding(NamedTuple):
     drops_first_space: bool
     replaces_marks: bool
     joins_bytes: bool  # an added token <0x41> is that byte
+    word_end: str = ""  # what becomes a space in each token
+    is_byte_level: bool = False  # tokens are in the byte alphabet
 
 
 def read_decoder(field: JsonValue) -> Decoding:
     """What the field says. Raises VocabularyError for decoders that are not supported."""
     if field.value is None:
         return Decoding(True, False, False, False)
-    marks = drops = is_joined = joins_bytes = False
+    marks = drops = is_joined = joins_bytes = is_byte_level = False
+    word_end = ""
     for part in _flat(field):
         kind = part["type"].as_str()
         if kind == "Replace":
@@ -55,9 +58,14 @@ def read_decoder(field: JsonValue) -> Decoding:
             is_joined = True
         elif kind == "ByteFallback":
             joins_bytes = True
-        elif kind != "ByteLevel":
+        elif kind == "ByteLevel":
+            is_byte_level = True
+        elif kind == "BPEDecoder":
+            part.allow_only("type", "suffix")
+            word_end = part["suffix"].as_str()
+        else:
             part.fail(f"the decoder {shown(kind)} is not supported")
-    return Decoding(marks, drops, marks, joins_bytes)
+    return Decoding(marks, drops, marks, joins_bytes, word_end, is_byte_level)
 
 
 def _flat(field: JsonValue, depth: int = 0) -> list[JsonValue]:

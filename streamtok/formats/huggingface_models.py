@@ -26,6 +26,8 @@ from .loading import shown
 __all__ = [
     "Model",
     "TableModel",
+    "Words",
+    "as_objects",
     "byte_level_vocabulary",
     "byte_of",
     "character_vocabulary",
@@ -42,6 +44,15 @@ def byte_of(text: str) -> int | None:
     return int(found[1], 16) if found else None
 
 
+class Words(NamedTuple):
+    """What a BPE model says of characters beyond their tokens."""
+
+    prefix: str = ""  # of those that are not the first of a pre-token
+    suffix: str = ""  # of the last
+    unknown: str = ""  # the token of those that have none
+    fuses: bool = False  # several of these in a row become one
+
+
 class Model(NamedTuple):
     """What a BPE model says. Tokens are as in the file."""
 
@@ -50,6 +61,7 @@ class Model(NamedTuple):
     ignore_merges: bool
     byte_fallback: bool
     place: str
+    words: Words = Words()
 
     def parts(self) -> set[str]:
         """All that merges take or make."""
@@ -68,6 +80,7 @@ class TableModel(NamedTuple):
     ignore_merges: bool
     byte_fallback: bool
     place: str
+    words: Words = Words()
 
     def parts(self) -> Container[str]:
         """All that merges take or make."""
@@ -80,10 +93,12 @@ class TableModel(NamedTuple):
         )
 
 
-def _as_objects(model: TableModel) -> Model:
+def as_objects(model: Model | TableModel) -> Model:
     """The same of Python objects, for what the tables are not in order for."""
+    if isinstance(model, Model):
+        return model
     pairs = [(left, right) for left, right in model.merges.to_list()]
-    return Model(model.ids.to_dict(), pairs, model.ignore_merges, model.byte_fallback, model.place)
+    return Model(model.ids.to_dict(), pairs, *model[2:])
 
 
 def read_model(model: JsonValue) -> Model | TableModel:
@@ -96,10 +111,11 @@ def read_model(model: JsonValue) -> Model | TableModel:
     )  # fmt: skip
     if model["dropout"].value not in (None, 0, 0.0):
         model.fail(f"dropout {model['dropout'].value} is not supported")
-    for key in ("continuing_subword_prefix", "end_of_word_suffix"):
-        if model[key].value not in (None, ""):
-            model.fail(f"{key} {shown(model[key].value)} is not supported")
-    model["fuse_unk"].as_bool()
+    keys = "continuing_subword_prefix", "end_of_word_suffix", "unk_token"
+    prefix, suffix, unknown = (
+        "" if model[key].value is None else model[key].as_str() for key in keys
+    )
+    words = Words(prefix, suffix, unknown, model["fuse_unk"].as_bool())
     vocab, rows = model["vocab"].value, model["merges"].value
     if isinstance(vocab, TextIds) and isinstance(rows, MergeRows):
         return TableModel(
@@ -108,6 +124,7 @@ def read_model(model: JsonValue) -> Model | TableModel:
             model["ignore_merges"].as_bool(),
             model["byte_fallback"].as_bool(),
             model.place,
+            words,
         )
     ids, merges = _vocab_and_merges(model)
     return Model(
@@ -116,6 +133,7 @@ def read_model(model: JsonValue) -> Model | TableModel:
         model["ignore_merges"].as_bool(),
         model["byte_fallback"].as_bool(),
         model.place,
+        words,
     )
 
 
@@ -147,7 +165,7 @@ def byte_level_vocabulary(model: Model | TableModel) -> Vocabulary:
         )
         if found is not None:
             return found
-        model = _as_objects(model)
+        model = as_objects(model)
     return vocabulary_of(
         model.ids, model.merges, ignore_merges=model.ignore_merges, source=model.place
     )
@@ -158,14 +176,9 @@ def character_vocabulary(
 ) -> Vocabulary:
     """The vocabulary of tokens of characters; folds: whether "▁" is a space.
 
-    parts: `model.parts()`. Raises VocabularyError for characters that would become an unknown
-    token, and for bytes that merge like tokens.
+    parts: `model.parts()`. All bytes have tokens: see `huggingface_symbols.py`. Raises
+    VocabularyError for bytes that merge like tokens.
     """
-    if not model.byte_fallback:
-        raise VocabularyError(
-            f"{model.place}: byte_fallback is false, and there is no ByteLevel: unknown "
-            "characters would become unk_token, which is not supported"
-        )
     if isinstance(model, TableModel):
         texts, rows, kept = model.ids.texts, model.merges.rows, model.ids.kept
         vocabulary = None
@@ -175,7 +188,7 @@ def character_vocabulary(
             )
         if vocabulary is not None:
             return vocabulary
-        model = _as_objects(model)
+        model = as_objects(model)
     ids: dict[str, int] = {}
     byte_ids: dict[int, int] = {}
     decode_only: dict[int, bytes] = {}

@@ -6,6 +6,8 @@ BertNormalizer becomes one step for each of its settings that is on.
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +19,7 @@ from ..normalizers import (
     Lowercase,
     Nmt,
     Normalizer,
+    Precompiled,
     Prepend,
     Replace,
     ReplaceRuns,
@@ -78,6 +81,9 @@ def _read(field: JsonValue, steps: list[Step]) -> None:
         steps.append(Strip(_flag(field["strip_left"]), _flag(field["strip_right"])))
     elif kind == "Replace":
         steps.append(_replace(field))
+    elif kind == "Precompiled":
+        field.allow_only("type", "precompiled_charsmap")
+        steps.append(_precompiled(field["precompiled_charsmap"]))
     elif kind == "BertNormalizer":
         steps += _bert(field)
     else:
@@ -107,6 +113,13 @@ def _replace(field: JsonValue) -> Step:
     if not text:
         pattern.fail("Replace with an empty String is not supported")
     return Replace(text, content)
+
+
+def _precompiled(field: JsonValue) -> Step:
+    try:
+        return Precompiled(base64.b64decode(field.as_str(), validate=True))
+    except (binascii.Error, ValueError) as error:
+        field.fail(f"not a map of SentencePiece: {error}")
 
 
 def _bert(field: JsonValue) -> list[Step]:
@@ -141,6 +154,9 @@ def _step_json(kind: str, *settings: Any) -> dict[str, Any]:
     if kind in _BERT:  # BertNormalizer's accents do NFD again, which changes nothing
         off = dict.fromkeys((*_BERT.values(), "lowercase"), False)
         return {"type": "BertNormalizer", **off, _BERT[kind]: True}
+    if kind == "Precompiled":
+        charsmap = base64.b64encode(settings[0]).decode()
+        return {"type": kind, "precompiled_charsmap": charsmap}
     if kind == "Prepend":
         return {"type": kind, "prepend": settings[0]}
     if kind == "Strip":

@@ -1,7 +1,7 @@
 """The `pre_tokenizer` of a tokenizer.json as splits, and back.
 
 A pre-tokenizer cuts a text, or changes it, or both. What changes it are steps of a second
-normalizer, and must come before all that cuts it: Hugging Face would change each pre-token.
+normalizer; behind what cuts it, Hugging Face changes each pre-token (`PreTokenizer.stages`).
 ByteLevel must be the last, because all behind it would see bytes.
 """
 
@@ -14,7 +14,7 @@ from ..errors import PatternError, VocabularyError
 from ..normalizers import MetaspaceText, PrefixSpace, Step
 from ..patterns.named import GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
-from ..patterns.sequence import SplitSequence, same_pieces
+from ..patterns.sequence import MAX_SPLITS, SplitSequence, same_pieces
 from ..patterns.splits import Split
 from .huggingface_characters import DIGIT, PUNCTUATION
 from .json_value import JsonValue
@@ -42,25 +42,36 @@ class PreTokenizer(NamedTuple):
     steps: tuple[Step, ...]  # change the text, before
     splits: tuple[Split, ...]  # cut it
     is_byte_level: bool
+    # The splits, and what changes each pre-token behind one, in order: see `Symbols`.
+    stages: tuple[tuple[str, ...], ...]
+
+    def changes_pretokens(self) -> bool:
+        """Whether there is any of the latter."""
+        return len(self.stages) > len(self.splits)
 
 
 def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
     """What the field says. Raises VocabularyError naming the place of what is not supported."""
     steps: list[Step] = []
     splits: list[Split] = []
+    stages: list[tuple[str, ...]] = []
     parts = [] if field.value is None else _flat(field)
     for part in parts:
         is_last = part is parts[-1]
         before = len(steps)
         new = _read(part, is_last, steps)
-        if len(steps) > before and splits:
-            part.fail(
-                f"{part['type'].value} changes each pre-token of those before it, which is not "
-                "supported: it must come before all that cut the text"
-            )
+        if splits:
+            for step in steps[before:]:
+                if "first" in step.spec:
+                    part.fail("the scheme first is supported before all that cuts the text only")
+                stages.append(step.spec)
+            del steps[before:]
         splits += new
+        stages += [("Split", split.pattern, split.behavior) for split in new]
+        if len(stages) > MAX_SPLITS:
+            part.fail(f"more than {MAX_SPLITS} splits in turn")
     is_byte_level = bool(parts) and parts[-1]["type"].value == "ByteLevel"
-    return PreTokenizer(tuple(steps), tuple(splits), is_byte_level)
+    return PreTokenizer(tuple(steps), tuple(splits), is_byte_level, tuple(stages))
 
 
 def pattern_of(

@@ -45,6 +45,11 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
     """
     rules = encoding._rules
     vocabulary = encoding._vocabulary
+    if rules.has_symbols:
+        raise VocabularyError(
+            f"{encoding.name} merges symbols of words, or has unknown tokens: that cannot be "
+            f"written as {_FORMAT}; keep the original"
+        )
     if not rules.longest_first:
         _check_one_order(encoding)
     is_byte_level = vocabulary.byte_ids is None

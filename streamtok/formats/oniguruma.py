@@ -1,8 +1,9 @@
 """Patterns in the dialect of Oniguruma, which Hugging Face's tokenizers uses, and back.
 
-Most of what pre-tokenization patterns use is the same in both dialects. Four things differ, and are
+Most of what pre-tokenization patterns use is the same in both dialects. Five things differ, and are
 refused: `x{1,3}+`, which is possessive here and a repeated repetition there; `$`, the very end here
-and the end of a line there; flags other than i; `&&` and nested sets. A fifth is rewritten: `\\w`
+and the end of a line there; flags other than i; `&&` and nested sets; case variants of several
+characters in `(?i:…)` (`oniguruma_folding.py`). A sixth is rewritten: `\\w`
 has no joiners there, and outside of sets it has the digits and fractions of Latin-1. To write a
 pattern for Oniguruma, possessive quantifiers are made greedy, and the DFA tables of the result must
 equal those of the pattern.
@@ -17,6 +18,7 @@ from ..patterns.budget import Budget
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import same_pieces
 from .loading import shown
+from .oniguruma_folding import find_long_folding
 
 __all__ = ["from_oniguruma", "quoted", "to_oniguruma"]
 
@@ -52,6 +54,13 @@ def from_oniguruma(pattern: str, place: str) -> str:
             _refuse(place, part, "is a nested set, which is not supported")
         if text in (r"\h", r"\H", r"\R", r"\X", r"\K", r"\O", r"\y", r"\Y"):
             _refuse(place, part, "is an escape that is not supported")
+    try:
+        longer = find_long_folding(_PARTS.finditer(pattern))
+    except PatternError:
+        longer = None  # the pattern does not compile, as is said below
+    if longer:
+        why = "in (?i:…) also matches, or is part of, a case variant of several characters"
+        _refuse(place, longer, f"{why} in Oniguruma, such as ss for ß")
     translated = "".join(_translated(part[0]) for part in _PARTS.finditer(pattern))
     try:
         Pattern.compile(translated)

@@ -9,9 +9,11 @@ from .characters import BertAccents, BertChinese, BertClean, Lowercase, Nmt, Str
 from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
 from .normalizer import IDENTITY, Normalizer
+from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Block, Blocks, State, Step
+from .symbols import Symbols
 
 __all__ = [
     "IDENTITY",
@@ -25,6 +27,7 @@ __all__ = [
     "MetaspaceText",
     "Nmt",
     "Normalizer",
+    "Precompiled",
     "PrefixSpace",
     "Prepend",
     "Replace",
@@ -33,4 +36,5 @@ __all__ = [
     "Step",
     "Strip",
     "StripAccents",
+    "Symbols",
 ]

@@ -14,9 +14,11 @@ from . import characters
 from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
 from .links import compose, join_link, link_from_json
+from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Blocks, State, Step
+from .symbols import Symbols
 
 __all__ = ["IDENTITY", "Normalizer"]
 
@@ -25,7 +27,7 @@ _KINDS: dict[str, Callable[..., Step]] = {
     for kind in (
         *(characters.BertAccents, characters.BertChinese, characters.BertClean),
         *(characters.Lowercase, characters.Nmt, characters.StripAccents),
-        *(MetaspaceText, PrefixSpace, Prepend, Replace, ReplaceRuns, Strip),
+        *(MetaspaceText, Precompiled, PrefixSpace, Prepend, Replace, ReplaceRuns, Strip, Symbols),
     )
 } | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
 

@@ -15,6 +15,7 @@ lower case are those of this Python's Unicode, patterns are matched by the `rege
 
 from __future__ import annotations
 
+import base64
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +27,7 @@ import regex
 
 from ..patterns.unicode_classes import as_in_reference
 from .bpe import compile_pattern
+from .sentencepiece_map import mapped
 
 __all__ = ["bpe", "encode", "find_added", "normalize", "pre_tokenize", "split_added"]
 
@@ -164,6 +166,8 @@ def normalize(step: Json | None, text: str) -> str:
         return replace(step["pattern"], step["content"], text)
     if kind == "BertNormalizer":
         return _bert(step, text)
+    if kind == "Precompiled":
+        return mapped(base64.b64decode(step["precompiled_charsmap"]), text)
     raise NotImplementedError(f"the normalizer {kind}")
 
 

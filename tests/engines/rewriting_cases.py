@@ -14,13 +14,16 @@ from streamtok.normalizers import (
     Lowercase,
     MetaspaceText,
     Normalizer,
+    Precompiled,
     PrefixSpace,
     Prepend,
     Replace,
     StripAccents,
 )
+from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.vocabulary.byte_alphabet import to_text
 
+CHARSMAP = write_charsmap({"e\u0301": "\u00e9", "A": "a\u0301", "\n": " ", "a\u0301": ""})
 LETTERS = "aAb .\n\u2581e\u00e9\u0301"
 STEPS = {
     "NFC": (Form("NFC"), normalizers.NFC()),
@@ -33,6 +36,7 @@ STEPS = {
     "fold": (Replace("\u2581", " "), normalizers.Replace("\u2581", " ")),
     "double": (Replace("a", "aa"), normalizers.Replace("a", "aa")),
     "drop": (Replace("b", ""), normalizers.Replace("b", "")),
+    "map": (Precompiled(CHARSMAP), normalizers.Precompiled(CHARSMAP)),
     "join": (Replace("ab", "A"), normalizers.Replace("ab", "A")),
 }
 

@@ -10,8 +10,17 @@ from streamtok._core.encode import SpecialMatcher, Untouched
 from streamtok.engines.added_tokens import Finder
 from streamtok.engines.rules import TokenFlags
 from streamtok.engines.shortcut import shortcut_of
-from streamtok.normalizers import Form, Lowercase, MetaspaceText, Normalizer, Prepend, Replace
+from streamtok.normalizers import (
+    Form,
+    Lowercase,
+    MetaspaceText,
+    Normalizer,
+    Precompiled,
+    Prepend,
+    Replace,
+)
 from streamtok.normalizers.char_sets import ranges_of
+from streamtok.normalizers.charsmap import write_charsmap
 
 PLAIN = Finder(SpecialMatcher([], frozenset(), ()), [])
 
@@ -51,6 +60,21 @@ def test_what_is_untouched_is_left_wherever_it_stands(form):
             assert len(data[head : head + first].decode()) == 1
             assert data[size - last :].decode()
     assert passed > 500
+
+
+def test_what_a_map_leaves():
+    rng = random.Random(3)
+    step = Precompiled(write_charsmap({"e\u0301": "é", "\n": " ", "\u0600": "", "日": "a"}))
+    check = check_of(step)
+    assert check.is_all_of("plain text, e, ©, 中, 가" * 9)
+    assert not shortcut_of(PLAIN, Normalizer([step]), None, None).begins_plain
+    letters = "abe 中©가\u0301\n\u0600\u200d日f\u1100\u1161"
+    for _ in range(5000):
+        text = "".join(rng.choices(letters, k=rng.randint(1, 5)))
+        if check.is_all_of(text):
+            for before in ("", "a", "e", "\u0301"):
+                left = step.normalize(before, True)
+                assert step.normalize(before + text, True) == left + text
 
 
 def test_parts_of_a_chunk():

@@ -11,6 +11,7 @@ from streamtok.errors import VocabularyError
 from streamtok.formats.huggingface_normalizers import normalizer_json, read_normalizer
 from streamtok.formats.json_value import JsonValue
 from streamtok.normalizers import IDENTITY, Normalizer, PrefixSpace
+from streamtok.normalizers.charsmap import write_charsmap
 
 TEXT = "  A  “ﬁne” e\u0301l\xe8ve,\x07 中文\u200b Σ\u3000 İ\n"
 THEIRS = [
@@ -19,6 +20,7 @@ THEIRS = [
     hf.Replace(Regex(" {2,}"), " "), hf.BertNormalizer(), hf.BertNormalizer(strip_accents=True),
     hf.BertNormalizer(lowercase=False), hf.BertNormalizer(strip_accents=False),
     hf.BertNormalizer(clean_text=False, handle_chinese_chars=False),
+    hf.Precompiled(write_charsmap({"“": '"', "e\u0301": "é", "ﬁ": "fi"})),
     hf.Sequence([]), hf.Sequence([hf.NFC(), hf.Sequence([hf.Strip(), hf.Prepend("x")])]),
 ]  # fmt: skip
 
@@ -52,7 +54,10 @@ def test_null_changes_nothing():
     ("value", "message"),
     [
         ({}, "normalizer: type: expected a string"),
-        ({"type": "Precompiled", "precompiled_charsmap": ""}, "'Precompiled' is not supported"),
+        ({"type": "Precompiled", "precompiled_charsmap": ""}, "found 0 bytes"),
+        ({"type": "Precompiled", "precompiled_charsmap": "??"}, "charsmap: not a map of Sentenc"),
+        ({"type": "Precompiled", "precompiled_charsmap": "AAAA"}, "charsmap: not a map of Sent"),
+        ({"type": "Precompiled", "precompiled_charsmap": 3}, "charsmap: expected a string"),
         ({"type": "ByteLevel"}, "'ByteLevel' is not supported"),
         ({"type": "Append", "append": "x"}, "'Append' is not supported"),
         ({"type": "NFC", "more": 1}, "the field 'more' is not supported"),

@@ -22,11 +22,9 @@ FILES, PARTS = 320, 2
 # What may be refused, and how often at most: of hundred files, in all.
 MAY_BE_REFUSED = {
     "the regular expression": 7,  # of Replace
-    "ignore_merges is not supported where": 15,
-    "byte_fallback is false": 15,  # unknown characters become unk_token
-    "bytes are neither tokens nor characters|single bytes are not in the vocabulary": 15,
-    "a sequence of splits cannot be followed": 25,
-    "changes each pre-token of those before it": 8,
+    "ignore_merges is not supported where": 8,
+    "is made of other symbols, too": 5,
+    "the scheme first is supported before": 5,
 }
 
 
@@ -37,7 +35,7 @@ def test_ids_of_random_files(part: int, tmp_path: Path) -> None:
     for seed, file, difference in run(seeds, tmp_path, counts):
         pytest.fail(f"seed {seed}: {describe(*shrink(file, difference, tmp_path))}")
     print(report(counts, 0))
-    assert counts["equal"] > FILES // PARTS // 3
+    assert counts["equal"] > FILES // PARTS * 3 // 4
     for message, number in counts.refusals.items():
         assert any(re.search(part, message) for part in MAY_BE_REFUSED), (
             f"{message!r} is refused ({number} files, such as seed {counts.examples[message]})"

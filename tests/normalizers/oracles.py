@@ -12,12 +12,18 @@ from streamtok.normalizers import (
     MetaspaceText,
     Nmt,
     Normalizer,
+    Precompiled,
     PrefixSpace,
     Prepend,
     Replace,
     ReplaceRuns,
     Strip,
     StripAccents,
+)
+from streamtok.normalizers.charsmap import write_charsmap
+
+CHARSMAP = write_charsmap(
+    {"e\u0301": "é", "\n": " ", "\t": "", "ﬁ": "fi", "İ": "I", "\u3000": " ", "A": "a\u0301"}
 )
 
 
@@ -52,6 +58,17 @@ NORMALIZERS = {
         hf.Replace(Regex("[\\n\\t=]{3,}"), ""),
     ),
     "capitals": (Normalizer([ReplaceRuns("[A-Z9]", "<>")]), hf.Replace(Regex("[A-Z9]"), "<>")),
+    "Precompiled": (Normalizer([Precompiled(CHARSMAP)]), hf.Precompiled(CHARSMAP)),
+    "T5": (
+        Normalizer([Precompiled(CHARSMAP), Strip(False, True), ReplaceRuns(" {2,}", "▁")]),
+        hf.Sequence(
+            [
+                hf.Precompiled(CHARSMAP),
+                hf.Strip(left=False, right=True),
+                hf.Replace(Regex(" {2,}"), "▁"),
+            ]
+        ),
+    ),
     "BertNormalizer": (
         Normalizer([BertClean(), BertChinese(), Form("NFD"), BertAccents(), Lowercase()]),
         hf.BertNormalizer(),

@@ -1,0 +1,102 @@
+"""Where extended grapheme clusters begin (UAX #29, Unicode 17.0), one character after the other.
+
+What the rules need to know of the text before a character is a number, a *state*. It says of which
+kind the last character was; and, where that matters, whether the characters before it are a picture
+that a joiner may join to another, a consonant that is linked to the next one, or half a flag.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from .char_sets import ranges_of
+
+__all__ = ["N_STATES", "ON_BORDER", "advance", "is_settled", "joiners", "openers"]
+
+OTHER, CONTROL, CR, LF, EXTEND, ZWJ, SPACING, PREPEND, L, V, T, LV, LVT, FLAG, PICTURE = range(15)
+_KINDS = {
+    "control": CONTROL, "extend": EXTEND, "spacing": SPACING, "prepend": PREPEND,
+    "l": L, "v": V, "t": T, "flag": FLAG, "picture": PICTURE,
+}  # fmt: skip
+_SYLLABLES = {L: (L, V, LV, LVT), LV: (V, T), V: (V, T), LVT: (T,), T: (T,)}
+
+# Of a character's number: its kind in the lowest bits, and how it links consonants (GB9c).
+_KIND = 0xF
+_CONSONANT, _LINKER, _BETWEEN = 0x10, 0x20, 0x30
+_LINKS = 0x30
+# Of a state: the last character's kind in the lowest bits, and what stands before what follows.
+_PICTURED, _HALF_FLAG, _BEGUN, _LINKED = 0x10, 0x20, 0x40, 0x80
+
+N_STATES = 0x100
+ON_BORDER = CONTROL  # at the beginning of a text, too
+
+
+def advance(state: int, char: str) -> tuple[int, bool]:
+    """The state behind `char`, and whether a cluster begins with it."""
+    number = _numbers().get(char)
+    if number is None:
+        number = _number_of_others(char)
+    kind, links, last = number & _KIND, number & _LINKS, state & _KIND
+    if last == PREPEND:
+        is_border = kind in (CONTROL, CR, LF)
+    elif last in (CONTROL, CR, LF):
+        is_border = last != CR or kind != LF
+    elif kind in (EXTEND, ZWJ, SPACING):
+        is_border = False
+    elif kind == PICTURE:
+        is_border = last != ZWJ or not state & _PICTURED
+    elif kind == FLAG:
+        is_border = last != FLAG or not state & _HALF_FLAG
+    elif links == _CONSONANT:
+        is_border = not state & _LINKED
+    else:
+        is_border = kind not in _SYLLABLES.get(last, ())
+    following = kind
+    if kind == PICTURE or (state & _PICTURED and last != ZWJ and kind in (EXTEND, ZWJ)):
+        following |= _PICTURED
+    if kind == FLAG and (is_border or last != FLAG):
+        following |= _HALF_FLAG
+    if links == _CONSONANT:
+        following |= _BEGUN
+    elif links and state & _BEGUN:
+        following |= _BEGUN | (_LINKED if links == _LINKER else state & _LINKED)
+    return following, is_border
+
+
+def is_settled(state: int) -> bool:
+    """Whether a border follows, whatever comes but characters of `joiners`."""
+    return state & _KIND not in (CR, PREPEND, L, FLAG, ZWJ) and not state & _LINKED
+
+
+def openers() -> list[tuple[int, int]]:
+    """Characters that may be joined to what follows them, even if that is none of `joiners`."""
+    names = ("prepend", "l", "flag", "linker", "conjunct")
+    return sorted([(0x0D, 0x0D), (0x200D, 0x200D), *ranges_of(*(f"cluster_{n}" for n in names))])
+
+
+def joiners() -> list[tuple[int, int]]:
+    """Characters that are joined to most of what may stand before them."""
+    names = ("extend", "spacing", "v", "t")
+    return sorted([*openers(), *ranges_of(*(f"cluster_{name}" for name in names))])
+
+
+@lru_cache(maxsize=1)
+def _numbers() -> dict[str, int]:
+    """The number of each character that is not like most, but for Hangul syllables."""
+    found = {"\r": CR, "\n": LF, "\u200d": ZWJ}
+    for name, kind in _KINDS.items():
+        for low, high in ranges_of(f"cluster_{name}"):
+            for point in range(low, high + 1):
+                found.setdefault(chr(point), kind)
+    for name, links in (("consonant", _CONSONANT), ("linker", _LINKER), ("conjunct", _BETWEEN)):
+        for low, high in ranges_of(f"cluster_{name}"):
+            for point in range(low, high + 1):
+                found[chr(point)] = found.get(chr(point), OTHER) | links
+    return found
+
+
+def _number_of_others(char: str) -> int:
+    if "\uac00" <= char <= "\ud7a3":
+        return LVT if (ord(char) - 0xAC00) % 28 else LV
+    # What stands for a byte that is no UTF-8 is joined to nothing.
+    return CONTROL if "\udc80" <= char <= "\udcff" else OTHER

@@ -1,0 +1,217 @@
+"""The step that replaces by a map of SentencePiece, as `tokenizers.normalizers.Precompiled` does.
+
+That goes by grapheme clusters. One of less than 6 bytes becomes, as a whole, the replacement of the
+shortest key that it begins with: so what follows this key in the cluster is lost. In all other
+clusters, each character becomes its replacement, if it has one.
+
+In a stream, the end of a chunk may lie in a cluster. As long as it is not certain what becomes of
+its characters, they wait: never more than 5 bytes. The state is what waits, or, where the
+characters of a cluster are replaced one by one, the state of `clusters.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from .char_sets import one_of
+from .charsmap import read_charsmap
+from .clusters import N_STATES, ON_BORDER, advance, is_settled, joiners, openers
+from .step import Blocks, whole_block
+
+__all__ = ["Precompiled"]
+
+LONGEST = 5  # bytes of a cluster that is replaced as a whole
+_State: TypeAlias = "str | int"
+
+
+class _Map:
+    """What a map does to clusters. Immutable; shared by all steps of the same map."""
+
+    def __init__(self, data: bytes) -> None:
+        self.keys = read_charsmap(data, LONGEST)
+        self.beginnings = {key[:end] for key in self.keys for end in range(1, len(key))}
+        single = {key for key in self.keys if len(key) == 1}
+        behind = {char for key in self.keys for char in key[1:]}
+        self.changing = sorted((ord(char), ord(char)) for char in single | behind)
+        self.islands = sorted([*self.changing, *joiners()])
+        self.changed = re.compile(one_of(self.changing) if self.changing else "(?!)")
+        # Characters that make a cluster, or its replacement, of more than an ordinary character.
+        self.island = re.compile(rf"(?:{one_of(openers())}+[\s\S]?|{one_of(self.islands)})+")
+        self.is_island = re.compile(one_of(self.islands))
+
+    def of_cluster(self, cluster: str) -> str | None:
+        """The replacement of a cluster as a whole; None: its characters go one by one."""
+        if len(cluster) > LONGEST or len(cluster.encode("utf-8", "surrogatepass")) > LONGEST:
+            return None
+        for end in range(1, len(cluster) + 1):
+            found = self.keys.get(cluster[:end])
+            if found is not None:
+                return found
+        return None
+
+    def is_open(self, cluster: str) -> bool:
+        """Whether what becomes of the beginning of a cluster depends on the rest of it."""
+        if len(cluster.encode("utf-8", "surrogatepass")) > LONGEST:
+            return False
+        return cluster in self.beginnings or self.of_cluster(cluster) is not None
+
+
+_map = lru_cache(maxsize=4)(_Map)
+
+
+class _Walk:
+    """Through a text, character by character, from one state to another."""
+
+    def __init__(self, known: _Map, state: _State) -> None:
+        self.map = known
+        self.blocks: Blocks = []
+        self.cluster = ""  # what waits
+        self.place = ON_BORDER  # in the rules for clusters
+        if isinstance(state, int):
+            self.place = state
+        else:
+            for char in state:
+                self.place = advance(self.place, char)[0]
+            self.cluster = state
+
+    def take(self, text: str) -> None:
+        """Go on by all characters of `text`."""
+        for char in text:
+            self.place, is_border = advance(self.place, char)
+            if is_border:
+                self.end()
+            if self.cluster or is_border:
+                self.cluster += char
+                if not self.map.is_open(self.cluster):
+                    self.give_out()
+            else:
+                self.add(char)
+
+    def end(self) -> None:
+        """The cluster that waits is complete."""
+        if not self.cluster:
+            return
+        found = self.map.of_cluster(self.cluster)
+        if found is None:
+            self.give_out()
+            return
+        self.blocks += whole_block(found, self.cluster)
+        self.cluster = ""
+
+    def give_out(self) -> None:
+        """The characters of what waits go one by one."""
+        for char in self.cluster:
+            self.add(char)
+        self.cluster = ""
+
+    def add(self, char: str) -> None:
+        """A character by itself."""
+        found = self.map.keys.get(char)
+        self.blocks.append((char if found is None else found, char))
+
+    def copy(self, text: str) -> None:
+        """Text that stays as it is, and begins and ends a cluster."""
+        if text:
+            self.blocks.append((text, text))
+
+    def state(self) -> _State:
+        """Where the walk stands."""
+        return self.cluster or self.place
+
+
+class Precompiled:
+    """The replacements of `charsmap`, a `precompiled_charsmap` of SentencePiece."""
+
+    __slots__ = ("_map", "charsmap", "spec")
+
+    def __init__(self, charsmap: bytes) -> None:
+        """Raises ValueError for a map that is damaged."""
+        self.charsmap = charsmap
+        self.spec = ("Precompiled", charsmap)
+        self._map = _map(charsmap)
+
+    def normalize(self, text: str, is_first: bool) -> str:
+        """See `Step`."""
+        if not self._map.changed.search(text):
+            return text
+        return "".join([block[0] for block in self.feed(ON_BORDER, text, True)[1]])
+
+    def leaves(self, text: str, is_first: bool) -> bool:
+        """See `Step`."""
+        return not self._map.changed.search(text)
+
+    def begin(self, is_first: bool) -> _State:
+        """See `Step`."""
+        return ON_BORDER
+
+    def feed(self, state: _State, text: str, final: bool) -> tuple[_State, Blocks]:
+        """See `Step`."""
+        known = self._map
+        walk = _Walk(known, state)
+        start, size = 0, len(text)
+        while start < size and not (
+            is_settled(walk.place) and not known.is_island.match(text, start)
+        ):
+            walk.take(text[start])
+            start += 1
+        if start < size:
+            walk.end()
+        for island in known.island.finditer(text, start):
+            first, end = island.span()
+            first -= first > start  # the character that what is in an island is joined to
+            walk.copy(text[start:first])
+            start = end
+            walk.place = ON_BORDER
+            walk.take(text[first:end])
+            if end == size and not final:
+                return walk.state(), _joined(walk.blocks)
+            walk.end()
+        if not final and start < size:
+            walk.copy(text[start:-1])
+            walk.place = ON_BORDER
+            walk.take(text[-1])
+            return walk.state(), _joined(walk.blocks)
+        walk.copy(text[start:])
+        if final:
+            walk.end()
+            return ON_BORDER, _joined(walk.blocks)
+        return walk.state(), _joined(walk.blocks)
+
+    def held(self, state: _State) -> str:
+        """See `Step`."""
+        return state if isinstance(state, str) else ""
+
+    def check_state(self, value: Any) -> _State:
+        """See `Step`."""
+        if type(value) is int and 0 <= value < N_STATES:
+            return value
+        if type(value) is not str or not value:
+            raise ValueError("expected the beginning of a cluster, or a number for one")
+        walk = _Walk(self._map, ON_BORDER)
+        walk.take(value)
+        if walk.blocks or walk.cluster != value:
+            raise ValueError("expected what waits for the rest of its cluster")
+        return value
+
+    def stops(self) -> list[tuple[int, int]]:
+        """The characters without which a text is left as it is, and cut into clusters of one."""
+        return self._map.islands
+
+
+def _joined(blocks: Blocks) -> Blocks:
+    """The same with fewer blocks: neighbours whose characters did not change are one."""
+    joined: Blocks = []
+    parts: list[str] = []
+    for text, source in blocks:
+        if text == source:
+            parts.append(text)
+            continue
+        if parts:
+            joined.append(("".join(parts),) * 2)
+            parts = []
+        joined.append((text, source))
+    if parts:
+        joined.append(("".join(parts),) * 2)
+    return joined

@@ -1,0 +1,241 @@
+"""Prefixes and suffixes of words, unknown tokens and bytes without a token: as in tokenizers."""
+
+import json
+import pickle
+import random
+
+import pytest
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+import streamtok
+from streamtok import formats
+from streamtok.normalizers import Normalizer
+from streamtok.normalizers.symbols import BORDER, Symbols
+
+from ..conftest import stream_ids
+from ..normalizers.cuts import check
+from ..oracles import write
+
+TEXT = "the cat sat on the mat, the naïve cat's hat: lower, low, newer\n" * 5
+TEXTS = [
+    *("", " ", "x", "the cat", "cats!", "the  THE\n", "naïve 日本 ünknown", "日日 a日", "low</w>"),
+    *("lower newest", "a\u0301", "the " * 50, "x" * 300),
+]
+
+
+def gpt1() -> Tokenizer:
+    """As GPT-1's: a suffix, characters, unknown ones."""
+    made = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    made.normalizer = normalizers.BertNormalizer()
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.BPEDecoder()
+    made.train_from_iterator(
+        [TEXT],
+        trainers.BpeTrainer(vocab_size=60, special_tokens=["<unk>"], end_of_word_suffix="</w>"),
+    )
+    return made
+
+
+def clip() -> Tokenizer:
+    """As CLIP's: a suffix, and bytes."""
+    letters = pre_tokenizers.ByteLevel.alphabet()
+    vocab = {}
+    for token in [*sorted(letters), *(letter + "</w>" for letter in sorted(letters))]:
+        vocab[token] = len(vocab)
+    merges = [("t", "h"), ("th", "e</w>"), ("c", "a"), ("ca", "t</w>"), ("Ã", "¯"), ("l", "ow</w>")]
+    for token in ("th", "the</w>", "ca", "cat</w>", "Ã¯", "ow</w>", "low</w>", "<|end|>"):
+        vocab[token] = len(vocab)
+    merges.append(("o", "w</w>"))
+    made = Tokenizer(models.BPE(vocab, merges, unk_token="<|end|>", end_of_word_suffix="</w>"))
+    made.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase()])
+    pattern = r"'s|'t|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(pattern), "removed", invert=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
+    )
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens(["<|end|>"])
+    return made
+
+
+def wordpieces() -> Tokenizer:
+    """With a prefix, no pre-tokenizer, and unknown characters that are fused."""
+    made = Tokenizer(models.BPE(unk_token="<unk>", continuing_subword_prefix="##", fuse_unk=True))
+    made.train_from_iterator(
+        [TEXT],
+        trainers.BpeTrainer(
+            vocab_size=70, special_tokens=["<unk>"], continuing_subword_prefix="##"
+        ),
+    )
+    return made
+
+
+def left_out() -> Tokenizer:
+    """Characters without a token are left out, and their neighbours merge."""
+    vocab = {text: id for id, text in enumerate(["t", "h", "e", "th", "the", " "])}
+    return Tokenizer(models.BPE(vocab, [("t", "h"), ("th", "e")]))
+
+
+MAKERS = {"gpt1": gpt1, "clip": clip, "wordpieces": wordpieces, "left out": left_out}
+
+
+@pytest.fixture(params=MAKERS)
+def twins(request, tmp_path):
+    """(theirs, ours)"""
+    theirs = MAKERS[request.param]()
+    path = write(tmp_path / "tokenizer.json", theirs.to_str())
+    return theirs, formats.load_huggingface(path)
+
+
+def test_ids_and_streams(twins):
+    theirs, ours = twins
+    rng = random.Random(1)
+    for text in TEXTS:
+        ids = theirs.encode(text, add_special_tokens=False).ids
+        assert ours.encode(text, allowed_special="all") == ids, text
+        assert ours.count(text, allowed_special="all") == len(ids)
+        cuts = [sorted(rng.choices(range(len(text) + 1), k=3)) for _ in range(5)]
+        for cut in (*cuts, list(range(len(text)))):
+            chunks = [text[a:b] for a, b in zip([0, *cut], [*cut, len(text)], strict=True)]
+            assert stream_ids(ours.stream_encoder(allowed_special="all"), chunks) == ids, text
+
+
+def test_decoding(twins):
+    theirs, ours = twins
+    ends_words = isinstance(theirs.decoder, decoders.BPEDecoder)
+    for text in TEXTS:
+        ids = ours.encode(text, allowed_special="all")
+        if theirs.decoder is None:
+            expected = "".join(theirs.id_to_token(id) for id in ids)
+        else:
+            expected = theirs.decode(ids, skip_special_tokens=False)
+        if ends_words and ids and theirs.id_to_token(ids[-1]).endswith("</w>"):
+            expected += " "
+        assert ours.decode(ids) == expected
+        decoder = ours.stream_decoder()
+        assert "".join(map(decoder.decode, ([id] for id in ids))) + decoder.flush() == expected
+    with pytest.raises(KeyError):
+        ours.decode([ours.n_vocab])
+
+
+def test_copies_and_the_packed_form(twins, tmp_path):
+    _, ours = twins
+    formats.save_packed(ours, tmp_path / "x.streamtok")
+    for again in (formats.load_packed(tmp_path / "x.streamtok"), pickle.loads(pickle.dumps(ours))):
+        assert again.digest == ours.digest
+        for text in TEXTS:
+            ids = again.encode(text, allowed_special="all")
+            assert ids == ours.encode(text, allowed_special="all")
+            assert again.decode(ids) == ours.decode(ids)
+    stream = ours.stream_encoder()
+    ids = stream.encode("the ca")
+    other = ours.stream_encoder()
+    other.setstate(stream.getstate())
+    assert ids + other.encode("t lo") + other.flush() == ours.encode("the cat lo")
+
+
+def test_they_are_not_written(twins, tmp_path):
+    for save in (formats.save_huggingface, formats.save_tiktoken, formats.save_sentencepiece):
+        with pytest.raises((streamtok.VocabularyError, ValueError)):
+            save(twins[1], tmp_path / "x")
+        assert not (tmp_path / "x").exists()
+    with pytest.raises(streamtok.VocabularyError):
+        formats.save_gpt2(twins[1], tmp_path / "x", tmp_path / "y")
+
+
+def test_offsets_where_there_are_no_splits(tmp_path):
+    path = write(tmp_path / "tokenizer.json", wordpieces().to_str())
+    ours = formats.load_huggingface(path)
+    ids, spans = ours.encode_with_offsets("the cat")
+    assert [("the cat")[a:b] for a, b in spans.tolist()] == [
+        ours.decode([id]).replace("##", "") for id in ids
+    ]
+
+
+def test_a_stream_is_refused_beyond_its_limit(tmp_path):
+    path = write(tmp_path / "tokenizer.json", gpt1().to_str())
+    stream = formats.load_huggingface(path).stream_encoder(max_pending=100)
+    assert stream.encode("the ") == []  # words wait for what ends them
+    assert stream.encode("cat") != []
+    with pytest.raises(streamtok.PendingLimitExceeded):
+        stream.encode("x" * 200)
+    assert stream.encode(" cat ") != []
+
+
+SPACES = (("Split", r"\s+", "removed"),)
+LETTERS = (("Split", "ab|a", "isolated"), ("Split", "b", "contiguous"))
+CHANGED = (("Split", "ab", "with next"), ("MetaspaceText", "_", "always"), ("Split", "a", "only"))
+STEPS = [
+    Symbols(("a", "b", "?"), "", "", "?", False, False, False, (), ()),
+    Symbols(("a", "b", "?", "<0xC3>", "<0xA9>"), "", "", "?", True, True, False, (), ()),
+    Symbols(("a", "#a", "b.", "#b.", "?"), "#", ".", "?", True, False, False, (), ()),
+    Symbols(("a", "b", "W"), "", "", "", False, False, False, (("abé", "W"), ("ba", "ab")), ()),
+    Symbols(
+        ("a", "b", "b."), "", ".", "", False, False, False, (), (("Split", r"\s+", "removed"),)
+    ),
+    Symbols(
+        ("a", "Ã", "©", "?"), "", "", "?", True, False, True, (), (("Split", r"ab|a", "isolated"),)
+    ),
+]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: repr(step.spec[1:5]))
+def test_any_cut_gives_the_same_symbols(step):
+    rng = random.Random(2)
+    for _ in range(300):
+        text = "".join(rng.choices("aabbé ?x", k=rng.randint(0, 7)))
+        cuts = rng.choices(range(8), k=rng.randint(1, 5))
+        check(Normalizer([step]), text, cuts)
+        assert BORDER not in text
+
+
+@pytest.mark.parametrize(
+    ("step", "value"),
+    [
+        (STEPS[0], value)
+        for value in (None, "", ["a", False, False], ["", False, True], ["", 1, False], [""])
+    ]
+    + [
+        (STEPS[4], value)
+        for value in (
+            [[], 1],
+            [[["a b"], 1, 1], [], 0],
+            [[["a"], 0, 0], [], 0],
+            [[[1], 1, 0], [], 0],
+        )
+    ]
+    + [
+        (STEPS[4], [[[], 1, 0], *value]) for value in (([], 1), (["a"], 0), (["a"], True), ("a", 1))
+    ],
+)
+def test_forged_states_are_refused(step, value):
+    with pytest.raises(ValueError):
+        Normalizer([step]).check_state(value)
+
+
+HIDDEN = [["h", "e"], ["t", "h"], ["th", "e"]]  # "the" becomes t and he
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"merges": [["t", "h"], ["t", "zz"]]}, "'zz' is not in the vocabulary"),
+        ({"unk_token": "<unk>"}, "unk_token '<unk>' is not in the vocabulary"),
+        ({"ignore_merges": True, "merges": HIDDEN}, "unknown characters are left out"),
+        ({"ignore_merges": True, "merges": HIDDEN, "unk_token": "t"}, "unk_token takes part in"),
+        ({"continuing_subword_prefix": "##"}, "must begin with '##'"),
+        (
+            {"merges": [["t", "he"], ["th", "e"], *HIDDEN], "end_of_word_suffix": "e"},
+            "of other symbols",
+        ),
+    ],
+)
+def test_refusals(changes, message, tmp_path):
+    file = json.loads(left_out().to_str())
+    file["model"] |= changes
+    file["model"]["vocab"] |= {"he": 6}
+    path = write(tmp_path / "tokenizer.json", json.dumps(file))
+    with pytest.raises(streamtok.VocabularyError, match=message):
+        formats.load_huggingface(path)
