@@ -2,7 +2,7 @@
 
 Every page that a test opens is watched: an error in its console, a request that leaves the loopback
 or a violation of the policy fails the test. STREAMTOK_SCREENSHOTS=FOLDER writes the pictures of
-docs/view.md.
+docs/view.md and the README's first one.
 """
 
 from __future__ import annotations
@@ -94,12 +94,21 @@ def excuse(page: Any, *notes: str) -> None:
     page.wrong.clear()
 
 
-def picture(page: Any, name: str) -> None:
-    """Write a picture for docs/view.md, if they are wanted."""
+def picture(page: Any, name: str, first: str | None = None, last: str = "") -> None:
+    """Write a picture for docs/view.md, if they are wanted.
+
+    first, last: only from the one element to the other, over the whole width.
+    """
     folder = os.environ.get("STREAMTOK_SCREENSHOTS")
-    if folder:
-        page.evaluate("document.activeElement.blur()")
-        Path(folder).joinpath(f"{name}.png").write_bytes(packed(page.screenshot()))
+    if not folder:
+        return
+    page.evaluate("document.activeElement.blur()")
+    clip = {"x": 0, "y": 0, **VIEWPORT}
+    if first is not None:
+        top = page.locator(first).bounding_box()["y"]
+        box = page.locator(last).bounding_box()
+        clip |= {"y": top - 8, "height": box["y"] + box["height"] - top + 16}
+    Path(folder).joinpath(f"{name}.png").write_bytes(packed(page.screenshot(clip=clip)))
 
 
 def packed(picture: bytes) -> bytes:

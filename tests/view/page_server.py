@@ -13,6 +13,9 @@ from streamtok.view import Server, make_app
 
 TOKEN = "the-token-of-the-tests"
 
+# What the tab Stream and the README's first picture show.
+STREAM_TEXT = "Unbelievable streams of tokens: naïve chunks cut 日本語 and 🎉 where they must not."
+
 
 @contextlib.contextmanager
 def served(**settings: Any) -> Iterator[str]:

@@ -12,10 +12,10 @@ from streamtok.cli.measure import measure
 from streamtok.views.lanes import make_lanes
 
 from .conftest import Open, picture, until, violations
+from .page_server import STREAM_TEXT as TEXT
 from .page_server import served
 
 ENC = streamtok.get_encoding("cl100k_base")
-TEXT = "Unbelievable streams of tokens: naïve chunks cut 日本語 and 🎉 where they must not."
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +80,7 @@ def test_every_step(open_page: Open, url: str) -> None:
         assert ("text has ended" in why) == ("end" in reasons)
         if number == 5:
             picture(page, "stream")
+            picture(page, "lanes", "#naive-title", "#stream-why")
     assert exact == ENC.encode(TEXT)
     assert wrong
     assert page.is_disabled("#stream-step")
