@@ -35,6 +35,9 @@ async def open_tcp(host: str, port: int) -> list[socket.socket]:
                 if code not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
                     raise missing from None
                 continue  # such as localhost's ::1 on a machine without IPv6
+            # With the protocol named, asyncio switches Nagle's algorithm off for each client:
+            # without, ids may wait 40 ms for an acknowledgement of the last ones.
+            sock = socket.socket(family, sock.type, socket.IPPROTO_TCP, sock.detach())
             stack.callback(sock.close)
             sockets.append(sock)
         if not sockets:

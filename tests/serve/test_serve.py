@@ -18,6 +18,7 @@ import pytest
 
 import streamtok
 from streamtok.serve import ERROR_MARK, serve
+from streamtok.serve.listening import open_tcp
 
 from ..serve_clients import ENV, command, go, hang_up, ids_of, make_text, open_client, receive, talk
 
@@ -69,6 +70,20 @@ def test_ids_come_before_the_client_ends(enc: streamtok.Encoding) -> None:
             writer.write_eof()
             assert got + ids_of(await reader.read(), "text") == enc.encode(sent)
             await hang_up(writer)
+
+    go(test)
+
+
+def test_ids_do_not_wait_for_acknowledgements(enc: streamtok.Encoding) -> None:
+    async def test() -> None:
+        (listener,) = await open_tcp("127.0.0.1", 0)
+        with listener, socket.create_connection(listener.getsockname()):
+            accepted, _ = listener.accept()
+            loop = asyncio.get_running_loop()
+            transport, _ = await loop.connect_accepted_socket(asyncio.Protocol, accepted)
+            option = transport.get_extra_info("socket").getsockopt
+            assert option(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            transport.close()
 
     go(test)
 
