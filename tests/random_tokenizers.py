@@ -88,9 +88,15 @@ def ours(file: File, folder: Path) -> streamtok.Encoding:
 
 
 def check_text(
-    enc: streamtok.Encoding, file: File, tokenizer: Tokenizer, text: str, rng: random.Random
+    enc: streamtok.Encoding,
+    file: File,
+    tokenizer: Tokenizer,
+    text: str,
+    rng: random.Random,
+    counts: Counts | None = None,
 ) -> Iterator[Difference]:
-    """The differences for one text."""
+    """The differences for one text. Counts what is compared: whole texts, streams, decoded ids."""
+    counts = Counts() if counts is None else counts
     ids = expected_ids(tokenizer, text)
     if ids is None:
         return
@@ -101,6 +107,7 @@ def check_text(
     except NotImplementedError:
         pass
     found = attempt(lambda: enc.encode(text, **OPTIONS))
+    counts["whole texts"] += 1
     if found != ids:
         yield Difference("encode", text, ids, found)
         return
@@ -115,11 +122,13 @@ def check_text(
     ]
     for cuts in ways:
         got = attempt(lambda cuts=cuts: stream(enc, data, cuts, rng))
+        counts["streams"] += 1
         if got != ids:
             yield Difference("stream", text, ids, got, cuts)
             return
     cuts = tuple(sorted(rng.choices(range(len(text) + 1), k=3)))
     got = attempt(lambda: stream(enc, text, cuts, rng))
+    counts["streams"] += 1
     if got != ids:
         yield Difference("stream", text, ids, got, cuts)
     if decodes_alike(file, tokenizer, ids):
@@ -128,6 +137,7 @@ def check_text(
             last, suffix = tokenizer.id_to_token(ids[-1]), file["decoder"]["suffix"]
             decoded = decoded.removesuffix(last.replace(suffix, "")) + last.replace(suffix, " ")
         back = attempt(lambda: enc.decode(ids))
+        counts["decoded"] += 1
         if back != decoded:
             yield Difference("decode", text, decoded, back)
 
@@ -204,7 +214,7 @@ def check_file(
     rng = random.Random(seed)
     for text in texts:
         counts["texts"] += 1
-        for difference in check_text(enc, file, tokenizer, text, rng):
+        for difference in check_text(enc, file, tokenizer, text, rng, counts):
             return difference
     counts["equal"] += 1
     return None
