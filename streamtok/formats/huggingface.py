@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 __all__ = ["load_huggingface", "read_huggingface", "save_huggingface"]
 
 _MARKING = ("Replace", " ", MARK)  # the step that makes "▁" of spaces
-# Steps that make a space of nothing else, unless their last setting does.
+_NO_LONGER = ("Replace", "Strip", "StripAccents")  # they make one character of one, or less
+# Steps that make a space of nothing else, unless their last setting has one.
 _NO_NEW_SPACES = ("Prepend", "Replace", "NFC", "NFD", "Lowercase", "Strip", "StripAccents")
 
 
@@ -81,6 +82,11 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     stated = normalizer
     model = read_model(file["model"])
     tokens = read_added_tokens(file["added_tokens"], model.ids, not normalizer.is_identity)
+    if "first" in (second.spec[-1:] or [()])[0] and _may_part_a_character(normalizer, tokens):
+        file["pre_tokenizer"].fail(
+            "the scheme first is not supported with added tokens that are normalized and a "
+            "normalizer that makes several characters of one"
+        )
     pat_str: str | Pattern | None = None
     is_of_symbols = (
         has_symbols(model, cutting.is_byte_level)
@@ -123,6 +129,19 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         ),
         template=template,
     )
+
+
+def _may_part_a_character(normalizer: Normalizer, tokens: AddedTokens) -> bool:
+    """Whether an added token may be a part of what one character of the text becomes.
+
+    Then tokenizers takes what is behind it for the beginning of the text, too, because it goes by
+    offsets in the text as given.
+    """
+    grows = any(
+        step[0] not in _NO_LONGER or (step[0] == "Replace" and len(step[-1]) > 1)
+        for step in normalizer.spec
+    )
+    return grows and any(flags.normalized for flags in tokens.flags.values())
 
 
 def _decoded_texts(
@@ -201,7 +220,9 @@ def _marking_place(normalizer: Normalizer) -> int | None:
         kind, *settings = normalizer.spec[place]
         if normalizer.spec[place] == _MARKING:
             return place
-        if kind not in _NO_NEW_SPACES or " " in settings[-1:]:
+        if kind not in _NO_NEW_SPACES or any(
+            " " in put for put in settings[-1:] if type(put) is str
+        ):
             break
     return None
 

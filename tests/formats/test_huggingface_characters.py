@@ -153,6 +153,17 @@ def test_marks_that_decoding_leaves(tmp_path):
     assert enc.decode(enc.encode("a b")) == "a▁b"
 
 
+def test_spaces_that_come_after_the_marks(tmp_path):
+    """A space that a later step puts in is no mark."""
+    value = changed()
+    mark = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+    put = {"type": "Replace", "pattern": {"String": "\n"}, "content": " \n"}
+    value["normalizer"] = {"type": "Sequence", "normalizers": [mark, put]}
+    theirs = Tokenizer.from_str(json.dumps(value))
+    enc = load(json.dumps(value), tmp_path)
+    assert_same(enc, ids_of(theirs), ["\n", "a b\n\n c", *PLAIN], round_trip=False)
+
+
 def test_a_vocabulary_without_the_mark(tmp_path):
     """A space becomes the bytes of "▁", not its own."""
     value = changed("llama")
@@ -271,6 +282,28 @@ def test_what_is_refused(changes, message, tmp_path):
             value["model"][key] = change
     path = write(tmp_path / "t.json", json.dumps(value))
     refuses(formats.load_huggingface, path, match=message)
+
+
+def test_an_added_token_inside_a_character(tmp_path):
+    """What is behind the added token 1 in a ½ gets a mark, too: tokenizers goes by offsets."""
+    value = changed()
+    value["normalizer"] = {"type": "NFKC"}
+    value["pre_tokenizer"] = {
+        "type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False
+    }  # fmt: skip
+    vocab = value["model"]["vocab"]
+    number = vocab.setdefault("1", len(vocab))
+    value["added_tokens"].append(
+        {"id": number, "content": "1", "normalized": True, "special": False, "lstrip": False,
+         "rstrip": False, "single_word": False}
+    )  # fmt: skip
+    theirs = Tokenizer.from_str(json.dumps(value))
+    assert theirs.encode("½", add_special_tokens=False).tokens[:2] == ["1", "▁"]
+    assert "▁" not in theirs.encode("1⁄2", add_special_tokens=False).tokens
+    path = write(tmp_path / "t.json", json.dumps(value))
+    refuses(formats.load_huggingface, path, match="the scheme first is not supported with added")
+    value["normalizer"] = None
+    assert formats.load_huggingface(write(path, json.dumps(value))).encode("1")
 
 
 @pytest.mark.parametrize(
