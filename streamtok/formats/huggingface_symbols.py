@@ -170,8 +170,12 @@ def _whole(
 def _check_look_up(model: Model) -> None:
     """Refuse what the core must not look up: it looks rows of symbols up, and not pre-tokens."""
     unknown = model.words.unknown
-    if not unknown or unknown in model.parts():
+    what = None
+    if model.words.suffix:  # a row ends with it, and the pre-token that is looked up does not
+        what = "there is an end_of_word_suffix"
+    elif not unknown or unknown in model.parts():
         what = "unk_token takes part in merges" if unknown else "unknown characters are left out"
+    if what is not None:
         raise VocabularyError(
             f"ignore_merges is not supported where {what}, and merges do not make a token alone"
         )

@@ -6,7 +6,7 @@ import errno
 import os
 import re
 
-__all__ = ["can_refuse", "check_writable", "commits_at_close", "is_url", "join"]
+__all__ = ["can_refuse", "check_writable", "commits_at_close", "is_url", "join", "scheme_of"]
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 

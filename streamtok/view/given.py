@@ -6,10 +6,12 @@ import contextlib
 import os
 import urllib.request
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from ..errors import StreamtokError
 from ..pipeline.sources import BLOCK_SIZE, check_file, read_descriptor, unpack
+from ..stores.object_reader import read_blocks
+from ..stores.objects import describe
+from ..stores.urls import is_url, scheme_of
 
 __all__ = ["Given", "Reading"]
 
@@ -22,11 +24,15 @@ class Given:
     """A file or a URL. It can be read any number of times, from its beginning."""
 
     def __init__(self, name: str) -> None:
-        """name: a path, or a URL of http or https. Raises OSError if there is no such file."""
+        """name: a path, or a URL. Raises OSError if there is no such file or object.
+
+        http and https need no extra; other URLs need that of stores.
+        """
         self.path = name
-        self.is_url = urlsplit(name).scheme in ("http", "https")
+        self.is_url = is_url(name)
+        self.is_web = self.is_url and scheme_of(name) in ("http", "https")
         self.name = name if self.is_url else os.path.basename(name)
-        self.size = None if self.is_url else check_file(name)  # None: it is not known
+        self.size = None if self.is_web else check_file(name)  # None: it is not known
 
     def open(self) -> Reading:
         """Reading: from the beginning."""
@@ -68,7 +74,8 @@ class Reading:
             close()
 
     def _counted(self) -> Iterator[bytes]:
-        for block in self._from_url() if self._given.is_url else self._from_file():
+        blocks = self._from_store() if self._given.is_url else self._from_file()
+        for block in self._from_web() if self._given.is_web else blocks:
             self.read += len(block)
             yield block
 
@@ -79,7 +86,12 @@ class Reading:
         finally:
             os.close(fd)
 
-    def _from_url(self) -> Iterator[bytes]:
+    def _from_store(self) -> Iterator[bytes]:
+        about = describe(self._given.path)
+        self.size = about.size
+        yield from read_blocks(self._given.path, about, 0, None)
+
+    def _from_web(self) -> Iterator[bytes]:
         try:
             with urllib.request.urlopen(self._given.path, timeout=_TIMEOUT) as answer:
                 size = answer.headers.get("Content-Length", "")

@@ -225,6 +225,7 @@ HIDDEN = [["h", "e"], ["t", "h"], ["th", "e"]]  # "the" becomes t and he
         ({"unk_token": "<unk>"}, "unk_token '<unk>' is not in the vocabulary"),
         ({"ignore_merges": True, "merges": HIDDEN}, "unknown characters are left out"),
         ({"ignore_merges": True, "merges": HIDDEN, "unk_token": "t"}, "unk_token takes part in"),
+        ({"ignore_merges": True, "merges": HIDDEN, "end_of_word_suffix": "x"}, "end_of_word"),
         ({"continuing_subword_prefix": "##"}, "must begin with '##'"),
         (
             {"merges": [["t", "he"], ["th", "e"], *HIDDEN], "end_of_word_suffix": "e"},

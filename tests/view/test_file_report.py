@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import httpx
 import pytest
 from hypothesis import given, settings
@@ -173,12 +174,24 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         Given(str(tmp_path / "none"))
     with pytest.raises(OSError):
-        Given("file:///etc/passwd")  # a path like any other, and there is none
+        Given((tmp_path / "none").as_uri())
     path = tmp_path / "damaged.gz"
     path.write_bytes(gzip.compress(b"text" * 1000)[:-20])
     given = Given(str(path))
     with pytest.raises(StreamtokError):
         given.start()
+
+
+def test_an_object_in_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(b"one\ntwo\n"))
+    given = Given(path.as_uri())
+    assert given.size == path.stat().st_size
+    assert given.start() == ("one\ntwo\n", True)
+    with fsspec.open("memory://view/text.txt", "wb") as file:
+        file.write(b"a" * 700_000)
+    reading = Given("memory://view/text.txt").open()
+    assert sum(map(len, reading)) == reading.read == reading.size == 700_000
 
 
 def test_a_url() -> None:
