@@ -82,11 +82,8 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     stated = normalizer
     model = read_model(file["model"])
     tokens = read_added_tokens(file["added_tokens"], model.ids, not normalizer.is_identity)
-    if "first" in (second.spec[-1:] or [()])[0] and _may_part_a_character(normalizer, tokens):
-        file["pre_tokenizer"].fail(
-            "the scheme first is not supported with added tokens that are normalized and a "
-            "normalizer that makes several characters of one"
-        )
+    if "first" in (second.spec[-1:] or [()])[0]:
+        _check_first(file["pre_tokenizer"], normalizer, tokens)
     pat_str: str | Pattern | None = None
     is_of_symbols = (
         has_symbols(model, cutting.is_byte_level)
@@ -131,17 +128,27 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     )
 
 
-def _may_part_a_character(normalizer: Normalizer, tokens: AddedTokens) -> bool:
-    """Whether an added token may be a part of what one character of the text becomes.
+def _check_first(part: JsonValue, normalizer: Normalizer, tokens: AddedTokens) -> None:
+    """Refuse Metaspace's scheme "first" where it is not about the beginning of the text.
 
-    Then tokenizers takes what is behind it for the beginning of the text, too, because it goes by
-    offsets in the text as given.
+    tokenizers goes by offsets in the text as given. So what is behind an added token begins the
+    text if both are parts of what one character became; and what is put before the rest of a text
+    whose beginning was dropped does not begin it.
     """
+    steps = normalizer.spec
     grows = any(
-        step[0] not in _NO_LONGER or (step[0] == "Replace" and len(step[-1]) > 1)
-        for step in normalizer.spec
+        step[0] not in _NO_LONGER or (step[0] == "Replace" and len(step[-1]) > 1) for step in steps
     )
-    return grows and any(flags.normalized for flags in tokens.flags.values())
+    what = None
+    if grows and any(flags.normalized for flags in tokens.flags.values()):
+        what = (
+            "with added tokens that are normalized and a normalizer that makes several characters "
+            "of one"
+        )
+    elif any(step[0] == "Prepend" for step in steps[1:]):
+        what = "with Prepend behind other normalizers"
+    if what is not None:
+        part.fail(f"the scheme first is not supported {what}")
 
 
 def _decoded_texts(

@@ -306,6 +306,23 @@ def test_an_added_token_inside_a_character(tmp_path):
     assert formats.load_huggingface(write(path, json.dumps(value))).encode("1")
 
 
+def test_what_is_put_before_a_text_that_lost_its_beginning(tmp_path):
+    """It does not begin the text, says tokenizers, and gets no mark."""
+    value = changed()
+    strip = {"type": "Strip", "strip_left": True, "strip_right": False}
+    value["normalizer"] = {
+        "type": "Sequence", "normalizers": [strip, {"type": "Prepend", "prepend": "a"}]
+    }  # fmt: skip
+    value["pre_tokenizer"] = {
+        "type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False
+    }  # fmt: skip
+    theirs = Tokenizer.from_str(json.dumps(value))
+    tokens = [theirs.encode(text, add_special_tokens=False).tokens for text in ("b", " b")]
+    assert ["".join(found) for found in tokens] == ["▁ab", "ab"]
+    path = write(tmp_path / "t.json", json.dumps(value))
+    refuses(formats.load_huggingface, path, match="first is not supported with Prepend behind")
+
+
 @pytest.mark.parametrize(
     ("decoder", "message"),
     [
