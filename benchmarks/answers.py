@@ -3,12 +3,14 @@
 Today's way is that of most programs: encode all of the text with tiktoken, cut the list of ids, and
 decode what is left; count a stream chunk by chunk, or again from its beginning. Where that gives a
 right answer, ours must be the same, or nothing is timed; the last column says what was wrong with
-it. Times are medians of processor time.
+it. Chunks are compared with LangChain's splitters and semchunk, too, if these are installed (the
+extra `bench`). Times are medians of processor time.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import statistics
 import tempfile
 import time
@@ -72,6 +74,7 @@ def measure(text: str, name: str, rounds: int) -> list[Row]:
     rows = [
         *budgets(ours, theirs, text, rounds),
         chunks(ours, theirs, text, rounds),
+        *splitters(ours, theirs, name, text[:DOCUMENT], rounds),
         *live(ours, theirs, text[: EVENTS * EVENT_SIZE], rounds),
         *from_a_model(ours, theirs, text, rounds),
         *edits(ours, theirs, text, rounds),
@@ -145,6 +148,61 @@ def chunks(ours: Any, theirs: Any, text: str, rounds: int) -> Row:
         seconds(cut, rounds),
         f"of {len(found):,}, {broken:,} have half characters, {large:,} too many tokens",
     )
+
+
+def splitters(ours: Any, theirs: Any, name: str, text: str, rounds: int) -> list[Row]:
+    """LangChain's splitters and semchunk, on the same text, as far as they are installed."""
+    rows = []
+    for what, boundary, split in peers_of(theirs, name):
+        found = split(text)
+        exact = [chunk.text for chunk in ours.split(text, CHUNK_BUDGET, boundary=boundary)]
+        assert "".join(exact) == text
+        assert all(len(theirs.encode_ordinary(one)) <= CHUNK_BUDGET for one in exact)
+        broken = sum("\ufffd" in one for one in found)
+        large = sum(len(theirs.encode_ordinary(one)) > CHUNK_BUDGET for one in found)
+        lost = len(text) - sum(map(len, found))
+        wrong = [
+            f"{broken:,} have half characters" * bool(broken),
+            f"{large:,} have too many tokens" * bool(large),
+            f"{lost:,} characters are lost" * (lost > 0),
+        ]
+        rows.append(
+            Row(
+                f"chunks of 1 MB by {boundary}, to {what}",
+                seconds(
+                    lambda b=boundary: list(ours.split(text, CHUNK_BUDGET, boundary=b)), rounds
+                ),
+                seconds(lambda split=split: split(text), rounds),
+                f"of {len(found):,}, " + (", ".join(filter(None, wrong)) or "none is wrong"),
+            )
+        )
+    return rows
+
+
+def peers_of(theirs: Any, name: str) -> list[tuple[str, str, Callable[[str], list[str]]]]:
+    """(name, our boundary that is like theirs, function) of each library that is installed."""
+    found: list[tuple[str, str, Callable[[str], list[str]]]] = []
+    with contextlib.suppress(ImportError):
+        import langchain_text_splitters as langchain
+
+        tiktoken.registry.ENCODINGS.setdefault(name, theirs)  # it would be downloaded
+        sizes = {"encoding_name": name, "chunk_size": CHUNK_BUDGET, "chunk_overlap": 0}
+        by_tokens = langchain.TokenTextSplitter(**sizes, disallowed_special=())
+        by_paragraphs = langchain.RecursiveCharacterTextSplitter.from_tiktoken_encoder(
+            **sizes, disallowed_special=()
+        )
+        found.append(("LangChain's TokenTextSplitter", "character", by_tokens.split_text))
+        found.append(
+            ("LangChain's RecursiveCharacterTextSplitter", "paragraph", by_paragraphs.split_text)
+        )
+    with contextlib.suppress(ImportError):
+        import semchunk
+
+        chunker = semchunk.chunkerify(
+            lambda text: len(theirs.encode_ordinary(text)), CHUNK_BUDGET, memoize=False
+        )
+        found.append(("semchunk", "paragraph", chunker))
+    return found
 
 
 def live(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
