@@ -24,7 +24,7 @@ MAY_BE_REFUSED = {
     "the regular expression": 7,  # of Replace
     "ignore_merges is not supported where": 8,
     "is made of other symbols, too": 5,
-    "the scheme first is supported before": 5,
+    "the scheme first is": 5,
 }
 
 
