@@ -8,9 +8,9 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any
 
 from ..views.visible import width
-from . import budget_options, encoding_options, options
+from . import encoding_options, one_text, options
 from .argument_types import parse_natural
-from .messages import Misused, Refused, input_name, say, shown
+from .messages import Misused, say, shown
 from .paint import Paint, add_color, columns, padded, write_lines
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ _EXAMPLES = [
     "@ notes.txt -e cl100k_base -e o200k_base",
     "@ notes.txt -e gpt2 -e tokenizer.json --json | jq .differing",
 ]
-_MOST_BYTES = 1 << 24
 
 
 def add_parser(subparsers: Any) -> None:
@@ -32,13 +31,7 @@ def add_parser(subparsers: Any) -> None:
         "compare the tokens of a text in several encodings",
         _EXAMPLES,
     )
-    parser.add_argument(
-        "file",
-        nargs="?",
-        default="-",
-        metavar="FILE",
-        help="- or none: standard input; gzip, zstd, xz and bzip2 are decompressed",
-    )
+    one_text.add_file(parser)
     parser.add_argument(
         "-e",
         "--encoding",
@@ -59,9 +52,7 @@ def add_parser(subparsers: Any) -> None:
     add_color(group)
     text = parser.add_argument_group("text")
     options.add_errors(text)
-    text.add_argument(
-        "--no-unpack", action="store_true", help="do not decompress: take the bytes as they are"
-    )
+    options.add_no_unpack(text)
     parser.set_defaults(chunk_size=options.CHUNK_SIZE)
 
 
@@ -72,15 +63,8 @@ def run(args: argparse.Namespace) -> int:
     if not 2 <= len(names) <= MOST_ENCODINGS:
         raise Misused(f"-e must be given two to {MOST_ENCODINGS} times, not {len(names)}")
     encodings = [encoding_options.load_named(name) for name in names]
-    with budget_options.errors_of(args.file):
-        data = b""
-        for block in budget_options.blocks_of(args, args.file):
-            data += block
-            if len(data) > _MOST_BYTES:
-                raise Refused(
-                    f"{input_name(args.file)} has more than {_MOST_BYTES >> 20} MiB; compare takes "
-                    "no more"
-                )
+    with one_text.errors_of(args.file):
+        data = one_text.read_whole(args, args.file, "compare takes")
         found = compare_encodings(encodings, data, errors=args.errors)
     if args.json:
         write_lines([json.dumps(found.as_json())])

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..encoding import Encoding
-from . import budget_options, encoding_options, options
+from . import encoding_options, one_text, options
 from .argument_types import parse_chunk_size
-from .messages import Misused, Refused, input_name, say, shown, write_bytes
+from .messages import Misused, say, shown, write_bytes
 from .paint import Paint, add_color, write_lines
 from .stop_signals import Signals
 
@@ -31,20 +31,13 @@ _EXAMPLES = [
     "@ --lanes 16 notes.txt",
     "echo ' tokenization' | @ --merges",
 ]
-_MOST_BYTES = 1 << 24  # of what is not streamed
 
 
 def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
         subparsers, "show", run, "show the tokens of a text, as it arrives", _EXAMPLES
     )
-    parser.add_argument(
-        "file",
-        nargs="?",
-        default="-",
-        metavar="FILE",
-        help="- or none: standard input; gzip, zstd, xz and bzip2 are decompressed",
-    )
+    one_text.add_file(parser)
     group = parser.add_argument_group("what is shown (default: the text, token by token)")
     kind = group.add_mutually_exclusive_group()
     kind.add_argument(
@@ -70,15 +63,13 @@ def add_parser(subparsers: Any) -> None:
     encoding_options.add_text_options(parser, plain_specials=True)
     reading = parser.add_argument_group("reading")
     options.add_chunk_size(reading)
-    reading.add_argument(
-        "--no-unpack", action="store_true", help="do not decompress: take the bytes as they are"
-    )
+    options.add_no_unpack(reading)
 
 
 def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
     paint = Paint(args.color)
-    with budget_options.errors_of(args.file):
+    with one_text.errors_of(args.file):
         if args.lanes is not None:
             _show_lanes(args, encoding, paint)
         elif args.merges:
@@ -105,7 +96,7 @@ class _Feed:
         """Show all of the input. A signal ends it: what is pending is shown first."""
         stopped: Signals.Paused | None = None
         try:
-            for block in budget_options.blocks_of(self._args, self._args.file):
+            for block in one_text.blocks_of(self._args, self._args.file):
                 self._feed(block, False)
         except Signals.Paused as stop:
             stopped = stop
@@ -176,18 +167,6 @@ def _table_line(one: PlacedToken) -> str:
     return f"{one.start:>9}  {token.id:>7}  {rank:>7}  {token.bytes.hex(' '):<24}  {token.shown}"
 
 
-def _read_all(args: argparse.Namespace) -> bytes:
-    data = b""
-    for block in budget_options.blocks_of(args, args.file):
-        data += block
-        if len(data) > _MOST_BYTES:
-            raise Refused(
-                f"{input_name(args.file)} has more than {_MOST_BYTES >> 20} MiB; --lanes and "
-                "--merges take no more"
-            )
-    return data
-
-
 def _refuse_specials(args: argparse.Namespace, option: str) -> None:
     given = [args.allowed_special, args.disallowed_special]
     if args.special != "plain" or given != [None, None]:
@@ -200,7 +179,7 @@ def _show_lanes(args: argparse.Namespace, encoding: Encoding, paint: Paint) -> N
     _refuse_specials(args, "--lanes")
     if args.errors != "strict":
         raise Misused("--lanes cannot be combined with --errors: its text must be UTF-8")
-    lanes = make_lanes(encoding, _read_all(args), args.lanes)
+    lanes = make_lanes(encoding, one_text.read_whole(args, args.file, "--lanes takes"), args.lanes)
     if args.json:
         write_lines(json.dumps(chunk.as_json()) for chunk in lanes.chunks)
         return
@@ -232,7 +211,7 @@ def _show_merges(args: argparse.Namespace, encoding: Encoding, paint: Paint) -> 
     from ..views.merges import pretokens, trace_merges
 
     _refuse_specials(args, "--merges")
-    text = _read_all(args).decode("utf-8", args.errors)
+    text = one_text.read_whole(args, args.file, "--merges takes").decode("utf-8", args.errors)
     for pretoken in dict.fromkeys(pretokens(encoding, text)):
         data = pretoken.encode("utf-8", "surrogateescape")
         trace = trace_merges(encoding, data)

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from . import budget_options, encoding_options, options
+from . import budget_options, encoding_options, one_text, options
 from .argument_types import parse_natural
 from .messages import Misused, input_name
 
@@ -65,16 +65,16 @@ def run(args: argparse.Namespace) -> int:
             raise Misused(f"--regex does not compile: {error}") from None
     names = args.files or ["-"]
     for name in names:
-        with budget_options.errors_of(name):
-            blocks = budget_options.blocks_of(args, name)
+        with one_text.errors_of(name):
+            blocks = one_text.blocks_of(args, name)
             for chunk in encoding.split(
                 blocks, args.max_tokens, args.overlap, boundary, **settings
             ):
                 if args.format == "nul":
-                    budget_options.write_text(chunk.text, b"\0")
+                    one_text.write_text(chunk.text, b"\0")
                     continue
                 row: dict[str, Any] = {"file": input_name(name)} if len(names) > 1 else {}
-                text = budget_options.written(chunk.text, args.errors)
+                text = one_text.written(chunk.text, args.errors)
                 row |= {"text": text, "start": chunk.start, "stop": chunk.stop}
                 print(json.dumps(row | {"n_tokens": chunk.n_tokens}))
     return 0

@@ -9,7 +9,7 @@ import argparse
 import json
 from typing import Any
 
-from . import budget_options, encoding_options, options
+from . import budget_options, encoding_options, one_text, options
 from .messages import say
 
 _EXAMPLES = [
@@ -22,13 +22,7 @@ def add_parser(subparsers: Any) -> None:
     parser = options.add_command(
         subparsers, "truncate", run, "write the part of a text that has at most N tokens", _EXAMPLES
     )
-    parser.add_argument(
-        "file",
-        nargs="?",
-        default="-",
-        metavar="FILE",
-        help="- or none: standard input; gzip, zstd, xz and bzip2 are decompressed",
-    )
+    one_text.add_file(parser)
     parser.add_argument(
         "--side",
         choices=("right", "left"),
@@ -47,17 +41,17 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
     settings = encoding_options.text_settings(args, encoding)
-    with budget_options.errors_of(args.file):
-        text: Any = budget_options.blocks_of(args, args.file)
+    with one_text.errors_of(args.file):
+        text: Any = one_text.blocks_of(args, args.file)
         if args.side == "left":
             text = b"".join(text)
         kept = encoding.truncate(text, args.max_tokens, args.side, **settings)
     if args.json:
-        text = budget_options.written(kept.text, args.errors)
+        text = one_text.written(kept.text, args.errors)
         row = {"text": text, "n_tokens": kept.n_tokens, "was_truncated": kept.was_truncated}
         print(json.dumps(row))
         return 0
-    budget_options.write_text(kept.text)
+    one_text.write_text(kept.text)
     if kept.was_truncated and not args.quiet:
         what = "end" if args.side == "right" else "beginning"
         say(f"{kept.n_tokens:,} tokens were kept, the {what} of the text was dropped")

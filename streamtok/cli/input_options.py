@@ -47,9 +47,7 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--strip-bom", action="store_true", help="leave out a byte order mark at the beginning"
     )
-    group.add_argument(
-        "--no-unpack", action="store_true", help="do not decompress: take the bytes as they are"
-    )
+    options.add_no_unpack(group)
 
 
 def add_live_options(parser: argparse.ArgumentParser) -> None:

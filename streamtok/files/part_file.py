@@ -88,7 +88,11 @@ class PartFile:
         if not is_resumable:
             _unpublished.add(self._part)
         with named(path):
-            self._fd = os.open(self._part, flags, 0o666)
+            try:
+                self._fd = os.open(self._part, flags, 0o666)
+            except OSError:
+                _unpublished.discard(self._part)
+                raise
             if mode is not None:
                 with contextlib.suppress(OSError):
                     os.chmod(self._part, mode)

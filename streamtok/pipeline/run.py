@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .checkpoint import Checkpoint
 from .documents import DocumentEncoder
@@ -43,20 +43,26 @@ class IdSink(Protocol):
 
 
 class FileSink(IdSink, Protocol):
-    """A sink whose files can be saved in a checkpoint and published: `sinks.Files`."""
+    """A sink whose complete files can be published: `sinks.StoredFiles`."""
 
     @property
     def has_complete(self) -> bool: ...
+    def publish(self) -> None: ...
+
+
+@runtime_checkable
+class SavableSink(FileSink, Protocol):
+    """A FileSink that can be saved in a checkpoint: `sinks.Files`."""
+
     def sync(self) -> None: ...
     def getstate(self) -> dict[str, Any]: ...
-    def publish(self) -> None: ...
 
 
 class Run:
     """One run of the pipeline, from the position of `feed` on.
 
-    With a checkpoint, the sink must be a FileSink. `totals` grows as the run proceeds; `has_begun`
-    tells whether this process has encoded anything.
+    With a checkpoint, the sink must be a SavableSink. `totals` grows as the run proceeds;
+    `has_begun` tells whether this process has encoded anything.
     """
 
     def __init__(
@@ -178,7 +184,7 @@ class Run:
         """
         if self._checkpoint is None:
             return
-        assert self._files is not None
+        assert isinstance(self._files, SavableSink)
         self._drain()
         self._files.sync()
         self._checkpoint.save(

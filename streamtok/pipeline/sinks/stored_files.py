@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...stores import objects
 from .by_name import Family
@@ -53,13 +53,6 @@ class StoredFiles:
         """Complete the open shard, so that everything can be published."""
         self._files.finish()
         self._is_finished = True
-
-    def sync(self) -> None:
-        """Nothing: what is not published does not survive this process."""
-
-    def getstate(self) -> dict[str, Any]:
-        """Nothing could continue from it: raises NotImplementedError."""
-        raise NotImplementedError("files in a store cannot be continued")
 
     def publish(self) -> None:
         """Upload the complete shards; after `finish`, remove leftover shards. Raises OSError."""

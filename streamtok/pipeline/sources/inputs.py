@@ -29,46 +29,10 @@ from .blocks import (
 )
 from .compression import START_SIZE, detect, unpack
 from .follow import Follower
-from .json_lines import JsonLines
+from .make_splitter import MakeSplitter
 from .parquet import ParquetTexts
 from .sockets import Address, Listener, connect
-from .splitters import Delimited, Part, Splitter, Whole
-
-MakeSplitter = Callable[[str, int, int, int, bool], Splitter]
-"""Makes a splitter from (name, consumed, records, crc, is_open); name: the input, for errors."""
-
-
-def splitter_maker(
-    jsonl: str | None,
-    delimiter: bytes | None,
-    *,
-    skip_bad: bool,
-    max_line: int,
-    errors: str,
-    ends: bool = True,
-) -> MakeSplitter:
-    """Makes splitters: JSON lines, else documents with a delimiter, else the whole input is one.
-
-    ends: that one document ends where the input does. The others: as for `JsonLines`.
-    """
-
-    def make(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
-        if jsonl is not None:
-            return JsonLines(
-                jsonl,
-                name,
-                skip_bad=skip_bad,
-                max_line=max_line,
-                errors=errors,
-                consumed=consumed,
-                records=records,
-                crc=crc,
-            )
-        if delimiter is not None:
-            return Delimited(delimiter, consumed, records, crc, is_open)
-        return Whole(consumed, records, crc, ends=ends)
-
-    return make
+from .splitters import Part, Splitter
 
 
 class Opening(NamedTuple):
@@ -161,6 +125,20 @@ class ByteInput:
             yield last
         finally:
             blocks.close()  # type: ignore[attr-defined]  # a generator
+
+    def _unpacked(
+        self, blocks: Iterator[bytes], may_be_compressed: bool, position: dict[str, Any] | None
+    ) -> Iterator[bytes]:
+        """The blocks of an input, decompressed, from `position` on, which is read again."""
+        texts = unpack(blocks, self.name) if may_be_compressed else blocks
+        if position:
+            at = position["at"]
+            changed = CheckpointError(
+                f"{self.name} does not begin with the {at} bytes that were read before the "
+                "checkpoint"
+            )
+            texts = skip_known(texts, at, position["crc"], changed)
+        return texts
 
     def _begin(self, blocks: Iterator[bytes], splitter: Splitter) -> bytes:
         """The first bytes, without a byte order mark if it is to be stripped."""
@@ -255,15 +233,7 @@ class FileInput(ByteInput):
             blocks = self._counted(fd)
             yield from blocks if self._stop is None else up_to(blocks, self._stop - at)
             return
-        blocks = self._counted(fd)
-        texts = unpack(blocks, self.name) if self._may_be_compressed else blocks
-        if position:
-            changed = CheckpointError(
-                f"{self.name} does not begin with the {at} bytes that were read before the "
-                "checkpoint"
-            )
-            texts = skip_known(texts, at, position["crc"], changed)
-        yield from texts
+        yield from self._unpacked(self._counted(fd), self._may_be_compressed, position)
 
     def _is_compressed(self, fd: int) -> bool:
         return self._may_be_compressed and detect(os.pread(fd, START_SIZE, 0)) is not None

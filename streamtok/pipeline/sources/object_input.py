@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from ...errors import CheckpointError
 from ...stores.object_reader import read_blocks
 from ...stores.objects import describe, read_range
 from ...stores.urls import is_url
-from .blocks import BLOCK_SIZE, Waiting, skip_known
-from .compression import START_SIZE, detect, unpack
-from .inputs import ByteInput, FileInput, MakeSplitter, Opening
+from .blocks import BLOCK_SIZE, Waiting
+from .compression import START_SIZE, detect
+from .inputs import ByteInput, FileInput, Opening
+from .make_splitter import MakeSplitter
 
 __all__ = ["ObjectInput", "open_input"]
 
@@ -56,15 +56,7 @@ class ObjectInput(ByteInput):
             self.read += at
             yield from self._counted(at)
             return
-        blocks = self._counted(0)
-        texts = unpack(blocks, self.name) if self._may_be_compressed else blocks
-        if position:
-            changed = CheckpointError(
-                f"{self.name} does not begin with the {at} bytes that were read before the "
-                "checkpoint"
-            )
-            texts = skip_known(texts, at, position["crc"], changed)
-        yield from texts
+        yield from self._unpacked(self._counted(0), self._may_be_compressed, position)
 
     def _is_compressed(self, size: int) -> bool:
         if not self._may_be_compressed:

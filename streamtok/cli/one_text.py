@@ -1,0 +1,90 @@
+"""A text as the commands that answer about one read it: in blocks, errors with their place."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import StreamtokError
+from ..pipeline.sources import Opening, Whole, open_input
+from .messages import Refused, input_name, write_bytes
+from .open_inputs import refuse_ids
+
+_MOST_BYTES = 1 << 24  # of what is not streamed
+
+
+def add_file(parser: argparse.ArgumentParser) -> None:
+    """Add FILE, an input that is decompressed."""
+    parser.add_argument(
+        "file",
+        nargs="?",
+        default="-",
+        metavar="FILE",
+        help="a path, or a URL such as s3://bucket/key; - or none: standard input; gzip, zstd, xz "
+        "and bzip2 are decompressed",
+    )
+
+
+def blocks_of(args: argparse.Namespace, path: str) -> Iterator[bytes]:
+    """The text of a file, decompressed, in blocks as they come. Raises Refused, OSError."""
+    refuse_ids(path)
+    source = open_input(
+        path,
+        input_name(path),
+        lambda name, consumed, records, crc, is_open: Whole(consumed, records, crc),
+        may_be_compressed=not args.no_unpack,
+        block_size=args.chunk_size,
+        opening=Opening(),
+        waiting=args.signals.heard,
+    )
+    for group in source.groups(None, False):
+        for text, *_ in group:
+            assert isinstance(text, bytes)
+            if text:
+                yield text
+
+
+def read_whole(args: argparse.Namespace, path: str, what: str) -> bytes:
+    """The text of a file for what cannot stream, which is named in the error if it is too long.
+
+    Raises Refused, OSError.
+    """
+    data = b""
+    for block in blocks_of(args, path):
+        data += block
+        if len(data) > _MOST_BYTES:
+            raise Refused(
+                f"{input_name(path)} has more than {_MOST_BYTES >> 20} MiB; {what} no more"
+            )
+    return data
+
+
+@contextlib.contextmanager
+def errors_of(path: str) -> Iterator[None]:
+    """Turn what is wrong with the text of a file into Refused, with its place."""
+    try:
+        yield
+    except StreamtokError:
+        raise
+    except UnicodeDecodeError as error:
+        raise Refused(
+            f"{input_name(path)}: byte {error.start} is not UTF-8 ({error.reason}); "
+            "--errors replace or --errors surrogateescape accepts it"
+        ) from None
+    except ValueError as error:
+        what = str(error).partition("\n")[0].rstrip(".")
+        if "disallowed special token" in what:
+            what += "; --special plain takes it for text, --special allow for one token"
+        raise Refused(f"{input_name(path)}: {what}") from None
+
+
+def written(text: Any, errors: str) -> str:
+    """The text of a chunk of bytes, as JSON may have it."""
+    return str(text.decode("utf-8", errors)) if isinstance(text, bytes) else str(text)
+
+
+def write_text(text: Any, end: bytes = b"") -> None:
+    """Write to standard output as it is; an empty text may be a str."""
+    write_bytes((text if isinstance(text, bytes) else text.encode()) + end)
