@@ -20,6 +20,7 @@ from streamtok._core.encode cimport (
 from streamtok._core.simd cimport (
     ST_MARGIN,
     st_find_pair_tier,
+    st_leads_tier,
     st_mark_function,
     st_mark_tier,
     st_place_plain,
@@ -71,6 +72,12 @@ def use_wide_transcode(bint wanted):
     """bool: whether str are transcoded 16 characters at a time from now on."""
     strategy.transcode = st_transcode_tier(wanted)
     return strategy.transcode != st_transcode_tier(False)
+
+
+def use_wide_leads(bint wanted):
+    """bool: whether bytes that may matter to a normalizer are found 32 at a time from now on."""
+    strategy.leads = st_leads_tier(wanted)
+    return strategy.leads != st_leads_tier(False)
 
 
 def use_every_look(bint wanted):

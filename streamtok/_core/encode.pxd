@@ -5,6 +5,7 @@ cimport cython
 from streamtok._core.simd cimport (
     st_find_pair_function,
     st_keys_function,
+    st_leads_function,
     st_mark_function,
     st_merge_batch_function,
     st_merge_function,
@@ -28,6 +29,7 @@ cdef struct Strategy:
     size_t together_from                # pre-tokens of a batch from which new ones wait for others
     st_find_pair_function* find_pair
     st_transcode_function* transcode
+    st_leads_function* leads
     u64 look_period                     # milliseconds between two looks at signals
 
 cdef Strategy strategy

@@ -84,8 +84,8 @@ include "long_pretokens.pxi"
 include "pretoken_encoder.pxi"
 include "immortal_ints.pxi"
 include "output.pxi"
-include "encoder.pxi"
 include "untouched.pxi"
+include "encoder.pxi"
 
 # Ids to bytes
 include "decoder.pxi"

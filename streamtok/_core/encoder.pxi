@@ -174,21 +174,33 @@ cdef class Encoder:
         self.give(workspace)
         return total
 
-    def encode(self, data, SpecialMatcher matcher not None, str errors, str into):
+    def encode(self, data, SpecialMatcher matcher not None, str errors, str into,
+               Untouched untouched=None):
         """The ids of a whole text.
 
         data: str or bytes-like; into: "list", "array" (numpy.uint32) or "count". Raises
         UnicodeEncodeError, UnicodeDecodeError, or returns (start, text) of a disallowed special.
+        untouched: returns None, and does nothing, unless it leaves the text, which is UTF-8 then.
         """
         cdef Text text
         cdef Workspace workspace
         cdef Found refused
         cdef size_t total
-        cdef bint count_only = into == "count"
+        cdef bint count_only = into == "count", is_left
+        if untouched is not None and errors == "surrogateescape":
+            return None                 # bytes may be no UTF-8
         workspace = self.take()
         try:
             text_open_whole(&text, &workspace.c.room, data, errors)
             try:
+                if untouched is not None:
+                    if text.size >= RELEASE_FROM:
+                        with nogil:
+                            is_left = leaves(untouched, text.data, 0, text.size)
+                    else:
+                        is_left = leaves(untouched, text.data, 0, text.size)
+                    if not is_left:
+                        return None
                 if not count_only:
                     foresee(self._spares, &workspace.c, text.size // 3)
                 if text.size >= RELEASE_FROM:

@@ -59,6 +59,16 @@ cdef extern from "transcode.h" nogil:
     ctypedef size_t st_transcode_function(const void* text, int kind, size_t n, u8* out) noexcept
     st_transcode_function* st_transcode_tier(bint wanted)
 
+cdef extern from "untouched.h" nogil:
+    enum:
+        ST_TOGETHER         # bytes
+    ctypedef struct st_leads:
+        u8 has[256]
+        bint leaves_ascii
+    void st_leads_add(st_leads* set, u8 byte) noexcept
+    ctypedef u64 st_leads_function(const st_leads* set, const u8* p) noexcept
+    st_leads_function* st_leads_tier(bint wanted)
+
 cdef extern from "windows.h" nogil:
     enum:
         ST_MARGIN           # bytes before a marked segment that must be true text

@@ -8,4 +8,5 @@ strategy.keys = st_keys_tier()
 strategy.together_from = TOGETHER_FROM
 strategy.find_pair = st_find_pair_tier(True)
 strategy.transcode = st_transcode_tier(True)
+strategy.leads = st_leads_tier(True)
 strategy.look_period = PERIOD

@@ -30,6 +30,8 @@ cdef object feed_parts(Tail tail, list parts, bint final, str into, object out, 
         workspace = tail.encoder.take()
         try:
             refused.kind = PARTIAL
+            if into == "array":
+                foresee(tail.encoder._spares, &workspace.c, size_of(parts) // 3)
             take_stretches(tail, &draft, &workspace.c, parts, final, &refused)
             if refused.kind == DISALLOWED:
                 return (draft.offset + refused.start,
@@ -52,6 +54,17 @@ cdef object feed_parts(Tail tail, list parts, bint final, str into, object out, 
         return result
     finally:
         st_leave(&tail.busy)
+
+
+cdef size_t size_of(list parts) except? 0:
+    """About how much text it is."""
+    cdef size_t total = 0
+    for part in parts:
+        if isinstance(part, tuple):
+            part = part[0]
+        if part is not None and not isinstance(part, int):
+            total += <size_t>len(part)
+    return total
 
 
 cdef int take_stretches(Tail tail, Mark* m, Work* w, list parts, bint final,

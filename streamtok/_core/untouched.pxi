@@ -1,25 +1,22 @@
 """Whether a text is one of the many that nothing needs to be done to before it is cut.
 
 Code points are of five kinds. Those that a normalizer may change or drop *stop* a text. *Marks* may
-be reordered, so their combining classes must not fall; some of them *compose* with a starter before
-them that *opens*. All others are inert. This is the quick check of UAX #15, with "maybe" refined:
-a mark that may compose does not if its starter composes with nothing. Most characters need not be
-looked up: the first byte of their UTF-8 says that they are inert.
+be reordered, so their combining classes must not fall; some of them *compose* with some starters
+before them. All others are inert. This is the quick check of UAX #15, with "maybe" refined: a mark
+that may compose is looked up with its starter. Most characters need not be looked up: the first
+byte of their UTF-8 says that they are inert.
 """
-
-cdef extern from "untouched.h" nogil:
-    enum: ST_TOGETHER
-    bint st_block_is_ascii(const u8* p)
-    bint st_block_has(const u8* p, const u8* table)
-
 
 cdef enum:
     CODE_POINTS = 0x110000
+    SYLLABLES = 0xAC00      # of Hangul, in its order: first letters, vowels, last letters or none
+    SYLLABLES_END = 0xD7A4
+    LAST_LETTERS = 28
     LOOK_BACK = 32          # characters, for the starter of a mark
     CLASS = 0xFF            # the combining class; and bits beyond it:
     STOPS = 0x100
     MARK = 0x200
-    COMPOSES = 0x400
+    COMPOSES = 0x400        # with some that open
     OPENS = 0x800
 
 
@@ -27,30 +24,42 @@ cdef enum:
 cdef class Untouched:
     """The check for some sets of code points. Immutable.
 
-    stops, composes, opens: ranges (first, last). marks: (code point, combining class).
+    stops: ranges (first, last). marks: (code point, combining class). pairs: of a starter and a
+    mark, two that change together; those of Hangul are known.
     """
 
     cdef u16* kinds             # of each code point
-    cdef u8[256] leads          # of a byte: whether it begins, or is, one that stops, or a mark
-    cdef bint leaves_ascii
+    cdef u64* pairs             # in order
+    cdef size_t n_pairs
+    cdef st_leads leads         # bytes that begin, or are, one that stops, or a mark
 
-    def __cinit__(self, stops, marks, composes, opens):
+    def __cinit__(self, stops, marks, pairs):
+        cdef size_t i
         self.kinds = <u16*>calloc(CODE_POINTS, sizeof(u16))
-        if self.kinds == NULL:
+        found = sorted(pairs)
+        self.pairs = <u64*>calloc(len(found) + 1, sizeof(u64))
+        if self.kinds == NULL or self.pairs == NULL:
             raise MemoryError("no memory for the kinds of characters")
-        memset(self.leads, 0, 256)
+        memset(&self.leads, 0, sizeof(st_leads))
         for low, high in stops:
             self.add(low, high, STOPS)
         for code, ccc in marks:
             self.add(code, code, MARK | <u16>(ccc & CLASS))
-        for low, high in composes:
-            self.add(low, high, COMPOSES)
-        for low, high in opens:
-            self.add(low, high, OPENS)
-        self.leaves_ascii = not any(self.leads[:128])
+        for first, second in [(0x1100, 0x1112), (SYLLABLES, SYLLABLES_END - 1)]:
+            self.add(first, second, OPENS)
+        for first, second in [(0x1161, 0x1175), (0x11A8, 0x11C2)]:
+            self.add(first, second, COMPOSES)
+        for i in range(<size_t>len(found)):
+            first, second = found[i]
+            self.add(first, first, OPENS)
+            self.add(second, second, COMPOSES)
+            self.pairs[i] = <u64>first << 32 | <u64>second
+        self.n_pairs = len(found)
+        self.leads.leaves_ascii = not any(self.leads.has[:128])
 
     def __dealloc__(self):
         free(self.kinds)
+        free(self.pairs)
 
     cdef int add(self, u32 low, u32 high, u16 kind) except -1:
         cdef u32 code
@@ -61,13 +70,13 @@ cdef class Untouched:
             if not kind & (STOPS | MARK):
                 continue
             if code < 0x80:
-                self.leads[code] = 1
+                st_leads_add(&self.leads, <u8>code)
             elif code < 0x800:
-                self.leads[0xC0 | code >> 6] = 1
+                st_leads_add(&self.leads, <u8>(0xC0 | code >> 6))
             elif code < 0x10000:
-                self.leads[0xE0 | code >> 12] = 1
+                st_leads_add(&self.leads, <u8>(0xE0 | code >> 12))
             else:
-                self.leads[0xF0 | code >> 18] = 1
+                st_leads_add(&self.leads, <u8>(0xF0 | code >> 18))
         return 0
 
     def is_all_of(self, text):
@@ -129,21 +138,26 @@ cdef class Untouched:
             st_free_block(room.bytes)
 
 
-cdef inline u16 kind_at(Untouched self, const u8* p, size_t i, int* length) noexcept nogil:
-    """The kind of the character at p[i], of well-formed UTF-8, and its bytes."""
+cdef inline u32 character_at(const u8* p, size_t i, int* length) noexcept nogil:
+    """The character at p[i], of well-formed UTF-8, and its bytes."""
     cdef u32 a = p[i]
     if a < 0x80:
         length[0] = 1
-        return self.kinds[a]
+        return a
     if a < 0xE0:
         length[0] = 2
-        return self.kinds[((a & 0x1F) << 6) | (p[i + 1] & 0x3F)]
+        return ((a & 0x1F) << 6) | (p[i + 1] & 0x3F)
     if a < 0xF0:
         length[0] = 3
-        return self.kinds[((a & 0x0F) << 12) | (<u32>(p[i + 1] & 0x3F) << 6) | (p[i + 2] & 0x3F)]
+        return ((a & 0x0F) << 12) | (<u32>(p[i + 1] & 0x3F) << 6) | (p[i + 2] & 0x3F)
     length[0] = 4
-    return self.kinds[((a & 0x07) << 18) | (<u32>(p[i + 1] & 0x3F) << 12)
-                      | (<u32>(p[i + 2] & 0x3F) << 6) | (p[i + 3] & 0x3F)]
+    return (((a & 0x07) << 18) | (<u32>(p[i + 1] & 0x3F) << 12)
+            | (<u32>(p[i + 2] & 0x3F) << 6) | (p[i + 3] & 0x3F))
+
+
+cdef inline u16 kind_at(Untouched self, const u8* p, size_t i, int* length) noexcept nogil:
+    """The kind of the character at p[i]; the rest is as for `character_at`."""
+    return self.kinds[character_at(p, i, length)]
 
 
 cdef inline size_t before(const u8* p, size_t i) noexcept nogil:
@@ -156,43 +170,66 @@ cdef inline size_t before(const u8* p, size_t i) noexcept nogil:
 
 cdef bint leaves(Untouched self, const u8* p, size_t start, size_t n) noexcept nogil:
     """Whether UTF-8 p[start:n] is left as it is, if nothing before it matters."""
-    cdef size_t i = start, j
-    cdef int length = 0
-    cdef u16 kind
-    while i < n:
-        if n - i >= ST_TOGETHER and ((self.leaves_ascii and st_block_is_ascii(p + i))
-                                     or not st_block_has(p + i, self.leads)):
-            i += ST_TOGETHER
-            continue
-        j = i + ST_TOGETHER if n - i > ST_TOGETHER else n
-        while i < j:
-            if (p[i] & 0xC0) == 0x80 or not self.leads[p[i]]:
-                i += 1      # also the rest of a character whose beginning is in the block before
-                continue
-            kind = kind_at(self, p, i, &length)
-            if kind & STOPS or (kind & MARK and not stays(self, p, start, i, kind)):
+    cdef size_t i = start, at
+    cdef u64 found
+    while n - i >= ST_TOGETHER:
+        found = strategy.leads(&self.leads, p + i)
+        while found != 0:
+            at = i + <size_t>st_lowest(found)
+            if changes(self, p, start, at):
                 return False
-            i += length
+            found &= found - 1
+        i += ST_TOGETHER
+    while i < n:
+        if self.leads.has[p[i]] and changes(self, p, start, i):
+            return False
+        i += 1
     return True
 
 
-cdef bint stays(Untouched self, const u8* p, size_t start, size_t i, u16 kind) noexcept nogil:
-    """Whether the mark at i neither changes its place nor composes with its starter."""
-    cdef u16 ccc = kind & CLASS, other
-    cdef int length = 0, step
-    if i == start:
-        return True
-    i = before(p, i)
-    other = kind_at(self, p, i, &length)
-    if ccc != 0 and (other & CLASS) > ccc:
+cdef bint changes(Untouched self, const u8* p, size_t start, size_t i) noexcept nogil:
+    """Whether the character at i stops the text, or is a mark that changes something."""
+    cdef int length = 0
+    cdef u32 mark = character_at(p, i, &length), other
+    cdef u16 kind = self.kinds[mark], before_it
+    cdef u16 ccc = kind & CLASS
+    cdef int step
+    if not kind & (STOPS | MARK):
         return False
-    if ccc != 0 and not kind & COMPOSES:
+    if kind & STOPS:
         return True
+    if i == start:
+        return False
+    i = before(p, i)
+    other = character_at(p, i, &length)
+    before_it = self.kinds[other]
+    if ccc != 0 and (before_it & CLASS) > ccc:
+        return True
+    if ccc != 0 and (not kind & COMPOSES or (before_it & CLASS) == ccc):
+        return False            # one of its class stands between it and the starter
     for step in range(LOOK_BACK):
-        if not other & CLASS:
-            return not other & OPENS
+        if not before_it & CLASS:
+            return before_it & OPENS and kind & COMPOSES and change_together(self, other, mark)
         if i == start:
-            return True
+            return False
         i = before(p, i)
-        other = kind_at(self, p, i, &length)
-    return False
+        other = character_at(p, i, &length)
+        before_it = self.kinds[other]
+    return True
+
+
+cdef bint change_together(Untouched self, u32 starter, u32 mark) noexcept nogil:
+    """Whether a starter that opens changes with a mark behind it that composes."""
+    cdef u64 wanted = <u64>starter << 32 | mark
+    cdef size_t low = 0, high = self.n_pairs, middle
+    if 0x1161 <= mark <= 0x1175 and 0x1100 <= starter <= 0x1112:
+        return True
+    if 0x11A8 <= mark <= 0x11C2 and SYLLABLES <= starter < SYLLABLES_END:
+        return (starter - SYLLABLES) % LAST_LETTERS == 0
+    while low < high:
+        middle = (low + high) // 2
+        if self.pairs[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low < self.n_pairs and self.pairs[low] == wanted

@@ -6,6 +6,7 @@ would change: they go to the engine behind this one as they are.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from .shortcut import shortcut_of
 from .stretches import BEGINNING, RefusedToken, Stages, Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from .._core.encode import Untouched
     from .._types import Text
     from ..normalizers import Normalizer
     from .protocol import Engine
@@ -30,6 +32,8 @@ __all__ = ["RewritingEngine", "changes_text"]
 
 _NO_SPECIAL = SpecialMatcher([], frozenset(), ())
 _NO_FLAGS = TokenFlags()
+_BLOCK = 1 << 16  # characters
+_SMALL_BLOCK = 1 << 11
 _SETTINGS_KEPT = 128  # for sets of special tokens that calls have allowed or refused
 
 
@@ -96,11 +100,15 @@ class RewritingEngine:
         text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
         stages = self.stages(matcher, errors)
         shortcut = stages.shortcut
-        if shortcut and shortcut.begins_plain and shortcut.untouched.is_all_of(text):
-            return self.inner.encode(text, matcher, errors, into)
+        if shortcut and shortcut.begins_plain:
+            found = self._encode_left(text, matcher, errors, into, shortcut.untouched)
+            if found is not None:
+                return found
         if isinstance(text, str):
             utf8_size(text, errors == "surrogateescape")  # raises for other surrogates
         taken, characters = characters_of(NO_BYTES_YET, text, True, errors)
+        if shortcut and len(characters) > _BLOCK and isinstance(self.inner, PlainEngine):
+            return self._encode_blocks(characters, matcher, errors, into, shortcut.untouched)
         if _is_left(stages, characters):
             return self.inner.encode(characters, _NO_SPECIAL, policy_of(errors), into)
         walk = Walk(stages, BEGINNING)
@@ -168,6 +176,31 @@ class RewritingEngine:
         )
         return finder, None if second.is_empty else second
 
+    def _encode_left(
+        self, text: Text, matcher: SpecialMatcher, errors: str, into: str, untouched: Untouched
+    ) -> Any:
+        """The ids of a text that is left as it is, or else None."""
+        if isinstance(self.inner, PlainEngine) and errors != "surrogateescape":
+            return self.inner.encode(text, matcher, errors, into, untouched)
+        if not untouched.is_all_of(text):
+            return None
+        return self.inner.encode(text, matcher, errors, into)
+
+    def _encode_blocks(
+        self, text: str, matcher: SpecialMatcher, errors: str, into: str, untouched: Untouched
+    ) -> Any:
+        """The ids of a long text, block by block, so that most of it takes the short way."""
+        stream = self.stream(matcher, errors)
+        found = []
+        for block in (*_blocks(text, untouched), ""):
+            ids = stream.encode(block, not block, into, None, len(text) * 4)
+            if type(ids) is tuple:
+                return ids
+            found.append(ids)
+        if into == "count":
+            return sum(found)
+        return list(chain.from_iterable(found)) if into == "list" else np.concatenate(found)
+
     def _encode_stretches(self, parts: list[str | int | None], errors: str, into: str) -> Any:
         """The ids of parts, through an engine that has no stream."""
         ids = []
@@ -196,6 +229,15 @@ def _is_left(stages: Stages, text: str) -> bool:
     if stages.normalized is not None and stages.normalized.matcher.finds(text, 0, True)[1]:
         return False
     return stages.second is None or stages.second.leaves(text)
+
+
+def _blocks(text: str, untouched: Untouched) -> Iterator[str]:
+    """A text in blocks, short ones where something may be changed."""
+    for at in range(0, len(text), _BLOCK):
+        block = text[at : at + _BLOCK]
+        size = _BLOCK if untouched.parts_of(block) else _SMALL_BLOCK
+        for start in range(0, len(block), size):
+            yield block[start : start + size]
 
 
 def _no_note(waiting: int, taken: int) -> None:

@@ -19,17 +19,11 @@ if TYPE_CHECKING:
     from ..normalizers import Normalizer
     from .added_tokens import Finder
 
-__all__ = ["COMPOSES", "Shortcut", "shortcut_of"]
+__all__ = ["Shortcut", "composing_pairs", "shortcut_of"]
 
 Ranges: TypeAlias = "list[tuple[int, int]]"
 
 _SAMPLES = "\n0\u65e5"  # of these, one is in no set but of strange normalizers
-# Marks that some character before them composes with, up to Unicode 9.0, the one of `tokenizers`.
-COMPOSES = (
-    "300-304 306-30C 30F 311 313-314 31B 323-328 32D-32E 330-331 338 342 345 653-655 93C 9BE 9D7 "
-    "B3E B56-B57 BBE BD7 C56 CC2 CD5-CD6 D3E D57 DCA DCF DDF 102E 1161-1175 11A8-11C2 1B35 "
-    "3099-309A 110BA 11127 1133E 11357 114B0 114BA 114BD 115AF"
-)
 
 
 class Shortcut(NamedTuple):
@@ -77,11 +71,12 @@ def _untouched(steps: tuple[Any, ...]) -> Untouched | None:
     """The check for the steps of these specs; None: texts without what they change are rare."""
     stops: Ranges = []
     marks: dict[int, int] = {}
-    opens: Ranges = []
+    pairs: frozenset[tuple[int, int]] = frozenset()
     for name, *settings in steps:
         if name in ("NFC", "NFD", "NFKC", "NFKD"):
             stops += ranges_of(f"{name}_changes")
-            opens += ranges_of(f"{name}_opens")
+            if name in ("NFC", "NFKC"):
+                pairs = composing_pairs()
             for low, high in ranges_of(f"{name}_joins"):
                 marks |= {x: unicodedata.combining(chr(x)) for x in range(low, high + 1)}
             # Those that join may change by themselves, too.
@@ -94,9 +89,36 @@ def _untouched(steps: tuple[Any, ...]) -> Untouched | None:
             stops += [] if settings[0] == " " else [(32, 32)]
         elif name not in ("Prepend", "PrefixSpace"):
             return None
-    pairs = [part.partition("-") for part in COMPOSES.split()]
-    composes = [(int(low, 16), int(high or low, 16)) for low, _, high in pairs]
-    return Untouched(stops, marks.items(), composes, opens)
+    return Untouched(stops, marks.items(), pairs)
+
+
+@lru_cache(maxsize=1)
+def composing_pairs() -> frozenset[tuple[int, int]]:
+    """A starter and a mark of which NFC makes something else, if nothing is between; no Hangul.
+
+    Either they compose, or the mark goes before one that the starter is composed of, and composes
+    with what is before that: e with acute, and a dot below.
+    """
+    with_mark: dict[str, set[str]] = {}
+    composed: list[str] = []
+    for low, high in ranges_of("NFD_changes"):
+        for char in map(chr, range(low, high + 1)) if not low <= 0xAC00 <= high else ():
+            parts = unicodedata.decomposition(char).split()
+            if len(parts) == 2 and unicodedata.normalize("NFC", char) == char:
+                first, second = (chr(int(part, 16)) for part in parts)
+                with_mark.setdefault(first, set()).add(second)
+                composed.append(char)
+    combining = unicodedata.combining
+    pairs = {(first, second) for first, seconds in with_mark.items() for second in seconds}
+    for char in composed:
+        letters = unicodedata.normalize("NFD", char)
+        for size in range(1, len(letters)):
+            beginning = unicodedata.normalize("NFC", letters[:size])
+            low, high = combining(letters[size - 1]), combining(letters[size])
+            for second in with_mark.get(beginning, ()):
+                if low <= combining(second) < high and combining(second):
+                    pairs.add((char, second))
+    return frozenset((ord(first), ord(second)) for first, second in pairs)
 
 
 def _state_behind(normalizer: Normalizer, sample: str) -> tuple[Any, bool] | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,8 +18,6 @@ from streamtok.engines.added_tokens import (
     is_word,
 )
 from streamtok.engines.rules import TextRules, TokenFlags
-from streamtok.engines.shortcut import COMPOSES
-from streamtok.normalizers.char_sets import ranges_of
 
 from .slow_added_tokens import find_added_tokens
 
@@ -134,20 +130,6 @@ def test_overlaps():
     assert not can_overlap(["ab"], ["cd"])
     assert not can_overlap(["ab", "ba"], [])
     assert can_overlap(["a" * 300], ["b"])  # finding out would take long
-
-
-def test_marks_that_compose():
-    pairs = [part.partition("-") for part in COMPOSES.split()]
-    listed = {c for low, _, high in pairs for c in range(int(low, 16), int(high or low, 16) + 1)}
-    joins = {c for low, high in ranges_of("NFC_joins") for c in range(low, high + 1)}
-    found = set(range(0x1161, 0x1176)) | set(range(0x11A8, 0x11C3))  # Hangul
-    for char in map(chr, range(0x110000)):
-        parts = unicodedata.decomposition(char).split()
-        if len(parts) == 2 and not parts[0].startswith("<"):
-            pair = "".join(chr(int(part, 16)) for part in parts)
-            if unicodedata.normalize("NFC", pair) == char and ord(pair[1]) in joins:
-                found.add(ord(pair[1]))
-    assert listed == found
 
 
 @pytest.mark.parametrize(

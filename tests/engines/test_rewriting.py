@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok.engines import rewriting_stream
+from streamtok.engines import rewriting, rewriting_stream
 from streamtok.engines.rewriting import RewritingEngine
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
@@ -33,10 +33,13 @@ def nfc(**special: int) -> streamtok.Encoding:
     return encoding(rules, r"[\s\S]", **special)
 
 
-@pytest.fixture(params=[1, 48])
+@pytest.fixture(params=[True, False])
 def short(request, monkeypatch):
-    """The size from which chunks may take the short way."""
-    monkeypatch.setattr(rewriting_stream, "_SHORT", request.param)
+    """Whether short chunks may take the short way, and short texts go block by block."""
+    if request.param:
+        monkeypatch.setattr(rewriting_stream, "_SHORT", 1)
+        monkeypatch.setattr(rewriting, "_BLOCK", 6)
+        monkeypatch.setattr(rewriting, "_SMALL_BLOCK", 2)
 
 
 @pytest.mark.parametrize("first", range(0, 120, 20))
@@ -331,6 +334,35 @@ def test_patterns_without_tables():
     assert enc.encode("aae\u0301<t>y") == [97, 97, *"\u00e9".encode(), 300, 121]
     assert enc.count("aae\u0301<t>y") == 6
     assert enc.encode_to_numpy("e\u0301").tolist() == [*"\u00e9".encode()]
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+def test_long_texts_with_few_changes(errors, monkeypatch):
+    """They go block by block, and the ids are those of one piece."""
+    rng = random.Random(errors)
+    enc = nfc(**{"<s>": 301})
+    words = ["plain ab ", "wörd ", "日本 ", "e\u0301", "<t>", "가각", "\u0327", "<s>"]
+    if errors != "strict":
+        words.append("\udcff")
+    for weight in (0, 1, 3000):
+        text = "".join(rng.choices(words, [3000, 900, 900, *[weight] * (len(words) - 3)], k=22_000))
+        data = text.encode("utf-8", "surrogateescape")
+        for whole in (data,) if errors == "replace" else (text, data):
+            settings = {"allowed_special": "all", "errors": errors}
+            in_blocks = enc.encode(whole, **settings)
+            assert enc.encode_to_numpy(whole, **settings).tolist() == in_blocks
+            assert enc.count(whole, **settings) == len(in_blocks)
+            with monkeypatch.context() as patch:
+                patch.setattr(rewriting, "_BLOCK", 1 << 30)
+                assert enc.encode(whole, **settings) == in_blocks
+        if weight:
+            with pytest.raises(ValueError, match="disallowed special token") as caught:
+                enc.encode(data, errors=errors)
+            with monkeypatch.context() as patch:
+                patch.setattr(rewriting, "_BLOCK", 1 << 30)
+                with pytest.raises(ValueError, match="disallowed special token") as expected:
+                    enc.encode(data, errors=errors)
+            assert str(caught.value) == str(expected.value)
 
 
 def test_the_first_space_of_decoded_text():

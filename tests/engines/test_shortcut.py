@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from streamtok._core._testing import use_wide_leads
 from streamtok._core.encode import SpecialMatcher, Untouched
 from streamtok.engines.added_tokens import Finder
 from streamtok.engines.rules import TokenFlags
@@ -62,6 +63,54 @@ def test_what_is_untouched_is_left_wherever_it_stands(form):
     assert passed > 500
 
 
+@pytest.mark.parametrize("wide", [True, False])
+def test_every_pair_of_a_starter_and_a_mark(wide):
+    """Those that change are seen, and no others."""
+    step, check = Form("NFC"), check_of(Form("NFC"))
+    changed = {c for low, high in ranges_of("NFC_changes") for c in range(low, high + 1)}
+    marks = [c for low, high in ranges_of("NFC_joins") for c in range(low, high + 1)]
+    marks = [c for c in marks if step.normalize(chr(c), True) == chr(c)]
+    syllables = range(0xAC01, 0xD7A4)
+    opens = [c for low, high in ranges_of("NFC_opens") for c in range(low, high + 1)]
+    starters = [c for c in opens if c not in changed and c not in syllables]
+    assert len(starters) > 1000
+    assert len(marks) > 700
+    use_wide_leads(wide)
+    try:
+        for starter in [*starters, *syllables[::29], ord("a"), 0x4E2D]:
+            pairs = [chr(starter) + chr(mark) for mark in marks]
+            if step.normalize("".join(pairs), True) == "".join(pairs):
+                assert check.is_all_of("".join(pairs))
+                continue
+            for pair in pairs:
+                assert check.is_all_of(pair) == (step.normalize(pair, True) == pair), ascii(pair)
+    finally:
+        use_wide_leads(True)
+
+
+@pytest.mark.parametrize("stops", [[], [(0x20, 0x20), (0x7F, 0x7F)]])
+def test_bytes_that_may_matter_are_found_by_every_tier(stops):
+    """One character that stops, or is a mark, anywhere in blocks of others."""
+    rng = random.Random(len(stops))
+    stops = [*stops, (0xE9, 0xE9), (0x3099, 0x309A), (0x1D15E, 0x1D15E)]
+    check = Untouched(stops, [(0x301, 230), (0x323, 220)], [(0x65, 0x301)])
+    inert = "ab~0\xd7\u0414\u4e2d\uac00\U0001f600"
+    for _ in range(3000):
+        text = "".join(rng.choices(inert, k=rng.randint(0, 90)))
+        at = rng.randint(0, len(text))
+        one = rng.choice(
+            ["\xe9", "\u3099", "\U0001d15e", "e\u0301", "a\u0301\u0323", " ", "\x7f", ""]
+        )
+        text = text[:at] + one + text[at:]
+        is_left = not one or (one in " \x7f" and len(stops) == 3)
+        for wide in (True, False):
+            use_wide_leads(wide)
+            try:
+                assert check.is_all_of(text) == is_left, (wide, ascii(text))
+            finally:
+                use_wide_leads(True)
+
+
 def test_what_a_map_leaves():
     rng = random.Random(3)
     step = Precompiled(write_charsmap({"e\u0301": "é", "\n": " ", "\u0600": "", "日": "a"}))
@@ -113,4 +162,4 @@ def test_which_normalizers_have_a_short_way():
 def test_ranges_that_are_none():
     for ranges in ([(5, 4)], [(0, 0x110000)]):
         with pytest.raises(ValueError, match="is no range of code points"):
-            Untouched(ranges, [], [], [])
+            Untouched(ranges, [], [])

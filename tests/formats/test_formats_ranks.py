@@ -293,9 +293,11 @@ def test_every_byte_of_a_pickle_may_be_damaged(tmp_path):
         "x", pat_str="a|b", mergeable_ranks=SINGLES, special_tokens={"<>": 300}
     )
     sound = pickle.dumps(theirs, 4)
-    refused = 0
+    refused = tried = 0
+    values = (0, 0x2E, 0x52, 0x63, 0xFF)
     for at in [*range(150), *range(len(sound) - 60, len(sound))]:
-        for value in (0, 0x2E, 0x52, 0x63, 0xFF):
+        for value in (values[at % 5], values[(at + 2) % 5]):
+            tried += 1
             damaged = sound[:at] + bytes([value]) + sound[at + 1 :]
             try:
                 enc = formats.load_nanochat(write(tmp_path / "x.pkl", damaged))
@@ -303,4 +305,4 @@ def test_every_byte_of_a_pickle_may_be_damaged(tmp_path):
                 refused += str(tmp_path) in str(error)
             else:  # damage in a name, a pattern or an id cannot be detected
                 assert len(enc._mergeable_ranks) == 256
-    assert refused > 800
+    assert refused > tried * 3 // 4

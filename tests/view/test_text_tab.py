@@ -136,7 +136,7 @@ def test_random_keys(open_page: Open, url: str) -> None:
         "End", "Shift+ArrowUp", "Shift+ArrowRight", "Control+x", "Control+v", "Control+z", "PageUp",
         "PageDown", "Control+Home", "Control+End", "é",
     ]  # fmt: skip
-    for _ in range(12):
+    for _ in range(6):
         for key in rng.choices(keys, k=25):
             if len(key) == 1:
                 page.keyboard.insert_text(key)
