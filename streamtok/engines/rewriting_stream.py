@@ -63,6 +63,22 @@ def _end_of(data: str | bytes | memoryview, end: int, size: int) -> str:
     return bytes(data[end - size : end]).decode()
 
 
+def _noted(taken: BytesTaken, place: Place, pending: int, limit: int) -> _Note:
+    """Where a stream stands then. pending: bytes that wait, without those of half a character.
+
+    Raises PendingLimitExceeded.
+    """
+    pending += len(taken.partial)
+    if pending > limit:
+        offset = taken.end - pending
+        raise PendingLimitExceeded(
+            f"{pending} bytes from offset {offset} of the stream would have to wait, "
+            f"max_pending allows {limit}",
+            offset=offset, pending=pending, limit=limit,
+        )  # fmt: skip
+    return _Note(taken, place, pending)
+
+
 _BEGIN = _Note()
 _KINDS = (str, bytes, bytearray, memoryview)
 _SHORT = 48  # bytes: below, the short way is not shorter
@@ -105,6 +121,10 @@ class RewritingStream:
         """See `EngineStream`. Offsets are those of the text that came in."""
         known = self.tail.note
         before: _Note = known or _BEGIN
+        if known is not None and not final:
+            result = self._go_on(before, chunk, into, out, limit)
+            if result is not None:
+                return result
         way = self._short_way(before, chunk, final) or self._long_way(before, chunk, final)
         if isinstance(way[0], int):  # a special token that is refused
             return way
@@ -114,19 +134,64 @@ class RewritingStream:
             if plain is not None:
                 plain.keep_back(walk, given)
             place, pending = walk.next_place(waiting)
-            pending += len(taken.partial)
-            if pending > limit:
-                offset = taken.end - pending
-                raise PendingLimitExceeded(
-                    f"{pending} bytes from offset {offset} of the stream would have to wait, "
-                    f"max_pending allows {limit}",
-                    offset=offset, pending=pending, limit=limit,
-                )  # fmt: skip
-            return _Note(taken, place, pending)
+            return _noted(taken, place, pending, limit)
 
         result = self.tail.encode_parts(walk.parts, final, into, out, settle, known)
         if type(result) is tuple and plain is not None:
             return plain.original(result[0]), result[1]
+        return result
+
+    def _go_on(self, note: _Note, chunk: Text, into: str, out: Any, limit: int) -> Any:
+        """As `encode`, in the middle of text that is left as it is, and with little to do.
+
+        None: the chunk is not of this kind, and nothing has happened.
+        """
+        shortcut, taken, place = self.stages.shortcut, note.taken, note.place
+        if (
+            shortcut is None
+            or not shortcut.begins_plain
+            or (type(chunk) is not bytes and type(chunk) is not str)
+            or len(chunk) < _SHORT
+            or not place.is_inside(shortcut.first)
+            or taken.half
+        ):
+            return None
+        data: str | bytes = chunk
+        if taken.partial:
+            if isinstance(chunk, str):
+                return None
+            data = taken.partial + chunk
+        held = place.raw.held
+        if held and not self.stages.raw.first_characters.isdisjoint(held):
+            return None
+        found = shortcut.untouched.parts_of(data)
+        if found is None or found[1]:
+            return None
+        size, _, _, last, partial = found
+        kept = shortcut.waits_behind(self.stages.normalizer, _end_of(data, size, last))
+        if kept and not self.stages.raw.last_characters.isdisjoint(kept):
+            return None
+        plain_size = size - utf8_size(kept, False)
+        plain: str | memoryview
+        if isinstance(data, str):
+            plain, rest = data[: len(data) - len(kept)], b""
+        else:
+            plain, rest = memoryview(data)[:plain_size], data[size:]
+        bytes_in = taken.bytes_in - len(taken.partial) + size + partial
+        taken = BytesTaken("", rest, bytes_in, taken.grown)
+        known = self.tail.bytes_in + utf8_size(held, False)
+
+        def settle(waiting: int, given: int) -> _Note:
+            left = known + plain_size - given
+            text = _end_of(plain, plain_size, left) + kept
+            pending = waiting + utf8_size(text, False)
+            return _noted(taken, place.moved_on(text, waiting), pending, limit)
+
+        parts: list[Any] = [held, (plain,)] if held else [(plain,)]
+        result = self.tail.encode_parts(parts, False, into, out, settle, note)
+        if type(result) is tuple:
+            at = taken.end - len(rest) - (size - plain_size) - plain_size
+            return at + result[0] - known, result[1]
         return result
 
     def _long_way(self, note: _Note, chunk: Text, final: bool) -> Any:
@@ -188,7 +253,7 @@ class RewritingStream:
                 return None
             walk.normalize(end, final)
             return taken, walk, None
-        kept = "" if final else walk.waits_behind(end)
+        kept = "" if final else shortcut.waits_behind(self.stages.normalizer, end)
         if kept and not self.stages.raw.last_characters.isdisjoint(kept):
             return None  # it may complete a token, which must not wait
         kept_size = utf8_size(kept, False)

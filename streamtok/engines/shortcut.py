@@ -23,6 +23,8 @@ __all__ = ["Shortcut", "composing_pairs", "shortcut_of"]
 
 Ranges: TypeAlias = "list[tuple[int, int]]"
 
+_WAITS_KEPT = 4096
+_LONGEST_KEPT = 8  # characters
 _SAMPLES = "\n0\u65e5"  # of these, one is in no set but of strange normalizers
 
 
@@ -34,6 +36,20 @@ class Shortcut(NamedTuple):
     first: tuple[Any, ...]  # the states of the two normalizers behind untouched text that does not
     second: tuple[Any, ...]  # wait, as a `Place` has them
     sample: str  # a character that is left, and never waits
+    known_waits: dict[str, str]  # what `waits_behind` has found
+
+    def waits_behind(self, normalizer: Normalizer | None, last: str) -> str:
+        """What the normalizer would hold of `last`, which ends untouched text."""
+        if normalizer is None:
+            return ""
+        found = self.known_waits.get(last)
+        if found is None:
+            found = normalizer.held(normalizer.feed(self.first[0], last, False)[0])
+            if len(self.known_waits) >= _WAITS_KEPT:
+                self.known_waits.clear()
+            if len(last) <= _LONGEST_KEPT:
+                self.known_waits[last] = found
+        return found
 
 
 def shortcut_of(
@@ -63,7 +79,7 @@ def shortcut_of(
             return None
         states.append((found[0],) if found else ())
         begins_plain &= not found or found[1]
-    return Shortcut(untouched, begins_plain, states[0], states[1], sample)
+    return Shortcut(untouched, begins_plain, states[0], states[1], sample, {})
 
 
 @lru_cache(maxsize=8)

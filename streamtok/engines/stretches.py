@@ -58,6 +58,28 @@ class Place(NamedTuple):
     first_runs: Runs = ()  # from what waits of the normalized text to the text
     second_runs: Runs = ()  # from what waits of the core's text to the normalized one
 
+    def is_inside(self, first: tuple[Any, ...]) -> bool:
+        """Whether nothing has been changed lately: only characters of one stretch are held, and
+        the normalizer is in the state `first`, where it holds none.
+        """
+        return (
+            self.first == first
+            and not self.is_first
+            and not self.first_held
+            and self.raw[1:] == NOTHING_FOUND[1:]
+            and self.normalized == NOTHING_FOUND
+            and self.second is None
+            and all([run[1:] == (1, 1) for run in self.first_runs])
+        )
+
+    def moved_on(self, held: str, waiting: int) -> Place:
+        """Where a place that `is_inside` is behind more text of that kind.
+
+        held: characters that wait; waiting: bytes that the core holds.
+        """
+        runs = ((waiting, 1, 1),) if waiting else ()
+        return Place(Finding(held), False, self.first, first_runs=runs)
+
 
 BEGINNING = Place()
 
@@ -139,13 +161,6 @@ class Walk:
         self.first_fed -= size
         if self.stages.second is not None:
             self.second_fed -= size
-
-    def waits_behind(self, last: str) -> str:
-        """What a normalizer would hold of `last`, which ends untouched text."""
-        shortcut, normalizer = self.stages.shortcut, self.stages.normalizer
-        if normalizer is None or shortcut is None:
-            return ""
-        return normalizer.held(normalizer.feed(shortcut.first[0], last, False)[0])
 
     def feed_middle(self, first: str, middle: str | memoryview, size: int) -> bool:
         """As `feed`, of text that the shortcut leaves, and that has no token: its first character,

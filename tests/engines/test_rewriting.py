@@ -365,6 +365,16 @@ def test_long_texts_with_few_changes(errors, monkeypatch):
             assert str(caught.value) == str(expected.value)
 
 
+@pytest.mark.parametrize("second", ["b" * 60, "\ude00" + "b" * 60])
+def test_half_of_a_pair_waits_in_plain_text(second):
+    enc = nfc()
+    stream = enc.stream_encoder(errors="replace")
+    got = stream.encode("." * 60) + stream.encode("." * 60 + "\ud83d")
+    assert stream.pending
+    got += stream.encode(second) + stream.flush()
+    assert got == enc.encode("." * 120 + "\ud83d" + second, errors="replace")
+
+
 def test_the_first_space_of_decoded_text():
     enc = encoding(TextRules(normalizer=Normalizer([Prepend(" ")]), drops_first_space=True))
     assert enc.encode("a b") == [258, 32, 98]
