@@ -65,7 +65,9 @@ def encode(file: Json, text: str) -> list[int]:
 
 def _loses_its_start(normalizer: Json | None, text: str) -> bool:
     """Whether the normalized text does not begin with what became of the first character."""
-    return any(normalize(normalizer, text[:end]) == "" for end in range(1, len(text)))
+    inert = "\u4dff"  # behind what is looked at, so that nothing is taken off its end
+    alone = normalize(normalizer, inert)
+    return any(normalize(normalizer, text[:end] + inert) == alone for end in range(1, len(text)))
 
 
 # Added tokens
