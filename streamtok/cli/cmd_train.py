@@ -117,6 +117,12 @@ def add_parser(subparsers: Any) -> None:
         help="at the memory limit, forget pre-tokens seen once (inexact; their number is reported)",
     )
     counting.add_argument(
+        "--spill-folder",
+        metavar="FOLDER",
+        help="at the memory limit, move counts to files in FOLDER (exact); they are gone when the "
+        "command ends",
+    )
+    counting.add_argument(
         "--workers",
         type=parse_positive,
         metavar="N",
@@ -156,7 +162,7 @@ def run(args: argparse.Namespace) -> int:
     also = [] if args.save_counts is None else [args.save_counts]
     names = args.files or ["-"]
     vocabulary_output.check_vocabulary([args.output], names, format, args.force, also)
-    _check_workers(args, names)
+    _check_counting(args, names)
     trainer = _open_trainer(args)
     _check_format(trainer, specials, format)
     files = None if args.save_counts is None else CountedFiles(trainer, args.save_counts)
@@ -167,7 +173,7 @@ def run(args: argparse.Namespace) -> int:
             trainer = _count_in_parts(args, names)
     except MemoryLimitExceeded as error:
         _keep(args, trainer, files)
-        raise StreamtokError(f"{error} (--memory-limit, --prune, --save-counts)") from None
+        raise StreamtokError(f"{error} (--memory-limit, --spill-folder, --save-counts)") from None
     except BaseException:  # whatever the reason, a later process can continue
         _keep(args, trainer, files)
         raise
@@ -229,6 +235,7 @@ def _open_trainer(args: argparse.Namespace) -> Trainer:
         "num_threads": args.threads,
         "memory_limit": args.memory_limit,
         "prune_singletons": args.prune,
+        "spill_folder": args.spill_folder,
     }
     if args.save_counts is None:
         return Trainer(args.pattern, errors=args.errors, **settings)
@@ -280,13 +287,18 @@ def _count(
             advance(seen, total or 0)
 
 
-def _check_workers(args: argparse.Namespace, names: list[str]) -> None:
-    """Raise Misused for what does not go together with --workers."""
+def _check_counting(args: argparse.Namespace, names: list[str]) -> None:
+    """Raise Misused for options that do not go together."""
+    if args.spill_folder is not None:
+        if args.memory_limit is None:
+            raise Misused("--spill-folder needs --memory-limit")
+        if args.prune:
+            raise Misused("--prune cannot be used with --spill-folder")
     if args.workers is None:
         return
     others = {
         "--threads": args.threads,
-        "--memory-limit": args.memory_limit,
+        "--memory-limit": args.memory_limit if args.spill_folder is None else None,
         "--prune": args.prune or None,
         "--save-counts": args.save_counts,
     }
@@ -320,6 +332,8 @@ def _count_in_parts(args: argparse.Namespace, names: list[str]) -> Trainer:
             errors=args.errors,
             part_size=args.part_size,
             advance=count,
+            memory_limit=args.memory_limit,
+            spill_folder=args.spill_folder,
         )
 
 
@@ -368,6 +382,8 @@ def _report(args: argparse.Namespace, trainer: Trainer, n_vocab: int, seconds: f
     )
     if n_vocab < args.vocab_size:
         say(f"fewer than the requested {args.vocab_size:,} tokens: no pair is left to merge")
+    if trainer.spilled_bytes:
+        say(f"{trainer.spilled_bytes:,} bytes of counts were spilled to {shown(args.spill_folder)}")
     if trainer.pruned_pieces:
         say(
             f"not exact: {trainer.pruned_pieces:,} pre-tokens of {trainer.pruned_bytes:,} bytes in "

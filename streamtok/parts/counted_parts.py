@@ -38,18 +38,27 @@ def count_in_parts(
     errors: str = "strict",
     part_size: int = PART_SIZE,
     advance: Callable[[int], None] = lambda size: None,
+    memory_limit: int | None = None,
+    spill_folder: str | None = None,
 ) -> Trainer:
     """A trainer with the counts of some files, each one text, counted by `workers` processes.
 
     The counts, and their order, are those of one trainer that gets one text after another. paths:
-    files or URLs; compressed ones are one part each. pattern, errors: as for `Trainer`. advance:
-    called with the bytes of each part that is counted. The counts of a few parts for each worker
-    are on the disk (`TMPDIR`) at a time, and those of one part in memory beside the merged ones.
+    files or URLs; compressed ones are one part each. pattern, errors: as for `Trainer`;
+    memory_limit, spill_folder, too, for the merged counts. advance: called with the bytes of each
+    part that is counted. The counts of a few parts for each worker are on the disk (`TMPDIR`) at a
+    time, and those of one part in memory beside the merged ones.
     Raises PlanError for text that cannot be counted, for an input that changes meanwhile, and for
     a part whose worker died three times; OSError, and as `Trainer`.
     """
     check_workers(workers)
-    trainer = Trainer(pattern, errors=errors, num_threads=1)
+    trainer = Trainer(
+        pattern,
+        errors=errors,
+        num_threads=1,
+        memory_limit=memory_limit,
+        spill_folder=spill_folder,
+    )
     parts = list(_parts([input_now(path) for path in paths], part_size))
     with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
         job = {"pattern": pattern, "errors": errors, "parts": [list(_flat(one)) for one in parts]}
