@@ -119,8 +119,7 @@ def add_parser(subparsers: Any) -> None:
     counting.add_argument(
         "--spill-folder",
         metavar="FOLDER",
-        help="at the memory limit, move counts to files in FOLDER (exact); they are gone when the "
-        "command ends",
+        help="at the memory limit, move counts to hidden files in FOLDER; the result is exact",
     )
     counting.add_argument(
         "--workers",
@@ -129,11 +128,16 @@ def add_parser(subparsers: Any) -> None:
         help="count in N processes, files in parts; the vocabulary is the same",
     )
     counting.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="count on a Ray cluster: its address, auto for the one that runs here, or local",
+    )
+    counting.add_argument(
         "--part-size",
         type=parse_positive_size,
         default=PART_SIZE,
         metavar="SIZE",
-        help=f"bytes of a file in a part, about, for --workers (default: {PART_SIZE >> 20}MiB)",
+        help=f"bytes of a file in a part, about (default: {PART_SIZE >> 20}MiB)",
     )
     counting.add_argument(
         "--save-counts",
@@ -167,7 +171,7 @@ def run(args: argparse.Namespace) -> int:
     _check_format(trainer, specials, format)
     files = None if args.save_counts is None else CountedFiles(trainer, args.save_counts)
     try:
-        if args.workers is None:
+        if args.workers is None and args.ray is None:
             _count(args, trainer, files, names)
         else:
             trainer = _count_in_parts(args, names)
@@ -294,8 +298,11 @@ def _check_counting(args: argparse.Namespace, names: list[str]) -> None:
             raise Misused("--spill-folder needs --memory-limit")
         if args.prune:
             raise Misused("--prune cannot be used with --spill-folder")
-    if args.workers is None:
+    if args.workers is None and args.ray is None:
         return
+    if args.workers is not None and args.ray is not None:
+        raise Misused("--ray has the workers of its cluster: give --ray or --workers")
+    how = "--workers" if args.ray is None else "--ray"
     others = {
         "--threads": args.threads,
         "--memory-limit": args.memory_limit if args.spill_folder is None else None,
@@ -304,18 +311,16 @@ def _check_counting(args: argparse.Namespace, names: list[str]) -> None:
     }
     for option, value in others.items():
         if value is not None:
-            raise Misused(f"{option} cannot be used with --workers")
+            raise Misused(f"{option} cannot be used with {how}")
     if "-" in names:
-        raise Misused("--workers needs files: standard input cannot be read in parts")
+        raise Misused(f"{how} needs files: standard input cannot be read in parts")
 
 
 def _count_in_parts(args: argparse.Namespace, names: list[str]) -> Trainer:
-    from ..parts.counted_parts import count_in_parts
-
     sizes = [check_file(name) for name in names]
     for name, size in zip(names, sizes, strict=True):
         if size is None:
-            raise StreamtokError(f"--workers needs regular files: {shown(name)} is not one")
+            raise StreamtokError(f"parts need regular files: {shown(name)} is not one")
     total = sum(size or 0 for size in sizes)
     with _bar(args, "counting", total, "B") as advance:
         done = 0
@@ -325,16 +330,20 @@ def _count_in_parts(args: argparse.Namespace, names: list[str]) -> Trainer:
             done += size
             advance(done, total)
 
-        return count_in_parts(
-            names,
-            args.pattern,
-            args.workers,
-            errors=args.errors,
-            part_size=args.part_size,
-            advance=count,
-            memory_limit=args.memory_limit,
-            spill_folder=args.spill_folder,
-        )
+        how = {
+            "errors": args.errors,
+            "part_size": args.part_size,
+            "advance": count,
+            "memory_limit": args.memory_limit,
+            "spill_folder": args.spill_folder,
+        }
+        if args.ray is not None:
+            from ..ray.count_tasks import count_on_ray
+
+            return count_on_ray(names, args.pattern, args.ray, **how)
+        from ..parts.counted_parts import count_in_parts
+
+        return count_in_parts(names, args.pattern, args.workers, **how)
 
 
 def _keep(args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None) -> None:

@@ -6,19 +6,18 @@ processes. (github.com/ray-project/ray, Apache-2.0; the extra `ray` installs it)
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..errors import MissingLibraryError, PlanError, StreamtokError
+from ..errors import PlanError, StreamtokError
 from ..parts.commit import commit, missing_parts
 from ..parts.part import Record, run_part
 from ..parts.plan import Plan
 from ..pipeline.run import Totals
+from .cluster import RETRIES, connected, in_flight, why_lost
 
 __all__ = ["encode", "run_parts"]
 
-RETRIES = 3  # of a part whose worker or node was lost, or whose storage failed
 _SHOWN = 5  # errors in a message
 
 
@@ -57,24 +56,8 @@ def run_parts(
     Raises PlanError for those, MissingLibraryError without Ray. When this call ends in another way,
     such as Ctrl-C, the tasks are cancelled; what is done stays done.
     """
-    ray = _load_ray()
-    is_ours = not ray.is_initialized()
-    if is_ours:
-        ray.init(address=address, log_to_driver=False, configure_logging=False)
-    try:
+    with connected(address) as ray:
         _run(ray, plan, numbers, max_in_flight, advance)
-    finally:
-        if is_ours:
-            ray.shutdown()
-
-
-def _load_ray() -> Any:
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns at each start
-    try:
-        import ray
-    except ImportError:
-        raise MissingLibraryError("jobs on Ray", "ray", "ray") from None
-    return ray
 
 
 def _run(
@@ -86,7 +69,7 @@ def _run(
 ) -> None:
     task = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=[OSError])(_work)
     shared = ray.put(plan)  # once, however many parts there are
-    limit = max_in_flight or max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
+    limit = max_in_flight or in_flight(ray)
     waiting = iter(numbers)
     running: dict[Any, int] = {}
     errors: list[str] = []
@@ -102,8 +85,7 @@ def _run(
                 try:
                     answer = ray.get(reference)
                 except ray.exceptions.RayError as error:
-                    what = str(error).strip().splitlines()
-                    errors.append(f"part {number} was lost {RETRIES + 1} times: {what[-1:]}")
+                    errors.append(why_lost(number, error))
                     continue
                 if "error" in answer:
                     errors.append(answer["error"])
