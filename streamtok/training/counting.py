@@ -63,6 +63,7 @@ class Counting:
         self.spill_folder = spill_folder
         self.pruned_pieces = 0
         self.pruned_bytes = 0
+        self._known = -1, 0, 0  # after a spill: bytes in, pending, how many pre-tokens there are
         self.held = b""  # with "replace": what the next chunk decides, see `replacement.py`
 
     @property
@@ -155,6 +156,7 @@ class Counting:
         if self.runs:
             assert self.spill_folder is not None
             data, sizes, counts, firsts = count_runs.on_disk(self.spill_folder, self._sums())
+            self._known = self.counter.bytes_in, self.pending, len(sizes)
         else:
             data, sizes, counts, firsts = self.counter.table.export()
         if not in_order:
@@ -165,10 +167,13 @@ class Counting:
         return count_runs.gather(data, begins, sizes), sizes, counts[order], firsts[order]
 
     def n_pretokens(self) -> int:
-        """Number of different pre-tokens. After a spill, all counts are read. Raises OSError."""
+        """Number of different pre-tokens. After a spill, counts are read again. Raises OSError."""
         if not self.runs:
             return len(self.counter.table)
-        return sum(len(sizes) for _, sizes, _, _ in self._sums())
+        place = self.counter.bytes_in, self.pending
+        if self._known[:2] != place:
+            self._known = *place, sum(len(sizes) for _, sizes, _, _ in self._sums())
+        return self._known[2]
 
     def in_memory(self) -> PretokenCounter:
         """A counter without a limit that has all counts, and nothing pending."""
