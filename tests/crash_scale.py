@@ -33,6 +33,7 @@ from .stores import s3_server
 
 ROOT = Path(__file__).resolve().parent.parent
 PART = "20000"
+MOST = 12  # kills in a job, so that there are jobs of all formats
 FORMATS = ["u16", "npy", "megatron", "datatrove", "jsonl"]
 
 
@@ -137,7 +138,8 @@ def run(most: int, seed: int, store: str | None) -> None:
                 out = f"{store}/{rounds}/out"
                 for path, url in zip(files, inputs, strict=True):
                     upload(path, url)
-            kills += disturbed(inputs, out, format, rng, most - kills, top / "temporary")
+            wanted = min(most - kills, MOST)
+            kills += disturbed(inputs, out, format, rng, wanted, top / "temporary")
             other = str(top / "other")
             if start(files, other, format).wait():
                 raise SystemExit("the undisturbed job failed")
