@@ -80,9 +80,10 @@ def main() -> None:
     parser.add_argument("--s3", action="store_true", help="on an S3 server of this machine, too")
     parser.add_argument("--parts", type=int, help="only: so many parts of one byte each")
     parser.add_argument("--run", type=int, default=200, help="of these, how many are encoded")
+    parser.add_argument("--on-ray", action="store_true", help="with --parts: on Ray")
     args = parser.parse_args()
     if args.parts is not None:
-        many_parts.measure(args.parts, max(min(args.run, args.parts), 1))
+        many_parts.measure(args.parts, max(min(args.run, args.parts), 1), args.on_ray)
         return
     kinds: dict[str, Callable[[Plan], None]] = {
         "serial": workers(1),

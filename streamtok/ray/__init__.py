@@ -19,6 +19,7 @@ from .cluster import RETRIES, connected, in_flight, why_lost
 __all__ = ["encode", "run_parts"]
 
 _SHOWN = 5  # errors in a message
+_plans: dict[str, Plan] = {}  # in a process of Ray: the plan of its last part, by digest
 
 
 def encode(
@@ -68,7 +69,8 @@ def _run(
     advance: Callable[[Record], None],
 ) -> None:
     task = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=[OSError])(_work)
-    shared = ray.put(plan)  # once, however many parts there are
+    # Once, however many parts there are. In a list, so that each process takes it out once, too.
+    shared = [ray.put(plan)]
     limit = max_in_flight or in_flight(ray)
     waiting = iter(numbers)
     running: dict[Any, int] = {}
@@ -76,7 +78,7 @@ def _run(
     try:
         while True:
             while len(running) < limit and (number := next(waiting, None)) is not None:
-                running[task.remote(shared, number)] = number
+                running[task.remote(shared, plan.digest, number)] = number
             if not running:
                 break
             done, _ = ray.wait(list(running), num_returns=1)
@@ -99,9 +101,14 @@ def _run(
         raise PlanError("\n".join(errors[:_SHOWN]) + more)
 
 
-def _work(plan: Plan, number: int) -> dict[str, Any]:
+def _work(shared: list[Any], digest: str, number: int) -> dict[str, Any]:
     """What a task does. Bad text is an answer and not an exception, which Ray would try again."""
+    if digest not in _plans:
+        import ray
+
+        _plans.clear()
+        _plans[digest] = ray.get(shared[0])
     try:
-        return run_part(plan, number).as_json()
+        return run_part(_plans[digest], number).as_json()
     except (StreamtokError, ValueError) as error:
         return {"error": str(error)}
