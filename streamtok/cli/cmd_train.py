@@ -117,17 +117,27 @@ def add_parser(subparsers: Any) -> None:
         help="at the memory limit, forget pre-tokens seen once (inexact; their number is reported)",
     )
     counting.add_argument(
+        "--spill-folder",
+        metavar="FOLDER",
+        help="at the memory limit, move counts to hidden files in FOLDER; the result is exact",
+    )
+    counting.add_argument(
         "--workers",
         type=parse_positive,
         metavar="N",
         help="count in N processes, files in parts; the vocabulary is the same",
     )
     counting.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="count on a Ray cluster: its address, auto for the one that runs here, or local",
+    )
+    counting.add_argument(
         "--part-size",
         type=parse_positive_size,
         default=PART_SIZE,
         metavar="SIZE",
-        help=f"bytes of a file in a part, about, for --workers (default: {PART_SIZE >> 20}MiB)",
+        help=f"bytes of a file in a part, about (default: {PART_SIZE >> 20}MiB)",
     )
     counting.add_argument(
         "--save-counts",
@@ -156,18 +166,18 @@ def run(args: argparse.Namespace) -> int:
     also = [] if args.save_counts is None else [args.save_counts]
     names = args.files or ["-"]
     vocabulary_output.check_vocabulary([args.output], names, format, args.force, also)
-    _check_workers(args, names)
+    _check_counting(args, names)
     trainer = _open_trainer(args)
     _check_format(trainer, specials, format)
     files = None if args.save_counts is None else CountedFiles(trainer, args.save_counts)
     try:
-        if args.workers is None:
+        if args.workers is None and args.ray is None:
             _count(args, trainer, files, names)
         else:
             trainer = _count_in_parts(args, names)
     except MemoryLimitExceeded as error:
         _keep(args, trainer, files)
-        raise StreamtokError(f"{error} (--memory-limit, --prune, --save-counts)") from None
+        raise StreamtokError(f"{error} (--memory-limit, --spill-folder, --save-counts)") from None
     except BaseException:  # whatever the reason, a later process can continue
         _keep(args, trainer, files)
         raise
@@ -229,6 +239,7 @@ def _open_trainer(args: argparse.Namespace) -> Trainer:
         "num_threads": args.threads,
         "memory_limit": args.memory_limit,
         "prune_singletons": args.prune,
+        "spill_folder": args.spill_folder,
     }
     if args.save_counts is None:
         return Trainer(args.pattern, errors=args.errors, **settings)
@@ -280,30 +291,36 @@ def _count(
             advance(seen, total or 0)
 
 
-def _check_workers(args: argparse.Namespace, names: list[str]) -> None:
-    """Raise Misused for what does not go together with --workers."""
-    if args.workers is None:
+def _check_counting(args: argparse.Namespace, names: list[str]) -> None:
+    """Raise Misused for options that do not go together."""
+    if args.spill_folder is not None:
+        if args.memory_limit is None:
+            raise Misused("--spill-folder needs --memory-limit")
+        if args.prune:
+            raise Misused("--prune cannot be used with --spill-folder")
+    if args.workers is None and args.ray is None:
         return
+    if args.workers is not None and args.ray is not None:
+        raise Misused("--ray has the workers of its cluster: give --ray or --workers")
+    how = "--workers" if args.ray is None else "--ray"
     others = {
         "--threads": args.threads,
-        "--memory-limit": args.memory_limit,
+        "--memory-limit": args.memory_limit if args.spill_folder is None else None,
         "--prune": args.prune or None,
         "--save-counts": args.save_counts,
     }
     for option, value in others.items():
         if value is not None:
-            raise Misused(f"{option} cannot be used with --workers")
+            raise Misused(f"{option} cannot be used with {how}")
     if "-" in names:
-        raise Misused("--workers needs files: standard input cannot be read in parts")
+        raise Misused(f"{how} needs files: standard input cannot be read in parts")
 
 
 def _count_in_parts(args: argparse.Namespace, names: list[str]) -> Trainer:
-    from ..parts.counted_parts import count_in_parts
-
     sizes = [check_file(name) for name in names]
     for name, size in zip(names, sizes, strict=True):
         if size is None:
-            raise StreamtokError(f"--workers needs regular files: {shown(name)} is not one")
+            raise StreamtokError(f"parts need regular files: {shown(name)} is not one")
     total = sum(size or 0 for size in sizes)
     with _bar(args, "counting", total, "B") as advance:
         done = 0
@@ -313,14 +330,20 @@ def _count_in_parts(args: argparse.Namespace, names: list[str]) -> Trainer:
             done += size
             advance(done, total)
 
-        return count_in_parts(
-            names,
-            args.pattern,
-            args.workers,
-            errors=args.errors,
-            part_size=args.part_size,
-            advance=count,
-        )
+        how = {
+            "errors": args.errors,
+            "part_size": args.part_size,
+            "advance": count,
+            "memory_limit": args.memory_limit,
+            "spill_folder": args.spill_folder,
+        }
+        if args.ray is not None:
+            from ..ray.count_tasks import count_on_ray
+
+            return count_on_ray(names, args.pattern, args.ray, **how)
+        from ..parts.counted_parts import count_in_parts
+
+        return count_in_parts(names, args.pattern, args.workers, **how)
 
 
 def _keep(args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None) -> None:
@@ -368,6 +391,8 @@ def _report(args: argparse.Namespace, trainer: Trainer, n_vocab: int, seconds: f
     )
     if n_vocab < args.vocab_size:
         say(f"fewer than the requested {args.vocab_size:,} tokens: no pair is left to merge")
+    if trainer.spilled_bytes:
+        say(f"{trainer.spilled_bytes:,} bytes of counts were spilled to {shown(args.spill_folder)}")
     if trainer.pruned_pieces:
         say(
             f"not exact: {trainer.pruned_pieces:,} pre-tokens of {trainer.pruned_bytes:,} bytes in "

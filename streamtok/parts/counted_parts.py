@@ -7,6 +7,7 @@ of the text, because one way to break ties asks which pair came first.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import tempfile
@@ -15,15 +16,16 @@ from typing import Any
 
 from ..errors import PlanError
 from ..parallel.worker_processes import answer_numbers, check_workers, give_numbers
+from ..patterns.pattern import Pattern
 from ..pipeline.sources import Whole, open_input
 from ..pipeline.sources.compression import START_SIZE, detect
 from ..stores import places
 from ..training.trainer import Trainer
-from .bounds import bytes_between, clean_cuts
+from .bounds import Find, bytes_between, clean_cuts
 from .plan import PART_SIZE, InputFile, Part, input_now
 from .workers import raise_errors
 
-__all__ = ["count_in_parts", "run_counter"]
+__all__ = ["count_in_parts", "count_part", "open_trainer", "parts_of", "run_counter"]
 
 _JOB = "job.json"
 _BLOCK = 1 << 20
@@ -38,19 +40,22 @@ def count_in_parts(
     errors: str = "strict",
     part_size: int = PART_SIZE,
     advance: Callable[[int], None] = lambda size: None,
+    memory_limit: int | None = None,
+    spill_folder: str | None = None,
 ) -> Trainer:
     """A trainer with the counts of some files, each one text, counted by `workers` processes.
 
     The counts, and their order, are those of one trainer that gets one text after another. paths:
-    files or URLs; compressed ones are one part each. pattern, errors: as for `Trainer`. advance:
-    called with the bytes of each part that is counted. The counts of a few parts for each worker
-    are on the disk (`TMPDIR`) at a time, and those of one part in memory beside the merged ones.
+    files or URLs; compressed ones are one part each. pattern, errors: as for `Trainer`;
+    memory_limit, spill_folder, too, for the merged counts. advance: called with the bytes of each
+    part that is counted. The counts of a few parts for each worker are on the disk (`TMPDIR`) at a
+    time, and those of one part in memory beside the merged ones.
     Raises PlanError for text that cannot be counted, for an input that changes meanwhile, and for
     a part whose worker died three times; OSError, and as `Trainer`.
     """
     check_workers(workers)
-    trainer = Trainer(pattern, errors=errors, num_threads=1)
-    parts = list(_parts([input_now(path) for path in paths], part_size))
+    trainer = open_trainer(pattern, errors, memory_limit, spill_folder)
+    parts = parts_of(paths, part_size)
     with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
         job = {"pattern": pattern, "errors": errors, "parts": [list(_flat(one)) for one in parts]}
         with open(os.path.join(folder, _JOB), "w", encoding="utf-8") as file:
@@ -73,6 +78,24 @@ def count_in_parts(
     return trainer
 
 
+def open_trainer(
+    pattern: str, errors: str, memory_limit: int | None, spill_folder: str | None
+) -> Trainer:
+    """The trainer that the counts of the parts are merged into."""
+    return Trainer(
+        pattern,
+        errors=errors,
+        num_threads=1,
+        memory_limit=memory_limit,
+        spill_folder=spill_folder,
+    )
+
+
+def parts_of(paths: Iterable[str], part_size: int) -> list[Part]:
+    """The parts of the files, in the order of the text. Raises OSError, PlanError."""
+    return list(_parts([input_now(path) for path in paths], part_size))
+
+
 def _parts(inputs: Iterable[InputFile], part_size: int) -> Iterator[Part]:
     number = 0
     for one in inputs:
@@ -81,6 +104,37 @@ def _parts(inputs: Iterable[InputFile], part_size: int) -> Iterator[Part]:
         for start in range(0, max(one.size, 1), step):
             yield Part(number, one, start, min(start + step, one.size))
             number += 1
+
+
+def count_part(part: Part, pattern: str, errors: str) -> Trainer:
+    """A trainer with the counts of one part.
+
+    Raises PlanError for bytes that are not UTF-8, and for an input that has changed; OSError.
+    """
+    compiled, find = _compiled(pattern)
+    trainer = Trainer(compiled, errors=errors, num_threads=1)
+    path = part.input.path
+    begin, end = bytes_between(part, find)
+    try:
+        for block in _blocks(part, begin, end):
+            trainer.update(block)
+        trainer.end_document()
+    except UnicodeDecodeError as error:
+        raise PlanError(
+            f"{path}: byte {begin + error.start} is not UTF-8 ({error.reason}); "
+            "--errors replace or --errors surrogateescape accepts it"
+        ) from None
+    if input_now(path) != part.input:
+        raise PlanError(f"{path} has changed while it was counted: count it again")
+    return trainer
+
+
+@functools.lru_cache(maxsize=4)
+def _compiled(pattern: str) -> tuple[Pattern, Find]:
+    """The pattern, and what finds its cuts."""
+    compiled = Trainer(pattern).pattern
+    encoding = Trainer(compiled).train(256)
+    return compiled, clean_cuts(encoding.stream_encoder(disallowed_special=()))
 
 
 def _flat(part: Part) -> tuple[object, ...]:
@@ -98,25 +152,11 @@ def run_counter() -> None:
     folder = sys.argv[1]
     with open(os.path.join(folder, _JOB), encoding="utf-8") as file:
         job = json.load(file)
-    pattern = Trainer(job["pattern"]).pattern  # compiled once
-    find = clean_cuts(Trainer(pattern).train(256).stream_encoder(disallowed_special=()))
 
     def work(number: int) -> dict[str, Any]:
         path, size, mtime_ns, tag, start, stop = job["parts"][number]
         part = Part(number, InputFile(path, size, mtime_ns, tag), start, stop)
-        trainer = Trainer(pattern, errors=job["errors"], num_threads=1)
-        begin, end = bytes_between(part, find)
-        try:
-            for block in _blocks(part, begin, end):
-                trainer.update(block)
-            trainer.end_document()
-        except UnicodeDecodeError as error:
-            raise PlanError(
-                f"{path}: byte {begin + error.start} is not UTF-8 ({error.reason}); "
-                "--errors replace or --errors surrogateescape accepts it"
-            ) from None
-        if input_now(path) != part.input:
-            raise PlanError(f"{path} has changed while it was counted: count it again")
+        trainer = count_part(part, job["pattern"], job["errors"])
         trainer.save_counts(_counts_path(folder, number))
         return {"part": number}
 

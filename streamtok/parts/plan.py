@@ -186,16 +186,16 @@ class Plan:
         if header.get("streamtok") != _MAGIC:
             raise ValueError(f"the first line does not say {_MAGIC!r}")
         inputs: dict[InputFile, int] = {}
-
-        def parts() -> Iterator[tuple[int, int, int]]:
-            for number, row in enumerate(rows):
-                if row["part"] != number:
-                    raise ValueError(f"part {number} is missing")
-                one = InputFile(row["input"], row["size"], row["mtime_ns"], row.get("tag", ""))
-                yield inputs.setdefault(one, len(inputs)), row["start"], row["stop"]
-
-        found = list(parts())
-        made = cls(header["output"], Settings.from_json(header), inputs, found)
+        columns = array("q"), array("q"), array("q")  # a list of rows would take 160 bytes a part
+        for number, row in enumerate(rows):
+            if row["part"] != number:
+                raise ValueError(f"part {number} is missing")
+            one = InputFile(row["input"], row["size"], row["mtime_ns"], row.get("tag", ""))
+            columns[0].append(inputs.setdefault(one, len(inputs)))
+            columns[1].append(row["start"])
+            columns[2].append(row["stop"])
+        parts = zip(*columns, strict=True)
+        made = cls(header["output"], Settings.from_json(header), inputs, parts)
         if len(made) != header["parts"]:
             raise ValueError(f"it has {len(made)} parts, not {header['parts']}")
         return made

@@ -6,20 +6,20 @@ processes. (github.com/ray-project/ray, Apache-2.0; the extra `ray` installs it)
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..errors import MissingLibraryError, PlanError, StreamtokError
+from ..errors import PlanError, StreamtokError
 from ..parts.commit import commit, missing_parts
 from ..parts.part import Record, run_part
 from ..parts.plan import Plan
 from ..pipeline.run import Totals
+from .cluster import RETRIES, connected, in_flight, why_lost
 
 __all__ = ["encode", "run_parts"]
 
-RETRIES = 3  # of a part whose worker or node was lost, or whose storage failed
 _SHOWN = 5  # errors in a message
+_plans: dict[str, Plan] = {}  # in a process of Ray: the plan of its last part, by digest
 
 
 def encode(
@@ -57,24 +57,8 @@ def run_parts(
     Raises PlanError for those, MissingLibraryError without Ray. When this call ends in another way,
     such as Ctrl-C, the tasks are cancelled; what is done stays done.
     """
-    ray = _load_ray()
-    is_ours = not ray.is_initialized()
-    if is_ours:
-        ray.init(address=address, log_to_driver=False, configure_logging=False)
-    try:
+    with connected(address) as ray:
         _run(ray, plan, numbers, max_in_flight, advance)
-    finally:
-        if is_ours:
-            ray.shutdown()
-
-
-def _load_ray() -> Any:
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it warns at each start
-    try:
-        import ray
-    except ImportError:
-        raise MissingLibraryError("jobs on Ray", "ray", "ray") from None
-    return ray
 
 
 def _run(
@@ -85,15 +69,16 @@ def _run(
     advance: Callable[[Record], None],
 ) -> None:
     task = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=[OSError])(_work)
-    shared = ray.put(plan)  # once, however many parts there are
-    limit = max_in_flight or max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
+    # Once, however many parts there are. In a list, so that each process takes it out once, too.
+    shared = [ray.put(plan)]
+    limit = max_in_flight or in_flight(ray)
     waiting = iter(numbers)
     running: dict[Any, int] = {}
     errors: list[str] = []
     try:
         while True:
             while len(running) < limit and (number := next(waiting, None)) is not None:
-                running[task.remote(shared, number)] = number
+                running[task.remote(shared, plan.digest, number)] = number
             if not running:
                 break
             done, _ = ray.wait(list(running), num_returns=1)
@@ -102,8 +87,7 @@ def _run(
                 try:
                     answer = ray.get(reference)
                 except ray.exceptions.RayError as error:
-                    what = str(error).strip().splitlines()
-                    errors.append(f"part {number} was lost {RETRIES + 1} times: {what[-1:]}")
+                    errors.append(why_lost(number, error))
                     continue
                 if "error" in answer:
                     errors.append(answer["error"])
@@ -117,9 +101,14 @@ def _run(
         raise PlanError("\n".join(errors[:_SHOWN]) + more)
 
 
-def _work(plan: Plan, number: int) -> dict[str, Any]:
+def _work(shared: list[Any], digest: str, number: int) -> dict[str, Any]:
     """What a task does. Bad text is an answer and not an exception, which Ray would try again."""
+    if digest not in _plans:
+        import ray
+
+        _plans.clear()
+        _plans[digest] = ray.get(shared[0])
     try:
-        return run_part(plan, number).as_json()
+        return run_part(_plans[digest], number).as_json()
     except (StreamtokError, ValueError) as error:
         return {"error": str(error)}

@@ -5,14 +5,18 @@ makes both sides independent of each other, and each thread counts its part into
 A table is added to the total in one step, together with the number of its bytes. So `bytes_in` says
 what is counted, whatever interrupts a call.
 
+At the memory limit, the table can go to the disk (`count_runs.py`), and counting begins with a new
+one. Then the counts are the sum of the table and the runs.
+
 The public class is in `trainer.py`; the repair of text that is not UTF-8 in `replacement.py`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +26,10 @@ from .._core.encode import Scanner
 from .._core.train import PretokenCounter, text_size
 from ..errors import MemoryLimitExceeded
 from ..patterns.pattern import Pattern
+from . import count_runs
+from .count_runs import Arrays, CountRun, CountSource, Shifted, SortedCounts, sum_counts
 from .replacement import check_held, held_bytes, repair
+from .saved_counts import check_counts
 
 if TYPE_CHECKING:
     from .._types import Text
@@ -31,22 +38,43 @@ __all__ = ["BLOCK", "Counting"]
 
 BLOCK = 1 << 25  # bytes that are counted between two checks for signals
 LARGE = 1 << 20  # bytes from which threads are worth their start
-_SORT_SIZE = 1 << 16  # pre-tokens that are put in order at a time
+_SUM_MEMORY = 1 << 26  # bytes for the sum of runs where there is no limit
 
 
 class Counting:
     """Counts of the pre-tokens in a sequence of texts. The caller allows one call at a time."""
 
-    def __init__(self, pattern: Pattern, errors: str, num_threads: int, prune_singletons: bool):
+    def __init__(
+        self,
+        pattern: Pattern,
+        errors: str,
+        num_threads: int,
+        prune_singletons: bool,
+        spill_folder: str | None,
+    ):
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
         scanner, cut_pairs = _tables(pattern)
-        self.counter = PretokenCounter(scanner, cut_pairs, policy, 0)
+        counter = PretokenCounter(scanner, cut_pairs, policy, 0)
+        # The table and the runs change together, in one assignment: signals come between any two.
+        self._counted: tuple[PretokenCounter, tuple[CountRun, ...]] = (counter, ())
         self.errors = errors
         self.num_threads = num_threads
         self.prune_singletons = prune_singletons
+        self.spill_folder = spill_folder
         self.pruned_pieces = 0
         self.pruned_bytes = 0
+        self._known = -1, 0, 0  # after a spill: bytes in, pending, how many pre-tokens there are
         self.held = b""  # with "replace": what the next chunk decides, see `replacement.py`
+
+    @property
+    def counter(self) -> PretokenCounter:
+        """What counts now. A spill replaces it by a new one."""
+        return self._counted[0]
+
+    @property
+    def runs(self) -> tuple[CountRun, ...]:
+        """The counts on the disk."""
+        return self._counted[1]
 
     def update(self, chunk: Text, final: bool) -> None:
         """Count the pre-tokens that `chunk` completes; see Trainer.update."""
@@ -91,13 +119,24 @@ class Counting:
         """End the text and add the counts of `other`, as if its text came next. Atomic."""
         more = held_bytes(self.held)
         rest = self.counter.ended(more)
+        added = other.counter
+        if other.runs and self.spill_folder is None:
+            added = other.in_memory()
         while True:
             # Everything that may need memory, the sums too, comes before anything is added.
             pruned_pieces = self.pruned_pieces + other.pruned_pieces
             pruned_bytes = self.pruned_bytes + other.pruned_bytes
-            if self.counter.merge(other.counter, rest, len(more)):
-                break
-            self._make_room()
+            if added is not other.counter or not other.runs:
+                if self.counter.merge(added, rest, len(more)):
+                    break
+                if self.spill_folder is None or len(self.counter.table):
+                    self._make_room()
+                    continue
+            end = self.counter.bytes_in + len(more)
+            table: CountSource = SortedCounts(other.counter.table.export())
+            later = [Shifted(source, end) for source in (table, *other.runs)]
+            self._take_run([SortedCounts(rest.table.export()), *later], end + added.bytes_in)
+            break
         self.held = b""
         self.pruned_pieces = pruned_pieces
         self.pruned_bytes = pruned_bytes
@@ -107,31 +146,47 @@ class Counting:
         """Bytes that are not counted yet, with the held ones."""
         return self.counter.pending + len(self.held)
 
-    def pretokens(self, in_order: bool) -> tuple[Any, Any, Any, Any]:
+    def pretokens(self, in_order: bool) -> Arrays:
         """(data, sizes, counts, firsts) of the different pre-tokens.
 
         data: uint8 [bytes], end to end. sizes: uint32 [n]. counts: uint64 [n]. firsts: uint64 [n],
-        the offset in the text of the first occurrence. in_order: sort by `firsts`.
+        the offset in the text of the first occurrence. in_order: sort by `firsts`. After a spill,
+        the arrays are on the disk, too. Raises OSError.
         """
-        data, sizes, counts, firsts = self.counter.table.export()
+        if self.runs:
+            assert self.spill_folder is not None
+            data, sizes, counts, firsts = count_runs.on_disk(self.spill_folder, self._sums())
+            self._known = self.counter.bytes_in, self.pending, len(sizes)
+        else:
+            data, sizes, counts, firsts = self.counter.table.export()
         if not in_order:
             return data, sizes, counts, firsts
         order = np.argsort(firsts, kind="stable")
         begins = (np.cumsum(sizes, dtype=np.int64) - sizes)[order]
         sizes = sizes[order]
-        parts = [data[:0]]
-        for i in range(0, len(order), _SORT_SIZE):
-            lengths = sizes[i : i + _SORT_SIZE]
-            # The source of each byte: the start of its pre-token, and its place in that.
-            shifts = begins[i : i + _SORT_SIZE] - (np.cumsum(lengths, dtype=np.int64) - lengths)
-            moved = np.repeat(shifts, lengths)
-            parts.append(data[moved + np.arange(len(moved))])
-        return np.concatenate(parts), sizes, counts[order], firsts[order]
+        return count_runs.gather(data, begins, sizes), sizes, counts[order], firsts[order]
+
+    def n_pretokens(self) -> int:
+        """Number of different pre-tokens. After a spill, counts are read again. Raises OSError."""
+        if not self.runs:
+            return len(self.counter.table)
+        place = self.counter.bytes_in, self.pending
+        if self._known[:2] != place:
+            self._known = *place, sum(len(sizes) for _, sizes, _, _ in self._sums())
+        return self._known[2]
+
+    def in_memory(self) -> PretokenCounter:
+        """A counter without a limit that has all counts, and nothing pending."""
+        whole = self._fresh(self.counter.bytes_in, b"")
+        whole.set_limit(0)
+        for arrays in self._sums():
+            whole.table.load(*arrays)
+        return whole
 
     def getstate(self) -> tuple[Any, Any, tuple[int, int]]:
         """((bytes taken in, pending bytes, held bytes), arrays, (pre-tokens, bytes) pruned)."""
         place = *self.counter.getstate(), self.held
-        return place, self.pretokens(in_order=False), (self.pruned_pieces, self.pruned_bytes)
+        return place, self._exported(), (self.pruned_pieces, self.pruned_bytes)
 
     def setstate(self, state: Any) -> None:
         """Take the state from `getstate`. `self` must be fresh.
@@ -145,12 +200,13 @@ class Counting:
         if min(pruned_pieces, pruned_bytes - pruned_pieces) < 0:
             raise ValueError(f"{pruned_bytes} bytes of {pruned_pieces} pruned pre-tokens")
         _, sizes, counts, firsts = arrays
-        _check_counts(sizes, counts, firsts, bytes_in, bytes_in - len(pending) - pruned_bytes)
+        check_counts(sizes, counts, firsts, bytes_in, bytes_in - len(pending) - pruned_bytes)
         limit = self.counter.table.limit
         if not self.counter.table.load(*arrays):
-            raise MemoryLimitExceeded(
-                f"the saved counts need more memory than memory_limit, {limit} bytes", limit=limit
-            )
+            if self.spill_folder is None:
+                why = f"the saved counts need more memory than memory_limit, {limit} bytes"
+                raise MemoryLimitExceeded(why, limit=limit)
+            self._take_run([SortedCounts((arrays[0], sizes, counts, firsts))], 0)
         self.counter.setstate(bytes_in, pending)
         self.held = held
         self.pruned_pieces, self.pruned_bytes = int(pruned_pieces), int(pruned_bytes)
@@ -235,19 +291,24 @@ class Counting:
         return True
 
     def _feed(self, chunk: Text, start: int, stop: int | None, final: bool) -> None:
-        counter = self.counter
-        before = counter.bytes_in
-        while not counter.feed(chunk, start, stop, final):
-            start += counter.bytes_in - before
-            before = counter.bytes_in
+        before = self.counter.bytes_in
+        while not self.counter.feed(chunk, start, stop, final):
+            start += self.counter.bytes_in - before
+            before = self.counter.bytes_in
             self._make_room()
 
     def _absorb(self, other: PretokenCounter, shift: int, size: int) -> None:
         while not self.counter.absorb(other, shift, size):
+            if self.spill_folder is not None and not len(self.counter.table):
+                counts = Shifted(SortedCounts(other.table.export()), shift)
+                self._take_run([counts], self.counter.bytes_in + size)
+                return
             self._make_room()
 
+    # The memory limit
+
     def _make_room(self) -> None:
-        """Prune if that is allowed and frees an eighth of the table; otherwise raise."""
+        """Spill, or prune if that frees an eighth of the table; otherwise raise."""
         table = self.counter.table
         if self.prune_singletons:
             before = len(table)
@@ -256,15 +317,72 @@ class Counting:
             self.pruned_bytes += size
             if count and count * 8 >= before:
                 return
+        why = f"counting needs more memory than memory_limit, {table.limit} bytes"
+        reason: OSError | None = None
+        if self.spill_folder is not None and len(table):
+            try:
+                self._spill(self.spill_folder)
+                return
+            except OSError as error:
+                reason = error
+                why += f", and nothing can be written to {self.spill_folder}: {error.strerror}"
         raise MemoryLimitExceeded(
-            f"counting needs more memory than memory_limit, {table.limit} bytes: there are "
-            f"{len(table)} different pre-tokens in the first {self.counter.bytes_in} bytes, "
+            f"{why}: there are {len(table)} different pre-tokens "
+            f"{'more ' if self.runs else ''}in the first {self.counter.bytes_in} bytes, "
             f"{self.counter.pending} of them in a pre-token that has not ended. Nothing is lost: "
             "raise the limit and continue from that byte, save the counts, merge them into another "
             "trainer, or train on them",
             bytes_in=self.counter.bytes_in,
             limit=table.limit,
-        )
+        ) from reason
+
+    def _spill(self, folder: str) -> None:
+        """Move the table to the disk. Raises OSError; nothing has changed then."""
+        fresh = self._fresh(*self.counter.getstate())
+        run = CountRun(folder, [self.counter.table.export()])
+        self._counted = fresh, (*self.runs, run)
+        with contextlib.suppress(OSError):  # if there is no room to make fewer runs, all stay
+            while fewer := count_runs.merge_last(folder, self.runs, self._sum_memory):
+                self._counted = self.counter, fewer
+
+    def _take_run(self, sources: Sequence[CountSource], bytes_in: int) -> None:
+        """End the text, and add counts that the table has no room for; `bytes_in` is the place now.
+
+        Raises MemoryLimitExceeded if they cannot be written; nothing has changed then.
+        """
+        assert self.spill_folder is not None
+        fresh = self._fresh(bytes_in, b"")
+        table = SortedCounts(self.counter.table.export())
+        try:
+            run = CountRun(self.spill_folder, sum_counts([table, *sources], self._sum_memory))
+        except OSError as error:
+            raise MemoryLimitExceeded(
+                f"the counts need more memory than memory_limit, {fresh.table.limit} bytes, and "
+                f"cannot be written to {self.spill_folder}: {error.strerror}. Nothing was added",
+                bytes_in=self.counter.bytes_in,
+                limit=fresh.table.limit,
+            ) from error
+        self._counted = fresh, (*self.runs, run)
+
+    def _fresh(self, bytes_in: int, pending: bytes) -> PretokenCounter:
+        """A counter with nothing counted, at a place in the text."""
+        fresh = self.counter.worker()
+        fresh.set_limit(self.counter.table.limit)
+        fresh.setstate(bytes_in, pending)
+        return fresh
+
+    @property
+    def _sum_memory(self) -> int:
+        return self.counter.table.limit or _SUM_MEMORY  # bytes
+
+    def _sums(self) -> Iterator[Arrays]:
+        """All counts, a part of the pre-tokens at a time."""
+        table = SortedCounts(self.counter.table.export())
+        return sum_counts([table, *self.runs], self._sum_memory)
+
+    def _exported(self) -> Arrays:
+        """All counts, in memory."""
+        return count_runs.in_memory(self._sums()) if self.runs else self.counter.table.export()
 
 
 @functools.lru_cache(maxsize=16)
@@ -280,22 +398,3 @@ def _copied(text: Text) -> bytes:
         return bytes(memoryview(text))  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}") from None
-
-
-def _check_counts(sizes: Any, counts: Any, firsts: Any, bytes_in: int, counted: int) -> None:
-    """Raise ValueError for counts that `bytes_in` bytes of text cannot have.
-
-    counted: how many of the bytes are neither pending nor pruned. A pattern may leave some out.
-    """
-    if not 0 <= counted <= bytes_in < 1 << 63:
-        raise ValueError(f"{counted} of {bytes_in} bytes were counted")
-    if not len(sizes):
-        return
-    if len(sizes) != len(counts) or len(sizes) != len(firsts):
-        raise ValueError("sizes, counts and firsts must have the same length")
-    if int(counts.max()) > bytes_in or int(firsts.max()) >= bytes_in:
-        raise ValueError(f"a pre-token has a count or an offset past the {bytes_in} bytes of text")
-    # In floats first, because they cannot overflow.
-    total = float(np.dot(sizes.astype(np.float64), counts.astype(np.float64)))
-    if total > 1.001 * counted + 1 or int(np.dot(sizes.astype(np.uint64), counts)) > counted:
-        raise ValueError(f"the pre-tokens have more bytes than the {counted} that were counted")

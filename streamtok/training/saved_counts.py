@@ -18,7 +18,7 @@ from ..errors import StateError
 from ..files.part_file import write_whole
 from ..patterns.pattern import Pattern
 
-__all__ = ["SavedCounts", "damaged", "read_counts", "save_counts"]
+__all__ = ["SavedCounts", "check_counts", "damaged", "read_counts", "save_counts"]
 
 _FORMAT = "streamtok piece counts 1"
 _ARRAYS = {"data": "u1", "sizes": "<u4", "counts": "<u8", "firsts": "<u8"}
@@ -75,6 +75,25 @@ def damaged(path: str | os.PathLike[str], error: Exception) -> StateError:
     """The error that says so."""
     reason = " ".join(str(error).split()) or type(error).__name__
     return StateError(f"{os.fspath(path)} is not a file of saved counts, or is damaged: {reason}")
+
+
+def check_counts(sizes: Any, counts: Any, firsts: Any, bytes_in: int, counted: int) -> None:
+    """Raise ValueError for counts that `bytes_in` bytes of text cannot have.
+
+    counted: how many of the bytes are neither pending nor pruned. A pattern may leave some out.
+    """
+    if not 0 <= counted <= bytes_in < 1 << 63:
+        raise ValueError(f"{counted} of {bytes_in} bytes were counted")
+    if not len(sizes):
+        return
+    if len(sizes) != len(counts) or len(sizes) != len(firsts):
+        raise ValueError("sizes, counts and firsts must have the same length")
+    if int(counts.max()) > bytes_in or int(firsts.max()) >= bytes_in:
+        raise ValueError(f"a pre-token has a count or an offset past the {bytes_in} bytes of text")
+    # In floats first, because they cannot overflow.
+    total = float(np.dot(sizes.astype(np.float64), counts.astype(np.float64)))
+    if total > 1.001 * counted + 1 or int(np.dot(sizes.astype(np.uint64), counts)) > counted:
+        raise ValueError(f"the pre-tokens have more bytes than the {counted} that were counted")
 
 
 def _read(data: bytes) -> SavedCounts:

@@ -11,6 +11,7 @@ an interrupted `train` can just be called again.
 from __future__ import annotations
 
 import copy
+import errno
 import functools
 import itertools
 import os
@@ -74,6 +75,7 @@ class VocabularyTrainer:
         num_threads: int | None = None,
         memory_limit: int | None = None,
         prune_singletons: bool = False,
+        spill_folder: str | os.PathLike[str] | None = None,
     ):
         """Make an empty trainer.
 
@@ -87,9 +89,13 @@ class VocabularyTrainer:
         nothing is lost, and `bytes_in` says where to continue.
         prune_singletons: at the limit, forget the pre-tokens seen once so far, instead of raising.
         That makes their later counts too low. `pruned_pieces` and `pruned_bytes` tell how many.
+        spill_folder: at the limit, move the counts to a file in this folder, instead of raising.
+        The result is exact. The files have no names and are gone when the trainer is, or the
+        process, whatever ends it. If one cannot be written, `update` raises MemoryLimitExceeded.
 
         Raises PatternError for an invalid pattern, UnsupportedPatternError for one that no DFA can
-        match, and ValueError for other arguments.
+        match, NotADirectoryError for a `spill_folder` that is none, and ValueError for other
+        arguments.
         """
         check_policy(errors)
         if not isinstance(pattern, Pattern):
@@ -99,7 +105,13 @@ class VocabularyTrainer:
         if not isinstance(num_threads, int) or num_threads < 1:
             raise ValueError(f"num_threads must be a positive integer, not {num_threads!r}")
         self._pattern = pattern
-        self._counting = Counting(pattern, errors, num_threads, prune_singletons)
+        if spill_folder is not None:
+            spill_folder = os.fspath(spill_folder)
+            if prune_singletons:
+                raise ValueError("give prune_singletons or spill_folder: only one can make room")
+            if not os.path.isdir(spill_folder):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), spill_folder)
+        self._counting = Counting(pattern, errors, num_threads, prune_singletons, spill_folder)
         self._lock = threading.Lock()
         self.memory_limit = memory_limit
         self.notes: dict[str, Any] = {}  # the caller's own JSON; saved with the counts
@@ -211,13 +223,21 @@ class VocabularyTrainer:
 
     @property
     def n_pieces(self) -> int:
-        """Number of different pre-tokens."""
-        return len(self._counting.counter.table)
+        """Number of different pre-tokens. After a spill, this reads all counts from the disk."""
+        if not self._counting.runs:
+            return self._counting.n_pretokens()
+        with self._exclusive() as counting:
+            return counting.n_pretokens()
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the counts take."""
         return self._counting.counter.nbytes
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Bytes of the files in `spill_folder`."""
+        return sum(run.nbytes for run in self._counting.runs)
 
     @property
     def pruned_pieces(self) -> int:
@@ -345,12 +365,14 @@ class VocabularyTrainer:
                 "num_threads": counting.num_threads,
                 "memory_limit": self.memory_limit,
                 "prune_singletons": counting.prune_singletons,
+                "spill_folder": counting.spill_folder,
             }
             pattern = self.pattern if self.pattern.is_composed else self.pattern.source
             return pattern, settings, copy.deepcopy(self.notes), counting.getstate()
 
     def __setstate__(self, value: Any) -> None:
         pattern, settings, notes, state = value
+        folder = settings.pop("spill_folder", None)  # this machine may not have it
         if isinstance(pattern, str):  # always a pattern, never a name
             pattern = _compiled(pattern)
         self.__init__(pattern, **settings)  # type: ignore[misc]
@@ -358,10 +380,13 @@ class VocabularyTrainer:
         # The saved counts fitted, so they may be loaded again.
         limit, self.memory_limit = self.memory_limit, None
         self._counting.setstate(state)
+        self._counting.spill_folder = folder
         self.memory_limit = limit
 
     def __repr__(self) -> str:
-        return f"<Trainer: {self.n_pieces} different pre-tokens in {self.bytes_in} bytes>"
+        n = len(self._counting.counter.table)
+        more = f" besides {self.spilled_bytes} bytes on the disk" if self.spilled_bytes else ""
+        return f"<Trainer: {n} different pre-tokens in {self.bytes_in} bytes{more}>"
 
 
 @functools.lru_cache(maxsize=16)

@@ -71,6 +71,8 @@ class TrainerMachine:
         self.settings: dict[str, Any] = {"num_threads": rng.choice([1, 1, 1, 2, 3])}
         if rng.random() < 0.15:
             self.settings["prune_singletons"] = True
+        elif rng.random() < 0.3:
+            self.settings["spill_folder"] = tempfile.gettempdir()
         # Small, so that small texts are cut into blocks and shared between threads.
         self.sizes = rng.choice([(1 << 25, 1 << 20), (64, 16), (16, 8), (1 << 25, 8)])
         self.documents: list[Document] = []  # those that have ended
@@ -465,6 +467,14 @@ class TrainerMachine:
             self.failed += 1
             self.that(state_of(self.trainer) == state, "a refused merge changed the trainer")
 
+    def spill(self) -> None:
+        """What happens at a limit, at any other moment."""
+        folder = self.trainer._counting.spill_folder
+        if folder is not None:
+            before = state_of(self.trainer)
+            self._call("a spill", lambda: self.trainer._counting._spill(folder))
+            self.that(state_of(self.trainer) == before, "a spill changed something")
+
     def limit_refused(self) -> None:
         wrong = self.rng.choice([0, -1, 1.5, "1", 1 << 70])
 
@@ -734,6 +744,7 @@ WEIGHED: list[tuple[Callable[[TrainerMachine], None], int]] = [
     (TrainerMachine.update_at_the_limit, 3),
     (TrainerMachine.memory_error, 2),
     (TrainerMachine.limit_refused, 1),
+    (TrainerMachine.spill, 2),
     (TrainerMachine.train_refused, 2),
     (TrainerMachine.train_interrupted, 1),
 ]

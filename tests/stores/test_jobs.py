@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -306,6 +307,51 @@ def test_commands_that_read(s3: str, tmp_path: Path) -> None:
     assert len(counted.stdout.splitlines()) == 3
 
 
+def test_decoding_to_a_store(s3: str, tmp_path: Path, capsys: Any) -> None:
+    text = text_of(20_000)
+    _, path = put(s3, "in.txt", text, tmp_path)
+    for ids in (f"{s3}/ids.npy", str(tmp_path / "ids.npy")):
+        assert main(["encode", "-q", path, "-o", ids]) == 0
+        for _ in range(2):  # the same bytes may be written again
+            assert main(["decode", ids, "-o", f"{s3}/out.txt"]) == 0
+            assert objects.read_whole(f"{s3}/out.txt") == text
+    for foreign in (text[:-1], text + b"x", text[:-1] + b"x", b"other"):
+        objects.write(f"{s3}/out.txt", foreign)
+        assert main(["decode", ids, "-o", f"{s3}/out.txt"]) == 1
+        assert "--force replaces it" in capsys.readouterr().err
+        assert objects.read_whole(f"{s3}/out.txt") == foreign
+    assert main(["decode", ids, "-o", f"{s3}/out.txt", "--force"]) == 0
+    assert objects.read_whole(f"{s3}/out.txt") == text
+    assert main(["decode", f"{s3}/ids.npy", "-o", f"{s3}/ids.npy"]) == 1
+    assert "is also an input" in capsys.readouterr().err
+
+
+def test_decoding_that_fails_leaves_nothing(
+    memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    ids = tmp_path / "ids.txt"
+    ids.write_text("1 " * 200_000 + "99999999 2\n")
+    objects.write(f"{memory}/out", b"")
+    assert main(["decode", "-e", "gpt2", str(ids), "-o", f"{memory}/out"]) == 1
+    assert main(["decode", "-e", "gpt2", str(ids), "-o", f"{memory}/new"]) == 1
+    assert objects.names_in(memory) == ["out"]
+    assert objects.describe(f"{memory}/out").size == 0
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_decoding_to_a_store_that_fails(flaky: str, proxy: Proxy, tmp_path: Path) -> None:
+    text = text_of(300_000)
+    _, path = put(flaky, "in.txt", text, tmp_path)
+    assert main(["encode", "-q", path, "-o", str(tmp_path / "ids.npy")]) == 0
+    proxy.fail = 3
+    assert main(["decode", str(tmp_path / "ids.npy"), "-o", f"{flaky}/out.txt"]) == 0
+    proxy.fail = 0
+    assert proxy.faults["fail"]
+    assert objects.read_whole(f"{flaky}/out.txt") == text
+
+
 def test_what_urls_cannot_do(memory: str, tmp_path: Path, capsys: Any) -> None:
     url, path = put(memory, "in.txt", b"text", tmp_path)
     assert main(["encode", path, "-o", f"{memory}/out.npy", "--resume"]) == 2
@@ -318,7 +364,8 @@ def test_what_urls_cannot_do(memory: str, tmp_path: Path, capsys: Any) -> None:
     assert "is also an input" in capsys.readouterr().err
     assert main(["count", f"{memory}/nothing"]) == 1
     assert "nothing: No such file or directory" in capsys.readouterr().err
-    assert main(["decode", path, "-o", f"{memory}/out"]) == 1
+    assert main(["decode", path, "-o", "http://127.0.0.1/out.txt"]) == 1
+    assert "outputs can be paths, or URLs of s3://" in capsys.readouterr().err
 
 
 def test_an_input_can_be_resumed(memory: str, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""Opens outputs: standard output, a FIFO, a device, or a file that appears when it is complete."""
+"""Opens outputs: standard output, a FIFO, a device, or what appears when it is complete: a file, an
+object in a store.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from types import TracebackType
 from typing import Protocol
 
 from ...files.part_file import NewFile, named, write_all
+from ...stores.new_object import NewObject
 from ...stores.urls import check_writable, is_url
 
 _STDOUT = 1
@@ -100,8 +103,9 @@ def check_output(path: str) -> bool:
 def open_output(path: str) -> Output:
     """Open the output at `path`; "-" is standard output.
 
-    FIFOs, devices and descriptors such as /dev/stdout are written directly; anything else becomes a
-    NewFile. Raises OSError if it cannot be opened; no existing file is changed then.
+    FIFOs, devices and descriptors such as /dev/stdout are written directly; a URL becomes a
+    NewObject, and anything else a NewFile. Raises OSError if it cannot be opened; no existing file
+    is changed then.
     """
     if path == "-":
         return Pipe(_STDOUT, "standard output")
@@ -109,8 +113,7 @@ def open_output(path: str) -> Output:
         with named(path):
             return Pipe(os.dup(fd), path)
     if is_url(path):
-        reason = "only encode writes to URLs: give a path"
-        raise OSError(errno.EROFS, reason, path)
+        return NewObject(path)
     if check_output(path):
         return NewFile(path)
     return Pipe(os.open(path, os.O_WRONLY), path)
