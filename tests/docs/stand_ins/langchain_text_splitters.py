@@ -27,15 +27,17 @@ class TextSplitter(ABC):
 
 
 class RecursiveCharacterTextSplitter(TextSplitter):
-    """Joins paragraphs as long as the length function allows it."""
+    """Joins paragraphs as long as the sum of their lengths, and of what is between, allows it."""
 
     def split_text(self, text: str) -> list[str]:
         """The chunks of a text."""
         chunks: list[str] = []
         for part in text.split("\n\n"):
-            joined = "\n\n".join([*chunks[-1:], part])
-            if chunks and self._length_function(joined) <= self._chunk_size:
-                chunks[-1] = joined
+            pieces = [*(chunks[-1] if chunks else "").split("\n\n"), part]
+            length = sum(map(self._length_function, pieces))
+            length += self._length_function("\n\n") * (len(pieces) - 1)
+            if chunks and length <= self._chunk_size:
+                chunks[-1] += "\n\n" + part
             else:
                 chunks.append(part)
         return chunks
