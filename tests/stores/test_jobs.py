@@ -199,7 +199,7 @@ def test_a_manifest_that_says_something_else(memory: str, tmp_path: Path) -> Non
         commit(made)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", ["npy", "megatron", "parquet"])  # one file, two, and rows
 def test_a_store_that_fails(flaky: str, proxy: Proxy, tmp_path: Path, format: str) -> None:
     url, path = put(flaky, "in", text_of(60_000), tmp_path)
     options: dict[str, Any] = {"part_size": 5000, "format": format, "lines": True}
