@@ -39,7 +39,12 @@ def load(name: str, limit: int | None = None) -> bytes:
     """
     found = folder()
     data = (found / f"{name}.txt").read_bytes() if found else generated(name)
-    if limit is None or len(data) <= limit:
+    return data if limit is None else shortened(data, limit)
+
+
+def shortened(data: bytes, limit: int) -> bytes:
+    """About `limit` bytes, in whole lines from everywhere in `data`; all of it if it is less."""
+    if len(data) <= limit:
         return data
     blocks = list(_blocks(data, _SMALL_BLOCK))
     count = max(1, limit * len(blocks) // len(data))
@@ -55,6 +60,15 @@ def halves(data: bytes) -> tuple[bytes, bytes]:
     """Two halves of the same kind: blocks of 64 KiB, cut after a line, go to either in turn."""
     blocks = list(_blocks(data, min(_BLOCK, len(data) // 4 + 1)))
     return b"".join(blocks[::2]), b"".join(blocks[1::2])
+
+
+def consecutive(data: bytes, count: int, most: int) -> list[bytes]:
+    """`count` parts in the order of the text, cut after a line, of about `most` bytes or of what
+    there is.
+    """
+    size = min(most, len(data) // count)
+    ends = [data.find(b"\n", size * i) + 1 or size * i for i in range(1, count + 1)]
+    return [data[a:b] for a, b in zip([0, *ends], ends, strict=False)]
 
 
 def _blocks(data: bytes, size: int) -> Iterator[bytes]:

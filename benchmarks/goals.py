@@ -70,9 +70,10 @@ def _texts(
     results: Results, own: Who, group: list[Who], phase: str, only: str = ""
 ) -> dict[str, Ratio]:
     """Text → ratio of the speeds."""
+    kind = "steady" if phase == "steady" else "text"
     found = {
-        text: results.against("text", text, own, group, phase, "mb_s")
-        for text in results.texts("text")
+        text: results.against(kind, text, own, group, phase, "mb_s")
+        for text in results.texts(kind)
         if only in ("", text)
     }
     return {text: ratio for text, ratio in found.items() if ratio is not None}
@@ -110,6 +111,10 @@ def _least(
 
 def _flat(results: Results) -> list[Who]:
     return others(results, "text", flat=True)
+
+
+def _long(results: Results) -> list[Who]:
+    return others(results, "steady")
 
 
 def _lists(results: Results) -> list[Who]:
@@ -234,6 +239,8 @@ GOALS: tuple[Goal, ...] = (
     Goal(1, "cold, ÷ the best peer, worst text", 1, _least(NUMPY, _flat, "cold")),
     Goal(1, "cold, ÷ tiktoken, mean", 20, _mean(NUMPY, _just(TIKTOKEN_NUMPY), "cold")),
     Goal(1, "warm, ÷ the best peer, worst text", 1, _least(NUMPY, _flat, "warm")),
+    Goal(1, "a long stream, ÷ the best peer, mean", 1.5, _mean(NUMPY, _long, "steady")),
+    Goal(1, "a long stream, ÷ the best peer, worst text", 1.3, _least(NUMPY, _long, "steady")),
     Goal(1, "a big file read once, ÷ the best peer", 1, _once),
     Goal(2, "`encode` ÷ the best peer's lists, unseen, mean", 2, _mean(LIST, _lists)),
     Goal(2, "`encode` ÷ tiktoken, unseen, mean", 12, _mean(LIST, _just(TIKTOKEN))),

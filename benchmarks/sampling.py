@@ -22,7 +22,9 @@ from .worker import THREADED, Sample
 
 Who = tuple[str, str]  # peer, mode
 
-KINDS = ("text", "once", "calls", "decode", "hard", "load", "threads", "endless")
+KINDS = ("text", "steady", "once", "calls", "decode", "hard", "load", "threads", "endless")
+_PHASES = {"text": ("cold", "unseen"), "steady": ("steady",)}  # whose ids are compared
+_STEADY = ("streamtok", "encode_to_numpy")
 _LONG_KINDS = ("once", "decode", "hard", "threads")  # half as many turns
 _TRIES = 3  # a sample during which another program had the core is taken again
 _MOST_AGAIN = 0.25  # of all samples: on a busy machine it does not help
@@ -111,7 +113,9 @@ class Run:
 
     def take(self, kind: str, names: list[str], rounds: int) -> None:
         """Records of one kind from all who take part in it; each turn begins with another one."""
-        texts = {"text": names, "hard": list(corpus.hard_pretokens(16))}.get(kind, [""])
+        texts = {"text": names, "steady": names, "hard": list(corpus.hard_pretokens(16))}.get(
+            kind, [""]
+        )
         tasks = [(kind, who) for who in self.entrants(kind)]
         if kind == "threads":
             tasks.append(("command", ("streamtok", COMMAND)))
@@ -129,12 +133,12 @@ class Run:
                     got = self.sample(what, who, corpus=text, swap=turn % 2 == 1)
                     record = {"kind": kind, "text": text, "peer": who[0], "mode": who[1]}
                     self.records.append(record | {"turn": turn, "got": got})
-        if kind == "text":
-            self.check()
+        if kind in _PHASES:
+            self.check(kind)
 
-    def check(self) -> None:
+    def check(self, kind: str) -> None:
         """Take away samples of texts whose ids are not the judge's: all that is timed is equal."""
-        texts = [r for r in self.records if r["kind"] == "text" and isinstance(r["got"], dict)]
+        texts = [r for r in self.records if r["kind"] == kind and isinstance(r["got"], dict)]
         expected = {
             key: digest
             for record in texts
@@ -155,6 +159,8 @@ class Run:
         known = {peer for peer, _ in self.contenders}
         if kind == "text":
             return self.contenders
+        if kind == "steady":
+            return [who for who in flat if who in (self.fastest_mode(who[0]), _STEADY)]
         short = [who for who in self.contenders if who[1] not in own.only_for_texts]
         if kind == "calls":
             return short
@@ -172,6 +178,11 @@ class Run:
             return [who for who in flat if who in short and (who[0] == own.name or who in best)]
         best = self.fast_peers()  # once: with a big text, only those who may win
         return [who for who in flat if who == (own.name, "encode_to_numpy") or who in best]
+
+    def fastest_mode(self, name: str) -> Who | None:
+        """A peer's fastest mode with flat ids, as far as is known; None for streamtok."""
+        flat = [who for who in self.contenders if who[0] == name and peers.is_flat(who)]
+        return None if name == "streamtok" else max(flat, key=self.speeds.__getitem__)
 
     def fast_peers(self) -> list[Who]:
         """Modes of peers with flat ids that are nearly the fastest on a text, if only once."""
@@ -204,10 +215,11 @@ def different(texts: dict[str, Sample], expected: dict[str, Sample]) -> list[str
 def _digests(record: dict[str, Any]) -> dict[tuple[str, bool], str]:
     """(text, which half of it) → digest of the ids, but for who only counts."""
     found = {}
-    for i, phase in enumerate(("cold", "unseen")):
+    for i, phase in enumerate(_PHASES[record["kind"]]):
         digest = record["got"][phase]["digest"]
         if digest is not None:
-            found[record["text"], (record["turn"] + i) % 2 == 1] = digest
+            half = record["turn"] + i if record["kind"] == "text" else 0
+            found[record["text"], half % 2 == 1] = digest
     return found
 
 
@@ -236,6 +248,7 @@ def collect(
     versions = ", ".join(f"{peer.name} {peer.version()}" for peer in chosen)
     data: dict[str, Any] = {
         "versions": f"{versions}, Python {platform.python_version()}",
+        "missing": [peer.name for peer in peers.PEERS if not peer.is_installed()],
         "machine": f"{_processor()} ({platform.system()} {platform.machine()})",
         "cores": os.cpu_count(),
         "corpus": "files" if corpus.folder() else "generated",

@@ -9,7 +9,7 @@ from typing import Any
 from . import corpus, goals, peers
 from .results import Ratio, Results, Who
 from .sampling import was_interrupted
-from .worker import ENDLESS_BLOCK, ENDLESS_WARM_UP
+from .worker import ENDLESS_BLOCK, ENDLESS_WARM_UP, STEADY_FROM, STEADY_PARTS
 
 PHASES = ("cold", "unseen", "warm")
 BEGIN, END = "<!-- benchmarks.compare{} begin -->", "<!-- benchmarks.compare{} end -->"
@@ -83,6 +83,8 @@ def _how(data: dict[str, Any]) -> Iterator[str]:
     part = f", {limit / 1e6:g} MB of each" if limit else ""
     yield f"`python -m benchmarks.compare` on {data['machine']}, {data['cores']} cores, with"
     yield f"{data['versions']}."
+    if data.get("missing"):
+        yield f"Not installed, so left out: {', '.join(data['missing'])}."
     yield f"MB/s of UTF-8 on one core; {texts}{part}; medians of {data['rounds']} samples, each in"
     yield f"a process of its own; {data['seconds'] / 60:.0f} minutes in all."
     yield f"In {_interrupted(data):.0%} of the samples another program had the core now and then."
@@ -198,6 +200,23 @@ def _once(results: Results) -> Iterator[str]:
         yield f"| {title(who)} | {speed:.0f} | {size / 1e6:.0f} | {own} |"
 
 
+def _steady(results: Results) -> Iterator[str]:
+    names = results.texts("steady")
+    yield f"Long streams: MB/s of parts {STEADY_FROM + 1} to {STEADY_PARTS} of one text:\n"
+    yield f"| | {' | '.join(names)} |"
+    yield f"|---|{'--:|' * len(names)}"
+    for who in results.who("steady"):
+        cells = []
+        for name in names:
+            speed = results.median("steady", name, who, "steady", "mb_s")
+            why = results.figures("steady", name, who, "steady", "mb_s")
+            cells.append(str(why) if speed is None else f"{speed:.0f}")
+        yield f"| {title(who)} | {' | '.join(cells)} |"
+    group = goals.others(results, "steady")
+    best = [results.against("steady", x, goals.NUMPY, group, "steady", "mb_s") for x in names]
+    yield f"| **`encode_to_numpy` ÷ the best peer** | {' | '.join(map(_value, best))} |"
+
+
 def _calls(results: Results) -> Iterator[str]:
     names: list[str] = []
     for who in results.who("calls"):
@@ -298,6 +317,7 @@ def _endless(results: Results) -> Iterator[str]:
 
 
 _TABLES: dict[str, Callable[[Results], Iterator[str]]] = {
+    "steady": _steady,
     "once": _once,
     "calls": _calls,
     "decode": _decode,

@@ -29,6 +29,7 @@ _EQUAL_BYTES = 400_000  # of each text
 HARD_BYTES, HARD_SECONDS = 1_000_000, 0.4
 _DECODED_BYTES = 200_000  # of each text
 ONCE_SECONDS, ONCE_BLOCK = 30, 1 << 20
+STEADY_PARTS, STEADY_FROM, STEADY_BYTES = 12, 4, 750_000
 ENDLESS_SECONDS, ENDLESS_BLOCK, ENDLESS_WARM_UP = 10, 1 << 20, 20
 _THREAD_BYTES, _THREAD_PAIRS = 2_000_000, 7  # of each text; timings with one and two threads
 _DOCUMENT = 4000  # bytes, of a batch
@@ -173,6 +174,29 @@ def _once(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
     return {"once": found | {"digest": digest.hexdigest()}}
 
 
+def _steady(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+    """Consecutive parts of one text, the first of which only fill caches. Equal by all ids."""
+    import hashlib
+
+    from . import corpus
+
+    digest, size, tokens = hashlib.sha256(), 0, 0
+    wall = cpu = 0.0
+    data = corpus.load(task["corpus"], task["limit"])
+    for number, part in enumerate(corpus.consecutive(data, STEADY_PARTS, STEADY_BYTES)):
+        given = peer.prepare(task["mode"], part.decode())
+        begin_cpu, begin = time.process_time(), time.perf_counter()
+        ids = encode(given)
+        seconds, cpu_seconds = time.perf_counter() - begin, time.process_time() - begin_cpu
+        array = peers.as_array(ids)
+        digest.update(array.tobytes())
+        if number >= STEADY_FROM:
+            wall, cpu = wall + seconds, cpu + cpu_seconds
+            size, tokens = size + len(part), tokens + len(array)
+    found = {"s": wall, "cpu_s": cpu, "bytes": size, "tokens": tokens, "mb_s": size / wall / 1e6}
+    return {"steady": found | {"digest": digest.hexdigest()}}
+
+
 def _threads(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
     """Seconds with one thread and with two, in turns, on text that both have seen."""
     from . import corpus
@@ -290,6 +314,7 @@ _KINDS: dict[str, Callable[[peers.Peer, peers.Encode, Sample], Sample]] = {
     "decode": _decode,
     "hard": _hard,
     "once": _once,
+    "steady": _steady,
     "threads": _threads,
     "load": _load,
     "endless": _endless,

@@ -21,6 +21,7 @@ def sample(kind, who, speed):
     names += [f"prompt of {n}" for n in worker.PROMPT_SIZES] + ["log line"]
     return {
         "text": lambda: {x: timed(speed) for x in tables.PHASES} | {"peak_bytes": 3_000_000},
+        "steady": lambda: {"steady": timed(speed) | {"bytes": 10**7}},
         "once": lambda: {"once": timed(speed) | {"bytes": 10**8}},
         "calls": lambda: {"us": {name: 100 / speed for name in names}, "all": timed(speed)},
         "decode": lambda: {"mb_s": dict.fromkeys(corpus.NAMES, speed)},

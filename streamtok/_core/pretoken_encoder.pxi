@@ -17,6 +17,7 @@ cdef enum:
     PENDING_ARENA = PENDING * (MIDDLE_PRETOKEN + MIDDLE_PRETOKEN // 4)
     BIT_WORDS = BATCH // 64
     SETTLE_AT = 256             # pre-tokens: more at a time are not merged faster
+    FILL_SLACK = 32             # ids between those that make way and what fills the gaps before them
     TOGETHER_FROM = 12          # pre-tokens of a batch from which the new ones among them wait for others
 
 
@@ -106,6 +107,14 @@ cdef void forget_gaps(Work* w) noexcept nogil:
     w.gap_count = w.short_pretokens.count = w.middle_pretokens.count = 0
 
 
+cdef inline void copy_ids(u32* to, const u32* ids, size_t count) noexcept nogil:
+    """Copy sixteen at a time: up to fifteen more are read and written."""
+    cdef size_t i = 0
+    while i < count:
+        memcpy(to + i, ids + i, 16 * sizeof(u32))
+        i += 16
+
+
 cdef int settle(TokenTable table, Work* w) except -1 nogil:
     """Merge the pre-tokens that wait, remember them and put their ids into the gaps."""
     cdef const Tokens* t = table.tokens()
@@ -113,9 +122,11 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
     cdef Gap* gap
     cdef LongCell* cell
     cdef Cell* homes[PENDING]
-    cdef size_t i, k, stride, total = 0, to, end
+    cdef size_t i, k, stride, total = 0, at, size
     cdef const u8* p
+    cdef const u32* rest
     cdef u32* ids
+    cdef u32* to
     cdef u32 token
     if w.gap_count == 0:
         return 0
@@ -152,20 +163,27 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
             if cell.hash == 0:
                 fill_long(&w.cache, cell, gap.hash, p, pretokens.sizes[k], ids, pretokens.counts[k],
                           True)
-    reserve(w, total)
-    end = w.count
-    w.count += total
-    to = w.count
-    for i in range(w.gap_count, 0, -1):
-        gap = &w.gaps[i - 1]
+    # What is behind the first gap makes way at once; then all goes to its place from the front,
+    # sixteen ids at a time: what is written beyond is written again, what is unread is farther on.
+    reserve(w, total + 2 * FILL_SLACK)
+    at = w.gaps[0].at
+    to = w.out + at
+    rest = to + total + FILL_SLACK
+    memmove(<u32*>rest, to, (w.count - at) * sizeof(u32))
+    for i in range(w.gap_count):
+        gap = &w.gaps[i]
         stride = 16 if gap.hash == 0 else MIDDLE_PRETOKEN
         pretokens = &w.short_pretokens if gap.hash == 0 else &w.middle_pretokens
-        to -= end - gap.at
-        memmove(w.out + to, w.out + gap.at, (end - gap.at) * sizeof(u32))
-        end = gap.at
-        to -= pretokens.counts[gap.which]
-        memcpy(w.out + to, pretokens.tokens + stride * gap.which,
-               pretokens.counts[gap.which] * sizeof(u32))
+        size = gap.at - at
+        copy_ids(to, rest, size)
+        to += size
+        rest += size
+        at = gap.at
+        size = pretokens.counts[gap.which]
+        copy_ids(to, pretokens.tokens + stride * gap.which, size)
+        to += size
+    copy_ids(to, rest, w.count - at)
+    w.count += total
     forget_gaps(w)
     return 0
 
@@ -213,6 +231,7 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
     cdef size_t i = 0, k, at = start, end, size, part, count_here
     cdef u64 low, high
     cdef Cell* cell
+    cdef Cell displaced
     cdef u32* out
     cdef i64 close
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
@@ -269,6 +288,12 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
                 reserve(w, <size_t>(llabs(ends[count - 1]) - llabs(ends[i])))
                 out = w.out + w.count
                 continue
+            # It changes places with what is in its home, which is asked for less often. All cells
+            # between the two are full, so that both are found.
+            displaced = cell[0]
+            cell[0] = b.cells[i][0]
+            b.cells[i][0] = displaced
+            cell = b.cells[i]
         count_here = cell.high >> 60
         if count_here > CELL_IDS:       # idle, or too many
             count_here = ask(cell)

@@ -84,6 +84,8 @@ cdef extern from "windows.h" nogil:
     ctypedef void st_mark_function(const st_windows* w, const u8* p, size_t blocks, u64* begins,
                                    u64* open) noexcept
     st_mark_function* st_mark_tier(int number, const char** name)
+
+cdef extern from "places.h" nogil:
     ctypedef size_t st_place_function(u64 bits, size_t base, i64* ends) noexcept
     st_place_function* st_place_tier()
     size_t st_place_plain(u64 bits, size_t base, i64* ends) noexcept

@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 PACKED_MAGIC = b"stokenc\0"
-PACKED_VERSION = 1
+PACKED_VERSION = 2
 _HEADER = struct.Struct("<8sIIQI4x")
 _SECTION = struct.Struct("<16sQQI4x")
 _ALIGNMENT = 64
@@ -306,8 +306,7 @@ def _check_tables(tables: Tables) -> None:
 def _check_windows(windows: Windows) -> None:
     """Raise ValueError for numbers that lead out of the windows' tables."""
     if (
-        int((windows.classes & 0x7F).max()) >= MAX_WINDOW_CLASSES
-        or max(int(table.max()) for table in windows[1:3]) >= MAX_WINDOW_CLASSES
+        max(int(table.max()) for table in windows[1:3]) >= MAX_WINDOW_CLASSES
         or int(windows.decisions.max()) > UNDECIDED
         or windows.reach > MAX_REACH
         or (windows.counted != NONE and not 1 <= windows.run <= MAX_COUNT)

@@ -18,7 +18,7 @@ from .tables import CODE_POINTS_PER_BLOCK, Tables
 __all__ = ["bundled_tables", "pack_tables"]
 
 _FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "patterns.bin")
-_MAGIC = b"streamtok patterns 3\n"
+_MAGIC = b"streamtok patterns 4\n"
 _FIELDS = (
     ("transitions", np.uint16),
     ("accepts", np.uint8),

@@ -33,10 +33,11 @@ class Windows(NamedTuple):
     `decisions[lefts[a, b], rights[c, d]]` says whether a pre-token begins before the third of four
     characters of the classes a, b, c, d. No decision holds where one of the four, or of the `reach`
     characters before them, is a follower right after the trigger. Characters of the class `counted`
-    that follow each other are pre-tokens of `run` each. See `patterns/windows.py`.
+    that follow each other are pre-tokens of `run` each. Flags: `patterns/windows.py` has that of a
+    follower, `patterns/window_flags.py` the others.
     """
 
-    classes: Uint8  # (128,): class of an ASCII character; above 127: it is a follower, too
+    classes: Uint8  # (128,): class of an ASCII character in the lower four bits, flags above
     lefts: Uint8  # (16, 16): what the first two amount to
     rights: Uint8  # (16, 16): what the last two amount to
     decisions: Uint8  # (16, 16): 0: none does, 1: one does, 2: undecided

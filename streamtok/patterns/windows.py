@@ -20,7 +20,8 @@ undecided, and the others need only the states that are left when `reach` charac
 passed.
 
 What no window can tell is how many digits have passed where a pattern takes them in threes. Where
-such a run begins is decided, and from there on it is a matter of counting.
+such a run begins is decided, and from there on it is a matter of counting. What two more flags of a
+class tell, about rows of blanks and about triggers, is in `window_flags.py`.
 
 The idea of such masks is from the hand-written ones of gigatoken and fastokens; deriving them from
 the automaton makes them cover every pattern that compiles and leaves nothing to get wrong by hand.
@@ -33,14 +34,17 @@ import numpy.typing as npt
 
 from .automaton import Automaton
 from .tables import MAX_WINDOW_CLASSES, Windows
+from .window_flags import ENDS_RUN, HARMLESS, RUN, WindowFlags
 
 __all__ = ["BEGIN", "NO_BEGIN", "UNDECIDED", "derive_windows"]
 
 MAX_REACH = 5
 MAX_COUNT = 8
-FOLLOWER = 128  # added to the class
+FOLLOWER = 128  # added to the class, as the flags of `window_flags.py`
+CLASS = MAX_WINDOW_CLASSES - 1  # the bits of the number
 NO_BEGIN, BEGIN, UNDECIDED = 0, 1, 2
 NONE = 255
+_STEP = 64  # cells in the time of one step in Python
 MAX_CELLS = 1 << 24  # of tables gone through: patterns in use take less than a tenth
 
 Uint8 = npt.NDArray[np.uint8]
@@ -62,6 +66,8 @@ def derive_windows(pattern: Automaton) -> Windows | None:
             found = _with_trigger(pattern, ascii_classes, trigger, work)
             if found and (best is None or _rate(found) < _rate(best)):
                 best = found
+        if best is not None:
+            best = _with_flags(pattern, ascii_classes, best, work)
     except _TooMuch:
         pass
     return best
@@ -93,7 +99,7 @@ def _rate(windows: Windows) -> float:
     """The share of undecided windows in a text of independent characters, frequent ones as here."""
     frequency = np.ones(128)
     frequency[[ord(" "), *range(ord("a"), ord("z") + 1)]] = 20
-    classes = windows.classes % FOLLOWER
+    classes = windows.classes & CLASS
     weights = np.bincount(classes, frequency, MAX_WINDOW_CLASSES) / frequency.sum()
     pairs = np.multiply.outer(weights, weights)
     left = np.bincount(windows.lefts.ravel(), pairs.ravel(), MAX_WINDOW_CLASSES)
@@ -130,6 +136,45 @@ def _with_trigger(
     return _factored(decided, classes, NONE if trigger is None else trigger, reach, counted, run)
 
 
+def _with_flags(
+    pattern: Automaton, ascii_classes: npt.NDArray[np.int64], windows: Windows, work: _Work
+) -> Windows:
+    """The same windows, with the flags of their classes."""
+    followers: dict[int, int] = {}
+    trigger_class = -1
+    if windows.trigger != NONE:
+        trigger_class = int(ascii_classes[windows.trigger])
+        followers = _followers(pattern, ascii_classes, trigger_class, work)
+    states, _ = _states_without(pattern, trigger_class, set(followers), work)
+    possible = np.flatnonzero(states.any(axis=0)).tolist()
+    numbers = (windows.classes & CLASS).tolist()
+    members = [0] * (max(numbers) + 1)
+    for number, kind in zip(numbers, ascii_classes.tolist(), strict=True):
+        members[number] = followers.get(kind, kind)
+    is_open = _all_windows(windows, len(members)) == UNDECIDED
+    rows = np.einsum("abcc->abc", is_open)
+    work.spend(_STEP * len(possible) * (int(rows.sum()) + len(ascii_classes) * len(followers)))
+    finder = WindowFlags(pattern, possible, members)
+    never = {windows.counted} | {numbers[windows.trigger] for _ in followers}
+    runs, ends = finder.runs(is_open, never)
+    harmless = set()
+    if windows.trigger != NONE:
+        harmless = finder.harmless(ascii_classes.tolist(), trigger_class, followers)
+    classes = windows.classes.copy()
+    for point, kind in enumerate(ascii_classes.tolist()):
+        classes[point] |= RUN if numbers[point] in runs else 0
+        classes[point] |= ENDS_RUN if numbers[point] in ends else 0
+        classes[point] |= HARMLESS if kind in harmless else 0
+    return windows._replace(classes=classes)
+
+
+def _all_windows(windows: Windows, k: int) -> Uint8:
+    """uint8 [k, k, k, k]: the decisions, class by class."""
+    a, b, c, d = np.ix_(range(k), range(k), range(k), range(k))
+    found: Uint8 = windows.decisions[windows.lefts[a, b], windows.rights[c, d]]
+    return found
+
+
 def _outcomes(pattern: Automaton, states: npt.NDArray[np.bool_], number: int) -> bytes:
     """What a character of the class `number` does in these states."""
     next_states: bytes = pattern.transitions[states, number].tobytes()
@@ -151,6 +196,18 @@ def _followers(
         base = alike.setdefault(_outcomes(pattern, states[0], number), number)
         if base != number:
             followers[number] = base
+    # Only those that matter nowhere else than right after it: not behind something in between.
+    while followers:
+        states, _ = _states_without(pattern, trigger_class, set(followers), work)
+        farther = [
+            number
+            for number, base in followers.items()
+            if _outcomes(pattern, states[0], number) != _outcomes(pattern, states[0], base)
+        ]
+        if not farther:
+            break
+        for number in farther:
+            del followers[number]
     return followers
 
 

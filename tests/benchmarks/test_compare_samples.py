@@ -55,14 +55,50 @@ def test_what_is_timed_is_equal(data, phase):
             record["got"][name]["digest"] = f"half {(record['turn'] + i) % 2}"
         if record["mode"] == "count":
             record["got"]["cold"]["digest"] = record["got"]["unseen"]["digest"] = None
-    run.check()
+    run.check("text")
     assert not [r for r in texts if isinstance(r["got"], str)]
     wrong = next(r for r in texts if r["peer"] == "gigatoken" and r["turn"] == 1)
     wrong["got"][phase]["digest"] = "another"
-    run.check()
+    run.check("text")
     assert [r for r in texts if isinstance(r["got"], str)] == [wrong]
     assert wrong["got"] == "other ids than tiktoken"
     assert "| other ids than tiktoken |" in "\n".join(tables.details(data))
+
+
+def test_a_long_stream_has_one_mode_of_each_peer_and_equal_ids(data):
+    results = tables.results_of(data)["cl100k_base"]
+    assert results.who("steady") == [
+        ("streamtok", "encode_to_numpy"),
+        ("tiktoken", "encode_to_numpy"),
+        ("gigatoken", "encode"),
+        ("fastokens", "encode_batch_flat"),
+    ]
+    run = sampling.Run.__new__(sampling.Run)
+    run.judge, run.records = "tiktoken", data["encodings"]["r50k_base"]["records"]
+    steady = [r for r in run.records if r["kind"] == "steady" and r["text"] == "logs"]
+    run.check("steady")
+    assert not [r for r in steady if isinstance(r["got"], str)]
+    wrong = next(r for r in steady if r["peer"] == "fastokens" and r["mode"] != "encode")
+    wrong["got"]["steady"]["digest"] = "another"
+    run.check("steady")
+    assert [r for r in steady if isinstance(r["got"], str)] == [wrong]
+
+
+@pytest.mark.parametrize(("size", "most"), [(10_000, 750_000), (50_000, 100), (50, 100)])
+def test_consecutive_parts_are_in_order_and_whole_lines(size, most):
+    data = corpus.load("logs", 50_000)[:size]
+    parts = corpus.consecutive(data, 12, most)
+    assert len(parts) == 12
+    assert data.startswith(b"".join(parts))
+    if size > 50:
+        assert all(part.endswith(b"\n") or not part for part in parts[:-1])
+        assert len(b"".join(parts)) >= min(12 * most, 0.9 * len(data))
+
+
+def test_who_is_missing_is_said(data):
+    assert not any("left out" in line for line in tables.summary(data, "x"))
+    lines = list(tables.summary(data | {"missing": ["gigatoken", "splintr"]}, "x"))
+    assert "Not installed, so left out: gigatoken, splintr." in lines
 
 
 def test_interrupted_samples_are_known():

@@ -10,7 +10,7 @@ import pytest
 import streamtok
 from streamtok.reference import bpe as reference
 
-from ..conftest import PACKED, encoding_of
+from ..conftest import PACKED, encoding_of, twin_of
 
 SIZES = [*range(3, 12)] * 3 + [20, 30, 60, 200]
 
@@ -76,3 +76,16 @@ def test_what_comes_again_and_again_among_new_text(share: float) -> None:
     streamtok.set_cache_limit(1 << 28)
     np.testing.assert_array_equal(enc.encode_to_numpy(" ".join(words)), ids)
     enc._encoder.release()
+
+
+@pytest.mark.parametrize("name", ["cl100k_base", "r50k_base"])
+def test_words_that_change_places_are_found_again(name: str) -> None:
+    """A word found away from its home goes there, and so may the one that it displaced."""
+    rng = random.Random(name)
+    words = [" " + "".join(rng.choices("abcdefgh", k=rng.randint(3, 9))) for _ in range(40_000)]
+    enc, twin = encoding_of(name), twin_of(name)
+    ids = dict(zip(words, twin.encode_ordinary_batch(words), strict=True))
+    for _ in range(4):
+        chosen = rng.choices(words[: rng.choice([100, 3000, 40_000])], k=30_000)
+        expected = [number for word in chosen for number in ids[word]]
+        assert enc.encode_ordinary("".join(chosen)) == expected

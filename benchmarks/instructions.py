@@ -1,0 +1,272 @@
+"""Counts instructions: `python -m benchmarks.instructions`, and with `--write` keeps the figures.
+
+Time on a shared machine is noisy; the number of instructions for a byte hardly is. This command
+counts them with `valgrind --tool=callgrind` for fixed texts, encodings and ways into the core, and
+compares with `instructions.json`: it prints what rose by more than 2 % and exits with 1 then, with
+2 where nothing can be compared.
+
+The texts are those that `corpus.py` makes, which are the same wherever Python is the same; their
+digests are in the file, and other texts are not compared. `--files` counts those of
+`../shared/corpus` as well. Valgrind has no AVX-512: what is counted is the AVX2 tier, or NEON.
+
+Not here: misses of caches and of branches. Who makes something faster shows both, the figures of
+this command and ratios of time in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import functools
+import gc
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import streamtok
+
+from . import corpus, peers
+
+FIGURES = Path(__file__).with_suffix(".json")
+RISE = 1.02
+_BYTES = 400_000  # of each text; one half is cold, the other one unseen
+_CHUNK = 1 << 16
+_TRAINED = 2048
+_TRAINING = "training"
+_CODE = """
+#include <valgrind/callgrind.h>
+void begin(void) { CALLGRIND_ZERO_STATS; }
+void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); }
+"""
+
+
+class Count(NamedTuple):
+    """Instructions for a byte of one text in one way."""
+
+    encoding: str
+    text: str
+    door: str
+
+    def __str__(self) -> str:
+        return " / ".join(self)
+
+
+# In the process that is counted.
+
+
+def _feed(encoding: Any, chunks: list[bytes]) -> None:
+    stream = encoding.stream_encoder()
+    for chunk in chunks:
+        stream.encode_to_numpy(chunk)
+    stream.encode_to_numpy(b"", final=True)
+
+
+def _doors(encoding: Any, first: str, second: str) -> Iterator[tuple[str, int, Callable[[], Any]]]:
+    """(name, bytes, what is counted). The order matters, since caches fill up."""
+    data = second.encode()
+    chunks = [data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK)]
+    lines = data.splitlines(keepends=True)
+    yield "cold", len(first.encode()), lambda: encoding.encode_to_numpy(first)
+    yield "unseen", len(data), lambda: encoding.encode_to_numpy(second)
+    yield "seen", len(data), lambda: encoding.encode_to_numpy(second)
+    ids = encoding.encode(second)
+    doors: dict[str, Callable[[], Any]] = {
+        "64 KiB chunks": lambda: _feed(encoding, chunks),
+        "lines": lambda: _feed(encoding, lines),
+        "list": lambda: encoding.encode(second),
+        "decode": lambda: encoding.decode(ids),
+    }
+    for name, run in doors.items():
+        run()  # what is made once is made now
+        yield name, len(data), run
+
+
+def _train(texts: list[str]) -> None:
+    trainer = streamtok.Trainer("gpt2", num_threads=1)
+    for text in texts:
+        trainer.update(text)
+    trainer.train(_TRAINED)
+
+
+def count_here(task: dict[str, str]) -> dict[str, int]:
+    """Bytes that each door took; the instructions are in what callgrind writes."""
+    lib = ctypes.CDLL(task["library"])
+    first, second = (part.decode() for part in corpus.halves(Path(task["file"]).read_bytes()))
+    if task["encoding"] == _TRAINING:
+        texts = [first, second]
+        _train([first[:10]])
+        size = sum(len(text.encode()) for text in texts)
+        doors = iter([(f"{_TRAINED} tokens", size, lambda: _train(texts))])
+    else:
+        doors = _doors(streamtok.get_encoding(task["encoding"]), first, second)
+    gc.disable()
+    sizes = {}
+    for name, size, run in doors:
+        sizes[name] = size
+        lib.begin()
+        run()
+        lib.end(name.encode())
+    return sizes
+
+
+# In the process that asks.
+
+
+@functools.cache
+def text_of(name: str) -> bytes:
+    """A text by its name: `code` is made, `code.txt` is a file of the corpus."""
+    found = corpus.folder() if name.endswith(".txt") else None
+    return corpus.shortened(
+        (found / name).read_bytes() if found else corpus.generated(name), _BYTES
+    )
+
+
+def compile_library(folder: Path) -> Path:
+    """The two requests to valgrind, as a library. Raises CalledProcessError without its headers."""
+    source, library = folder / "requests.c", folder / "requests.so"
+    source.write_text(_CODE)
+    compiler = os.environ.get("CC", "cc").split()
+    command = [*compiler, "-O1", "-fPIC", "-shared", str(source), "-o", str(library)]
+    subprocess.run(command, check=True)
+    return library
+
+
+def count(encoding: str, text: str, library: Path) -> dict[Count, float]:
+    """Instructions for a byte, by door."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = Path(folder) / "text", Path(folder) / "out"
+        file.write_bytes(text_of(text))  # making it there would take minutes
+        task = {"encoding": encoding, "file": str(file), "library": str(library)}
+        command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"]
+        command += [sys.executable, "-m", "benchmarks.instructions", "--task", json.dumps(task)]
+        done = subprocess.run(
+            command,
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).resolve().parents[1],
+            env=os.environ | {"PYTHONHASHSEED": "0"},
+        )
+        sizes = json.loads(done.stdout.splitlines()[-1])
+        dumps = [read_dump(file.read_text()) for file in Path(folder).glob("out.*")]
+    counted = {name: number for name, number in dumps if name in sizes}
+    return {
+        Count(encoding, text, name): round(counted[name] / size, 2) for name, size in sizes.items()
+    }
+
+
+def read_dump(text: str) -> tuple[str, int]:
+    """(what was asked for, instructions) of a file that callgrind wrote."""
+    trigger = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.M)
+    total = re.search(r"^(?:summary|totals): (\d+)$", text, re.M)
+    return trigger[1] if trigger else "", int(total[1]) if total else 0
+
+
+def digest(name: str) -> str:
+    return hashlib.sha256(text_of(name)).hexdigest()[:16]
+
+
+def about() -> dict[str, str]:
+    """What the figures hang on beside the project."""
+    return {"python": platform.python_version(), "machine": platform.machine()}
+
+
+def to_json(data: dict[str, Any], counts: dict[Count, float], texts: list[str]) -> dict[str, Any]:
+    """`data` as it was kept, with new figures in their places."""
+    figures: dict[str, Any] = data.get("figures", {})
+    for key, value in counts.items():
+        figures.setdefault(key.encoding, {}).setdefault(key.text, {})[key.door] = value
+    digests = data.get("texts", {}) | {text: digest(text) for text in texts}
+    return {"about": about(), "texts": digests, "figures": figures}
+
+
+def from_json(data: dict[str, Any], texts: list[str]) -> tuple[dict[Count, float], list[str]]:
+    """The kept figures of the texts that are the same here, and the names of those that are not."""
+    if not data:
+        return {}, []
+    others = [name for name in texts if data["texts"].get(name) != digest(name)]
+    kept = {
+        Count(encoding, text, door): value
+        for encoding, of_texts in data["figures"].items()
+        for text, doors in of_texts.items()
+        for door, value in doors.items()
+        if text in texts and text not in others
+    }
+    return kept, others
+
+
+def risen(kept: dict[Count, float], counts: dict[Count, float]) -> list[str]:
+    """A line for each figure that rose by more than 2 %."""
+    return [
+        f"{key}: {kept[key]:.2f} before, {value:.2f} now ({value / kept[key] - 1:+.1%})"
+        for key, value in counts.items()
+        if key in kept and value > RISE * kept[key]
+    ]
+
+
+def table(kept: dict[Count, float], counts: dict[Count, float]) -> Iterator[str]:
+    """All that was counted, in Markdown: instructions for a byte, and the change."""
+    yield "| encoding | text | door | before | now | |\n|---|---|---|--:|--:|--:|"
+    for key, value in counts.items():
+        before = f"{kept[key]:.2f} | " if key in kept else "– | "
+        change = f"{value / kept[key] - 1:+.1%}" if key in kept else "new"
+        yield f"| {' | '.join(key)} | {before}{value:.2f} | {change} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.instructions", description=__doc__.partition(":")[0]
+    )
+    parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}")
+    parser.add_argument("--files", action="store_true", help="the files of the corpus as well")
+    choices = [*peers.ENCODINGS, _TRAINING]
+    parser.add_argument("--encodings", nargs="+", default=choices, choices=choices, metavar="NAME")
+    parser.add_argument("--corpora", nargs="+", default=list(corpus.NAMES), choices=corpus.NAMES)
+    parser.add_argument("--figures", type=Path, default=FIGURES, metavar="FILE")
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.task:
+        print(json.dumps(count_here(json.loads(options.task))))
+        return 0
+    if shutil.which("valgrind") is None:
+        parser.error("valgrind is missing: install it (Debian: apt-get install valgrind)")
+    if options.files and corpus.folder() is None:
+        parser.error("there is no corpus: put its five files beside the project")
+    texts = [f"{name}.txt" for name in options.corpora if options.files] + options.corpora
+    counts: dict[Count, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        library = compile_library(Path(folder))
+        for encoding in options.encodings:
+            for text in texts:
+                print(f"{encoding} / {text} …", file=sys.stderr, flush=True)
+                counts |= count(encoding, text, library)
+    data = json.loads(options.figures.read_text()) if options.figures.exists() else {}
+    kept, others = from_json(data, texts)
+    print("\n".join(table(kept, counts)))
+    if options.write:
+        written = json.dumps(to_json(data, counts, texts), indent=1)
+        options.figures.write_text(written + "\n")
+        return 0
+    if others:
+        print(f"not compared, since the texts are others than in the file: {', '.join(others)}")
+    if data and data["about"] != about():
+        print(f"the kept figures are from {data['about']}, these are from {about()}")
+    if not kept:
+        print("nothing to compare with: run with --write first")
+        return 2
+    lines = risen(kept, counts)
+    print("\n".join(["Risen by more than 2 %:", *lines] if lines else ["Nothing rose."]))
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

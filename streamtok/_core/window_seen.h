@@ -1,0 +1,165 @@
+/* What the windows of 64 positions say, and what is made of it: the part that all tiers of `windows.h`
+   have in common. */
+#ifndef STREAMTOK_WINDOW_SEEN_H
+#define STREAMTOK_WINDOW_SEEN_H
+
+#include <stdint.h>
+
+#include "native.h"
+
+#define ST_MARGIN 8 /* bytes before the first position that must be readable, and true text */
+
+typedef struct {
+    uint8_t classes[128];   /* the lower four bits: the class; above them flags */
+    uint8_t lefts[256];     /* by class << 4 | next class */
+    uint8_t rights[256];
+    uint8_t decisions[256]; /* by left << 4 | right: bit 0 begins, bit 1 undecided */
+    uint8_t trigger;        /* a character; 255: none */
+    uint8_t reach;
+    uint8_t counted;        /* a class; 255: none */
+    uint8_t count;
+} st_windows;
+
+#define ST_CLASS 15
+#define ST_ENDS_RUN 16 /* flags of classes: see patterns/window_flags.py */
+#define ST_RUN 32
+#define ST_HARMLESS 64
+#define ST_FOLLOWER 128
+
+/* What the windows of 64 positions say, before what they cannot see is added. */
+typedef struct {
+    uint64_t begins, open;
+    uint64_t high;    /* bytes that are not ASCII */
+    uint64_t found;   /* triggers before a follower, or before what is not ASCII, where that matters */
+    uint64_t counted; /* characters of the counted class */
+    uint64_t same;    /* ASCII before ASCII of the same class */
+    uint64_t rows;    /* open for the window alone, and of a class whose rows may be ended */
+    uint64_t ends;    /* what ends such rows */
+} st_seen;
+
+typedef struct {      /* of the block before */
+    uint64_t found, counted, starts, known;
+    uint64_t row;     /* in a block before: where a row begins that has not ended yet; 0: nowhere */
+    uint64_t *row_begins, *row_open; /* the masks of that block */
+    int row_goes_on;  /* the first byte of this block is of the row */
+} st_carry;
+
+static inline uint64_t st_shifted(uint64_t bits, uint64_t before, unsigned k) {
+    return bits << k | before >> (64 - k);
+}
+
+/* What comes up to `reach` + 3 positions after a trigger, itself among them. */
+static inline uint64_t st_after_trigger(uint64_t found, uint64_t before, unsigned reach) {
+    uint64_t after = found;
+    for (unsigned k = 1; k <= reach + 3; k++) after |= st_shifted(found, before, k);
+    return after;
+}
+
+/* Whether a trigger right before `next` counts. */
+static inline int st_is_follower(const st_windows *w, uint8_t next) {
+    return next >= 0x80 || w->classes[next] & ST_FOLLOWER;
+}
+
+/* Whether a trigger right after `before` does nothing. */
+static inline int st_is_harmless(const st_windows *w, uint8_t before) {
+    return before < 0x80 && w->classes[before] & ST_HARMLESS;
+}
+
+static inline st_carry st_carry_before(const st_windows *w, const uint8_t *p) {
+    st_carry carry = {0, 0, 0, 0, 0, 0, 0, 0};
+    for (int k = 1; k <= ST_MARGIN; k++) {
+        uint8_t here = p[-k], next = p[1 - k];
+        int is_pair = here == w->trigger && st_is_follower(w, next);
+        if (k < ST_MARGIN) is_pair = is_pair && !st_is_harmless(w, p[-k - 1]);
+        carry.found |= (uint64_t)(is_pair || here >= 0x80) << (64 - k);
+        carry.counted |= (uint64_t)(here < 0x80 && (w->classes[here] & ST_CLASS) == w->counted)
+                         << (64 - k);
+    }
+    return carry;
+}
+
+/* Decides what the row says that came out of the blocks before, if it ends in this one. */
+static inline void st_finish_row(const st_seen *seen, st_carry *carry) {
+    int end = 0;
+    if (carry->row_goes_on) {
+        if (~seen->same == 0) return;
+        end = st_lowest(~seen->same) + 1;
+        if (end == 64) {
+            carry->row_goes_on = 0;
+            return;
+        }
+    }
+    if (seen->ends >> end & 1) {
+        *carry->row_begins |= carry->row;
+        *carry->row_open &= ~carry->row;
+    }
+    carry->row = 0;
+}
+
+/* Decides what rows of this block say that end in it; the one that does not, or 0. */
+static inline uint64_t st_finish_rows(st_seen *seen) {
+    uint64_t rows = seen->rows;
+    while (rows) {
+        uint64_t row = rows & (0 - rows), others = ~seen->same & (0 - row);
+        int end = others ? st_lowest(others) + 1 : 64;
+        if (end == 64) return row;
+        if (seen->ends >> end & 1) {
+            seen->begins |= row;
+            seen->open &= ~row;
+        }
+        rows ^= row;
+    }
+    return 0;
+}
+
+/* Opens what comes after a trigger, and closes rows by what ends them, and runs of the counted class
+   whose beginning is certain. */
+static inline void st_finish(const st_windows *w, st_seen *seen, st_carry *carry,
+                             uint64_t *begins, uint64_t *open) {
+    uint64_t row, begin, unsure, found = seen->found;
+    if (carry->row) st_finish_row(seen, carry);
+    row = seen->rows ? st_finish_rows(seen) : 0;
+    begin = seen->begins;
+    unsure = seen->open | seen->high;
+    if (found | carry->found) {
+        /* A character counts once, however many bytes it has. */
+        uint64_t after = st_after_trigger(found, carry->found, w->reach), more;
+        while ((more = after & seen->high & ~found) != 0) {
+            found |= more;
+            after = st_after_trigger(found, carry->found, w->reach);
+        }
+        unsure |= after;
+        row &= ~after;
+    }
+    if (row) {
+        carry->row = row;
+        carry->row_begins = begins;
+        carry->row_open = open;
+        carry->row_goes_on = (int)(seen->same >> 63);
+    }
+    carry->found = found;
+    begin &= ~unsure;
+    if (seen->counted) {
+        uint64_t all = seen->counted, before = carry->counted, row = all;
+        uint64_t starts = all & ~st_shifted(all, before, 1) & begin, known;
+        for (unsigned k = 1; k < w->count; k++) row &= st_shifted(all, before, k);
+        starts |= carry->starts >> (64 - w->count) & row;
+        for (unsigned k = w->count; k < 64; k *= 2) {
+            starts |= starts << k & row;
+            row &= row << k;
+        }
+        known = starts;
+        for (unsigned k = 1; k < w->count; k++) known |= st_shifted(known, carry->known, 1) & all;
+        begin = (begin & ~known) | starts;
+        unsure &= ~known;
+        carry->starts = starts;
+        carry->known = known;
+    } else {
+        carry->starts = carry->known = 0;
+    }
+    carry->counted = seen->counted;
+    *begins = begin;
+    *open = unsure;
+}
+
+#endif
