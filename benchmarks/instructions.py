@@ -154,7 +154,8 @@ def count(encoding: str, text: str, library: Path) -> dict[Count, float]:
             stdout=subprocess.PIPE,
             text=True,
             cwd=Path(__file__).resolve().parents[1],
-            env=os.environ | {"PYTHONHASHSEED": "0"},
+            # Without threads of NumPy's libraries: what they wait counts, too.
+            env=os.environ | {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"},
         )
         sizes = json.loads(done.stdout.splitlines()[-1])
         dumps = [read_dump(file.read_text()) for file in Path(folder).glob("out.*")]

@@ -17,7 +17,7 @@ from .. import random_tokenizers
 from ..random_tokenizers import Counts, Difference, case, check_file, describe, report, run, shrink
 from ..tokenizer_files import File
 
-FILES, PARTS = 320, 2
+FILES, PARTS = 240, 2
 
 # What may be refused, and how often at most: of hundred files, in all.
 MAY_BE_REFUSED = {

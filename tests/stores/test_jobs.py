@@ -412,7 +412,7 @@ def test_inputs_of_a_web_server(flaky: str, proxy: Proxy, tmp_path: Path) -> Non
 
 
 def test_a_driver_that_is_killed(s3: str, tmp_path: Path) -> None:
-    url, path = put(s3, "in.txt", text_of(300_000), tmp_path)
+    url, path = put(s3, "in.txt", text_of(160_000), tmp_path)
     args = ["encode", "-q", "-e", "gpt2", "--part-size", "10000", "--format", "npy"]
     command = [sys.executable, "-m", "streamtok", *args, url, "-o", f"{s3}/out", "--workers", "2"]
     for kill in (True, True, False):
@@ -424,7 +424,7 @@ def test_a_driver_that_is_killed(s3: str, tmp_path: Path) -> None:
                 driver.kill()
             assert driver.wait() == (-signal.SIGKILL if kill else 0)
     assert files_of(f"{s3}/out") == files_of(here(tmp_path, path, part_size=10_000, format="npy"))
-    assert len(rows_of(f"{s3}/out")) == 31
+    assert len(rows_of(f"{s3}/out")) == 17
 
 
 def test_a_job_on_ray(s3: str, tmp_path: Path) -> None:
