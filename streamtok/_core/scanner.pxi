@@ -7,7 +7,7 @@ right here, both are one step. ASCII takes one look-up a byte; other characters 
 classified first. A character that is cut off by the end of the buffer is left for later, unless
 `final`.
 
-`scan` leaves the walk out where windows of four characters decide (`pattern_windows.py`,
+`scan` leaves the walk out where windows of four characters decide (`patterns/windows.py`,
 `windows.h`), and walks the pre-tokens that they leave open. Where these are many, it looks again
 with ASCII substitutes for the characters that are not ASCII (`substitutes.h`).
 

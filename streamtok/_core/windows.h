@@ -1,4 +1,4 @@
-/* Window tables (pattern_windows.py) applied to 64 bytes at a time, in the widest way that the
+/* Window tables (patterns/windows.py) applied to 64 bytes at a time, in the widest way that the
    processor has: AVX-512 with VBMI, AVX2, NEON or plain C. All give the same masks; the plain one
    says what they are. */
 #ifndef STREAMTOK_WINDOWS_H

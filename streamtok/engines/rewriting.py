@@ -191,9 +191,10 @@ class RewritingEngine:
     ) -> Any:
         """The ids of a long text, block by block, so that most of it takes the short way."""
         stream = self.stream(matcher, errors)
+        no_limit = 4 * len(text)  # bytes: all of it may wait
         found = []
         for block in (*_blocks(text, untouched), ""):
-            ids = stream.encode(block, not block, into, None, len(text) * 4)
+            ids = stream.encode(block, not block, into, None, no_limit)
             if type(ids) is tuple:
                 return ids
             found.append(ids)

@@ -17,6 +17,7 @@ from .stretches import BEGINNING, Place, RefusedToken, Stages, Walk, place_from_
 
 if TYPE_CHECKING:
     from .._types import Text
+    from .shortcut import Shortcut
 
 __all__ = ["RewritingStream"]
 
@@ -61,6 +62,14 @@ def _end_of(data: str | bytes | memoryview, end: int, size: int) -> str:
     if isinstance(data, str):
         return data[-size:].encode()[-size:].decode()
     return bytes(data[end - size : end]).decode()
+
+
+def _between(data: str | bytes, head: int, size: int, kept: str) -> tuple[str | memoryview, int]:
+    """Of `size` bytes, those behind the first `head` and before `kept`, and how many they are."""
+    plain_size = size - head - utf8_size(kept, False)
+    if isinstance(data, str):
+        return data[len(_begin_of(data, head)) : len(data) - len(kept)], plain_size
+    return memoryview(data)[head : head + plain_size], plain_size
 
 
 def _noted(taken: BytesTaken, place: Place, pending: int, limit: int) -> _Note:
@@ -168,15 +177,11 @@ class RewritingStream:
         if found is None or found[1]:
             return None
         size, _, _, last, partial = found
-        kept = shortcut.waits_behind(self.stages.normalizer, _end_of(data, size, last))
-        if kept and not self.stages.raw.last_characters.isdisjoint(kept):
+        kept = self._kept_behind(shortcut, _end_of(data, size, last))
+        if kept is None:
             return None
-        plain_size = size - utf8_size(kept, False)
-        plain: str | memoryview
-        if isinstance(data, str):
-            plain, rest = data[: len(data) - len(kept)], b""
-        else:
-            plain, rest = memoryview(data)[:plain_size], data[size:]
+        plain, plain_size = _between(data, 0, size, kept)
+        rest = b"" if isinstance(data, str) else data[size:]
         bytes_in = taken.bytes_in - len(taken.partial) + size + partial
         taken = BytesTaken("", rest, bytes_in, taken.grown)
         known = self.tail.bytes_in + utf8_size(held, False)
@@ -190,7 +195,7 @@ class RewritingStream:
         parts: list[Any] = [held, (plain,)] if held else [(plain,)]
         result = self.tail.encode_parts(parts, False, into, out, settle, note)
         if type(result) is tuple:
-            at = taken.end - len(rest) - (size - plain_size) - plain_size
+            at = taken.end - len(rest) - size
             return at + result[0] - known, result[1]
         return result
 
@@ -253,19 +258,22 @@ class RewritingStream:
                 return None
             walk.normalize(end, final)
             return taken, walk, None
-        kept = "" if final else shortcut.waits_behind(self.stages.normalizer, end)
-        if kept and not self.stages.raw.last_characters.isdisjoint(kept):
-            return None  # it may complete a token, which must not wait
-        kept_size = utf8_size(kept, False)
-        if isinstance(data, str):
-            given: str | memoryview = data[len(_begin_of(data, head)) : len(data) - len(kept)]
-        else:
-            given = memoryview(data)[head : size - kept_size]
-        walk.feed_plain(given, size - head - kept_size)
+        kept = "" if final else self._kept_behind(shortcut, end)
+        if kept is None:
+            return None
+        plain, plain_size = _between(data, head, size, kept)
+        walk.feed_plain(plain, plain_size)
         texts = [part for part in walk.parts[:-1] if isinstance(part, str)]
         before = self.tail.bytes_in + sum([utf8_size(text, True) for text in texts])
-        at = taken.end - len(rest) - kept_size - (size - head - kept_size)
-        return taken, walk, _PlainPart(given, size - head - kept_size, kept, before, at)
+        at = taken.end - len(rest) - size + head
+        return taken, walk, _PlainPart(plain, plain_size, kept, before, at)
+
+    def _kept_behind(self, shortcut: Shortcut, end: str) -> str | None:
+        """What waits of `end`, which ends untouched text; None: it may complete a token."""
+        kept = shortcut.waits_behind(self.stages.normalizer, end)
+        if kept and not self.stages.raw.last_characters.isdisjoint(kept):
+            return None
+        return kept
 
     def getstate(self) -> tuple[str, bytes]:
         """See `EngineStream`."""

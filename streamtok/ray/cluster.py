@@ -42,5 +42,5 @@ def in_flight(ray: Any) -> int:
 
 def why_lost(number: int, error: Exception) -> str:
     """The message for a part that Ray gave up."""
-    what = str(error).strip().splitlines()
-    return f"part {number} was lost {RETRIES + 1} times: {what[-1:]}"
+    what = str(error).strip().splitlines() or [type(error).__name__]
+    return f"part {number} was lost {RETRIES + 1} times: {what[-1]}"
