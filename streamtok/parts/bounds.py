@@ -1,46 +1,55 @@
-"""Where a part begins: the first place at or after a byte where the input may be cut.
+"""Where a part begins: the first place at or after a byte where the text may be cut.
 
 Whether it may be cut at a place depends on a few bytes around it only. So a part finds both of its
 ends by itself, and finds the same as its neighbours do. If there is no such place until the end of
-the file, the part before takes all of it, and the parts behind are empty.
+the text, the part before takes all of it, and the parts behind are empty.
+
+In a compressed file a part begins behind the beginning of a frame. Nobody knows how long the text
+before that frame is without reading it. What is needed is only how far behind it the first cut is.
 """
 
 from __future__ import annotations
 
 import bisect
-import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ..pipeline.sources.parquet import ParquetTexts
+from ..pipeline.sources import ParquetTexts, Stretch, text_behind
 from ..stores import places
 
 if TYPE_CHECKING:
     from ..chunker import StreamEncoder
-    from ..encoding import Encoding
-    from .plan import Part
-    from .settings import Settings
+    from .ranges import Part
 
-__all__ = ["bytes_between", "bytes_of_part", "clean_cuts", "row_groups_of_part"]
+__all__ = [
+    "Cuts",
+    "bytes_of_part",
+    "clean_cuts",
+    "cuts_behind",
+    "row_groups_of_part",
+    "stretch_of_part",
+]
 
 Read: TypeAlias = Callable[[int, int], bytes]
-"""The bytes start:stop of a file."""
-Find: TypeAlias = Callable[[Read, int, int], int]
-"""The first cut at or after a place, or the size, from (read, place, size)."""
+"""The bytes start:stop of a text; fewer only where it ends. `start` must not go back."""
 
 _WINDOW = 1 << 16  # bytes that are read at a time; the first window nearly always has a cut
 _CHARACTER = 4  # bytes of the longest
 
 
-def bytes_of_part(part: Part, settings: Settings, encoding: Encoding) -> tuple[int, int]:
+class Cuts(NamedTuple):
+    """How a text may be cut.
+
+    find: the first cut at or after a place, or None if there is none. around: how many bytes on
+    each side of a place decide whether it is a cut.
+    """
+
+    find: Callable[[Read, int], int | None]
+    around: int
+
+
+def bytes_of_part(part: Part, cuts: Cuts) -> tuple[int, int]:
     """(begin, end) of a part in the bytes of its input; equal for an empty part. Raises OSError."""
-    if settings.end is not None:
-        return bytes_between(part, functools.partial(_after_end, end=settings.end))
-    return bytes_between(part, clean_cuts(settings.open_stream(encoding)))
-
-
-def bytes_between(part: Part, find: Find) -> tuple[int, int]:
-    """As `bytes_of_part`, for another way to find cuts."""
     size = part.input.size
     if part.start == 0 and part.is_last:
         return 0, size
@@ -53,42 +62,90 @@ def bytes_between(part: Part, find: Find) -> tuple[int, int]:
         def cut(place: int) -> int:
             if place <= 0 or place >= size:
                 return min(max(place, 0), size)
-            return find(read, place, size)
+            found = cuts.find(read, place)
+            return size if found is None else found
 
         return cut(part.start), cut(part.stop)
 
 
-def _after_end(read: Read, place: int, size: int, end: bytes) -> int:
-    """The first place >= `place` behind the bytes that end a document, or the size."""
-    at = max(place - len(end), 0)
-    while at < size:
-        data = read(at, at + _WINDOW + len(end) - 1)
-        found = data.find(end)
-        if found >= 0:
-            return int(at + found + len(end))
-        at += _WINDOW
-    return size
+def stretch_of_part(part: Part, cuts: Cuts) -> Stretch:
+    """The text of a part of a compressed input. Raises OSError, ArchiveError."""
+
+    def behind(start: int) -> int:
+        """How far behind the frame at byte `start` the first cut is, or the end of the text.
+
+        What lies around the cut must not lie before the frame.
+        """
+        text = _Text(text_behind(part.input.path, start, None, _WINDOW))
+        found = cuts.find(text.read, cuts.around)
+        return text.end if found is None else found
+
+    skipped = behind(part.start) if part.start else 0
+    if part.is_last:
+        return Stretch(part.start, skipped, None, 0)
+    return Stretch(part.start, skipped, part.stop, behind(part.stop))
 
 
-def clean_cuts(stream: StreamEncoder) -> Find:
-    """Finds the first clean cut >= a place, or the size. The encoding must have clean cuts."""
+class _Text:
+    """A text that comes in blocks, for a search that does not go back."""
+
+    def __init__(self, blocks: Iterator[bytes]):
+        self._blocks = blocks
+        self._kept = b""
+        self._at = 0  # of what is kept
+
+    @property
+    def end(self) -> int:
+        """Where what was read ends."""
+        return self._at + len(self._kept)
+
+    def read(self, start: int, stop: int) -> bytes:
+        """The bytes start:stop; fewer only where the text ends."""
+        while self.end < stop and (block := next(self._blocks, b"")):
+            drop = min(max(start - self._at, 0), len(self._kept))
+            self._kept = self._kept[drop:] + block
+            self._at += drop
+        return self._kept[max(start - self._at, 0) : max(stop - self._at, 0)]
+
+
+def cuts_behind(end: bytes) -> Cuts:
+    """Cuts behind the bytes that end a document."""
+
+    def find(read: Read, place: int) -> int | None:
+        at = max(place - len(end), 0)
+        while True:
+            data = read(at, at + _WINDOW + len(end) - 1)
+            found = data.find(end)
+            if found >= 0:
+                return at + found + len(end)
+            if len(data) < _WINDOW:
+                return None
+            at += _WINDOW
+
+    return Cuts(find, len(end))
+
+
+def clean_cuts(stream: StreamEncoder) -> Cuts:
+    """The clean cuts of an encoding, which must have some."""
     cuts, matcher = stream.encoding._cuts, stream._matcher
     assert cuts is not None
-    around = max(matcher.reach, _CHARACTER)  # what a cut depends on, on each side
+    find_clean = cuts.find
+    around = max(matcher.reach, _CHARACTER)
 
-    def find(read: Read, place: int, size: int) -> int:
+    def find(read: Read, place: int) -> int | None:
         at = place
-        while at < size:
+        while True:
             first = max(at - around, 0)
-            stop = min(at + _WINDOW, size)
-            data = read(first, stop + around)
-            found = cuts.find(data, matcher, at - first, stop - first)
+            data = read(first, at + _WINDOW + around)
+            stop = min(at + _WINDOW, first + len(data))
+            found = find_clean(data, matcher, at - first, stop - first)
             if found >= 0:
                 return int(first + found)
+            if stop < at + _WINDOW:
+                return None
             at = stop
-        return size
 
-    return find
+    return Cuts(find, around)
 
 
 def row_groups_of_part(part: Part, column: str) -> range:

@@ -8,21 +8,23 @@ of the text, because one way to break ties asks which pair came first.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from ..errors import PlanError
 from ..parallel.worker_processes import answer_numbers, check_workers, give_numbers
 from ..patterns.pattern import Pattern
-from ..pipeline.sources import Whole, open_input
-from ..pipeline.sources.compression import START_SIZE, detect
-from ..stores import places
+from ..pipeline.sources import Whole, is_compressed
 from ..training.trainer import Trainer
-from .bounds import Find, bytes_between, clean_cuts
-from .plan import PART_SIZE, InputFile, Part, input_now
+from .bounds import Cuts, clean_cuts
+from .part_text import PartText, open_part_text
+from .plan import PART_SIZE
+from .ranges import InputFile, Part, input_now, part_starts
 from .workers import raise_errors
 
 __all__ = ["count_in_parts", "count_part", "open_trainer", "parts_of", "run_counter"]
@@ -46,7 +48,7 @@ def count_in_parts(
     """A trainer with the counts of some files, each one text, counted by `workers` processes.
 
     The counts, and their order, are those of one trainer that gets one text after another. paths:
-    files or URLs; compressed ones are one part each. pattern, errors: as for `Trainer`;
+    files or URLs; compressed ones are cut at frames, if at all. pattern, errors: as for `Trainer`;
     memory_limit, spill_folder, too, for the merged counts. advance: called with the bytes of each
     part that is counted. The counts of a few parts for each worker are on the disk (`TMPDIR`) at a
     time, and those of one part in memory beside the merged ones.
@@ -99,10 +101,9 @@ def parts_of(paths: Iterable[str], part_size: int) -> list[Part]:
 def _parts(inputs: Iterable[InputFile], part_size: int) -> Iterator[Part]:
     number = 0
     for one in inputs:
-        is_whole = detect(places.read_head(one.path, START_SIZE)) is not None
-        step = max(one.size if is_whole else part_size, 1)
-        for start in range(0, max(one.size, 1), step):
-            yield Part(number, one, start, min(start + step, one.size))
+        starts = part_starts(one, part_size, is_compressed(one.path))
+        for start, stop in pairwise(itertools.chain(starts, [one.size])):
+            yield Part(number, one, start, stop)
             number += 1
 
 
@@ -111,17 +112,22 @@ def count_part(part: Part, pattern: str, errors: str) -> Trainer:
 
     Raises PlanError for bytes that are not UTF-8, and for an input that has changed; OSError.
     """
-    compiled, find = _compiled(pattern)
+    compiled, cuts = _compiled(pattern)
     trainer = Trainer(compiled, errors=errors, num_threads=1)
     path = part.input.path
-    begin, end = bytes_between(part, find)
+    text = open_part_text(
+        part,
+        cuts,
+        lambda name, consumed, records, crc, is_open: Whole(consumed, records, crc),
+        block_size=_BLOCK,
+    )
     try:
-        for block in _blocks(part, begin, end):
+        for block in _blocks(text):
             trainer.update(block)
         trainer.end_document()
     except UnicodeDecodeError as error:
         raise PlanError(
-            f"{path}: byte {begin + error.start} is not UTF-8 ({error.reason}); "
+            f"{path}: byte {text.begin + error.start}{text.behind} is not UTF-8 ({error.reason}); "
             "--errors replace or --errors surrogateescape accepts it"
         ) from None
     if input_now(path) != part.input:
@@ -130,8 +136,8 @@ def count_part(part: Part, pattern: str, errors: str) -> Trainer:
 
 
 @functools.lru_cache(maxsize=4)
-def _compiled(pattern: str) -> tuple[Pattern, Find]:
-    """The pattern, and what finds its cuts."""
+def _compiled(pattern: str) -> tuple[Pattern, Cuts]:
+    """The pattern, and its cuts."""
     compiled = Trainer(pattern).pattern
     encoding = Trainer(compiled).train(256)
     return compiled, clean_cuts(encoding.stream_encoder(disallowed_special=()))
@@ -163,20 +169,10 @@ def run_counter() -> None:
     answer_numbers(work)
 
 
-def _blocks(part: Part, begin: int, end: int) -> Iterator[bytes]:
-    is_whole = part.start == 0 and part.is_last
-    if begin == end and not is_whole:
+def _blocks(text: PartText) -> Iterator[bytes]:
+    if text.source is None:
         return
-    source = open_input(
-        part.input.path,
-        part.input.path,
-        lambda name, consumed, records, crc, is_open: Whole(consumed, records, crc),
-        may_be_compressed=is_whole,
-        block_size=_BLOCK,
-        stop=None if is_whole else end,
-    )
-    position = {"at": begin, "records": 0, "crc": 0} if begin else None
-    for group in source.groups(position, False):
-        for text, *_ in group:
-            assert isinstance(text, bytes)
-            yield text
+    for group in text.source.groups(text.position, False):
+        for block, *_ in group:
+            assert isinstance(block, bytes)
+            yield block

@@ -22,16 +22,19 @@ from typing import TYPE_CHECKING, Any
 from ..errors import PlanError, StreamtokError
 from ..pipeline import sinks
 from ..pipeline.run import Run, Totals
-from ..pipeline.sources import Feed, Input, Opening, ParquetInput, open_input
+from ..pipeline.sources import Feed, Opening, ParquetInput
 from ..stores import places
 from ..stores.objects import upload
 from ..stores.urls import is_url
-from .bounds import bytes_of_part, row_groups_of_part
-from .plan import Part, Plan, input_now
+from .bounds import row_groups_of_part
+from .part_text import PartText, open_part_text
+from .plan import Plan
+from .ranges import Part, input_now
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from ..pipeline.documents import DocumentEncoder
+    from .settings import Settings
 
 __all__ = ["Record", "read_record", "run_part"]
 
@@ -189,53 +192,52 @@ def _encode(plan: Plan, part: Part, encoding: Encoding, family: sinks.Family, pa
     with contextlib.ExitStack() as stack:
         stack.callback(encoder.release)
         stack.callback(files.discard)  # does nothing after a complete run
-        feed = _feed(plan, part, encoding, encoder)
-        run = Run(feed, encoder, files, files=files)
+        text = None
         try:
+            if settings.parquet is None:
+                text = _open_text(part, settings, encoding)
+                if settings.end is None and part.start > 0:
+                    encoder.begin_inside(text.begin)
+            run = Run(_feed(part, settings, text), encoder, files, files=files)
             run.go()
         except (StreamtokError, ValueError, RuntimeError) as error:
-            raise _named(error, part, encoder) from error
+            raise _named(error, part, encoder, text) from error
         return run.totals
 
 
-def _feed(plan: Plan, part: Part, encoding: Encoding, encoder: DocumentEncoder) -> Feed:
-    settings, one = plan.settings, part.input
-    source: Input
-    if settings.parquet is not None:
-        source = ParquetInput(
-            one.path,
-            one.path,
-            settings.parquet,
-            skip_bad=settings.skip_bad_lines,
-            groups=row_groups_of_part(part, settings.parquet),
-        )
-        return Feed(iter([source]))
-    is_cut = not (part.start == 0 and part.is_last)
-    begin, end = bytes_of_part(part, settings, encoding)
-    is_stretch = settings.end is None and begin > 0
-    if is_stretch:
-        encoder.begin_inside(begin)
-    if begin == end and not (part.is_last and settings.end is None):
-        return Feed(iter([]))
-    source = open_input(
-        one.path,
-        one.path,
+def _open_text(part: Part, settings: Settings, encoding: Encoding) -> PartText:
+    is_whole = part.start == 0 and part.is_last
+    return open_part_text(
+        part,
+        None if is_whole else settings.cuts(encoding),
         settings.splitter_maker(part.is_last),
-        may_be_compressed=settings.unpack and not is_cut,
+        unpack=settings.unpack,
         block_size=_BLOCK,
         opening=Opening(settings.strip_bom and settings.jsonl is None),
-        stop=end if is_cut else None,
     )
-    return Feed(iter([source]), 0, {"at": begin, "records": 0, "crc": 0} if begin else None)
 
 
-def _named(error: Exception, part: Part, encoder: DocumentEncoder) -> Exception:
+def _feed(part: Part, settings: Settings, text: PartText | None) -> Feed:
+    """text: None for Parquet."""
+    if text is not None:
+        return Feed(iter([text.source] if text.source is not None else []), 0, text.position)
+    column, path = settings.parquet, part.input.path
+    assert column is not None
+    groups = row_groups_of_part(part, column)
+    source = ParquetInput(path, path, column, skip_bad=settings.skip_bad_lines, groups=groups)
+    return Feed(iter([source]))
+
+
+def _named(
+    error: Exception, part: Part, encoder: DocumentEncoder, text: PartText | None
+) -> Exception:
     """The error, with the input and the part in front."""
     where = f"{part.input.path}, part {part.number} (bytes {part.start} … {part.stop})"
     if encoder.documents:
         where += f", document {encoder.documents + 1} of the part"
     if isinstance(error, UnicodeDecodeError):
-        reason = f"byte {error.start} is not UTF-8: {error.reason}"
+        behind = text.behind if text is not None and not encoder.documents else ""
+        reason = f"byte {error.start}{behind} is not UTF-8: {error.reason}"
     else:
         reason = str(error).partition("\n")[0]
     return PlanError(f"{where}: {reason}")

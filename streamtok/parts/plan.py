@@ -1,9 +1,9 @@
 """A plan: which part of which input becomes which file. A value, the same on every machine.
 
 Parts of a file are ranges of about `part_size` bytes. They are arithmetic: nothing but the size and
-the first bytes of the inputs is read to make a plan. Where exactly a part begins, `bounds` finds
-out when it runs, from the bytes around the place; two neighbours find the same place without
-talking. What cannot be cut is one part.
+the first bytes of the inputs is read to make a plan, and of compressed ones the headers of their
+frames. Where exactly a part begins, `bounds` finds out when it runs, from the bytes around the
+place; two neighbours find the same place without talking. What cannot be cut is one part.
 
 On the disk a plan is JSON lines: a header, then one line for each part.
 """
@@ -12,54 +12,31 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
 from ..pipeline import sinks
-from ..pipeline.sources.compression import START_SIZE, detect
-from ..stores import objects, places
+from ..pipeline.sources import is_compressed
+from ..stores import places
 from ..stores.urls import check_writable, is_url
+from .ranges import InputFile, Part, input_now, part_starts
 from .settings import Settings
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["PART_SIZE", "Part", "Plan", "plan"]
+__all__ = ["PART_SIZE", "Plan", "plan"]
 
 PART_SIZE = 1 << 28
 PLAN_FILE = "plan.jsonl"
 _MAGIC = "streamtok plan 1"
 _SUFFIXES = {"text": ".txt", "llmc": ".bin", "megatron": ".bin", "datatrove": ".ds"}
-
-
-class InputFile(NamedTuple):
-    """What a plan knows of an input: it must still be so when a part of it runs.
-
-    tag: the version of an object in a store, which has no `mtime_ns`.
-    """
-
-    path: str
-    size: int
-    mtime_ns: int
-    tag: str = ""
-
-
-class Part(NamedTuple):
-    """Part `number`: what lies between the cuts for bytes `start` and `stop` of an input."""
-
-    number: int
-    input: InputFile
-    start: int
-    stop: int
-
-    @property
-    def is_last(self) -> bool:
-        """Whether the input ends in this part."""
-        return self.stop == self.input.size
 
 
 class Plan:
@@ -229,9 +206,10 @@ def plan(
 
     inputs: paths of regular files or URLs, in order. output: a path or a URL. encoding: a name, a
     vocabulary file, or an `Encoding` that has a name. format: of the parts' files, as `streamtok
-    encode --format`. part_size: bytes of an input in a part, about. options: the fields of
-    `Settings`, which are those of `streamtok encode`. Reads the sizes of the inputs and their first
-    bytes. Raises OSError, ValueError, PlanError, and what loading the encoding raises.
+    encode --format`. part_size: bytes of an input in a part, about; those on the disk if it is
+    compressed. options: the fields of `Settings`, which are those of `streamtok encode`. Reads the
+    sizes of the inputs and their first bytes, and the headers of frames. Raises OSError,
+    ValueError, PlanError, and what loading the encoding raises.
     """
     if isinstance(part_size, bool) or not isinstance(part_size, int) or part_size < 1:
         raise ValueError(f"part_size must be a positive number of bytes, not {part_size!r}")
@@ -249,9 +227,10 @@ def plan(
 
     def parts() -> Iterator[tuple[int, int, int]]:
         for which, one in enumerate(files):
-            step = part_size if is_cut and not _is_compressed(one, settings) else one.size
-            for start in range(0, max(one.size, 1), max(step, 1)):
-                yield which, start, min(start + step, one.size)
+            step = part_size if is_cut else max(one.size, 1)
+            starts = part_starts(one, step, is_cut and _is_packed(one, settings))
+            for start, stop in pairwise(itertools.chain(starts, [one.size])):
+                yield which, start, stop
 
     return Plan(output, settings, files, parts())
 
@@ -266,18 +245,6 @@ def _input(path: str) -> InputFile:
     return one
 
 
-def input_now(path: str) -> InputFile:
-    """An input as it is now. Raises OSError, and PlanError if its size is not known."""
-    if not is_url(path):
-        status = os.stat(path)
-        return InputFile(path, status.st_size, status.st_mtime_ns)
-    size, tag = objects.describe(path)
-    if size is None:
-        raise PlanError(f"{path} cannot be read in parts: the store does not tell its size")
-    return InputFile(path, size, 0, tag)
-
-
-def _is_compressed(one: InputFile, settings: Settings) -> bool:
-    if not settings.unpack or settings.parquet is not None:
-        return False
-    return detect(places.read_head(one.path, START_SIZE)) is not None
+def _is_packed(one: InputFile, settings: Settings) -> bool:
+    """Whether an input is decompressed before it is read. Raises OSError."""
+    return settings.unpack and settings.parquet is None and is_compressed(one.path)

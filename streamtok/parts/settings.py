@@ -14,6 +14,7 @@ from ..pipeline import sinks
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sources import MakeSplitter, splitter_maker
 from ..registry import get_encoding, list_encoding_names
+from .bounds import Cuts, clean_cuts, cuts_behind
 
 if TYPE_CHECKING:
     from ..chunker import StreamEncoder
@@ -129,7 +130,7 @@ class Settings:
         return self.delimiter
 
     def can_cut(self, encoding: Encoding) -> bool:
-        """Whether a file of plain bytes can be cut into parts.
+        """Whether the text of an input can be cut into parts.
 
         Between documents always, unless a delimiter can overlap with itself: then where one is
         found depends on where the search begins. Inside a document only if the output does not
@@ -141,6 +142,12 @@ class Settings:
             end = self.end
             return not any(end[:i] == end[-i:] for i in range(1, len(end)))
         return encoding._cuts is not None and not self.family(encoding).keeps_documents
+
+    def cuts(self, encoding: Encoding) -> Cuts:
+        """Where the text of an input may be cut, if `can_cut`."""
+        if self.end is not None:
+            return cuts_behind(self.end)
+        return clean_cuts(self.open_stream(encoding))
 
     def family(self, encoding: Encoding) -> sinks.Family:
         """The files of a part."""

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..errors import PlanError, StreamtokError
 from ..parts.counted_parts import count_part, open_trainer, parts_of
-from ..parts.plan import PART_SIZE, Part
+from ..parts.plan import PART_SIZE
+from ..parts.ranges import Part
 from ..training.trainer import Trainer
 from .cluster import RETRIES, connected, in_flight, why_lost
 

@@ -1,15 +1,17 @@
 """Reads documents from files and sockets, with positions from which another process can continue.
 
-`blocks`, `follow`, `sockets` and `compression` produce bytes. `splitters`, `json_lines` and
-`parquet` turn them into documents, and `make_splitter` chooses among them. `inputs` and
-`object_input` combine these for each kind of input, and `feed` runs through all inputs of a
-command. This package does not know encodings or files of ids.
+`blocks`, `follow`, `sockets`, `compression` and `frames` produce bytes. `splitters`, `json_lines`
+and `parquet` turn them into documents, and `make_splitter` chooses among them. `inputs`,
+`object_input` and `frames_input` combine these for each kind of input, and `feed` runs through all
+inputs of a command. This package does not know encodings or files of ids.
 """
 
 from .blocks import BLOCK_SIZE, Waiting, check_file, read_descriptor
 from .compression import unpack
 from .feed import Feed
 from .follow import Follower
+from .frames import frame_starts, is_compressed
+from .frames_input import FramesInput, Stretch, text_behind
 from .inputs import (
     FileInput,
     FollowInput,
@@ -21,6 +23,7 @@ from .inputs import (
 from .json_lines import JsonLines
 from .make_splitter import MakeSplitter, splitter_maker
 from .object_input import ObjectInput, open_input
+from .parquet import ParquetTexts
 from .sockets import Address, Listener
 from .splitters import Delimited, Documents, Part, Splitter, Whole, unescape
 
@@ -33,6 +36,7 @@ __all__ = [
     "FileInput",
     "FollowInput",
     "Follower",
+    "FramesInput",
     "Input",
     "JsonLines",
     "Listener",
@@ -40,15 +44,20 @@ __all__ = [
     "ObjectInput",
     "Opening",
     "ParquetInput",
+    "ParquetTexts",
     "Part",
     "SocketInput",
     "Splitter",
+    "Stretch",
     "Waiting",
     "Whole",
     "check_file",
+    "frame_starts",
+    "is_compressed",
     "open_input",
     "read_descriptor",
     "splitter_maker",
+    "text_behind",
     "unescape",
     "unpack",
 ]

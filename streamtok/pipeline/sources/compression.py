@@ -57,11 +57,11 @@ def may_be_compressed(start: bytes) -> bool:
     return any(m.startswith(start) for m in MAGICS.values()) or _may_be_skippable(start)
 
 
-def unpack(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+def unpack(blocks: Iterator[bytes], name: str, at: int = 0) -> Iterator[bytes]:
     """Yield the decompressed `blocks`, or the blocks themselves if they are not compressed.
 
-    name: the input, for errors. Raises ArchiveError, MissingLibraryError without a library for
-    zstd, and whatever `blocks` raises.
+    name: the input, for errors; at: where the blocks begin in it. Raises ArchiveError,
+    MissingLibraryError without a library for zstd, and whatever `blocks` raises.
     """
     start = b""
     while not start or may_be_compressed(start):
@@ -75,13 +75,15 @@ def unpack(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
             yield start
         yield from blocks
         return
-    yield from _members(kind, start, blocks, name)
+    yield from _members(kind, start, blocks, name, at)
 
 
-def _members(kind: str, start: bytes, blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+def _members(
+    kind: str, start: bytes, blocks: Iterator[bytes], name: str, offset: int
+) -> Iterator[bytes]:
+    """offset: of `start` in the compressed file."""
     make = _MAKERS[kind]
     damage = _DAMAGE + _zstd_errors()
-    offset = 0  # of `data` in the compressed file
     data: bytes = start
     while True:  # a member
         member = make()
