@@ -18,7 +18,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from streamtok.reference import tokenizer_json as reference
 
 from ..random_tokenizers import finds
-from ..random_tokenizers.__main__ import Report
+from ..random_tokenizers.__main__ import Report, main
 from ..random_tokenizers.checks import (
     Difference,
     Outcome,
@@ -154,6 +154,41 @@ def test_a_worker_that_ends_is_a_find_with_its_seed_and_the_others_go_on() -> No
 def test_a_worker_that_hangs_is_a_find() -> None:
     (outcome,) = outcomes_of_workers(range(5, 6), 2, counted, silence=0.5)
     assert outcome.difference == Difference("lost", "", "an outcome", "no outcome within 0.5 s")
+
+
+def test_the_command_joins_the_outcomes_of_its_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("STREAMTOK_CACHE", "RUST_BACKTRACE", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.setenv(name, "0")  # so that it is as before in the end
+    monkeypatch.setattr("tests.random_tokenizers.__main__.PROGRESS", 3)
+    reports = []
+    for workers in "1", "2":
+        arguments = ["--cases", "6", "--seed", "40", "--workers", workers]
+        assert main([*arguments, "--save", str(tmp_path)]) == 0
+        printed = capsys.readouterr()
+        counts = printed.out.split("; ")[0].split(", ")
+        assert "files 6" in counts
+        reports.append(sorted(counts))
+        progress = [line.split(" in ")[0] for line in printed.err.splitlines()]
+        assert progress == ["3 cases", "6 cases"]
+    assert reports[0] == reports[1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_saves_what_it_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("STREAMTOK_CACHE", "RUST_BACKTRACE", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.setenv(name, "0")
+    encode = reference.encode
+    monkeypatch.setattr(reference, "encode", lambda file, text: [*encode(file, text), 0])
+    assert main(["--cases", "9", "--finds", "1", "--save", str(tmp_path)]) == 1
+    assert "different 1" in capsys.readouterr().out
+    (saved,) = tmp_path.iterdir()
+    assert main(["--replay", str(saved)]) == 1
+    monkeypatch.setattr(reference, "encode", encode)
+    assert main(["--replay", str(saved)]) == 0
 
 
 def simple_file() -> File:

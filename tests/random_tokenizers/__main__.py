@@ -16,6 +16,8 @@ from .checks import Outcome
 from .finds import describe, replay, save, shrink
 from .workers import outcomes_here, outcomes_of_workers
 
+PROGRESS = 10_000  # cases from one line about it to the next
+
 
 class Report:
     """What came out, as far as it went; refusals by message, with a seed of each."""
@@ -81,6 +83,9 @@ def check(options: argparse.Namespace, folder: Path) -> int:
                 report.counts["different"] -= 1
             elif difference is not None:
                 print(found_text(outcome, options.save, folder), flush=True)
+            if report.counts["files"] % PROGRESS == 0:
+                passed = f"{time.monotonic() - start:.0f} s"
+                print(f"{report.counts['files']} cases in {passed}", file=sys.stderr, flush=True)
             is_enough = report.counts["different"] >= options.finds
             if is_enough or time.monotonic() - start > options.seconds:
                 break
