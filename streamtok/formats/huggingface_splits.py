@@ -14,7 +14,7 @@ from ..errors import PatternError, VocabularyError
 from ..normalizers import MetaspaceText, PrefixSpace, Step
 from ..patterns.named import GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
-from ..patterns.sequence import MAX_SPLITS, SplitSequence, same_pieces
+from ..patterns.sequence import MAX_SPLITS, SplitSequence, rebuilt_sequence, same_pieces
 from ..patterns.splits import Split
 from .huggingface_characters import DIGIT, PUNCTUATION
 from .json_value import JsonValue
@@ -86,7 +86,7 @@ def pattern_of(
             # If a pattern matches all text, there is no rest for behaviors to treat differently.
             if behavior == "only" or (behavior == "isolated" and Pattern.compile(pattern).is_total):
                 return pattern
-        found = SplitSequence(splits, spaces_are_marks)
+        found = rebuilt_sequence(splits, spaces_are_marks)  # a file's is asked for several times
     except PatternError as error:
         raise VocabularyError(f"{place}: {error}") from error
     if found.is_total and same_pieces(found, Pattern.compile(WHOLE_TEXT_PATTERN)):

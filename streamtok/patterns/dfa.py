@@ -297,10 +297,13 @@ def _with_merged_classes(
     classes = np.repeat(np.array(new_class, np.uint8)[alphabet.run_class], lengths)
     blocks: dict[bytes, int] = {}
     rows = classes.reshape(-1, CODE_POINTS_PER_BLOCK)
-    pages = [blocks.setdefault(row.tobytes(), len(blocks)) for row in rows]
+    # Nearly all pages are as the one before.
+    begins = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1)))
+    numbers = [blocks.setdefault(row.tobytes(), len(blocks)) for row in rows[begins]]
+    pages = np.repeat(np.array(numbers, np.uint16), np.diff(begins, append=len(rows)))
     return Tables(
         transitions=np.ascontiguousarray(transitions[:, kept]),
         accepts=np.ascontiguousarray(accepts[:, [*kept, size]]),
-        class_pages=np.array(pages, np.uint16),
+        class_pages=pages,
         class_blocks=np.frombuffer(b"".join(blocks), np.uint8).reshape(-1, CODE_POINTS_PER_BLOCK),
     )

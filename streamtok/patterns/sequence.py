@@ -146,19 +146,35 @@ def _common_alphabet(
     parts: list[Pattern],
 ) -> tuple[tuple[Uint16, Uint8], list[npt.NDArray[np.intp]]]:
     """Pages and blocks of classes that all share, and for each pattern its own class of each."""
-    pages, page_of = np.unique(
-        np.stack([part.class_pages for part in parts], axis=1), axis=0, return_inverse=True
-    )
+    pages, page_of = _different_rows([part.class_pages for part in parts])
     # One row of own classes for each character of each different page.
-    own = np.stack(
-        [part.class_blocks[pages[:, i]].reshape(-1) for i, part in enumerate(parts)], axis=1
-    )
-    classes, class_of = np.unique(own, axis=0, return_inverse=True)
-    if len(classes) > MAX_CLASSES:
-        refuse("too many character classes", str(len(classes)))
+    own = [part.class_blocks[pages[i]].reshape(-1) for i, part in enumerate(parts)]
+    classes, class_of = _different_rows(own)
+    if len(classes[0]) > MAX_CLASSES:
+        refuse("too many character classes", str(len(classes[0])))
     blocks = class_of.reshape(-1, CODE_POINTS_PER_BLOCK).astype(np.uint8)
-    columns = [classes[:, i].astype(np.intp) for i in range(len(parts))]
-    return (page_of.reshape(-1).astype(np.uint16), blocks), columns
+    columns = [column.astype(np.intp) for column in classes]
+    return (page_of.astype(np.uint16), blocks), columns
+
+
+def _different_rows(
+    columns: Sequence[Uint8 | Uint16],
+) -> tuple[list[Uint8 | Uint16], npt.NDArray[np.intp]]:
+    """The different rows of a table, in order, as columns; and for each row of the table which.
+
+    As numpy.unique does with an axis, many times faster: it sorts rows as one number each.
+    """
+    number = np.zeros(len(columns[0]), np.int64)
+    bound = 1  # all numbers are below it
+    for column in columns:
+        size = int(column.max()) + 1
+        if bound * size > 1 << 62:
+            values, number = np.unique(number, return_inverse=True)
+            bound = len(values)
+        number = number * size + column
+        bound *= size
+    _, firsts, which = np.unique(number, return_index=True, return_inverse=True)
+    return [column[firsts] for column in columns], which
 
 
 def same_pieces(a: Pattern, b: Pattern) -> bool:

@@ -1,10 +1,14 @@
-"""Some thousand random tokenizer.json files and texts; `tests/random_tokenizers.py` tries more."""
+"""Some hundred random tokenizer.json files, with texts; `tests/random_tokenizers` tries more."""
 
 from __future__ import annotations
 
+import collections
 import json
+import os
 import random
 import re
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +17,19 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from streamtok.reference import tokenizer_json as reference
 
-from .. import random_tokenizers
-from ..random_tokenizers import Counts, Difference, case, check_file, describe, report, run, shrink
+from ..random_tokenizers import finds
+from ..random_tokenizers.__main__ import Report, main
+from ..random_tokenizers.checks import (
+    Difference,
+    Outcome,
+    case,
+    check_file,
+    check_text,
+    ours,
+    theirs,
+)
+from ..random_tokenizers.finds import describe, shrink
+from ..random_tokenizers.workers import outcomes_here, outcomes_of_workers
 from ..tokenizer_files import File
 
 FILES, PARTS = 240, 2
@@ -30,19 +45,22 @@ MAY_BE_REFUSED = {
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_ids_of_random_files(part: int, tmp_path: Path) -> None:
-    counts = Counts()
-    seeds = iter(range(part * FILES // PARTS, (part + 1) * FILES // PARTS))
-    for seed, file, difference in run(seeds, tmp_path, counts):
-        pytest.fail(f"seed {seed}: {describe(*shrink(file, difference, tmp_path))}")
-    print(report(counts, 0))
-    assert counts["equal"] > FILES // PARTS * 3 // 4
-    for message, number in counts.refusals.items():
+    report = Report()
+    for outcome in outcomes_here(range(part * FILES // PARTS, (part + 1) * FILES // PARTS)):
+        report.add(outcome)
+        if outcome.difference is not None:
+            assert outcome.file is not None
+            small = shrink(outcome.file, outcome.difference, tmp_path)
+            pytest.fail(f"seed {outcome.seed}: {describe(*small)}")
+    print(report.text(0))
+    assert report.counts["equal"] > FILES // PARTS * 3 // 4
+    for message, number in report.refusals.items():
         assert any(re.search(part, message) for part in MAY_BE_REFUSED), (
-            f"{message!r} is refused ({number} files, such as seed {counts.examples[message]})"
+            f"{message!r} is refused ({number} files, such as seed {report.examples[message]})"
         )
     for part_of_message, percent in MAY_BE_REFUSED.items():
-        refused = sum(n for text, n in counts.refusals.items() if re.search(part_of_message, text))
-        assert refused * 100 <= percent * counts["files"], part_of_message
+        refused = sum(n for text, n in report.refusals.items() if re.search(part_of_message, text))
+        assert refused * 100 <= percent * report.counts["files"], part_of_message
 
 
 def test_a_case_is_the_same_each_time() -> None:
@@ -60,15 +78,15 @@ def test_a_difference_is_found_made_small_and_played_again(
 
     monkeypatch.setattr(reference, "encode", wrong)
     file = simple_file()
-    found = check_file(file, ["b", "b a1"], tmp_path, 1, Counts())
+    found = check_file(file, ["b", "b a1"], tmp_path, 1)
     assert found is not None
     assert found.kind == "reference"
     file, found = shrink(file, found, tmp_path)
     assert found.text == "a"
-    path = random_tokenizers.save(tmp_path / "found", 1, file, found)
-    assert random_tokenizers.replay(path, tmp_path) == 1
+    path = finds.save(tmp_path / "found", 1, file, found)
+    assert finds.replay(path, tmp_path) == 1
     monkeypatch.setattr(reference, "encode", encode)
-    assert random_tokenizers.replay(path, tmp_path) == 0
+    assert finds.replay(path, tmp_path) == 0
 
 
 def test_what_streamtok_does_wrong_is_found(tmp_path: Path) -> None:
@@ -94,15 +112,83 @@ def test_what_streamtok_does_wrong_is_found(tmp_path: Path) -> None:
             return (lambda: []) if name == "flush" else getattr(self.stream, name)
 
     file = simple_file()
-    tokenizer = random_tokenizers.theirs(file)
-    enc = random_tokenizers.ours(file, tmp_path)
+    tokenizer = theirs(file)
+    enc = ours(file, tmp_path)
     assert tokenizer is not None
     for what, kind in (("encode", "encode"), ("stream_encoder", "stream"), ("decode", "decode")):
         wrong: Any = Wrong(enc, what)
-        found = random_tokenizers.check_text(wrong, file, tokenizer, "ab a1", random.Random(1))
+        found = check_text(wrong, file, tokenizer, "ab a1", random.Random(1))
         assert [difference.kind for difference in found] == [kind]
-    right = random_tokenizers.check_text(enc, file, tokenizer, "ab a1", random.Random(1))
+    right = check_text(enc, file, tokenizer, "ab a1", random.Random(1))
     assert not list(right)
+
+
+def counted(seed: int, folder: Path) -> Outcome:
+    """An outcome without any work; seed 3 ends its process, 4 raises, 5 hangs."""
+    if seed == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if seed == 4:
+        os._exit(7)
+    if seed == 5:
+        threading.Event().wait()
+    return Outcome(seed, collections.Counter({"files": 1}))
+
+
+def test_workers_do_each_seed_once_and_as_one_process_does() -> None:
+    seeds = range(20, 26)
+    outcomes = sorted(outcomes_of_workers(seeds, 2), key=lambda outcome: outcome.seed)
+    assert outcomes == list(outcomes_here(seeds))
+    assert all(outcome.counts["files"] == 1 for outcome in outcomes)
+
+
+def test_a_worker_that_ends_is_a_find_with_its_seed_and_the_others_go_on() -> None:
+    outcomes = {o.seed: o.difference for o in outcomes_of_workers(range(5), 2, counted)}
+    assert outcomes.keys() == set(range(5))
+    found = {seed: lost.found for seed, lost in outcomes.items() if lost is not None}
+    assert found == {
+        3: "the worker ended with signal SIGKILL",
+        4: "the worker ended with exit code 7",
+    }
+
+
+def test_a_worker_that_hangs_is_a_find() -> None:
+    (outcome,) = outcomes_of_workers(range(5, 6), 2, counted, silence=0.5)
+    assert outcome.difference == Difference("lost", "", "an outcome", "no outcome within 0.5 s")
+
+
+def test_the_command_joins_the_outcomes_of_its_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("STREAMTOK_CACHE", "RUST_BACKTRACE", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.setenv(name, "0")  # so that it is as before in the end
+    monkeypatch.setattr("tests.random_tokenizers.__main__.PROGRESS", 3)
+    reports = []
+    for workers in "1", "2":
+        arguments = ["--cases", "6", "--seed", "40", "--workers", workers]
+        assert main([*arguments, "--save", str(tmp_path)]) == 0
+        printed = capsys.readouterr()
+        counts = printed.out.split("; ")[0].split(", ")
+        assert "files 6" in counts
+        reports.append(sorted(counts))
+        progress = [line.split(" in ")[0] for line in printed.err.splitlines()]
+        assert progress == ["3 cases", "6 cases"]
+    assert reports[0] == reports[1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_saves_what_it_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("STREAMTOK_CACHE", "RUST_BACKTRACE", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.setenv(name, "0")
+    encode = reference.encode
+    monkeypatch.setattr(reference, "encode", lambda file, text: [*encode(file, text), 0])
+    assert main(["--cases", "9", "--finds", "1", "--save", str(tmp_path)]) == 1
+    assert "different 1" in capsys.readouterr().out
+    (saved,) = tmp_path.iterdir()
+    assert main(["--replay", str(saved)]) == 1
+    monkeypatch.setattr(reference, "encode", encode)
+    assert main(["--replay", str(saved)]) == 0
 
 
 def simple_file() -> File:
@@ -118,6 +204,6 @@ def simple_file() -> File:
 
 def test_a_saved_find_is_json(tmp_path: Path) -> None:
     file, texts = case(3)
-    path = random_tokenizers.save(tmp_path, 3, file, Difference("encode", texts[0], [1], [2], (1,)))
+    path = finds.save(tmp_path, 3, file, Difference("encode", texts[0], [1], [2], (1,)))
     saved = json.loads(path.read_text("utf-8"))
     assert (saved["file"], saved["difference"]["text"]) == (file, texts[0])

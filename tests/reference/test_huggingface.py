@@ -12,7 +12,7 @@ from tokenizers import pre_tokenizers as pre
 
 from streamtok.reference import tokenizer_json as reference
 
-from ..random_tokenizers import case, expected_ids, theirs
+from ..random_tokenizers.checks import case, expected_ids, theirs
 from ..tokenizer_files import ODD, one_normalizer, one_pre_tokenizer
 
 
