@@ -128,6 +128,13 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     )
 
 
+def _shortens(step: tuple[str, ...]) -> bool:
+    """Whether a step replaces several characters at once, so that offsets do not begin at 0."""
+    if step[0] == "Replace":
+        return len(step[1]) > 1 and step[2] != ""
+    return step[0] == "ReplaceRuns" and step[1].endswith(("+", "}")) and step[2] != ""
+
+
 def _check_first(part: JsonValue, normalizer: Normalizer, tokens: AddedTokens) -> None:
     """Refuse Metaspace's scheme "first" where it is not about the beginning of the text.
 
@@ -147,6 +154,8 @@ def _check_first(part: JsonValue, normalizer: Normalizer, tokens: AddedTokens) -
         )
     elif any(step[0] == "Prepend" for step in steps[1:]):
         what = "with Prepend behind other normalizers"
+    elif any(_shortens(step) for step in steps):
+        what = "with Replace of several characters: what replaces them does not begin the text"
     if what is not None:
         part.fail(f"the scheme first is not supported {what}")
 

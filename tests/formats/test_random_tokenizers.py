@@ -22,6 +22,7 @@ from ..random_tokenizers.__main__ import Report, main
 from ..random_tokenizers.checks import (
     Difference,
     Outcome,
+    Refused,
     case,
     check_file,
     check_text,
@@ -207,3 +208,17 @@ def test_a_saved_find_is_json(tmp_path: Path) -> None:
     path = finds.save(tmp_path, 3, file, Difference("encode", texts[0], [1], [2], (1,)))
     saved = json.loads(path.read_text("utf-8"))
     assert (saved["file"], saved["difference"]["text"]) == (file, texts[0])
+
+
+@pytest.mark.parametrize("pattern", [{"String": "aa"}, {"Regex": r"\s+"}, {"Regex": " {2,}"}])
+def test_the_scheme_first_behind_what_replaces_several_characters_is_refused(
+    pattern: Any, tmp_path: Path
+) -> None:
+    """What replaces them has the offset of the last one: `tokenizers` puts nothing before it."""
+    file = simple_file()
+    file["normalizer"] = {"type": "Replace", "pattern": pattern, "content": "0"}
+    first = {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": False}
+    byte_level = file["pre_tokenizer"]
+    file["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [first, byte_level]}
+    with pytest.raises(Refused, match="the scheme first is not supported with Replace"):
+        ours(file, tmp_path)
