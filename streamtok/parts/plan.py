@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import PlanError
+from ..files.part_file import is_hidden
 from ..pipeline import sinks
 from ..pipeline.sources.compression import START_SIZE, detect
 from ..stores import objects, places
@@ -150,7 +151,8 @@ class Plan:
         """
         path = places.join(self.output, PLAN_FILE)
         places.make_folder(self.output)
-        there = places.names_in(self.output)
+        # Another driver may be writing the plan, or have been killed while it did.
+        there = [name for name in places.names_in(self.output) if not is_hidden(name)]
         if there and PLAN_FILE not in there:
             raise PlanError(f"{self.output} holds other files: give a new or an empty folder")
         if not there:
