@@ -30,6 +30,17 @@ def blocks(name: str, language: str) -> list[tuple[str, str]]:
     return found
 
 
+def block_that_has(name: str, language: str, text: str) -> str:
+    """The code of the page's only block of this language that has the text."""
+    found = [
+        block[2]
+        for block in _BLOCK.finditer((DOCS / name).read_text("utf-8"))
+        if block[1] == language and text in block[2]
+    ]
+    assert len(found) == 1, (name, text, found)
+    return found[0]
+
+
 def need(*programs: str) -> None:
     """Skip the test where one of them is missing; fail it where they were promised.
 

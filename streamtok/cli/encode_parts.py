@@ -6,7 +6,6 @@ import argparse
 from array import array
 from typing import Any
 
-from ..errors import PlanError
 from ..parts.commit import commit, missing_parts
 from ..parts.part import Record
 from ..parts.plan import PART_SIZE, Plan, plan
@@ -87,15 +86,12 @@ def run(args: argparse.Namespace) -> int:
             done.skipped += record.skipped
             progress.advance(read, done)
 
-        try:
-            if args.ray is not None:
-                from ..ray import run_parts as run_on_ray
+        if args.ray is not None:
+            from ..ray import run_parts as run_on_ray
 
-                run_on_ray(made, waiting, args.ray, advance=advance)
-            else:
-                run_parts(made, waiting, args.workers or 1, advance)
-        except PlanError as error:
-            raise Refused(str(error)) from None
+            run_on_ray(made, waiting, args.ray, advance=advance)
+        else:
+            run_parts(made, waiting, args.workers or 1, advance)
     left = next(missing_parts(made), None)
     if left is None:
         done = commit(made)

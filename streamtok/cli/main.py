@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ..errors import MissingLibraryError, StreamtokError
+from ..errors import MissingLibraryError, PlanError, StreamtokError
 from . import (
     cmd_bench,
     cmd_compare,
@@ -35,7 +35,7 @@ from . import (
     cmd_vocab,
     completion,
 )
-from .messages import Misused, Refused, complain, describe, forget_stdout, say, shown
+from .messages import Misused, Refused, complain, describe, forget_stdout, joined, say, shown
 from .stop_signals import Signals
 
 _COMMANDS = (  # in the order of --help
@@ -94,6 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         except Misused as error:
             complain(f"{error} (try: {args.parser.prog} --help)")
             return 2
+        except PlanError as error:
+            complain(joined(error))
         except (Refused, StreamtokError) as error:
             complain(str(error))
         except OSError as error:

@@ -44,6 +44,11 @@ def describe(error: OSError) -> str:
     return f"{shown(os.fsdecode(error.filename))}: {what}"
 
 
+def joined(error: Exception) -> str:
+    """The lines of an error that has one for each part that failed, as one line."""
+    return "; ".join(str(error).splitlines())
+
+
 def say(text: str, prefix: str = "streamtok: ") -> None:
     """Write a line to standard error. Raises nothing."""
     with contextlib.suppress(OSError, AttributeError):  # it may be closed

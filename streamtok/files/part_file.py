@@ -23,6 +23,7 @@ from typing import TypedDict
 from ..errors import CheckpointError
 from .writer_thread import WriterThread
 
+_HIDDEN = ".streamtok-"  # hidden names begin with this
 _BLOCK = 1 << 18
 _SYNC_EVERY = 1 << 25  # bytes
 
@@ -311,7 +312,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _random_path(final: str) -> str:
-    return os.path.join(os.path.dirname(final), f".streamtok-{os.urandom(8).hex()}.part")
+    return os.path.join(os.path.dirname(final), f"{_HIDDEN}{os.urandom(8).hex()}.part")
 
 
 def _part_path(final: str) -> str:
@@ -323,7 +324,12 @@ def hidden_path(final: str, suffix: str) -> str:
     # A digest of the name: the name itself may already have the maximum of 255 bytes.
     folder, name = os.path.split(final)
     digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-    return os.path.join(folder, f".streamtok-{digest}.{suffix}")
+    return os.path.join(folder, f"{_HIDDEN}{digest}.{suffix}")
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a name in a folder is that of a hidden file of ours."""
+    return name.startswith(_HIDDEN)
 
 
 class _Hash:

@@ -87,12 +87,23 @@ def answer_numbers(work: Callable[[int], dict[str, Any]]) -> None:
             answer = work(number)
         except MemoryError:
             answer = {"error": f"part {number}: not enough memory"}
+        except OSError as error:
+            answer = {"error": _described(error)}
         except Exception as error:
             answer = {"error": f"{error}" or type(error).__name__}
         try:
             os.write(output, json.dumps(answer).encode() + b"\n")
         except BrokenPipeError:  # who gave the part out is dead
             return
+
+
+def _described(error: OSError) -> str:
+    """The file, if there is one, and what went wrong with it: the command line's words."""
+    what = error.strerror or str(error) or type(error).__name__
+    if error.filename is None:
+        return what
+    name = os.fsdecode(error.filename)
+    return f"{name if name.isprintable() else ascii(name)}: {what}"
 
 
 class _Worker:

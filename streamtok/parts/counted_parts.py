@@ -60,8 +60,7 @@ def count_in_parts(
     parts = parts_of(paths, part_size)
     with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
         job = {"pattern": pattern, "errors": errors, "parts": [list(_flat(one)) for one in parts]}
-        with open(os.path.join(folder, _JOB), "w", encoding="utf-8") as file:
-            json.dump(job, file)
+        places.write(os.path.join(folder, _JOB), json.dumps(job).encode())
         ready: set[int] = set()
         merged = 0
 

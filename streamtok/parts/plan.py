@@ -21,6 +21,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PlanError
+from ..files.part_file import is_hidden
 from ..pipeline import sinks
 from ..pipeline.sources import is_compressed
 from ..stores import places
@@ -127,7 +128,8 @@ class Plan:
         """
         path = places.join(self.output, PLAN_FILE)
         places.make_folder(self.output)
-        there = places.names_in(self.output)
+        # Another driver may be writing the plan, or have been killed while it did.
+        there = [name for name in places.names_in(self.output) if not is_hidden(name)]
         if there and PLAN_FILE not in there:
             raise PlanError(f"{self.output} holds other files: give a new or an empty folder")
         if not there:

@@ -11,6 +11,7 @@ import os
 import tempfile
 from types import TracebackType
 
+from ..files.part_file import named, write_all
 from .objects import upload
 from .urls import check_writable
 
@@ -28,8 +29,10 @@ class NewObject:
         self.name = url
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="streamtok-"))
-            self._path = os.path.join(folder, "object")
-            self._file = stack.enter_context(open(self._path, "wb"))
+            self._path = os.path.join(folder, "object")  # errors name it: its disk may be full
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+            self._fd = os.open(self._path, flags, 0o600)
+            stack.callback(self._close)
             self._stack = stack.pop_all()
 
     def __enter__(self) -> NewObject:
@@ -43,15 +46,22 @@ class NewObject:
     ) -> None:
         with self._stack:
             if kind is None:
-                self._file.close()
+                self._close()
                 upload(self._path, self.name)
 
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`. Raises OSError."""
-        self._file.write(data)
+        write_all(self._fd, data, self._path)
 
     def patch(self, offset: int, data: bytes) -> None:
         """Replace bytes that were written before. Raises OSError."""
-        self._file.seek(offset)
-        self._file.write(data)
-        self._file.seek(0, os.SEEK_END)
+        with named(self._path):
+            os.lseek(self._fd, offset, os.SEEK_SET)
+            write_all(self._fd, data, self._path)
+            os.lseek(self._fd, 0, os.SEEK_END)
+
+    def _close(self) -> None:
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            with named(self._path):
+                os.close(fd)

@@ -12,6 +12,8 @@ import pytest
 import streamtok
 from streamtok import ColumnEncoder, DocumentError
 
+from ..doc_blocks import block_that_has
+
 ENC = streamtok.get_encoding("gpt2")
 TEXTS = ["some text", "", None, "日本語 " * 30, "x\n" * 99]
 IDS = [None if text is None else ENC.encode(text) for text in TEXTS]
@@ -88,3 +90,27 @@ def test_what_is_wrong_is_named() -> None:
         ColumnEncoder("gpt2", dtype="int64")
     with pytest.raises(ValueError, match="no-such"):
         ColumnEncoder("no-such")
+
+
+class Frame:
+    """Stands for Spark's frame: calls the function as it does, and keeps what comes."""
+
+    def mapInArrow(self, function: Any, schema: str) -> Frame:
+        batch = pa.record_batch({"text": pa.array(TEXTS, pa.string())})
+        self.made = list(function(iter([batch, batch])))
+        self.schema = schema
+        return self
+
+
+def test_the_recipe_for_spark_gives_what_its_schema_says() -> None:
+    """test_spark.py runs it on Spark itself."""
+    names: dict[str, Any] = {"streamtok": streamtok, "frame": Frame()}
+    exec(block_that_has("howto/frameworks.md", "python", "mapInArrow"), names)
+    found = names["frame"]
+    assert found.schema == "text string, input_ids array<int>"
+    assert len(found.made) == 2
+    for batch in found.made:
+        assert batch.schema == pa.schema({"text": pa.string(), "input_ids": pa.list_(pa.int32())})
+        ids = batch.column("input_ids").to_pylist()
+        enc = streamtok.get_encoding("cl100k_base")
+        assert ids == [None if text is None else enc.encode(text) for text in TEXTS]

@@ -1,0 +1,314 @@
+"""Parts on a disk that becomes full: complete files or none, and the same command goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+from streamtok import PlanError, commit, plan, run_part
+from streamtok.parts import counted_parts, workers
+from streamtok.parts.workers import run_parts
+from streamtok.stores.new_object import NewObject
+
+from ..cli.test_cli import COMMAND, ENV, POSIX, only_error, run, spawn, wrapped
+from ..full_disk import at_most, check_each_call, contents
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS: dict[str, dict[str, Any]] = {
+    "u16": {},
+    "npy": {"lines": True, "append": 50256},
+    "megatron": {"lines": True},
+    "datatrove": {"lines": True},
+    "jsonl": {"jsonl": "text"},
+    "parquet": {"lines": True},
+    "shards": {"format": "u16", "lines": True, "shard_tokens": 20},
+}
+TEXT = "Some words, and others; 日本語.\n" * 8
+
+
+def written(path: Path, options: dict[str, Any]) -> Path:
+    rows = TEXT.splitlines()
+    is_json = "jsonl" in options
+    path.write_text("".join(json.dumps({"text": row}) + "\n" for row in rows) if is_json else TEXT)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of files are made; whether they survive a power cut is no matter here."""
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+
+
+@pytest.mark.parametrize("still", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_call(tmp_path: Path, kind: str, still: bool) -> None:
+    options = {"format": kind, **KINDS[kind]}
+    text, out = written(tmp_path / "in.txt", options), tmp_path / "out"
+
+    def job() -> None:
+        made = plan(text, out, encoding="gpt2", part_size=150, **options)
+        made.save()
+        for number in range(len(made)):
+            run_part(made, number)
+        commit(made)
+
+    def named(error: OSError) -> bool:
+        path = Path(error.filename)
+        return out in (path, *path.parents) and not path.name.startswith(".")
+
+    n_calls = check_each_call(
+        job, lambda: shutil.rmtree(out, ignore_errors=True), lambda: contents(out), still, named
+    )
+    assert n_calls > 40
+
+
+# Places in stores: the disk that is full is that of the temporary folder.
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def objects(name: str) -> dict[str, bytes]:
+    """The objects in a folder in memory."""
+    store = fsspec.filesystem("memory")
+    return {one: store.cat_file(one) for one in store.find(f"/{name}")}
+
+
+def check_uploads(job: Callable[[], None], name: str, temporary: Path, still: bool) -> int:
+    """As `check_each_call`, for a job that makes objects in a folder in memory."""
+    store = fsspec.filesystem("memory")
+
+    def reset() -> None:
+        if store.exists(f"/{name}"):
+            store.rm(f"/{name}", recursive=True)
+
+    def seen() -> dict[str, bytes]:
+        assert os.listdir(temporary) == []
+        return objects(name)
+
+    try:
+        return check_each_call(
+            job, reset, seen, still, lambda error: temporary in Path(error.filename).parents
+        )
+    finally:
+        reset()
+
+
+@pytest.mark.parametrize("still", [False, True])
+def test_each_call_of_uploads(tmp_path: Path, temporary: Path, still: bool) -> None:
+    text = written(tmp_path / "in.txt", {})
+    name = f"parts-{tmp_path.name}-{still}"
+
+    def job() -> None:
+        made = plan(text, f"memory:///{name}", encoding="gpt2", part_size=150, format="npy")
+        made.save()
+        for number in range(len(made)):
+            run_part(made, number)
+        commit(made)
+
+    assert check_uploads(job, name, temporary, still) > 20
+
+
+@pytest.mark.parametrize("still", [False, True])
+def test_each_call_of_an_object(temporary: Path, still: bool) -> None:
+    name = f"object-{temporary.parent.name}-{still}"
+
+    def job() -> None:
+        with NewObject(f"memory:///{name}/x") as made:
+            made.write(b"____" + b"some bytes " * 1000)
+            made.patch(0, b"head")
+            made.write(memoryview(b"more"))
+
+    assert check_uploads(job, name, temporary, still) > 4
+
+
+# The command line, with processes whose files cannot grow beyond a size
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> list[str]:
+    written(tmp_path / "in.txt", {})
+    # A part of ids is smaller than its sidecar, that than its record, and that than the manifest.
+    args = ["encode", "-q", "-e", "gpt2", str(tmp_path / "in.txt"), "-o", str(tmp_path / "out")]
+    return [*args, "--workers", "2", "--part-size", "150", "--format", "u16"]
+
+
+TARGETS = {
+    "plan": "plan.jsonl",
+    "ids": "part-000000-of-000002.u16",
+    "sidecar": "part-000000-of-000002.u16.json",
+    "record": "records/0000/000000.json",
+    "manifest": "manifest.jsonl",
+}
+
+
+@POSIX
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_command_line(tmp_path: Path, command: list[str], target: str) -> None:
+    out = tmp_path / "out"
+    assert run(*command).returncode == 0
+    whole = contents(out)
+    path = out / TARGETS[target]
+    if target == "plan":
+        shutil.rmtree(out)
+    else:
+        path.unlink()
+    sizes = {kind: len(whole[name]) for kind, name in TARGETS.items()}
+    assert sizes["ids"] < sizes["sidecar"] < sizes["record"] < sizes["manifest"]
+    limited = wrapped(at_most(sizes[target] - 1), *command)
+    assert only_error(spawn(limited)) == f"{path}: File too large"
+    left = contents(out)
+    assert left == {name: whole[name] for name in left}
+    assert not path.exists()
+    done = run(*command)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert contents(out) == whole
+
+
+@POSIX
+def test_all_parts_that_found_no_room_are_named(tmp_path: Path, command: list[str]) -> None:
+    error = only_error(spawn(wrapped(at_most(20), *command, "--task", "0/1")))
+    assert error == f"{tmp_path / 'out' / 'plan.jsonl'}: File too large"
+    plan(tmp_path / "in.txt", tmp_path / "out", encoding="gpt2", part_size=150, format="u16",
+         ).save()  # fmt: skip
+    error = only_error(spawn(wrapped(at_most(20), *command)))
+    expected = {f"{tmp_path}/out/part-00000{i}-of-000002.u16: File too large" for i in range(2)}
+    assert set(error.split("; ")) == expected
+    assert [one for one in contents(tmp_path / "out") if "part" in one] == []
+
+
+@POSIX
+def test_what_a_killed_driver_left_of_its_plan(tmp_path: Path, command: list[str]) -> None:
+    out = tmp_path / "out"
+    assert run(*command).returncode == 0
+    whole = contents(out)
+    shutil.rmtree(out)
+    out.mkdir()
+    hidden = out / ".streamtok-0123456789abcdef.part"
+    hidden.write_bytes(whole["plan.jsonl"][:100])
+    done = run(*command)
+    assert (done.returncode, done.stderr) == (0, b"")
+    hidden.unlink()
+    assert contents(out) == whole
+
+
+# Training
+
+TRAIN = {"job": (20, "/job.json"), "counts": (900, ".npz"), "vocabulary": (2000, "out.tiktoken")}
+
+
+@POSIX
+@pytest.mark.parametrize("target", TRAIN)
+def test_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    written(tmp_path / "in.txt", {})
+    out, temporary = tmp_path / "out.tiktoken", tmp_path / "temporary"
+    temporary.mkdir()
+    command = ["train", "-q", str(tmp_path / "in.txt"), "--vocab-size", "290", "-o", str(out)]
+    assert run(*command).returncode == 0
+    whole = out.read_bytes()
+    out.unlink()
+    monkeypatch.setitem(ENV, "TMPDIR", str(temporary))
+    command += ["--workers", "2", "--part-size", "150"]
+    limit, name = TRAIN[target]
+    for one in only_error(spawn(wrapped(at_most(limit), *command))).split("; "):
+        path = one.removesuffix(": File too large")
+        assert path != one
+        assert path.endswith(name)
+        assert path.count(str(tmp_path)) == 1
+    assert sorted(os.listdir(tmp_path)) == ["in.txt", "temporary"]
+    assert os.listdir(temporary) == []
+    done = spawn([*COMMAND, *command])
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert out.read_bytes() == whole
+    assert os.listdir(temporary) == []
+
+
+# Workers: the disk of each is full from one of its calls on
+
+
+def full_worker(number: int, call: str) -> str:
+    """A worker's program."""
+    return (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from tests.full_disk import full_from\n"
+        f"with full_from({number}, True):\n"
+        f"    {call}\n"
+    )
+
+
+def without_room(job: Callable[[], object]) -> Path | None:
+    """The file that a job of one part had no room for, as its error says; None if there was room.
+
+    Raises ValueError if the error says something else.
+    """
+    try:
+        job()
+    except PlanError as error:
+        path, what = str(error).rsplit(": ", 1)
+        if what != "No space left on device":
+            raise ValueError(what) from error
+        return Path(path)
+    return None
+
+
+@POSIX
+def test_each_call_of_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, out = written(tmp_path / "in.txt", {}), tmp_path / "out"
+    made = plan(text, out, encoding="gpt2", format="u16", sidecar=False)
+    made.save()
+    run_parts(made, [0], 1)
+    whole = contents(out)
+    call = workers._PROGRAM.replace("; ", "\n    ")
+    for number in range(1000):
+        shutil.rmtree(out)
+        made.save()
+        monkeypatch.setattr(workers, "_PROGRAM", full_worker(number, call))
+        path = without_room(lambda: run_parts(made, [0], 1))
+        left = contents(out)
+        assert left == {name: whole.get(name) for name in left}
+        if path is None:
+            break
+        assert out in path.parents
+        assert not path.name.startswith(".")
+        run_part(made, 0)
+        assert contents(out) == whole
+    assert number > 10
+    assert contents(out) == whole
+
+
+@POSIX
+def test_each_call_of_a_worker_that_counts(
+    tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = str(written(tmp_path / "in.txt", {}))
+    whole = counted_parts.count_in_parts([text], "gpt2", 1).piece_counts()
+    found: list[dict[bytes, int]] = []
+
+    def count() -> None:
+        found.append(counted_parts.count_in_parts([text], "gpt2", 1).piece_counts())
+
+    call = counted_parts._PROGRAM.replace("; ", "\n    ")
+    for number in range(1000):
+        monkeypatch.setattr(counted_parts, "_PROGRAM", full_worker(number, call))
+        path = without_room(count)
+        assert os.listdir(temporary) == []
+        if path is None:
+            break
+        assert path.name == "0.npz"
+        assert temporary in path.parents
+    assert number == len(["open", "write", "fsync", "close", "replace"])
+    assert [list(one.items()) for one in found] == [list(whole.items())]
