@@ -20,6 +20,7 @@ from ..errors import PlanError
 from ..parallel.worker_processes import answer_numbers, check_workers, give_numbers
 from ..patterns.pattern import Pattern
 from ..pipeline.sources import Whole, is_compressed
+from ..stores import places
 from ..training.trainer import Trainer
 from .bounds import Cuts, clean_cuts
 from .part_text import PartText, open_part_text
