@@ -77,6 +77,11 @@ def run(args: argparse.Namespace) -> int:
     args.when_stopped = f"stopped; the same command continues {args.output}"
     with Progress(args, [sum(_size(made, number) for number in waiting)], Totals()) as progress:
         read = 0
+        if len(waiting) < len(share):
+            done_before = len(share) - len(waiting)
+            progress.note(
+                f"{args.output}: continuing; {done_before} of {len(share)} parts are done"
+            )
 
         def advance(record: Record) -> None:
             nonlocal read

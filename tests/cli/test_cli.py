@@ -271,6 +271,16 @@ def test_the_summary_names_what_was_made(
     assert run("encode", *args, "a.txt").stderr.decode().endswith(f"; {made}\n")
 
 
+def test_a_job_in_parts_says_what_was_done_before(file: Path, tmp_path: Path) -> None:
+    args = ["encode", "--lines", str(file), "-o", str(tmp_path / "out"), "--part-size", "64KiB"]
+    assert b"continuing" not in run(*args, "--task", "1/2").stderr
+    said = run(*args, "--workers", "1").stderr.decode()
+    found = re.search(rf"{tmp_path}/out: continuing; ([0-9]+) of ([0-9]+) parts are done\n", said)
+    assert found
+    assert int(found[1]) == int(found[2]) // 2 > 0
+    assert "continuing; " in run(*args, "--workers", "1").stderr.decode()  # all are done
+
+
 def test_lossless_for_any_bytes(tmp_path: Path) -> None:
     data = random.Random(2).randbytes(50_000)
     (tmp_path / "noise").write_bytes(data)
