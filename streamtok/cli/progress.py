@@ -21,7 +21,8 @@ class Made(NamedTuple):
     output: str
 
     def __str__(self) -> str:
-        width = f" ({self.dtype})" if self.dtype else ""
+        is_said = self.dtype is None or self.format in ("u16", "u32")
+        width = "" if is_said else f" ({self.dtype})"
         where = "" if self.output == "-" else f" in {shown(self.output)}"
         return f"{self.encoding} as {self.format}{width}{where}"
 

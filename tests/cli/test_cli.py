@@ -259,7 +259,7 @@ def test_json_summary(file: Path, tmp_path: Path) -> None:
         (["-o", "out.npy"], "cl100k_base as npy (uint32) in out.npy"),
         (["-e", "gpt2", "-o", "out", "--format", "megatron"], "gpt2 as megatron (uint16) in out"),
         (["-o", "out.txt"], "cl100k_base as text in out.txt"),
-        (["--format", "u32"], "cl100k_base as u32 (uint32)"),
+        (["--format", "u32"], "cl100k_base as u32"),
         (["-o", "out", "--format", "npy", "--workers", "1"], "cl100k_base as npy in out"),
     ],
 )
