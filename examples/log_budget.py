@@ -2,10 +2,10 @@
 
     python log_budget.py app.log --every 60 --budget 100k
 
-Each interval prints a line of JSON: the tokens that came in it, and those of the last hour. If the
-hour has more than the budget, the line has `"alarm": true` and `--run COMMAND` is run, once for
-each time that the budget is exceeded. The log may be rotated or truncated. Memory stays constant:
-ids are counted, not kept.
+Each interval prints a line of JSON: the tokens that came in it, and those of the last hour. What
+the log has at the beginning is read, but not counted. If the hour has more than the budget, the
+line has `"alarm": true` and `--run COMMAND` is run, once for each time that the budget is exceeded.
+The log may be rotated or truncated. Memory stays constant: ids are counted, not kept.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ def follow(path: str) -> Iterator[bytes]:
     A file that was renamed is read to its end, then the new one of this name from its beginning.
     """
     while True:
+        if not os.path.exists(path):
+            yield b""
+            continue
         with open(path, "rb", buffering=0) as file:
             while True:
                 block = file.read(1 << 16)
@@ -86,10 +89,12 @@ def main() -> None:
     stream = encoding.stream_encoder(errors="replace", disallowed_special=())
     budget = Budget(args.budget)
     counted = intervals = 0
-    end = time.monotonic() + args.every
+    end = float("inf")  # until the log has been read to its end once
     for block in follow(args.log):
         stream.encode_to_numpy(block)  # the ids are not needed
         now = time.monotonic()
+        if not block and end == float("inf"):
+            counted, end = stream.tokens_out, now + args.every
         if now >= end:
             tokens, counted = stream.tokens_out - counted, stream.tokens_out
             is_alarm = budget.spend(tokens, now)

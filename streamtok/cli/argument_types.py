@@ -15,13 +15,14 @@ from ..pipeline.sources import Address, unescape
 _SIZE_UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 _COUNT_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 _LARGEST = 1 << 60  # bytes or ids: a larger number is a typing error
+_NUMBER = r"([0-9]{1,18})(?:\.([0-9]{1,9}))?\s*"
 
 
 def parse_size(text: str) -> int:
     """A number of bytes. The units are powers of 1024."""
-    found = re.fullmatch(r"([0-9]{1,18})\s*(?:([kmg])(?:i?b)?|b)?", text.strip().lower())
-    size = int(found[1]) << _SIZE_UNITS[found[2] or ""] if found else _LARGEST + 1
-    if size > _LARGEST:
+    found = re.fullmatch(rf"{_NUMBER}(?:([kmg])(?:i?b)?|b)?", text.strip().lower())
+    size = _times(found, 1 << _SIZE_UNITS[found[3] or ""]) if found else None
+    if size is None:
         raise _expected(text, "a size such as 65536, 64KiB or 1MiB")
     return size
 
@@ -63,14 +64,30 @@ def parse_natural(text: str) -> int:
 
 def parse_count(text: str) -> int:
     """A positive number. The units are powers of 1000."""
-    found = re.fullmatch(r"([0-9]{1,18})(?:\.([0-9]{1,9}))?\s*([kmgb]?)", text.strip().lower())
-    count = rest = 0
-    if found:
-        places = found[2] or ""
-        count, rest = divmod(int(found[1] + places) * _COUNT_UNITS[found[3]], 10 ** len(places))
-    if not 1 <= count <= _LARGEST or rest:
+    count = _count(text)
+    if not count:
         raise _expected(text, "a positive number such as 500000, 32k, 100M or 1G")
     return count
+
+
+def parse_count_or_0(text: str) -> int:
+    """A number from 0 on. The units are powers of 1000."""
+    count = _count(text)
+    if count is None:
+        raise _expected(text, "a number such as 0, 64 or 4k")
+    return count
+
+
+def _count(text: str) -> int | None:
+    found = re.fullmatch(rf"{_NUMBER}([kmgb]?)", text.strip().lower())
+    return _times(found, _COUNT_UNITS[found[3]]) if found else None
+
+
+def _times(found: re.Match[str], unit: int) -> int | None:
+    """The number that `_NUMBER` has found, in units; None if it is too large or has a rest."""
+    places = found[2] or ""
+    number, rest = divmod(int(found[1] + places) * unit, 10 ** len(places))
+    return None if rest or number > _LARGEST else number
 
 
 def parse_seconds(text: str) -> float:
@@ -81,12 +98,27 @@ def parse_seconds(text: str) -> float:
     raise _expected(text, "a number of seconds")
 
 
+def parse_positive_seconds(text: str) -> float:
+    """A finite number of seconds, more than 0."""
+    seconds = parse_seconds(text)
+    if not seconds:
+        raise _expected(text, "a number of seconds, more than 0")
+    return seconds
+
+
 def parse_tcp_address(text: str) -> tuple[str, int]:
     """Host and port of HOST:PORT."""
     try:
         return parse_host_port(text)
     except ValueError:
         raise _expected(text, "HOST:PORT") from None
+
+
+def parse_port(text: str) -> int:
+    """A port of TCP; 0: any that is free."""
+    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) > 0xFFFF:
+        raise _expected(text, "a port, 0 to 65535")
+    return int(text)
 
 
 def parse_address(text: str) -> Address:

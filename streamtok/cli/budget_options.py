@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from . import encoding_options, options
-from .argument_types import parse_positive
+from .argument_types import parse_count
 
 
 def add_budget_options(parser: argparse.ArgumentParser) -> None:
@@ -13,10 +13,10 @@ def add_budget_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n",
         "--max-tokens",
-        type=parse_positive,
+        type=parse_count,
         required=True,
         metavar="N",
-        help="the largest number of tokens",
+        help="the largest number of tokens, such as 512 or 4k",
     )
     encoding_options.add_text_options(parser, None, plain_specials=True)
     reading = parser.add_argument_group("reading")

@@ -18,6 +18,8 @@ from ..errors import StreamtokError
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sources import Input, Part
 from . import encoding_options, input_options, open_inputs, options
+from .argument_types import parse_positive_seconds
+from .intervals import Intervals
 from .messages import Misused, Refused, complain, describe, input_name, is_terminal, shown
 from .stop_signals import Signals
 
@@ -25,7 +27,7 @@ _EXAMPLES = [
     "@ *.txt",
     "git ls-files | xargs @ -e o200k_base --errors replace",
     "@ --jsonl text --json docs.jsonl.zst",
-    "@ --follow app.log",
+    "@ --follow app.log --every 60",
     "@ --lines --each prompts.txt | sort -n | tail -1",
 ]
 
@@ -37,14 +39,23 @@ def add_parser(subparsers: Any) -> None:
     input_options.add_source_options(parser)
     encoding_options.add_text_options(parser, plain_specials=True)
     options.add_chunk_size(parser)
-    parser.add_argument("--json", action="store_true", help="one line of JSON for each file")
-    parser.add_argument(
+    group = parser.add_argument_group("what is printed (default: a line for each file)")
+    group.add_argument("--json", action="store_true", help="JSON, one object a line")
+    group.add_argument(
         "--each", action="store_true", help="a line for each document, instead of for each file"
     )
-    parser.add_argument(
+    live = parser.add_argument_group("live inputs")
+    live.add_argument(
         "--follow",
         action="store_true",
         help="count on as FILE grows, is rotated or truncated, until a signal",
+    )
+    live.add_argument(
+        "--every",
+        type=parse_positive_seconds,
+        metavar="SECONDS",
+        help="with --follow, a line at this interval: the time, the tokens that came in it, all "
+        "tokens; the first line is what FILE had at the beginning",
     )
     parser.set_defaults(connections=None, listen=None)
 
@@ -53,17 +64,18 @@ def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
     stream = encoding_options.open_stream(args, encoding)
     names = open_inputs.input_paths(args)
+    intervals = _check_intervals(args)
     followed = open_inputs.open_inputs(args) if args.follow else None
     rows: list[_Row] = []
     stopped: Signals.Paused | None = None
     for name in names:
         stream.reset()
         encoder = open_inputs.open_encoder(args, encoding, stream)
-        live = _Live(args, name)
+        live = _Live(args, name, intervals)
         try:
             opened = followed[0] if followed else open_inputs.open_input(args, name)
             stopped = _count(args, opened, encoder, live)
-        except Misused:
+        except (Misused, BrokenPipeError):
             raise
         except (Refused, StreamtokError, OSError) as error:  # count the other files, as wc does
             live.clear()
@@ -72,7 +84,9 @@ def run(args: argparse.Namespace) -> int:
         live.clear()
         is_partial = stopped is not None and not args.follow
         rows.append(_Row(name, live.tokens, encoder.bytes, is_partial))
-        if not args.each:
+        if intervals is not None:
+            intervals.finish()
+        elif not args.each:
             _print_count(args, rows[-1], is_named=names != ["-"])
         if is_partial:
             args.when_stopped = f"interrupted: {input_name(name)} was counted only in part"
@@ -90,6 +104,19 @@ def run(args: argparse.Namespace) -> int:
     return 0 if len(rows) == len(names) else 1
 
 
+def _check_intervals(args: argparse.Namespace) -> Intervals | None:
+    """What prints the lines of --every. Raises Misused."""
+    if args.every is None:
+        return None
+    if not args.follow:
+        raise Misused("--every needs --follow")
+    if args.each:
+        raise Misused("give --every or --each, not both")
+    intervals = Intervals(args.every, args.json, args.signals.heard)
+    args.waiting = intervals.waiting
+    return intervals
+
+
 class _Row(NamedTuple):
     name: str
     tokens: int
@@ -100,8 +127,11 @@ class _Row(NamedTuple):
 class _Live:
     """The tokens of one input so far: each document's when it has ended, the sum on a terminal."""
 
-    def __init__(self, args: argparse.Namespace, name: str) -> None:
+    def __init__(
+        self, args: argparse.Namespace, name: str, intervals: Intervals | None = None
+    ) -> None:
         self.tokens = 0
+        self._intervals = intervals
         self._args = args
         self._name = name
         self._documents = 0
@@ -120,6 +150,9 @@ class _Live:
             if len(ends):
                 sys.stdout.flush()
         self.tokens += len(ids)
+        if self._intervals is not None:
+            self._intervals.add(len(ids))
+            return
         now = time.monotonic()
         if self._is_shown and now - self._shown >= 0.1:
             self._shown = now

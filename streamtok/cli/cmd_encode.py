@@ -18,7 +18,7 @@ from . import encode_output as outputs
 from . import encode_parts, encoding_options, input_options, open_inputs, options
 from .argument_types import parse_count, parse_positive, parse_seconds
 from .messages import Misused
-from .progress import Progress
+from .progress import Made, Progress
 from .stop_signals import Signals
 
 CACHE_BYTES = 16 << 20  # for each thread: the pre-token cache, smaller than the default
@@ -169,6 +169,11 @@ def run(args: argparse.Namespace) -> int:
         totals = Totals(**state["totals"]) if state else Totals()
         sink, files = outputs.open_sink(args, family, checkpoint, state, stack)
         progress = stack.enter_context(Progress(args, [one.size for one in opened], totals))
+        if state:
+            progress.note(
+                f"{args.output}: continuing after {totals.documents:,} documents, "
+                f"{totals.bytes:,} bytes, {totals.tokens:,} tokens"
+            )
         if state and state["done"]:
             assert checkpoint is not None
             assert files is not None
@@ -196,7 +201,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         warning = outputs.warn_of_no_template(args, encoding)
         warning = warning or outputs.warn_of_lost_ends(args, family, encoding, totals.documents)
-        progress.summary(totals, open_inputs.is_split(args), warning)
+        made = Made(encoding.name, chosen, family.dtype, args.output)
+        progress.summary(totals, open_inputs.is_split(args), made, warning)
     return 0
 
 

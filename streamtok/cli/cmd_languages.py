@@ -74,7 +74,8 @@ def add_parser(subparsers: Any) -> None:
     group.add_argument(
         "--prices",
         metavar="FILE",
-        help="a price list in JSON (docs/see.md): the cost of the text a thousand times",
+        help='JSON with "name", "date", "currency" and "per_million_tokens", such as '
+        '{"gpt-4o": 2.5}: the cost of the text a thousand times',
     )
     group.add_argument("--json", action="store_true", help="one object with all measures")
 

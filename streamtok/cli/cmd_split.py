@@ -8,8 +8,9 @@ import re
 from typing import Any
 
 from . import budget_options, encoding_options, one_text, options
-from .argument_types import parse_natural
+from .argument_types import parse_count_or_0
 from .messages import Misused, input_name
+from .open_inputs import given_names
 
 _EXAMPLES = [
     "@ --max-tokens 512 --overlap 64 book.txt --format jsonl",
@@ -28,7 +29,7 @@ def add_parser(subparsers: Any) -> None:
     options.add_files(parser)
     parser.add_argument(
         "--overlap",
-        type=parse_natural,
+        type=parse_count_or_0,
         default=0,
         metavar="N",
         help="tokens that a chunk repeats of the one before, at most (default: 0)",
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
             boundary = re.compile(args.regex.encode())
         except re.error as error:
             raise Misused(f"--regex does not compile: {error}") from None
-    names = args.files or ["-"]
+    names = given_names(args.files)
     for name in names:
         with one_text.errors_of(name):
             blocks = one_text.blocks_of(args, name)

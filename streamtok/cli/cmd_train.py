@@ -17,10 +17,11 @@ from ..parts.plan import PART_SIZE
 from ..pipeline.sources import check_file
 from ..stores.urls import is_url
 from ..vocabulary.ranks_file import save_tiktoken
-from . import options, vocabulary_output
+from . import options, train_report, vocabulary_output
 from .argument_types import parse_count, parse_positive, parse_positive_size
 from .counted_files import CountedFiles, blocks_of, open_file
 from .messages import Misused, is_terminal, say, shown
+from .open_inputs import given_names
 from .progress import open_bar
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def run(args: argparse.Namespace) -> int:
     format = _choose_format(args)
     _check_output(args.output, format)
     also = [] if args.save_counts is None else [args.save_counts]
-    names = args.files or ["-"]
+    names = given_names(args.files)
     vocabulary_output.check_vocabulary([args.output], names, format, args.force, also)
     _check_counting(args, names)
     trainer = _open_trainer(args)
@@ -192,10 +193,9 @@ def run(args: argparse.Namespace) -> int:
         )
     _save(encoding, args.output, format)
     if not args.quiet:
-        _report(args, trainer, encoding.n_vocab, time.perf_counter() - started)
-        note = "; a .tiktoken file cannot hold it" if format == "tiktoken" else ""
-        for text, token in encoding._special_tokens.items():
-            say(f"special token {text!r} has id {token}{note}")
+        train_report.say_what_was_done(
+            args, trainer, encoding, format, time.perf_counter() - started
+        )
     return 0
 
 
@@ -382,19 +382,3 @@ def _bar(args: argparse.Namespace, what: str, total: int | None, unit: str) -> I
             bar.update(done - bar.n)
 
         yield advance
-
-
-def _report(args: argparse.Namespace, trainer: Trainer, n_vocab: int, seconds: float) -> None:
-    say(
-        f"{trainer.bytes_in:,} bytes, {trainer.n_pieces:,} distinct pre-tokens, {n_vocab:,} tokens "
-        f"in {shown(args.output)}, {seconds:.2f} s"
-    )
-    if n_vocab < args.vocab_size:
-        say(f"fewer than the requested {args.vocab_size:,} tokens: no pair is left to merge")
-    if trainer.spilled_bytes:
-        say(f"{trainer.spilled_bytes:,} bytes of counts were spilled to {shown(args.spill_folder)}")
-    if trainer.pruned_pieces:
-        say(
-            f"not exact: {trainer.pruned_pieces:,} pre-tokens of {trainer.pruned_bytes:,} bytes in "
-            "all, each seen once until then, were forgotten at the memory limit"
-        )

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..pipeline.sources import read_descriptor
 from . import cmd_languages, encoding_options, options
-from .argument_types import parse_tcp_address
+from .argument_types import parse_port
 from .messages import say
 from .stop_signals import Signals
 
@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
     encoding_options.add_encoding(parser)
     address = parser.add_argument_group("address")
     address.add_argument(
-        "--port", type=_parse_port, default=0, metavar="PORT", help="default: any that is free"
+        "--port", type=parse_port, default=0, metavar="PORT", help="default: any that is free"
     )
     address.add_argument(
         "--host",
@@ -47,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--prices",
         metavar="FILE",
-        help="a price list in JSON (docs/see.md), for the tab Languages",
+        help="a price list for the tab Languages, as for streamtok languages",
     )
     parser.add_argument(
         "--browser", action="store_true", help="open the page in the default browser"
@@ -93,10 +93,6 @@ def run(args: argparse.Namespace) -> int:
     with contextlib.suppress(Signals.Stopped):
         server.run(ready)
     return 0
-
-
-def _parse_port(text: str) -> int:
-    return parse_tcp_address(f":{text}")[1]
 
 
 def _is_loopback(host: str) -> bool:

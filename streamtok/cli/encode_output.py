@@ -29,7 +29,7 @@ def check_format(args: argparse.Namespace, about: sinks.About) -> str:
     try:
         chosen = sinks.choose_file_format(args.format, args.output, about.max_id)
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise Misused(str(error)) from None
     if args.output == "-" and chosen in ("u16", "u32") and is_terminal(sys.stdout):
         raise Refused(f"{chosen} cannot go to a terminal: use -o FILE, a pipe or --format text")
     if args.resume and args.output == "-":

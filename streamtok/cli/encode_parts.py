@@ -14,7 +14,7 @@ from ..pipeline.run import Totals
 from . import encoding_options, open_inputs, overwriting
 from .argument_types import parse_positive, parse_positive_size, parse_task
 from .messages import Misused, Refused, say
-from .progress import Progress
+from .progress import Made, Progress
 from .vocabulary_output import vocabulary_files
 
 _SAME = [  # options that mean the same in a plan
@@ -76,6 +76,11 @@ def run(args: argparse.Namespace) -> int:
     args.when_stopped = f"stopped; the same command continues {args.output}"
     with Progress(args, [sum(_size(made, number) for number in waiting)], Totals()) as progress:
         read = 0
+        if len(waiting) < len(share):
+            done_before = len(share) - len(waiting)
+            progress.note(
+                f"{args.output}: continuing; {done_before} of {len(share)} parts are done"
+            )
 
         def advance(record: Record) -> None:
             nonlocal read
@@ -97,7 +102,9 @@ def run(args: argparse.Namespace) -> int:
         done = commit(made)
     if not args.quiet:
         done.inputs = done.inputs or len({made[number].input for number in waiting})
-        progress.summary(done, open_inputs.is_split(args))
+        settings = made.settings
+        about = Made(settings.encoding, settings.format, None, args.output)
+        progress.summary(done, open_inputs.is_split(args), about)
         if left is not None:
             say(f"this share is done; part {left} and perhaps others are not")
     return 0

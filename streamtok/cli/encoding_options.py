@@ -30,8 +30,9 @@ def add_encoding(
         "--encoding",
         default=default,
         metavar="NAME",
-        help="an encoding, a vocabulary file (docs/formats.md), a model's folder, org/model on "
-        f"Hugging Face's hub, or an OpenAI model such as gpt-4o; default: {otherwise}",
+        help="an encoding (streamtok list has the names), a vocabulary file such as "
+        "tokenizer.json, x.model or x.tiktoken@cl100k, a model's folder, org/model on Hugging "
+        f"Face's hub, or an OpenAI model such as gpt-4o; default: {otherwise}",
     )
 
 

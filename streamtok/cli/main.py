@@ -35,7 +35,17 @@ from . import (
     cmd_vocab,
     completion,
 )
-from .messages import Misused, Refused, complain, describe, forget_stdout, joined, say, shown
+from .messages import (
+    Misused,
+    Refused,
+    complain,
+    describe,
+    flush_stdout,
+    forget_stdout,
+    joined,
+    say,
+    shown,
+)
 from .stop_signals import Signals
 
 _COMMANDS = (  # in the order of --help
@@ -63,8 +73,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises SystemExit for wrong usage and --help, as argparse does. No other exception results from
     anything that a user can cause.
     """
+    given = sys.argv[1:] if argv is None else argv
     try:
-        args, rest = _parser().parse_known_args(argv)
+        parser = _parser()
+        _check_order(parser, given)
+        args, rest = parser.parse_known_args(given)
     except MissingLibraryError as error:  # of --print-completion
         complain(str(error))
         return 1
@@ -76,8 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.signals = signals
         try:
             code: int = args.command(args)
-            if sys.stdout is not None:
-                sys.stdout.flush()
+            flush_stdout()
             return code
         except BrokenPipeError:
             forget_stdout()
@@ -133,6 +145,13 @@ def _parser() -> argparse.ArgumentParser:
     for one in subparsers.choices.values():
         one.set_defaults(parser=one)
     return parser
+
+
+def _check_order(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+    """Exit if the options of a command stand before it."""
+    first = given[0].partition("=")[0] if given else ""
+    if first.startswith("-") and first not in parser._option_string_actions:
+        parser.error(f"expected a command before {first}, as in: streamtok count {first} ...")
 
 
 def _suggest(rest: Sequence[str], parser: argparse.ArgumentParser) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from typing import TextIO
@@ -37,11 +38,18 @@ def output_name(name: str) -> str:
 
 
 def describe(error: OSError) -> str:
-    """The file, if there is one, and what went wrong with it."""
+    """The file, if there is one, what went wrong with it and, where that helps, what to do."""
     what = error.strerror or str(error)
     if error.filename is None:
         return what
-    return f"{shown(os.fsdecode(error.filename))}: {what}"
+    path = os.fsdecode(error.filename)
+    if isinstance(error, IsADirectoryError):
+        what += "; expected a file: name one in it, or all of them with *"
+    elif isinstance(error, FileNotFoundError):
+        folder = os.path.dirname(path)
+        if folder and "://" not in path and not os.path.isdir(folder):
+            what += f"; there is no folder {shown(folder)}"
+    return f"{shown(path)}: {what}"
 
 
 def joined(error: Exception) -> str:
@@ -69,9 +77,28 @@ def write_bytes(data: bytes, at_once: bool = False) -> None:
     if sys.stdout is None:
         raise Refused("standard output is closed")
     sys.stdout.flush()
-    sys.stdout.buffer.write(data)
+    # With PYTHONUNBUFFERED the buffer is the raw file, which may take only a part at a time.
+    rest = memoryview(data)
+    while rest:
+        written = sys.stdout.buffer.write(rest)
+        if written is None:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN), "standard output")
+        rest = rest[written:]
     if at_once:
         sys.stdout.buffer.flush()
+
+
+def flush_stdout() -> None:
+    """Write what was printed. Raises OSError that names standard output, but for a closed pipe."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        forget_stdout()
+        raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def forget_stdout() -> None:

@@ -44,7 +44,7 @@ def open_inputs(args: argparse.Namespace) -> list[Input]:
 
 def input_paths(args: argparse.Namespace) -> list[str]:
     """The files of the command; "-" is standard input. Raises Refused."""
-    names = list(args.files)
+    names = given_names(args.files) if args.files else []
     seen = {os.path.abspath(name) for name in names}
     for pattern in args.glob:
         if is_url(pattern):
@@ -58,6 +58,13 @@ def input_paths(args: argparse.Namespace) -> list[str]:
                 seen.add(os.path.abspath(name))
                 names.append(name)
     return names or ["-"]
+
+
+def given_names(files: Sequence[str]) -> list[str]:
+    """The names of FILE..., or standard input's. Raises Misused if that is named twice."""
+    if files.count("-") > 1:  # the second time it would be empty
+        raise Misused("- is given twice, but standard input can be read only once")
+    return list(files) or ["-"]
 
 
 def open_input(args: argparse.Namespace, path: str) -> Input:
@@ -101,7 +108,8 @@ def _open_followed(args: argparse.Namespace) -> Input:
     path = args.files[0]
     if is_url(path):
         raise Misused("--follow needs a file of this machine: objects in stores do not grow")
-    follower = Follower(path, size=args.chunk_size, waiting=args.signals.heard)
+    waiting = getattr(args, "waiting", args.signals.heard)
+    follower = Follower(path, size=args.chunk_size, waiting=waiting)
     return FollowInput(
         path, input_name(path), _splitter_maker(args), follower, opening=_opening(args)
     )

@@ -6,10 +6,25 @@ import argparse
 import json
 import sys
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..pipeline.run import Totals
-from .messages import is_terminal, say
+from .messages import is_terminal, say, shown
+
+
+class Made(NamedTuple):
+    """What a run has made. dtype: of ids; None: text. output: "-" is standard output."""
+
+    encoding: str
+    format: str
+    dtype: str | None
+    output: str
+
+    def __str__(self) -> str:
+        is_said = self.dtype is None or self.format in ("u16", "u32")
+        width = "" if is_said else f" ({self.dtype})"
+        where = "" if self.output == "-" else f" in {shown(self.output)}"
+        return f"{self.encoding} as {self.format}{width}{where}"
 
 
 class Progress:
@@ -21,6 +36,7 @@ class Progress:
     def __init__(self, args: argparse.Namespace, sizes: list[int | None], before: Totals):
         """sizes: bytes of each input on the disk, None if unknown. before: of earlier processes."""
         self._is_json = args.json
+        self._is_quiet = args.quiet
         is_shared = args.output == "-" and is_terminal(sys.stdout)  # ids go to the same screen
         is_silent = args.quiet or is_shared
         self._has_bar = not (is_silent or args.json) and is_terminal(sys.stderr)
@@ -77,7 +93,17 @@ class Progress:
     def _seconds(self) -> float:
         return max(time.perf_counter() - self._begin, 1e-9)
 
-    def summary(self, totals: Totals, has_documents: bool, warning: str | None = None) -> None:
+    def note(self, text: str) -> None:
+        """Say something about the run before it begins."""
+        if not self._is_quiet:
+            if self._is_json:
+                say(json.dumps({"note": text}), prefix="")
+            else:
+                say(text)
+
+    def summary(
+        self, totals: Totals, has_documents: bool, made: Made, warning: str | None = None
+    ) -> None:
         """Print what was done.
 
         has_documents: an input may hold several documents. warning: a line about the output, or a
@@ -85,7 +111,7 @@ class Progress:
         """
         seconds = self._seconds()
         if self._is_json:
-            row: dict[str, Any] = {**_row(totals, seconds)}
+            row: dict[str, Any] = {**_row(totals, seconds), **made._asdict()}
             say(json.dumps(row | ({"warning": warning} if warning else {})), prefix="")
             return
         ratio = f", {totals.bytes / totals.tokens:.2f} bytes per token" if totals.tokens else ""
@@ -96,7 +122,7 @@ class Progress:
         if totals.skipped:
             text += f"{totals.skipped:,} skipped, "
         text += f"{totals.bytes:,} bytes, {totals.tokens:,} tokens{ratio}"
-        say(f"{text}, {seconds:.2f} s ({speed:.1f} MB/s)")
+        say(f"{text}, {seconds:.2f} s ({speed:.1f} MB/s); {made}")
         if warning:
             say(f"warning: {warning}")
 

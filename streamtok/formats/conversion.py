@@ -7,6 +7,7 @@ encodings encode a sample, before the file gets its name.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import tempfile
 from collections.abc import Callable
@@ -114,10 +115,14 @@ def open_encoding(name: str) -> Encoding:
         return formats.load(name)
     with contextlib.suppress(KeyError):
         return encoding_for_model(name)
+    similar = difflib.get_close_matches(name, list_encoding_names(), 1)
+    hint = f"; did you mean {similar[0]}?" if similar else ""
+    if os.path.splitext(name)[1]:
+        hint = "; there is no such file"
     raise ValueError(
         f"Unknown encoding {name}: expected one of {', '.join(list_encoding_names())}, a model "
         "of OpenAI such as gpt-4o, a vocabulary file, a model's folder, or the name of a model on "
-        "Hugging Face's hub (org/model)"
+        f"Hugging Face's hub (org/model){hint}"
     )
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["is_vocabulary", "load", "read_together", "recognise"]
 
 _IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")  # first wins
+_HOW = 'such as FILE@cl100k on the command line and pattern="cl100k" in Python'
 _TABLES = ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")
 _PAIRS = (("vocab.bpe", "encoder.json"), ("merges.txt", "vocab.json"))
 _ON_THE_HUB = (
@@ -215,7 +216,12 @@ def _load_file(path: Path, options: _Options) -> Encoding:
             return read(data, source, own_name)
 
         return load_kept(data, source, own_name, make) if cache else make()
-    raise VocabularyError(f"{source}: unknown format: the file begins with {shown(data[:20])}")
+    if not data:
+        raise VocabularyError(f"{source}: unknown format: the file is empty")
+    raise VocabularyError(
+        f"{source}: unknown format: the file begins with {shown(data[:20])}; expected a "
+        "tokenizer.json, tekken.json, .tiktoken, .model, .pkl, .streamtok or GPT-2's merges"
+    )
 
 
 def _read_json(data: bytes, source: str, name: str) -> Encoding:
@@ -274,7 +280,7 @@ def _load_pair(merges_path: Path, pattern: str | None, name: str | None) -> Enco
     if pattern is None and made._vocabulary != get_encoding("r50k_base")._vocabulary:
         raise VocabularyError(
             f"{source}: files of merges have no pre-tokenization pattern, and these merges are not "
-            "GPT-2's: give a pattern"
+            f"GPT-2's: give a pattern, {_HOW}"
         )
     return made
 
@@ -295,5 +301,5 @@ def _load_bundled_table(data: bytes, source: str, name: str | None) -> Encoding:
             )
     raise VocabularyError(
         f"{source}: a .tiktoken file has no pre-tokenization pattern, and this table is not one of "
-        f"{', '.join(_TABLES)}: give a pattern"
+        f"{', '.join(_TABLES)}: give a pattern, {_HOW}"
     )

@@ -82,6 +82,24 @@ def test_counts(text: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "size"),
+    [("0", 0), ("10", 10), ("4k", 4096), ("64KiB", 65536), ("1.5M", 3 << 19), ("0.5 kb", 512)],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert argument_types.parse_size(text) == size
+
+
+def test_numbers_of_tokens_have_units_everywhere() -> None:
+    text = b"a b c d " * 2000
+    small = ["split", "-n", "2k", "--overlap", "0.5k"]
+    assert (
+        run(*small, stdin=text).stdout
+        == run("split", "-n", "2000", "--overlap", "500", stdin=text).stdout
+    )
+    assert run("truncate", "-q", "-n", "1k", stdin=text).stdout.count(b" ") == 999
+
+
+@pytest.mark.parametrize(
     "text", ["0", "", "k", "1.0005k", "0.5", "-1", "1e3", "many", "9" * 400 + "G", "1.5.2k", "٣"]
 )
 def test_counts_that_are_none(text: str) -> None:
@@ -100,6 +118,11 @@ def test_counts_that_are_none(text: str) -> None:
         (argument_types.parse_size, "1TB", "'1TB' must be a size such as 65536, 64KiB or 1MiB"),
         (argument_types.parse_size, "9" * 30, "must be a size"),
         (argument_types.parse_chunk_size, "0", "must be 1 byte to 1 GiB, not 0"),
+        (argument_types.parse_size, "1.0001k", "must be a size"),
+        (argument_types.parse_count_or_0, "-1", "'-1' must be a number such as 0, 64 or 4k"),
+        (argument_types.parse_port, "70000", "'70000' must be a port, 0 to 65535"),
+        (argument_types.parse_port, "http", "'http' must be a port, 0 to 65535"),
+        (argument_types.parse_positive_seconds, "0", "'0' must be a number of seconds, more"),
         (argument_types.parse_tcp_address, "nowhere", "'nowhere' must be HOST:PORT"),
     ],
 )
@@ -171,12 +194,35 @@ def _base64(byte: int) -> str:
         ),
         (["encode", "--connections", "2"], "--connections needs --listen"),
         (["serve", "--unix-mode", "660"], "--unix-mode needs --unix"),
+        (["encode", "-", "-"], "- is given twice, but standard input can be read only once"),
+        (["count", "-", "a.txt", "-"], "- is given twice"),
+        (["split", "-n", "5", "-", "-"], "- is given twice"),
+        (["train", "-", "-", "--vocab-size", "300", "-o", "v"], "- is given twice"),
+        (["encode", "-o", "a.foo"], "unknown suffix '.foo' of a.foo"),
+        (["encode", "-o", "a.u16"], "u16 holds ids up to 65535"),
+        (["count", "--every", "5"], "--every needs --follow"),
+        (["count", "--follow", "a", "--every", "5", "--each"], "give --every or --each, not both"),
+        (["view", "--port", "70000"], "'70000' must be a port"),
     ],
 )
 def test_wrong_usage_names_the_help_of_the_command(args: list[str], message: str) -> None:
     line = usage(*args)
     assert message in line
     assert line.endswith(f" (try: streamtok {args[0]} --help)")
+
+
+@pytest.mark.parametrize("option", ["-e", "--json", "--encoding=gpt2"])
+def test_options_before_the_command(option: str) -> None:
+    name = option.partition("=")[0]
+    assert usage(option, "gpt2", "count", "a.txt").startswith(
+        f"expected a command before {name}, as in: streamtok count {name} ..."
+    )
+
+
+def test_help_needs_no_other_files() -> None:
+    """A wheel has no docs."""
+    for command, parser in COMMANDS.items():
+        assert "docs/" not in parser.format_help(), command
 
 
 def test_unknown_options_name_the_command() -> None:

@@ -249,6 +249,36 @@ def test_json_summary(file: Path, tmp_path: Path) -> None:
     assert (row["files"], row["bytes"], row["tokens"]) == (1, file.stat().st_size, tokens)
     assert row["bytes_per_token"] == pytest.approx(row["bytes"] / tokens, abs=1e-3)
     assert row["seconds"] > 0
+    made = [row[key] for key in ("encoding", "format", "dtype", "output")]
+    assert made == [LARGE, "u32", "uint32", str(tmp_path / "out.bin")]
+
+
+@pytest.mark.parametrize(
+    ("args", "made"),
+    [
+        (["-o", "out.npy"], "cl100k_base as npy (uint32) in out.npy"),
+        (["-e", "gpt2", "-o", "out", "--format", "megatron"], "gpt2 as megatron (uint16) in out"),
+        (["-o", "out.txt"], "cl100k_base as text in out.txt"),
+        (["--format", "u32"], "cl100k_base as u32"),
+        (["-o", "out", "--format", "npy", "--workers", "1"], "cl100k_base as npy in out"),
+    ],
+)
+def test_the_summary_names_what_was_made(
+    args: list[str], made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("hello world")
+    assert run("encode", *args, "a.txt").stderr.decode().endswith(f"; {made}\n")
+
+
+def test_a_job_in_parts_says_what_was_done_before(file: Path, tmp_path: Path) -> None:
+    args = ["encode", "--lines", str(file), "-o", str(tmp_path / "out"), "--part-size", "64KiB"]
+    assert b"continuing" not in run(*args, "--task", "1/2").stderr
+    said = run(*args, "--workers", "1").stderr.decode()
+    found = re.search(rf"{tmp_path}/out: continuing; ([0-9]+) of ([0-9]+) parts are done\n", said)
+    assert found
+    assert int(found[1]) == int(found[2]) // 2 > 0
+    assert "continuing; " in run(*args, "--workers", "1").stderr.decode()  # all are done
 
 
 def test_lossless_for_any_bytes(tmp_path: Path) -> None:
@@ -451,7 +481,8 @@ def test_unknown_encoding_names_those_there_are() -> None:
 def test_unreadable_input(command: str, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
     assert fails(command, missing) == f"{missing}: No such file or directory"
-    assert fails(command, str(tmp_path)) == f"{tmp_path}: Is a directory"
+    what = "Is a directory; expected a file: name one in it, or all of them with *"
+    assert fails(command, str(tmp_path)) == f"{tmp_path}: {what}"
 
 
 def test_a_missing_second_file_is_found_before_anything_is_encoded(
@@ -464,8 +495,10 @@ def test_a_missing_second_file_is_found_before_anything_is_encoded(
 
 def test_unwritable_output(file: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "no folder" / "out.bin")
-    assert fails("encode", str(file), "-o", out) == f"{out}: No such file or directory"
-    assert fails("encode", str(file), "-o", str(tmp_path)) == f"{tmp_path}: Is a directory"
+    what = f"No such file or directory; there is no folder {tmp_path / 'no folder'}"
+    assert fails("encode", str(file), "-o", out) == f"{out}: {what}"
+    error = fails("encode", str(file), "-o", str(tmp_path))
+    assert error.startswith(f"{tmp_path}: Is a directory; expected a file")
     out = str(file / "out.bin")
     assert fails("encode", str(file), "-o", out) == f"{out}: Not a directory"
 
@@ -495,12 +528,35 @@ def test_full_device(file: Path) -> None:
         )
     assert done.returncode == 1
     assert done.stderr == b"streamtok: error: standard output: No space left on device\n"
+    for command in (["count", str(file)], ["list"]):
+        with open("/dev/full", "wb") as full:
+            done = spawn([*COMMAND, *command], stdout=full)
+        assert "No space left on device" in only_error(done)
+
+
+@POSIX
+@pytest.mark.parametrize(
+    "args", [["truncate", "-n", "300k"], ["count", "--lines", "--each"], ["split", "-n", "1k"]]
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])  # "1": standard output takes parts of a write
+def test_the_reader_closes_the_output(args: list[str], unbuffered: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("a b c\n" * 400_000)
+    command = [*COMMAND, *args, str(path)]
+    env = ENV | {"PYTHONUNBUFFERED": unbuffered}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+        assert done.stdout is not None
+        assert done.stderr is not None
+        assert len(done.stdout.read(1)) == 1
+        done.stdout.close()
+        assert done.wait(60) == 141
+        assert done.stderr.read() == b""
 
 
 def test_u16_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     out = tmp_path / "out.u16"
     with Live([*COMMAND, "encode", "-o", str(out)]) as live:
-        assert live.process.wait(20) == 1  # its input is still open
+        assert live.process.wait(20) == 2  # its input is still open
         assert b"this vocabulary has 100276" in live.stderr.read()
     assert os.listdir(tmp_path) == []
 

@@ -56,6 +56,20 @@ def test_models(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     error = fails(capsys, "-e", "gpt-9")
     for part in ("Unknown encoding gpt-9: expected one of gpt2, ", "gpt-4o", "org/model", "folder"):
         assert part in error
+    assert fails(capsys, "-e", "cl100k").endswith("; did you mean cl100k_base?\n")
+    assert fails(capsys, "-e", "mine.json").endswith("; there is no such file\n")
+
+
+def test_a_file_without_a_pattern(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train = ["train", str(file), "--vocab-size", "258", "-o", "v.tiktoken", "--pattern"]
+    assert main([*train, r"\S+|\s+"]) == 0
+    assert 'takes it, and "tokenizer.json" as -o holds it' in capsys.readouterr().err
+    assert main([*train, "gpt2"]) == 0
+    assert "other commands take it as -e v.tiktoken@gpt2\n" in capsys.readouterr().err
+    assert "give a pattern, such as FILE@cl100k on the command line" in fails(
+        capsys, "-e", "v.tiktoken"
+    )
+    assert len(encoded("-e", "v.tiktoken@gpt2")) >= 9
 
 
 def test_a_path_wins_over_a_model(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

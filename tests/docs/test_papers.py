@@ -7,7 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import streamtok
+
+from .test_readme import load_tool
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -50,6 +54,40 @@ def test_numpy() -> None:
     (numpy,) = (one for one in PROJECT["project"]["dependencies"] if one.startswith("numpy"))
     least = numpy.removeprefix("numpy>=")
     assert f"| NumPy | {least} and newer |" in read("docs/reference/support.md")
+
+
+def test_pypi_gets_links_to_the_repository_that_releases() -> None:
+    tool = load_tool("set_address")
+    address, tag = "https://example.org/us/streamtok", "v1.2.3"
+    pyproject = read("pyproject.toml")
+    if "urls" in PROJECT["project"]:  # a release runs this test, too, when it has its address
+        address = PROJECT["project"]["urls"]["Source"]
+        tag = PROJECT["project"]["urls"]["Changelog"].split("/")[-2]
+    else:
+        pyproject = tool.with_urls(pyproject, address, tag)
+    with pytest.raises(ValueError, match="an address already"):
+        tool.with_urls(pyproject, address, tag)
+    made = tomllib.loads(pyproject)["project"]
+    urls = made.pop("urls")
+    assert made.pop("readme") == "PYPI.md"
+    assert made.items() <= PROJECT["project"].items()  # all else is as it was
+    assert urls["Source"] == address
+    files = [url for url in urls.values() if "/blob/" in url]
+    readme = tool.with_absolute_links(read("README.md"), address, tag)
+    targets = re.findall(r"\]\(([^()]+)\)", readme)
+    files += [url for url in targets if url.startswith(address)]
+    assert len(files) > 30
+    for url in files:
+        path = re.fullmatch(rf"{address}/(?:blob|raw)/{tag}/([^#]+)(?:#.*)?", url)
+        assert path, url
+        assert (TOP / path[1]).is_file(), url
+    assert all(url.startswith(("https://", "#")) for url in targets)
+    assert f"]({address}/raw/{tag}/docs/view/lanes.png)" in readme
+    workflow = TOP / ".github" / "workflows" / "wheels.yml"
+    if workflow.exists():  # copies outside of a checkout have no hidden folders
+        for build in ("-m cibuildwheel", "-m build --sdist"):  # each job gives the address before
+            steps = workflow.read_text("utf-8").split(build)[0].split("steps:")[-1]
+            assert "tools/set_address.py" in steps
 
 
 def test_wheels_are_tested_with_files_that_are_there() -> None:

@@ -47,7 +47,7 @@ def test_every_format_is_recognised(tmp_path):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "unknown format: the file begins with b''"),
+        (b"", "unknown format: the file is empty"),
         (b"hello world\n", "unknown format: the file begins with b'hello world"),
         (b'{"a": 1}', r"unknown JSON format: .* with the keys \['a'\]"),
         (b"[1]", "unknown format"),

@@ -69,7 +69,7 @@ def run_of(machine: type[Bad], step_seconds: float, **changes: Any) -> Run:
 
 
 @pytest.mark.parametrize(
-    "machine, what",
+    ("machine", "what"),
     [(Spins, "hang: a step takes"), (Waits, "hang: a step takes"), (Dies, "crash: SIGKILL")],
 )
 def test_what_does_not_end_is_found(

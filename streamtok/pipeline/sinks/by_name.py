@@ -80,9 +80,9 @@ class Family:
         return RAW_WIDTHS.get(self.chosen, self.about.width)
 
     @property
-    def _dtype(self) -> str | None:
-        """The type of the ids in the first file, for the sidecar; None for text."""
-        if self.chosen in ("text", "jsonl"):
+    def dtype(self) -> str | None:
+        """The type of the ids in the first file; None for text, and for files with a schema."""
+        if self.chosen in ("text", "jsonl", "parquet", "arrow"):
             return None
         if self.chosen == "megatron":
             return "uint16" if MegatronSink.width(self.about) == 2 else "int32"
@@ -136,7 +136,7 @@ class Family:
             return self._make(files, state, first)
         at = len(files) - self.scratch - 1
         inner = self._make([*files[:at], *files[at + 1 :]], state["sink"] if state else None, first)
-        what = self.chosen, self._dtype
+        what = self.chosen, self.dtype
         return SidecarSink(inner, files[0], files[at], self.about, what, state or {})
 
     def _make(self, files: Sequence[PartFile], state: dict[str, Any] | None, first: int) -> Sink:
