@@ -10,9 +10,9 @@ programs merge the two neighbours that form the piece of the highest score, the 
 A space is "▁" in the pieces, and SentencePiece treats the two as one. Here it stays a space, and a
 "▁" in a text becomes a space.
 
-These raise an error that names them: other models than BPE, models without byte fallback,
-normalizers that change more than spaces, "remove_extra_whitespaces", spaces as suffixes, unused
-pieces. (github.com/google/sentencepiece, Apache-2.0)
+`sentencepiece_normalizer.py` reads what is done to a text before. These raise an error that names
+them: other models than BPE, models without byte fallback, spaces as suffixes, unused pieces.
+(github.com/google/sentencepiece, Apache-2.0)
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..engines.rules import MARK, TextRules
+from ..engines.rules import MARK, NO_RULES
 from ..errors import VocabularyError
 from ..files.part_file import write_whole
 from ..patterns.named import WHOLE_TEXT_PATTERN
@@ -34,6 +34,7 @@ from .character_merges import character_prefixes, pattern_of_cuts
 from .loading import make_encoding, read_bytes, shown, stem
 from .merge_lists import without_unreachable_tokens
 from .protobuf import BYTES, FLOAT, VARINT, Value, expect, field, fields
+from .sentencepiece_normalizer import CHARSMAP, KINDS, rules_of, settings_of
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -52,19 +53,16 @@ _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _PIECE, _SCORE, _TYPE = 1, 2, 3
 _MODEL_TYPE, _VOCAB_SIZE, _SUFFIX, _FALLBACK = 3, 4, 24, 35
 _UNK_ID, _BOS_ID, _EOS_ID, _PAD_ID, _UNK_PIECE = 40, 41, 42, 43, 45
-_NAME, _CHARSMAP, _DUMMY, _EXTRA, _ESCAPE = range(1, 6)
 _TRAINER_KINDS = {_MODEL_TYPE: VARINT, _SUFFIX: VARINT, _FALLBACK: VARINT}
-_NORMALIZER_KINDS = {
-    _NAME: BYTES, _CHARSMAP: BYTES, _DUMMY: VARINT, _EXTRA: VARINT, _ESCAPE: VARINT
-}  # fmt: skip
 
 
 def load_sentencepiece(path: Path, *, name: str | None = None) -> Encoding:
     """The encoding in a SentencePiece BPE model.
 
     `encode` returns the ids of `SentencePieceProcessor.encode`, which never finds control symbols
-    in text; here they are special tokens. User-defined symbols are always found. `decode` removes
-    the space that `encode` puts before the text. Raises OSError, and VocabularyError naming the
+    in text; here they are special tokens. User-defined symbols are always found. The text
+    is normalized as the model says. `decode` removes the space that `encode` puts before the text.
+    A model with a map takes about 0.5 s to load. Raises OSError, and VocabularyError naming the
     file and the place.
     """
     source = os.fspath(path)
@@ -93,17 +91,16 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
             has_trainer = True
         elif number == _NORMALIZER:
             expect(kind, BYTES, "the normalizer", source, place)
-            _read_settings(data, place, end, source, _NORMALIZER_KINDS, normalizer)
+            _read_settings(data, place, end, source, KINDS, normalizer)
         elif number == _DENORMALIZER and kind == BYTES:
             for inner, _, charsmap, _ in fields(data, place, end, source):
-                if inner == _CHARSMAP and charsmap:
+                if inner == CHARSMAP and charsmap:
                     raise VocabularyError(f"{source}: a denormalizer is not supported")
     if not has_trainer:
         raise VocabularyError(
             f"{source}: not a SentencePiece model: the trainer's settings are missing"
         )
     _check_trainer(trainer, source)
-    space_first = _check_normalizer(normalizer, source)
     vocabulary, special, added = _tokens_of(pieces, source)
     return make_encoding(
         source,
@@ -111,9 +108,7 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
         pat_str=pattern_of_cuts(vocabulary),
         mergeable_ranks=vocabulary,
         special_tokens=special,
-        rules=TextRules(
-            tuple(added.items()), longest_first=True, normalizer="spaces", space_first=space_first
-        ),
+        rules=rules_of(normalizer, added, source),
     )
 
 
@@ -165,25 +160,6 @@ def _check_trainer(settings: Mapping[int, Value], source: str) -> None:
         raise VocabularyError(f"{source}: a model without byte_fallback is not supported")
 
 
-def _check_normalizer(settings: Mapping[int, Value], source: str) -> bool:
-    """Whether a space is put before the text. Raises VocabularyError for unsupported settings.
-
-    Missing settings have the defaults of sentencepiece_model.proto. By them, spaces at both ends
-    and runs of spaces are removed.
-    """
-    if settings.get(_CHARSMAP):
-        rule = settings.get(_NAME, b"")
-        shown_rule = shown(rule.decode("utf-8", "replace") if isinstance(rule, bytes) else rule)
-        raise VocabularyError(
-            f"{source}: the normalizer {shown_rule} is not supported: expected identity"
-        )
-    if settings.get(_EXTRA, 1):
-        raise VocabularyError(f"{source}: remove_extra_whitespaces is not supported")
-    if not settings.get(_ESCAPE, 1):
-        raise VocabularyError(f"{source}: escape_whitespaces=false is not supported")
-    return bool(settings.get(_DUMMY, 1))
-
-
 def _tokens_of(
     pieces: list[tuple[str, float, int]], source: str
 ) -> tuple[Vocabulary, dict[str, int], dict[str, int]]:
@@ -206,6 +182,8 @@ def _tokens_of(
         elif type_ in (UNKNOWN, CONTROL):
             special[spaced] = number
         elif type_ == USER_DEFINED:
+            if " " in text:
+                raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
             added[spaced] = number
         elif type_ == BYTE:
             found = _BYTE_PIECE.fullmatch(text)
@@ -263,9 +241,15 @@ def save_sentencepiece(encoding: Encoding, path: Path) -> None:
     of characters, a pattern that does not come from such a model, ids with gaps.
     """
     vocabulary, rules = encoding._vocabulary, encoding._rules
-    if vocabulary.byte_ids is None or rules.normalizer != "spaces":
+    settings = settings_of(rules)
+    if vocabulary.byte_ids is None or rules == NO_RULES:
         raise VocabularyError(
             f"a SentencePiece model merges characters, but {encoding.name} merges bytes"
+        )
+    if settings is None:
+        raise VocabularyError(
+            f"a SentencePiece model cannot hold the text rules of {encoding.name}, "
+            f"{shown(str(rules))}"
         )
     if encoding._pat_str not in (pattern_of_cuts(vocabulary), WHOLE_TEXT_PATTERN):
         raise VocabularyError(
@@ -299,12 +283,9 @@ def save_sentencepiece(encoding: Encoding, path: Path) -> None:
     trainer = field(_MODEL_TYPE, 2) + field(_VOCAB_SIZE, len(rows)) + field(_FALLBACK, 1)
     for key, text in ((_UNK_ID, "<unk>"), (_BOS_ID, "<s>"), (_EOS_ID, "</s>"), (_PAD_ID, "<pad>")):
         trainer += field(key, specials.get(text, -1))
-    normalizer = (
-        field(_NAME, b"identity") + field(_DUMMY, int(rules.space_first)) + field(_EXTRA, 0)
-    )
     parts = [
         field(_PIECES, field(_PIECE, text.encode()) + field(_SCORE, score) + field(_TYPE, type_))
         for _, (text, score, type_) in sorted(rows.items())
     ]
-    parts += [field(_TRAINER, trainer), field(_NORMALIZER, normalizer)]
+    parts += [field(_TRAINER, trainer), field(_NORMALIZER, settings)]
     write_whole(path, b"".join(parts))

@@ -13,7 +13,9 @@ from typing import Any
 from . import characters
 from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
+from .joined_spaces import JoinedSpaces
 from .links import compose, join_link, link_from_json
+from .longest_map import LongestMap
 from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
@@ -27,7 +29,8 @@ _KINDS: dict[str, Callable[..., Step]] = {
     for kind in (
         *(characters.BertAccents, characters.BertChinese, characters.BertClean),
         *(characters.Lowercase, characters.Nmt, characters.StripAccents),
-        *(MetaspaceText, Precompiled, PrefixSpace, Prepend, Replace, ReplaceRuns, Strip, Symbols),
+        *(JoinedSpaces, LongestMap, MetaspaceText, Precompiled, PrefixSpace, Prepend, Replace),
+        *(ReplaceRuns, Strip, Symbols),
     )
 } | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
 
