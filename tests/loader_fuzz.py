@@ -121,6 +121,10 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
     made["tokenizer.model"] = head + field(3, plain), formats.load_sentencepiece
     charsmap = write_charsmap({"a": "A", "e\u0301": "é", "\xa0": " ", "ab": ""})
     made["mapped.model"] = head + field(3, field(2, charsmap)), formats.load_sentencepiece
+    few = b"".join(
+        field(1, field(1, t.encode()) + field(2, s) + field(3, k)) for t, s, k in pieces if k != 6
+    )
+    made["unknown.model"] = few + field(2, field(3, 2)), formats.load_sentencepiece
     return made
 
 

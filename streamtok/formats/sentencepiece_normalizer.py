@@ -29,9 +29,15 @@ KINDS = {_NAME: BYTES, CHARSMAP: BYTES, _DUMMY: VARINT, _EXTRA: VARINT, _ESCAPE:
 _TO_SPACES = Replace(MARK, " ")
 
 
-def rules_of(settings: Mapping[int, Value], added: Mapping[str, int], source: str) -> TextRules:
+def rules_of(
+    settings: Mapping[int, Value],
+    added: Mapping[str, int],
+    unknown: Normalizer | None,
+    source: str,
+) -> TextRules:
     """The rules of a model, by its normalizer's settings and its user-defined symbols.
 
+    unknown: what is done to unknown characters; None where they become the ids of bytes.
     Missing settings have the defaults of sentencepiece_model.proto. By them, spaces at both ends
     and runs of spaces are removed, and a space is put before the text. Raises VocabularyError for
     settings that are not supported, and for a damaged map.
@@ -41,16 +47,16 @@ def rules_of(settings: Mapping[int, Value], added: Mapping[str, int], source: st
     charsmap = settings.get(CHARSMAP, b"")
     puts, removes = bool(settings.get(_DUMMY, 1)), bool(settings.get(_EXTRA, 1))
     tokens = tuple(added.items())
-    if not charsmap and not removes:
+    if not charsmap and not removes and unknown is None:
         return TextRules(tokens, longest_first=True, normalizer="spaces", space_first=puts)
     for symbol in added:
-        if " " in symbol:
+        if " " in symbol and (charsmap or removes):
             raise VocabularyError(
                 f"{source}: the user-defined symbol {shown(symbol)} has a space, which is not "
                 "supported beside a normalizer with a map or remove_extra_whitespaces"
             )
     steps: list[Step] = []
-    if charsmap:
+    if charsmap or not removes:
         assert isinstance(charsmap, bytes)
         try:
             step = LongestMap(bytes(charsmap), tuple(added), puts and not removes)
@@ -68,6 +74,7 @@ def rules_of(settings: Mapping[int, Value], added: Mapping[str, int], source: st
         longest_first=True,
         normalizer=Normalizer(steps),
         token_flags=tuple((text, TokenFlags(normalized=True)) for text in added),
+        second_normalizer=unknown,
         drops_first_space=puts or removes,
     )
 
@@ -88,7 +95,12 @@ def settings_of(rules: TextRules) -> bytes | None:
         puts, removes = last[1], True
     written = _written(charsmap, puts, removes)
     read: dict[int, Value] = {CHARSMAP: charsmap, _DUMMY: int(puts), _EXTRA: int(removes)}
-    same = (charsmap or removes) and rules_of(read, dict(rules.added_tokens), "") == rules
+    unknown = rules.second_normalizer
+    if unknown is not None and [kind for kind, *_ in unknown.spec] != ["UnknownRuns"]:
+        return None
+    if last != ("JoinedSpaces", puts) and (not first or first[0][0] != "LongestMap"):
+        return None
+    same = rules_of(read, dict(rules.added_tokens), unknown, "") == rules
     return written if same else None
 
 

@@ -17,6 +17,7 @@ from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Block, Blocks, State, Step
 from .symbols import Symbols
+from .unknown_runs import UnknownRuns
 
 __all__ = [
     "IDENTITY",
@@ -42,4 +43,5 @@ __all__ = [
     "Strip",
     "StripAccents",
     "Symbols",
+    "UnknownRuns",
 ]

@@ -31,7 +31,7 @@ class _Map:
     """Keys and symbols, and where to look for them. Immutable; shared by equal steps."""
 
     def __init__(self, charsmap: bytes, symbols: tuple[str, ...]) -> None:
-        self.keys = read_charsmap(charsmap, LONGEST, True)
+        self.keys = read_charsmap(charsmap, LONGEST, True) if charsmap else {}
         for key in self.keys:
             if len(key) > DEEPEST and sum(key[:n] in self.keys for n in range(len(key))) >= DEEPEST:
                 raise ValueError(f"more than {DEEPEST} keys are the beginning of one")
@@ -78,8 +78,8 @@ _map = lru_cache(maxsize=4)(_Map)
 class LongestMap:
     """The replacements of `charsmap`, a `precompiled_charsmap` of SentencePiece.
 
-    symbols: what stays as it is. puts_space: a space goes before the first stretch of a stream
-    unless it is empty, even if nothing is left of it.
+    b"" is no map. symbols: what stays as it is. puts_space: a space goes before the first stretch
+    of a stream unless it is empty, even if nothing is left of it.
     """
 
     __slots__ = ("_map", "puts_space", "spec")

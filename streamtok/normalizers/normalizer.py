@@ -21,6 +21,7 @@ from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Blocks, State, Step
 from .symbols import Symbols
+from .unknown_runs import UnknownRuns
 
 __all__ = ["IDENTITY", "Normalizer"]
 
@@ -30,7 +31,7 @@ _KINDS: dict[str, Callable[..., Step]] = {
         *(characters.BertAccents, characters.BertChinese, characters.BertClean),
         *(characters.Lowercase, characters.Nmt, characters.StripAccents),
         *(JoinedSpaces, LongestMap, MetaspaceText, Precompiled, PrefixSpace, Prepend, Replace),
-        *(ReplaceRuns, Strip, Symbols),
+        *(ReplaceRuns, Strip, Symbols, UnknownRuns),
     )
 } | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
 

@@ -320,7 +320,6 @@ def test_other_models_are_refused_by_name(tmp_path):
             match=f"a {kind} model is not supported: expected BPE",
         )  # fmt: skip
     for more, message in (
-        ({"byte_fallback": False}, "a model without byte_fallback"),
         ({"treat_whitespace_as_suffix": True}, "treat_whitespace_as_suffix is not supported"),
     ):
         path = write(tmp_path / "m.model", trained(**more))

@@ -1,4 +1,4 @@
-"""Models of SentencePiece with maps and without extra spaces, against the library itself."""
+"""Models of SentencePiece with maps, without extra spaces, without byte fallback: their ids."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ SETTINGS = [
     {**DEFAULT, "normalization_rule_name": "nfkc_cf", "split_by_whitespace": False},
     {"remove_extra_whitespaces": True, "user_defined_symbols": "xy,xyx"},
     {"remove_extra_whitespaces": True, "add_dummy_prefix": False},
+    {**DEFAULT, "byte_fallback": False},
+    {"byte_fallback": False, "user_defined_symbols": "xy,\u2581\u2581"},
 ]
 
 
@@ -47,7 +49,7 @@ def test_ids_are_those_of_the_library(settings):
         assert enc.encode(text) == enc.encode(text.encode()) == ids, ascii(text)
         assert enc.count(text) == len(ids)
         if "\u2581" not in text:
-            assert enc.decode(ids) == theirs.decode(ids), ascii(text)
+            assert enc.decode(ids).replace("<unk>", " \u2047 ") == theirs.decode(ids), ascii(text)
         parts = text.encode()
         for at in range(0, len(parts) + 1, 1 if number < 40 else 5):
             stream = enc.stream_encoder()
@@ -191,3 +193,46 @@ def test_what_is_not_exact_is_refused_by_name():
     assert encoding(kept).encode("a a") == processor(kept).encode("a a")
     damaged = field(2, charsmap[:-20])
     refuses(encoding, model(pieces[:-1], normalizer=damaged), match="map is damaged: a trie of")
+
+
+def test_unknown_characters():
+    """A run of them is one id, whatever stands in it; also of bytes that are escaped."""
+    data = trained(byte_fallback=False)
+    enc, theirs = encoding(data), processor(data)
+    for text in ("\u16a0\u16a1", "a\u16a0\x00\U00010380b\uffff c\U0010ffff", "\u16a0 \u16a1"):
+        assert enc.encode(text) == theirs.encode(text)
+        assert enc.decode(enc.encode(text)).count("<unk>") == enc.encode(text).count(0) > 0
+    stream = enc.stream_encoder()
+    a = theirs.encode("a")
+    assert stream.encode("a\u16a0") == a
+    assert stream.encode("\u16a1" * 10_000) == []
+    assert stream.pending == 30_003  # they count until something comes behind them
+    assert stream.encode("b") == [0]
+    assert stream.pending == 1
+    rest = stream.encode("\u16a0a", final=True)
+    assert [*a, 0, *rest] == theirs.encode("a\u16a0b\u16a0a")
+    assert enc.encode(b"a\xff\xfe", errors="surrogateescape") == [*a, 0]
+    assert theirs.encode("\u16a0") == enc.encode("\u16a0")
+    refuses(
+        formats.save_tiktoken, enc, "x.tiktoken", match="cannot|of characters|merges of its own"
+    )
+
+
+def test_models_without_byte_fallback_that_are_refused():
+    letters = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), SPACE, ("a", -1.0, 1)]
+    plain = field(1, b"identity") + field(4, 0)
+
+    def made(*more):
+        return model([*letters, *more], trainer=field(3, 2), normalizer=plain)
+
+    sound = made(("b", -2.0, 1), ("ab", -0.5, 1))
+    assert encoding(sound).encode("ab cd ba") == processor(sound).encode("ab cd ba")
+    for more, message in (
+        (("ab", -0.5, 1), "'ab' has the character 'b', which is no piece, is not supported"),
+        (("<0x00>", 0.0, 6), "pieces of bytes without byte_fallback are not supported"),
+        (("<u>", 0.0, 2), "expected one piece for unknown characters, found 2"),
+        (("c", 0.0, 3), "'c', is a control symbol of one character, which is not supported"),
+    ):
+        refuses(encoding, made(more), match=message)
+    all_known = [(chr(point), -3.0, 1) for point in range(128) if chr(point) not in " a"]
+    refuses(encoding, made(*all_known), match="needs a control character")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamtok.normalizers import JoinedSpaces, LongestMap, Normalizer, Replace, Step
+from streamtok.normalizers import JoinedSpaces, LongestMap, Normalizer, Replace, Step, UnknownRuns
 from streamtok.normalizers.charsmap import read_charsmap, write_charsmap
 from streamtok.reference.sentencepiece_map import normalized
 
@@ -96,6 +97,22 @@ def test_spaces_at_every_cut(text, dummy):
     assert ours.normalize(text) == slow.replace("\u2581", " ")
 
 
+@given(
+    st.text(
+        st.sampled_from("ab \x00é\u16a0\ud7ff\ue000\udc80\uffff\U00010000\U0010ffff"), max_size=9
+    )
+)
+@settings(max_examples=150)
+def test_unknown_runs_at_every_cut(text):
+    for known in ("a ", "ab é\uffff\U00010000", "\U0010ffff\ue000\ud7ff"):
+        ours = Normalizer([UnknownRuns(known, "\x00")])
+        check_all_cuts(ours, text)
+        slow = [one if one in known else "\0" for one in text]
+        runs = itertools.groupby(slow)
+        joined = ["\0" if one == "\0" else "".join(run) for one, run in runs]
+        assert ours.normalize(text) == "".join(joined)
+
+
 def test_what_waits_is_short():
     step = LongestMap(SMALL, ("xyx",), False)
     for text, waits in [
@@ -125,6 +142,7 @@ def test_blanks_that_come_one_by_one_are_kept_in_few_strings():
         for value in (None, "", [True, ""], [False, "d"], [False, "abcd"], [False], [0, "a"])
     ]
     + [(LongestMap(SMALL, (), True), [True, "a"])]
+    + [(UnknownRuns("a", "b"), value) for value in (None, 1, "", [False])]
     + [
         (JoinedSpaces(False), value)
         for value in (None, [2, []], [3, []], [0, ["a"]], [1, [" "]], [True, []], [0, " "], [0])
@@ -141,6 +159,8 @@ def test_maps_and_symbols_that_are_too_long_are_refused():
     assert LongestMap(write_charsmap({"x" * 64: "y"}), (), False).normalize("x" * 65, True) == "yx"
     with pytest.raises(ValueError, match="more than 32 keys"):
         LongestMap(write_charsmap({"x" * size: "y" for size in range(1, 40)}), (), False)
+    with pytest.raises(ValueError, match="expected an unknown character"):
+        UnknownRuns("ab", "a")
     with pytest.raises(ValueError, match="symbols are too long"):
         LongestMap(SMALL, ("x" * 10_000,), False)
 
