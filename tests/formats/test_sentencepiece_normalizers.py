@@ -7,6 +7,9 @@ import pickle
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 import streamtok
 from streamtok import formats
@@ -16,7 +19,7 @@ from streamtok.normalizers.charsmap import write_charsmap
 
 from ..conftest import stream_ids
 from ..normalizers.test_sentencepiece_steps import odd_text
-from ..oracles import refuses, texts, write
+from ..oracles import cut, refuses, texts, write
 from ..sentencepiece_models import BASE, SPACE, model, processor, trained
 
 DEFAULT = {"normalization_rule_name": "nmt_nfkc", "remove_extra_whitespaces": True}
@@ -236,3 +239,33 @@ def test_models_without_byte_fallback_that_are_refused():
         refuses(encoding, made(more), match=message)
     all_known = [(chr(point), -3.0, 1) for point in range(128) if chr(point) not in " a"]
     refuses(encoding, made(*all_known), match="needs a control character")
+
+
+@given(
+    st.sets(st.text("ab\u2581é", min_size=2, max_size=4), max_size=12),
+    st.permutations(range(12)),
+    st.lists(st.sampled_from(["xy", "xyx", "éa"]), max_size=2, unique=True),
+    st.booleans(),
+    st.booleans(),
+    st.text("aab  \u2581éxyＡ\u0301e日\u16a0", max_size=25),
+    st.integers(0, 1000),
+)
+@hypothesis_settings(max_examples=150)
+def test_random_models_without_byte_fallback(words, scores, symbols, dummy, removes, text, seed):
+    charsmap = write_charsmap({"Ａ": "a", "e\u0301": "é", "x": "", "\u2581": " ", "日": "xy"})
+    pieces = [("<unk>", 0.0, 2), ("<s>", 0.0, 3)]
+    pieces += [(letter, -100.0 - at, 1) for at, letter in enumerate("ab\u2581é")]
+    # Every other score is that of two pieces.
+    pieces += [
+        (word, -float(score // 2), 1)
+        for word, score in zip(sorted(words - {*symbols}), scores, strict=False)
+    ]
+    pieces += [(symbol, 0.0, 4) for symbol in symbols]
+    normalizer = field(3, int(dummy)) + field(4, int(removes))
+    for more in (b"", field(2, charsmap)):
+        data = model(pieces, trainer=field(3, 2), normalizer=normalizer + more)
+        expected = processor(data).encode(text)
+        enc = encoding(data)
+        assert enc.encode(text) == expected
+        chunks = cut(random.Random(seed), text.encode(), 3)
+        assert stream_ids(enc.stream_encoder(), chunks) == expected
