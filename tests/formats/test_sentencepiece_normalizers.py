@@ -269,3 +269,17 @@ def test_random_models_without_byte_fallback(words, scores, symbols, dummy, remo
         assert enc.encode(text) == expected
         chunks = cut(random.Random(seed), text.encode(), 3)
         assert stream_ids(enc.stream_encoder(), chunks) == expected
+
+
+@pytest.mark.parametrize("settings", SETTINGS[:1] + SETTINGS[-2:], ids=str)
+def test_truncation(settings):
+    data = trained(**settings)
+    theirs, enc = processor(data), encoding(data)
+    rng = random.Random(11)
+    for _ in range(25):
+        text = "".join(odd_text(rng) for _ in range(8))
+        budget = rng.randint(1, len(theirs.encode(text)) + 1)
+        for side in ("left", "right"):
+            kept = enc.truncate(text, budget, side=side).text
+            assert len(theirs.encode(kept)) <= budget
+            assert text.endswith(kept) if side == "left" else text.startswith(kept)
