@@ -114,12 +114,17 @@ def sound_files(folder: Path) -> dict[str, tuple[bytes, Loader]]:
         ("ab", -1.0, 1),
         ("<x>", 0.0, 4),
     ]
-    made["tokenizer.model"] = (
-        b"".join(field(1, field(1, t.encode()) + field(2, s) + field(3, k)) for t, s, k in pieces)
-        + field(2, field(3, 2) + field(35, 1))
-        + field(3, field(1, b"identity") + field(3, 1) + field(4, 0)),
-        formats.load_sentencepiece,
+    head = b"".join(
+        field(1, field(1, t.encode()) + field(2, s) + field(3, k)) for t, s, k in pieces
+    ) + field(2, field(3, 2) + field(35, 1))
+    plain = field(1, b"identity") + field(3, 1) + field(4, 0)
+    made["tokenizer.model"] = head + field(3, plain), formats.load_sentencepiece
+    charsmap = write_charsmap({"a": "A", "e\u0301": "é", "\xa0": " ", "ab": ""})
+    made["mapped.model"] = head + field(3, field(2, charsmap)), formats.load_sentencepiece
+    few = b"".join(
+        field(1, field(1, t.encode()) + field(2, s) + field(3, k)) for t, s, k in pieces if k != 6
     )
+    made["unknown.model"] = few + field(2, field(3, 2)), formats.load_sentencepiece
     return made
 
 

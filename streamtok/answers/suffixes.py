@@ -149,6 +149,9 @@ def _spell(encoding: EncodingDefinition, part: Any, settings: Settings) -> _Spel
     pattern = encoding.pattern
     if pattern is None or not pattern.is_total or rules.has_symbols:
         return None
+    steps = getattr(rules.normalizer, "spec", ())
+    if any(kind in ("JoinedSpaces", "LongestMap") for kind, *_ in steps):
+        return None  # an end may change where the whole did not, and have fewer tokens
     text = part if isinstance(part, str) else part.decode("utf-8", "surrogateescape")
     # Of a text that is in NFC, each part is; any other text is compared with its tokens below.
     if rules.normalizer == "NFC" and not unicodedata.is_normalized("NFC", text):

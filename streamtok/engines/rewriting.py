@@ -83,7 +83,7 @@ class RewritingEngine:
         normalized: dict[str, tuple[str, int]] = {}
         for text, id in preferred:
             if self._flags_of(text).normalized:
-                found = self.normalizer.normalize(text) if self.normalizer else text
+                found = self.normalizer.normalize(text, False) if self.normalizer else text
                 if not found:
                     raise ValueError(
                         f"the added token {text!r} is empty once it is normalized, so it is "

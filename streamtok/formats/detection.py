@@ -26,6 +26,7 @@ from .model_folder import CONFIG_FILES, load_merges, read_config, with_config
 from .nanochat import load_nanochat
 from .packed import PACKED_MAGIC, load_packed, loads_packed
 from .sentencepiece import load_sentencepiece, read_sentencepiece
+from .sentencepiece_normalizer import settings_of
 from .tekken import load_tekken, read_tekken
 from .tiktoken import load_tiktoken
 
@@ -260,7 +261,7 @@ def _load_main(main: str, options: _Options) -> Encoding:
             return _load_pair(main, pattern, name)
         return load_merges(main, os.path.join(folder, "vocab.json"), config, name or stem(file))
     made = _load_file(main, options)
-    if config is None or made._rules.normalizer != "spaces":  # only SentencePiece's has so little
+    if config is None or settings_of(made._rules) is None:  # only SentencePiece's has so little
         return made
     return with_config(made, config)
 

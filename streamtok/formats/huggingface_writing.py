@@ -151,6 +151,12 @@ def _folds(encoding: Encoding) -> bool:
             "which merges characters"
         )
     first = () if rules.normalizer is None else rules.normalizer.spec
+    for kind, *_ in first:
+        if kind in ("JoinedSpaces", "LongestMap"):
+            raise VocabularyError(
+                f"{_FORMAT} cannot express the step {kind} of the normalizer of {encoding.name}, "
+                "which only SentencePiece has"
+            )
     pattern = encoding.pattern
     folded = isinstance(pattern, SplitSequence) and pattern.spaces_are_marks
     return folded or _TO_SPACES in (*first[-1:], *second)

@@ -166,6 +166,11 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
                     f"{config.place}: {flag} of the token {shown(text)} is not supported beside a "
                     "SentencePiece model"
                 )
+        if not entry["special"] and encoding._rules.normalizer != "spaces":
+            raise VocabularyError(
+                f"{config.place}: the token {shown(text)} is not special, which is not supported "
+                "beside a SentencePiece model whose normalizer changes more than spaces"
+            )
         (special if entry["special"] else added)[text] = number
     begins = config.kind in _BEGIN_WITH_BOS
     template = _template(config, {**added, **special}, begins)

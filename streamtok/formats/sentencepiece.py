@@ -1,4 +1,4 @@
-"""SentencePiece's `.model`: BPE with byte fallback, as in Llama 2, the first Mistrals and Gemma.
+"""SentencePiece's `.model`: BPE, as in Llama 2, the first Mistrals and Gemma.
 
 "Piece" is SentencePiece's word for a token, and is only used for that here.
 
@@ -10,9 +10,12 @@ programs merge the two neighbours that form the piece of the highest score, the 
 A space is "▁" in the pieces, and SentencePiece treats the two as one. Here it stays a space, and a
 "▁" in a text becomes a space.
 
-These raise an error that names them: other models than BPE, models without byte fallback,
-normalizers that change more than spaces, "remove_extra_whitespaces", spaces as suffixes, unused
-pieces. (github.com/google/sentencepiece, Apache-2.0)
+Without byte fallback, each run of unknown characters becomes the id of `<unk>`: `UnknownRuns` makes
+one byte of it that no piece has.
+
+`sentencepiece_normalizer.py` reads what is done to a text before. These raise an error that names
+them: other models than BPE, spaces as suffixes, unused pieces, control symbols of one character.
+(github.com/google/sentencepiece, Apache-2.0)
 """
 
 from __future__ import annotations
@@ -25,15 +28,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..engines.rules import MARK, TextRules
+from ..engines.rules import MARK, NO_RULES
 from ..errors import VocabularyError
 from ..files.part_file import write_whole
+from ..normalizers import Normalizer, UnknownRuns
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.table import MAX_TOKEN_BYTES, NO_ID, Vocabulary, offsets_of
-from .character_merges import character_prefixes, pattern_of_cuts
+from .character_merges import CUT_BEFORE_SPACES, character_prefixes, pattern_of_cuts
 from .loading import make_encoding, read_bytes, shown, stem
 from .merge_lists import without_unreachable_tokens
 from .protobuf import BYTES, FLOAT, VARINT, Value, expect, field, fields
+from .sentencepiece_normalizer import CHARSMAP, KINDS, rules_of, settings_of
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -52,20 +57,17 @@ _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _PIECE, _SCORE, _TYPE = 1, 2, 3
 _MODEL_TYPE, _VOCAB_SIZE, _SUFFIX, _FALLBACK = 3, 4, 24, 35
 _UNK_ID, _BOS_ID, _EOS_ID, _PAD_ID, _UNK_PIECE = 40, 41, 42, 43, 45
-_NAME, _CHARSMAP, _DUMMY, _EXTRA, _ESCAPE = range(1, 6)
 _TRAINER_KINDS = {_MODEL_TYPE: VARINT, _SUFFIX: VARINT, _FALLBACK: VARINT}
-_NORMALIZER_KINDS = {
-    _NAME: BYTES, _CHARSMAP: BYTES, _DUMMY: VARINT, _EXTRA: VARINT, _ESCAPE: VARINT
-}  # fmt: skip
 
 
 def load_sentencepiece(path: Path, *, name: str | None = None) -> Encoding:
     """The encoding in a SentencePiece BPE model.
 
     `encode` returns the ids of `SentencePieceProcessor.encode`, which never finds control symbols
-    in text; here they are special tokens. User-defined symbols are always found. `decode` removes
-    the space that `encode` puts before the text. Raises OSError, and VocabularyError naming the
-    file and the place.
+    in text; here they are special tokens. User-defined symbols are always found. The text
+    is normalized as the model says. `decode` removes the space that `encode` puts before the text,
+    and gives "<unk>" where SentencePiece gives " ⁇ ". A model with a map takes about 0.5 s to load.
+    Raises OSError, and VocabularyError naming the file and the place.
     """
     source = os.fspath(path)
     return read_sentencepiece(read_bytes(path), source, name or stem(path))
@@ -93,27 +95,25 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
             has_trainer = True
         elif number == _NORMALIZER:
             expect(kind, BYTES, "the normalizer", source, place)
-            _read_settings(data, place, end, source, _NORMALIZER_KINDS, normalizer)
+            _read_settings(data, place, end, source, KINDS, normalizer)
         elif number == _DENORMALIZER and kind == BYTES:
             for inner, _, charsmap, _ in fields(data, place, end, source):
-                if inner == _CHARSMAP and charsmap:
+                if inner == CHARSMAP and charsmap:
                     raise VocabularyError(f"{source}: a denormalizer is not supported")
     if not has_trainer:
         raise VocabularyError(
             f"{source}: not a SentencePiece model: the trainer's settings are missing"
         )
     _check_trainer(trainer, source)
-    space_first = _check_normalizer(normalizer, source)
-    vocabulary, special, added = _tokens_of(pieces, source)
+    has_bytes = bool(trainer.get(_FALLBACK))
+    vocabulary, special, added, unknown = _tokens_of(pieces, has_bytes, source)
     return make_encoding(
         source,
         name,
-        pat_str=pattern_of_cuts(vocabulary),
+        pat_str=_pattern(vocabulary, unknown),
         mergeable_ranks=vocabulary,
         special_tokens=special,
-        rules=TextRules(
-            tuple(added.items()), longest_first=True, normalizer="spaces", space_first=space_first
-        ),
+        rules=rules_of(normalizer, added, unknown, source),
     )
 
 
@@ -161,33 +161,15 @@ def _check_trainer(settings: Mapping[int, Value], source: str) -> None:
         raise VocabularyError(
             f"{source}: a {_MODELS.get(model, model)} model is not supported: expected BPE"
         )
-    if not settings.get(_FALLBACK):
-        raise VocabularyError(f"{source}: a model without byte_fallback is not supported")
-
-
-def _check_normalizer(settings: Mapping[int, Value], source: str) -> bool:
-    """Whether a space is put before the text. Raises VocabularyError for unsupported settings.
-
-    Missing settings have the defaults of sentencepiece_model.proto. By them, spaces at both ends
-    and runs of spaces are removed.
-    """
-    if settings.get(_CHARSMAP):
-        rule = settings.get(_NAME, b"")
-        shown_rule = shown(rule.decode("utf-8", "replace") if isinstance(rule, bytes) else rule)
-        raise VocabularyError(
-            f"{source}: the normalizer {shown_rule} is not supported: expected identity"
-        )
-    if settings.get(_EXTRA, 1):
-        raise VocabularyError(f"{source}: remove_extra_whitespaces is not supported")
-    if not settings.get(_ESCAPE, 1):
-        raise VocabularyError(f"{source}: escape_whitespaces=false is not supported")
-    return bool(settings.get(_DUMMY, 1))
 
 
 def _tokens_of(
-    pieces: list[tuple[str, float, int]], source: str
-) -> tuple[Vocabulary, dict[str, int], dict[str, int]]:
-    """The vocabulary, special tokens and user-defined symbols."""
+    pieces: list[tuple[str, float, int]], has_bytes: bool, source: str
+) -> tuple[Vocabulary, dict[str, int], dict[str, int], Normalizer | None]:
+    """The vocabulary, special tokens and user-defined symbols, and what is done to unknown
+    characters that do not become bytes.
+    """
+    unknown_ids: list[int] = []
     special: dict[str, int] = {}
     added: dict[str, int] = {}
     byte_ids: dict[int, int] = {}
@@ -204,8 +186,16 @@ def _tokens_of(
                 raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
             normal[spaced] = score, number
         elif type_ in (UNKNOWN, CONTROL):
+            if type_ == CONTROL and len(text) == 1:  # SentencePiece looks characters up in all
+                raise VocabularyError(
+                    f"{where}, is a control symbol of one character, which is not supported"
+                )
+            if type_ == UNKNOWN:
+                unknown_ids.append(number)
             special[spaced] = number
         elif type_ == USER_DEFINED:
+            if " " in text:
+                raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
             added[spaced] = number
         elif type_ == BYTE:
             found = _BYTE_PIECE.fullmatch(text)
@@ -215,18 +205,49 @@ def _tokens_of(
         else:
             kind = "unused" if type_ == UNUSED else f"of type {type_}"
             raise VocabularyError(f"{where}, is {kind}, which is not supported")
-    if len(byte_ids) != 256:
+    if has_bytes and len(byte_ids) != 256:
         raise VocabularyError(f"{source}: only {len(byte_ids)} of the 256 bytes are pieces")
-    if len(special) + len(added) + 256 + len(normal) != len(pieces):
+    if byte_ids and not has_bytes:
+        raise VocabularyError(f"{source}: pieces of bytes without byte_fallback are not supported")
+    if len(special) + len(added) + len(byte_ids) + len(normal) != len(pieces):
         raise VocabularyError(f"{source}: two pieces differ only in {MARK!r} and a space")
     if " " not in normal:
         raise VocabularyError(f"{source}: a model without the piece {MARK!r} is not supported")
-    return _vocabulary(normal, byte_ids), special, added
+    unknown = None if has_bytes else _unknown(normal, unknown_ids, byte_ids, source)
+    return _vocabulary(normal, byte_ids), special, added, unknown
+
+
+def _unknown(
+    normal: Mapping[str, object], unknown_ids: list[int], byte_ids: dict[int, int], source: str
+) -> Normalizer:
+    """What is done to the characters that are not in `normal`, and the id of what they become.
+
+    That is a byte that is no piece, so it goes into `byte_ids`, and no other byte has an id.
+    """
+    if len(unknown_ids) != 1:
+        raise VocabularyError(
+            f"{source}: expected one piece for unknown characters, found {len(unknown_ids)}"
+        )
+    for piece in normal:
+        missing = [character for character in piece if character not in normal]
+        if missing:  # it merges, but is unknown by itself
+            raise VocabularyError(
+                f"{source}: a model without byte_fallback, where the piece {shown(piece)} has the "
+                f"character {missing[0]!r}, which is no piece, is not supported"
+            )
+    free = next((byte for byte in range(128) if chr(byte) not in normal), None)
+    if free is None:
+        raise VocabularyError(f"{source}: a model without byte_fallback needs a control character")
+    byte_ids |= dict.fromkeys(range(256), NO_ID)
+    byte_ids[free] = unknown_ids[0]
+    known = "".join(sorted(piece for piece in normal if len(piece) == 1))
+    return Normalizer([UnknownRuns(known, chr(free))])
 
 
 def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) -> Vocabulary:
     """The tokens in the order of their merges: bytes, prefixes of characters, pieces by score."""
-    ids: dict[bytes, int] = {bytes([byte]): byte_ids[byte] for byte in range(256)}
+    has_bytes = NO_ID not in byte_ids.values()
+    ids = {bytes([byte]): byte_ids[byte] if has_bytes else NO_ID for byte in range(256)}
     decode_only: dict[int, bytes] = {}
     prefixes = character_prefixes({character for piece in normal for character in piece})
     ids |= dict.fromkeys(prefixes, NO_ID)
@@ -236,7 +257,7 @@ def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) 
         token = piece.encode()
         if len(piece) > 1:
             scores[token] = score
-        elif len(token) == 1:
+        elif len(token) == 1 and has_bytes:
             decode_only[ids[token]] = token  # the id of the byte piece still decodes
         ids[token] = number
     tokens = list(ids)
@@ -256,6 +277,18 @@ def _vocabulary(normal: dict[str, tuple[float, int]], byte_ids: dict[int, int]) 
     )
 
 
+def _pattern(vocabulary: Vocabulary, unknown: Normalizer | None) -> str:
+    """Where text is cut. What unknown characters become is in no piece, and is cut off, if it can
+    be: a stream gives its id as soon as anything follows.
+    """
+    pattern = pattern_of_cuts(vocabulary)
+    if unknown is None or pattern != CUT_BEFORE_SPACES:
+        return pattern
+    *_, one = unknown.spec[0]
+    spelled = rf"\x{{{ord(one):x}}}"
+    return f" *[^ {spelled}]+| +|{spelled}"
+
+
 def save_sentencepiece(encoding: Encoding, path: Path) -> None:
     """Write a SentencePiece model. The file appears when it is complete.
 
@@ -263,17 +296,27 @@ def save_sentencepiece(encoding: Encoding, path: Path) -> None:
     of characters, a pattern that does not come from such a model, ids with gaps.
     """
     vocabulary, rules = encoding._vocabulary, encoding._rules
-    if vocabulary.byte_ids is None or rules.normalizer != "spaces":
+    settings = settings_of(rules)
+    if vocabulary.byte_ids is None or rules == NO_RULES:
         raise VocabularyError(
             f"a SentencePiece model merges characters, but {encoding.name} merges bytes"
         )
-    if encoding._pat_str not in (pattern_of_cuts(vocabulary), WHOLE_TEXT_PATTERN):
+    if settings is None:
+        raise VocabularyError(
+            f"a SentencePiece model cannot hold the text rules of {encoding.name}, "
+            f"{shown(str(rules))}"
+        )
+    if encoding._pat_str not in (
+        _pattern(vocabulary, rules.second_normalizer),
+        WHOLE_TEXT_PATTERN,
+    ):
         raise VocabularyError(
             f"a SentencePiece model cannot hold the pattern of {encoding.name}, "
             f"{shown(encoding._pat_str)}"
         )
     rows: dict[int, tuple[str, float, int]] = {}
-    for byte, number in enumerate(vocabulary.byte_ids.tolist()):
+    has_bytes = rules.second_normalizer is None
+    for byte, number in enumerate(vocabulary.byte_ids.tolist() if has_bytes else ()):
         rows[number] = f"<0x{byte:02X}>", 0.0, BYTE
     places = range(len(vocabulary)) if vocabulary.ties is None else vocabulary.ties.tolist()
     tokens = vocabulary.to_list()
@@ -296,15 +339,14 @@ def save_sentencepiece(encoding: Encoding, path: Path) -> None:
         raise VocabularyError(
             f"a SentencePiece model needs the special token <unk>: {encoding.name} has none"
         )
-    trainer = field(_MODEL_TYPE, 2) + field(_VOCAB_SIZE, len(rows)) + field(_FALLBACK, 1)
+    trainer = (
+        field(_MODEL_TYPE, 2) + field(_VOCAB_SIZE, len(rows)) + field(_FALLBACK, int(has_bytes))
+    )
     for key, text in ((_UNK_ID, "<unk>"), (_BOS_ID, "<s>"), (_EOS_ID, "</s>"), (_PAD_ID, "<pad>")):
         trainer += field(key, specials.get(text, -1))
-    normalizer = (
-        field(_NAME, b"identity") + field(_DUMMY, int(rules.space_first)) + field(_EXTRA, 0)
-    )
     parts = [
         field(_PIECES, field(_PIECE, text.encode()) + field(_SCORE, score) + field(_TYPE, type_))
         for _, (text, score, type_) in sorted(rows.items())
     ]
-    parts += [field(_TRAINER, trainer), field(_NORMALIZER, normalizer)]
+    parts += [field(_TRAINER, trainer), field(_NORMALIZER, settings)]
     write_whole(path, b"".join(parts))

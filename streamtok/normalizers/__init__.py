@@ -2,18 +2,22 @@
 
 Read `step.py` first: it says what a step is, and what its blocks and states are. `normalizer.py`
 joins steps to a sequence. The rest of the files has one kind of step each. The results are those of
-Hugging Face's `tokenizers`; `docs/normalizers.md` says which Unicode version decides.
+Hugging Face's `tokenizers`, those of `longest_map.py` and `joined_spaces.py` SentencePiece's;
+`docs/normalizers.md` says which Unicode version decides.
 """
 
 from .characters import BertAccents, BertChinese, BertClean, Lowercase, Nmt, StripAccents
 from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
+from .joined_spaces import JoinedSpaces
+from .longest_map import LongestMap
 from .normalizer import IDENTITY, Normalizer
 from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Block, Blocks, State, Step
 from .symbols import Symbols
+from .unknown_runs import UnknownRuns
 
 __all__ = [
     "IDENTITY",
@@ -23,6 +27,8 @@ __all__ = [
     "Block",
     "Blocks",
     "Form",
+    "JoinedSpaces",
+    "LongestMap",
     "Lowercase",
     "MetaspaceText",
     "Nmt",
@@ -37,4 +43,5 @@ __all__ = [
     "Strip",
     "StripAccents",
     "Symbols",
+    "UnknownRuns",
 ]

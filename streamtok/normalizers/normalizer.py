@@ -13,12 +13,15 @@ from typing import Any
 from . import characters
 from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
+from .joined_spaces import JoinedSpaces
 from .links import compose, join_link, link_from_json
+from .longest_map import LongestMap
 from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Blocks, State, Step
 from .symbols import Symbols
+from .unknown_runs import UnknownRuns
 
 __all__ = ["IDENTITY", "Normalizer"]
 
@@ -27,7 +30,8 @@ _KINDS: dict[str, Callable[..., Step]] = {
     for kind in (
         *(characters.BertAccents, characters.BertChinese, characters.BertClean),
         *(characters.Lowercase, characters.Nmt, characters.StripAccents),
-        *(MetaspaceText, Precompiled, PrefixSpace, Prepend, Replace, ReplaceRuns, Strip, Symbols),
+        *(JoinedSpaces, LongestMap, MetaspaceText, Precompiled, PrefixSpace, Prepend, Replace),
+        *(ReplaceRuns, Strip, Symbols, UnknownRuns),
     )
 } | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
 

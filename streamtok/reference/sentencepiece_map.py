@@ -1,13 +1,19 @@
-"""The normalizer Precompiled of a tokenizer.json: a map of SentencePiece, slow and obvious.
+"""A map of SentencePiece, slow and obvious: as tokenizers reads it, and as SentencePiece does.
 
-Grapheme clusters are those of the `regex` package, whose Unicode may be newer than tokenizers'.
+`mapped` is the normalizer Precompiled of a tokenizer.json. Grapheme clusters are those of the
+`regex` package, whose Unicode may be newer than tokenizers'. `normalized` is SentencePiece's own
+normalizer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import regex
 
-__all__ = ["mapped"]
+__all__ = ["mapped", "normalized"]
+
+_MARK = "\u2581"
 
 
 def mapped(charsmap: bytes, text: str) -> str:
@@ -47,3 +53,41 @@ def _shortest_in_map(charsmap: bytes, text: str) -> str | None:
             start = units[place] & 0x7FFFFFFF
             return replacements[start:].partition(b"\0")[0].decode()
     return None
+
+
+def normalized(
+    keys: Mapping[str, str], symbols: set[str], dummy: bool, removes: bool, text: str
+) -> str:
+    """`text` as SentencePiece's pieces have it, with U+2581 for spaces.
+
+    keys: the map. symbols: user-defined ones. dummy: add_dummy_prefix. removes:
+    remove_extra_whitespaces.
+    """
+
+    def head(rest: str) -> tuple[str, int]:
+        """What the beginning of `rest` becomes, and how long that beginning is."""
+        for known in ({symbol: symbol for symbol in symbols}, keys):
+            for size in range(len(rest), 0, -1):
+                if rest[:size] in known:
+                    return known[rest[:size]], size
+        return rest[0], 1
+
+    at = 0
+    while removes and at < len(text):
+        found, size = head(text[at:])
+        if found != " ":
+            break
+        at += size
+    if at == len(text):
+        return ""
+    result = _MARK if dummy else ""
+    is_after_space = removes
+    while at < len(text):
+        found, size = head(text[at:])
+        if is_after_space:
+            found = found.lstrip(" ")
+        result += found.replace(" ", _MARK)
+        if found:
+            is_after_space = removes and found.endswith(" ")
+        at += size
+    return result.rstrip(_MARK) if removes else result

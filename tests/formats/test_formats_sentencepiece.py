@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
-import io
 import pickle
 import random
 import time
 from pathlib import Path
 
 import pytest
-import sentencepiece as spm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,15 +19,10 @@ from streamtok.formats.protobuf import field
 from streamtok.reference import bpe as reference
 
 from ..conftest import stream_ids
-from ..oracles import PLAIN, assert_same, corpus_texts, cut, refuses, texts, write
+from ..oracles import PLAIN, assert_same, cut, refuses, texts, write
+from ..sentencepiece_models import BASE, SPACE, model, processor, trained
 
 DATA = Path(importlib.util.find_spec("mistral_common").origin).parent / "data"
-
-
-def processor(data: bytes) -> spm.SentencePieceProcessor:
-    theirs = spm.SentencePieceProcessor()
-    theirs.LoadFromSerializedProto(data)
-    return theirs
 
 
 @pytest.mark.parametrize(
@@ -77,28 +69,6 @@ def test_mistrals_own_models(file, tmp_path):
         assert again.encode(text) == theirs.encode(text)
 
 
-@functools.lru_cache
-def trained(**settings) -> bytes:
-    writer = io.BytesIO()
-    lines = [line for text in (*PLAIN, *corpus_texts()) for line in text.split("\n") if line]
-    spm.SentencePieceTrainer.train(
-        sentence_iterator=iter([line[:1000] for line in lines[:600]]),
-        model_writer=writer,
-        **{
-            "model_type": "bpe",
-            "vocab_size": 1200,
-            "byte_fallback": True,
-            "character_coverage": 0.98,
-            "normalization_rule_name": "identity",
-            "remove_extra_whitespaces": False,
-            "hard_vocab_limit": False,
-            "minloglevel": 2,
-            **settings,
-        },
-    )
-    return writer.getvalue()
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -130,27 +100,6 @@ def test_trained_by_the_library_itself(settings, tmp_path):
 # Random models
 
 
-def model(
-    pieces: list[tuple[str, float, int]],
-    dummy: bool = True,
-    trainer: bytes = b"",
-    more: bytes = b"",
-    normalizer: bytes | None = b"",
-) -> bytes:
-    parts = [
-        field(1, field(1, text.encode()) + field(2, score) + field(3, kind))
-        for text, score, kind in pieces
-    ]
-    parts.append(field(2, trainer or field(3, 2) + field(35, 1)))
-    if normalizer is not None:
-        identity = field(1, b"identity") + field(3, int(dummy)) + field(4, 0)
-        parts.append(field(3, (normalizer or identity) + more))
-    return b"".join(parts)
-
-
-BASE = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)]
-BASE += [(f"<0x{byte:02X}>", 0.0, 6) for byte in range(256)]
-SPACE = ("\u2581", -50.0, 1)
 LETTERS = "aaab\u2581\u2581é日\U0001f44d"
 
 
@@ -371,10 +320,6 @@ def test_other_models_are_refused_by_name(tmp_path):
             match=f"a {kind} model is not supported: expected BPE",
         )  # fmt: skip
     for more, message in (
-        ({"byte_fallback": False}, "a model without byte_fallback"),
-        ({"normalization_rule_name": "nmt_nfkc"}, "the normalizer 'nmt_nfkc' is not supported"),
-        ({"normalization_rule_name": "nfkc_cf"}, "the normalizer 'nfkc_cf' is not supported"),
-        ({"remove_extra_whitespaces": True}, "remove_extra_whitespaces is not supported"),
         ({"treat_whitespace_as_suffix": True}, "treat_whitespace_as_suffix is not supported"),
     ):
         path = write(tmp_path / "m.model", trained(**more))
@@ -389,9 +334,9 @@ def test_missing_settings_have_the_defaults_of_sentencepiece(tmp_path, said):
     for data in (head, head + field(3, said)):
         theirs = processor(data)
         assert theirs.encode("a  b ") == theirs.encode("a b")
-        path = write(tmp_path / "m.model", data)
-        refuses(formats.load_sentencepiece, path, match="remove_extra_whitespaces is not supported")
-        refuses(formats.load, path, match="remove_extra_whitespaces is not supported")
+        enc = formats.load(write(tmp_path / "m.model", data))
+        for text in ("a  b ", " a", "", "  ", "\u2581 a \u2581"):
+            assert enc.encode(text) == theirs.encode(text)
 
 
 def test_settings_given_twice_are_joined(tmp_path):
@@ -437,8 +382,12 @@ def damaged():
     yield model([*BASE, ("a", 0.0, 1)]), "a model without the piece '▁' is not supported"
     yield model(BASE, trainer=field(35, 1)), "a unigram model is not supported"
     yield model(BASE, trainer=field(3, 9) + field(35, 1)), "a 9 model"
-    yield model(BASE, more=field(5, 0)), "escape_whitespaces=false"
-    yield model(BASE, more=field(2, b"x")), "the normalizer 'identity'"
+    yield model([*BASE, SPACE], more=field(5, 0)), "escape_whitespaces=false"
+    yield (
+        model([*BASE, SPACE], more=field(2, b"x")),
+        "the normalizer's map is damaged: expected the size",
+    )
+    yield model([*BASE, SPACE, ("a b", 0.0, 4)]), "has a space: expected"
     yield model(BASE) + field(5, field(2, b"x")), "a denormalizer is not supported"
     yield b"\x0a\x00" * 3_000_000, "piece 0"
     yield b"\x0a\x80\x80\x80\x80\x08", "2147483648 bytes|ends after"

@@ -1,0 +1,110 @@
+"""What a SentencePiece model does to a text before it merges: the settings of its normalizer.
+
+Without a map and without "remove_extra_whitespaces", only spaces change, and `engines/spaces.py`
+does that. All else becomes two steps: `LongestMap` is the map, and `JoinedSpaces` removes spaces.
+
+SentencePiece looks for user-defined symbols twice. In the text, the map leaves them as they are.
+Behind the normalizer, what is one then becomes its id; so it need not have been one in the text.
+
+These raise an error that names them: "escape_whitespaces" that is false; beside a map or
+"remove_extra_whitespaces", user-defined symbols with spaces; beside both, a replacement with two
+spaces, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..engines.rules import MARK, TextRules, TokenFlags
+from ..errors import VocabularyError
+from ..normalizers import JoinedSpaces, LongestMap, Normalizer, Replace, Step
+from .loading import shown
+from .protobuf import BYTES, VARINT, Value, field
+
+__all__ = ["CHARSMAP", "KINDS", "rules_of", "settings_of"]
+
+# Field numbers in sentencepiece_model.proto.
+_NAME, CHARSMAP, _DUMMY, _EXTRA, _ESCAPE = range(1, 6)
+KINDS = {_NAME: BYTES, CHARSMAP: BYTES, _DUMMY: VARINT, _EXTRA: VARINT, _ESCAPE: VARINT}
+_TO_SPACES = Replace(MARK, " ")
+
+
+def rules_of(
+    settings: Mapping[int, Value],
+    added: Mapping[str, int],
+    unknown: Normalizer | None,
+    source: str,
+) -> TextRules:
+    """The rules of a model, by its normalizer's settings and its user-defined symbols.
+
+    unknown: what is done to unknown characters; None where they become the ids of bytes.
+    Missing settings have the defaults of sentencepiece_model.proto. By them, spaces at both ends
+    and runs of spaces are removed, and a space is put before the text. Raises VocabularyError for
+    settings that are not supported, and for a damaged map.
+    """
+    if not settings.get(_ESCAPE, 1):
+        raise VocabularyError(f"{source}: escape_whitespaces=false is not supported")
+    charsmap = settings.get(CHARSMAP, b"")
+    puts, removes = bool(settings.get(_DUMMY, 1)), bool(settings.get(_EXTRA, 1))
+    tokens = tuple(added.items())
+    if not charsmap and not removes and unknown is None:
+        return TextRules(tokens, longest_first=True, normalizer="spaces", space_first=puts)
+    for symbol in added:
+        if " " in symbol and (charsmap or removes):
+            raise VocabularyError(
+                f"{source}: the user-defined symbol {shown(symbol)} has a space, which is not "
+                "supported beside a normalizer with a map or remove_extra_whitespaces"
+            )
+    steps: list[Step] = []
+    if charsmap or not removes:
+        assert isinstance(charsmap, bytes)
+        try:
+            step = LongestMap(bytes(charsmap), tuple(added), puts and not removes)
+        except ValueError as error:
+            raise VocabularyError(f"{source}: the normalizer's map is damaged: {error}") from None
+        steps.append(step)
+        if removes and any("  " in text for text in step.replacements()):
+            raise VocabularyError(
+                f"{source}: a map with two spaces in a row is not supported beside "
+                "remove_extra_whitespaces"
+            )
+    steps.append(JoinedSpaces(puts) if removes else _TO_SPACES)
+    return TextRules(
+        tokens,
+        longest_first=True,
+        normalizer=Normalizer(steps),
+        token_flags=tuple((text, TokenFlags(normalized=True)) for text in added),
+        second_normalizer=unknown,
+        drops_first_space=puts or removes,
+    )
+
+
+def settings_of(rules: TextRules) -> bytes | None:
+    """The normalizer's settings in a model, for what `rules_of` has made of some; or else None."""
+    normalizer = rules.normalizer
+    if normalizer == "spaces":
+        return _written(b"", rules.space_first, False)
+    if not isinstance(normalizer, Normalizer) or not normalizer.spec:
+        return None
+    puts = removes = False
+    charsmap = b""
+    *first, last = normalizer.spec
+    if first and first[0][0] == "LongestMap":
+        charsmap, puts = first[0][1], first[0][3]
+    if last[0] == "JoinedSpaces":
+        puts, removes = last[1], True
+    written = _written(charsmap, puts, removes)
+    read: dict[int, Value] = {CHARSMAP: charsmap, _DUMMY: int(puts), _EXTRA: int(removes)}
+    unknown = rules.second_normalizer
+    if unknown is not None and [kind for kind, *_ in unknown.spec] != ["UnknownRuns"]:
+        return None
+    if last != ("JoinedSpaces", puts) and (not first or first[0][0] != "LongestMap"):
+        return None
+    same = rules_of(read, dict(rules.added_tokens), unknown, "") == rules
+    return written if same else None
+
+
+def _written(charsmap: bytes, puts: bool, removes: bool) -> bytes:
+    name = b"user_defined" if charsmap else b"identity"
+    written = field(_NAME, name) + (field(CHARSMAP, charsmap) if charsmap else b"")
+    return written + field(_DUMMY, int(puts)) + field(_EXTRA, int(removes))

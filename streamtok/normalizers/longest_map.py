@@ -1,0 +1,166 @@
+"""The step that replaces by a map of SentencePiece as SentencePiece itself does.
+
+Where it stands in the text, it takes the longest key that begins there, or else one character.
+`precompiled.py` reads the same maps as `tokenizers` does, by grapheme clusters. User-defined
+symbols come before all keys: the longest one stays as it is.
+
+In a stream, the beginning of a key or of a symbol waits. In SentencePiece's own maps, that is a
+letter that marks may follow.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from .char_sets import one_of
+from .charsmap import read_charsmap
+from .step import Blocks, whole_block
+
+__all__ = ["LongestMap"]
+
+LONGEST = 64  # bytes of a key; those of SentencePiece's maps have up to 12
+DEEPEST = 32  # keys that begin at one place; SentencePiece looks at no more
+MOST_SYMBOLS = 1 << 24  # the sum of the squares of their lengths
+_State: TypeAlias = "tuple[bool, str]"
+_END = r"(?![\s\S])"
+
+
+class _Map:
+    """Keys and symbols, and where to look for them. Immutable; shared by equal steps."""
+
+    def __init__(self, charsmap: bytes, symbols: tuple[str, ...]) -> None:
+        self.keys = read_charsmap(charsmap, LONGEST, True) if charsmap else {}
+        for key in self.keys:
+            if len(key) > DEEPEST and sum(key[:n] in self.keys for n in range(len(key))) >= DEEPEST:
+                raise ValueError(f"more than {DEEPEST} keys are the beginning of one")
+        if sum(len(symbol) ** 2 for symbol in symbols) > MOST_SYMBOLS:
+            raise ValueError("the user-defined symbols are too long together")
+        self.symbols = frozenset(symbols)
+        self.key_beginnings = {key[:n] for key in self.keys for n in range(1, len(key))}
+        self.symbol_beginnings = {key[:n] for key in symbols for n in range(1, len(key))}
+        # The next place where something may begin: a key or symbol of one character, or the first
+        # character of a longer one, before one that is its second. Else before the text's end,
+        # where the rest of it may come later.
+        names = [*self.keys, *symbols]
+        single = _one_of({name for name in names if len(name) == 1})
+        first = _one_of({name[0] for name in names if len(name) > 1})
+        second = _one_of({name[1] for name in names if len(name) > 1})
+        self.changing = re.compile(f"{single}|{first}(?={second})")
+        self.open = re.compile(f"{single}|{first}(?={second}|{_END})")
+
+    def found(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
+        """What is at a place of the text becomes, and where it ends. None: that is still open."""
+        for known, beginnings in (
+            (self.symbols, self.symbol_beginnings),
+            (self.keys, self.key_beginnings),
+        ):
+            longest = 0
+            for end in range(at + 1, len(text) + 1):
+                part = text[at:end]
+                if part in known:
+                    longest = end
+                if part not in beginnings:
+                    break
+            else:
+                if not final:
+                    return None
+            if longest:
+                part = text[at:longest]
+                return self.keys[part] if known is self.keys else part, longest
+        return text[at], at + 1
+
+
+_map = lru_cache(maxsize=4)(_Map)
+
+
+class LongestMap:
+    """The replacements of `charsmap`, a `precompiled_charsmap` of SentencePiece.
+
+    b"" is no map. symbols: what stays as it is. puts_space: a space goes before the first stretch
+    of a stream unless it is empty, even if nothing is left of it.
+    """
+
+    __slots__ = ("_map", "puts_space", "spec")
+
+    def __init__(self, charsmap: bytes, symbols: tuple[str, ...], puts_space: bool) -> None:
+        """Raises ValueError for a damaged map, and for keys or symbols that are too long."""
+        self.puts_space = puts_space
+        self.spec = ("LongestMap", charsmap, symbols, puts_space)
+        self._map = _map(charsmap, symbols)
+
+    def replacements(self) -> frozenset[str]:
+        """What the keys become."""
+        return frozenset(self._map.keys.values())
+
+    def normalize(self, text: str, is_first: bool) -> str:
+        """See `Step`."""
+        if self.leaves(text, is_first):
+            return text
+        return "".join([block[0] for block in self.feed(self.begin(is_first), text, True)[1]])
+
+    def leaves(self, text: str, is_first: bool) -> bool:
+        """See `Step`."""
+        if text and is_first and self.puts_space:
+            return False
+        return not self._map.changing.search(text)
+
+    def begin(self, is_first: bool) -> _State:
+        """See `Step`. The state is whether a space is still to be put, and what waits."""
+        return is_first and self.puts_space, ""
+
+    def feed(self, state: _State, text: str, final: bool) -> tuple[_State, Blocks]:
+        """See `Step`."""
+        puts, held = state
+        blocks: Blocks = []
+        if puts and text:
+            blocks.append((" ", ""))
+            puts = False
+        text, held = held + text, ""
+        known = self._map
+        looks = known.changing if final else known.open
+        done = at = 0  # up to where blocks go; up to where the text is known
+        while found := looks.search(text, at):
+            start = found.start()
+            result = known.found(text, start, final)
+            if result is None:
+                held = text[start:]
+                break
+            new, at = result
+            if new == text[start:at]:
+                continue
+            if start > done:
+                blocks.append((text[done:start],) * 2)
+            blocks += whole_block(new, text[start:at])
+            done = at
+        end = len(text) - len(held)
+        if end > done:
+            blocks.append((text[done:end],) * 2)
+        return (puts and not final, held), blocks
+
+    def held(self, state: _State) -> str:
+        """See `Step`."""
+        return state[1]
+
+    def check_state(self, value: Any) -> _State:
+        """See `Step`."""
+        if not isinstance(value, (list, tuple)) or [type(part) for part in value] != [bool, str]:
+            raise ValueError("expected whether a space is to be put, and what waits")
+        puts, held = value
+        if puts and (held or not self.puts_space):
+            raise ValueError("this step puts no space there")
+        if held and (held not in self._map.key_beginnings | self._map.symbol_beginnings):
+            raise ValueError("expected the beginning of a key")
+        return puts, held
+
+
+def _one_of(characters: set[str]) -> str:
+    """A regular expression for one of them."""
+    ranges: list[tuple[int, int]] = []
+    for point in sorted(map(ord, characters)):
+        if ranges and ranges[-1][1] == point - 1:
+            ranges[-1] = ranges[-1][0], point
+        else:
+            ranges.append((point, point))
+    return one_of(ranges) if ranges else "(?!)"

@@ -1,0 +1,285 @@
+"""Models of SentencePiece with maps, without extra spaces, without byte fallback: their ids."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok import formats
+from streamtok.formats import sentencepiece as module
+from streamtok.formats.protobuf import field
+from streamtok.normalizers.charsmap import write_charsmap
+
+from ..conftest import stream_ids
+from ..normalizers.test_sentencepiece_steps import odd_text
+from ..oracles import cut, refuses, texts, write
+from ..sentencepiece_models import BASE, SPACE, model, processor, trained
+
+DEFAULT = {"normalization_rule_name": "nmt_nfkc", "remove_extra_whitespaces": True}
+SETTINGS = [
+    DEFAULT,
+    {**DEFAULT, "add_dummy_prefix": False, "user_defined_symbols": "xy,xyx,Ａ,e\u0301x,<sep>"},
+    {**DEFAULT, "remove_extra_whitespaces": False, "user_defined_symbols": "xy,yxx"},
+    {**DEFAULT, "normalization_rule_name": "nfkc_cf", "split_by_whitespace": False},
+    {"remove_extra_whitespaces": True, "user_defined_symbols": "xy,xyx"},
+    {"remove_extra_whitespaces": True, "add_dummy_prefix": False},
+    {**DEFAULT, "byte_fallback": False},
+    {"byte_fallback": False, "user_defined_symbols": "xy,\u2581\u2581"},
+]
+
+
+def encoding(data: bytes) -> streamtok.Encoding:
+    return module.read_sentencepiece(data, "made", "made")
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_ids_are_those_of_the_library(settings):
+    data = trained(**settings)
+    theirs, enc = processor(data), encoding(data)
+    for text in texts():
+        assert enc.encode(text, disallowed_special=()) == theirs.encode(text)
+    rng = random.Random(7)
+    for number in range(150):
+        text = odd_text(rng)
+        ids = theirs.encode(text)
+        assert enc.encode(text) == enc.encode(text.encode()) == ids, ascii(text)
+        assert enc.count(text) == len(ids)
+        if "\u2581" not in text:
+            assert enc.decode(ids).replace("<unk>", " \u2047 ") == theirs.decode(ids), ascii(text)
+        parts = text.encode()
+        for at in range(0, len(parts) + 1, 1 if number < 40 else 5):
+            stream = enc.stream_encoder()
+            assert stream_ids(stream, [parts[:at], parts[at:]]) == ids, (ascii(text), at)
+
+
+@pytest.mark.parametrize("settings", SETTINGS[:3], ids=str)
+def test_states_of_streams(settings):
+    enc = encoding(trained(**settings))
+    text = "  \ufb01ne  e\u0301x \u2581 ab xyx\u3000 Ａ<sep>\u2581 cd\xa0 \u2581 "
+    data = text.encode()
+    expected = enc.encode(text)
+    for at in range(len(data) + 1):
+        first = enc.stream_encoder()
+        ids = first.encode(data[:at])
+        second = enc.stream_encoder()
+        second.setstate(first.getstate())
+        assert (second.bytes_in, second.pending) == (at, first.pending)
+        for stream in (first, second, pickle.loads(pickle.dumps(second.copy()))):
+            assert ids + stream.encode(data[at:], final=True) == expected
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_offsets(settings):
+    """Cut anywhere, tokens are where they are in the whole text; they cover what is not dropped."""
+    enc = encoding(trained(**settings))
+    rng = random.Random(3)
+    for _ in range(60):
+        text = odd_text(rng)
+        data = text.encode()
+        ids, spans = enc.encode_with_offsets(text, "byte")
+        assert ids.tolist() == enc.encode(text)
+        spans = spans.tolist()
+        assert all(0 <= start <= end <= len(data) for start, end in spans)
+        assert [start for start, _ in spans] == sorted(start for start, _ in spans)
+        at = rng.randint(0, len(data))
+        stream = enc.stream_encoder()
+        more = [stream.encode_with_offsets(data[:at], unit="byte")]
+        more.append(stream.encode_with_offsets(data[at:], True, unit="byte"))
+        assert [number for part, _ in more for number in part] == ids.tolist()
+    ids, spans = enc.encode_with_offsets(" ab  cd ", "character")
+    assert "".join(" ab  cd "[start:end] for start, end in spans.tolist()).split() == ["ab", "cd"]
+
+
+def test_what_follows_a_special_token_is_a_text_of_its_own():
+    """SentencePiece knows no special tokens in texts: this is streamtok's choice."""
+    enc = encoding(trained(**DEFAULT))
+    s = enc.encode_single_token("<s>")
+    allowed = {"allowed_special": "all"}
+    a_b = enc.encode("a b")
+    assert enc.encode(" a  b <s>", **allowed) == [*a_b, s]
+    after = enc.encode(" <s> a  b ", **allowed)
+    assert after[0] == s
+    assert enc.decode(after[1:]) == "a b"
+    assert after == enc.encode("<s>a b", **allowed) != [s, *a_b]
+    data = b"  a\xe2\x80\x83<s> b <s> "
+    ids = enc.encode(data, **allowed)
+    for at in range(len(data) + 1):
+        stream = enc.stream_encoder(**allowed)
+        assert stream_ids(stream, [data[:at], data[at:]]) == ids
+
+
+def test_bytes_that_are_not_utf8():
+    """Each becomes U+FFFD in SentencePiece, and here with "replace" where no character is begun."""
+    data = trained(normalization_rule_name="nfkc", remove_extra_whitespaces=True)
+    theirs, enc = processor(data), encoding(data)
+    for text in (b"a\xff b", b"\xff\xfe", b" \x80 \x80e\xcc\x81", b"\xef\xac\x81\xff "):
+        ids = theirs.encode(text)
+        assert enc.encode(text, errors="replace") == ids
+        for at in range(len(text) + 1):
+            stream = enc.stream_encoder(errors="replace")
+            assert stream_ids(stream, [text[:at], text[at:]]) == ids
+        with pytest.raises(UnicodeDecodeError):
+            enc.encode(text, errors="strict")
+        escaped = enc.encode(text, errors="surrogateescape")
+        assert enc.decode_bytes(escaped).count(b"\xff") == text.count(b"\xff")
+    # The maps for "nmt" make U+FFFD a space. SentencePiece's is put in behind the map, ours before.
+    nmt = encoding(trained(**DEFAULT))
+    assert nmt.encode(b"a\xffb", errors="replace") == nmt.encode("a b") == nmt.encode("a\ufffdb")
+
+
+def test_tables_of_users(tmp_path):
+    table = "".join(
+        f"{key}\t{value}\n"
+        for key, value in [("61 62", "63"), ("61", "62 20"), ("78", ""), ("20 79", "7A")]
+    )
+    path = write(tmp_path / "rules.tsv", table)
+    for more in ({}, {"remove_extra_whitespaces": True}):
+        data = trained(normalization_rule_name="", normalization_rule_tsv=str(path), **more)
+        theirs, enc = processor(data), encoding(data)
+        rng = random.Random(1)
+        for _ in range(200):
+            text = "".join(rng.choices("aabxy  c\u2581", k=rng.randint(0, 8)))
+            assert enc.encode(text) == theirs.encode(text), ascii(text)
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_writing(settings, tmp_path):
+    data = trained(**settings)
+    enc = encoding(data)
+    formats.save_sentencepiece(enc, tmp_path / "tokenizer.model")
+    again = processor((tmp_path / "tokenizer.model").read_bytes())
+    theirs = processor(data)
+    rng = random.Random(5)
+    for _ in range(50):
+        text = odd_text(rng)
+        assert again.encode(text) == theirs.encode(text)
+    formats.save_packed(enc, tmp_path / "x.streamtok")
+    for loaded in (
+        formats.load(tmp_path), formats.load_packed(tmp_path / "x.streamtok"),
+        pickle.loads(pickle.dumps(enc)),
+    ):  # fmt: skip
+        assert loaded.digest == enc.digest
+    refuses(
+        formats.save_huggingface, enc, tmp_path / "tokenizer.json",
+        match="cannot express the step (LongestMap|JoinedSpaces) .* which only SentencePiece has",
+    )  # fmt: skip
+
+
+def test_tokens_in_the_folder_of_a_model(tmp_path):
+    data = trained(**DEFAULT)
+    write(tmp_path / "tokenizer.model", data)
+    token = {"content": "<x>", "special": True}
+    config = {"tokenizer_class": "LlamaTokenizer", "added_tokens_decoder": {"5000": token}}
+    write(tmp_path / "tokenizer_config.json", json.dumps(config))
+    enc = formats.load(tmp_path)
+    assert enc.encode("a <x> b", allowed_special="all").count(5000) == 1
+    assert enc.encode("  a \ufb01")[-3:] == processor(data).encode("  a \ufb01")[-3:]
+    token["special"] = False
+    write(tmp_path / "tokenizer_config.json", json.dumps(config))
+    refuses(formats.load, tmp_path, match="the token '<x>' is not special, which is not supported")
+
+
+def test_what_is_not_exact_is_refused_by_name():
+    pieces = [*BASE, SPACE, ("a", -1.0, 1), ("b", -2.0, 1), ("b\u2581", 0.0, 4)]
+    refuses(encoding, model(pieces, normalizer=field(4, 1)), match="symbol 'b ' has a space")
+    charsmap = write_charsmap({"a": "b  c"})
+    both = field(2, charsmap) + field(4, 1)
+    refuses(encoding, model(pieces[:-1], normalizer=both), match="map with two spaces in a row")
+    kept = model(pieces[:-1], normalizer=field(2, charsmap) + field(4, 0))
+    assert encoding(kept).encode("a a") == processor(kept).encode("a a")
+    damaged = field(2, charsmap[:-20])
+    refuses(encoding, model(pieces[:-1], normalizer=damaged), match="map is damaged: a trie of")
+
+
+def test_unknown_characters():
+    """A run of them is one id, whatever stands in it; also of bytes that are escaped."""
+    data = trained(byte_fallback=False)
+    enc, theirs = encoding(data), processor(data)
+    for text in ("\u16a0\u16a1", "a\u16a0\x00\U00010380b\uffff c\U0010ffff", "\u16a0 \u16a1"):
+        assert enc.encode(text) == theirs.encode(text)
+        assert enc.decode(enc.encode(text)).count("<unk>") == enc.encode(text).count(0) > 0
+    stream = enc.stream_encoder()
+    a = theirs.encode("a")
+    assert stream.encode("a\u16a0") == a
+    assert stream.encode("\u16a1" * 10_000) == []
+    assert stream.pending == 30_003  # they count until something comes behind them
+    assert stream.encode("b") == [0]
+    assert stream.pending == 1
+    rest = stream.encode("\u16a0a", final=True)
+    assert [*a, 0, *rest] == theirs.encode("a\u16a0b\u16a0a")
+    assert enc.encode(b"a\xff\xfe", errors="surrogateescape") == [*a, 0]
+    assert theirs.encode("\u16a0") == enc.encode("\u16a0")
+    refuses(
+        formats.save_tiktoken, enc, "x.tiktoken", match="cannot|of characters|merges of its own"
+    )
+
+
+def test_models_without_byte_fallback_that_are_refused():
+    letters = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), SPACE, ("a", -1.0, 1)]
+    plain = field(1, b"identity") + field(4, 0)
+
+    def made(*more):
+        return model([*letters, *more], trainer=field(3, 2), normalizer=plain)
+
+    sound = made(("b", -2.0, 1), ("ab", -0.5, 1))
+    assert encoding(sound).encode("ab cd ba") == processor(sound).encode("ab cd ba")
+    for more, message in (
+        (("ab", -0.5, 1), "'ab' has the character 'b', which is no piece, is not supported"),
+        (("<0x00>", 0.0, 6), "pieces of bytes without byte_fallback are not supported"),
+        (("<u>", 0.0, 2), "expected one piece for unknown characters, found 2"),
+        (("c", 0.0, 3), "'c', is a control symbol of one character, which is not supported"),
+    ):
+        refuses(encoding, made(more), match=message)
+    all_known = [(chr(point), -3.0, 1) for point in range(128) if chr(point) not in " a"]
+    refuses(encoding, made(*all_known), match="needs a control character")
+
+
+@given(
+    st.sets(st.text("ab\u2581é", min_size=2, max_size=4), max_size=12),
+    st.permutations(range(12)),
+    st.lists(st.sampled_from(["xy", "xyx", "éa"]), max_size=2, unique=True),
+    st.booleans(),
+    st.booleans(),
+    st.text("aab  \u2581éxyＡ\u0301e日\u16a0", max_size=25),
+    st.integers(0, 1000),
+)
+@hypothesis_settings(max_examples=150)
+def test_random_models_without_byte_fallback(words, scores, symbols, dummy, removes, text, seed):
+    charsmap = write_charsmap({"Ａ": "a", "e\u0301": "é", "x": "", "\u2581": " ", "日": "xy"})
+    pieces = [("<unk>", 0.0, 2), ("<s>", 0.0, 3)]
+    pieces += [(letter, -100.0 - at, 1) for at, letter in enumerate("ab\u2581é")]
+    # Every other score is that of two pieces.
+    pieces += [
+        (word, -float(score // 2), 1)
+        for word, score in zip(sorted(words - {*symbols}), scores, strict=False)
+    ]
+    pieces += [(symbol, 0.0, 4) for symbol in symbols]
+    normalizer = field(3, int(dummy)) + field(4, int(removes))
+    for more in (b"", field(2, charsmap)):
+        data = model(pieces, trainer=field(3, 2), normalizer=normalizer + more)
+        expected = processor(data).encode(text)
+        enc = encoding(data)
+        assert enc.encode(text) == expected
+        chunks = cut(random.Random(seed), text.encode(), 3)
+        assert stream_ids(enc.stream_encoder(), chunks) == expected
+
+
+@pytest.mark.parametrize("settings", SETTINGS[:1] + SETTINGS[-2:], ids=str)
+def test_truncation(settings):
+    data = trained(**settings)
+    theirs, enc = processor(data), encoding(data)
+    rng = random.Random(11)
+    for _ in range(25):
+        text = "".join(odd_text(rng) for _ in range(8))
+        budget = rng.randint(1, len(theirs.encode(text)) + 1)
+        for side in ("left", "right"):
+            kept = enc.truncate(text, budget, side=side).text
+            assert len(theirs.encode(kept)) <= budget
+            assert text.endswith(kept) if side == "left" else text.startswith(kept)
