@@ -11,6 +11,8 @@ from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.formats.merge_lists import from_merges
 from streamtok.normalizers import (
     Form,
+    JoinedSpaces,
+    LongestMap,
     Lowercase,
     MetaspaceText,
     Normalizer,
@@ -19,7 +21,9 @@ from streamtok.normalizers import (
     Replace,
     Strip,
     StripAccents,
+    UnknownRuns,
 )
+from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.patterns.sequence import SplitSequence
 from streamtok.vocabulary.table import Vocabulary
 
@@ -63,7 +67,12 @@ KINDS = {
     "bundled": 35, "random": 23, "far": 14, "long": 6, "spaces": 12, "added": 3, "merges": 5,
     "sequence": 2, "rewriting": 10,
 }  # fmt: skip
+MAP = write_charsmap(
+    {"ab": "b", "abb": "a", "e\u0301": "\xe9", "\u3000": " ", "\n": "", "b ": "  "}
+)
 STEPS = [
+    JoinedSpaces(True), JoinedSpaces(False), UnknownRuns("ab \n<r>\u2581", "?"),
+    LongestMap(MAP, ("<b>", "ab a"), True), LongestMap(MAP, (), False),
     Form("NFC"), Form("NFD"), Form("NFKC"), Form("NFKD"), Lowercase(), StripAccents(),
     Strip(True, True), Strip(False, True), Prepend(" "), Prepend("ab"), Replace(" ", "\u2581"),
     Replace("\u2581", " "), Replace("a", "bb"), Replace("ab", ""), Replace("  ", " "),
@@ -124,7 +133,9 @@ def rewriting(rng: random.Random, number: int) -> Subject:
         if rng.random() < 0.7
     )
     normalizer = Normalizer(rng.sample(STEPS, rng.choice([0, 1, 1, 1, 2, 3])))
-    flags = tuple((text, f) for text, f in flags if not f.normalized or normalizer.normalize(text))
+    flags = tuple(
+        (text, f) for text, f in flags if not f.normalized or normalizer.normalize(text, False)
+    )
     second = Normalizer(rng.sample(SECOND_STEPS, rng.choice([0, 0, 1])))
     rules = TextRules(
         added_tokens=tuple(added),
