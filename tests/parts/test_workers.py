@@ -56,17 +56,18 @@ def test_two_workers_make_what_one_does(text: Path) -> None:
 
 
 def test_a_worker_that_is_killed_is_replaced(text: Path) -> None:
-    made, kills = make(text), 0
+    made, kills, rounds = make(text), 0, 0
 
     def kill(record: Record) -> None:
-        nonlocal kills
-        if kills < 6:
+        nonlocal kills, rounds
+        if rounds < 2:  # a third one might be the third for one part, if its worker is slow
+            rounds += 1
             for pid in children():
                 os.kill(pid, signal.SIGKILL)
                 kills += 1
 
     run_parts(made, range(len(made)), 2, kill)
-    assert kills >= 6
+    assert kills >= 2
     other = make(text, "other")
     run_parts(other, range(len(other)), 1)
     assert contents(made) == contents(other)
