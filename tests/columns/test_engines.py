@@ -31,7 +31,8 @@ import ray
 from streamtok import ColumnEncoder
 
 if __name__ == "__main__":
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    # "local": another test has a cluster on this machine, which would be taken.
+    ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False)
     ray.data.DataContext.get_current().execution_options.preserve_order = True
     ray.data.DataContext.get_current().enable_progress_bars = False
     for form in ("numpy", "pyarrow"):
