@@ -89,7 +89,7 @@ def run_on_ray(stack: contextlib.ExitStack) -> Run:
 
     import streamtok.ray
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     stack.callback(ray.shutdown)
     row("start of Ray", 0, time.perf_counter())
 

@@ -99,7 +99,7 @@ def main() -> None:
         if not args.without_ray:  # its workers have the environment of now
             import ray
 
-            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+            ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
             stack.callback(ray.shutdown)
             kinds["Ray, 2 CPUs"] = on_ray
         text = b"".join(corpus.load(name) for name in corpus.NAMES)
