@@ -16,15 +16,11 @@ from streamtok.errors import ArchiveError
 from streamtok.pipeline.sources import unpack
 
 from ..cli.test_cli import ENV, fails, run
+from ..frames import skippable
 
 
 def cut(data: bytes, size: int) -> Iterator[bytes]:
     return (data[i : i + size] for i in range(0, len(data), size))
-
-
-def skippable(content: bytes, kind: int = 0) -> bytes:
-    """As pzstd and seekable zstd write them: notes that are no text."""
-    return bytes([0x50 + kind]) + b"\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
 
 
 TEXT = b"one two three\n" * 100

@@ -298,14 +298,14 @@ def test_a_full_pipe_on_standard_error_stops_nothing(
     with full_pipe() as pipe:
         process = subprocess.Popen([*COMMAND, "--unix", str(path)], stderr=pipe, env=ENV)
         try:
-            for _ in range(HANG * 100):
-                if path.exists():
-                    break
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(0.01)
             with socket.socket(socket.AF_UNIX) as client:
                 client.settimeout(HANG)
-                client.connect(str(path))
+                for _ in range(HANG * 100):
+                    # The path is there a moment before the socket listens.
+                    if client.connect_ex(str(path)) == 0:
+                        break
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(0.01)
                 client.sendall(b"hello")
                 client.shutdown(socket.SHUT_WR)
                 assert receive(client) == b"15339\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import signal
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,67 +16,60 @@ from .runner import Run
 
 
 class Bad:
-    """A machine that does `bad` at its third step."""
+    """A machine that does something bad at its third step."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, act: Callable[[], None]) -> None:
+        self.act = act
         self.steps = 0
-
-    def bad(self) -> None:
-        raise NotImplementedError
 
     def step(self) -> str:
         self.steps += 1
         if self.steps == 3:
-            self.bad()
+            self.act()
         return "step"
 
     def finish(self) -> None:
         pass
 
 
-class Spins(Bad):
-    def bad(self) -> None:
-        while True:
-            pass
+def spin() -> None:
+    while True:
+        pass
 
 
-class Waits(Bad):
-    def bad(self) -> None:
-        while True:
-            time.sleep(60)
+def wait() -> None:
+    while True:
+        time.sleep(60)
 
 
-class Dies(Bad):
-    def bad(self) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Slow(Bad):
-    def bad(self) -> None:
-        time.sleep(1.5)
+def be_slow() -> None:
+    time.sleep(1.5)
 
 
-def run_of(machine: type[Bad], step_seconds: float, **changes: Any) -> Run:
+def run_of(act: Callable[[], None], step_seconds: float) -> Run:
     options = argparse.Namespace(
         machines="", seed=1, seconds=600.0, steps=3, keep_going=False, slowest=0, without="",
         light=False, step_seconds=step_seconds, shrink_seconds=0, repeat=None,
     )  # fmt: skip
-    vars(options).update(changes)
     run = Run(options)
-    run.makers = {"stream": machine}
+    run.makers = {"stream": lambda rng: Bad(act)}
     run.names = ["stream"]
     return run
 
 
 @pytest.mark.parametrize(
-    ("machine", "what"),
-    [(Spins, "hang: a step takes"), (Waits, "hang: a step takes"), (Dies, "crash: SIGKILL")],
+    ("act", "what"),
+    [(spin, "hang: a step takes"), (wait, "hang: a step takes"), (die, "crash: SIGKILL")],
 )
 def test_what_does_not_end_is_found(
-    machine: type[Bad], what: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    act: Callable[[], None], what: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setattr(runner, "_WAITING", 3)
-    run = run_of(machine, 1)
+    run = run_of(act, 1)
     assert not run()
     assert [kind for kind in run.kinds if kind.startswith(what)]
     said = capsys.readouterr().out
@@ -84,4 +77,4 @@ def test_what_does_not_end_is_found(
 
 
 def test_a_step_that_waits_a_little_is_no_hang() -> None:
-    assert run_of(Slow, 1)()
+    assert run_of(be_slow, 1)()

@@ -40,8 +40,8 @@ def frame_starts(place: str, size: int, step: int) -> Iterator[int]:
     to its end, such as a damaged file, is left in one piece. Raises OSError. Costs a read of some
     bytes for each block of a local file, and two reads of an object.
     """
-    kind = detect(places.read_head(place, START_SIZE))
-    if kind not in ("zstd", "gzip") or size <= step:
+    kind = detect(places.read_head(place, START_SIZE)) if size > step else None
+    if kind not in ("zstd", "gzip"):
         return
     with places.open_binary(place) as file:
         ends: Iterable[int]
