@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
-from .peers import Tokenizers
+from .peers import Snaptokens, Tokenizers
 
 _URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # names a cached file
 
@@ -26,10 +27,31 @@ def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
         cached = hashlib.sha1(_URL.format(name).encode(), usedforsecurity=False).hexdigest()
         (folder / cached).write_bytes(data)
         patterns[name] = _plain_pattern(encoding._pat_str)
-        if Tokenizers.is_installed():
+        if Tokenizers.is_installed() or Snaptokens.is_installed():
             text = _tokenizer_json(encoding, patterns[name])
             (folder / f"{name}.json").write_text(text, "utf-8")
     (folder / "patterns.json").write_text(json.dumps(patterns))
+
+
+def copy_models(folder: Path, files: dict[str, Path]) -> None:
+    """Put each model's `tokenizer.json` where peers look for it."""
+    for name, file in files.items():
+        (folder / name).mkdir()
+        shutil.copyfile(file, folder / name / "tokenizer.json")
+
+
+def models(given: list[Path]) -> dict[str, Path]:
+    """Name → file, of files and of folders that have a `tokenizer.json`; a name is its folder's.
+
+    FileNotFoundError if there is none.
+    """
+    found = {}
+    for path in given:
+        file = path / "tokenizer.json" if path.is_dir() else path
+        if not file.is_file():
+            raise FileNotFoundError(f"{file}: there is no such file; give a tokenizer.json")
+        found[file.resolve().parent.name] = file
+    return found
 
 
 def _plain_pattern(pattern: str) -> str:

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from . import chart, corpus, peers, tables
+from . import assets, chart, corpus, peers, tables
 from .big_file import parse_size
 from .sampling import KINDS, collect
 
@@ -93,6 +93,14 @@ def main() -> int:
     )
     parser.add_argument("--svg", type=Path, default=_PICTURE, metavar="FILE", help="the plot")
     parser.add_argument("--encodings", nargs="+", default=list(peers.ENCODINGS), metavar="NAME")
+    parser.add_argument(
+        "--models",
+        nargs="+",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="real vocabularies, too: tokenizer.json files, or folders that have one",
+    )
     names = [peer.name for peer in peers.installed()]
     parser.add_argument("--peers", nargs="+", default=names, choices=names, help="only these")
     parser.add_argument("--corpora", nargs="+", default=list(corpus.NAMES), choices=corpus.NAMES)
@@ -113,6 +121,7 @@ def main() -> int:
     pictures = [options.svg] if options.write or options.markdown else []
     try:
         check_outputs(options.write, pictures + ([options.json] if options.json else []))
+        models = assets.models(options.models)
     except (OSError, ValueError) as error:
         parser.error(f"nothing is measured, for the results could not be written: {error}")
     if options.samples:
@@ -123,6 +132,7 @@ def main() -> int:
         print(f"the samples are kept in {samples}", file=sys.stderr)
         data = collect(
             options.encodings,
+            models,
             options.corpora,
             options.kinds,
             rounds=options.rounds or plan["rounds"],

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAMES = ("english", "code", "multilingual", "logs", "json")
+VARIABLE = "STREAMTOK_CORPUS"  # in the environment: where the five files are
 _BLOCK = 1 << 16
 _SMALL_BLOCK = 1 << 13
 _GENERATED_BYTES = 2_000_000
@@ -28,7 +29,7 @@ _FOLDER = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 
 def folder() -> Path | None:
     """Where the five files are, or None where texts are generated."""
-    chosen = Path(os.environ.get("STREAMTOK_CORPUS", _FOLDER))
+    chosen = Path(os.environ.get(VARIABLE, _FOLDER))
     return chosen if all((chosen / f"{name}.txt").is_file() for name in NAMES) else None
 
 
@@ -42,6 +43,12 @@ def load(name: str, limit: int | None = None) -> bytes:
     return data if limit is None else shortened(data, limit)
 
 
+def write(to: Path) -> None:
+    """Write the five texts into a folder: for processes that would each make them anew."""
+    for name in NAMES:
+        (to / f"{name}.txt").write_bytes(load(name))
+
+
 def shortened(data: bytes, limit: int) -> bytes:
     """About `limit` bytes, in whole lines from everywhere in `data`; all of it if it is less."""
     if len(data) <= limit:
@@ -51,6 +58,7 @@ def shortened(data: bytes, limit: int) -> bytes:
     return b"".join(blocks[i * len(blocks) // count] for i in range(count))
 
 
+@functools.cache
 def generated(name: str) -> bytes:
     """UTF-8 of one text of about 2 MB that needs no file: the same with the same Python."""
     return _GENERATORS[name]()

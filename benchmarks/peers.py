@@ -2,6 +2,7 @@
 
 Each peer is loaded from streamtok's own packed tables, written by `assets.py` into a temporary
 folder in the format that the peer reads, or from the tables it brings along: never from a network.
+A model is a vocabulary whose `tokenizer.json` was given; it stands in a folder of its name there.
 A mode is a way to call it that its documentation gives: the default one, and the best one for
 flat ids (an array or bytes without a Python object per token) and for a list.
 
@@ -20,11 +21,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 ENCODINGS = ("cl100k_base", "o200k_base", "r50k_base")
+CHUNKS = {"64 KiB": 65536, "4 KiB": 4096, "256 B": 256}  # of streams
 
 # From what `prepare` gives (a str, mostly) to a list[int], a uint32 array, a list of such arrays,
 # little-endian uint32 bytes, or only how many ids there are.
 Encode = Callable[[Any], Any]
 Decode = Callable[[list[int]], "str | bytes"]
+
+
+def model_file(assets: Path, encoding: str) -> Path | None:
+    """The `tokenizer.json` of a model; None for an encoding that streamtok bundles."""
+    path = assets / encoding / "tokenizer.json"
+    return path if path.exists() else None
 
 
 class Peer:
@@ -36,6 +44,7 @@ class Peer:
     package: ClassVar[str]
     module: ClassVar[str]
     encodings: ClassVar[tuple[str, ...]] = ENCODINGS
+    reads_models: ClassVar[bool] = False
     modes: ClassVar[dict[str, bool]]
     decoders: ClassVar[tuple[str, ...]] = ("decode",)
     tokenizer: Any
@@ -58,6 +67,10 @@ class Peer:
 
     def decoder(self, name: str) -> Decode:
         return getattr(self.tokenizer, name)
+
+    @classmethod
+    def takes(cls, encoding: str) -> bool:
+        return encoding in cls.encodings or (cls.reads_models and encoding not in ENCODINGS)
 
     @classmethod
     def is_installed(cls) -> bool:
@@ -87,15 +100,20 @@ class Streamtok(Peer):
         "encode_to_numpy of bytes": True,
         "stream, 64 KiB": True,
         "stream, 4 KiB": True,
+        "stream, 256 B": True,
         "count": True,
     }
-    only_for_texts = ("encode_to_numpy of bytes", "stream, 4 KiB", "count")
+    only_for_texts = ("encode_to_numpy of bytes", "stream, 4 KiB", "stream, 256 B", "count")
+    reads_models = True
     decoders = ("decode", "decode_bytes")
 
     def __init__(self, encoding: str, assets: Path):
         import streamtok
 
-        self.tokenizer = streamtok.get_encoding(encoding)
+        path = model_file(assets, encoding)
+        self.tokenizer = (
+            streamtok.load(path, cache=False) if path else streamtok.get_encoding(encoding)
+        )
 
     @classmethod
     def version(cls) -> str:
@@ -106,7 +124,7 @@ class Streamtok(Peer):
     def prepare(self, mode: str, text: str) -> Any:
         """Streams get the chunks that a file or socket would give."""
         if mode.startswith("stream"):
-            data, size = text.encode(), {"64": 65536, "4": 4096}[mode.split()[1]]
+            data, size = text.encode(), CHUNKS[mode.partition(", ")[2]]
             return [data[start : start + size] for start in range(0, len(data), size)]
         return text.encode() if mode.endswith("of bytes") else text
 
@@ -143,11 +161,15 @@ class Tiktoken(Peer):
 class Gigatoken(Peer):
     name = package = module = "gigatoken"
     modes: ClassVar = {"encode": True, "encode_batch_list": False}
+    reads_models = True
 
     def __init__(self, encoding: str, assets: Path):
         import gigatoken
 
-        self.tokenizer = gigatoken.Tokenizer.from_tiktoken(assets / f"{encoding}.tiktoken")
+        if path := model_file(assets, encoding):
+            self.tokenizer = gigatoken.Tokenizer(path)
+        else:
+            self.tokenizer = gigatoken.Tokenizer.from_tiktoken(assets / f"{encoding}.tiktoken")
 
     def mode(self, name: str) -> Encode:
         if name == "encode":
@@ -158,10 +180,15 @@ class Gigatoken(Peer):
 class Fastokens(Peer):
     name = package = module = "fastokens"
     modes: ClassVar = {"encode().ids": False, "encode_batch_flat": True}
+    reads_models = True
 
     def __init__(self, encoding: str, assets: Path):
         import fastokens
 
+        self.plain = {"add_special_tokens": False}
+        if path := model_file(assets, encoding):
+            self.tokenizer = fastokens.Tokenizer.from_file(str(path))
+            return
         settings: dict[str, Any] = {"encoding": encoding}
         if encoding == "r50k_base":  # not among its presets
             settings = {
@@ -173,8 +200,27 @@ class Fastokens(Peer):
 
     def mode(self, name: str) -> Encode:
         if name == "encode_batch_flat":
-            return lambda text: self.tokenizer.encode_batch_flat([text])[0]
-        return lambda text: self.tokenizer.encode(text).ids
+            return lambda text: self.tokenizer.encode_batch_flat([text], **self.plain)[0]
+        return lambda text: self.tokenizer.encode(text, **self.plain).ids
+
+
+class Snaptokens(Peer):
+    name = package = module = "snaptokens"
+    modes: ClassVar = {"encode().ids": False, "encode_batch_flat": True}
+    reads_models = True
+
+    def __init__(self, encoding: str, assets: Path):
+        import snaptokens
+
+        path = model_file(assets, encoding) or assets / f"{encoding}.json"
+        self.tokenizer = snaptokens.Tokenizer.from_file(str(path))
+
+    def mode(self, name: str) -> Encode:
+        if name == "encode_batch_flat":
+            return lambda text: self.tokenizer.encode_batch_flat([text], add_special_tokens=False)[
+                0
+            ]
+        return lambda text: self.tokenizer.encode(text, add_special_tokens=False).ids
 
 
 class Splintr(Peer):
@@ -213,17 +259,20 @@ class RsBpe(Peer):
 class Tokenizers(Peer):
     name = package = module = "tokenizers"
     modes: ClassVar = {"encode().ids": False, "encode_batch_fast": False}
+    reads_models = True
 
     def __init__(self, encoding: str, assets: Path):
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         import tokenizers
 
-        self.tokenizer = tokenizers.Tokenizer.from_file(str(assets / f"{encoding}.json"))
+        path = model_file(assets, encoding) or assets / f"{encoding}.json"
+        self.tokenizer = tokenizers.Tokenizer.from_file(str(path))
 
     def mode(self, name: str) -> Encode:
+        plain = {"add_special_tokens": False}
         if name == "encode_batch_fast":
-            return lambda text: self.tokenizer.encode_batch_fast([text])[0].ids
-        return lambda text: self.tokenizer.encode(text).ids
+            return lambda text: self.tokenizer.encode_batch_fast([text], **plain)[0].ids
+        return lambda text: self.tokenizer.encode(text, **plain).ids
 
 
 class Iree(Peer):
@@ -255,6 +304,7 @@ PEERS: tuple[type[Peer], ...] = (
     Tiktoken,
     Gigatoken,
     Fastokens,
+    Snaptokens,
     Splintr,
     RsBpe,
     Tokenizers,

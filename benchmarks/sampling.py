@@ -13,26 +13,29 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from . import assets, corpus, peers
-from .worker import THREADED, Sample
+from . import assets, corpus, peers, train
+from .two_cores import COMMAND, THREADED
+from .worker import Sample
 
 Who = tuple[str, str]  # peer, mode
 
-KINDS = ("text", "steady", "once", "calls", "decode", "hard", "load", "threads", "endless")
+KINDS = ("text", "steady", "once", "calls", "decode", "hard", "load", "threads", "endless", "train")
+MODEL_KINDS = ("text", "steady")  # those that a model's vocabulary is asked for
 _PHASES = {"text": ("cold", "unseen"), "steady": ("steady",)}  # whose ids are compared
+_TRAINERS = ("streamtok", "streamtok, hf", "gigatoken", "ffbpe")  # the others take minutes
+_JUDGES = ("tiktoken", "tokenizers")  # a model's is tokenizers: tiktoken does not read its file
 _STEADY = ("streamtok", "encode_to_numpy")
-_LONG_KINDS = ("once", "decode", "hard", "threads")  # half as many turns
+_LONG_KINDS = ("once", "decode", "hard", "threads", "train")  # half as many turns
+_ENVIRONMENT = {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 _TRIES = 3  # a sample during which another program had the core is taken again
 _MOST_AGAIN = 0.25  # of all samples: on a busy machine it does not help
-_TIMEOUT = 180  # seconds for one sample
+_TIMEOUT, _COMMAND_TIMEOUT = 180, 1800  # seconds for one sample
 _SLOW = 5.0  # MB/s: who is slower has one turn
 _NEARLY = 0.7
-_COMMAND_BYTES = 100_000_000
-COMMAND = "streamtok encode FILE -o OUT"
 
 
 class Run:
@@ -47,13 +50,16 @@ class Run:
         self.taken = self.taken_again = 0
         self.speeds: dict[Who, float] = {}
         self.records: list[dict[str, Any]] = []
-        self.contenders = self._equal_ones([p for p in chosen if encoding in p.encodings])
+        self.contenders = self._equal_ones([peer for peer in chosen if peer.takes(encoding)])
 
     def sample(self, kind: str, who: Who, **task: Any) -> Sample | str:
         """One process; a str says why there is no figure."""
+        if kind == "train":
+            return train.run(who[0], int(task["corpus"]), self.settings["train"])
         task |= {"kind": kind, "peer": who[0], "mode": who[1], "encoding": self.encoding}
         task |= self.settings | {"slow": self._is_slow(who)}
         command = [sys.executable, "-m", "benchmarks.worker", json.dumps(task)]
+        timeout = _COMMAND_TIMEOUT if kind == "command" else _TIMEOUT
         for attempt in range(1 if kind == "equal" or task["slow"] else _TRIES):
             if attempt and self.taken_again > _MOST_AGAIN * self.taken:
                 break
@@ -64,13 +70,13 @@ class Run:
                     command,
                     check=False,
                     cwd=Path(__file__).resolve().parents[1],
-                    env=os.environ | {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
+                    env=os.environ | _ENVIRONMENT | _texts_of(task),
                     capture_output=True,
                     text=True,
-                    timeout=_TIMEOUT,
+                    timeout=timeout,
                 )
             except subprocess.TimeoutExpired:
-                return f"> {_TIMEOUT} s"
+                return f"> {timeout} s"
             if done.returncode:
                 lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
                 return lines[-1][:120].replace("|", "/")  # it will stand in a table
@@ -82,7 +88,7 @@ class Run:
     def _equal_ones(self, chosen: list[type[peers.Peer]]) -> list[Who]:
         """Those whose ids are the reference's on all texts."""
         names = [peer.name for peer in chosen]
-        judge = peers.by_name("tiktoken" if "tiktoken" in names else "streamtok")
+        judge = peers.by_name(next(x for x in (*_JUDGES, "streamtok") if x in names))
         self.judge = judge.name
         expected = self.sample("equal", (judge.name, judge.default()))
         if isinstance(expected, str):
@@ -113,9 +119,12 @@ class Run:
 
     def take(self, kind: str, names: list[str], rounds: int) -> None:
         """Records of one kind from all who take part in it; each turn begins with another one."""
-        texts = {"text": names, "steady": names, "hard": list(corpus.hard_pretokens(16))}.get(
-            kind, [""]
-        )
+        texts = {
+            "text": names,
+            "steady": names,
+            "hard": list(corpus.hard_pretokens(16)),
+            "train": [str(size) for size in train.SIZES],
+        }.get(kind, [""])
         tasks = [(kind, who) for who in self.entrants(kind)]
         if kind == "threads":
             tasks.append(("command", ("streamtok", COMMAND)))
@@ -171,6 +180,8 @@ class Run:
         if kind == "decode":
             order = peers.in_order(known)
             return [(peer, name) for peer in order for name in peers.by_name(peer).decoders]
+        if kind == "train":
+            return [(name, "train") for name in train.installed() if name in _TRAINERS]
         if kind == "threads":
             return [(own.name, way) for way in THREADED]
         if kind == "endless":
@@ -202,6 +213,17 @@ class Run:
         ]
 
 
+def _texts_of(task: Sample) -> dict[str, str]:
+    """Where a sample's process finds the texts, so that it need not make them."""
+    return {corpus.VARIABLE: task["texts"]} if "texts" in task else {}
+
+
+def kinds_for(kinds: Iterable[str], encoding: str, is_first: bool) -> list[str]:
+    """Those that an encoding or a model is asked for; training has no encoding: only the first."""
+    found = [kind for kind in kinds if encoding in peers.ENCODINGS or kind in MODEL_KINDS]
+    return [kind for kind in found if kind != "train" or is_first]
+
+
 def different(texts: dict[str, Sample], expected: dict[str, Sample]) -> list[str]:
     """Names of the texts with other ids; for a mode that only counts, with another number."""
     return [
@@ -231,6 +253,7 @@ def was_interrupted(result: Sample) -> bool:
 
 def collect(
     encodings: list[str],
+    models: dict[str, Path],
     names: list[str],
     kinds: list[str],
     rounds: int,
@@ -242,6 +265,9 @@ def collect(
 ) -> dict[str, Any]:
     """Run everything; the result is what `--json` writes. `save` gets what there is after each
     kind of sample.
+
+    models: name → `tokenizer.json`, in addition to the encodings; what is asked of one of all
+    encodings is asked of the first.
     """
     begin = time.monotonic()
     chosen = [peer for peer in peers.installed() if peer.name in (peer_names or [peer.name])]
@@ -260,12 +286,18 @@ def collect(
     }
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        texts = corpus.folder() or folder
+        if texts == folder:
+            corpus.write(folder)
         assets.write_assets(folder, encodings)
-        settings: dict[str, Any] = {"limit": limit, "endless": endless_bytes}
+        assets.copy_models(folder, models)
+        settings: dict[str, Any] = {"limit": limit, "endless": endless_bytes, "texts": str(texts)}
         settings |= _big_files(folder, big_bytes, kinds)
-        for encoding in encodings:
+        if "train" in kinds:
+            settings["train"] = str(train.write_texts(folder / "train", limit))
+        for number, encoding in enumerate([*encodings, *models]):
             run = Run(encoding, folder, settings, chosen)
-            for kind in kinds:
+            for kind in kinds_for(kinds, encoding, number == 0):
                 run.take(kind, names, rounds)
                 part = {"contenders": run.contenders, "notes": run.notes, "records": run.records}
                 data["encodings"][encoding] = part
@@ -276,17 +308,13 @@ def collect(
 
 
 def _big_files(folder: Path, size: int, kinds: list[str]) -> dict[str, str]:
-    """`big` for one reading, and a shorter one for the command line."""
+    """The file that is read once and that the command line encodes."""
     if not {"once", "threads"} & set(kinds):
         return {}
-    big, part = folder / "big", folder / "part"
-    size = size if "once" in kinds else min(size, _COMMAND_BYTES)
+    big = folder / "big"
     command = [sys.executable, "-m", "benchmarks.big_file", "--size", str(size), "--make", str(big)]
     subprocess.run(command, check=True, cwd=Path(__file__).resolve().parents[1])
-    with big.open("rb") as file:
-        data = file.read(_COMMAND_BYTES)
-    part.write_bytes(data[: data.rfind(b"\n") + 1])
-    return {"big": str(big), "file": str(part)}
+    return {"file": str(big)}
 
 
 def _processor() -> str:

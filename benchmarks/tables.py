@@ -9,6 +9,7 @@ from typing import Any
 from . import corpus, goals, peers
 from .results import Ratio, Results, Who
 from .sampling import was_interrupted
+from .two_cores import COMMAND
 from .worker import ENDLESS_BLOCK, ENDLESS_WARM_UP, STEADY_FROM, STEADY_PARTS
 
 PHASES = ("cold", "unseen", "warm")
@@ -114,7 +115,7 @@ def _speed_table(results: Results, names: list[str], flat: bool | None) -> Itera
     yield f"|---|{'---|' * len(names)}{'--:|--:|' if more else ''}"
     chosen = [who for who in results.who("text") if flat is None or peers.is_flat(who) == flat]
     if flat is None:
-        chosen = [who for who in chosen if who not in (goals.BYTES, goals.COUNT)]
+        chosen = [who for who in chosen if who not in (goals.BYTES, goals.COUNT, goals.TINY_STREAM)]
     chosen.sort(key=lambda who: [peer.name for peer in peers.PEERS].index(who[0]))
     for who in chosen:
         cells = [_speeds(results, name, who) for name in names]
@@ -157,7 +158,7 @@ def _comparisons(results: Results, flat: bool | None) -> Iterator[tuple[str, Who
             yield f"**`{own[1]}` ÷ tiktoken**", own, tiktoken
             yield f"**`{own[1]}` ÷ the best peer{of}**", own, group
     if flat:
-        for own in (goals.STREAM, goals.SMALL_STREAM):
+        for own in (goals.STREAM, goals.SMALL_STREAM, goals.TINY_STREAM):
             yield f"`{own[1]}` ÷ `{goals.BYTES[1]}`", own, [goals.BYTES]
         yield f"`{goals.COUNT[1]}` ÷ `{goals.NUMPY[1]}`", goals.COUNT, [goals.NUMPY]
 
@@ -286,17 +287,44 @@ def _load(results: Results) -> Iterator[str]:
 
 
 def _threads(results: Results) -> Iterator[str]:
-    yield "Two threads on two cores:\n"
-    yield "| | MB/s | ÷ one thread |"
-    yield "|---|--:|--:|"
-    for who in results.who("threads"):
-        speed = results.median("threads", "", who, "mb_s")
-        ratio = results.median("threads", "", who, "ratio")
-        if speed is None or ratio is None:
-            why = results.figures("threads", "", who, "ratio")
-            yield f"| `{who[1]}` | {why} | |"
-        else:
-            yield f"| `{who[1]}` | {speed:.0f} | {ratio:.2f} |"
+    own = [who for who in results.who("threads") if who[1] != COMMAND]
+    yield "Two threads on two cores; the ceiling is two processes on different texts:\n"
+    yield "| | MB/s | ÷ one thread | ceiling | of the ceiling |"
+    yield "|---|--:|--:|--:|--:|"
+    for who in own:
+        yield _row(f"`{who[1]}`", results, who, "mb_s", "ratio", "ceiling", "share")
+    yield "\nThe command line:\n"
+    yield "| | MB/s | two cores ÷ one | with `--workers 2` | one thread ÷ in memory |"
+    yield "|---|--:|--:|--:|--:|"
+    who = ("streamtok", COMMAND)
+    yield _row(f"`{COMMAND}`", results, who, "mb_s", "ratio", "workers", "memory")
+
+
+def _row(title: str, results: Results, who: Who, *names: str) -> str:
+    """MB/s and ratios of a sample with two cores."""
+    figures = [results.median("threads", "", who, name) for name in names]
+    cells = [f"{x:.0f}" if not i else f"{x:.2f}" for i, x in enumerate(figures) if x is not None]
+    if len(cells) < len(names):
+        cells = [str(results.figures("threads", "", who, "ratio")), *[""] * (len(names) - 1)]
+    return f"| {title} | {' | '.join(cells)} |"
+
+
+def _train(results: Results) -> Iterator[str]:
+    sizes = results.texts("train")
+    yield "Training on all five texts, seconds by the size of the vocabulary, and how many times"
+    yield "streamtok's where the tokens are equal:\n"
+    yield f"| | {' | '.join(f'{int(size):,}' for size in sizes)} |"
+    yield f"|---|{'--:|' * len(sizes)}"
+    ratios = {size: goals.trained(results, size) for size in sizes}
+    for who in results.who("train"):
+        cells = []
+        for size in sizes:
+            seconds = results.median("train", size, who, "seconds")
+            why = results.figures("train", size, who, "seconds")
+            cell = str(why) if seconds is None else f"{seconds:.2f}"
+            ratio = ratios[size].get(who[0])
+            cells.append(cell if ratio is None else f"{cell} (**{ratio:.2f}**)")
+        yield f"| {who[0]} | {' | '.join(cells)} |"
 
 
 def _endless(results: Results) -> Iterator[str]:
@@ -325,4 +353,5 @@ _TABLES: dict[str, Callable[[Results], Iterator[str]]] = {
     "load": _load,
     "threads": _threads,
     "endless": _endless,
+    "train": _train,
 }

@@ -34,6 +34,7 @@ SIZES = (2048, 32_768, 100_000)
 # What all can be given: the pattern of GPT-2 as published. gigatoken has no other.
 PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _TIMEOUT = 60  # seconds for one sample
+_ROOT = Path(__file__).resolve().parents[1]
 
 Tokens = list[bytes]
 Timed = tuple[float, Callable[[], Tokens]]  # seconds, and how to get at the tokens after the bytes
@@ -142,7 +143,7 @@ def run(name: str, vocab_size: int, folder: str) -> dict[str, Any] | str:
     command += ["--sizes", str(vocab_size), "--folder", folder]
     try:
         done = subprocess.run(
-            command, capture_output=True, timeout=_TIMEOUT, check=False, text=True
+            command, capture_output=True, timeout=_TIMEOUT, check=False, text=True, cwd=_ROOT
         )
     except subprocess.TimeoutExpired:
         return f"more than {_TIMEOUT} s"
@@ -153,9 +154,22 @@ def run(name: str, vocab_size: int, folder: str) -> dict[str, Any] | str:
     return row
 
 
+def installed() -> list[str]:
+    """Names of the contenders that can be imported here, streamtok first."""
+    return [n for n, (module, _) in CONTENDERS.items() if importlib.util.find_spec(module)]
+
+
+def write_texts(folder: Path, limit: int | None = None) -> Path:
+    """Write the five texts, each to a file, into a new folder; limit: bytes of each."""
+    folder.mkdir()
+    for name in corpus.NAMES:
+        (folder / f"{name}.txt").write_bytes(corpus.load(name, limit))
+    return folder
+
+
 def collect(sizes: list[int], rounds: int, folder: str) -> dict[int, list[dict[str, Any]]]:
     """By vocabulary size, for each turn, name → sample."""
-    present = [n for n, (module, _) in CONTENDERS.items() if importlib.util.find_spec(module)]
+    present = installed()
     turns: dict[int, list[dict[str, Any]]] = {}
     for size in sizes:
         turns[size] = []
@@ -221,11 +235,10 @@ def main(argv: list[str] | None = None) -> int:
     if options.sample:
         _sample(options.sample, sizes[0], options.folder)
         return 0
-    with tempfile.TemporaryDirectory() as folder:
-        total = 0
-        for name in corpus.NAMES:
-            total += Path(folder, f"{name}.txt").write_bytes(corpus.load(name))
-        turns = collect(sizes, options.rounds, folder)
+    with tempfile.TemporaryDirectory() as name:
+        folder = write_texts(Path(name, "texts"))
+        total = sum(path.stat().st_size for path in folder.iterdir())
+        turns = collect(sizes, options.rounds, str(folder))
     if not options.markdown:
         print(f"{total / 1e6:.1f} MB in {len(corpus.NAMES)} texts, {os.cpu_count()} cores, "
               f"Python {platform.python_version()}, {versions()}\n")  # fmt: skip

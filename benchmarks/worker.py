@@ -31,9 +31,6 @@ _DECODED_BYTES = 200_000  # of each text
 ONCE_SECONDS, ONCE_BLOCK = 30, 1 << 20
 STEADY_PARTS, STEADY_FROM, STEADY_BYTES = 12, 4, 750_000
 ENDLESS_SECONDS, ENDLESS_BLOCK, ENDLESS_WARM_UP = 10, 1 << 20, 20
-_THREAD_BYTES, _THREAD_PAIRS = 2_000_000, 7  # of each text; timings with one and two threads
-_DOCUMENT = 4000  # bytes, of a batch
-_COMMAND_PAIRS = 3
 
 
 def main() -> int:
@@ -41,7 +38,9 @@ def main() -> int:
     if task["kind"] not in ("threads", "command"):
         _pin()
     if task["kind"] == "command":
-        print(json.dumps(_command(task)))
+        from . import two_cores
+
+        print(json.dumps(two_cores.command(task)))
         return 0
     before, begin = _rss(), time.perf_counter()
     kind = peers.by_name(task["peer"])
@@ -158,7 +157,7 @@ def _once(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
 
     digest, size, tokens = hashlib.sha256(), 0, 0
     wall = cpu = 0.0
-    with Path(task["big"]).open("rb") as file:
+    with Path(task["file"]).open("rb") as file:
         while wall < ONCE_SECONDS and (lines := file.readlines(ONCE_BLOCK)):
             data = b"".join(lines)
             given = peer.prepare(task["mode"], data.decode())
@@ -182,7 +181,7 @@ def _steady(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
 
     digest, size, tokens = hashlib.sha256(), 0, 0
     wall = cpu = 0.0
-    data = corpus.load(task["corpus"], task["limit"])
+    data = corpus.load(task["corpus"])  # all of it: a limit would make short streams
     for number, part in enumerate(corpus.consecutive(data, STEADY_PARTS, STEADY_BYTES)):
         given = peer.prepare(task["mode"], part.decode())
         begin_cpu, begin = time.process_time(), time.perf_counter()
@@ -198,73 +197,9 @@ def _steady(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
 
 
 def _threads(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
-    """Seconds with one thread and with two, in turns, on text that both have seen."""
-    from . import corpus
+    from . import two_cores
 
-    if _cores() < 2:
-        raise ValueError("one core here")
-    size = min(task["limit"] or _THREAD_BYTES, _THREAD_BYTES)
-    text = b"".join(corpus.load(name, size) for name in corpus.NAMES).decode()
-    documents = [text[start : start + _DOCUMENT] for start in range(0, len(text), _DOCUMENT)]
-    run = THREADED[task["mode"]]
-    tokenizer = peer.tokenizer
-    one, two = run(tokenizer, documents, text, 1), run(tokenizer, documents, text, 2)
-    if not _same(one, two):
-        raise ValueError("two threads give other ids than one")
-    del one, two
-    pairs = []
-    for _ in range(_THREAD_PAIRS):
-        times = []
-        for count in (1, 2):
-            begin = time.perf_counter()
-            run(tokenizer, documents, text, count)
-            times.append(time.perf_counter() - begin)
-        pairs.append(times)
-    return _of_pairs(pairs, len(text.encode()))
-
-
-# What is done by one thread and by two: (encoding, documents, all of them in one text, threads).
-THREADED: dict[str, Callable[[Any, list[str], str, int], Any]] = {
-    "encode_batch": lambda e, docs, text, n: e.encode_batch(docs, num_threads=n),
-    "encode_ordinary_batch": lambda e, docs, text, n: e.encode_ordinary_batch(docs, num_threads=n),
-    "encode_to_numpy of one text": lambda e, docs, text, n: e.encode_to_numpy(text, num_threads=n),
-}
-
-
-def _same(one: Any, two: Any) -> bool:
-    return bool(np.array_equal(one, two)) if isinstance(one, np.ndarray) else bool(one == two)
-
-
-def _command(task: Sample) -> Sample:
-    """`streamtok encode FILE -o OUT` where it may use one core, and where it may use two."""
-    import filecmp
-    import subprocess
-    import tempfile
-
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    if len(cores) < 2:
-        raise ValueError("one core here")
-    pairs, size = [], Path(task["file"]).stat().st_size
-    command = [sys.executable, "-m", "streamtok", "encode", "-q", "-e", task["encoding"]]
-    with tempfile.TemporaryDirectory() as folder:
-        outs = [Path(folder) / f"{count}.u32" for count in (1, 2)]
-        for _ in range(_COMMAND_PAIRS):
-            times = []
-            for count, out in enumerate(outs, 1):
-                os.sched_setaffinity(0, cores[-count:])
-                begin = time.perf_counter()
-                subprocess.run([*command, task["file"], "-o", str(out)], check=True)
-                times.append(time.perf_counter() - begin)
-            pairs.append(times)
-        if not filecmp.cmp(outs[0], outs[1], shallow=False):
-            raise ValueError("two cores give other ids than one")
-    return _of_pairs(pairs, size)
-
-
-def _of_pairs(pairs: list[list[float]], size: int) -> Sample:
-    """Seconds with one and with two, for `size` bytes: the median ratio, the best MB/s of two."""
-    ratios = sorted(one / two for one, two in pairs)
-    return {"ratio": ratios[len(ratios) // 2], "mb_s": size / min(x[1] for x in pairs) / 1e6}
+    return two_cores.threads(task)
 
 
 def _load(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
@@ -339,11 +274,6 @@ def _digest(array: np.ndarray[Any, np.dtype[np.uint32]]) -> str:
     import hashlib
 
     return hashlib.sha256(array.tobytes()).hexdigest()
-
-
-def _cores() -> int:
-    has_affinity = hasattr(os, "sched_getaffinity")
-    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
 def _rss(reset_peak: bool = False) -> int:

@@ -27,7 +27,9 @@ def sample(kind, who, speed):
         "decode": lambda: {"mb_s": dict.fromkeys(corpus.NAMES, speed)},
         "hard": lambda: {"first": timed(speed), "later": timed(2 * speed)},
         "load": lambda: {"import_s": 0.02, "load_s": 1 / speed, "load_bytes": 10**7, "knobs": []},
-        "threads": lambda: {"ratio": 1.9, "mb_s": speed},
+        "threads": lambda: {"ratio": 1.9, "ceiling": 1.95, "share": 0.97, "mb_s": speed},
+        "command": lambda: {"ratio": 1.9, "workers": 1.8, "memory": 0.9, "mb_s": speed},
+        "train": lambda: {"seconds": 100 / speed, "peak": 1, "digest": "d", "tokens": 300},
         "endless": lambda: {"growth_bytes": 5_000_000, "bytes": 10**8, "mb_s": speed},
     }[kind]()
 
@@ -35,19 +37,27 @@ def sample(kind, who, speed):
 SPEEDS = {"streamtok": 200, "tiktoken": 8, "gigatoken": 100, "fastokens": 150, "rs-bpe": 20}
 
 
-def samples_of_all() -> dict[str, Any]:
-    """Samples as `--json` writes them; in the second of the two turns everyone is twice as fast."""
-    contenders = [(peer, mode) for peer in SPEEDS for mode in peers.by_name(peer).modes]
+def samples_of_all(encodings=peers.ENCODINGS) -> dict[str, Any]:
+    """Samples as `--json` writes them; in the second of the two turns everyone is twice as fast.
+
+    encodings: what is not among those that streamtok bundles is a model.
+    """
     found = {}
-    for encoding in peers.ENCODINGS:
+    for encoding in encodings:
+        contenders = [
+            (peer, mode)
+            for peer in SPEEDS
+            for mode in peers.by_name(peer).modes
+            if peers.by_name(peer).takes(encoding) or encoding in peers.ENCODINGS
+        ]
         run = sampling.Run.__new__(sampling.Run)
         run.encoding, run.settings, run.records = encoding, {}, []
         run.contenders, run.speeds = contenders, {who: SPEEDS[who[0]] for who in contenders}
         run.sample = lambda kind, who, **task: sample(
-            "threads" if kind == "command" else kind, who, SPEEDS[who[0]] * (1 + task["swap"])
+            kind, who, SPEEDS.get(who[0], 50) * (1 + task["swap"])
         )
-        run.judge = "tiktoken"
-        for kind in sampling.KINDS:
+        run.judge = "tiktoken" if encoding in peers.ENCODINGS else "streamtok"
+        for kind in sampling.kinds_for(sampling.KINDS, encoding, not found):
             run.take(kind, list(corpus.NAMES), 2)
         part = {"contenders": contenders, "notes": ["x `y`: not timed"], "records": run.records}
         found[encoding] = part

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import streamtok
+
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # last: an installed one goes first
-from benchmarks import corpus, goals, peers, sampling, tables, worker
+from benchmarks import assets, corpus, goals, peers, sampling, tables, train, two_cores, worker
 
 from ..samples import sample, samples_of_all
 
@@ -31,7 +33,7 @@ def test_who_takes_part(data):
         "encode_to_numpy",
         "stream, 64 KiB",
     }
-    assert [who[1] for who in results.who("threads")] == [*worker.THREADED, sampling.COMMAND]
+    assert [who[1] for who in results.who("threads")] == [*two_cores.THREADED, two_cores.COMMAND]
     assert len(results.by[("text", "code", "tiktoken", "encode")]) == 2
     assert len(results.by[("hard", "CJK", "tiktoken", "encode")]) == 1
 
@@ -109,7 +111,9 @@ def test_interrupted_samples_are_known():
 # Taking samples
 
 
-@pytest.mark.parametrize("kind", [kind for kind in sampling.KINDS if kind != "threads"])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in sampling.KINDS if kind not in ("threads", "train")]
+)
 def test_worker_gives_what_the_tables_show(kind, tmp_path, monkeypatch):
     """Each kind once, on little text, in this process."""
     monkeypatch.setattr(worker, "HARD_BYTES", 3000)
@@ -121,7 +125,7 @@ def test_worker_gives_what_the_tables_show(kind, tmp_path, monkeypatch):
     peer = peers.Streamtok("r50k_base", tmp_path)
     task = {"corpus": "CJK" if kind == "hard" else "logs", "limit": 50_000, "swap": False}
     task |= {"mode": "decode" if kind == "decode" else "encode_to_numpy", "slow": True}
-    task |= {"big": str(big), "endless": 300_000}
+    task |= {"file": str(big), "endless": 300_000}
     got = worker._KINDS[kind](peer, peer.mode("encode_to_numpy"), task)
     expected = sample(kind, goals.NUMPY, 1)
     assert set(expected) - {"import_s", "load_s", "load_bytes"} == set(got)
@@ -142,37 +146,115 @@ def test_a_wrong_decoder_is_no_sample(tmp_path, monkeypatch):
         worker._decode(peer, peer.mode("encode"), {"mode": "decode"})
 
 
-@pytest.mark.parametrize("wrong", [False, True])
-def test_threads_must_give_the_same_ids(tmp_path, monkeypatch, wrong):
-    def run(tokenizer, documents, text, count):
-        return [tokenizer.encode(documents[0]), [count if wrong else 0]]
-
-    monkeypatch.setattr(worker, "_cores", lambda: 2)
-    monkeypatch.setitem(worker.THREADED, "a way", run)
-    peer = peers.Streamtok("r50k_base", tmp_path)
-    task = {"mode": "a way", "limit": 20_000}
-    if wrong:
-        with pytest.raises(ValueError, match="other ids"):
-            worker._threads(peer, peer.mode("encode"), task)
-    else:
-        assert set(worker._threads(peer, peer.mode("encode"), task)) == {"ratio", "mb_s"}
+@pytest.fixture
+def texts(tmp_path, monkeypatch):
+    """Small texts for processes, which would each make them anew."""
+    small = {name: corpus.load(name, 20_000) for name in corpus.NAMES}
+    for name, data in small.items():
+        (tmp_path / f"{name}.txt").write_bytes(data)
+    monkeypatch.setenv(corpus.VARIABLE, str(tmp_path))
+    return tmp_path
 
 
-def test_collect():
+def threads_task(folder, way):
+    about = {"peer": "streamtok", "encoding": "r50k_base", "assets": str(folder)}
+    return about | {"mode": way, "limit": None}
+
+
+@pytest.mark.parametrize("way", ["encode_batch", "encode_batch, cold", "Trainer.update"])
+def test_what_two_threads_reach(texts, monkeypatch, way):
+    monkeypatch.setattr(two_cores, "cores", lambda: 2)
+    monkeypatch.setattr(two_cores, "_TURNS", 1)
+    got = two_cores.threads(threads_task(texts, way))
+    assert set(got) == set(sample("threads", goals.NUMPY, 1))
+    assert all(figure > 0 for figure in got.values())
+
+
+def test_threads_must_give_the_same_ids(texts, monkeypatch):
+    spans = iter("abcde")
+
+    def together(children, n):
+        return two_cores._Span(1.0, [next(spans)], 1)
+
+    monkeypatch.setattr(two_cores, "cores", lambda: 2)
+    monkeypatch.setattr(two_cores, "_together", together)
+    monkeypatch.setattr(two_cores, "_children", lambda *_: dict.fromkeys(two_cores._PARTS))
+    monkeypatch.setattr(two_cores, "_end", lambda _: None)
+    with pytest.raises(ValueError, match="another result"):
+        two_cores.threads(threads_task(texts, "encode_batch"))
+
+
+@pytest.mark.parametrize("way", ["encode_batch, cold", "encode_batch"])
+def test_cold_is_the_first_call_of_a_process(texts, monkeypatch, way):
+    """Warm: three processes in all. Cold: new ones for each step of each turn."""
+    started = []
+    children = two_cores._children
+
+    def counted(*arguments):
+        made = children(*arguments)
+        started.extend(child.pid for child in made.values())
+        return made
+
+    monkeypatch.setattr(two_cores, "cores", lambda: 2)
+    monkeypatch.setattr(two_cores, "_TURNS", 1)
+    monkeypatch.setattr(two_cores, "_children", counted)
+    two_cores.threads(threads_task(texts, way))
+    assert len(set(started)) == (6 if way.endswith("cold") else 3)
+
+
+def test_a_process_that_ends_is_no_sample(texts):
+    with pytest.raises(ValueError, match="a process ended with 1"):
+        two_cores._children(threads_task(texts, "encode_batch") | {"encoding": "none"})
+
+
+def test_collect(monkeypatch):
     """All that a run does, with streamtok alone on one small text."""
+    modes = {name: flat for name, flat in peers.Streamtok.modes.items() if "stream" not in name}
+    monkeypatch.setattr(peers.Streamtok, "modes", modes)
     found = sampling.collect(
-        ["r50k_base"], ["logs"], ["text", "load"], 1, 60_000, 10**6, 10**6, ["streamtok"]
+        ["r50k_base"], {}, ["logs"], ["text", "load"], 1, 60_000, 10**6, 10**6, ["streamtok"]
     )
     assert found["encodings"]["r50k_base"]["notes"] == []
     data = json.loads(json.dumps(found))
-    assert [len(x["records"]) for x in data["encodings"].values()] == [
-        len(peers.Streamtok.modes) + 1
-    ]
+    assert [len(x["records"]) for x in data["encodings"].values()] == [len(modes) + 1]
     text = "\n".join(tables.details(data))
     assert re.search(r"\| streamtok `count` \| \d+ / \*\*\d+\*\* / \d+ \|", text)
     text = "\n".join(goals.table(tables.results_of(data)))
     row = r"\| `count` ÷ `encode_to_numpy`, unseen, mean \| ≥ 1 \| \S+ \(logs \d+\.\d+\) \|"
     assert re.search(row, text)
+
+
+def test_models_are_files_or_folders_of_them(tmp_path):
+    found = {}
+    for name in ("llama", "qwen"):
+        (tmp_path / name).mkdir()
+        found[name] = tmp_path / name / "tokenizer.json"
+        found[name].write_text(name)
+    assert assets.models([tmp_path / "llama", found["qwen"]]) == found
+    with pytest.raises(FileNotFoundError, match=r"give a tokenizer\.json"):
+        assets.models([tmp_path])
+    (tmp_path / "assets").mkdir()
+    assets.copy_models(tmp_path / "assets", found)
+    assert peers.model_file(tmp_path / "assets", "qwen").read_text() == "qwen"
+    assert peers.model_file(tmp_path / "assets", "cl100k_base") is None
+
+
+def test_a_model_is_encoded(tmp_path):
+    """The reference's vocabulary as a tokenizer.json: loaded as a model, with the same ids."""
+    file = tmp_path / "mine" / "tokenizer.json"
+    file.parent.mkdir()
+    given = streamtok.get_encoding("r50k_base")
+    file.write_text(assets._tokenizer_json(given, assets._plain_pattern(given._pat_str)))
+    text = corpus.load("multilingual", 20_000).decode()
+    for peer in peers.installed():
+        if peer.takes("mine"):
+            mine = peer("mine", tmp_path)
+            for name in peer.modes:
+                if name != "count":
+                    ids = mine.mode(name)(mine.prepare(name, text))
+                    assert peers.as_array(ids).tolist() == given.encode(text), (peer.name, name)
+    assert {"streamtok"} <= {peer.name for peer in peers.installed() if peer.takes("mine")}
+    assert not peers.Tiktoken.takes("mine")
 
 
 def test_a_sample_that_fails_says_why(tmp_path):
@@ -182,23 +264,28 @@ def test_a_sample_that_fails_says_why(tmp_path):
     assert "no_such_encoding" in run.sample("load", goals.LIST)
 
 
-def test_command_on_one_core_and_on_two(tmp_path):
+def test_command_on_one_core_and_on_two(tmp_path, monkeypatch):
+    monkeypatch.setattr(two_cores, "_COMMAND_TURNS", 1)
     file = tmp_path / "text"
     file.write_bytes(corpus.load("logs", 50_000))
+    task = {"encoding": "r50k_base", "file": str(file)}
+    if two_cores.cores() < 2:
+        with pytest.raises(ValueError, match="one core here"):
+            two_cores.command(task)
+        return
+    got = two_cores.command(task)
+    assert set(got) == set(sample("command", goals.LIST, 1))
+    assert all(figure > 0 for figure in got.values())
+
+
+def test_a_trainer_is_a_sample(tmp_path):
+    folder = train.write_texts(tmp_path / "texts", 20_000)
     run = sampling.Run.__new__(sampling.Run)
-    run.encoding, run.settings, run.speeds = "r50k_base", {"file": str(file)}, {}
-    run.taken = run.taken_again = 0
-    got = run.sample("command", ("streamtok", sampling.COMMAND))
-    if isinstance(got, str):
-        assert got == "ValueError: one core here"
-    else:
-        assert set(got) == {"ratio", "mb_s"}
-        assert got["ratio"] > 0
-
-
-def test_pairs():
-    got = worker._of_pairs([[4.0, 2.0], [9.0, 3.0], [1.0, 1.0]], 10_000_000)
-    assert got == {"ratio": 2.0, "mb_s": 10.0}
+    run.encoding, run.settings, run.speeds = "r50k_base", {"train": str(folder)}, {}
+    got = run.sample("train", ("streamtok", "train"), corpus="300")
+    assert set(got) == set(sample("train", goals.LIST, 1))
+    assert got["tokens"] == 300
+    assert "KeyError" in run.sample("train", ("nobody", "train"), corpus="300")
 
 
 def test_interrupted_samples_are_taken_again_but_not_all(monkeypatch):

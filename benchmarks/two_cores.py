@@ -1,0 +1,261 @@
+"""Samples that need two cores: threads against the machine's ceiling, and the command line.
+
+The ceiling is what two processes that share nothing show, each with half of the documents: the
+seconds of either alone, added, over the seconds of both at once. What is *cold* is the first call
+of a new process on any text but a short one; what is *warm* comes after calls on the same text, in
+processes that stay. None of them is forked: memory that is copied when it is written to would be a
+part of the time.
+
+`python -m benchmarks.two_cores TASK` is one of these processes: for each number of threads that
+comes in, a line with begin, end and digest goes out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import cli_cost, peers
+
+Sample = dict[str, Any]
+
+COLD = ", cold"
+COMMAND = "streamtok encode FILE -o OUT"
+_BYTES, _TURNS = 2_000_000, 7  # of each text; timings of each kind
+_WARM_UPS = 2  # turns that do not count: each shares the text among threads in another way
+_DOCUMENT = 4000  # bytes, of a batch
+_COMMAND_TURNS = 3
+_ROOT = Path(__file__).resolve().parents[1]
+_CHUNK = 1 << 16  # bytes, of the encode in memory that the command line is held against
+
+
+def _count_for_training(encoding: Any, documents: list[str], text: str, n: int) -> Any:
+    import streamtok
+
+    trainer = streamtok.Trainer(encoding._pat_str, num_threads=n)
+    trainer.update(text)
+    return trainer
+
+
+# (encoding, documents, all of them in one text, threads)
+_WAYS: dict[str, Callable[[Any, list[str], str, int], Any]] = {
+    "encode_batch": lambda e, docs, text, n: e.encode_batch(docs, num_threads=n),
+    "encode_ordinary_batch": lambda e, docs, text, n: e.encode_ordinary_batch(docs, num_threads=n),
+    "encode_to_numpy of one text": lambda e, docs, text, n: e.encode_to_numpy(text, num_threads=n),
+}
+# What is done by one thread and by two.
+THREADED = {
+    **_WAYS,
+    **{f"{name}{COLD}": way for name, way in _WAYS.items()},
+    "Trainer.update": _count_for_training,
+}
+
+
+def cores() -> int:
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+
+
+def threads(task: Sample) -> Sample:
+    """One thread, two threads, and two processes: medians over the turns.
+
+    ratio: one thread's seconds over those of two. ceiling: the same for two processes on different
+    texts. share: of the ceiling that two threads reach, within a turn. ValueError if the results
+    differ.
+    """
+    if cores() < 2:
+        raise ValueError("one core here")
+    is_cold = task["mode"].endswith(COLD)
+    turns = []
+    children = {} if is_cold else _children(task)
+    try:
+        for turn in range(_TURNS + (0 if is_cold else _WARM_UPS)):
+            found: dict[str, _Span] = {}
+            for name, (who, n) in _STEPS.items():
+                if is_cold:
+                    children = _children(task, who)
+                found[name] = _together([children[one] for one in who], n)
+                if is_cold:
+                    _end(children)
+            if found["one"].digests != found["two"].digests:
+                raise ValueError("two threads give another result than one")
+            if is_cold or turn >= _WARM_UPS:
+                turns.append({name: span.seconds for name, span in found.items()})
+    finally:
+        _end(children)
+    median = statistics.median
+    ratios = [x["one"] / x["two"] for x in turns]
+    ceilings = [(x["left"] + x["right"]) / x["both"] for x in turns]
+    size = found["one"].size
+    return {
+        "ratio": median(ratios),
+        "ceiling": median(ceilings),
+        "share": median(a / b for a, b in zip(ratios, ceilings, strict=True)),
+        "mb_s": size / min(x["two"] for x in turns) / 1e6,
+    }
+
+
+# What is timed in a turn: by which processes, and with how many threads each.
+_PARTS = {"all": slice(None), "even": slice(None, None, 2), "odd": slice(1, None, 2)}
+_STEPS: dict[str, tuple[tuple[str, ...], int]] = {
+    "one": (("all",), 1),
+    "two": (("all",), 2),
+    "left": (("even",), 1),
+    "right": (("odd",), 1),
+    "both": (("even", "odd"), 1),
+}
+
+
+class _Span(NamedTuple):
+    seconds: float  # from the first's begin to the last's end
+    digests: list[str]
+    size: int  # bytes of text
+
+
+def _children(task: Sample, parts: Iterable[str] = _PARTS) -> dict[str, subprocess.Popen[str]]:
+    """New processes, each of which has loaded its part of the text."""
+    started: dict[str, subprocess.Popen[str]] = {}
+    for part in parts:
+        command = [sys.executable, "-m", "benchmarks.two_cores", json.dumps(task | {"part": part})]
+        started[part] = subprocess.Popen(
+            command, cwd=_ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+    try:
+        for child in started.values():
+            _line_of(child)
+    except BaseException:
+        _end(started)
+        raise
+    return started
+
+
+def _end(children: dict[str, subprocess.Popen[str]]) -> None:
+    for child in children.values():
+        child.kill()
+        child.communicate()
+
+
+def _line_of(child: subprocess.Popen[str]) -> Any:
+    line = child.stdout.readline() if child.stdout else ""
+    if not line:
+        raise ValueError(f"a process ended with {child.wait()}")
+    return json.loads(line)
+
+
+def _together(children: list[subprocess.Popen[str]], n: int) -> _Span:
+    for child in children:
+        assert child.stdin
+        child.stdin.write(f"{n}\n")
+        child.stdin.flush()
+    found = [_line_of(child) for child in children]
+    begin, end = min(one["begin"] for one in found), max(one["end"] for one in found)
+    digests = [one["digest"] for one in found]
+    return _Span(end - begin, digests, sum(one["size"] for one in found))
+
+
+def main() -> int:
+    from . import corpus
+
+    task = json.loads(sys.argv[1])
+    peer = peers.by_name(task["peer"])(task["encoding"], Path(task["assets"]))
+    size = min(task["limit"] or _BYTES, _BYTES)
+    text = b"".join(corpus.load(name, size) for name in corpus.NAMES).decode()
+    documents = [text[start : start + _DOCUMENT] for start in range(0, len(text), _DOCUMENT)]
+    part = documents[_PARTS[task["part"]]]
+    text = "".join(part)
+    given = {"size": len(text.encode())}
+    peer.tokenizer.encode("Hello, world!")
+    print("0", flush=True)
+    for line in sys.stdin:
+        begin = time.perf_counter()
+        result = THREADED[task["mode"]](peer.tokenizer, part, text, int(line))
+        end = time.perf_counter()
+        digest = hashlib.sha256()
+        for block in _bytes_of(result):
+            digest.update(block)
+        del result
+        times = {"begin": begin, "end": end, "digest": digest.hexdigest()}
+        print(json.dumps(times | given), flush=True)
+    return 0
+
+
+def _bytes_of(result: Any) -> Iterator[bytes]:
+    if isinstance(result, np.ndarray):
+        yield result.tobytes()
+    elif isinstance(result, list):
+        for ids in result:
+            yield np.asarray([len(ids), *ids], np.uint32).tobytes()
+    else:  # a trainer
+        yield repr(sorted(result.piece_counts().items())).encode()
+
+
+def command(task: Sample) -> Sample:
+    """`streamtok encode FILE -o OUT`, in turns with the encode in memory; medians.
+
+    ratio: seconds where it may use one core over those where it may use two; workers: the same
+    for `--workers 2`; memory: seconds of the encode in memory, in chunks, over those of
+    `--threads 1`, which writes on another core. ValueError if the files differ.
+    """
+    import tempfile
+
+    usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    if len(usable) < 2:
+        raise ValueError("one core here")
+    path = Path(task["file"])
+    encode = [sys.executable, "-m", "streamtok", "encode", "-q", "-e", task["encoding"], str(path)]
+    ways = {  # where it may run, and the options
+        "one": (usable[-1:], ["-o", "ids.u32"]),
+        "two": (usable[-2:], ["-o", "ids.u32"]),
+        "workers": (usable[-2:], ["-o", "ids", "--format", "u32", "--workers", "2"]),
+        "thread": (usable[-2:], ["-o", "ids.u32", "--threads", "1"]),
+    }
+    turns: list[dict[str, float]] = []
+    with tempfile.TemporaryDirectory() as name:
+        env = cli_cost.environment(Path(name)) | {"PYTHONPATH": str(_ROOT)}
+        digests = set()
+        for turn in range(_COMMAND_TURNS + 1):  # the first compiles the modules
+            times = {"memory": cli_cost.in_memory(path, task["encoding"], _CHUNK, env)[0]}
+            for way, (where, options) in ways.items():
+                with tempfile.TemporaryDirectory(dir=name) as folder:
+                    os.sched_setaffinity(0, where)
+                    begin = time.perf_counter()
+                    subprocess.run([*encode, *options], check=True, env=env, cwd=folder)
+                    times[way] = time.perf_counter() - begin
+                    os.sched_setaffinity(0, usable)
+                    if not turn:
+                        digests.add(_digest_of_files(Path(folder)))
+            if turn:
+                turns.append(times)
+    if len(digests) != 1:
+        raise ValueError("two cores give other ids than one")
+    median = statistics.median
+    return {
+        "ratio": median(times["one"] / times["two"] for times in turns),
+        "workers": median(times["one"] / times["workers"] for times in turns),
+        "memory": median(times["memory"] / times["thread"] for times in turns),
+        "mb_s": path.stat().st_size / min(times["two"] for times in turns) / 1e6,
+    }
+
+
+def _digest_of_files(folder: Path) -> str:
+    """SHA-256 of all ids below a folder, in the order of the files' names."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.u32")):
+        with path.open("rb") as file:
+            while block := file.read(1 << 24):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
