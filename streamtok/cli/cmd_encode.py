@@ -91,7 +91,7 @@ def add_parser(subparsers: Any) -> None:
         help="give each file but the last exactly N ids, and cut documents",
     )
     speed = parser.add_argument_group("speed; the ids are the same")
-    options.add_chunk_size(speed, 1 << 18)
+    options.add_chunk_size(speed, 1 << 19)
     speed.add_argument(
         "--threads",
         type=parse_positive,

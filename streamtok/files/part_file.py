@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import TypedDict
 
 from ..errors import CheckpointError
+from .rest_hash import RestHash
 from .writer_thread import WriterThread
 
 _HIDDEN = ".streamtok-"  # hidden names begin with this
@@ -70,9 +71,11 @@ class PartFile:
         """
         self.name = path
         self._writer = writer
-        self._hash = None if hashed_from is None else _Hash(hashed_from)
+        self._hash = None if hashed_from is None else RestHash(hashed_from)
         self.is_scratch = is_scratch
-        self._unsynced = 0  # bytes that the thread wrote since the last fsync
+        self._unsynced = 0  # bytes that the thread wrote since it last had them synced
+        # A thread of its own: the writer does not wait for the disk until a second fsync is due.
+        self._syncer = WriterThread(limit=0, name="streamtok-sync")
         self._final = os.path.realpath(path)
         self._part = _part_path(self._final) if is_resumable else _random_path(self._final)
         mode = None
@@ -146,9 +149,12 @@ class PartFile:
         self._unsynced += size
         if self._unsynced >= _SYNC_EVERY and self._writer is not None and not self.is_scratch:
             # Here the disk works while the caller encodes; at the end the caller would wait.
-            with named(self.name):
-                os.fsync(self._fd)
+            self._syncer.submit(self._fsync, 1)
             self._unsynced = 0
+
+    def _fsync(self) -> None:
+        with named(self.name):
+            os.fsync(self._fd)
 
     def wait(self) -> None:
         """Wait until all writes are in the file, though perhaps not on the disk."""
@@ -160,6 +166,12 @@ class PartFile:
         self.wait()
         assert self._hash is not None
         return self._hash.hexdigest()
+
+    def whole_digest(self) -> str | None:
+        """The SHA-256 of the whole file; None if not all of it is hashed."""
+        if self._hash is None or self._hash.start:
+            return None
+        return self.digest()
 
     def saved(self) -> Saved:
         """What a checkpoint keeps of the file. Call `sync` first."""
@@ -182,11 +194,12 @@ class PartFile:
     def sync(self) -> None:
         """Wait until all writes are on the disk. Costs an fsync."""
         self.wait()
-        with named(self.name):
-            os.fsync(self._fd)
+        self._syncer.wait()  # the system tells of a failure once, and may have told it there
+        self._fsync()
 
     def close(self) -> None:
         """Close the file. It keeps its hidden name."""
+        self._syncer.close()
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             with named(self.name):
@@ -198,6 +211,7 @@ class PartFile:
 
     def discard(self) -> None:
         """Close and remove the hidden file. Does nothing after `publish`. Raises nothing."""
+        self._syncer.close()
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             with contextlib.suppress(OSError):
@@ -242,7 +256,7 @@ def _is_saved(path: str, name: str, saved: Saved, hashed_from: int) -> bool:
             return False
     except FileNotFoundError:
         return False
-    found = _Hash(hashed_from)
+    found = RestHash(hashed_from)
     for block in _blocks_of(path, name, saved["size"]):
         found.update(block)
     return found.hexdigest() == saved["sha256"]
@@ -330,26 +344,6 @@ def hidden_path(final: str, suffix: str) -> str:
 def is_hidden(name: str) -> bool:
     """Whether a name in a folder is that of a hidden file of ours."""
     return name.startswith(_HIDDEN)
-
-
-class _Hash:
-    """SHA-256 of the bytes from offset `start` on."""
-
-    def __init__(self, start: int):
-        self.start = start
-        self._skip = start  # bytes still to skip
-        self._sha256 = hashlib.sha256()
-
-    def update(self, data: bytes | memoryview) -> None:
-        if self._skip:
-            view = memoryview(data).cast("B")
-            skipped = min(self._skip, len(view))
-            self._skip -= skipped
-            data = view[skipped:]
-        self._sha256.update(data)
-
-    def hexdigest(self) -> str:
-        return self._sha256.hexdigest()
 
 
 def _blocks_of(path: str, name: str, size: int, block_size: int = _BLOCK) -> Iterator[bytes]:

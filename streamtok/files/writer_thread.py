@@ -1,7 +1,7 @@
 """A thread that runs jobs such as writing and hashing while the caller goes on encoding.
 
-The system's `write`, `hashlib` and the encoder all release the GIL, so writing takes no time from
-encoding where a core is free. Jobs run one after another, in the order in which they were
+The system's `write` and `fsync`, `hashlib` and the encoder all release the GIL, so writing takes no
+time from encoding where a core is free. Jobs run one after another, in the order in which they were
 submitted. This module does not know what a job does.
 """
 
@@ -12,18 +12,21 @@ from collections import deque
 from collections.abc import Callable
 
 LIMIT = 1 << 20  # bytes in the queue: a few blocks
+_WORTH_WAKING = 1 << 16  # bytes: a sleeping thread costs a system call to wake, and the GIL twice
 
 
 class WriterThread:
     """One thread, started by the first job and ended by `close`.
 
-    After a job has failed, no further job runs, and every `submit` and `wait` raises its exception.
-    A signal handler may raise inside any of the calls; `close` still works afterwards.
+    Small jobs may wait until there are more of them, or until `wait`. After a job has failed, no
+    further job runs, and every `submit` and `wait` raises its exception. A signal handler may raise
+    inside any of the calls; `close` still works afterwards.
     """
 
-    def __init__(self, limit: int = LIMIT):
-        """limit: bytes that may be queued, not counting the last block."""
+    def __init__(self, limit: int = LIMIT, name: str = "streamtok-write"):
+        """limit: bytes that may be queued, not counting the last block. name: of the thread."""
         self._limit = limit
+        self._name = name
         self._jobs: deque[tuple[Callable[[], None], int]] = deque()
         self._size = 0  # bytes held by unfinished jobs
         self._error: BaseException | None = None
@@ -45,12 +48,13 @@ class WriterThread:
                 return
             self._jobs.append((job, size))
             self._size += size
-            self._changed.notify_all()
+            if self._size > min(self._limit, _WORTH_WAKING):
+                self._changed.notify_all()
 
     def _start(self) -> bool:
         """Start the thread. False if the system cannot create one."""
         self._is_closing = False
-        thread = threading.Thread(target=self._run, name="streamtok-write", daemon=True)
+        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         try:
             thread.start()
         except RuntimeError:
@@ -61,6 +65,7 @@ class WriterThread:
     def wait(self) -> None:
         """Return when all jobs are done. Raises the exception of a failed job."""
         with self._changed:
+            self._changed.notify_all()
             while self._size and self._error is None:
                 self._changed.wait()
             self._raise()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Record", "read_record", "run_part"]
 
 RECORDS = "records"  # the folder of the records, in that of the output
-_BLOCK = 1 << 18
+_BLOCK = 1 << 19
 _POLL = 0.2  # seconds
 _AT_ONCE, _GROUP = 16, 1024  # records that a store is asked for
 
@@ -130,10 +130,10 @@ def run_part(plan: Plan, number: int) -> Record:
             if done is not None:
                 return done
         _check_input(part)
-        totals = _encode(plan, part, encoding, family, path)
+        totals, digests = _encode(plan, part, encoding, family, path)
         _check_input(part)  # an input that is written to meanwhile gives ids of nothing
         names = _names(family, path, settings.shard_tokens)
-        files = tuple(map(_described, names))
+        files = tuple(_described(name, digests) for name in names)
         if is_url(plan.output):  # what describes a file comes after it
             for name in names:
                 upload(name, places.join(plan.output, os.path.basename(name)))
@@ -180,7 +180,10 @@ def _check_input(part: Part) -> None:
         raise PlanError(f"{one.path} has changed since the plan was made: make a new plan")
 
 
-def _encode(plan: Plan, part: Part, encoding: Encoding, family: sinks.Family, path: str) -> Totals:
+def _encode(
+    plan: Plan, part: Part, encoding: Encoding, family: sinks.Family, path: str
+) -> tuple[Totals, dict[str, str]]:
+    """Make the files of a part; return its totals, and the digests of files that are known."""
     settings = plan.settings
     encoder = settings.open_encoder(encoding)
     files = sinks.Files(
@@ -188,6 +191,7 @@ def _encode(plan: Plan, part: Part, encoding: Encoding, family: sinks.Family, pa
         family,
         shard_tokens=settings.shard_tokens,
         is_exact=settings.shard_exactly,
+        is_hashed=True,
     )
     with contextlib.ExitStack() as stack:
         stack.callback(encoder.release)
@@ -202,7 +206,7 @@ def _encode(plan: Plan, part: Part, encoding: Encoding, family: sinks.Family, pa
             run.go()
         except (StreamtokError, ValueError, RuntimeError) as error:
             raise _named(error, part, encoder, text) from error
-        return run.totals
+        return run.totals, files.digests
 
 
 def _open_text(part: Part, settings: Settings, encoding: Encoding) -> PartText:
@@ -250,7 +254,10 @@ def _names(family: sinks.Family, path: str, shard_tokens: int | None) -> list[st
     return [name for shard in shards for name in family.kept_names(path, shard)]
 
 
-def _described(name: str) -> tuple[str, int, str]:
+def _described(name: str, digests: dict[str, str]) -> tuple[str, int, str]:
+    """The file's name without its folder, its size, and its SHA-256, read unless it is known."""
+    if name in digests:
+        return os.path.basename(name), os.path.getsize(name), digests[name]
     digest = hashlib.sha256()
     size = 0
     with open(name, "rb") as file:

@@ -34,6 +34,7 @@ TASK = 1 << 18  # characters or bytes in a task, about
 TASK_DOCUMENTS = 1 << 12
 STEP = 32  # documents that are examined together
 SPREAD_FROM = 1 << 17  # bytes of a part that is worth cutting for several threads
+_AHEAD = 6  # results for each thread: a part gives up to three, of which only one takes long
 
 _NO_END: EndArray = np.empty(0, np.int64)
 
@@ -112,7 +113,8 @@ class DocumentEncoder:
     @property
     def is_ahead(self) -> bool:
         """Whether all threads have enough work, so that results should be taken."""
-        return len(self._pool) > 2 * self._pool.num_threads
+        n = self._pool.num_threads
+        return len(self._pool) > (_AHEAD * n if n > 1 else 2)
 
     def add(self, parts: Sequence[Part], name: str = "") -> None:
         """Begin to encode the parts; `take` returns their ids. name: the input, for `failed_name`.

@@ -7,7 +7,6 @@ The libraries behind fsspec try some of them again, too, each in its own way and
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import random
@@ -77,6 +76,8 @@ def retried(url: str, request: Callable[[], T], stopped: threading.Event | None 
 
 def is_final(error: BaseException) -> bool:
     """Whether the same request would fail again."""
+    import asyncio  # only here: each start of the command line would pay 27 ms for it
+
     status = _status(error)
     if status is not None:
         return 400 <= status < 500 and status not in _PASSING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -18,6 +19,7 @@ from streamtok import Plan, PlanError, commit, plan, run_part
 from streamtok.cli.main import main
 from streamtok.engines.template import Template
 from streamtok.parts import part as part_module
+from streamtok.pipeline.sinks.by_name import FILE_FORMATS
 
 from ..nasty import TEXTS
 
@@ -116,6 +118,34 @@ def test_documents_in_parts(tmp_path: Path, kind: str, format: str, part_size: i
         joined = b"".join(Path(made.path(i)).read_bytes() for i in range(len(made)))
         assert joined == Path(whole.path(0)).read_bytes()
     assert commit(made).tokens == one.tokens
+
+
+@pytest.mark.parametrize("shard_tokens", [None, 20])
+@pytest.mark.parametrize("format", FILE_FORMATS)
+def test_a_record_has_the_digests_of_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, shard_tokens: int | None
+) -> None:
+    path = tmp_path / "in"
+    path.write_text("some words a line\n" * 50)
+    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=300, format=format, lines=True,
+                append=50256, shard_tokens=shard_tokens)  # fmt: skip
+    read: list[str] = []
+    real = part_module._described
+    monkeypatch.setattr(
+        part_module,
+        "_described",
+        lambda name, digests: real(name, digests if name in digests else read.append(name) or {}),
+    )
+    seen = 0
+    for number in range(len(made)):
+        for name, size, digest in run_part(made, number).files:
+            data = (tmp_path / "out" / name).read_bytes()
+            assert (size, digest) == (len(data), hashlib.sha256(data).hexdigest())
+            seen += 1
+    assert seen >= (2 * len(made) if shard_tokens else len(made))
+    # What was hashed as it was written is not read again. A header is written last.
+    if format in ("u16", "u32", "text", "jsonl", "megatron"):
+        assert {name for name in read if not name.endswith(".json")} == set()
 
 
 def test_the_command_line_makes_the_same_ids(tmp_path: Path) -> None:

@@ -24,10 +24,11 @@ from ..cli.test_cli import POSIX, only_error, run, spawn, wrapped
 
 ABOUT = About("none", "", 100_000)
 BLOCK = np.arange(5_000, dtype=np.uint32)
+LARGE = np.arange(50_000, dtype=np.uint32)  # worth waking a thread for
 
 
 def threads() -> list[str]:
-    return [one.name for one in threading.enumerate() if one.name == "streamtok-write"]
+    return [one.name for one in threading.enumerate() if one.name.startswith("streamtok-")]
 
 
 def test_jobs_are_done_in_order() -> None:
@@ -143,6 +144,33 @@ def test_a_signal_while_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     assert threads() == []
 
 
+def test_small_jobs_do_not_wake_a_sleeping_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are done with the next large one, or when somebody waits."""
+    writer, done = WriterThread(), []
+    writer.submit(lambda: done.append(0), 1)
+    writer.wait()  # now the thread sleeps, or is about to
+    woken: list[bool] = []
+    real = writer._changed.notify_all
+    monkeypatch.setattr(
+        writer._changed,
+        "notify_all",
+        lambda: (woken.append(threading.current_thread() is threading.main_thread()), real()),
+    )
+    for i in range(1, 5):
+        writer.submit(lambda i=i: done.append(i), 1000)
+    assert True not in woken
+    writer.submit(lambda: done.append(5), 1 << 16)
+    assert woken.count(True) == 1
+    end = time.monotonic() + 20
+    while len(done) < 6 and time.monotonic() < end:
+        time.sleep(0.001)
+    assert done == [0, 1, 2, 3, 4, 5]
+    writer.submit(lambda: done.append(6), 1000)
+    writer.wait()
+    assert done[-1] == 6
+    writer.close()
+
+
 def test_without_a_thread_jobs_are_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -248,6 +276,98 @@ def test_files_are_synced_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyP
     files.publish()
     assert synced.count(True) == 3  # their folder, once
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.bin", "a.idx"]
+    assert threads() == []
+
+
+class SlowDisk:
+    """os.fsync that waits for `gate` outside of the main thread, then raises `error` if given."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: OSError | None = None) -> None:
+        self.gate, self.begun = threading.Event(), threading.Event()
+        self.error = error
+        self.done: list[int] = []
+        self._real = os.fsync
+        monkeypatch.setattr(os, "fsync", self.fsync)
+        monkeypatch.setattr(part_file, "_SYNC_EVERY", 2 * LARGE.nbytes)
+
+    def fsync(self, fd: int) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            self.begun.set()
+            assert self.gate.wait(20)
+            error, self.error = self.error, None  # the system tells of it once
+            if error is not None:
+                raise error
+        self._real(fd)
+        self.done.append(fd)
+
+
+def test_what_is_synced_does_not_stop_the_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = SlowDisk(monkeypatch)
+    files = Files(str(tmp_path / "a.bin"), Family("u32", ABOUT))
+    hidden = files._files[0]
+    for _ in range(2):
+        files.write(LARGE)
+    assert disk.begun.wait(20)
+    files.write(LARGE)
+    hidden.wait()  # all is written, and nothing is synced
+    assert os.fstat(hidden._fd).st_size == 3 * LARGE.nbytes
+    assert disk.done == []
+    threading.Timer(0.05, disk.gate.set).start()
+    files.sync()
+    assert len(disk.done) == 2
+    files.discard()
+    assert list(tmp_path.iterdir()) == []
+    assert threads() == []
+
+
+@pytest.mark.parametrize("then", ["sync", "finish", "write"])
+def test_a_disk_that_fails_meanwhile_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    disk = SlowDisk(monkeypatch, OSError(errno.EIO, os.strerror(errno.EIO)))
+    files = Files(str(tmp_path / "a.bin"), Family("u32", ABOUT))
+    for _ in range(3):
+        files.write(LARGE)
+    assert disk.begun.wait(20)
+    disk.gate.set()
+
+    def go_on() -> None:
+        if then == "write":
+            for _ in range(1000):
+                files.write(LARGE)
+        elif then == "sync":
+            files.sync()
+        files.finish()
+
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        go_on()
+    assert caught.value.filename == str(tmp_path / "a.bin")
+    with pytest.raises(OSError, match="Input/output error"):
+        files.sync()
+    files.discard()
+    assert list(tmp_path.iterdir()) == []
+    assert threads() == []
+
+
+@pytest.mark.parametrize("end", ["close", "discard"])
+def test_a_file_is_not_closed_while_it_is_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """The number of its descriptor may be another file's then."""
+    disk = SlowDisk(monkeypatch)
+    files = Files(str(tmp_path / "a.bin"), Family("u32", ABOUT), is_resumable=True)
+    fd = files._files[0]._fd
+    for _ in range(3):
+        files.write(LARGE)
+    assert disk.begun.wait(20)
+    threading.Timer(0.05, disk.gate.set).start()
+    getattr(files, end)()
+    assert disk.done == [fd]
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+    assert threads() == []
 
 
 @POSIX

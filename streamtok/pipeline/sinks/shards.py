@@ -40,14 +40,19 @@ class Files:
         shard_tokens: int | None = None,
         is_exact: bool = False,
         is_resumable: bool = False,
+        is_hashed: bool = False,
         state: dict[str, Any] | None = None,
     ):
-        """state: what `getstate` returned. Raises OSError and, with a state, CheckpointError."""
+        """is_hashed: hash what needs no hash here, too, for `digests`. state: what `getstate`
+        returned. Raises OSError and, with a state, CheckpointError.
+        """
         self._path = path
         self._family = family
         self._shard_tokens = shard_tokens
         self._is_exact = is_exact
         self._is_resumable = is_resumable
+        self._is_hashed = is_hashed or is_resumable
+        self.digests: dict[str, str] = {}  # names of complete files to SHA-256, as far as known
         self._shard = 0  # shards begun
         self._tokens = 0  # ids in the open shard
         self._documents = 0  # documents ended in all shards
@@ -70,7 +75,7 @@ class Files:
 
         A checkpoint needs digests of all files, some sidecars that of the first.
         """
-        if self._is_resumable or (i == 0 and self._family.has_digest):
+        if self._is_hashed or (i == 0 and self._family.has_digest):
             return 0 if i else self._family.header_size
         return None
 
@@ -169,6 +174,8 @@ class Files:
             if not file.is_scratch:
                 file.sync()
             file.close()
+            if (digest := file.whole_digest()) is not None:
+                self.digests[file.name] = digest
         self._complete.append(self._files)
         self._files, self._sink, self._tokens = [], None, 0
 

@@ -32,14 +32,24 @@ def read_descriptor(
 
     Raises OSError with `name`. Waits for a non-blocking descriptor without a busy loop.
     """
-    while block := read_once(fd, name, size, waiting):
+    is_always_ready = stat.S_ISREG(os.fstat(fd).st_mode)
+    while block := read_once(fd, name, size, waiting, is_always_ready):
         yield block
 
 
-def read_once(fd: int, name: str, size: int, waiting: Waiting) -> bytes:
-    """Wait for bytes and read at most `size`; b"" at the end. Raises OSError with `name`."""
+def read_once(
+    fd: int, name: str, size: int, waiting: Waiting, is_always_ready: bool = False
+) -> bytes:
+    """Wait for bytes and read at most `size`; b"" at the end. Raises OSError with `name`.
+
+    is_always_ready: a regular file, which the system need not be asked about.
+    """
     while True:
         try:
+            if is_always_ready:
+                with waiting():
+                    pass
+                return os.read(fd, size)
             if wait_for(fd, waiting):
                 return os.read(fd, size)
             with waiting():
