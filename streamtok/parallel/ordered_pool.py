@@ -85,6 +85,11 @@ class OrderedPool(Generic[Result]):
         self._tasks.append(task)
 
     @property
+    def is_first_done(self) -> bool:
+        """Whether `take` would return at once."""
+        return bool(self._tasks) and self._tasks[0].is_done
+
+    @property
     def name(self) -> str:
         """str: the name of the next task whose result is taken; there must be one."""
         return self._tasks[0].name

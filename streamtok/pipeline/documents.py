@@ -112,9 +112,9 @@ class DocumentEncoder:
 
     @property
     def is_ahead(self) -> bool:
-        """Whether all threads have enough work, so that results should be taken."""
+        """Whether results should be taken: one is ready, or all threads have enough work."""
         n = self._pool.num_threads
-        return len(self._pool) > (_AHEAD * n if n > 1 else 2)
+        return self._pool.is_first_done or len(self._pool) > (_AHEAD * n if n > 1 else 2)
 
     def add(self, parts: Sequence[Part], name: str = "") -> None:
         """Begin to encode the parts; `take` returns their ids. name: the input, for `failed_name`.
