@@ -82,7 +82,7 @@ class StreamEncoder(FastStreamEncoder):
         if self._template != NO_TEMPLATE:
             self._stream = TemplateStream(self._stream, self._template)
         if self._stream.fast is not None:
-            self._set_fast_path(self._stream.fast)
+            self._set_fast_path(self._stream.fast, self._stream.path)
         self.max_pending = max_pending
 
     def encode_into(self, chunk: Text, out: Any, final: bool = False) -> int:
@@ -147,7 +147,7 @@ class StreamEncoder(FastStreamEncoder):
     def _take(self, stream: Any) -> None:
         """Go on with this stream."""
         self._stream = stream
-        self._set_fast_path(stream.fast)
+        self._set_fast_path(stream.fast, stream.path)
 
     def _feed(self, chunk: Text, final: bool, into: str, out: Any) -> Any:
         result = self._stream.encode(chunk, final, into, out, self.max_pending)
@@ -198,6 +198,7 @@ class StreamEncoder(FastStreamEncoder):
         That must end where the text may be cut. Not where a format changes text before it is cut.
         """
         assert self._stream.fast is not None
+        assert self._stream.path is None
         self._stream.fast.begin_at(offset)
 
     def copy(self) -> StreamEncoder:
@@ -209,7 +210,7 @@ class StreamEncoder(FastStreamEncoder):
         twin._template = self._template
         twin._stream = self._stream.copy()
         if twin._stream.fast is not None:
-            twin._set_fast_path(twin._stream.fast)
+            twin._set_fast_path(twin._stream.fast, twin._stream.path)
         twin.max_pending = self.max_pending
         return twin
 

@@ -136,6 +136,37 @@ class Untouched:
     def parts_of(self, text: str | Buffer) -> tuple[int, int, int, int, int] | None: ...
 
 @final
+class UntouchedNote:
+    place: Any
+    has_moved: bool
+    held: str
+    partial: bytes
+    bytes_in: int
+    grown: int
+    waiting: int
+    def __init__(
+        self,
+        place: Any,
+        held: str,
+        is_safe: bool,
+        partial: bytes,
+        bytes_in: int,
+        grown: int,
+        waiting: int,
+    ) -> None: ...
+    @property
+    def pending(self) -> int: ...
+
+@final
+class UntouchedPath:
+    def __new__(
+        cls, untouched: Untouched, waits_behind: Callable[[str], tuple[str, bool] | None]
+    ) -> UntouchedPath: ...
+    def feed(
+        self, tail: Tail, chunk: str | Buffer, into: str, out: Buffer | None, limit: int
+    ) -> Any: ...
+
+@final
 class Decoder:
     def __new__(
         cls,
@@ -233,7 +264,7 @@ class FastEncoding:
 @disjoint_base
 class FastStreamEncoder:
     max_pending: int
-    def _set_fast_path(self, tail: Tail | None) -> None: ...
+    def _set_fast_path(self, tail: Tail | None, path: UntouchedPath | None = None) -> None: ...
     def encode(self, chunk: str | Buffer, final: bool = False) -> list[int]: ...
     def encode_to_numpy(
         self, chunk: str | Buffer, final: bool = False

@@ -98,6 +98,7 @@ include "stream_mark.pxi"
 include "stream_utf8.pxi"
 include "stream_hypotheses.pxi"
 include "stream_parts.pxi"
+include "stream_untouched.pxi"
 include "stream_decoder.pxi"
 
 # Small texts

@@ -4,12 +4,13 @@ cdef class FastStreamEncoder:
     """The base class of `StreamEncoder`: its calls that have a fast path."""
 
     cdef Tail tail                 # None: there is no fast path
+    cdef UntouchedPath path        # None: chunks go to the tail as they are
     cdef object _max_pending
 
-    def _set_fast_path(self, Tail tail):
-        """Let chunks take the fast path from now on; None: let none take it."""
+    def _set_fast_path(self, Tail tail, UntouchedPath path=None):
+        """Let chunks take the fast path from now on; None: let none take it. path: the only one."""
         with cython.critical_section(self):
-            self.tail = tail
+            self.tail, self.path = tail, path
 
     @property
     def max_pending(self):
@@ -38,10 +39,16 @@ cdef class FastStreamEncoder:
     cdef object feed_fast(self, object chunk, object final, str into):
         cdef object ids, limit
         cdef Tail tail
+        cdef UntouchedPath path
         with cython.critical_section(self):
-            tail, limit = self.tail, self._max_pending
-        # Where this gives no ids, it has not changed anything.
-        if tail is not None and tail._note is None:
+            tail, path, limit = self.tail, self.path, self._max_pending
+        # Where these give no ids, they have not changed anything.
+        if path is not None:
+            if not final:
+                ids = path.feed_untouched(tail, chunk, into, None, limit)
+                if ids is not None and type(ids) is not tuple:
+                    return ids
+        elif tail is not None and tail._note is None:
             try:
                 ids = tail.feed(chunk, final, into, None, limit, None, None)
                 if type(ids) is not tuple:

@@ -105,14 +105,21 @@ cdef int take_stretch_text(Tail tail, Mark* m, Work* w, object part, str how, bi
     cdef Text text
     text_open(&text, &w.room, part, how)
     try:
-        if text.size >= RELEASE_FROM:
-            with nogil:
-                take_in(tail, m, w, text.data, text.size, True, ends, refused, searches)
-        else:
-            take_in(tail, m, w, text.data, text.size, True, ends, refused, searches)
-        m.bytes_in += text.size
+        take_stretch_bytes(tail, m, w, text.data, text.size, ends, searches, refused)
     finally:
         text_close(&text)
+    return 0
+
+
+cdef int take_stretch_bytes(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint ends,
+                            bint searches, Found* refused) except -1:
+    """As `take_stretch_text`, of p[:n]."""
+    if n >= RELEASE_FROM:
+        with nogil:
+            take_in(tail, m, w, p, n, True, ends, refused, searches)
+    else:
+        take_in(tail, m, w, p, n, True, ends, refused, searches)
+    m.bytes_in += n
     if refused.kind == DISALLOWED:
         return 0
     if searches:                # what may begin a special token stays with the caller

@@ -95,7 +95,7 @@ cdef class Untouched:
     cdef object look_at(self, object text, bint is_chunk):
         cdef Text utf8
         cdef Room room
-        cdef size_t size, head = 0, first, last
+        cdef size_t size, head = 0
         cdef i32 why = 0
         cdef int length = 0
         cdef bint is_left
@@ -126,13 +126,7 @@ cdef class Untouched:
             if not is_chunk:
                 return True
             kind_at(self, utf8.data, head, &length)
-            first = length
-            last = size
-            while True:
-                last = before(utf8.data, last)
-                if not kind_at(self, utf8.data, last, &length) & MARK:
-                    break
-            return size, head, first, size - last, utf8.size - size
+            return size, head, length, last_of(self, utf8.data, size), utf8.size - size
         finally:
             text_close(&utf8)
             st_free_block(room.bytes)
@@ -166,6 +160,16 @@ cdef inline size_t before(const u8* p, size_t i) noexcept nogil:
     while i > 0 and (p[i] & 0xC0) == 0x80:
         i -= 1
     return i
+
+
+cdef size_t last_of(Untouched self, const u8* p, size_t size) noexcept:
+    """The bytes of the last character that is no mark, and of the marks behind it. There is one."""
+    cdef size_t last = size
+    cdef int length = 0
+    while True:
+        last = before(p, last)
+        if not kind_at(self, p, last, &length) & MARK:
+            return size - last
 
 
 cdef bint leaves(Untouched self, const u8* p, size_t start, size_t n) noexcept nogil:

@@ -27,8 +27,10 @@ from .template import fill
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from .._core.encode import Tail
     from .._types import IdArray, Text
     from .protocol import EngineStream
+    from .stretches import Stages
     from .token_sizes import TokenSizes
 
     Offsets = npt.NDArray[np.int64]
@@ -66,6 +68,10 @@ class _FollowedRewriting(RewritingStream):
     """A `RewritingStream` that lets others see its last walk; it knows no short ways."""
 
     walk: Any = None
+
+    def __init__(self, tail: Tail, stages: Stages, errors: str) -> None:
+        super().__init__(tail, stages, errors)
+        self.path = None
 
     def copy(self) -> _FollowedRewriting:
         return _FollowedRewriting(self.tail.copy(), self.stages, self.errors)
@@ -117,6 +123,7 @@ class FollowedStream:
     __slots__ = ("_errors", "_now", "_sizes", "_user")
 
     fast = None  # every chunk must come through here
+    path = None
     _now: tuple[EngineStream, _Trace]
     _user: dict[str, object]  # who is inside of a call
 

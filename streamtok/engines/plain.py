@@ -37,6 +37,8 @@ class PlainStream:
 
     __slots__ = ("fast",)
 
+    path = None
+
     def __init__(self, tail: Tail) -> None:
         self.fast = tail
 

@@ -9,7 +9,7 @@ from .._core.encode import check_policy
 from ..errors import raise_disallowed_special
 
 if TYPE_CHECKING:
-    from .._core.encode import SpecialMatcher, Tail
+    from .._core.encode import SpecialMatcher, Tail, UntouchedPath
     from .._types import Text
 
 __all__ = ["Engine", "EngineStream", "encode_or_refuse", "encode_whole"]
@@ -37,6 +37,11 @@ class EngineStream(Protocol):
     @property
     def fast(self) -> Tail | None:
         """What chunks may be given to at once, unless they need repair."""
+        ...
+
+    @property
+    def path(self) -> UntouchedPath | None:
+        """The only way by which they may; None: any."""
         ...
 
     @property

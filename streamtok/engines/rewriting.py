@@ -17,7 +17,7 @@ from .chunk_text import NO_BYTES_YET, characters_of, policy_of
 from .plain import PlainEngine
 from .rewriting_stream import RewritingStream
 from .rules import TextRules, TokenFlags
-from .shortcut import shortcut_of
+from .shortcut import path_of, shortcut_of
 from .stretches import BEGINNING, RefusedToken, Stages, Walk
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ class RewritingEngine:
         if stages is None:
             raw, normalized = self._finders(matcher)
             how = shortcut_of(raw, self.normalizer, normalized, self.second)
-            stages = Stages(raw, self.normalizer, normalized, self.second, has_escapes, how)
+            path = path_of(how, raw, self.normalizer) if how and how.begins_plain else None
+            stages = Stages(raw, self.normalizer, normalized, self.second, has_escapes, how, path)
             if len(self._stages) >= _SETTINGS_KEPT:
                 self._stages.clear()
             self._stages[matcher, has_escapes] = stages

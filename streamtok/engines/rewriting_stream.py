@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core.encode import Tail, bytes_of, utf8_size
+from .._core.encode import Tail, UntouchedNote, bytes_of, utf8_size
 from ..errors import PendingLimitExceeded, StateError
 from .added_tokens import NOTHING_FOUND
 from .chunk_text import NO_BYTES_YET, BytesTaken, characters_of, policy_of
@@ -88,6 +88,16 @@ def _noted(taken: BytesTaken, place: Place, pending: int, limit: int) -> _Note:
     return _Note(taken, place, pending)
 
 
+def _noted_as(known: _Note | UntouchedNote | None) -> _Note:
+    """A tail's note, as this module has it."""
+    if not isinstance(known, UntouchedNote):
+        return known or _BEGIN
+    place = known.place
+    if known.has_moved:
+        place = place.moved_on(known.held, known.waiting)
+    return _Note(BytesTaken("", known.partial, known.bytes_in, known.grown), place, known.pending)
+
+
 _BEGIN = _Note()
 _KINDS = (str, bytes, bytearray, memoryview)
 _SHORT = 48  # bytes: below, the short way is not shorter
@@ -96,12 +106,16 @@ _SHORT = 48  # bytes: below, the short way is not shorter
 class RewritingStream:
     """A `Tail`, and before it all that changes its text. One call at a time."""
 
-    fast = None  # every chunk must come through here
-
     def __init__(self, tail: Tail, stages: Stages, errors: str) -> None:
         self.tail = tail
         self.stages = stages
         self.errors = errors
+        self.path = stages.path
+
+    @property
+    def fast(self) -> Tail | None:
+        """See `EngineStream`."""
+        return None if self.path is None else self.tail
 
     @property
     def pending(self) -> int:
@@ -111,7 +125,7 @@ class RewritingStream:
     @property
     def bytes_in(self) -> int:
         """int: bytes of text taken in."""
-        return int((self.tail.note or _BEGIN).taken.bytes_in)
+        return _noted_as(self.tail.note).taken.bytes_in
 
     @property
     def tokens_out(self) -> int:
@@ -128,76 +142,43 @@ class RewritingStream:
 
     def encode(self, chunk: Text, final: bool, into: str, out: Any, limit: int) -> Any:
         """See `EngineStream`. Offsets are those of the text that came in."""
-        known = self.tail.note
-        before: _Note = known or _BEGIN
-        if known is not None and not final:
-            result = self._go_on(before, chunk, into, out, limit)
+        if self.path is not None and not final:
+            result = self.path.feed(self.tail, chunk, into, out, limit)
             if result is not None:
                 return result
+        known = self.tail.note
+        before = _noted_as(known)
         way = self._short_way(before, chunk, final) or self._long_way(before, chunk, final)
         if isinstance(way[0], int):  # a special token that is refused
             return way
         taken, walk, plain = way
 
-        def settle(waiting: int, given: int) -> _Note:
+        def settle(waiting: int, given: int) -> _Note | UntouchedNote:
             if plain is not None:
                 plain.keep_back(walk, given)
             place, pending = walk.next_place(waiting)
-            return _noted(taken, place, pending, limit)
+            return self._inside(_noted(taken, place, pending, limit), waiting)
 
         result = self.tail.encode_parts(walk.parts, final, into, out, settle, known)
         if type(result) is tuple and plain is not None:
             return plain.original(result[0]), result[1]
         return result
 
-    def _go_on(self, note: _Note, chunk: Text, into: str, out: Any, limit: int) -> Any:
-        """As `encode`, in the middle of text that is left as it is, and with little to do.
-
-        None: the chunk is not of this kind, and nothing has happened.
-        """
+    def _inside(self, note: _Note, waiting: int) -> _Note | UntouchedNote:
+        """The note, as the path knows it if the stream is in the middle of untouched text."""
         shortcut, taken, place = self.stages.shortcut, note.taken, note.place
-        if (
-            shortcut is None
-            or not shortcut.begins_plain
-            or (type(chunk) is not bytes and type(chunk) is not str)
-            or len(chunk) < _SHORT
-            or not place.is_inside(shortcut.first)
-            or taken.half
-        ):
-            return None
-        data: str | bytes = chunk
-        if taken.partial:
-            if isinstance(chunk, str):
-                return None
-            data = taken.partial + chunk
+        if self.path is None or shortcut is None:
+            return note
+        if taken.half or not place.is_inside(shortcut.first):
+            return note
         held = place.raw.held
-        if held and not self.stages.raw.first_characters.isdisjoint(held):
-            return None
-        found = shortcut.untouched.parts_of(data)
-        if found is None or found[1]:
-            return None
-        size, _, _, last, partial = found
-        kept = self._kept_behind(shortcut, _end_of(data, size, last))
-        if kept is None:
-            return None
-        plain, plain_size = _between(data, 0, size, kept)
-        rest = b"" if isinstance(data, str) else data[size:]
-        bytes_in = taken.bytes_in - len(taken.partial) + size + partial
-        taken = BytesTaken("", rest, bytes_in, taken.grown)
-        known = self.tail.bytes_in + utf8_size(held, False)
-
-        def settle(waiting: int, given: int) -> _Note:
-            left = known + plain_size - given
-            text = _end_of(plain, plain_size, left) + kept
-            pending = waiting + utf8_size(text, False)
-            return _noted(taken, place.moved_on(text, waiting), pending, limit)
-
-        parts: list[Any] = [held, (plain,)] if held else [(plain,)]
-        result = self.tail.encode_parts(parts, False, into, out, settle, note)
-        if type(result) is tuple:
-            at = taken.end - len(rest) - size
-            return at + result[0] - known, result[1]
-        return result
+        is_safe = self.stages.raw.first_characters.isdisjoint(held)
+        try:
+            return UntouchedNote(
+                place, held, is_safe, taken.partial, taken.bytes_in, taken.grown, waiting
+            )
+        except UnicodeEncodeError:  # bytes that are kept as they are wait
+            return note
 
     def _long_way(self, note: _Note, chunk: Text, final: bool) -> Any:
         """(what is taken in then, the walk, None), or (offset, text) of a refused token."""
@@ -278,7 +259,7 @@ class RewritingStream:
     def getstate(self) -> tuple[str, bytes]:
         """See `EngineStream`."""
         known = self.tail.note
-        note: _Note = known or _BEGIN
+        note = _noted_as(known)
         half, partial, bytes_in, grown = note.taken
         value = [partial.hex(), bytes_in, grown, note.place]
         saved = json.dumps(value, separators=(",", ":")).encode()
@@ -297,7 +278,7 @@ class RewritingStream:
             note = self._note(half, bytes.fromhex(partial), bytes_in, grown, place, twin.pending)
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise StateError(f"the saved stream state is damaged: {error}") from None
-        self.tail.setstate(rest, note)
+        self.tail.setstate(rest, self._inside(note, twin.pending))
 
     def _note(
         self, half: str, partial: bytes, bytes_in: Any, grown: Any, place: Any, waiting: int

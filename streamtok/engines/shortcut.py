@@ -11,7 +11,7 @@ import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from .._core.encode import Untouched
+from .._core.encode import Untouched, UntouchedPath
 from ..normalizers import Precompiled
 from ..normalizers.char_sets import ranges_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..normalizers import Normalizer
     from .added_tokens import Finder
 
-__all__ = ["Shortcut", "composing_pairs", "shortcut_of"]
+__all__ = ["Shortcut", "composing_pairs", "path_of", "shortcut_of"]
 
 Ranges: TypeAlias = "list[tuple[int, int]]"
 
@@ -80,6 +80,18 @@ def shortcut_of(
         states.append((found[0],) if found else ())
         begins_plain &= not found or found[1]
     return Shortcut(untouched, begins_plain, states[0], states[1], sample, {})
+
+
+def path_of(shortcut: Shortcut, raw: Finder, normalizer: Normalizer | None) -> UntouchedPath:
+    """The way of a stream's chunks in text that is left, past the search for these tokens."""
+
+    def waits_behind(last: str) -> tuple[str, bool] | None:
+        kept = shortcut.waits_behind(normalizer, last)
+        if not raw.last_characters.isdisjoint(kept):
+            return None
+        return kept, raw.first_characters.isdisjoint(kept)
+
+    return UntouchedPath(shortcut.untouched, waits_behind)
 
 
 @lru_cache(maxsize=8)

@@ -78,6 +78,7 @@ class SpaceTail:
     """A `Tail` whose text has its spaces as SentencePiece wants them. One call at a time."""
 
     fast = None  # every chunk must come through here
+    path = None
 
     def __init__(self, tail: Tail, specials: tuple[bytes, ...], space_first: bool) -> None:
         self.tail = tail

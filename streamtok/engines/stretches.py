@@ -18,6 +18,7 @@ from .added_tokens import GOES_ON, NOTHING_FOUND, Finder, Finding
 from .offsets import Block, Runs, runs_behind, runs_from_json, sources, total
 
 if TYPE_CHECKING:
+    from .._core.encode import UntouchedPath
     from ..normalizers import Normalizer
     from .shortcut import Shortcut
 
@@ -43,6 +44,7 @@ class Stages(NamedTuple):
     second: Normalizer | None
     has_escapes: bool  # U+DC80 to U+DCFF stand for bytes
     shortcut: Shortcut | None
+    path: UntouchedPath | None = None  # of a stream's chunks, where the shortcut begins plain
 
 
 class Place(NamedTuple):

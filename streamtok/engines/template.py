@@ -50,6 +50,7 @@ class TemplateStream:
     __slots__ = ("_begun", "_template", "_user")
 
     fast = None  # the core knows no template
+    path = None
     _begun: tuple[EngineStream, bool]  # the inner stream, and whether the beginning was given out
     _user: dict[str, object]  # who is inside of a call
 
