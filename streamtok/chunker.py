@@ -209,8 +209,7 @@ class StreamEncoder(FastStreamEncoder):
         twin._settings = self._settings
         twin._template = self._template
         twin._stream = self._stream.copy()
-        if twin._stream.fast is not None:
-            twin._set_fast_path(twin._stream.fast, twin._stream.path)
+        twin._set_fast_path(twin._stream.fast, twin._stream.path)
         twin.max_pending = self.max_pending
         return twin
 

@@ -100,7 +100,7 @@ def _noted_as(known: _Note | UntouchedNote | None) -> _Note:
 
 _BEGIN = _Note()
 _KINDS = (str, bytes, bytearray, memoryview)
-_SHORT = 48  # bytes: below, the short way is not shorter
+_SHORT = 8  # bytes: below, the short way is not shorter
 
 
 class RewritingStream:

@@ -1,0 +1,219 @@
+"""Chunks that go through the core as they are, in streams whose text a normalizer may change."""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import streamtok
+from streamtok._core.encode import UntouchedNote
+from streamtok.engines.rules import TextRules
+from streamtok.errors import PendingLimitExceeded
+
+TOKENS = {"<|end|>": 300, "e<s>": 301, "xé": 302}
+SINGLES = {bytes([i]): i for i in range(256)}
+MERGED = {b"ab": 256, b"th": 257, b"the": 258, b" the": 259, "é".encode(): 260}
+PIECES = [
+    "the word and the other ", "e", "\u0301", "é", "\u0316", "가", "\u11a8", "ｆ", "\u2126", "\n\n",
+    "abab" * 20, "日本語", "<", "|", "end", "|>", "<|en", "<|end|>", "e<", "s>", "x", "नि",
+    "\u093c", "a" * 70, "  ", "\U0001f600",
+]  # fmt: skip
+
+
+def encoding(**tokens: int) -> streamtok.Encoding:
+    return streamtok.Encoding(
+        "small",
+        pat_str=r" ?\p{L}+|\s+|[^\s\p{L}]+",
+        mergeable_ranks=SINGLES | MERGED,
+        special_tokens=tokens or TOKENS,
+        rules=TextRules(normalizer="NFC"),
+    )
+
+
+ENC = encoding()
+
+
+def without_path(stream: streamtok.StreamEncoder) -> streamtok.StreamEncoder:
+    """The same stream, whose chunks all go the other ways."""
+    stream._stream.path = None
+    stream._set_fast_path(None)
+    return stream
+
+
+def is_inside(stream: streamtok.StreamEncoder) -> bool:
+    note = stream._stream.tail.note
+    return isinstance(note, UntouchedNote) and note.has_moved
+
+
+def chunks_of(rng: random.Random, text: str) -> list[str | bytes]:
+    """Cut anywhere, also inside characters, and between bytes and str only between these."""
+    found: list[str | bytes] = []
+    at = 0
+    while at < len(text):
+        size = rng.choice([1, 2, 3, 10, 50, 100])
+        piece = text[at : at + size]
+        at += size
+        if rng.random() < 0.5:
+            found.append(piece)
+            continue
+        data = piece.encode()
+        cut = rng.randint(0, len(data))
+        found += [data[:cut], data[cut:]]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ids_are_those_of_the_whole_text_at_every_cut(seed: int) -> None:
+    rng = random.Random(seed)
+    moved = 0
+    for _ in range(20):
+        text = "".join(rng.choices(PIECES, k=rng.randrange(40)))
+        wanted = ENC.encode(text, allowed_special="all")
+        stream = ENC.stream_encoder(allowed_special="all")
+        other = without_path(ENC.stream_encoder(allowed_special="all"))
+        got: list[int] = []
+        same: list[int] = []
+        for chunk in chunks_of(rng, text):
+            door = rng.randrange(4)
+            if door == 0:
+                got += stream.encode(chunk)
+            elif door == 1:
+                got += stream.encode_to_numpy(chunk).tolist()
+            elif door == 2:
+                out = np.zeros(len(chunk) * 4 + stream.pending + 8, np.uint32)
+                got += out[: stream.encode_into(chunk, out)].tolist()
+            else:
+                stream = stream.copy() if rng.random() < 0.5 else reloaded(stream)
+                got += stream.encode(chunk)
+            same += other.encode(chunk)
+            moved += is_inside(stream)
+            assert not is_inside(other)
+            assert (stream.bytes_in, stream.tokens_out) == (other.bytes_in, len(got))
+            assert stream.pending <= stream.bytes_in
+        assert got + stream.flush() == wanted
+        assert same + other.flush() == wanted
+    assert moved > 5
+
+
+def reloaded(stream: streamtok.StreamEncoder) -> streamtok.StreamEncoder:
+    saved = stream.getstate()
+    twin = ENC.stream_encoder(allowed_special="all")
+    twin.setstate(saved)
+    assert twin.getstate() == saved
+    assert (twin.pending, twin.bytes_in, twin.tokens_out) == (
+        stream.pending, stream.bytes_in, stream.tokens_out,
+    )  # fmt: skip
+    return twin
+
+
+def outcome(stream: streamtok.StreamEncoder, chunk: str | bytes) -> Any:
+    try:
+        return stream.encode(chunk)
+    except ValueError as error:
+        return type(error), str(error), getattr(error, "start", None)
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+@pytest.mark.parametrize("seed", range(20))
+def test_errors_are_those_of_the_other_ways(seed: int, errors: str) -> None:
+    """Refused tokens and bytes that are no UTF-8: the same message, and nothing has happened."""
+    rng = random.Random(seed)
+    stream = ENC.stream_encoder(errors=errors)
+    other = without_path(ENC.stream_encoder(errors=errors))
+    bad = [b"\xff", b"words and \xe2\x28 words", "half \ud800 of a pair"]
+    if errors != "strict":  # there, every chunk behind it would be refused
+        bad.append(b"the \xc3")
+    failed = 0
+    got: list[int] = []
+    same: list[int] = []
+    for _ in range(150):
+        text = "".join(rng.choices(PIECES[:-6] + ["words and words "] * 20, k=8))
+        chunk: str | bytes = rng.choice(bad) if rng.random() < 0.1 else text
+        if isinstance(chunk, str) and rng.random() < 0.5:
+            chunk = chunk.encode("utf-8", "surrogatepass")
+        before = stream.getstate()
+        found, wanted = outcome(stream, chunk), outcome(other, chunk)
+        if isinstance(wanted, tuple):
+            failed += 1
+            assert found == wanted
+            assert stream.getstate() == before
+        else:
+            got += found
+            same += wanted
+        assert stream.bytes_in == other.bytes_in
+    assert got + stream.flush() == same + other.flush()
+    assert failed > 3
+
+
+def test_a_token_that_may_begin_waits_with_what_may_change() -> None:
+    text = "words and words and words "
+    for token in ("<|end|>", "e<s>"):
+        for cut in range(1, len(token)):
+            stream = ENC.stream_encoder(allowed_special="all")
+            ids = stream.encode(text) + stream.encode(text + token[:cut])
+            assert stream.pending >= cut
+            ids += stream.encode(token[cut:] + text) + stream.flush()
+            assert ids == ENC.encode(text + text + token + text, allowed_special="all")
+            refusing = ENC.stream_encoder()
+            refusing.encode(text)
+            refusing.encode(text + token[:cut])
+            with pytest.raises(ValueError, match=f"at byte {2 * len(text)}\\."):
+                refusing.encode(token[cut:] + text)
+
+
+def test_what_may_wait_is_bounded() -> None:
+    stream = ENC.stream_encoder(max_pending=4)
+    for _ in range(3):
+        stream.encode("1234 5678\n")
+    assert is_inside(stream)
+    before = stream.getstate()
+    with pytest.raises(PendingLimitExceeded) as caught:
+        stream.encode("the otherb")
+    assert stream.getstate() == before
+    other = without_path(ENC.stream_encoder(max_pending=4))
+    other.setstate(before)
+    with pytest.raises(PendingLimitExceeded) as wanted:
+        other.encode("the otherb")
+    assert (str(caught.value), caught.value.offset, caught.value.pending) == (
+        str(wanted.value), wanted.value.offset, wanted.value.pending,
+    )  # fmt: skip
+
+
+def test_long_text_stays_inside() -> None:
+    """One call that does not come this way, at the beginning; then all do."""
+    enc = encoding(**{"<|end|>": 300})
+    stream = enc.stream_encoder()
+    text = "Words, and numbers such as 1234; (brackets) – and é, 日本語 in between.\n" * 50
+    data = text.encode()
+    ids = stream.encode(data[:64])
+    for at in range(64, len(data), 64):
+        ids += stream.encode(data[at : at + 64])
+        assert is_inside(stream)
+    assert ids + stream.flush() == enc.encode(text)
+    assert not is_inside(stream)
+
+
+def test_threads_may_share_a_path() -> None:
+    enc = encoding()
+    text = "".join(random.Random(1).choices(PIECES, k=3000))
+    wanted = enc.encode(text, allowed_special="all")
+    failed: list[int] = []
+
+    def work(size: int) -> None:
+        stream = enc.stream_encoder(allowed_special="all")
+        ids: list[int] = []
+        for at in range(0, len(text), size):
+            ids += stream.encode(text[at : at + size])
+        if ids + stream.flush() != wanted:
+            failed.append(size)
+
+    threads = [threading.Thread(target=work, args=(size,)) for size in range(40, 48)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
