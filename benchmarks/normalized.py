@@ -2,7 +2,7 @@
 
 The same vocabulary with a normalizer and without, on texts that the normalizer leaves as they are,
 so the ids are equal, or nothing is timed. Speeds are those with it over those without: medians of
-interleaved runs of processor time, for whole texts and for streams in chunks of 64 KiB.
+interleaved runs of processor time, for whole texts and for streams in chunks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streamtok.normalizers import Form, Normalizer
 
 from . import corpus
 
-CHUNK = 1 << 16
+CHUNKS = {"64 KiB": 1 << 16, "4 KiB": 1 << 12, "256 B": 1 << 8}
 
 
 def main() -> None:
@@ -29,24 +29,29 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     args = parser.parse_args()
     plain, normalized = twins(args.encoding, args.form)
-    print("| text | whole texts | in chunks of 64 KiB |\n|---|--:|--:|")
+    print("| text | whole texts |", " | ".join(f"chunks of {size}" for size in CHUNKS), "|")
+    print("|---" + "|--:" * (1 + len(CHUNKS)) + "|")
     for name in corpus.NAMES:
         text = corpus.generated(name).decode("utf-8", "ignore")
         text = unicodedata.normalize(args.form, text)
         assert normalized.encode_ordinary(text) == plain.encode_ordinary(text)
-        assert in_chunks(normalized, text.encode()) == in_chunks(plain, text.encode())
         whole = ratio(
             lambda text=text: normalized.encode_to_numpy(text, disallowed_special=()),
             lambda text=text: plain.encode_to_numpy(text, disallowed_special=()),
             args.rounds,
         )
-        data = text.encode()
-        streamed = ratio(
-            lambda data=data: in_chunks(normalized, data),
-            lambda data=data: in_chunks(plain, data),
-            args.rounds,
-        )
-        print(f"| {name} | {whole:.2f} | {streamed:.2f} |", flush=True)
+        row = [whole]
+        for size in CHUNKS.values():
+            data = text.encode()[: max(size, 1 << 12) << 8]
+            assert in_chunks(normalized, data, size) == in_chunks(plain, data, size)
+            row.append(
+                ratio(
+                    lambda data=data, size=size: in_chunks(normalized, data, size),
+                    lambda data=data, size=size: in_chunks(plain, data, size),
+                    args.rounds,
+                )
+            )
+        print(f"| {name} |", " | ".join(f"{one:.2f}" for one in row), "|", flush=True)
 
 
 def twins(name: str, form: str) -> tuple[streamtok.Encoding, streamtok.Encoding]:
@@ -65,11 +70,11 @@ def twins(name: str, form: str) -> tuple[streamtok.Encoding, streamtok.Encoding]
     return make(NO_RULES), make(TextRules(normalizer=Normalizer([Form(form)])))
 
 
-def in_chunks(encoding: streamtok.Encoding, data: bytes) -> int:
-    """How many ids a stream gives, which are not kept."""
+def in_chunks(encoding: streamtok.Encoding, data: bytes, size: int) -> int:
+    """How many ids a stream gives for chunks of `size` bytes; they are not kept."""
     stream = encoding.stream_encoder(disallowed_special=())
     count = sum(
-        len(stream.encode_to_numpy(data[at : at + CHUNK])) for at in range(0, len(data), CHUNK)
+        len(stream.encode_to_numpy(data[at : at + size])) for at in range(0, len(data), size)
     )
     return count + len(stream.flush())
 
