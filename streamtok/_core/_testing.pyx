@@ -22,6 +22,7 @@ from streamtok._core.simd cimport (
     st_find_pair_tier,
     st_leads_tier,
     st_mark_function,
+    st_mark_last,
     st_mark_tier,
     st_place_plain,
     st_place_tier,
@@ -85,19 +86,34 @@ def use_every_look(bint wanted):
     strategy.look_period = 0 if wanted else fastest.look_period
 
 
-def use_tier(Scanner scanner not None, int number):
+def use_tier(Scanner scanner not None, int number, marked_from=None):
     """str: the name of the way in which this scanner marks windows from now on; 0 is the fastest.
 
-    None if this processor has no such tier; nothing changes then.
+    marked_from: the bytes from which it does, 128 at most. None if this processor has no such tier;
+    nothing changes then.
     """
     cdef const char* name = NULL
-    cdef st_mark_function* mark = st_mark_tier(number, &name)
+    cdef size_t known = 0
+    cdef st_mark_function* mark = st_mark_tier(number, &name, &known)
     if mark == NULL:
         return None
     scanner.c.mark = mark
+    scanner.c.marked_from = known if marked_from is None else min(marked_from, 128)
     scanner.c.place = st_place_tier() if number == 0 else st_place_plain
     scanner.c.substitute = st_substitute_tier(number == 0)
     return name.decode()
+
+
+def last_marks(Scanner scanner not None, bytes text, size_t start):
+    """As `marks`, of all of text[start:], at most 128 bytes, at the end of what is there."""
+    cdef u64[2] begins
+    cdef u64[2] opened
+    cdef size_t size = len(text), blocks
+    if scanner.c.windows == NULL or not 8 <= start < size <= start + 128:
+        raise ValueError("the pattern has no windows, or the text another size")
+    blocks = st_mark_last(scanner.c.mark, scanner.c.windows,
+                          <const u8*><const char*>text + start, size - start, begins, opened)
+    return [begins[i] for i in range(blocks)], [opened[i] for i in range(blocks)]
 
 
 def marks(Scanner scanner not None, text, size_t start, size_t blocks, bint substitutes=False):

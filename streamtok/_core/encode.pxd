@@ -106,7 +106,7 @@ cdef class TokenTable:
 
 cdef enum:
     MARKED_BLOCKS = 32      # blocks of 64 bytes that are marked at a time
-    MARKED_FROM = 128       # bytes from which marking is worth its start
+    MARKED_FROM = 128       # bytes of which whole blocks are marked; of fewer, all
 
 cdef struct Scan:           # where a walk stands; positions are relative to the caller's buffer
     size_t start            # of the open pre-token
@@ -136,6 +136,7 @@ cdef struct ScanTables:
     st_windows* windows     # NULL: there are none
     const u8* substitutes   # [ST_SUBSTITUTES_SIZE] ASCII or 0; NULL: there are none
     st_mark_function* mark
+    size_t marked_from      # bytes from which it is faster than a walk, at most MARKED_FROM
     st_place_function* place
     st_substitute_function* substitute
 

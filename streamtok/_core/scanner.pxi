@@ -142,9 +142,9 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
 
     `marks` belongs to this buffer and these bytes; `marks_begin` prepares it.
     """
-    cdef size_t count = 0, start, base, block, dense
+    cdef size_t count = 0, start, base, block, dense, found
     cdef u64 begins, open = 0, after
-    if t.windows == NULL or end - s.start < MARKED_FROM:
+    if t.windows == NULL or end - s.start < t.marked_from:
         return walk(t, s, buffer, end, final, ends, room)
     while True:
         # The walk goes on where it stands up to the end of a pre-token, with which marks can go on.
@@ -158,13 +158,17 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
             continue
         start = s.start
         if start + 1 - marks.base >= marks.blocks << 6:
-            if end - start < MARKED_FROM:
+            if end - start < t.marked_from or (marks.has_substitutes and end - start < MARKED_FROM):
                 return count + walk(t, s, buffer, end, final, ends + count, room - count)
             marks.base = start + 1
-            marks.blocks = (end - start - 2) >> 6
-            if marks.blocks > MARKED_BLOCKS:
-                marks.blocks = MARKED_BLOCKS
-            mark(t, marks, buffer, end)
+            if end - start < MARKED_FROM:
+                marks.blocks = st_mark_last(t.mark, t.windows, buffer + marks.base, end - marks.base,
+                                            marks.begins, marks.open)
+            else:
+                marks.blocks = (end - start - 2) >> 6
+                if marks.blocks > MARKED_BLOCKS:
+                    marks.blocks = MARKED_BLOCKS
+                mark(t, marks, buffer, end)
         base = marks.base
         block = (start + 1 - base) >> 6
         after = <u64>-1 << ((start + 1 - base) & 63)
@@ -198,9 +202,9 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
             dense = 1
         else:
             dense = room - count if room - count < dense else dense
-        dense = walk(t, s, buffer, end, final, ends + count, dense)
-        count += dense
-        if dense == 0:
+        found = walk(t, s, buffer, end, final, ends + count, dense)
+        count += found
+        if found < dense:           # all that could be decided was
             return count
         if count > room - 64:
             return count
@@ -251,7 +255,7 @@ cdef class Scanner:
             substitutes = np.concatenate([substitutes, np.zeros(ST_SUBSTITUTES_SIZE - 0x10000, np.uint8)])
             t.substitutes = <const u8*>self.own(substitutes, UINT8, "substitutes", 1)
         if pattern.windows is not None:
-            t.mark = st_mark_tier(0, &tier)
+            t.mark = st_mark_tier(0, &tier, &t.marked_from)
             t.place = st_place_tier()
             t.substitute = st_substitute_tier(True)
             t.windows = &self.windows
@@ -277,6 +281,7 @@ cdef int fill_windows(st_windows* w, windows) except -1:
     w.reach = windows.reach
     w.counted = windows.counted
     w.count = windows.run
+    st_count_rows(w)
     return 0
 
 

@@ -81,9 +81,12 @@ cdef extern from "windows.h" nogil:
         u8 reach
         u8 counted
         u8 count
+    void st_count_rows(st_windows* w) noexcept
     ctypedef void st_mark_function(const st_windows* w, const u8* p, size_t blocks, u64* begins,
                                    u64* open) noexcept
-    st_mark_function* st_mark_tier(int number, const char** name)
+    size_t st_mark_last(st_mark_function* mark, const st_windows* w, const u8* p, size_t n,
+                        u64* begins, u64* open) noexcept
+    st_mark_function* st_mark_tier(int number, const char** name, size_t* from_)
 
 cdef extern from "places.h" nogil:
     ctypedef size_t st_place_function(u64 bits, size_t base, i64* ends) noexcept

@@ -18,6 +18,7 @@ typedef struct {
     uint8_t reach;
     uint8_t counted;        /* a class; 255: none */
     uint8_t count;
+    uint8_t n_classes, n_lefts; /* rows of the tables that are in use, at most 16 */
 } st_windows;
 
 #define ST_CLASS 15
@@ -25,6 +26,17 @@ typedef struct {
 #define ST_RUN 32
 #define ST_HARMLESS 64
 #define ST_FOLLOWER 128
+
+/* Fills in how many rows there are. */
+static inline void st_count_rows(st_windows *w) {
+    w->n_classes = w->n_lefts = 0;
+    for (int k = 0; k < 128; k++) {
+        uint8_t number = w->classes[k] & ST_CLASS;
+        if (number >= w->n_classes) w->n_classes = (uint8_t)(number + 1);
+    }
+    for (int k = 0; k < 256; k++)
+        if (w->lefts[k] >= w->n_lefts) w->n_lefts = (uint8_t)(w->lefts[k] + 1);
+}
 
 /* What the windows of 64 positions say, before what they cannot see is added. */
 typedef struct {

@@ -175,12 +175,7 @@ ST_AVX2 static inline void st_mark_half(const st_windows *w, int rows, int left_
 ST_AVX2 static inline void st_mark_avx2(const st_windows *w, const uint8_t *p, size_t blocks,
                                  uint64_t *begins, uint64_t *open) {
     st_carry carry = st_carry_before(w, p);
-    int rows = 0, left_rows = 0;
-    for (int k = 0; k < 128; k++) {
-        int number = w->classes[k] & ST_CLASS;
-        rows = number >= rows ? number + 1 : rows;
-    }
-    for (int k = 0; k < 256; k++) left_rows = w->lefts[k] >= left_rows ? w->lefts[k] + 1 : left_rows;
+    int rows = w->n_classes, left_rows = w->n_lefts;
     for (size_t block = 0; block < blocks; block++, p += 64) {
         st_seen seen = {0, 0, 0, 0, 0, 0, 0, 0};
         st_mark_half(w, rows, left_rows, p, 0, &seen);
@@ -255,17 +250,36 @@ static inline void st_mark_neon(const st_windows *w, const uint8_t *p, size_t bl
 }
 #endif
 
-/* The tiers that this processor can run, the fastest first; NULL ends the list. */
-static inline st_mark_function *st_mark_tier(int number, const char **name) {
+#define ST_MARKED_LAST 128
+
+/* As a function for marking, of the last n <= ST_MARKED_LAST bytes that are there; the blocks. What
+   stands for the bytes behind them is not ASCII: so each place to which they could matter is open, and
+   the others are as they are whatever follows. Reads p[-ST_MARGIN] .. p[n - 1]. */
+static inline size_t st_mark_last(st_mark_function *mark, const st_windows *w, const uint8_t *p, size_t n,
+                                  uint64_t *begins, uint64_t *open) {
+    uint8_t last[ST_MARGIN + ST_MARKED_LAST + 1];
+    size_t blocks = (n + 63) >> 6;
+    memcpy(last, p - ST_MARGIN, ST_MARGIN + n);
+    memset(last + ST_MARGIN + n, 0xFF, 64 * blocks + 1 - n);
+    mark(w, last + ST_MARGIN, blocks, begins, open);
+    return blocks;
+}
+
+/* The tiers that this processor can run, the fastest first; NULL ends the list. from: the bytes from
+   which marking is faster than walking. */
+static inline st_mark_function *st_mark_tier(int number, const char **name, size_t *from) {
     int k = 0;
+    *from = 128;
 #if defined(ST_X86)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512bw") && k++ == number) {
         *name = "avx512";
+        *from = 40;
         return st_mark_avx512;
     }
     if (__builtin_cpu_supports("avx2") && k++ == number) {
         *name = "avx2";
+        *from = 96;
         return st_mark_avx2;
     }
 #endif

@@ -16,6 +16,7 @@ import streamtok
 from benchmarks.corpus import hard_pretokens
 from streamtok import vocabulary
 from streamtok._core._testing import (
+    last_marks,
     marks,
     sorted_tokens,
     use_lanes,
@@ -105,6 +106,62 @@ def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
         assert (begins == truth)[~is_open].all()
         decided += int((~is_open).sum())
     assert decided or source not in SPLITS[:4]
+
+
+CONTINUATIONS = ["", "a", "s", "'", "'s", " ", "\n", "1", "12", "é", "日", "/", "S", "  \n", "ſ"]
+
+
+@pytest.mark.parametrize("source", SPLITS)
+def test_the_end_of_a_text_is_told_only_as_far_as_it_is_certain(source: str, tier: int) -> None:
+    """What the windows decide of the last bytes is so whatever follows them."""
+    pattern = Pattern.compile(source)
+    if pattern.windows is None:
+        return
+    scanner = scanner_of(pattern)
+    use_tier(scanner, tier)
+    rng = random.Random(source)
+    decided = 0
+    for number in range(150):
+        text = text_of(rng, rng.randrange(12, 70))[:130]
+        data = text.encode()[:136]
+        text = data.decode("utf-8", "ignore")
+        data = text.encode()
+        if len(data) < 9:
+            continue
+        size = len(data) - 8
+        begins, is_open = (
+            np.unpackbits(np.array(words, np.uint64).view(np.uint8), bitorder="little").astype(bool)
+            for words in last_marks(scanner, data, 8)
+        )
+        assert is_open[size:].all()
+        for more in rng.sample(CONTINUATIONS, 5):
+            truth = starts_of(pattern, text + more)[8 : 8 + size]
+            assert (begins[:size] == truth)[~is_open[:size]].all(), (number, text, more)
+        decided += int((~is_open).sum())
+    assert decided or source not in SPLITS[:4]
+
+
+@settings(max_examples=150)
+@given(source=st.sampled_from(SPLITS), seed=st.integers(0, 2**32), number=st.integers(0, 2))
+def test_short_texts_and_chunks_equal_the_reference(source: str, seed: int, number: int) -> None:
+    """Where all that is longer than a few bytes is marked, in each tier."""
+    rng = random.Random(seed)
+    pattern = Pattern.compile(source)
+    singles = [bytes([i]) for i in range(256)]
+    tokens = {text_of(rng, rng.randint(1, 3)).encode() for _ in range(120)}
+    pairs = {token[i : i + 2] for token in tokens for i in range(len(token) - 1)}
+    order = [*singles, *sorted(t for t in pairs | tokens if len(t) > 1)]
+    ranks = {token: rank for rank, token in enumerate(order)}
+    enc = streamtok.Encoding("random", pat_str=source, mergeable_ranks=ranks, special_tokens={})
+    if pattern.windows is None or use_tier(enc._encoder.scanner, number, 10) is None:
+        return
+    for size in (3, 10, 30, 60):
+        data = text_of(rng, size).encode()
+        expected = reference.encode(ranks, source, data, special_tokens={}, allowed_special=())
+        assert enc.encode(data) == expected
+        step = rng.choice([20, 40, 60, 100])
+        chunks = [data[at : at + step] for at in range(0, len(data), step)]
+        assert stream_ids(enc.stream_encoder(), chunks) == expected
 
 
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
