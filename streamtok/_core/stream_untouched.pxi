@@ -73,6 +73,7 @@ cdef class UntouchedPath:
         cdef Text text
         cdef Room room
         cdef object result = None
+        cdef size_t joined = 0
         if not is_text and type(chunk) is not bytes:
             return None
         enter(&tail.busy)
@@ -93,7 +94,13 @@ cdef class UntouchedPath:
             except UnicodeEncodeError:
                 return None
             try:
-                result = self.feed_text(tail, note, &text, is_text, into, out, limit)
+                if note.held_size and begins_with_mark(self.untouched, &text):
+                    # It is looked at together with what it stands on.
+                    chunk = note.held + <str>chunk if is_text else note.held.encode() + <bytes>chunk
+                    joined = note.held_size
+                    text_close(&text)
+                    text_open(&text, &room, chunk, "strict")
+                result = self.feed_text(tail, note, joined, &text, is_text, into, out, limit)
             finally:
                 text_close(&text)
         finally:
@@ -101,19 +108,21 @@ cdef class UntouchedPath:
             st_leave(&tail.busy)
         return result
 
-    cdef object feed_text(self, Tail tail, UntouchedNote note, Text* text, bint is_text, str into,
-                          object out, size_t limit):
-        """As `feed`. text: what is incomplete, and the chunk."""
-        cdef size_t size, last, plain, left
+    cdef object feed_text(self, Tail tail, UntouchedNote note, size_t joined, Text* text,
+                          bint is_text, str into, object out, size_t limit):
+        """As `feed`. text: what is incomplete, and the chunk; before it, what is held, of `joined`
+        bytes, or 0: it goes for itself.
+        """
+        cdef size_t size, last, plain, left, held = note.held_size - joined
         cdef tuple waits
         cdef str kept
-        cdef u64 at
+        cdef u64 before
         cdef Mark draft
         cdef Workspace workspace
         cdef Found refused
         cdef object result
         cdef UntouchedNote after
-        size = untouched_size(self.untouched, text, is_text)
+        size = untouched_size(self.untouched, text, is_text, note.held_size == 0)
         if size == 0:
             return None
         last = last_of(self.untouched, text.data, size)
@@ -122,22 +131,22 @@ cdef class UntouchedPath:
             return None
         kept = <str>waits[0]
         plain = size - <size_t>waits[2]
-        at = note.bytes_in + note.grown - <size_t>len(note.partial)
+        before = note.bytes_in - <size_t>len(note.partial) - joined
         draft = tail.mark
         workspace = tail.encoder.take()
         try:
             refused.kind = PARTIAL
             if into == "array":
                 foresee(tail.encoder._spares, &workspace.c, size // 3)
-            if note.held_size:
+            if held:
                 take_stretch_text(tail, &draft, &workspace.c, note.held, "strict", False, False,
                                   &refused)
             take_stretch_bytes(tail, &draft, &workspace.c, text.data, plain, False, True, &refused)
             if refused.kind == DISALLOWED:
-                return (at + draft.offset + refused.start - tail.mark.bytes_in - note.held_size,
+                return (before + note.grown + draft.offset + refused.start - tail.mark.bytes_in - held,
                         tail.bytes[refused.start:refused.end].decode("utf-8"))
             # What may begin a special token was not taken in.
-            left = tail.mark.bytes_in + note.held_size + plain - draft.bytes_in
+            left = tail.mark.bytes_in + held + plain - draft.bytes_in
             after = UntouchedNote.__new__(UntouchedNote)
             after.place, after.has_moved = note.place, True
             after.held, after.held_size = kept, left + <size_t>waits[2]
@@ -145,7 +154,7 @@ cdef class UntouchedPath:
                 after.held = text.data[plain - left:plain].decode("utf-8") + kept
             after.is_safe = left == 0 and <bint>waits[1]
             after.partial = b"" if is_text else text.data[size:text.size]
-            after.bytes_in = note.bytes_in - <size_t>len(note.partial) + text.size
+            after.bytes_in = before + text.size
             after.grown = note.grown
             after.waiting = pending(&draft)
             if after.waiting + after.held_size + (text.size - size) > limit:
@@ -182,8 +191,20 @@ cdef class UntouchedPath:
         return found
 
 
-cdef size_t untouched_size(Untouched self, const Text* text, bint is_text) except? 0:
-    """The bytes of the characters of a text that is untouched, and begins with no mark; or else 0.
+cdef bint begins_with_mark(Untouched self, const Text* text) noexcept:
+    cdef int length = 0
+    # Where a character may be incomplete, or no UTF-8, others look first.
+    if text.size < 4 or text.data[0] < 0xC0:
+        return False
+    return kind_at(self, text.data, 0, &length) & MARK != 0
+
+
+cdef size_t untouched_size(Untouched self, const Text* text, bint is_text,
+                           bint begins_freely) except? 0:
+    """The bytes of the characters of a text that is untouched; or else 0.
+
+    begins_freely: nothing of what is before waits, so that a mark changes nothing there, and the text
+    may begin with one.
     """
     cdef size_t size = text.size
     cdef i32 why = 0
@@ -193,7 +214,7 @@ cdef size_t untouched_size(Untouched self, const Text* text, bint is_text) excep
         size = valid_bytes(text.data, size, &why, &length)
         if why != 0 and why != INCOMPLETE:
             return 0
-    if size == 0 or kind_at(self, text.data, 0, &length) & MARK:
+    if size == 0 or (not begins_freely and kind_at(self, text.data, 0, &length) & MARK):
         return 0
     if size >= RELEASE_FROM:
         with nogil:

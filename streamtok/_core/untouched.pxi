@@ -163,13 +163,16 @@ cdef inline size_t before(const u8* p, size_t i) noexcept nogil:
 
 
 cdef size_t last_of(Untouched self, const u8* p, size_t size) noexcept:
-    """The bytes of the last character that is no mark, and of the marks behind it. There is one."""
+    """The bytes of the last character that is no mark, and of the marks behind it; all of them, if
+    there are only marks.
+    """
     cdef size_t last = size
     cdef int length = 0
-    while True:
+    while last > 0:
         last = before(p, last)
         if not kind_at(self, p, last, &length) & MARK:
-            return size - last
+            break
+    return size - last
 
 
 cdef bint leaves(Untouched self, const u8* p, size_t start, size_t n) noexcept nogil:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,37 @@ def outcome(stream: streamtok.StreamEncoder, chunk: str | bytes) -> Any:
         return stream.encode(chunk)
     except ValueError as error:
         return type(error), str(error), getattr(error, "start", None)
+
+
+MARKED = [
+    *"eêกนकxα-가", "\u0301", "\u0323", "\u0302", "\u0e48", "\u0e38", "\u094d", "\u093c", "\u0345",
+    "\u0334", "\u1161", "\u11a8", "\u1100", "no marks in this",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_marks_at_the_begin_of_chunks(seed: int) -> None:
+    """Of all kinds, behind what waits for them and behind what does not."""
+    rng = random.Random(seed)
+    moved = began = 0
+    for _ in range(60):
+        text = "".join(rng.choices(MARKED, k=rng.randrange(30)))
+        stream = ENC.stream_encoder()
+        got = stream.encode("some words and ") + stream.encode("some more of them ")
+        at = 0
+        while at < len(text):
+            size = rng.choice([1, 1, 2, 5])
+            chunk = text[at : at + size]
+            before = is_inside(stream)
+            ids = stream.encode(chunk if rng.random() < 0.5 else chunk.encode())
+            got += ids
+            began += before and is_inside(stream) and unicodedata.combining(chunk[0]) > 0
+            moved += is_inside(stream)
+            at += size
+        wanted = ENC.encode("some words and some more of them " + text)
+        assert got + stream.flush() == wanted, (seed, text)
+    assert moved > 20
+    assert began > 5
 
 
 @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
