@@ -35,7 +35,7 @@ static inline void st_count_rows(st_windows *w) {
         if (number >= w->n_classes) w->n_classes = (uint8_t)(number + 1);
     }
     for (int k = 0; k < 256; k++)
-        if (w->lefts[k] >= w->n_lefts) w->n_lefts = (uint8_t)(w->lefts[k] + 1);
+        if (w->lefts[k] >= w->n_lefts) w->n_lefts = w->lefts[k] < 15 ? (uint8_t)(w->lefts[k] + 1) : 16;
 }
 
 /* What the windows of 64 positions say, before what they cannot see is added. */

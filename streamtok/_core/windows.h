@@ -176,6 +176,7 @@ ST_AVX2 static inline void st_mark_avx2(const st_windows *w, const uint8_t *p, s
                                  uint64_t *begins, uint64_t *open) {
     st_carry carry = st_carry_before(w, p);
     int rows = w->n_classes, left_rows = w->n_lefts;
+    if (rows > 16 || left_rows > 16) __builtin_unreachable(); /* so the loops over them are unrolled */
     for (size_t block = 0; block < blocks; block++, p += 64) {
         st_seen seen = {0, 0, 0, 0, 0, 0, 0, 0};
         st_mark_half(w, rows, left_rows, p, 0, &seen);
@@ -279,7 +280,6 @@ static inline st_mark_function *st_mark_tier(int number, const char **name, size
     }
     if (__builtin_cpu_supports("avx2") && k++ == number) {
         *name = "avx2";
-        *from = 96;
         return st_mark_avx2;
     }
 #endif
