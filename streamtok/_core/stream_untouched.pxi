@@ -193,8 +193,8 @@ cdef class UntouchedPath:
 
 cdef bint begins_with_mark(Untouched self, const Text* text) noexcept:
     cdef int length = 0
-    # Where a character may be incomplete, or no UTF-8, others look first.
-    if text.size < 4 or text.data[0] < 0xC0:
+    # The bytes may be no UTF-8: nothing is read, or looked up, where there is nothing.
+    if text.size < 3 or not 0xC0 <= text.data[0] < 0xF0:
         return False
     return kind_at(self, text.data, 0, &length) & MARK != 0
 

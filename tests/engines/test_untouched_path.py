@@ -156,7 +156,9 @@ def test_errors_are_those_of_the_other_ways(seed: int, errors: str) -> None:
     rng = random.Random(seed)
     stream = ENC.stream_encoder(errors=errors)
     other = without_path(ENC.stream_encoder(errors=errors))
-    bad = [b"\xff", b"words and \xe2\x28 words", "half \ud800 of a pair"]
+    # Some begin like characters beyond the last one.
+    bad: list[str | bytes] = [b"\xff", b"\xf7\xbf\xbf\xbf words", b"\xff" * 4]
+    bad += [b"words and \xe2\x28 words", "half \ud800 of a pair"]
     if errors != "strict":  # there, every chunk behind it would be refused
         bad.append(b"the \xc3")
     failed = 0
