@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import _thread
 import base64
 import functools
-import operator
 import pickle
 
 import numpy as np
@@ -16,6 +14,7 @@ from streamtok import Encoding, StateError
 from streamtok._core._testing import use_every_look
 
 from ..conftest import encoding_of
+from ..states.interrupts import in_the_core
 
 BYTES = {bytes([i]): i for i in range(256)}
 
@@ -236,12 +235,10 @@ def test_an_interrupted_call_changes_nothing():
     stream = encoding_of("cl100k_base").stream_encoder()
     stream.encode("hello wor")
     state = stream.getstate()
-    both = [_thread.interrupt_main, functools.partial(stream.encode, "ld, and so on " * 50_000)]
     use_every_look(True)
     try:
         with pytest.raises(KeyboardInterrupt):
-            # No instruction of Python's comes between them, so the core hears the signal.
-            list(map(operator.methodcaller("__call__"), both))
+            in_the_core(functools.partial(stream.encode, "ld, and so on " * 50_000))
     finally:
         use_every_look(False)
     assert stream.getstate() == state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import gc
 import operator
 import os
 import sys
@@ -16,9 +17,19 @@ PACKAGE = os.path.dirname(streamtok.__file__)
 
 
 def in_the_core(call: partial[Any]) -> Any:
-    """Ctrl-C arrives when the core has the word; nothing of Python runs in between."""
+    """Ctrl-C arrives when the core has the word; nothing of Python runs in between.
+
+    Nor does the collector of garbage: it may call Python (Hypothesis measures it), and what is
+    raised there is lost.
+    """
     both = [_thread.interrupt_main, call]
-    list(map(operator.methodcaller("__call__"), both))
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        list(map(operator.methodcaller("__call__"), both))
+    finally:
+        if collects:
+            gc.enable()
 
 
 class AtLine:
