@@ -19,17 +19,20 @@ from streamtok._core.encode cimport (
 )
 from streamtok._core.simd cimport (
     ST_MARGIN,
+    ST_REST,
+    ST_REST_BLOCKS,
+    ST_REST_SIZE,
+    st_copy_rest,
     st_find_pair_tier,
     st_leads_tier,
     st_mark_function,
-    st_mark_last,
     st_mark_tier,
     st_place_plain,
     st_place_tier,
     st_substitute_tier,
     st_transcode_tier,
 )
-from streamtok._core.types cimport i32, u8, u64
+from streamtok._core.types cimport i32, st_load64, u8, u64
 from streamtok._core.utf8 cimport valid_bytes
 
 cdef Strategy fastest = strategy
@@ -89,30 +92,47 @@ def use_every_look(bint wanted):
 def use_tier(Scanner scanner not None, int number, marked_from=None):
     """str: the name of the way in which this scanner marks windows from now on; 0 is the fastest.
 
-    marked_from: the bytes from which it does, 128 at most. None if this processor has no such tier;
+    marked_from: the bytes from which it does, 128 at most; then it marks all of them. None if this processor has no such tier;
     nothing changes then.
     """
     cdef const char* name = NULL
-    cdef size_t known = 0
-    cdef st_mark_function* mark = st_mark_tier(number, &name, &known)
+    cdef size_t known = 0, extra = 0
+    cdef st_mark_function* mark = st_mark_tier(number, &name, &known, &extra)
     if mark == NULL:
         return None
     scanner.c.mark = mark
     scanner.c.marked_from = known if marked_from is None else min(marked_from, 128)
+    scanner.c.extra_from = extra if marked_from is None else 1
     scanner.c.place = st_place_tier() if number == 0 else st_place_plain
     scanner.c.substitute = st_substitute_tier(number == 0)
     return name.decode()
 
 
 def last_marks(Scanner scanner not None, bytes text, size_t start):
-    """As `marks`, of all of text[start:], at most 128 bytes, at the end of what is there."""
-    cdef u64[2] begins
-    cdef u64[2] opened
-    cdef size_t size = len(text), blocks
-    if scanner.c.windows == NULL or not 8 <= start < size <= start + 128:
+    """As `marks`, of all of text[start:], at most 320 bytes, at the end of what is there.
+
+    start: 8 or more; or 1, where a margin takes the place of what comes before. None if there is no
+    margin for the first character.
+    """
+    cdef u64[ST_REST_BLOCKS] begins
+    cdef u64[ST_REST_BLOCKS] opened
+    cdef u8[ST_REST_SIZE] copy
+    cdef u64 margin = 0
+    cdef size_t size = len(text), blocks, readable
+    cdef const u8* p = <const u8*><const char*>text
+    if scanner.c.windows == NULL or not start < size <= start + ST_REST or (
+        start != 1 and start < ST_MARGIN
+    ):
         raise ValueError("the pattern has no windows, or the text another size")
-    blocks = st_mark_last(scanner.c.mark, scanner.c.windows,
-                          <const u8*><const char*>text + start, size - start, begins, opened)
+    if start == 1:
+        if p[0] < 0x80:
+            margin = scanner.c.margins[p[0]]
+        if margin == 0:
+            return None
+    else:
+        margin = st_load64(p + start - ST_MARGIN)
+    blocks = st_copy_rest(copy, margin, p + start, size - start, 1, &readable)
+    scanner.c.mark(scanner.c.windows, copy + ST_MARGIN, blocks, begins, opened)
     return [begins[i] for i in range(blocks)], [opened[i] for i in range(blocks)]
 
 

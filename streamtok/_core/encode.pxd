@@ -106,7 +106,7 @@ cdef class TokenTable:
 
 cdef enum:
     MARKED_BLOCKS = 32      # blocks of 64 bytes that are marked at a time
-    MARKED_FROM = 128       # bytes of which whole blocks are marked; of fewer, all
+    MARKED_FROM = 128       # bytes from which substitutes are worth a look
 
 cdef struct Scan:           # where a walk stands; positions are relative to the caller's buffer
     size_t start            # of the open pre-token
@@ -136,7 +136,9 @@ cdef struct ScanTables:
     st_windows* windows     # NULL: there are none
     const u8* substitutes   # [ST_SUBSTITUTES_SIZE] ASCII or 0; NULL: there are none
     st_mark_function* mark
-    size_t marked_from      # bytes from which it is faster than a walk, at most MARKED_FROM
+    size_t marked_from      # bytes from which it is faster than a walk, at most MARKED_FROM,
+    size_t extra_from       # and of a last block
+    const u64* margins      # [128] by what a pre-token begins with: the bytes before its second; 0: none
     st_place_function* place
     st_substitute_function* substitute
 

@@ -186,7 +186,8 @@ cdef class Encoder:
         cdef Workspace workspace
         cdef Found refused
         cdef size_t total
-        cdef bint count_only = into == "count", is_left
+        cdef Form form = form_of(into)
+        cdef bint count_only = form == AS_COUNT, is_left
         if untouched is not None and errors == "surrogateescape":
             return None                 # bytes may be no UTF-8
         workspace = self.take()
@@ -214,9 +215,7 @@ cdef class Encoder:
                     return (refused.start, text.data[refused.start:refused.end].decode("utf-8"))
                 if count_only:
                     return total
-                if into == "list":
-                    return ids_to_list(self.table, workspace.c.out, workspace.c.count)
-                return ids_to_array(self._spares, &workspace.c)
+                return ids_as(form, self.table, self._spares, &workspace.c, None)
             finally:
                 text_close(&text)
         finally:
@@ -244,11 +243,7 @@ cdef class Encoder:
                         look(&workspace.c.watch)
                     start = <size_t>(closed[done - 1] if closed[done - 1] >= 0 else -closed[done - 1])
                 settle(self.table, &workspace.c)
-            if into == "count":
-                return workspace.c.count
-            if into == "list":
-                return ids_to_list(self.table, workspace.c.out, workspace.c.count)
-            return ids_to_array(self._spares, &workspace.c)
+            return ids_as(form_of(into), self.table, self._spares, &workspace.c, None)
         finally:
             self.give(workspace)
 

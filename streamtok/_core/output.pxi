@@ -7,6 +7,13 @@ cdef enum:
     FETCHED = 64            # ids of a list whose int objects are fetched ahead
 
 
+cdef enum Form:             # how ids are given
+    AS_LIST
+    AS_ARRAY
+    AS_COUNT
+    IN_BUFFER
+
+
 cnp.import_array()
 
 
@@ -190,3 +197,58 @@ cdef object ids_to_array(Spares spares, Work* w):
     array = cnp.PyArray_SimpleNewFromData(1, &count, cnp.NPY_UINT32, block.ids)
     cnp.set_array_base(array, block)
     return array
+
+
+cdef object fill(object out, const u32* ids, size_t count):
+    """Copy the ids into a writable buffer of uint16 or uint32; their number."""
+    cdef Py_buffer view
+    cdef size_t i
+    cdef bytes format
+    try:
+        PyObject_GetBuffer(out, &view, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_STRIDES)
+    except (BufferError, ValueError):
+        raise ValueError("out must be writable") from None
+    try:
+        format = view.format if view.format != NULL else b"B"
+        if (format.lstrip(b"@=<") not in (b"H", b"I", b"L") or view.itemsize not in (2, 4)):
+            raise ValueError(f"out must hold uint16 or uint32, not {format.decode()!r}")
+        if view.ndim != 1 or not PyBuffer_IsContiguous(&view, b"C"):
+            raise ValueError("out must be one contiguous row")
+        if <size_t>view.shape[0] < count:
+            raise ValueError(f"out has room for {view.shape[0]} ids, {count} are ready")
+        if view.itemsize == 4:
+            if count:
+                memcpy(view.buf, ids, count * sizeof(u32))
+            return count
+        for i in range(count):
+            if ids[i] > 0xFFFF:
+                raise OverflowError(f"id {ids[i]} does not fit into uint16")
+        for i in range(count):
+            (<u16*>view.buf)[i] = <u16>ids[i]
+        return count
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef Form form_of(str into) except *:
+    """What callers in Python call it."""
+    if into == "list":
+        return AS_LIST
+    if into == "array":
+        return AS_ARRAY
+    if into == "count":
+        return AS_COUNT
+    if into == "buffer":
+        return IN_BUFFER
+    raise ValueError(f"into is 'list', 'array', 'count' or 'buffer', not {into!r}")
+
+
+cdef object ids_as(Form form, TokenTable table, Spares spares, Work* w, object out):
+    """The ids in `w.out`, or their number. out: the buffer, for IN_BUFFER."""
+    if form == AS_LIST:
+        return ids_to_list(table, w.out, w.count)
+    if form == AS_COUNT:
+        return w.count
+    if form == IN_BUFFER:
+        return fill(out, w.out, w.count)
+    return ids_to_array(spares, w)

@@ -45,7 +45,7 @@ cdef class LargeText:
     cdef object text, _list
     cdef Source source
     cdef bint is_open, count_only, failed
-    cdef str into
+    cdef Form form
     cdef readonly size_t n_parts
     cdef readonly size_t most_ahead     # parts between one that was done and the first that was not
     cdef size_t* places         # [n_parts + 1]
@@ -69,8 +69,8 @@ cdef class LargeText:
         self.encoder = encoder
         self.matcher = matcher
         self.text = text
-        self.into = into
-        self.count_only = into == "count"
+        self.form = form_of(into)
+        self.count_only = self.form == AS_COUNT
         self.lock = PyThread_allocate_lock()
         if self.lock == NULL:
             raise MemoryError("no lock")
@@ -256,7 +256,7 @@ cdef class LargeText:
         False where there is none, or nothing to be gained.
         """
         cdef list ready = self.encoder.table.ints(self.ids.count)
-        if self.failed or self.into != "list" or ready is None or not ints_are_immortal():
+        if self.failed or self.form != AS_LIST or ready is None or not ints_are_immortal():
             return False
         # Empty items are nothing that anybody may see.
         self._list = PyList_New(self.ids.count)
@@ -287,7 +287,7 @@ cdef class LargeText:
             return None
         if self.count_only:
             return self.ids.count
-        if self.into == "array":
+        if self.form == AS_ARRAY:
             return ids_to_array(self.encoder._spares, &self.ids)
         if self._list is None:
             return ids_to_list(self.encoder.table, self.ids.out, self.ids.count)

@@ -25,6 +25,7 @@ cdef enum:                  # one step: next state << STEP_BITS | flags
 
 cdef enum:
     DENSE = 12              # open positions of 64 from which the walk takes the whole block
+    SEEN_AGAIN = 32         # bytes of a pre-token that was walked up to the end of a chunk
     MANY_OPEN = 6           # of 64 on average, with which ASCII substitutes are worth a second look
     SHADOW = 64 * MARKED_BLOCKS + ST_MARGIN + 1     # below ST_SUBSTITUTE_MOST
 
@@ -119,21 +120,49 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     return count
 
 
-cdef void mark(const ScanTables* t, Marks* marks, const u8* buffer, size_t end) noexcept nogil:
-    """Fill begins and open of marks.blocks blocks from marks.base on."""
-    cdef size_t i, open = 0, first = marks.base - ST_MARGIN
+cdef void mark(const ScanTables* t, Marks* marks, const u8* p, size_t readable) noexcept nogil:
+    """Fill begins and open of marks.blocks blocks from p on. Of p - ST_MARGIN, `readable` bytes are
+    there, and are text.
+    """
+    cdef size_t i, open = 0
     cdef u8[SHADOW] shadow
     if not marks.has_substitutes:
-        t.mark(t.windows, buffer + marks.base, marks.blocks, marks.begins, marks.open)
-        if t.substitutes == NULL:
+        t.mark(t.windows, p, marks.blocks, marks.begins, marks.open)
+        if t.substitutes == NULL or readable < MARKED_FROM:
             return
         for i in range(marks.blocks):
             open += st_ones(marks.open[i])
         if open < MANY_OPEN * marks.blocks:
             return
-    i = t.substitute(t.substitutes, buffer + first, 64 * marks.blocks + ST_MARGIN + 1, end - first, shadow)
+    i = t.substitute(t.substitutes, p - ST_MARGIN, 64 * marks.blocks + ST_MARGIN + 1, readable, shadow)
     t.mark(t.windows, shadow + ST_MARGIN, marks.blocks, marks.begins, marks.open)
     marks.has_substitutes = i >= MANY_OPEN * marks.blocks
+
+
+cdef bint mark_from(const ScanTables* t, Marks* marks, const u8* buffer, size_t start,
+                    size_t end) noexcept nogil:
+    """Mark what follows buffer[start], where a pre-token begins. False: it cannot be done."""
+    cdef size_t size = end - start - 1, readable
+    cdef u8[ST_REST_SIZE] copy
+    cdef u64 margin = 0
+    cdef bint has_margin = start >= marks.first + ST_MARGIN
+    if has_margin and size > ST_REST:
+        marks.base = start + 1
+        marks.blocks = (size - 1) >> 6
+        if marks.blocks > MARKED_BLOCKS:
+            marks.blocks = MARKED_BLOCKS
+        mark(t, marks, buffer + start + 1, size + ST_MARGIN)
+        return True
+    if has_margin:
+        margin = st_load64(buffer + start + 1 - ST_MARGIN)
+    elif buffer[start] < 0x80:
+        margin = t.margins[buffer[start]]
+    if margin == 0 and not has_margin:
+        return False
+    marks.base = start + 1
+    marks.blocks = st_copy_rest(copy, margin, buffer + start + 1, size, t.extra_from, &readable)
+    mark(t, marks, copy + ST_MARGIN, readable)
+    return True
 
 
 cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
@@ -147,28 +176,23 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
     if t.windows == NULL or end - s.start < t.marked_from:
         return walk(t, s, buffer, end, final, ends, room)
     while True:
-        # The walk goes on where it stands up to the end of a pre-token, with which marks can go on.
-        if s.position != s.start or s.committed or s.start < marks.first + ST_MARGIN:
-            if walk(t, s, buffer, end, final, ends + count, 1) == 0:
-                return count
-            count += 1
-            scan_begin(s, s.start)
-            if count > room - 64:
-                return count
-            continue
         start = s.start
         if start + 1 - marks.base >= marks.blocks << 6:
             if end - start < t.marked_from or (marks.has_substitutes and end - start < MARKED_FROM):
                 return count + walk(t, s, buffer, end, final, ends + count, room - count)
-            marks.base = start + 1
-            if end - start < MARKED_FROM:
-                marks.blocks = st_mark_last(t.mark, t.windows, buffer + marks.base, end - marks.base,
-                                            marks.begins, marks.open)
-            else:
-                marks.blocks = (end - start - 2) >> 6
-                if marks.blocks > MARKED_BLOCKS:
-                    marks.blocks = MARKED_BLOCKS
-                mark(t, marks, buffer, end)
+            # The walk goes on where it stands, up to the end of a pre-token, if that is far, or if
+            # little follows. Else the windows see its bytes again.
+            if (
+                s.committed or s.position - start > SEEN_AGAIN or end - s.position < t.marked_from or
+                not mark_from(t, marks, buffer, start, end)
+            ):
+                if walk(t, s, buffer, end, final, ends + count, 1) == 0:
+                    return count
+                count += 1
+                scan_begin(s, s.start)
+                if count > room - 64:
+                    return count
+                continue
         base = marks.base
         block = (start + 1 - base) >> 6
         after = <u64>-1 << ((start + 1 - base) & 63)
@@ -255,7 +279,9 @@ cdef class Scanner:
             substitutes = np.concatenate([substitutes, np.zeros(ST_SUBSTITUTES_SIZE - 0x10000, np.uint8)])
             t.substitutes = <const u8*>self.own(substitutes, UINT8, "substitutes", 1)
         if pattern.windows is not None:
-            t.mark = st_mark_tier(0, &tier, &t.marked_from)
+            t.mark = st_mark_tier(0, &tier, &t.marked_from, &t.extra_from)
+            margins = make_margins(steps, blocks[pages[0]])
+            t.margins = <const u64*>self.own(margins, UINT64, "margins", 1)
             t.place = st_place_tier()
             t.substitute = st_substitute_tier(True)
             t.windows = &self.windows
@@ -310,3 +336,36 @@ def make_steps(accepts, transitions):
     steps |= np.where(accepting & ~ends, ACCEPTS, 0).astype(np.uint32)
     steps |= np.where(stuck, STUCK, 0).astype(np.uint32)
     return np.ascontiguousarray(steps)
+
+
+# Text that ends before a pre-token, whatever that begins with: one of them does for nearly all
+# characters of the usual patterns.
+ENDINGS = (b"aaaaaaa", b"aaaaaa0", b"aaaaaa!", b"aaaaa!\n", b"!!!!!!!", b"\n\n\n\n\n\n\n")
+
+
+def make_margins(steps, classes):
+    """uint64 [128]: for each ASCII character, seven bytes and itself, as one word in memory.
+
+    The windows look at the bytes before the first that they tell about. At the beginning of a text,
+    or of what a stream has kept, there are none. Then they see these: after them a pre-token surely
+    begins with this character, so that all goes on as without them. 0: none of the endings does it.
+    """
+    margins = np.zeros((128, 8), np.uint8)
+    is_left = np.ones(128, bool)
+    columns = classes.tolist()
+    for ending in ENDINGS:
+        state = 1
+        for byte in ending:
+            step = int(steps[state, columns[byte]])
+            if step & STUCK:
+                break
+            state = step >> STEP_BITS
+        else:
+            fits = is_left & (steps[state, classes] & ENDS != 0)
+            margins[fits] = [*ending, 0]
+            is_left &= ~fits
+            if not is_left.any():
+                break
+    margins[:, 7] = np.arange(128)
+    margins[is_left] = 0
+    return margins.view(np.uint64).reshape(-1)

@@ -72,6 +72,9 @@ cdef extern from "untouched.h" nogil:
 cdef extern from "windows.h" nogil:
     enum:
         ST_MARGIN           # bytes before a marked segment that must be true text
+        ST_REST             # bytes at the end of a text that are marked at once,
+        ST_REST_BLOCKS      # in so many blocks,
+        ST_REST_SIZE        # in a copy of this size
     ctypedef struct st_windows:
         u8 classes[128]
         u8 lefts[256]
@@ -84,9 +87,9 @@ cdef extern from "windows.h" nogil:
     void st_count_rows(st_windows* w) noexcept
     ctypedef void st_mark_function(const st_windows* w, const u8* p, size_t blocks, u64* begins,
                                    u64* open) noexcept
-    size_t st_mark_last(st_mark_function* mark, const st_windows* w, const u8* p, size_t n,
-                        u64* begins, u64* open) noexcept
-    st_mark_function* st_mark_tier(int number, const char** name, size_t* from_)
+    size_t st_copy_rest(u8* copy, u64 margin, const u8* p, size_t n, size_t extra,
+                        size_t* readable) noexcept
+    st_mark_function* st_mark_tier(int number, const char** name, size_t* from_, size_t* extra)
 
 cdef extern from "places.h" nogil:
     ctypedef size_t st_place_function(u64 bits, size_t base, i64* ends) noexcept

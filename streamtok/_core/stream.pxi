@@ -145,9 +145,9 @@ cdef class Tail:
         it, and gone after `final`. expected: the note that the caller knows of; if there is
         another, a thread came in between, and StreamInUseError is raised.
         """
-        return self.feed(chunk, final, into, out, limit, expected, note)
+        return self.feed(chunk, final, form_of(into), out, limit, expected, note)
 
-    cdef object feed(self, object chunk, bint final, str into, object out, size_t limit,
+    cdef object feed(self, object chunk, bint final, Form form, object out, size_t limit,
                      object expected, object note):
         cdef Mark draft
         cdef object result
@@ -156,7 +156,7 @@ cdef class Tail:
             if self._note is not expected:
                 refuse_use()
             draft = self.mark
-            result = self.encode_draft(&draft, chunk, final, into, out, limit)
+            result = self.encode_draft(&draft, chunk, final, form, out, limit)
             if type(result) is not tuple:       # nothing below can fail
                 with cython.critical_section(self):
                     commit(self, &draft, final)
@@ -165,7 +165,7 @@ cdef class Tail:
         finally:
             st_leave(&self.busy)
 
-    cdef object encode_draft(self, Mark* m, object chunk, bint final, str into, object out,
+    cdef object encode_draft(self, Mark* m, object chunk, bint final, Form form, object out,
                              size_t limit):
         """Move `m`, which is a copy of self.mark, on behind `chunk`; the ids. Commits nothing."""
         cdef Text text
@@ -187,7 +187,7 @@ cdef class Tail:
                       self.policy == KEEP else "strict")
             try:
                 is_clean = is_text and m.partial_size == 0
-                if into == "array":
+                if form == AS_ARRAY:
                     foresee(self.encoder._spares, w, text.size // 3)
                 refused.kind = PARTIAL
                 if text.size >= RELEASE_FROM:
@@ -208,19 +208,13 @@ cdef class Tail:
                     offset=m.offset + m.scan.start, pending=pending(m), limit=limit,
                 )
             m.tokens_out += w.count
-            if into == "count":
-                return w.count
-            if into == "list":
-                return ids_to_list(self.encoder.table, w.out, w.count)
-            if into == "buffer":
-                return fill(out, w.out, w.count)
-            return ids_to_array(self.encoder._spares, w)
+            return ids_as(form, self.encoder.table, self.encoder._spares, w, out)
         finally:
             self.encoder.give(workspace)
 
     def encode_parts(self, list parts not None, bint final, str into, out, settle, expected=None):
         """`encode` of a text that someone has cut into stretches: see `stream_parts.pxi`."""
-        return feed_parts(self, parts, final, into, out, settle, expected)
+        return feed_parts(self, parts, final, form_of(into), out, settle, expected)
 
     def getstate(self, expected=None):
         """bytes: everything that the next call depends on but the settings and the note.
@@ -334,34 +328,3 @@ cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, Found* refused,
         if m.has_other:
             commit_both(tail, m, w)
     return 0
-
-
-cdef object fill(object out, const u32* ids, size_t count):
-    """Copy the ids into a writable buffer of uint16 or uint32; their number."""
-    cdef Py_buffer view
-    cdef size_t i
-    cdef bytes format
-    try:
-        PyObject_GetBuffer(out, &view, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_STRIDES)
-    except (BufferError, ValueError):
-        raise ValueError("out must be writable") from None
-    try:
-        format = view.format if view.format != NULL else b"B"
-        if (format.lstrip(b"@=<") not in (b"H", b"I", b"L") or view.itemsize not in (2, 4)):
-            raise ValueError(f"out must hold uint16 or uint32, not {format.decode()!r}")
-        if view.ndim != 1 or not PyBuffer_IsContiguous(&view, b"C"):
-            raise ValueError("out must be one contiguous row")
-        if <size_t>view.shape[0] < count:
-            raise ValueError(f"out has room for {view.shape[0]} ids, {count} are ready")
-        if view.itemsize == 4:
-            if count:
-                memcpy(view.buf, ids, count * sizeof(u32))
-            return count
-        for i in range(count):
-            if ids[i] > 0xFFFF:
-                raise OverflowError(f"id {ids[i]} does not fit into uint16")
-        for i in range(count):
-            (<u16*>view.buf)[i] = <u16>ids[i]
-        return count
-    finally:
-        PyBuffer_Release(&view)

@@ -30,13 +30,13 @@ cdef class FastStreamEncoder:
         UTF-8, both with the offset in the stream; UnicodeDecodeError for a str after bytes that
         end inside a character; PendingLimitExceeded. Costs O(len(chunk)).
         """
-        return self.feed_fast(chunk, final, "list")
+        return self.feed_fast(chunk, final, AS_LIST)
 
     def encode_to_numpy(self, chunk, final=False):
         """numpy.uint32 [n]: as `encode`."""
-        return self.feed_fast(chunk, final, "array")
+        return self.feed_fast(chunk, final, AS_ARRAY)
 
-    cdef object feed_fast(self, object chunk, object final, str into):
+    cdef object feed_fast(self, object chunk, object final, Form form):
         cdef object ids, limit
         cdef Tail tail
         cdef UntouchedPath path
@@ -45,14 +45,14 @@ cdef class FastStreamEncoder:
         # Where these give no ids, they have not changed anything.
         if path is not None:
             if not final:
-                ids = path.feed_untouched(tail, chunk, into, None, limit)
+                ids = path.feed_untouched(tail, chunk, form, None, limit)
                 if ids is not None and type(ids) is not tuple:
                     return ids
         elif tail is not None and tail._note is None:
             try:
-                ids = tail.feed(chunk, final, into, None, limit, None, None)
+                ids = tail.feed(chunk, final, form, None, limit, None, None)
                 if type(ids) is not tuple:
                     return ids
             except UnicodeEncodeError:
                 pass
-        return self._feed(chunk, final, into, None)
+        return self._feed(chunk, final, "list" if form == AS_LIST else "array", None)

@@ -4,7 +4,7 @@ Nothing crosses the end of a stretch: its last pre-token ends there. All parts o
 in as one draft, so the call is done as a whole or not at all, as `stream.pxi` has it.
 """
 
-cdef object feed_parts(Tail tail, list parts, bint final, str into, object out, object settle,
+cdef object feed_parts(Tail tail, list parts, bint final, Form form, object out, object settle,
                        object expected):
     """The ids of `parts`, behind what the tail holds.
 
@@ -16,7 +16,7 @@ cdef object feed_parts(Tail tail, list parts, bint final, str into, object out, 
     before anything is committed; what it returns is the note, and what it raises leaves the tail as
     it was. A special token that may begin at the end of a (text,) is not taken in.
 
-    into: "count", too. The rest is as for `Tail.encode`.
+    The rest is as for `Tail.encode`.
     """
     cdef Mark draft
     cdef Workspace workspace
@@ -30,22 +30,15 @@ cdef object feed_parts(Tail tail, list parts, bint final, str into, object out, 
         workspace = tail.encoder.take()
         try:
             refused.kind = PARTIAL
-            if into == "array":
-                foresee(tail.encoder._spares, &workspace.c, size_of(parts) // 3)
+            if form == AS_ARRAY:
+                foresee(tail.encoder._spares, &workspace.c, size_of_parts(parts) // 3)
             take_stretches(tail, &draft, &workspace.c, parts, final, &refused)
             if refused.kind == DISALLOWED:
                 return (draft.offset + refused.start,
                         tail.bytes[refused.start:refused.end].decode("utf-8"))
             note = settle(pending(&draft), draft.bytes_in)
             draft.tokens_out += workspace.c.count
-            if into == "count":
-                result = workspace.c.count
-            elif into == "list":
-                result = ids_to_list(tail.encoder.table, workspace.c.out, workspace.c.count)
-            elif into == "buffer":
-                result = fill(out, workspace.c.out, workspace.c.count)
-            else:
-                result = ids_to_array(tail.encoder._spares, &workspace.c)
+            result = ids_as(form, tail.encoder.table, tail.encoder._spares, &workspace.c, out)
         finally:
             tail.encoder.give(workspace)
         with cython.critical_section(tail):         # nothing from here on can fail
@@ -56,7 +49,7 @@ cdef object feed_parts(Tail tail, list parts, bint final, str into, object out, 
         st_leave(&tail.busy)
 
 
-cdef size_t size_of(list parts) except? 0:
+cdef size_t size_of_parts(list parts) except? 0:
     """About how much text it is."""
     cdef size_t total = 0
     for part in parts:

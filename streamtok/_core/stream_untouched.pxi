@@ -65,9 +65,9 @@ cdef class UntouchedPath:
 
     def feed(self, Tail tail not None, chunk, str into, out, size_t limit):
         """As `Tail.encode`, of a chunk that is not the last; None: it does not go this way."""
-        return self.feed_untouched(tail, chunk, into, out, limit)
+        return self.feed_untouched(tail, chunk, form_of(into), out, limit)
 
-    cdef object feed_untouched(self, Tail tail, object chunk, str into, object out, size_t limit):
+    cdef object feed_untouched(self, Tail tail, object chunk, Form form, object out, size_t limit):
         cdef bint is_text = type(chunk) is str
         cdef UntouchedNote note
         cdef Text text
@@ -100,7 +100,7 @@ cdef class UntouchedPath:
                     joined = note.held_size
                     text_close(&text)
                     text_open(&text, &room, chunk, "strict")
-                result = self.feed_text(tail, note, joined, &text, is_text, into, out, limit)
+                result = self.feed_text(tail, note, joined, &text, is_text, form, out, limit)
             finally:
                 text_close(&text)
         finally:
@@ -109,7 +109,7 @@ cdef class UntouchedPath:
         return result
 
     cdef object feed_text(self, Tail tail, UntouchedNote note, size_t joined, Text* text,
-                          bint is_text, str into, object out, size_t limit):
+                          bint is_text, Form form, object out, size_t limit):
         """As `feed`. text: what is incomplete, and the chunk; before it, what is held, of `joined`
         bytes, or 0: it goes for itself.
         """
@@ -136,7 +136,7 @@ cdef class UntouchedPath:
         workspace = tail.encoder.take()
         try:
             refused.kind = PARTIAL
-            if into == "array":
+            if form == AS_ARRAY:
                 foresee(tail.encoder._spares, &workspace.c, size // 3)
             if held:
                 take_stretch_text(tail, &draft, &workspace.c, note.held, "strict", False, False,
@@ -160,14 +160,7 @@ cdef class UntouchedPath:
             if after.waiting + after.held_size + (text.size - size) > limit:
                 return None             # the caller says how much that is
             draft.tokens_out += workspace.c.count
-            if into == "count":
-                result = workspace.c.count
-            elif into == "list":
-                result = ids_to_list(tail.encoder.table, workspace.c.out, workspace.c.count)
-            elif into == "buffer":
-                result = fill(out, workspace.c.out, workspace.c.count)
-            else:
-                result = ids_to_array(tail.encoder._spares, &workspace.c)
+            result = ids_as(form, tail.encoder.table, tail.encoder._spares, &workspace.c, out)
         finally:
             tail.encoder.give(workspace)
         with cython.critical_section(tail):         # nothing from here on can fail

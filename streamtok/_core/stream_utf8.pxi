@@ -11,7 +11,8 @@ cdef int append(Tail tail, Mark* m, const u8* p, size_t n, bint is_clean, bint f
     cdef u8* to
     grow(tail, m.size + raw)
     to = tail.bytes + m.size
-    memcpy(to, m.partial, m.partial_size)
+    if m.partial_size:
+        memcpy(to, m.partial, m.partial_size)
     if n:
         memcpy(to + m.partial_size, p, n)
     m.partial_size = 0

@@ -61,6 +61,23 @@ ST_AVX512 static inline __m512i st_look_up_512(const __m512i *table, __m512i ind
     return _mm512_mask_blend_epi8(_mm512_movepi8_mask(index), low, high);
 }
 
+/* As `st_carry_before`: of the bytes from p - ST_MARGIN on, the first eight count. */
+ST_AVX512 static inline st_carry st_carry_before_512(const st_windows *w, const uint8_t *p,
+                                                     __m512i classes_low, __m512i classes_high) {
+    st_carry carry = {0, 0, 0, 0, 0, 0, 0, 0};
+    __m512i here = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(p - ST_MARGIN)));
+    __m512i raw = _mm512_permutex2var_epi8(classes_low, here, classes_high);
+    uint64_t high = _mm512_movepi8_mask(here), follows = _mm512_movepi8_mask(raw) | high;
+    uint64_t harmless = _mm512_test_epi8_mask(raw, _mm512_set1_epi8(ST_HARMLESS)) & ~high;
+    uint64_t found = _mm512_cmpeq_epi8_mask(here, _mm512_set1_epi8((char)w->trigger));
+    raw = _mm512_and_si512(raw, _mm512_set1_epi8(ST_CLASS));
+    found &= follows >> 1 & ~(harmless << 1);
+    carry.found = (found | high) << (64 - ST_MARGIN);
+    carry.counted = (_mm512_cmpeq_epi8_mask(raw, _mm512_set1_epi8((char)w->counted)) & ~high)
+                    << (64 - ST_MARGIN);
+    return carry;
+}
+
 ST_AVX512 static inline void st_mark_avx512(const st_windows *w, const uint8_t *p, size_t blocks,
                                      uint64_t *begins, uint64_t *open) {
     __m512i lefts[4], rights[4], decisions[4];
@@ -75,7 +92,7 @@ ST_AVX512 static inline void st_mark_avx512(const st_windows *w, const uint8_t *
     const __m512i counted = _mm512_set1_epi8((char)w->counted);
     const __m512i run = _mm512_set1_epi8(ST_RUN), ends_run = _mm512_set1_epi8(ST_ENDS_RUN);
     const __m512i harmless = _mm512_set1_epi8(ST_HARMLESS);
-    st_carry carry = st_carry_before(w, p);
+    st_carry carry = st_carry_before_512(w, p, classes_low, classes_high);
     for (size_t block = 0; block < blocks; block++, p += 64) {
         __m512i a = _mm512_loadu_si512(p - 2), b = _mm512_loadu_si512(p - 1);
         __m512i c = _mm512_loadu_si512(p), d = _mm512_loadu_si512(p + 1);
@@ -251,31 +268,38 @@ static inline void st_mark_neon(const st_windows *w, const uint8_t *p, size_t bl
 }
 #endif
 
-#define ST_MARKED_LAST 128
+#define ST_REST_BLOCKS 5
+#define ST_REST (64 * ST_REST_BLOCKS)
+#define ST_REST_SIZE (ST_MARGIN + ST_REST + 1)
 
-/* As a function for marking, of the last n <= ST_MARKED_LAST bytes that are there; the blocks. What
-   stands for the bytes behind them is not ASCII: so each place to which they could matter is open, and
-   the others are as they are whatever follows. Reads p[-ST_MARGIN] .. p[n - 1]. */
-static inline size_t st_mark_last(st_mark_function *mark, const st_windows *w, const uint8_t *p, size_t n,
-                                  uint64_t *begins, uint64_t *open) {
-    uint8_t last[ST_MARGIN + ST_MARKED_LAST + 1];
-    size_t blocks = (n + 63) >> 6;
-    memcpy(last, p - ST_MARGIN, ST_MARGIN + n);
-    memset(last + ST_MARGIN + n, 0xFF, 64 * blocks + 1 - n);
-    mark(w, last + ST_MARGIN, blocks, begins, open);
+/* Copies what is to be marked of the last n bytes that are there, or of the first of them, behind a
+   margin; how many blocks to mark. A last block is there for `extra` bytes, not for fewer. What stands
+   for the bytes behind p[:n] is not ASCII: so each place to which they could matter is open, and the
+   others are as they are whatever follows. readable: the bytes of the copy that are text. */
+static inline size_t st_copy_rest(uint8_t *copy, uint64_t margin, const uint8_t *p, size_t n,
+                                  size_t extra, size_t *readable) {
+    size_t blocks = n < ST_REST ? (n + 64 - extra) >> 6 : ST_REST_BLOCKS, most = 64 * blocks + 1;
+    if (n > most) n = most;
+    memcpy(copy, &margin, ST_MARGIN);
+    memcpy(copy + ST_MARGIN, p, n);
+    memset(copy + ST_MARGIN + n, 0xFF, most - n);
+    *readable = ST_MARGIN + n;
     return blocks;
 }
 
 /* The tiers that this processor can run, the fastest first; NULL ends the list. from: the bytes from
-   which marking is faster than walking. */
-static inline st_mark_function *st_mark_tier(int number, const char **name, size_t *from) {
+   which marking is faster than walking; extra: the same of one more block. */
+static inline st_mark_function *st_mark_tier(int number, const char **name, size_t *from,
+                                             size_t *extra) {
     int k = 0;
     *from = 128;
+    *extra = 40;
 #if defined(ST_X86)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512bw") && k++ == number) {
         *name = "avx512";
         *from = 40;
+        *extra = 8;
         return st_mark_avx512;
     }
     if (__builtin_cpu_supports("avx2") && k++ == number) {
