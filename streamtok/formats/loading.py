@@ -30,13 +30,22 @@ __all__ = [
 ]
 
 MAX_FILE_BYTES = 1 << 27
+_BLOCK = 1 << 20  # bytes read at a time where nobody knows how many come
 MAX_SPECIAL_BYTES = 1 << 21  # of all special and added tokens, which become a tree in memory
 
 
 def read_bytes(path: Path) -> bytes:
     """The whole file. Raises OSError, and VocabularyError if it is too large."""
     with open(path, "rb") as file:
-        data = file.read(MAX_FILE_BYTES + 1)
+        # read(n) takes memory for n bytes at once: it is asked for no more than there seem to be.
+        expected = min(os.fstat(file.fileno()).st_size, MAX_FILE_BYTES)
+        data = file.read(expected + 1)
+        if len(data) > expected:  # a pipe, or a file that grows
+            parts, left = [data], MAX_FILE_BYTES + 1 - len(data)
+            while left > 0 and (part := file.read(min(left, _BLOCK))):
+                parts.append(part)
+                left -= len(part)
+            data = b"".join(parts)
     if len(data) > MAX_FILE_BYTES:
         raise VocabularyError(
             f"{os.fspath(path)}: a vocabulary file must not have more than "

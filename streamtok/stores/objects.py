@@ -116,12 +116,11 @@ def upload(path: str, url: str, *, is_new: bool = False) -> None:
     if commits_at_close(url):
         retried(url, lambda: _copy(path, store, name))
         return
-    with open(path, "rb") as file:
-        data = file.read(_ONE_REQUEST + 1)
-    if len(data) <= _ONE_REQUEST:
+    if os.path.getsize(path) <= _ONE_REQUEST:
+        with open(path, "rb") as file:
+            data = file.read()
         retried(url, lambda: store.pipe_file(name, data, mode=mode))
     else:
-        del data
         retried(url, lambda: store.put_file(path, name, mode=mode))
 
 
