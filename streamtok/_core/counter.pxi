@@ -51,6 +51,11 @@ cdef class PretokenCounter:
         return self.size - self.walk.start
 
     @property
+    def is_in_character(self):
+        """bool: text of which the errors are strict waits for the rest of a character."""
+        return self.unfinished > 0
+
+    @property
     def bytes_in(self):
         """Bytes taken in."""
         return self.offset + self.size
@@ -90,8 +95,10 @@ cdef class PretokenCounter:
         finally:
             text_close(&text)
 
-    def feed(self, chunk, size_t start=0, stop=None, bint final=False):
+    def feed(self, chunk, size_t start=0, stop=None, bint final=False, bint is_checked=False):
         """bool: take in bytes start:stop of `chunk`; False where the limit was met on the way.
+
+        is_checked: `check_bytes` has seen them.
 
         Raises UnicodeDecodeError before anything is taken in. Where the limit or the memory ends
         (MemoryError), `bytes_in` says how far it came, nothing that was taken in is lost, and a
@@ -112,7 +119,8 @@ cdef class PretokenCounter:
                     self.bytes_in - self.unfinished, self.bytes_in,
                     "a str chunk follows bytes that end inside a character",
                 )
-            self.check(text.data + start, end - start, final, self.bytes_in)
+            if not is_checked:
+                self.check(text.data + start, end - start, final, self.bytes_in)
             with nogil:
                 room = self.take_in(text.data + start, end - start, final)
             if self.errors == "strict" and self.bytes_in > before:
@@ -138,17 +146,18 @@ cdef class PretokenCounter:
         finally:
             text_close(&text)
 
-    def count_part(self, chunk, size_t start, size_t stop, u64 base):
+    def count_part(self, chunk, size_t start, size_t stop, u64 base, bint is_checked=False):
         """bool: count bytes start:stop of `chunk`, a text of its own; False: the limit was met.
 
-        base: place of chunk[0] in all the text.
+        base: place of chunk[0] in all the text. is_checked: `check_bytes` has seen them.
         """
         cdef Text text
         cdef Scan walk
         cdef int room
         open_text(&text, chunk, self.errors)
         try:
-            self.check(text.data + start, stop - start, True, base + start)
+            if not is_checked:
+                self.check(text.data + start, stop - start, True, base + start)
             scan_begin(&walk, start)
             with nogil:
                 room = self.count(text.data, text.size, stop, &walk, True, base)

@@ -25,7 +25,6 @@ cdef enum:                  # whether there is room for more
 cdef enum:
     SMALLEST = 1 << 12      # slots
     TAG_SHIFT = 56
-    SLOTS_AHEAD = 8         # slots between a prefetch and its use
     LONG = 0xFF             # tag of a pre-token in the arena; others have their size
 
 
@@ -125,18 +124,30 @@ cdef class PretokenTable:
         return self.reserve(new_pretokens, new_bytes)
 
     cdef void take_over(self, PretokenTable other, u64 shift) noexcept nogil:
-        """Add all of `other`, as if it had been seen `shift` bytes later; there is room for it."""
-        cdef u64 i, low, high
+        """Add all of `other`, as if it had been seen `shift` bytes later; there is room for it.
+
+        Both have the same hash, so that both are gone through from the front to the back.
+        """
+        cdef u64 i
         cdef const Pretoken* pretoken
+        cdef Pretoken* slot
         for i in range(other.mask + 1):
             pretoken = other.slots + i
-            if i + SLOTS_AHEAD <= other.mask and other.slots[i + SLOTS_AHEAD].count:
-                low = other.slots[i + SLOTS_AHEAD].low
-                high = other.slots[i + SLOTS_AHEAD].high
-                ST_PREFETCH(self.slots + (hash_key(low, high) & self.mask))  # wrong for long ones
-            if pretoken.count:
+            if pretoken.count == 0:
+                continue
+            if pretoken.high >> TAG_SHIFT == LONG:
                 self.put(other.bytes_of(pretoken), other.size_of(pretoken), pretoken.count,
                          pretoken.first + shift)
+                continue
+            slot = find_short(self, pretoken.low, pretoken.high)
+            if slot.count == 0:
+                slot[0] = pretoken[0]
+                slot.first += shift
+                self.used += 1
+                continue
+            slot.count += pretoken.count
+            if slot.first > pretoken.first + shift:
+                slot.first = pretoken.first + shift
 
     cdef void add(self, const u8* text, size_t readable, size_t start, const i64* ends,
                   size_t count, u64 base) noexcept nogil:

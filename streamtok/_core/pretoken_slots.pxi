@@ -43,18 +43,22 @@ cdef Pretoken* find_long(PretokenTable table, Pretoken* slot, u64 low, const u8*
     return slot
 
 
-cdef Pretoken* find_slot(PretokenTable table, const u8* bytes, size_t size, u64* low,
-                 u64* high) noexcept nogil:
-    cdef Pretoken* slot
-    make_key(bytes, size, low, high)
-    slot = table.slots + (hash_key(low[0], high[0]) & table.mask)
-    if size > SHORT_PRETOKEN:
-        return find_long(table, slot, low[0], bytes, size)
-    while slot.count and (slot.low != low[0] or slot.high != high[0]):
+cdef inline Pretoken* find_short(PretokenTable table, u64 low, u64 high) noexcept nogil:
+    """The slot of a pre-token of up to 15 bytes, or the empty one where it belongs."""
+    cdef Pretoken* slot = table.slots + (hash_key(low, high) & table.mask)
+    while slot.count and (slot.low != low or slot.high != high):
         slot += 1
         if slot == table.slots + table.mask + 1:
             slot = table.slots
     return slot
+
+
+cdef Pretoken* find_slot(PretokenTable table, const u8* bytes, size_t size, u64* low,
+                 u64* high) noexcept nogil:
+    make_key(bytes, size, low, high)
+    if size <= SHORT_PRETOKEN:
+        return find_short(table, low[0], high[0])
+    return find_long(table, table.slots + (hash_key(low[0], high[0]) & table.mask), low[0], bytes, size)
 
 
 cdef u64 keep(PretokenTable table, const u8* bytes, size_t size) noexcept nogil:

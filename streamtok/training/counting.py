@@ -14,7 +14,6 @@ The public class is in `trainer.py`; the repair of text that is not UTF-8 in `re
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import Scanner
 from .._core.train import PretokenCounter, text_size
 from ..errors import MemoryLimitExceeded
 from ..patterns.pattern import Pattern
 from . import count_runs
 from .count_runs import Arrays, CountRun, CountSource, Shifted, SortedCounts, sum_counts
+from .counter_inputs import as_utf8, copied, scan_tables
 from .replacement import check_held, held_bytes, repair
 from .saved_counts import check_counts
 
@@ -53,7 +52,7 @@ class Counting:
         spill_folder: str | None,
     ):
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
-        scanner, cut_pairs = _tables(pattern)
+        scanner, cut_pairs = scan_tables(pattern)
         counter = PretokenCounter(scanner, cut_pairs, policy, 0)
         # The table and the runs change together, in one assignment: signals come between any two.
         self._counted: tuple[PretokenCounter, tuple[CountRun, ...]] = (counter, ())
@@ -101,7 +100,7 @@ class Counting:
         try:
             for text in texts:
                 if not isinstance(text, (str, bytes)):
-                    text = _copied(text)  # its owner may reuse the buffer for the next text
+                    text = copied(text)  # its owner may reuse the buffer for the next text
                 if len(text) >= LARGE:
                     batch, done, size = [], batch, 0
                     self._count_documents(done)
@@ -213,45 +212,58 @@ class Counting:
 
     def _count(self, chunk: Text, final: bool) -> None:
         counter = self.counter
+        if isinstance(chunk, str) and counter.is_in_character:
+            self._feed(chunk, 0, None, final, False)  # raises, or takes nothing in
+            return
+        chunk = as_utf8(chunk)
         stop, size = counter.part_end(chunk, 0, BLOCK)
-        if stop < size:  # an invalid block must not leave earlier ones counted
+        # Blocks and parts are counted one by one, so nothing of them is before all are checked.
+        is_checked = stop < size or (self.num_threads > 1 and size >= LARGE)
+        if is_checked:
             counter.check_bytes(chunk, 0, size, final, counter.bytes_in)
         start = 0
         while True:
-            self._count_block(chunk, start, stop, final and stop == size)
+            self._count_block(chunk, start, stop, final and stop == size, is_checked)
             if stop == size:
                 return
             start = stop
             stop, _ = counter.part_end(chunk, start, BLOCK)
 
-    def _count_block(self, chunk: Text, start: int, stop: int, final: bool) -> None:
+    def _count_block(
+        self, chunk: Text, start: int, stop: int, final: bool, is_checked: bool
+    ) -> None:
         cuts: list[int] = []
         if self.num_threads > 1 and stop - start >= LARGE:
             cuts = self.counter.cuts(chunk, start, stop, self.num_threads)
-        if len(cuts) < 3 or not self._count_parts(chunk, start, stop, final, cuts):
-            self._feed(chunk, start, stop, final)
+        if len(cuts) < 3:
+            self._feed(chunk, start, stop, final, is_checked)
+        else:
+            self._count_parts(chunk, start, stop, final, cuts)
 
     def _count_parts(
         self, chunk: Text, start: int, stop: int, final: bool, cuts: list[int]
-    ) -> bool:
-        """Count the parts between the cuts in parallel. False at the limit: nothing is done."""
-        counter = self.counter
-        base = counter.bytes_in - start
-        workers = [counter.worker() for _ in cuts[1:]]
+    ) -> None:
+        """Count the parts between the cuts in parallel, the first into the table that there is.
+
+        The others are added to it in their order, so that what is counted is always the beginning.
+        All has been checked.
+        """
+        base = self.counter.bytes_in - start
+        self._feed(chunk, start, cuts[0], True, True)
+        first, *parts = itertools.pairwise(cuts)
+        workers = [self.counter.worker() for _ in parts]
         with ThreadPoolExecutor(len(workers)) as pool:
-            bounds = itertools.pairwise(cuts)
             tasks = [
-                pool.submit(worker.count_part, chunk, a, b, base)
-                for worker, (a, b) in zip(workers, bounds, strict=True)
+                pool.submit(worker.count_part, chunk, *part, base, True)
+                for worker, part in zip(workers, parts, strict=True)
             ]
-            if not all([task.result() for task in tasks]):
-                return False
-        counter.check_bytes(chunk, cuts[-1], stop, final, base)
-        self._feed(chunk, start, cuts[0], True)
-        for worker, (a, b) in zip(workers, itertools.pairwise(cuts), strict=True):
-            self._absorb(worker, 0, b - a)
-        self._feed(chunk, cuts[-1], stop, final)
-        return True
+            self._feed(chunk, *first, True, True)
+        for worker, task, (a, b) in zip(workers, tasks, parts, strict=True):
+            if task.result():
+                self._absorb(worker, 0, b - a)
+            else:  # the limit
+                self._feed(chunk, a, b, True, True)
+        self._feed(chunk, cuts[-1], stop, final, True)
 
     def _count_documents(self, batch: list[Text]) -> None:
         if not batch:
@@ -290,9 +302,11 @@ class Counting:
             self._absorb(worker, 0, int(starts[b] - starts[a]))
         return True
 
-    def _feed(self, chunk: Text, start: int, stop: int | None, final: bool) -> None:
+    def _feed(
+        self, chunk: Text, start: int, stop: int | None, final: bool, is_checked: bool
+    ) -> None:
         before = self.counter.bytes_in
-        while not self.counter.feed(chunk, start, stop, final):
+        while not self.counter.feed(chunk, start, stop, final, is_checked):
             start += self.counter.bytes_in - before
             before = self.counter.bytes_in
             self._make_room()
@@ -383,18 +397,3 @@ class Counting:
     def _exported(self) -> Arrays:
         """All counts, in memory."""
         return count_runs.in_memory(self._sums()) if self.runs else self.counter.table.export()
-
-
-@functools.lru_cache(maxsize=16)
-def _tables(pattern: Pattern) -> tuple[Scanner, Any]:
-    """The scanner that finds pre-tokens, and bool [128, 128]: where ASCII text may be cut."""
-    ascii_classes = [pattern.class_of(point) for point in range(128)]
-    scanner = Scanner(pattern, pattern.substitutes)
-    return scanner, pattern.clean_cut_pairs[np.ix_(ascii_classes, ascii_classes)]
-
-
-def _copied(text: Text) -> bytes:
-    try:
-        return bytes(memoryview(text))  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}") from None

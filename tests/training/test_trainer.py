@@ -771,3 +771,36 @@ def test_the_recipes_of_the_documentation(tmp_path, monkeypatch):
     ranks = tokenizer.enc._mergeable_ranks
     nanochat = names["documents"], tokenizer.enc.n_vocab - 9, PATTERNS["nanochat"]
     assert list(ranks) == rustbpe_tokens(*nanochat)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("letter", ["a", "é", "日", "😀"])
+def test_large_texts_of_every_width(letter: str, threads: int) -> None:
+    text = f"a word {letter}{letter} and 12 more\n" * 60_000
+    trainer, other = Trainer(num_threads=threads), Trainer(num_threads=1)
+    trainer.update(text)
+    other.update(text.encode())
+    assert trainer.piece_counts() == other.piece_counts()
+    assert trainer.bytes_in == len(text.encode())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_texts_that_are_refused_leave_nothing(threads: int) -> None:
+    text = "ein schönes Wort " * 100_000
+    trainer = Trainer(num_threads=threads)
+    trainer.update("vor ")
+    before = trainer.piece_counts()
+    with pytest.raises(UnicodeEncodeError):
+        trainer.update(text + "\ud83d")
+    bad = text.encode() + b"\xff and more"
+    with pytest.raises(UnicodeDecodeError) as refused:
+        trainer.update(bad)
+    assert refused.value.start == 4 + len(text.encode())
+    assert trainer.piece_counts() == before
+    trainer.update(b"\xc3")
+    with pytest.raises(UnicodeDecodeError, match="a str chunk follows bytes that end inside"):
+        trainer.update(text)
+    trainer.update(b"\xb6 " + text.encode(), final=True)
+    both = Trainer(num_threads=1)
+    both.update("vor ö " + text, final=True)
+    assert trainer.piece_counts() == both.piece_counts()
