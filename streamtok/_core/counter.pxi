@@ -146,18 +146,17 @@ cdef class PretokenCounter:
         finally:
             text_close(&text)
 
-    def count_part(self, chunk, size_t start, size_t stop, u64 base, bint is_checked=False):
+    def count_part(self, chunk, size_t start, size_t stop, u64 base):
         """bool: count bytes start:stop of `chunk`, a text of its own; False: the limit was met.
 
-        base: place of chunk[0] in all the text. is_checked: `check_bytes` has seen them.
+        base: place of chunk[0] in all the text.
         """
         cdef Text text
         cdef Scan walk
         cdef int room
         open_text(&text, chunk, self.errors)
         try:
-            if not is_checked:
-                self.check(text.data + start, stop - start, True, base + start)
+            self.check(text.data + start, stop - start, True, base + start)
             scan_begin(&walk, start)
             with nogil:
                 room = self.count(text.data, text.size, stop, &walk, True, base)
@@ -208,6 +207,27 @@ cdef class PretokenCounter:
         if not self.table.absorb(other.table, shift):
             return False
         self.offset += size
+        return True
+
+    def go_on(self, PretokenCounter other not None):
+        """bool: go on where `other` stands, which has taken in what comes next in the text.
+
+        Between the two is one of `cuts`, where the open pre-token ends. `other` is of no use then.
+        False: the limit forbids it, and nothing changed; nor does it with a MemoryError.
+        """
+        cdef PretokenCounter rest = self.ended()
+        cdef int room
+        with nogil:
+            room = self.table.reserve_for(other.table, rest.table.used, rest.table.arena_size)
+            if room == FITS:
+                self.table.take_over(rest.table, 0)
+                self.table.take_over(other.table, 0)
+        if not counted_all(room):
+            return False
+        self.size = other.size
+        exchange_bytes(self, other)
+        self.walk, self.offset, self.unfinished = other.walk, other.offset, other.unfinished
+        self.table.other_bytes = self.capacity
         return True
 
     def merge(self, PretokenCounter other not None, PretokenCounter rest not None, size_t more):

@@ -37,6 +37,12 @@ cdef int grow(PretokenCounter counter, size_t size) noexcept nogil:
     return FITS
 
 
+cdef void exchange_bytes(PretokenCounter a, PretokenCounter b) noexcept:
+    a.bytes, b.bytes = b.bytes, a.bytes
+    a.capacity, b.capacity = b.capacity, a.capacity
+    b.size = 0
+
+
 cdef bint counted_all(int room) except -1:
     """Whether it FITS; raises MemoryError if there is no memory."""
     if room == NO_MEMORY:

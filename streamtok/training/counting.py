@@ -229,41 +229,43 @@ class Counting:
             start = stop
             stop, _ = counter.part_end(chunk, start, BLOCK)
 
-    def _count_block(
-        self, chunk: Text, start: int, stop: int, final: bool, is_checked: bool
-    ) -> None:
+    def _count_block(self, chunk: Text, start: int, stop: int, final: bool, checked: bool) -> None:
         cuts: list[int] = []
         if self.num_threads > 1 and stop - start >= LARGE:
-            cuts = self.counter.cuts(chunk, start, stop, self.num_threads)
-        if len(cuts) < 3:
-            self._feed(chunk, start, stop, final, is_checked)
-        else:
+            cuts = self.counter.cuts(chunk, start, stop, self.num_threads)[1:-1]
+        if cuts:
             self._count_parts(chunk, start, stop, final, cuts)
+        else:
+            self._feed(chunk, start, stop, final, checked)
 
     def _count_parts(
         self, chunk: Text, start: int, stop: int, final: bool, cuts: list[int]
     ) -> None:
-        """Count the parts between the cuts in parallel, the first into the table that there is.
+        """Count the parts between the cuts in parallel; all has been checked.
 
-        The others are added to it in their order, so that what is counted is always the beginning.
-        All has been checked.
+        The first goes into the table that there is, the others are added in their order. So,
+        whatever raises, what is counted is the beginning of the text, and its end is open.
         """
         base = self.counter.bytes_in - start
-        self._feed(chunk, start, cuts[0], True, True)
-        first, *parts = itertools.pairwise(cuts)
+        parts = [(a, b, final and b == stop) for a, b in itertools.pairwise([*cuts, stop])]
         workers = [self.counter.worker() for _ in parts]
         with ThreadPoolExecutor(len(workers)) as pool:
-            tasks = [
-                pool.submit(worker.count_part, chunk, *part, base, True)
-                for worker, part in zip(workers, parts, strict=True)
-            ]
-            self._feed(chunk, *first, True, True)
-        for worker, task, (a, b) in zip(workers, tasks, parts, strict=True):
-            if task.result():
-                self._absorb(worker, 0, b - a)
-            else:  # the limit
-                self._feed(chunk, a, b, True, True)
-        self._feed(chunk, cuts[-1], stop, final, True)
+            tasks = []
+            for worker, (a, b, is_end) in zip(workers, parts, strict=True):
+                worker.setstate(base + a, b"")
+                tasks.append(pool.submit(worker.feed, chunk, a, b, is_end, True))
+            self._feed(chunk, start, cuts[0], False, True)
+        for worker, task, part in zip(workers, tasks, parts, strict=True):
+            if not (task.result() and self._go_on(worker)):
+                self._feed(chunk, *part, True)
+
+    def _go_on(self, worker: PretokenCounter) -> bool:
+        """Add what was counted behind all that is. False: an empty table has no room for it."""
+        while not self.counter.go_on(worker):
+            if not len(self.counter.table):
+                return False
+            self._make_room()
+        return True
 
     def _count_documents(self, batch: list[Text]) -> None:
         if not batch:
@@ -302,11 +304,9 @@ class Counting:
             self._absorb(worker, 0, int(starts[b] - starts[a]))
         return True
 
-    def _feed(
-        self, chunk: Text, start: int, stop: int | None, final: bool, is_checked: bool
-    ) -> None:
+    def _feed(self, chunk: Text, start: int, stop: int | None, final: bool, checked: bool) -> None:
         before = self.counter.bytes_in
-        while not self.counter.feed(chunk, start, stop, final, is_checked):
+        while not self.counter.feed(chunk, start, stop, final, checked):
             start += self.counter.bytes_in - before
             before = self.counter.bytes_in
             self._make_room()
