@@ -340,10 +340,10 @@ def make_steps(accepts, transitions):
 
 # Text that ends before a pre-token, whatever that begins with: one of them does for nearly all
 # characters of the usual patterns.
-ENDINGS = (b"aaaaaaa", b"aaaaaa0", b"aaaaaa!", b"aaaaa!\n", b"!!!!!!!", b"\n\n\n\n\n\n\n")
+cdef tuple ENDINGS = (b"aaaaaaa", b"aaaaaa0", b"aaaaaa!", b"aaaaa!\n", b"!!!!!!!", b"\n\n\n\n\n\n\n")
 
 
-def make_margins(steps, classes):
+cdef object make_margins(object steps, object classes):
     """uint64 [128]: for each ASCII character, seven bytes and itself, as one word in memory.
 
     The windows look at the bytes before the first that they tell about. At the beginning of a text,
