@@ -95,10 +95,10 @@ cdef class PretokenCounter:
         finally:
             text_close(&text)
 
-    def feed(self, chunk, size_t start=0, stop=None, bint final=False, bint is_checked=False):
+    def feed(self, chunk, size_t start=0, stop=None, bint final=False, bint checked=False):
         """bool: take in bytes start:stop of `chunk`; False where the limit was met on the way.
 
-        is_checked: `check_bytes` has seen them.
+        checked: `check_bytes` has seen them.
 
         Raises UnicodeDecodeError before anything is taken in. Where the limit or the memory ends
         (MemoryError), `bytes_in` says how far it came, nothing that was taken in is lost, and a
@@ -119,7 +119,7 @@ cdef class PretokenCounter:
                     self.bytes_in - self.unfinished, self.bytes_in,
                     "a str chunk follows bytes that end inside a character",
                 )
-            if not is_checked:
+            if not checked:
                 self.check(text.data + start, end - start, final, self.bytes_in)
             with nogil:
                 room = self.take_in(text.data + start, end - start, final)
@@ -215,14 +215,7 @@ cdef class PretokenCounter:
         Between the two is one of `cuts`, where the open pre-token ends. `other` is of no use then.
         False: the limit forbids it, and nothing changed; nor does it with a MemoryError.
         """
-        cdef PretokenCounter rest = self.ended()
-        cdef int room
-        with nogil:
-            room = self.table.reserve_for(other.table, rest.table.used, rest.table.arena_size)
-            if room == FITS:
-                self.table.take_over(rest.table, 0)
-                self.table.take_over(other.table, 0)
-        if not counted_all(room):
+        if not self.take_over(self.ended(), other, 0):
             return False
         self.size = other.size
         exchange_bytes(self, other)
@@ -236,19 +229,23 @@ cdef class PretokenCounter:
         rest: what `ended` gave for `more` bytes. False, and nothing changed: the limit forbids it;
         so does a MemoryError change nothing.
         """
-        cdef int room
         cdef u64 end = self.offset + self.size + more, after = end + other.offset + other.size
-        with nogil:
-            room = self.table.reserve_for(other.table, rest.table.used, rest.table.arena_size)
-            if room == FITS:
-                self.table.take_over(rest.table, 0)
-                self.table.take_over(other.table, end)
-        if not counted_all(room):
+        if not self.take_over(rest, other, end):
             return False
         self.size = self.unfinished = 0
         self.offset = after
         scan_begin(&self.walk, 0)
         return True
+
+    cdef bint take_over(self, PretokenCounter rest, PretokenCounter other, u64 shift) except -1:
+        """Add the table of `rest`, and that of `other`, `shift` bytes later; both or none."""
+        cdef int room
+        with nogil:
+            room = self.table.reserve_for(other.table, rest.table.used, rest.table.arena_size)
+            if room == FITS:
+                self.table.take_over(rest.table, 0)
+                self.table.take_over(other.table, shift)
+        return counted_all(room)
 
     def set_limit(self, size_t limit):
         """limit: bytes of memory from now on, 0 for none."""

@@ -55,7 +55,7 @@ class PretokenCounter:
         start: int = 0,
         stop: int | None = None,
         final: bool = False,
-        is_checked: bool = False,
+        checked: bool = False,
     ) -> bool: ...
     def check_bytes(
         self, chunk: str | Buffer, start: int, stop: int, final: bool, base: int

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["as_utf8", "copied", "scan_tables"]
 
-_LARGE = 1 << 16  # characters of a str; the UTF-8 of smaller ones is soon made, and small
+_LARGE_STR = 1 << 16  # characters of a str; the UTF-8 of smaller ones is soon made, and small
 
 
 @functools.lru_cache(maxsize=16)
@@ -32,7 +32,7 @@ def as_utf8(text: Text) -> Text:
     CPython would make it at half the speed, and keep it with the str. A str with a lone surrogate
     has none, and stays.
     """
-    if type(text) is not str or len(text) < _LARGE or text.isascii():
+    if type(text) is not str or len(text) < _LARGE_STR or text.isascii():
         return text
     return utf8_of(text) or text
 

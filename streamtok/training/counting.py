@@ -218,12 +218,12 @@ class Counting:
         chunk = as_utf8(chunk)
         stop, size = counter.part_end(chunk, 0, BLOCK)
         # Blocks and parts are counted one by one, so nothing of them is before all are checked.
-        is_checked = stop < size or (self.num_threads > 1 and size >= LARGE)
-        if is_checked:
+        checked = stop < size or (self.num_threads > 1 and size >= LARGE)
+        if checked:
             counter.check_bytes(chunk, 0, size, final, counter.bytes_in)
         start = 0
         while True:
-            self._count_block(chunk, start, stop, final and stop == size, is_checked)
+            self._count_block(chunk, start, stop, final and stop == size, checked)
             if stop == size:
                 return
             start = stop

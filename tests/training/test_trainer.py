@@ -804,3 +804,24 @@ def test_large_texts_that_are_refused_leave_nothing(threads: int) -> None:
     both = Trainer(num_threads=1)
     both.update("vor ö " + text, final=True)
     assert trainer.piece_counts() == both.piece_counts()
+
+
+def test_the_end_is_open_wherever_the_limit_stops_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is counted is that of text[:bytes_in], of which the last pre-token may go on."""
+    monkeypatch.setattr("streamtok.training.counting.LARGE", 8)
+    text = "".join(f" {number}" for number in range(10_000, 16_000)).encode()
+    smallest = Trainer("gpt2").nbytes
+    stopped = set()
+    for limit in range(smallest, 4 * smallest, 6_000):
+        trainer = Trainer("gpt2", num_threads=3, memory_limit=limit)
+        single = Trainer("gpt2", num_threads=1)
+        try:
+            trainer.update(text)
+        except streamtok.MemoryLimitExceeded:
+            stopped.add(trainer.bytes_in)
+        single.update(text[: trainer.bytes_in])
+        trainer.memory_limit = None
+        for each in (trainer, single):
+            each.update(b"23 and more", final=True)
+        assert trainer.piece_counts() == single.piece_counts(), limit
+    assert len(stopped) > 1
