@@ -101,7 +101,7 @@ cdef class Batch:
         cdef Run* runs = <Run*>calloc(2, sizeof(Run))
         cdef Run* filled = runs             # whose ids are there and go into lists
         cdef Run* opened = runs + 1         # whose texts are encoded
-        cdef list ready = self.encoder.table.ints(self.size) if ints_are_immortal() else None
+        cdef Ints ready = self.encoder.table.ints(self.size)
         cdef bint is_more = True
         cdef list made = []                 # the lists of `filled`
         try:
@@ -111,7 +111,7 @@ cdef class Batch:
                 PyErr_CheckSignals()
                 is_more = self.take(opened)
                 with nogil:
-                    if ready is not None:
+                    if ready.block != NULL:
                         self.fill(filled, &workspace.c, ready)
                     workspace.c.count = 0
                     self.encode_run(opened, &workspace.c)
@@ -177,7 +177,7 @@ cdef class Batch:
             run.ends[i + 1] = w.count
         return 0
 
-    cdef list make(self, Run* run, Work* w, list ready):
+    cdef list make(self, Run* run, Work* w, Ints ready):
         """list: of the lists of a run, which are empty yet if there are `ready` ints."""
         cdef list made = []
         cdef size_t i, count
@@ -187,7 +187,7 @@ cdef class Batch:
             run.items[i] = NULL
             if run.is_refused[i]:
                 made.append(None)
-            elif ready is None:
+            elif ready.block == NULL:
                 made.append(ids_to_list(self.encoder.table, w.out + run.ends[i], count))
             else:
                 one = PyList_New(count)
@@ -196,7 +196,7 @@ cdef class Batch:
                 made.append(one)
         return made
 
-    cdef int fill(self, Run* run, Work* w, list ready) except -1 nogil:
+    cdef int fill(self, Run* run, Work* w, Ints ready) except -1 nogil:
         cdef size_t i
         for i in range(run.count):
             if run.items[i] != NULL:

@@ -1,41 +1,47 @@
 """The int objects in lists of ids. They are made once in a process and shared by all vocabularies.
 
-They are made immortal where Python allows it (`immortal.h`). Nobody counts references to immortal
-objects, so a list of ids is filled by storing pointers, without the GIL.
+They stand side by side in one block and are immortal (`immortal.h`). So a list of ids is filled
+without a look at any object, by arithmetic alone, and without the GIL.
 """
 
 cdef extern from "immortal.h":
-    int st_make_immortal(object value)
+    enum:
+        ST_INT_SIZE
+    bint st_make_ints(char* block, size_t begin, size_t end) except -1
+    size_t st_point_at_ints(PyObject** items, char* block, const u32* ids, size_t count,
+                            size_t limit) noexcept nogil
 
 
-cdef list newest = []
-cdef bint immortal = False
-cdef object newest_lock = object()      # whoever holds it may replace `newest`
+cdef Ints newest            # all zero at first
+cdef bint never = False     # this interpreter's ints are not what we believe they are
+cdef object newest_lock = object()      # whoever holds it may change `newest`
 
 
-cdef list shared_ints(size_t count):
-    """list[int]: 0, 1, …, at least `count` of them. It never changes; a longer one is another
-    list.
+cdef Ints shared_ints(size_t count) except *:
+    """Ints 0, 1, …, at least `count` of them, or no block where there cannot be any.
+
+    They stay where they are as long as the process lives: lists point to them. When a larger
+    vocabulary comes, another block is made, which is at least twice as large.
     """
-    global newest, immortal
-    cdef list longer
-    cdef bint all_immortal = True
-    cdef size_t i
+    global newest, never
+    cdef Ints wanted
     with cython.critical_section(newest_lock):
-        longer = newest
-        if <size_t>len(longer) < count:
-            longer = longer + list(range(len(longer), count))
-            for i in range(len(newest), count):
-                if not st_make_immortal(longer[i]):
-                    all_immortal = False
-                    break
-            newest, immortal = longer, all_immortal
-    return longer
-
-
-cdef bint ints_are_immortal() noexcept nogil:
-    """Whether references to what `shared_ints` gave need not be counted.
-
-    Never in a free-threaded build. Elsewhere it is the same from the first list on.
-    """
-    return immortal
+        wanted = newest
+        if wanted.made < count and not never:
+            if wanted.room < count:
+                wanted.room = 1 << 16
+                while wanted.room < count:
+                    wanted.room *= 2
+                wanted.made = 0
+                wanted.block = <char*>st_new_block(wanted.room * ST_INT_SIZE, 64)
+                if wanted.block == NULL:
+                    raise MemoryError(f"no memory for {wanted.room} int objects")
+            if st_make_ints(wanted.block, wanted.made, count):
+                wanted.made = count
+                newest = wanted
+            else:
+                never = True
+                if wanted.block != newest.block:
+                    st_free_block(wanted.block)
+                wanted = newest
+    return wanted

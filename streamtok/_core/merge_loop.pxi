@@ -86,8 +86,8 @@ cdef class MergeLoop:
                 self.m.lengths[i] = 1
 
     def __dealloc__(self):
-        st_free_block(self.m.rows)
-        st_free_block(self.m.table)
+        st_free_table(self.m.rows)
+        st_free_table(self.m.table)
         free(self.m.weights)
         free(self.m.lengths)
         free(self.m.left)

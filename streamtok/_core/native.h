@@ -64,16 +64,17 @@ static inline int st_ones(uint64_t bits) {
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
+#define ST_HUGE ((size_t)1 << 21)
+#define ST_LARGE (ST_HUGE / 2)
 static inline void *st_new_block(size_t size, size_t alignment) {
 #if defined(_WIN32)
     return _aligned_malloc(size ? size : 1, alignment);
 #else
-    const size_t huge = (size_t)1 << 21;
-    int is_large = size > huge / 2;
+    int is_large = size >= ST_LARGE;
     void *memory = NULL;
     if (is_large) {
-        size = (size + huge - 1) / huge * huge;
-        alignment = huge;
+        size = (size + ST_HUGE - 1) / ST_HUGE * ST_HUGE;
+        alignment = ST_HUGE;
     }
     if (posix_memalign(&memory, alignment, size ? size : 1) != 0) return NULL;
 #if defined(__linux__)
@@ -83,11 +84,27 @@ static inline void *st_new_block(size_t size, size_t alignment) {
 #endif
 }
 
-/* The same, aligned to a cache line and zeroed. */
+/* The same, aligned to a cache line and zeroed; freed by st_free_table. What comes fresh from the system
+   is zero already, and calloc knows. Before the table stands what calloc gave. */
 static inline void *st_new_table(size_t size) {
-    void *memory = st_new_block(size, 64);
-    if (memory != NULL) memset(memory, 0, size);
-    return memory;
+    size_t alignment = size >= ST_LARGE ? ST_HUGE : 64;
+    size_t whole = (size + alignment - 1) / alignment * alignment, more = alignment + sizeof(void *);
+    if (whole < size || whole + more < whole) return NULL;
+    char *memory = (char *)calloc(whole + more, 1), *table;
+    if (memory == NULL) return NULL;
+    table = memory + more - 1 - ((uintptr_t)memory + more - 1) % alignment;
+    memcpy(table - sizeof(void *), &memory, sizeof(void *));
+#if defined(__linux__)
+    if (alignment == ST_HUGE) madvise(table, whole, MADV_HUGEPAGE);
+#endif
+    return table;
+}
+
+static inline void st_free_table(void *table) {
+    void *memory;
+    if (table == NULL) return;
+    memcpy(&memory, (char *)table - sizeof(void *), sizeof(void *));
+    free(memory);
 }
 
 /* As st_new_block, for memory that realloc and free take. */

@@ -118,48 +118,35 @@ cdef int foresee(Spares spares, Work* w, size_t count) except -1:
 
 
 cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
-    cdef list ready = table.ints(count)
-    cdef bint immortal = ready is not None and ints_are_immortal()
-    cdef object result, value
-    cdef PyObject** items
+    cdef Ints ready = table.ints(count)
+    cdef list result = PyList_New(count)
+    cdef PyObject** items = (<PyListObject*>result).ob_item
     cdef size_t i
-    # The int objects of a small text are seldom in the cache: where they are, then they themselves,
-    # which whoever gets the list looks at next.
-    if immortal and count <= FETCHED:
+    fill_items(items, ready, ids, count)
+    # The int objects of a small text are seldom in the cache, and whoever gets the list looks at them.
+    if count <= FETCHED:
         for i in range(count):
-            ST_PREFETCH((<PyListObject*>ready).ob_item + ids[i])
-    result = PyList_New(count)
-    if immortal:
-        items = (<PyListObject*>result).ob_item
-        fill_items(items, ready, ids, count)
-        if count <= FETCHED:
-            for i in range(count):
-                ST_PREFETCH(items[i])
-        return result
-    if ready is None:
-        ready = []
-    for i in range(count):
-        value = ready[ids[i]] if ids[i] < <size_t>len(ready) else ids[i]
-        Py_INCREF(value)
-        PyList_SET_ITEM(result, i, value)
+            ST_PREFETCH(items[i])
     return result
 
 
-cdef int fill_items(PyObject** items, list ready, const u32* ids, size_t count) except -1 nogil:
-    """Put the int objects of ids[:count] into the empty items of a list. Only if
-    `ints_are_immortal()`.
+cdef int fill_items(PyObject** items, Ints ready, const u32* ids, size_t count) except -1 nogil:
+    """Put the int objects of ids[:count] into the empty items of a list.
 
-    ready: what `TokenTable.ints` gave. Needs no GIL, if nobody else knows the list yet.
+    ready: what `TokenTable.ints` gave. Needs no GIL but for ids that are not among them, if nobody
+    else knows the list yet.
     """
-    cdef PyObject** shared = (<PyListObject*>ready).ob_item
-    cdef size_t i, limit = (<PyListObject*>ready).ob_base.ob_size
-    for i in range(count):
-        if ids[i] < limit:
-            items[i] = shared[ids[i]]
-        else:
-            with gil:
+    cdef size_t i = 0
+    while True:
+        i += st_point_at_ints(items + i, ready.block, ids + i, count - i, ready.made)
+        if i == count:
+            return 0
+        with gil:
+            items[i] = NULL         # if there is an exception, this and all behind it are empty
+            memset(items + i, 0, (count - i) * sizeof(PyObject*))
+            while i < count and ids[i] >= ready.made:
                 items[i] = new_int(ids[i])
-    return 0
+                i += 1
 
 
 cdef PyObject** list_items(list values) noexcept:

@@ -10,7 +10,7 @@ cdef int lower_floor(Merging* m) except -1 nogil:
     """Choose the next floor, and record all pairs that are not rarer."""
     if m.floor == 0:
         return begin_with_bytes(m)
-    st_free_block(m.table)
+    st_free_table(m.table)
     m.table = NULL
     close_gaps(m)
     m.floor //= m.fall
@@ -125,7 +125,7 @@ cdef int count_pairs(Merging* m) except -1 nogil:
         if record.key == NO_PAIR:
             if m.used * 2 > m.mask:         # begin anew: events tell records by their slots
                 slots *= 4
-                st_free_block(m.table)
+                st_free_table(m.table)
                 m.table = NULL
                 new_table(m, slots)
                 n = 0

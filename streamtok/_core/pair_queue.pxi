@@ -39,7 +39,7 @@ cdef int reserve_pairs(Merging* m, u64 more) except -1 nogil:
             record = find_record(m, old[i].key)
             record[0] = old[i]
             m.used += 1
-    st_free_block(old)
+    st_free_table(old)
     sort_into_buckets(m)
     return 0
 

@@ -255,8 +255,8 @@ cdef class LargeText:
 
         False where there is none, or nothing to be gained.
         """
-        cdef list ready = self.encoder.table.ints(self.ids.count)
-        if self.failed or self.form != AS_LIST or ready is None or not ints_are_immortal():
+        if (self.failed or self.form != AS_LIST
+                or self.encoder.table.ints(self.ids.count).block == NULL):
             return False
         # Empty items are nothing that anybody may see.
         self._list = PyList_New(self.ids.count)
@@ -265,7 +265,7 @@ cdef class LargeText:
 
     def fill(self):
         """Put ids into the list until all are taken."""
-        cdef list ready = self.encoder.table.ints(0)
+        cdef Ints ready = self.encoder.table.ints(0)
         cdef PyObject** items = list_items(self._list)
         cdef size_t start, count
         with nogil:

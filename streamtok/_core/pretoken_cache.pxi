@@ -130,10 +130,10 @@ cdef int cache_open(PretokenCache* cache, const Tokens* t) except -1:
     many = long_tokens(t, &words)
     while long_cells < many * 5 // 2:
         long_cells *= 2
-    cache.cells = <Cell*>st_new_block(cells * sizeof(Cell), 64)
-    cache.long_cells = <LongCell*>calloc(long_cells, sizeof(LongCell))
+    cache.cells = <Cell*>st_new_table(cells * sizeof(Cell))
+    cache.long_cells = <LongCell*>st_new_table(long_cells * sizeof(LongCell))
     cache.arena_size = SMALLEST_ARENA + words
-    cache.arena = <u32*>malloc(cache.arena_size * sizeof(u32))
+    cache.arena = <u32*>st_new_growable(cache.arena_size * sizeof(u32))
     if cache.cells == NULL or cache.long_cells == NULL or cache.arena == NULL:
         raise MemoryError("no memory to remember pre-tokens")
     cache.cell_mask = cells - 1
@@ -149,8 +149,8 @@ cdef int cache_open(PretokenCache* cache, const Tokens* t) except -1:
 
 
 cdef void cache_close(PretokenCache* cache) noexcept:
-    st_free_block(cache.cells)
-    free(cache.long_cells)
+    st_free_table(cache.cells)
+    st_free_table(cache.long_cells)
     free(cache.arena)
 
 
@@ -213,7 +213,7 @@ cdef size_t long_tokens(const Tokens* t, size_t* words) noexcept nogil:
 
 
 cdef void seed_cells(const Tokens* t, PretokenCache* cache) noexcept nogil:
-    """Back to the beginning: every token of up to LONG_PRETOKEN bytes is a pre-token of one id."""
+    """Every token of up to LONG_PRETOKEN bytes is a pre-token of one id. All cells must be empty."""
     cdef u32 token, first, end = 0, place, size, readable = t.offsets[t.n]
     cdef const u8* p
     cdef u64 low, high, hash
@@ -221,9 +221,6 @@ cdef void seed_cells(const Tokens* t, PretokenCache* cache) noexcept nogil:
     cdef Cell* last = cache.cells + cache.cell_mask
     cdef u64[2 * SEEDED] keys
     cdef Cell* cells[SEEDED]
-    memset(cache.cells, 0, (cache.cell_mask + 1) * sizeof(Cell))
-    if cache.long_used:
-        memset(cache.long_cells, 0, (cache.long_mask + 1) * sizeof(LongCell))
     cache.cells_used = cache.long_used = cache.arena_used = cache.unasked = 0
     # All keys, then all cells: so that many wait for memory at a time.
     while end < t.n:

@@ -7,17 +7,16 @@ cdef bint grow_cells(PretokenCache* cache) noexcept nogil:
     cdef size_t most = st_load_size(&most_cached)
     if 2 * count * sizeof(Cell) > most - most // 3:
         return False
-    grown = <Cell*>st_new_block(2 * count * sizeof(Cell), 64)
+    grown = <Cell*>st_new_table(2 * count * sizeof(Cell))
     if grown == NULL:
         return False
-    memset(grown, 0, 2 * count * sizeof(Cell))
     for i in range(count):
         if cache.cells[i].high != 0:
             at = st_cell_hash(cache.cells[i].low, cache.cells[i].high & ST_KEY_MASK) >> (cache.cell_shift - 1)
             while grown[at].high != 0:
                 at = (at + 1) & (2 * count - 1)
             grown[at] = cache.cells[i]
-    st_free_block(cache.cells)
+    st_free_table(cache.cells)
     cache.cells = grown
     cache.cell_mask = 2 * count - 1
     cache.cell_shift -= 1
@@ -32,7 +31,7 @@ cdef bint grow_long_cells(PretokenCache* cache) noexcept nogil:
     if (2 * count * sizeof(LongCell) + cache.arena_size * sizeof(u32)
             > st_load_size(&most_cached) // 3):
         return False
-    grown = <LongCell*>calloc(2 * count, sizeof(LongCell))
+    grown = <LongCell*>st_new_table(2 * count * sizeof(LongCell))
     if grown == NULL:
         return False
     for i in range(count):
@@ -41,7 +40,7 @@ cdef bint grow_long_cells(PretokenCache* cache) noexcept nogil:
             while grown[at].hash != 0:
                 at = (at + 1) & (2 * count - 1)
             grown[at] = cache.long_cells[i]
-    free(cache.long_cells)
+    st_free_table(cache.long_cells)
     cache.long_cells = grown
     cache.long_mask = 2 * count - 1
     cache.long_limit = 2 * count * 5 // 8
@@ -187,4 +186,6 @@ cdef void make_room(const Tokens* t, PretokenCache* cache, size_t pretokens, siz
             or (cache.arena_used + words > cache.arena_size and not grow_arena(cache))):
         # The ids of short pre-tokens may be what fills the arena.
         if not sweep_long_cells(cache) or cache.arena_used + words > cache.arena_size:
+            memset(cache.cells, 0, (cache.cell_mask + 1) * sizeof(Cell))
+            memset(cache.long_cells, 0, (cache.long_mask + 1) * sizeof(LongCell))
             seed_cells(t, cache)

@@ -53,7 +53,7 @@ cdef class PretokenTable:
             raise MemoryError
 
     def __dealloc__(self):
-        st_free_block(self.slots)
+        st_free_table(self.slots)
         free(self.arena)
 
     def __len__(self):

@@ -94,7 +94,7 @@ cdef int rehash(PretokenTable table, u64 slots) noexcept nogil:
             while fresh[at].count:
                 at = (at + 1) & table.mask
             fresh[at] = old[i]
-    st_free_block(old)
+    st_free_table(old)
     return FITS
 
 

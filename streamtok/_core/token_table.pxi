@@ -251,14 +251,14 @@ cdef class TokenTable:
     cdef const Tokens* tokens(self) noexcept nogil:
         return &self.c
 
-    cdef object ints(self, size_t count):
+    cdef Ints ints(self, size_t count) except *:
         """int objects 0 .. max_id or more, so that a list of ids needs no new objects.
 
         count: how many are wanted now. None as long as few were wanted in all, so that the first
-        call does not pay for them, and where ids are so sparse that the list would waste memory.
+        call does not pay for them, and where ids are so sparse that they would waste memory.
         """
         with cython.critical_section(self):
-            if self._ints is None and self.max_id <= MAX_TOKENS:
+            if self._ints.block == NULL and self.max_id <= MAX_TOKENS:
                 self._listed += count
                 if self._listed > INTS_FROM:
                     self._ints = shared_ints(self.max_id + 1 + SPECIAL_IDS)

@@ -1,0 +1,116 @@
+"""The int objects in lists: made once, side by side, shared by all lists, and never freed."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import streamtok
+
+from ..conftest import encoding_of
+
+MANY = 1 << 15  # ids in lists, after which there are ready-made ints
+
+
+def with_far_special(ranks: dict[bytes, int]) -> streamtok.Encoding:
+    """An encoding with a special token whose id is far beyond those of all tokens."""
+    return streamtok.Encoding(
+        "far", pat_str=r"\w+|\W", mergeable_ranks=ranks, special_tokens={"<|far|>": 1_000_000}
+    )
+
+
+@pytest.fixture
+def far() -> streamtok.Encoding:
+    return with_far_special({bytes([i]): i for i in range(256)})
+
+
+def test_ids_are_plain_ints() -> None:
+    enc = streamtok.get_encoding("cl100k_base")
+    text = "All ids, from 0 to 100 000, are ints like others! " * 4000
+    ids = enc.encode(text)
+    assert len(ids) > MANY
+    expected = enc.encode_to_numpy(text).tolist()
+    assert ids == expected
+    assert {type(x) for x in ids} == {int}
+    assert [hash(x) for x in ids] == [hash(x) for x in expected]
+    assert [repr(x) for x in ids[:500]] == [repr(x) for x in expected[:500]]
+    assert [(x + 1, -x, x << 20, x % 7, bool(x)) for x in ids[:500]] == [
+        (x + 1, -x, x << 20, x % 7, bool(x)) for x in expected[:500]
+    ]
+    assert sum(ids) == sum(expected)
+    assert np.array_equal(np.asarray(ids), np.asarray(expected))
+    assert bytes(x for x in ids if x < 256) == bytes(x for x in expected if x < 256)
+
+
+def test_each_of_them_in_turn() -> None:
+    characters = [
+        chr(c) for first, last in ((0x4E00, 0x9FFF), (0xAC00, 0xD7A3)) for c in range(first, last)
+    ]
+    ranks = {bytes([i]): i for i in range(256)} | {
+        character.encode(): 256 + i for i, character in enumerate(characters)
+    }
+    enc = streamtok.Encoding("each", pat_str=".", mergeable_ranks=ranks, special_tokens={})
+    text = "".join(map(chr, range(128))) + "".join(characters)
+    expected = [*range(128), *range(256, len(ranks))]
+    expected.remove(10)  # the dot of the pattern leaves out newlines
+    assert enc.encode(text) == expected
+    assert enc.encode_batch([text, text[100:5000]]) == [expected, expected[99:4999]]
+
+
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 64, 100])
+@pytest.mark.parametrize("at", [0, 1, 30, 31, 32, 63, 99])
+def test_ids_that_are_not_among_them(far: streamtok.Encoding, size: int, at: int) -> None:
+    far.encode("a" * MANY)
+    if at >= size:
+        at = size - 1
+    text = "b" * at + "<|far|>" + "c" * (size - at - 1)
+    expected = [98] * at + [1_000_000] + [99] * (size - at - 1)
+    assert far.encode(text, allowed_special="all") == expected
+    assert far.encode("<|far|>" * size, allowed_special="all") == [1_000_000] * size
+    assert far.encode_batch([text] * 3, allowed_special="all") == [expected] * 3
+
+
+def test_they_outlive_their_lists(far: streamtok.Encoding) -> None:
+    enc = encoding_of("cl100k_base")
+    text = "words and other words, 123 456. " * 2000
+    expected = enc.encode_to_numpy(text).tolist()
+    for _ in range(200):
+        kept = enc.encode(text)[-1]
+    gc.collect()
+    assert kept == expected[-1]
+    assert enc.encode(text) == expected
+    if sys.version_info >= (3, 12):
+        before = sys.getrefcount(kept)
+        held = [kept] * 1000
+        assert sys.getrefcount(kept) == before
+        assert len(held) == 1000
+    else:
+        assert sys.getrefcount(kept) > 2**50
+
+
+def test_a_larger_vocabulary_does_not_move_those_that_lists_hold() -> None:
+    """In a new process, where they grow from nothing."""
+    code = """
+        import streamtok
+        text = "the ints of one list after another, 0 1 2 3 and so on: " * 3000
+        kept = []
+        for name in ("r50k_base", "cl100k_base", "o200k_base", "r50k_base"):
+            enc = streamtok.get_encoding(name)
+            kept.append((name, enc.encode("few"), enc.encode(text), enc.encode_batch([text] * 3)))
+        for name, few, ids, batch in kept:
+            enc = streamtok.get_encoding(name)
+            expected = enc.encode_to_numpy(text).tolist()
+            assert few == enc.encode("few")
+            assert ids == expected and batch == [expected] * 3, name
+            assert {type(x) for x in ids} == {int}
+            assert enc.decode(ids) == text
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
