@@ -5,12 +5,16 @@ which stays in its processor's cache. The ids are copied into the result once it
 ids come before them; until then they wait. One slow part must not make the ids of all others wait
 in memory: a thread sleeps when it is too far ahead of the first unfinished part.
 
+The result is a block for as many ids as there are likely to be, which calls use again. Where there
+are more, a second block takes the rest, and both are put together at the end.
+
 There is no result for ill-formed bytes, a lone surrogate, a disallowed special token, or where
 memory is short. The caller then asks `Encoder.encode`, which repairs the text or raises.
 """
 
 cdef enum:
     FORESEEN = 1 << 13      # ids for which `foresee` makes room at least
+    UNITS_PER_ID = 3        # at the least, or the second block is needed
     FILL_STEP = 1 << 16     # ids of a list that a thread puts in at a time
     PARTS_AHEAD = 4         # parts for each thread that may be taken from the first that is not done
     NAP = 100_000           # microseconds after which one who waits looks at signals
@@ -50,7 +54,7 @@ cdef class LargeText:
     cdef readonly size_t most_ahead     # parts between one that was done and the first that was not
     cdef size_t* places         # [n_parts + 1]
     cdef size_t* counts         # [n_parts] ids
-    cdef size_t* offsets        # [n_parts] of the ids in the result
+    cdef u32** targets          # [n_parts] where their ids belong
     cdef WaitingIds* blocks          # [n_parts] ids that wait, and blocks to be used again
     cdef size_t n_spare
     cdef WaitingIds[8] spare
@@ -60,6 +64,8 @@ cdef class LargeText:
     cdef Sleeper* sleepers
     cdef size_t filled          # ids of the list that threads have taken
     cdef Work ids               # the result: only out, count and capacity
+    cdef u32* rest              # ids that follow; NULL: there are none
+    cdef size_t rest_count
     cdef PyThread_type_lock lock
 
     def __cinit__(self, Encoder encoder not None, Cuts cuts not None,
@@ -80,9 +86,9 @@ cdef class LargeText:
         most = self.source.size // part_size + 1
         self.places = <size_t*>malloc((most + 1) * sizeof(size_t))
         self.counts = <size_t*>calloc(most, sizeof(size_t))
-        self.offsets = <size_t*>calloc(most, sizeof(size_t))
+        self.targets = <u32**>calloc(most, sizeof(u32*))
         self.blocks = <WaitingIds*>calloc(most, sizeof(WaitingIds))
-        if (self.places == NULL or self.counts == NULL or self.offsets == NULL
+        if (self.places == NULL or self.counts == NULL or self.targets == NULL
                 or self.blocks == NULL):
             raise MemoryError(f"no memory for {most} parts of a text")
         with nogil:
@@ -97,9 +103,8 @@ cdef class LargeText:
                 self.places[self.n_parts] = place
                 self.n_parts += 1
             self.places[self.n_parts] = self.source.size
-        # No part has more ids than bytes. Memory that is not touched costs nothing.
         if not self.count_only and self.n_parts > 1:
-            most = self.source.size * (self.source.unit + 1 if self.source.unit else 1)
+            most = self.source.size // UNITS_PER_ID
             try:
                 foresee(encoder._spares, &self.ids, most if most > FORESEEN else FORESEEN)
             except MemoryError:
@@ -116,8 +121,9 @@ cdef class LargeText:
             free(self.spare[i].ids)
         free(self.places)
         free(self.counts)
-        free(self.offsets)
+        free(self.targets)
         free(self.blocks)
+        free(self.rest)
         free(self.ids.out)      # the collector may have taken the encoder, and its spares, already
         if self.lock != NULL:
             PyThread_free_lock(self.lock)
@@ -209,11 +215,9 @@ cdef class LargeText:
             elif part == self.settled:
                 # What waited for this part follows it, up to the next that is not there yet.
                 last = part + 1
-                self.offsets[part] = self.ids.count
-                self.ids.count += total
+                self.place(part)
                 while last < self.n_parts and self.blocks[last].is_waiting:
-                    self.offsets[last] = self.ids.count
-                    self.ids.count += self.counts[last]
+                    self.place(last)
                     last += 1
                 self.settled = last
                 self.wake()
@@ -231,12 +235,41 @@ cdef class LargeText:
                     w.capacity = self.spare[self.n_spare].capacity
             PyThread_release_lock(self.lock)
             if last > first:
-                memcpy(self.ids.out + self.offsets[part], w.out, total * sizeof(u32))
+                if self.targets[part] != NULL:
+                    memcpy(self.targets[part], w.out, total * sizeof(u32))
                 for i in range(first + 1, last):
-                    memcpy(self.ids.out + self.offsets[i], self.blocks[i].ids,
-                           self.counts[i] * sizeof(u32))
+                    if self.targets[i] != NULL:
+                        memcpy(self.targets[i], self.blocks[i].ids, self.counts[i] * sizeof(u32))
                     self.keep(i)
             w.count = 0
+        return 0
+
+    cdef void place(self, size_t part) noexcept nogil:
+        """Choose where the ids of the next part belong. With the lock."""
+        cdef size_t most, count = self.counts[part]
+        if self.rest == NULL and self.ids.count + count <= self.ids.capacity:
+            self.targets[part] = self.ids.out + self.ids.count
+            self.ids.count += count
+            return
+        if self.rest == NULL and not self.failed:
+            # No part has more ids than bytes. Memory that is not touched costs nothing.
+            most = self.source.size - self.places[part]
+            most *= self.source.unit + 1 if self.source.unit else 1
+            self.rest = <u32*>st_new_growable(most * sizeof(u32))
+            self.failed = self.rest == NULL
+        if self.rest != NULL:
+            self.targets[part] = self.rest + self.rest_count
+            self.rest_count += count
+
+    cdef int join(self) except -1:
+        """One block of the two."""
+        if self.rest_count:
+            reserve(&self.ids, self.rest_count)
+            memcpy(self.ids.out + self.ids.count, self.rest, self.rest_count * sizeof(u32))
+            self.ids.count += self.rest_count
+        free(self.rest)
+        self.rest = NULL
+        self.rest_count = 0
         return 0
 
     cdef void keep(self, size_t part) noexcept nogil:
@@ -255,6 +288,7 @@ cdef class LargeText:
 
         False where there is none, or nothing to be gained.
         """
+        self.join()
         if (self.failed or self.form != AS_LIST
                 or self.encoder.table.ints(self.ids.count).block == NULL):
             return False
@@ -287,6 +321,7 @@ cdef class LargeText:
             return None
         if self.count_only:
             return self.ids.count
+        self.join()
         if self.form == AS_ARRAY:
             return ids_to_array(self.encoder._spares, &self.ids)
         if self._list is None:

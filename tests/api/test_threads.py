@@ -504,6 +504,31 @@ def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:
         assert large.result() == expected
 
 
+def bytes_alone() -> streamtok.Encoding:
+    """An encoding with as many ids as bytes."""
+    ranks = {bytes([i]): i for i in range(256)}
+    return streamtok.Encoding("bytes", pat_str=r"\w+|\W", mergeable_ranks=ranks, special_tokens={})
+
+
+@pytest.mark.parametrize("into", ["list", "array", "count"])
+@pytest.mark.parametrize("is_bytes", [False, True])
+def test_more_ids_than_there_are_likely_to_be(into: str, is_bytes: bool) -> None:
+    """A second block takes those that the first has no room for."""
+    enc = bytes_alone()
+    assert enc._cuts is not None
+    for letters, size in (("word ", 1_000), ("word ", 20_000), ("日本 ", 9_000), ("😀é ", 9_000)):
+        text = letters * size + "likely words " * 30
+        data: Any = text.encode() if is_bytes else text
+        expected = list(text.encode())
+        for threads in (1, 2, 5):
+            large = LargeText(enc._encoder, enc._cuts, enc._ordinary, data, "strict", into, 300)
+            run_in_threads(large.work, threads)
+            if large.begin_list():
+                run_in_threads(large.fill, threads)
+            found = large.result()
+            assert (found == len(expected)) if into == "count" else (list(found) == expected)
+
+
 def test_a_part_that_fails_wakes_those_who_wait() -> None:
     enc = streamtok.get_encoding("cl100k_base")
     assert enc._cuts is not None
