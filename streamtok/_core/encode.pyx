@@ -31,8 +31,7 @@ from cpython.bytes cimport (
     PyBytes_GET_SIZE,
 )
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.list cimport PyList_CheckExact, PyList_New, PyList_SET_ITEM
-from cpython.long cimport PyLong_FromUnsignedLong
+from cpython.list cimport PyList_CheckExact, PyList_New
 from cpython.pythread cimport (
     PyThread_acquire_lock,
     PyThread_allocate_lock,

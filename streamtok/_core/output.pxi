@@ -23,6 +23,7 @@ cdef extern from "Python.h":
     ctypedef struct PyListObject:
         PyVarObject ob_base
         PyObject** ob_item
+    PyObject* new_int "PyLong_FromUnsignedLong"(unsigned long value) except NULL
 
 
 @cython.final
@@ -122,6 +123,10 @@ cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
     cdef list result = PyList_New(count)
     cdef PyObject** items = (<PyListObject*>result).ob_item
     cdef size_t i
+    if ready.block == NULL:
+        for i in range(count):
+            items[i] = new_int(ids[i])
+        return result
     fill_items(items, ready, ids, count)
     # The int objects of a small text are seldom in the cache, and whoever gets the list looks at them.
     if count <= FETCHED:
@@ -151,12 +156,6 @@ cdef int fill_items(PyObject** items, Ints ready, const u32* ids, size_t count) 
 
 cdef PyObject** list_items(list values) noexcept:
     return (<PyListObject*>values).ob_item
-
-
-cdef PyObject* new_int(u32 value) except NULL:
-    cdef object made = PyLong_FromUnsignedLong(value)
-    Py_INCREF(made)
-    return <PyObject*>made
 
 
 cdef object ids_to_array(Spares spares, Work* w):
