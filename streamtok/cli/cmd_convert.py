@@ -11,6 +11,7 @@ import os
 from typing import Any
 
 from ..errors import VocabularyError
+from ..formats.opening import open_encoding
 from . import options, vocabulary_output
 from .messages import say, shown
 
@@ -38,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ..formats.conversion import FORMATS, convert, open_encoding
+    from ..formats.conversion import FORMATS, convert
 
     format = vocabulary_output.choose_format(args.output, args.to)
     folder, names = args.output, FORMATS[format].files

@@ -7,10 +7,10 @@ import contextlib
 import re
 from typing import Any
 
-from .. import registry
 from ..chunker import DEFAULT_MAX_PENDING, StreamEncoder
 from ..encoding import Encoding
 from ..errors import StreamtokError
+from ..formats.opening import open_encoding
 from .argument_types import parse_size
 from .messages import Refused
 from .options import add_errors
@@ -91,10 +91,6 @@ def load_encoding(args: argparse.Namespace) -> Encoding:
 def load_named(name: str) -> Encoding:
     """Load an encoding by what -e takes. Raises Refused."""
     try:
-        if name in registry.list_encoding_names():
-            return registry.get_encoding(name)
-        from ..formats.conversion import open_encoding
-
         return open_encoding(name)
     except StreamtokError as error:
         raise Refused(" ".join(str(error).split())) from None

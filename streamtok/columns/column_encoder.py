@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import DocumentError
-from ..formats.conversion import open_encoding
+from ..formats.opening import open_encoding
 from ..pipeline.optional_pyarrow import load_pyarrow
 
 if TYPE_CHECKING:

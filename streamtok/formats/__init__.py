@@ -5,16 +5,23 @@ streams. Unsupported features and damaged files raise a `VocabularyError` that n
 place. `docs/formats.md` says what is supported.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from ..patterns.named import PATTERNS
-from .detection import load
-from .gpt2 import load_gpt2, save_gpt2
-from .huggingface import load_huggingface, save_huggingface
-from .minbpe import load_minbpe, save_minbpe
-from .nanochat import from_rustbpe, load_nanochat, save_nanochat
-from .packed import load_packed, save_packed
-from .sentencepiece import load_sentencepiece, save_sentencepiece
-from .tekken import load_tekken, save_tekken
-from .tiktoken import load_tiktoken, save_tiktoken
+
+if TYPE_CHECKING:
+    from .detection import load
+    from .gpt2 import load_gpt2, save_gpt2
+    from .huggingface import load_huggingface, save_huggingface
+    from .minbpe import load_minbpe, save_minbpe
+    from .nanochat import from_rustbpe, load_nanochat, save_nanochat
+    from .packed import load_packed, save_packed
+    from .sentencepiece import load_sentencepiece, save_sentencepiece
+    from .tekken import load_tekken, save_tekken
+    from .tiktoken import load_tiktoken, save_tiktoken
 
 __all__ = [
     "PATTERNS",
@@ -37,3 +44,18 @@ __all__ = [
     "save_tekken",
     "save_tiktoken",
 ]
+
+_MODULES = {"from_rustbpe": "nanochat", "load": "detection"}  # the others are load_x or save_x of x
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _MODULES.get(name) or name.partition("_")[2]
+    value = getattr(importlib.import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

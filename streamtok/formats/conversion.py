@@ -6,8 +6,6 @@ encodings encode a sample, before the file gets its name.
 
 from __future__ import annotations
 
-import contextlib
-import difflib
 import os
 import tempfile
 from collections.abc import Callable
@@ -15,12 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import formats
 from ..errors import VocabularyError
-from ..registry import encoding_for_model, get_encoding, list_encoding_names
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["FORMATS", "convert", "format_of", "open_encoding"]
+__all__ = ["FORMATS", "convert", "format_of"]
 
 
 class Format(NamedTuple):
@@ -95,35 +92,6 @@ def format_of(path: str) -> str:
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
     raise ValueError(f"the file name {base!r} does not tell the format")
-
-
-def open_encoding(name: str) -> Encoding:
-    """An encoding by what a command line has: the name of an encoding, what `formats.load` takes as
-    a str (a path wins over all but the names of encodings), or the name of an OpenAI model.
-
-    "FILE@PATTERN" adds a pattern (a name in `formats.PATTERNS`) to a file that has none. Raises
-    ValueError for a name that is none of these, OSError, VocabularyError.
-    """
-    if name in list_encoding_names():
-        return get_encoding(name)
-    if os.path.exists(name):
-        return formats.load(name)
-    path, _, pattern = name.rpartition("@")
-    if path:
-        return formats.load(path, pattern=pattern)
-    if "/" in name or os.sep in name:
-        return formats.load(name)
-    with contextlib.suppress(KeyError):
-        return encoding_for_model(name)
-    similar = difflib.get_close_matches(name, list_encoding_names(), 1)
-    hint = f"; did you mean {similar[0]}?" if similar else ""
-    if os.path.splitext(name)[1]:
-        hint = "; there is no such file"
-    raise ValueError(
-        f"Unknown encoding {name}: expected one of {', '.join(list_encoding_names())}, a model "
-        "of OpenAI such as gpt-4o, a vocabulary file, a model's folder, or the name of a model on "
-        f"Hugging Face's hub (org/model){hint}"
-    )
 
 
 def convert(source: Encoding, path: str, format: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..chunker import DEFAULT_MAX_PENDING
 from ..errors import PlanError
-from ..formats.conversion import open_encoding
+from ..formats.opening import open_encoding
 from ..pipeline import sinks
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sources import MakeSplitter, splitter_maker

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -142,3 +144,22 @@ def test_a_checkpoint_knows_the_template(file: Path) -> None:
         rows.append(cmd_encode._settings(args, enc, "npy", []))
     assert rows[0]["--add-special-tokens"] is None
     assert rows[1]["--add-special-tokens"] == [[257], []]
+
+
+def test_a_bundled_encoding_needs_no_readers_of_files(tmp_path: Path) -> None:
+    """They take longer to import than all that `encode` needs."""
+    text = tmp_path / "text"
+    text.write_text("hello world")
+    code = (
+        "import sys; from streamtok.cli.main import main\n"
+        "assert main(sys.argv[1:]) == 0\n"
+        "heavy = ('streamtok.formats.detection', 'streamtok.normalizers')\n"
+        "print([m for m in heavy if m in sys.modules])"
+    )
+    where = ["-e", "cl100k_base", str(text)]
+    for command in (["encode", *where, "-o", str(tmp_path / "ids.npy")], ["count", *where]):
+        ran = subprocess.run(
+            [sys.executable, "-c", code, *command], capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout.splitlines()[-1] == "[]"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import streamtok
 from streamtok import VocabularyError, formats
 from streamtok.engines.rules import TextRules, TokenFlags
-from streamtok.formats import conversion
+from streamtok.formats import conversion, opening
 from streamtok.formats.merge_lists import from_merges
 from streamtok.formats.packed import (
     dumps_packed,
@@ -191,7 +191,7 @@ def test_convert(tmp_path):
     path = tmp_path / "x.streamtok"
     assert conversion.format_of(str(path)) == "streamtok"
     conversion.convert(small_encoding(), str(path), "streamtok")
-    assert conversion.open_encoding(str(path)).digest == small_encoding().digest
+    assert opening.open_encoding(str(path)).digest == small_encoding().digest
     assert formats.detection.is_vocabulary(str(path), "streamtok")
     assert formats.detection.recognise(path.read_bytes()) == "streamtok"
     with pytest.raises(VocabularyError, match="has its own pattern"):

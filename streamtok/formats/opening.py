@@ -1,0 +1,51 @@
+"""An encoding by what a command line, a plan or a column has for it: a name, a path, a model."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ..registry import encoding_for_model, get_encoding, list_encoding_names
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+
+__all__ = ["open_encoding"]
+
+
+def open_encoding(name: str) -> Encoding:
+    """An encoding by what a command line has: the name of an encoding, what `formats.load` takes as
+    a str (a path wins over all but the names of encodings), or the name of an OpenAI model.
+
+    "FILE@PATTERN" adds a pattern (a name in `formats.PATTERNS`) to a file that has none. Raises
+    ValueError for a name that is none of these, OSError, VocabularyError.
+    """
+    if name in list_encoding_names():
+        return get_encoding(name)
+    from .detection import load  # takes longer to import than all that a bundled encoding needs
+
+    if os.path.exists(name):
+        return load(name)
+    path, _, pattern = name.rpartition("@")
+    if path:
+        return load(path, pattern=pattern)
+    if "/" in name or os.sep in name:
+        return load(name)
+    try:
+        return encoding_for_model(name)
+    except KeyError:
+        raise ValueError(_unknown(name)) from None
+
+
+def _unknown(name: str) -> str:
+    import difflib
+
+    similar = difflib.get_close_matches(name, list_encoding_names(), 1)
+    hint = f"; did you mean {similar[0]}?" if similar else ""
+    if os.path.splitext(name)[1]:
+        hint = "; there is no such file"
+    return (
+        f"Unknown encoding {name}: expected one of {', '.join(list_encoding_names())}, a model "
+        "of OpenAI such as gpt-4o, a vocabulary file, a model's folder, or the name of a model on "
+        f"Hugging Face's hub (org/model){hint}"
+    )
