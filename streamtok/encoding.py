@@ -74,25 +74,19 @@ class Encoding(AnsweringEncoding):
             special_tokens=specials,
         )
 
-    # Encoding. `encode` and `encode_ordinary` are in `_core/fast_path.pxi`.
+    # Encoding. `encode`, `encode_ordinary`, `encode_to_numpy` and `count` are in
+    # `_core/fast_path.pxi`.
 
-    def encode_to_numpy(
+    def _encode_to_numpy(
         self,
         text: Text,
-        *,
-        allowed_special: AllowedSpecial = NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = ALL,
-        errors: str = "strict",
-        add_special_tokens: bool = False,
-        num_threads: int = 1,
+        allowed_special: AllowedSpecial,
+        disallowed_special: DisallowedSpecial,
+        errors: str,
+        add_special_tokens: bool,
+        num_threads: int,
     ) -> IdArray:
-        """numpy.uint32 [n]: as `encode`, without a list.
-
-        Lone surrogates in a str raise UnicodeEncodeError, as in tiktoken. num_threads: a text of a
-        megabyte or more is cut where that changes no id and shared between so many threads, but not
-        more than there are cores. A text that others can write to meanwhile (bytearray, mmap) is
-        copied first.
-        """
+        """`encode_to_numpy` of texts, and with settings, of any kind."""
         matcher = self._matcher(allowed_special, disallowed_special)
         ids: IdArray | None = None
         if num_threads != 1:
@@ -102,23 +96,16 @@ class Encoding(AnsweringEncoding):
         with_template: IdArray = self._template.around(ids, "array") if add_special_tokens else ids
         return with_template
 
-    def count(
+    def _count(
         self,
         text: Text,
-        *,
-        allowed_special: AllowedSpecial = NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = ALL,
-        errors: str = "strict",
-        add_special_tokens: bool = False,
-        num_threads: int = 1,
+        allowed_special: AllowedSpecial,
+        disallowed_special: DisallowedSpecial,
+        errors: str,
+        add_special_tokens: bool,
+        num_threads: int,
     ) -> int:
-        """int: len(encode(text, …)), without making the ids: memory does not grow with the text.
-
-        num_threads: as for `encode_to_numpy`.
-
-        >>> enc.count("hello world")
-        2
-        """
+        """`count` of texts, and with settings, of any kind."""
         matcher = self._matcher(allowed_special, disallowed_special)
         n: int | None = None
         if num_threads != 1 or size_of(text) >= LARGE:

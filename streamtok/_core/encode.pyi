@@ -259,6 +259,26 @@ class FastEncoding:
         add_special_tokens: bool = False,
         max_tokens: int | None = None,
     ) -> list[int]: ...
+    def encode_to_numpy(
+        self,
+        text: str | Buffer,
+        *,
+        allowed_special: Literal["all"] | AbstractSet[str] = ...,
+        disallowed_special: Literal["all"] | Collection[str] = "all",
+        errors: str = "strict",
+        add_special_tokens: bool = False,
+        num_threads: int = 1,
+    ) -> npt.NDArray[np.uint32]: ...
+    def count(
+        self,
+        text: str | Buffer,
+        *,
+        allowed_special: Literal["all"] | AbstractSet[str] = ...,
+        disallowed_special: Literal["all"] | Collection[str] = "all",
+        errors: str = "strict",
+        add_special_tokens: bool = False,
+        num_threads: int = 1,
+    ) -> int: ...
     def decode_bytes(self, tokens: Iterable[int] | npt.NDArray[Any]) -> bytes: ...
     def decode(self, tokens: Iterable[int] | npt.NDArray[Any], errors: str = "replace") -> str: ...
 

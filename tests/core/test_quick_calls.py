@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 import tiktoken
 from hypothesis import given, settings
@@ -75,6 +76,28 @@ def test_quick_calls_equal_the_long_way(name: str) -> None:
         assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
 
 
+def listed(array: np.ndarray) -> list[int]:
+    assert array.dtype == np.uint32
+    assert array.flags.writeable
+    return array.tolist()
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_quick_arrays_and_counts_equal_the_long_way(name: str) -> None:
+    enc = encoding_of(name)
+    threads = [{"num_threads": n} for n in (2, 0, -1, True)]
+    for text in CALLS * 2:
+        for some in [*SETTINGS, *threads, {"add_special_tokens": True}]:
+            full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
+            full |= {"add_special_tokens": False, "num_threads": 1}
+            full |= some
+            slow = outcome(lambda: listed(enc._encode_to_numpy(text, *full.values())))  # noqa: B023
+            quick = outcome(lambda: listed(enc.encode_to_numpy(text, **some)))  # noqa: B023
+            assert quick == slow, (text, some)
+            slow = outcome(lambda: enc._count(text, *full.values()))  # noqa: B023
+            assert outcome(lambda: enc.count(text, **some)) == slow, (text, some)  # noqa: B023
+
+
 @settings(max_examples=200)
 @given(
     st.text(st.characters(codec=None), max_size=60)
@@ -85,6 +108,9 @@ def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
     enc = encoding_of("cl100k_base")
     slow = outcome(lambda: enc._encode(text, frozenset(), "all", "strict"))
     assert outcome(lambda: enc.encode(text)) == slow
+    array = outcome(lambda: listed(enc.encode_to_numpy(text)))
+    assert array == slow or (isinstance(text, str) and array[0] is UnicodeEncodeError)
+    assert outcome(lambda: enc.count(text)) == (len(slow) if isinstance(slow, list) else slow)
     ordinary = outcome(lambda: enc.encode_ordinary(text))
     assert ordinary == outcome(lambda: enc._encode(text, frozenset(), (), "strict"))
     if isinstance(ordinary, list) and isinstance(text, bytes):
@@ -154,7 +180,7 @@ def test_lone_pretokens_of_every_size_equal_tiktoken(way_to_merge: None, name: s
 
 def test_quick_calls_keep_their_signature() -> None:
     for ours, theirs in ((streamtok.Encoding, tiktoken.Encoding),):
-        for name in ("encode", "encode_ordinary"):
+        for name in ("encode", "encode_ordinary", "encode_to_numpy"):
             got = inspect.signature(getattr(ours, name)).parameters
             for parameter in inspect.signature(getattr(theirs, name)).parameters.values():
                 assert got[parameter.name].kind == parameter.kind
