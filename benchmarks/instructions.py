@@ -42,6 +42,12 @@ _BYTES = 400_000  # of each text; one half is cold, the other one unseen
 _CHUNK = 1 << 16
 _TRAINED = 2048
 _TRAINING = "training"
+_ENVIRONMENT = {
+    "PYTHONHASHSEED": "0",
+    "OPENBLAS_NUM_THREADS": "1",  # what threads of NumPy's libraries wait counts, too
+    # glibc moves this border with what was freed before, and copies where it could remap.
+    "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=131072",
+}
 _CODE = """
 #include <valgrind/callgrind.h>
 void begin(void) { CALLGRIND_ZERO_STATS; }
@@ -154,8 +160,7 @@ def count(encoding: str, text: str, library: Path) -> dict[Count, float]:
             stdout=subprocess.PIPE,
             text=True,
             cwd=Path(__file__).resolve().parents[1],
-            # Without threads of NumPy's libraries: what they wait counts, too.
-            env=os.environ | {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"},
+            env=os.environ | _ENVIRONMENT,
         )
         sizes = json.loads(done.stdout.splitlines()[-1])
         dumps = [read_dump(file.read_text()) for file in Path(folder).glob("out.*")]

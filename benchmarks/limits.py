@@ -8,8 +8,9 @@ all other steps free would still need that share of the time.
   tokens: looked up, merged and remembered, without the text around them.
 - *the UTF-8 of a str*: made, and nothing done with it.
 - *an empty list*: of as many items as there are ids, which Python fills with zeros first.
+- *the same as one text*: what the chunks have in one call.
 - *arrays that are kept*: NumPy's own copies of the ids of a chunk each, as they are given.
-- *an empty chunk*: a call that takes in nothing.
+- *an empty chunk*: a call that takes in nothing, and gives an empty array.
 - *the first call of a workspace*: what a second thread does before its first text.
 - *the start of the command*, *reading*, *SHA-256 of the ids*, *writing*: without encoding.
 - *UTF-8 and adding up*, for training: what one thread does for both.
@@ -113,19 +114,23 @@ def chunked(enc: streamtok.Encoding, name: str, limit: int | None, rounds: int) 
     ids = enc.encode_to_numpy(data)
     for size in _CHUNKS:
         chunks = [data[at : at + size] for at in range(0, len(data), size)]
-        each = len(ids) // len(chunks)
+        some = ids[: len(ids) // len(chunks)]
         stream = enc.stream_encoder()
 
         def whole(chunks: list[bytes] = chunks, stream: Any = stream) -> float:
             return timed(lambda: [stream.encode_to_numpy(chunk) for chunk in chunks])
 
-        def kept(chunks: list[bytes] = chunks, each: int = each) -> float:
-            return timed(lambda: [ids[:each].copy() for _ in chunks])
+        def kept(chunks: list[bytes] = chunks, some: Any = some) -> float:
+            return timed(lambda: [some.copy() for _ in chunks])
 
         def empty(chunks: list[bytes] = chunks, stream: Any = stream) -> float:
             return timed(lambda: [stream.encode_to_numpy(b"") for _ in chunks])
 
+        def at_once() -> float:
+            return timed(lambda: enc.encode_to_numpy(data))
+
         goal = f"chunks of {size} bytes, {name}"
+        yield in_turns(goal, "the same as one text", at_once, whole, rounds)
         yield in_turns(goal, "arrays that are kept", kept, whole, rounds)
         yield in_turns(goal, "an empty chunk", empty, whole, rounds)
 

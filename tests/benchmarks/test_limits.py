@@ -1,0 +1,36 @@
+"""benchmarks.limits: single steps of what is measured, by themselves."""
+
+from __future__ import annotations
+
+import pytest
+import regex
+
+import streamtok
+from benchmarks import corpus, limits
+
+
+def test_each_step_is_a_share_of_a_whole() -> None:
+    rows = list(limits.rows("r50k_base", 40_000, 200_000, 1))
+    assert all(row.seconds > 0 and row.whole > 0 and row.share > 0 for row in rows)
+    goals = {row.goal.partition(",")[0] for row in rows}
+    assert {f"unseen {name}" for name in corpus.NAMES} < goals
+    assert {"chunks of 256 bytes", "two threads", "training", "the command line"} < goals
+    assert {row.step for row in rows} >= {
+        *("an empty list", "the same as one text", "arrays that are kept", "an empty chunk"),
+        *("the first call of a workspace", "UTF-8", "adding up", "the start of the command"),
+        *("reading", "SHA-256 of the ids", "writing the ids"),
+    }
+
+
+def test_new_pretokens_are_those_that_must_be_merged() -> None:
+    enc = streamtok.get_encoding("r50k_base")
+    first, second = "known wordish things", "known things, newish wordish things, newish"
+    found = limits.new_pretokens(enc, first, second)
+    assert found == [b" newish"]
+    assert all(x.decode() in regex.findall(enc._pat_str, second) for x in found)
+
+
+def test_shares_are_medians_of_turns() -> None:
+    steps, wholes = iter([1.0, 3.0, 2.0]), iter([4.0, 4.0, 4.0])
+    row = limits.in_turns("goal", "step", lambda: next(steps), lambda: next(wholes), 3)
+    assert row == limits.Row("goal", "step", 2.0, 4.0, pytest.approx(0.5))
