@@ -25,6 +25,7 @@ cdef Ints shared_ints(size_t count) except *:
     """
     global newest, never
     cdef Ints wanted
+    cdef bint is_good = False
     with cython.critical_section(newest_lock):
         wanted = newest
         if wanted.made < count and not never:
@@ -36,12 +37,13 @@ cdef Ints shared_ints(size_t count) except *:
                 wanted.block = <char*>st_new_block(wanted.room * ST_INT_SIZE, 64)
                 if wanted.block == NULL:
                     raise MemoryError(f"no memory for {wanted.room} int objects")
-            if st_make_ints(wanted.block, wanted.made, count):
-                wanted.made = count
-                newest = wanted
-            else:
-                never = True
-                if wanted.block != newest.block:
+            try:
+                is_good = st_make_ints(wanted.block, wanted.made, count)
+                never = not is_good
+            finally:
+                if is_good:
+                    wanted.made = count
+                    newest = wanted
+                elif wanted.block != newest.block:
                     st_free_block(wanted.block)
-                wanted = newest
-    return wanted
+        return newest

@@ -114,3 +114,31 @@ def test_a_larger_vocabulary_does_not_move_those_that_lists_hold() -> None:
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_without_memory_for_one_of_them() -> None:
+    """The ones that were made are freed, and the next list makes them again."""
+    pytest.importorskip("_testcapi", reason="this Python comes without its own test helpers")
+    code = """
+        import _testcapi, streamtok
+        enc = streamtok.get_encoding("r50k_base")
+        text = "the ints of one list, 0 1 2 3 and so on: " * 3000
+        expected = enc.encode_to_numpy(text).tolist()
+        refused = 0
+        for after in (1, 2, 3, 5, 10, 100, 1000, 1500):
+            _testcapi.set_nomemory(after, 0)
+            try:
+                found = enc.encode(text)
+            except MemoryError:
+                refused += 1
+                found = expected
+            finally:
+                _testcapi.remove_mem_hooks()
+            assert found == expected
+        assert refused >= 5, refused
+        assert enc.encode(text) == expected
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
