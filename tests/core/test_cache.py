@@ -84,7 +84,8 @@ def test_words_that_change_places_are_found_again(name: str) -> None:
     rng = random.Random(name)
     words = [" " + "".join(rng.choices("abcdefgh", k=rng.randint(3, 9))) for _ in range(40_000)]
     enc, twin = encoding_of(name), twin_of(name)
-    ids = dict(zip(words, twin.encode_ordinary_batch(words), strict=True))
+    # One by one: what tiktoken's own threads share, ThreadSanitizer cannot see.
+    ids = {word: twin.encode_ordinary(word) for word in words}
     for _ in range(4):
         chosen = rng.choices(words[: rng.choice([100, 3000, 40_000])], k=30_000)
         expected = [number for word in chosen for number in ids[word]]
