@@ -63,10 +63,9 @@ cdef class FastEncoding:
         """
         if max_tokens is not None:
             return self._encode_first(text, no_special, nothing, errors, max_tokens)
-        if errors is strict and self.encoder is not None:
-            ids = encode_small(self.encoder, self.ordinary, text, AS_LIST)
-            if ids is not None:
-                return ids
+        ids = self.quickly(text, no_special, nothing, errors, AS_LIST)
+        if ids is not None:
+            return ids
         return self._encode(text, no_special, nothing, errors)
 
     def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict",

@@ -288,9 +288,10 @@ cdef class LargeText:
 
         False where there is none, or nothing to be gained.
         """
+        if self.failed or self.form != AS_LIST:
+            return False
         self.join()
-        if (self.failed or self.form != AS_LIST
-                or self.encoder.table.ints(self.ids.count).block == NULL):
+        if self.encoder.table.ints(self.ids.count).block == NULL:
             return False
         # Empty items are nothing that anybody may see.
         self._list = PyList_New(self.ids.count)
