@@ -11,8 +11,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-LIMIT = 1 << 20  # bytes in the queue: a few blocks
-_WORTH_WAKING = 1 << 16  # bytes: a sleeping thread costs a system call to wake, and the GIL twice
+LIMIT = 1 << 22  # bytes in the queue: some ten blocks
+_WORTH_WAKING = 1 << 20  # bytes: a sleeping thread costs a system call to wake, and the GIL twice
 
 
 class WriterThread:

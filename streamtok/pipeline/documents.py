@@ -216,7 +216,8 @@ class DocumentEncoder:
             return
         if not self.is_open and len(self._before):
             self._add_ids(self._before)
-        if isinstance(text, bytes) and len(text) >= SPREAD_FROM:
+        is_worth_it = self._pool.num_threads > 1 and len(text) >= SPREAD_FROM
+        if is_worth_it and isinstance(text, bytes):
             text = self._add_middle(text, is_end)
         ids = self._stream.encode_to_numpy(text, is_end)
         if is_end and len(self._after):

@@ -24,7 +24,7 @@ from ..cli.test_cli import POSIX, only_error, run, spawn, wrapped
 
 ABOUT = About("none", "", 100_000)
 BLOCK = np.arange(5_000, dtype=np.uint32)
-LARGE = np.arange(50_000, dtype=np.uint32)  # worth waking a thread for
+LARGE = np.arange(300_000, dtype=np.uint32)  # worth waking a thread for
 
 
 def threads() -> list[str]:
@@ -159,7 +159,7 @@ def test_small_jobs_do_not_wake_a_sleeping_thread(monkeypatch: pytest.MonkeyPatc
     for i in range(1, 5):
         writer.submit(lambda i=i: done.append(i), 1000)
     assert True not in woken
-    writer.submit(lambda: done.append(5), 1 << 16)
+    writer.submit(lambda: done.append(5), 1 << 20)
     assert woken.count(True) == 1
     end = time.monotonic() + 20
     while len(done) < 6 and time.monotonic() < end:

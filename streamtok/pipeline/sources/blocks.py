@@ -23,6 +23,7 @@ Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 BLOCK_SIZE = 1 << 16
 STDIN = 0
+_AHEAD = 1 << 23  # bytes of a file that the disk is asked for before they are needed
 
 
 def read_descriptor(
@@ -33,8 +34,26 @@ def read_descriptor(
     Raises OSError with `name`. Waits for a non-blocking descriptor without a busy loop.
     """
     is_always_ready = stat.S_ISREG(os.fstat(fd).st_mode)
+    at = asked = os.lseek(fd, 0, os.SEEK_CUR) if is_always_ready else 0
     while block := read_once(fd, name, size, waiting, is_always_ready):
+        if is_always_ready:
+            at += len(block)
+            if at + _AHEAD // 2 > asked:
+                asked = max(at, asked)
+                _ask_for(fd, asked, _AHEAD)
+                asked += _AHEAD
         yield block
+
+
+def _ask_for(fd: int, at: int, size: int) -> None:
+    """Let the system read a part of a file from the disk, and return at once.
+
+    By itself it reads 128 KiB ahead, and the caller waits for the disk again and again.
+    """
+    # Windows and macOS do not have the call, and it is no more than a hint.
+    if hasattr(os, "posix_fadvise"):
+        with contextlib.suppress(OSError):
+            os.posix_fadvise(fd, at, size, os.POSIX_FADV_WILLNEED)
 
 
 def read_once(
