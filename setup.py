@@ -34,6 +34,11 @@ macros = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
 if os.environ.get("STREAMTOK_TESTING"):  # with allocations that fail on request, for gcc and clang
     UNITS.append("_failing")
     compile_args += ["-O1", "-include", "streamtok/_core/failing_alloc.h"]
+simd = os.environ.get("STREAMTOK_SIMD")  # "none" or "avx2": no more than that, for gcc and clang
+if simd:
+    if simd not in ("none", "avx2"):
+        sys.exit(f"STREAMTOK_SIMD must be none or avx2, not {simd!r}")
+    compile_args += [f"-DST_SIMD_{simd.upper()}", "-include", "streamtok/_core/fewer_features.h"]
 sanitizers = os.environ.get("STREAMTOK_SANITIZE")  # e.g. "address,undefined"
 if sanitizers:
     flags = ["-O1", "-g1", "-fno-omit-frame-pointer", f"-fsanitize={sanitizers}"]

@@ -6,9 +6,11 @@ Without SIMD, what remains is what other processors and compilers get.
 from __future__ import annotations
 
 import os
+import platform
 import shlex
 import shutil
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -79,3 +81,31 @@ def test_no_function_of_long_is_used_on_64_bits() -> None:
         for function in ("labs", "ftell", "strtol", "strtoul", "atol"):
             used = re.search(rf"(?<![\w.]){function}\(", path.read_text("utf-8"))
             assert not used, f"{path.name}: {function}"
+
+
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "AMD64") or sys.platform == "win32",
+    reason="GCC and clang ask an x86 processor what it has",
+)
+@pytest.mark.parametrize("compiler", compilers())
+def test_a_build_can_do_without_features(compiler: str, tmp_path: Path) -> None:
+    """`setup.py` includes the header where STREAMTOK_SIMD says so."""
+    need(compiler)
+    source = tmp_path / "features.c"
+    names = ["sse2", "avx2", "avx512bw", "avx512vbmi"]
+    asked = ", ".join(f'!!__builtin_cpu_supports("{name}")' for name in names)
+    source.write_text(
+        f'#include <stdio.h>\nint main(void) {{ printf("%d %d %d %d", {asked}); return 0; }}\n'
+    )
+
+    def has(*options: str) -> list[bool]:
+        made = tmp_path / "features"
+        header = ["-include", str(CORE / "fewer_features.h")]
+        subprocess.run([compiler, *options, *header, str(source), "-o", str(made)], check=True)
+        found = subprocess.run([str(made)], capture_output=True, text=True, check=True).stdout
+        return [one == "1" for one in found.split()]
+
+    every = has()
+    assert every[0]
+    assert has("-DST_SIMD_NONE") == [False] * 4
+    assert has("-DST_SIMD_AVX2") == [*every[:2], False, False]
