@@ -42,7 +42,8 @@ def check(compiler: str, folder: Path, *options: str) -> None:
         source = folder / f"{Path(name).stem}.c"
         is_about_python = "Py_" in (CORE / name).read_text("utf-8")
         python_h = "#include <Python.h>\n" if is_about_python else ""
-        source.write_text(f'{python_h}#include "{name}"\n#include "{name}"\n')
+        twice = f'#include "{name}"\n' * 2
+        source.write_text(f"{python_h}{twice}extern int some;\n")  # a file of nothing is no C
         sources.append(str(source))
     command = [compiler, "-fsyntax-only", *options, *WARNINGS, "-isystem", python, *sources]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
