@@ -6,8 +6,12 @@ all other steps free would still need that share of the time.
 
 - *new pre-tokens*: those that the second half of a text has and the first has not, and that are no
   tokens: looked up, merged and remembered, without the text around them.
+- *the same, cold*: in a process that has encoded one letter; *as many new pages*: as the first text
+  touches, each written to once.
+- *an empty call*, *texts seen before*: instead of short texts that are new.
 - *the UTF-8 of a str*: made, and nothing done with it.
-- *an empty list*: of as many items as there are ids, which Python fills with zeros first.
+- *an empty list* (or *empty lists*): of as many items as there are ids, which Python fills with
+  zeros first.
 - *the same as one text*: what the chunks have in one call.
 - *arrays that are kept*: NumPy's own copies of the ids of a chunk each, as they are given.
 - *an empty chunk*: a call that takes in nothing, and gives an empty array.
@@ -20,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import mmap
 import os
 import statistics
 import subprocess
@@ -27,6 +32,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,11 +43,37 @@ import regex
 import streamtok
 from streamtok._core.encode import utf8_of
 
-from . import cli_cost, corpus
+from . import cli_cost, corpus, worker
 from .big_file import make, parse_size
 
-_CHUNKS = (4096, 256)
+_CHUNKS = (1 << 16, 4096, 256)
+_COLD_TEXTS = ("english", "logs")
+_LONG_TEXTS = ("code", "logs")
+_CALLS = 1000  # on short texts, in a turn
+_DOCUMENT = 4000  # characters, in a batch
 _BLOCK = 1 << 19  # bytes that the command line reads at a time
+
+# Prints the seconds of one step of a first text, and the new pages that it touched.
+_COLD = """
+import sys, time
+import numpy as np
+import streamtok
+from benchmarks import corpus, limits
+encoding, name, limit, step, pages = sys.argv[1:]
+enc = streamtok.get_encoding(encoding)
+enc.encode_ordinary("a")
+text = corpus.halves(corpus.load(name, int(limit)))[0].decode()
+data, ends = limits.side_by_side(limits.new_pretokens(enc, "", text) if step == "new" else [])
+work = {
+    "all": lambda: enc.encode_to_numpy(text),
+    "new": lambda: enc._encoder.encode_split(data, ends, "array"),
+    "pages": lambda: limits.touch(int(pages)),
+}[step]
+before = limits.faults()
+begin = time.perf_counter()
+kept = work()
+print(time.perf_counter() - begin, limits.faults() - before)
+"""
 
 
 class Row(NamedTuple):
@@ -83,19 +116,47 @@ def new_pretokens(enc: streamtok.Encoding, first: str, second: str) -> list[byte
     return [pretoken for pretoken in found if pretoken not in known]
 
 
+def side_by_side(pretokens: list[bytes]) -> tuple[Any, Any]:
+    """The bytes of all, as uint8, and where each ends, as int64: what `encode_split` takes."""
+    sizes = [len(pretoken) for pretoken in pretokens]
+    return np.frombuffer(b"".join(pretokens), np.uint8), np.cumsum(sizes, dtype=np.int64)
+
+
+def faults() -> int:
+    """Pages of memory that this process has touched for the first time; 0 where nobody counts."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def touch(pages: int) -> mmap.mmap:
+    """New memory, with a byte written to each page."""
+    memory = mmap.mmap(-1, max(1, pages) * mmap.PAGESIZE)
+    for at in range(0, len(memory), mmap.PAGESIZE):
+        memory[at] = 1
+    return memory
+
+
+def after(enc: streamtok.Encoding, first: str, work: Callable[[], Any]) -> Timed:
+    """`work`, where `first` is all that the encoding knows besides its tokens."""
+
+    def run() -> float:
+        enc._encoder.release()
+        enc.encode_ordinary(first)
+        return timed(work)
+
+    return run
+
+
 def unseen(enc: streamtok.Encoding, name: str, limit: int | None, rounds: int) -> Iterator[Row]:
     first, second = (half.decode() for half in corpus.halves(corpus.load(name, limit)))
     new = new_pretokens(enc, first, second)
-    data = np.frombuffer(b"".join(new), np.uint8)
-    ends = np.cumsum([len(pretoken) for pretoken in new], dtype=np.int64)
+    data, ends = side_by_side(new)
 
     def again(work: Callable[[], Any]) -> Timed:
-        def run() -> float:
-            enc._encoder.release()
-            enc.encode_ordinary(first)
-            return timed(work)
-
-        return run
+        return after(enc, first, work)
 
     whole = again(lambda: enc.encode_to_numpy(second))
     goal = f"unseen {name}, to an array"
@@ -109,12 +170,78 @@ def unseen(enc: streamtok.Encoding, name: str, limit: int | None, rounds: int) -
     yield in_turns(f"unseen {name}, to a list", "an empty list", empty, listed, rounds)
 
 
+def long(enc: streamtok.Encoding, name: str, rounds: int) -> Iterator[Row]:
+    """Of one text, as `compare` takes it: the parts that it times, after those that it does not."""
+    parts = corpus.consecutive(corpus.load(name), worker.STEADY_PARTS, worker.STEADY_BYTES)
+    texts = [part.decode() for part in parts]
+    first, rest = "".join(texts[: worker.STEADY_FROM]), texts[worker.STEADY_FROM :]
+    new = new_pretokens(enc, first, "".join(rest))
+    data, ends = side_by_side(new)
+    whole = after(enc, first, lambda: [enc.encode_to_numpy(text) for text in rest])
+    merged = after(enc, first, lambda: enc._encoder.encode_split(data, ends, "array"))
+    yield in_turns(f"long {name}", f"{len(new):,} new pre-tokens", merged, whole, rounds)
+
+
+def cold(encoding: str, name: str, limit: int | None, rounds: int) -> Iterator[Row]:
+    size = len(corpus.load(name)) if limit is None else limit
+    root = str(Path(__file__).resolve().parents[1])
+    touched = 0
+
+    def run(step: str) -> float:
+        nonlocal touched
+        command = [sys.executable, "-c", _COLD, encoding, name, str(size), step, str(touched)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root)
+        seconds, pages = done.stdout.split()
+        if step == "all":
+            touched = int(pages)
+        return float(seconds)
+
+    goal = f"cold {name}, to an array"
+    whole = partial(run, "all")
+    yield in_turns(goal, "new pre-tokens, cold", partial(run, "new"), whole, rounds)
+    yield in_turns(goal, f"{touched:,} new pages", partial(run, "pages"), whole, rounds)
+
+
+def short_calls(enc: streamtok.Encoding, rounds: int) -> Iterator[Row]:
+    """Of calls on 11 letters that were not seen before."""
+    texts = iter(corpus.slices(corpus.load("english"), 11, (2 * rounds + 1) * _CALLS))
+    seen = [enc.encode(text) and text for text in islice(texts, _CALLS)]
+
+    def calls(texts: list[str]) -> float:
+        begin = time.perf_counter()
+        for text in texts:
+            enc.encode(text)
+        return time.perf_counter() - begin
+
+    def whole() -> float:
+        seen[:] = list(islice(texts, _CALLS))
+        return calls(seen)
+
+    goal = f"{_CALLS:,} calls on 11 letters"
+    yield in_turns(goal, "an empty call", lambda: calls([""] * len(seen)), whole, rounds)
+    yield in_turns(goal, "texts seen before", lambda: calls(seen), whole, rounds)
+
+
+def batch(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterator[Row]:
+    """Lists for documents, on two threads, all pre-tokens known."""
+    text = b"".join(corpus.load(name, limit) for name in corpus.NAMES).decode()
+    documents = [text[at : at + _DOCUMENT] for at in range(0, len(text), _DOCUMENT)]
+    counts = [len(ids) for ids in enc.encode_ordinary_batch(documents, num_threads=2)]
+    yield in_turns(
+        f"two threads, a batch of {len(text) / 1e6:.0f} MB",
+        "empty lists",
+        lambda: timed(lambda: [[None] * count for count in counts]),
+        lambda: timed(lambda: enc.encode_ordinary_batch(documents, num_threads=2)),
+        rounds,
+    )
+
+
 def chunked(enc: streamtok.Encoding, name: str, limit: int | None, rounds: int) -> Iterator[Row]:
     data = corpus.load(name, limit)
     ids = enc.encode_to_numpy(data)
     for size in _CHUNKS:
         chunks = [data[at : at + size] for at in range(0, len(data), size)]
-        some = ids[: len(ids) // len(chunks)]
+        some = ids[: -(-len(ids) // len(chunks))]
         stream = enc.stream_encoder()
 
         def whole(chunks: list[bytes] = chunks, stream: Any = stream) -> float:
@@ -235,6 +362,12 @@ def rows(encoding: str, limit: int | None, size: int, rounds: int) -> Iterator[R
     enc = streamtok.get_encoding(encoding)
     for name in corpus.NAMES:
         yield from unseen(enc, name, limit, rounds)
+    for name in _LONG_TEXTS:
+        yield from long(enc, name, rounds)
+    for name in _COLD_TEXTS:
+        yield from cold(encoding, name, limit, rounds)
+    yield from short_calls(enc, rounds)
+    yield from batch(enc, limit, rounds)
     yield from chunked(enc, "english", limit, rounds)
     yield from second_thread(enc, limit, rounds)
     yield from training(enc, limit, rounds)

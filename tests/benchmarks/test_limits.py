@@ -15,8 +15,11 @@ def test_each_step_is_a_share_of_a_whole() -> None:
     goals = {row.goal.partition(",")[0] for row in rows}
     assert {f"unseen {name}" for name in corpus.NAMES} < goals
     assert {"chunks of 256 bytes", "two threads", "training", "the command line"} < goals
+    assert {"long code", "long logs", "cold english", "cold logs"} < goals
+    assert any(goal.endswith("calls on 11 letters") for goal in {row.goal for row in rows})
     assert {row.step for row in rows} >= {
         *("an empty list", "the same as one text", "arrays that are kept", "an empty chunk"),
+        *("an empty call", "texts seen before", "empty lists", "new pre-tokens, cold"),
         *("the first call of a workspace", "UTF-8", "adding up", "the start of the command"),
         *("reading", "SHA-256 of the ids", "writing the ids"),
     }
