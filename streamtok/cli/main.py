@@ -9,6 +9,7 @@ any Unix filter. This module parses arguments and sets exit codes; each command 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import re
 import signal
@@ -17,24 +18,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..errors import MissingLibraryError, PlanError, StreamtokError
-from . import (
-    cmd_bench,
-    cmd_compare,
-    cmd_convert,
-    cmd_count,
-    cmd_decode,
-    cmd_encode,
-    cmd_languages,
-    cmd_list,
-    cmd_serve,
-    cmd_show,
-    cmd_split,
-    cmd_train,
-    cmd_truncate,
-    cmd_view,
-    cmd_vocab,
-    completion,
-)
+from . import completion
 from .messages import (
     Misused,
     Refused,
@@ -48,22 +32,23 @@ from .messages import (
 )
 from .stop_signals import Signals
 
-_COMMANDS = (  # in the order of --help
-    cmd_encode,
-    cmd_decode,
-    cmd_count,
-    cmd_split,
-    cmd_truncate,
-    cmd_show,
-    cmd_compare,
-    cmd_languages,
-    cmd_vocab,
-    cmd_list,
-    cmd_bench,
-    cmd_serve,
-    cmd_view,
-    cmd_train,
-    cmd_convert,
+# In the order of --help; each has a module, such as cmd_encode.
+_COMMANDS = (
+    "encode",
+    "decode",
+    "count",
+    "split",
+    "truncate",
+    "show",
+    "compare",
+    "languages",
+    "vocab",
+    "list",
+    "bench",
+    "serve",
+    "view",
+    "train",
+    "convert",
 )
 
 
@@ -75,12 +60,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if argv is None else argv
     try:
-        parser = _parser()
+        parser = _parser(given)
         _check_order(parser, given)
         args, rest = parser.parse_known_args(given)
     except MissingLibraryError as error:  # of --print-completion
         complain(str(error))
         return 1
+    except KeyboardInterrupt:  # while modules are imported
+        return 130
     if rest:  # reported by the parser of the command, so that its help is recommended
         args.parser.error(f"unrecognized arguments: {' '.join(rest)}{_suggest(rest, args.parser)}")
     # If pyarrow gets imported, it uses the allocator that returns memory to the system.
@@ -131,7 +118,8 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The parser of the command that `given` begins with, or of all, for help and completion."""
     parser = _Parser(
         prog="streamtok",
         description="Exact BPE token ids of files, pipes and sockets, as the text arrives.",
@@ -140,8 +128,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"streamtok {_version()}")
     completion.add_option(parser)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in _COMMANDS:
-        command.add_parser(subparsers)
+    # To import and describe all commands takes longer than many of them run.
+    for name in given[:1] if given and given[0] in _COMMANDS else _COMMANDS:
+        importlib.import_module(f".cmd_{name}", __package__).add_parser(subparsers)
     for one in subparsers.choices.values():
         one.set_defaults(parser=one)
     return parser

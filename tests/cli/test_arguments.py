@@ -17,7 +17,7 @@ import pytest
 
 import streamtok
 from streamtok.cli import argument_types, completion
-from streamtok.cli.main import _parser, main
+from streamtok.cli.main import _COMMANDS, _parser, main
 
 from ..cli.test_cli import fails, run
 from ..doc_blocks import need
@@ -26,11 +26,14 @@ from ..serve_clients import ENV
 
 CL100K = streamtok.get_encoding("cl100k_base")
 EOT = CL100K.eot_token
-(COMMANDS,) = (
-    action.choices
-    for action in _parser()._actions
-    if isinstance(action, argparse._SubParsersAction)
-)
+
+
+def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    (found,) = (x for x in parser._actions if isinstance(x, argparse._SubParsersAction))
+    return found.choices
+
+
+COMMANDS = subcommands(_parser())
 
 
 def usage(*args: str) -> str:
@@ -412,3 +415,34 @@ def test_bench_of_nothing_and_of_little(tmp_path: Path) -> None:
         done = run("bench", name, "--chunk-sizes", "4,64k", stdin=stdin)
         assert done.returncode == 0
         assert b"too small for reliable figures: use a file of 1 MB or more" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["encode", "count", "list"])
+def test_only_the_command_that_runs_is_imported(command: str) -> None:
+    code = f"import sys; sys.argv[1:] = [{command!r}]; from streamtok.cli.main import _parser\n"
+    code += "_parser(sys.argv[1:]); print(*(x for x in sys.modules if '.cmd_' in x))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [f"streamtok.cli.cmd_{command}"]
+
+
+def test_every_command_is_there_in_help_and_by_itself() -> None:
+    assert list(COMMANDS) == list(_COMMANDS)
+    for name in _COMMANDS:
+        alone = subcommands(_parser([name]))
+        assert list(alone) == [name]
+        assert alone[name].format_help() == COMMANDS[name].format_help()
+
+
+def test_ctrl_c_during_imports_is_no_traceback() -> None:
+    code = """
+import sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name.endswith(".cmd_count"):
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from streamtok.cli.main import main
+sys.exit(main(["count", "x"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -138,7 +138,7 @@ def test_count_of_several_files_stops_with_a_total(tmp_path: Path) -> None:
 AT_EVERY_LINE = f"""{FOREGROUND}
 import atexit, os, sys
 import streamtok
-from streamtok.cli import main
+from streamtok.cli import cmd_encode, main
 folder, where = sys.argv[1], ("part_file.py", "locks.py", "shards.py", "outputs.py")
 streamtok.get_encoding("cl100k_base")
 os.fsync = lambda fd: None
