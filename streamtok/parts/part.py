@@ -15,7 +15,6 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +101,8 @@ def read_records(plan: Plan) -> Iterator[Record | None]:
     if not is_url(plan.output):
         yield from (read_record(plan, number) for number in numbers)
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for start in range(0, len(plan), _GROUP):
             group = numbers[start : start + _GROUP]

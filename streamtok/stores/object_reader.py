@@ -12,7 +12,6 @@ import io
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 
 from .objects import Stored, describe, open_stream, read_range
@@ -86,6 +85,8 @@ def read_blocks(
     if about.size is None:
         yield from _stream(url, start, waiting)
         return
+    from concurrent.futures import ThreadPoolExecutor  # few commands read from a store
+
     end = about.size if stop is None else min(stop, about.size)
     stopped = threading.Event()
     pool = ThreadPoolExecutor(1, "streamtok-read")
