@@ -215,12 +215,13 @@ class Counting:
         if isinstance(chunk, str) and counter.is_in_character:
             self._feed(chunk, 0, None, final, False)  # raises, or takes nothing in
             return
-        chunk = as_utf8(chunk)
+        given, chunk = chunk, as_utf8(chunk)
+        checked = isinstance(given, str) and isinstance(chunk, bytes)  # the core made it
         stop, size = counter.part_end(chunk, 0, BLOCK)
         # Blocks and parts are counted one by one, so nothing of them is before all are checked.
-        checked = stop < size or (self.num_threads > 1 and size >= LARGE)
-        if checked:
+        if not checked and (stop < size or (self.num_threads > 1 and size >= LARGE)):
             counter.check_bytes(chunk, 0, size, final, counter.bytes_in)
+            checked = True
         start = 0
         while True:
             self._count_block(chunk, start, stop, final and stop == size, checked)
