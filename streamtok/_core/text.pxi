@@ -92,6 +92,7 @@ def utf8_of(str text not None):
     cdef PyObject* made = PyBytes_Room(NULL, st_transcode_room(text))
     if made == NULL:
         raise MemoryError("no memory for the UTF-8 of a str")
+    st_prefer_huge(PyBytes_AS_STRING(<object>made), PyBytes_GET_SIZE(<object>made))
     written = transcode_str(text, <u8*>PyBytes_AS_STRING(<object>made))
     if written == <size_t>-1:
         Py_DECREF(<object>made)
