@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .._core.encode import Untouched
     from .._types import Text
-    from ..normalizers import Normalizer
+    from ..normalizers import Form, Normalizer
     from .protocol import Engine
 
 __all__ = ["RewritingEngine", "changes_text"]
@@ -108,7 +108,12 @@ class RewritingEngine:
             utf8_size(text, errors == "surrogateescape")  # raises for other surrogates
         taken, characters = characters_of(NO_BYTES_YET, text, True, errors)
         if shortcut and len(characters) > _BLOCK and isinstance(self.inner, PlainEngine):
-            return self._encode_blocks(characters, matcher, errors, into, shortcut.untouched)
+            form = self.normalizer.only_form if self.normalizer else None
+            has_more = stages.normalized is not None or stages.second is not None
+            if form is None or has_more or stages.raw.matcher.finds(characters, 0, True)[1]:
+                return self._encode_blocks(characters, matcher, errors, into, shortcut.untouched)
+            changed = _changed(characters, form, shortcut.untouched)
+            return self.inner.encode(changed, _NO_SPECIAL, policy_of(errors), into)
         if _is_left(stages, characters):
             return self.inner.encode(characters, _NO_SPECIAL, policy_of(errors), into)
         walk = Walk(stages, BEGINNING)
@@ -240,6 +245,24 @@ def _blocks(text: str, untouched: Untouched) -> Iterator[str]:
         size = _BLOCK if untouched.parts_of(block) else _SMALL_BLOCK
         for start in range(0, len(block), size):
             yield block[start : start + size]
+
+
+def _changed(text: str, form: Form, untouched: Untouched) -> str:
+    """A long text, normalized in blocks, most of which are left as they are."""
+    parts = []
+    at = 0
+    while at < len(text):
+        end = form.next_border(text, at + _BLOCK)
+        block = text[at:end]
+        if untouched.is_all_of(block):
+            parts.append(block)
+            at = end
+        while at < end:
+            stop = min(end, form.next_border(text, at + _SMALL_BLOCK))
+            block = text[at:stop]
+            parts.append(block if untouched.is_all_of(block) else form.normalize(block, False))
+            at = stop
+    return "".join(parts)
 
 
 def _no_note(waiting: int, taken: int) -> None:

@@ -40,9 +40,14 @@ class _Kinds:
 
     @cached_property
     def run(self) -> re.Pattern[str]:
-        """A character that changes or joins, and those behind it that join."""
-        either = ranges_of(f"{self.form}_joins", f"{self.form}_changes")
-        return re.compile(f"{one_of(either)}{one_of(ranges_of(f'{self.form}_joins'))}*")
+        """A character that changes or joins, and those behind it that join; but not a mark alone
+        that leaves everything as it is, such as the viramas of Indian scripts.
+        """
+        either = one_of(ranges_of(f"{self.form}_joins", f"{self.form}_changes"))
+        joins = one_of(ranges_of(f"{self.form}_joins"))
+        lone = one_of(ranges_of(f"{self.form}_lone"))
+        # The first set of characters stands first: `re` then looks for it alone.
+        return re.compile(f"{either}(?:{joins}+|(?<!{lone}))")
 
     def may_wait(self, text: str) -> bool:
         """Whether `text` is a character that opens, or none, and some that join."""
@@ -76,6 +81,13 @@ class Form:
     def leaves(self, text: str, is_first: bool) -> bool:
         """See `Step`."""
         return text.isascii() or unicodedata.is_normalized(self.form, text)
+
+    def next_border(self, text: str, at: int) -> int:
+        """The first place from `at` on that nothing crosses, or the end of the text."""
+        joins = _kinds(self.form).joins
+        while at < len(text) and text[at] in joins:
+            at += 1
+        return min(at, len(text))
 
     def begin(self, is_first: bool) -> Rope:
         """See `Step`. The state is what waits: a character that opens, and some that join."""

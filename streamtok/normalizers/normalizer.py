@@ -74,6 +74,12 @@ class Normalizer:
     def __repr__(self) -> str:
         return f"Normalizer{self.spec!r}"
 
+    @property
+    def only_form(self) -> Form | None:
+        """The Form that is its only step."""
+        step = self._steps[0] if len(self._steps) == 1 else None
+        return step if isinstance(step, Form) else None
+
     def normalize(self, text: str, is_first: bool = True) -> str:
         """The result for a whole stretch. is_first: nothing of the stream is before it."""
         for step in self._steps:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import sys
+import unicodedata
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from streamtok.engines.rewriting import RewritingEngine
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
 from streamtok.normalizers import Form, Normalizer, Prepend, Replace
+from streamtok.normalizers.char_sets import members
 
 from .rewriting_cases import LETTERS, text_of, twins
 
@@ -363,6 +366,48 @@ def test_long_texts_with_few_changes(errors, monkeypatch):
                 with pytest.raises(ValueError, match="disallowed special token") as expected:
                     enc.encode(data, errors=errors)
             assert str(caught.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+@pytest.mark.parametrize("sizes", [(6, 2), (1, 1), (50, 7), (1 << 16, 1 << 11)])
+def test_long_texts_without_tokens_are_changed_block_by_block(form, sizes, monkeypatch):
+    """No block ends where something crosses, and the core gets all of the text at once."""
+    rng = random.Random(str((form, sizes)))
+    enc = encoding(TextRules(normalizer=Normalizer([Form(form)])), r"[\s\S]")
+    monkeypatch.setattr(rewriting, "_BLOCK", sizes[0])
+    monkeypatch.setattr(rewriting, "_SMALL_BLOCK", sizes[1])
+    sets = [sorted(members(f"{form}_{name}")) for name in ("joins", "opens", "changes", "lone")]
+    plain = [*"ab <>é", "日本", "가", "क्", "❤"]
+    for weight in (0, 1, 30):
+        for _ in range(40 if sizes[0] < 100 else 3):
+            length = rng.randint(sizes[0], 40 * sizes[0]) if sizes[0] < 100 else 70_000
+            chosen = [plain, *sets]
+            rows = rng.choices(chosen, [30, *[weight] * 4], k=length)
+            text = "".join(map(rng.choice, rows))
+            expected = list(unicodedata.normalize(form, text).encode())
+            assert enc.encode(text, allowed_special=set(), disallowed_special=()) == expected
+            assert enc.count(text.encode(), disallowed_special=()) == len(expected)
+            stream = enc.stream_encoder(allowed_special=set(), disallowed_special=())
+            cut = rng.randint(0, len(text))
+            assert stream.encode(text[:cut]) + stream.encode(text[cut:], final=True) == expected
+            escaped = text.encode() + b"\xff" + text.encode()
+            kept = {"errors": "surrogateescape", "disallowed_special": ()}
+            assert enc.encode(escaped, **kept) == [*expected, 0xFF, *expected]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_a_lone_mark_changes_nothing(form):
+    """What is said of `FORM_lone` in tools/make_normalization.py."""
+    lone, joins = members(f"{form}_lone"), members(f"{form}_joins")
+    assert lone < joins
+    normalize = partial(unicodedata.normalize, form)
+    opens = sorted(members(f"{form}_opens"))
+    some = random.Random(form).sample(opens, 50)
+    for mark in lone:
+        for char in ["a", " ", "日", "가", "क", *some]:
+            if normalize(char) == char:
+                assert normalize(char + mark) == char + mark
+            assert Form(form).normalize(char + mark, True) == normalize(char + mark)
 
 
 @pytest.mark.parametrize("second", ["b" * 60, "\ude00" + "b" * 60])
