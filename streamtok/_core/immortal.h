@@ -38,6 +38,7 @@ static inline int st_make_immortal(PyObject *value) {
 
 #define ST_INT_SIZE 32    /* bytes from one to the next, as many as pymalloc gives an int */
 #define ST_SMALL_INTS 2048 /* the interpreter may know its own of these by a flag */
+#define ST_POINTED 32     /* items of a list that are pointed at ints together */
 
 /* Copy an int of the interpreter's to `place`, immortal; 0 if that is no whole int. -1: an exception. */
 static inline int st_copy_int(char *place, size_t value) {
@@ -77,16 +78,15 @@ static inline int st_make_ints(char *block, size_t begin, size_t end) {
 }
 
 /* Point the items of a list at the ints ids[0], ids[1], … up to the first that is not below `limit`; how
-   many that are. Items behind them may be written, too. */
+   many that are. Of the items behind them fewer than ST_POINTED may be written, too. */
 static inline size_t st_point_at_ints(PyObject **items, char *block, const uint32_t *ids, size_t count,
                                       size_t limit) {
-    enum { STEP = 32 };
     const uint32_t below = (uint32_t)limit;
     size_t i = 0, k;
     if (limit == 0) return 0; /* there is no block */
-    for (; i + STEP <= count; i += STEP) {
+    for (; i + ST_POINTED <= count; i += ST_POINTED) {
         uint32_t beyond = 0;
-        for (k = 0; k < STEP; k++) {
+        for (k = 0; k < ST_POINTED; k++) {
             beyond |= ids[i + k] >= below;
             items[i + k] = (PyObject *)(block + (size_t)ids[i + k] * ST_INT_SIZE);
         }

@@ -7,6 +7,7 @@ without a look at any object, by arithmetic alone, and without the GIL.
 cdef extern from "immortal.h":
     enum:
         ST_INT_SIZE
+        ST_POINTED
     bint st_make_ints(char* block, size_t begin, size_t end) except -1
     size_t st_point_at_ints(PyObject** items, char* block, const u32* ids, size_t count,
                             size_t limit) noexcept nogil

@@ -122,12 +122,12 @@ cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
     cdef Ints ready = table.ints(count)
     cdef list result = PyList_New(count)
     cdef PyObject** items = (<PyListObject*>result).ob_item
-    cdef size_t i
-    if ready.block == NULL:
-        for i in range(count):
-            items[i] = new_int(ids[i])
-        return result
-    fill_items(items, ready, ids, count)
+    cdef size_t i = 0
+    while True:
+        i += st_point_at_ints(items + i, ready.block, ids + i, count - i, ready.made)
+        if i == count:
+            break
+        i += new_items(items + i, ready, ids + i, count - i)
     # The int objects of a small text are seldom in the cache, and whoever gets the list looks at them.
     if count <= FETCHED:
         for i in range(count):
@@ -147,11 +147,20 @@ cdef int fill_items(PyObject** items, Ints ready, const u32* ids, size_t count) 
         if i == count:
             return 0
         with gil:
-            items[i] = NULL         # if there is an exception, this and all behind it are empty
-            memset(items + i, 0, (count - i) * sizeof(PyObject*))
-            while i < count and ids[i] >= ready.made:
-                items[i] = new_int(ids[i])
-                i += 1
+            i += new_items(items + i, ready, ids + i, count - i)
+
+
+cdef size_t new_items(PyObject** items, Ints ready, const u32* ids, size_t count) except 0:
+    """Put new int objects for ids[0], which is not among those that are ready, and those behind it
+    that are not either; how many these are.
+    """
+    cdef size_t i = 0
+    # If there is an exception, this item and all behind it are empty.
+    memset(items, 0, min(count, <size_t>ST_POINTED) * sizeof(PyObject*))
+    while i < count and ids[i] >= ready.made:
+        items[i] = new_int(ids[i])
+        i += 1
+    return i
 
 
 cdef PyObject** list_items(list values) noexcept:

@@ -66,7 +66,7 @@ cdef extern from "token_order.h" nogil:
 cdef enum:
     SPECIAL_IDS = 1 << 10   # special tokens have the ids that follow, as a rule
     FETCHED_TOKENS = 32     # table entries that are fetched at a time
-    INTS_FROM = 1 << 14     # ids in lists from which ready-made int objects pay
+    INTS_FROM = 1 << 12     # ids in lists after which there are int objects for all: 5 % of loading
     MAX_TOKEN_BYTES = 65535
 
 
@@ -254,8 +254,8 @@ cdef class TokenTable:
     cdef Ints ints(self, size_t count) except *:
         """int objects 0 .. max_id or more, so that a list of ids needs no new objects.
 
-        count: how many are wanted now. None as long as few were wanted in all, so that the first
-        call does not pay for them, and where ids are so sparse that they would waste memory.
+        count: how many are wanted now. None as long as few were wanted in all, so that loading pays
+        for none of them, and where ids are so sparse that they would waste memory.
         """
         with cython.critical_section(self):
             if self._ints.block == NULL and self.max_id <= MAX_TOKENS:

@@ -116,6 +116,56 @@ def test_a_larger_vocabulary_does_not_move_those_that_lists_hold() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_they_are_there_after_a_few_thousand_ids() -> None:
+    """In a new process: short lists before and after, of two vocabularies."""
+    code = """
+        import random
+        import streamtok
+
+        characters = [chr(c) for c in (*range(0x3400, 0x4DB0), *range(0x20000, 0x2A000))]
+        ranks = {bytes([i]): i for i in range(256)} | {
+            character.encode(): 256 + i for i, character in enumerate(characters)
+        }
+        enc = streamtok.Encoding("each", pat_str="(?s:.)", mergeable_ranks=ranks, special_tokens={})
+        larger = streamtok.get_encoding("o200k_base")
+        rng = random.Random(5)
+        asked = (300, 4095, 4096, 40_000, len(ranks) - 1)
+
+        def is_ready(id):
+            text = enc.decode([id])
+            return enc.encode(text)[0] is enc.encode(text)[0]
+
+        seen = []
+        for n in range(100):
+            text = "".join(rng.choices(characters, k=100))
+            expected = enc.encode_to_numpy(text).tolist()
+            ids = enc.encode(text)
+            assert ids == expected and {type(x) for x in ids} == {int}
+            now = tuple(map(is_ready, asked))
+            if now not in seen:
+                seen.append(now)
+            if n == 60:
+                larger.encode("one more vocabulary, with other tables. " * 1000)
+            if n % 10 == 0:
+                assert enc.encode_batch([text[:5]] * 3, num_threads=2) == [expected[:5]] * 3
+        assert len(seen) >= 2 and seen[0] == (False,) * 5 and seen[-1] == (True,) * 5, seen
+        text = "".join(characters)
+        assert enc.encode(text) == enc.encode_to_numpy(text).tolist() == [*range(256, len(ranks))]
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_many_ids_that_are_not_among_them(far: streamtok.Encoding) -> None:
+    """What is behind each of them is not emptied anew: that was 80 GB here."""
+    text = "a<|far|>" * 100_000
+    expected = [97, 1_000_000] * 100_000
+    assert far.encode(text, allowed_special="all") == expected
+    assert far.encode_batch([text] * 2, allowed_special="all", num_threads=2) == [expected] * 2
+
+
 def test_without_memory_for_one_of_them() -> None:
     """The ones that were made are freed, and the next list makes them again."""
     pytest.importorskip("_testcapi", reason="this Python comes without its own test helpers")
