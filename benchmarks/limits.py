@@ -42,6 +42,7 @@ import regex
 
 import streamtok
 from streamtok._core.encode import utf8_of
+from streamtok.parallel.threads import call_in_threads
 
 from . import cli_cost, corpus, worker
 from .big_file import make, parse_size
@@ -294,8 +295,13 @@ def training(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterato
     def whole() -> float:
         return timed(lambda: counted(text, 2))
 
+    def utf8() -> float:
+        middle = len(text) // 2
+        spans = [(text, 0, middle), (text, middle, len(text))]
+        return timed(lambda: call_in_threads(utf8_of, spans))
+
     goal = f"training, two threads, {len(text) / 1e6:.0f} MB"
-    yield in_turns(goal, "UTF-8", lambda: timed(lambda: utf8_of(text)), whole, rounds)
+    yield in_turns(goal, "UTF-8, a half in each thread", utf8, whole, rounds)
     yield in_turns(goal, "adding up", added, whole, rounds)
 
 

@@ -164,64 +164,53 @@ cdef class PretokenCounter:
         finally:
             text_close(&text)
 
-    def count_documents(self, list documents, u64 base):
-        """bool: count each text of the list by itself; False: the limit was met.
+    def count_documents(self, list documents, size_t start, size_t stop):
+        """bool: count each text start:stop of a list by itself, as what comes next; nothing may be
+        pending. Nobody may change the list meanwhile.
 
-        base: place of the first one in all the text.
+        False: the limit was met. Raises UnicodeDecodeError, UnicodeEncodeError; a part of them is
+        counted then, as where it is False.
         """
-        cdef size_t n = len(documents), opened = 0, i
-        cdef Text* texts = <Text*>malloc((n + 1) * sizeof(Text))
-        cdef Scan walk
-        cdef int room = FITS
-        cdef u64 at = base
-        if texts == NULL:
-            raise MemoryError
-        try:
-            for i in range(n):
-                open_text(&texts[i], documents[i], self.errors)
-                opened += 1
-                self.check(texts[i].data, texts[i].size, True, at)
-                at += texts[i].size
-            at = base
-            with nogil:
-                for i in range(n):
-                    scan_begin(&walk, 0)
-                    room = self.count(texts[i].data, texts[i].size, texts[i].size, &walk, True, at)
-                    if room != FITS:
-                        break
-                    at += texts[i].size
-            return counted_all(room)
-        finally:
-            for i in range(opened):
-                text_close(&texts[i])
-            free(texts)
+        return count_documents(self, documents, start, stop)
 
     def absorb(self, PretokenCounter other not None, u64 shift, u64 size):
         """bool: add all that `other` has counted, from `size` bytes that come next in the text.
 
-        shift: by how much its places are too low. False, and nothing added: the limit forbids it.
-        Nothing may be pending.
+        shift: by how much its places are too low. `other` is of no use then but to be restarted.
+        False, and nothing changed: the limit forbids it. Nothing may be pending.
         """
         if self.size:
             raise ValueError(f"{self.size} bytes are pending")
-        if not self.table.absorb(other.table, shift):
+        if not self.table.used and not self.table.limit:
+            with nogil:
+                take_table(self.table, other.table, shift)
+        elif not self.table.absorb(other.table, shift):
             return False
         self.offset += size
         return True
 
     def go_on(self, PretokenCounter other not None):
-        """bool: go on where `other` stands, which has taken in what comes next in the text.
+        """bool: go on where `other` stands, which began at place 0 and has taken in what comes next.
 
-        Between the two is one of `cuts`, where the open pre-token ends. `other` is of no use then.
-        False: the limit forbids it, and nothing changed; nor does it with a MemoryError.
+        Between the two is one of the cuts, where the open pre-token ends. `other` is of no use then
+        but to be restarted. False: the limit forbids it, and nothing changed; nor does it with a
+        MemoryError.
         """
-        if not self.take_over(self.ended(), other, 0):
+        cdef u64 here = self.bytes_in
+        if not self.take_over(self.ended(), other, here):
             return False
         self.size = other.size
         exchange_bytes(self, other)
-        self.walk, self.offset, self.unfinished = other.walk, other.offset, other.unfinished
+        self.walk, self.offset, self.unfinished = other.walk, here + other.offset, other.unfinished
         self.table.other_bytes = self.capacity
         return True
+
+    def restart(self):
+        """Forget everything and begin at place 0. The memory is kept."""
+        self.size = self.unfinished = self.offset = 0
+        scan_begin(&self.walk, 0)
+        with nogil:
+            self.table.clear()
 
     def merge(self, PretokenCounter other not None, PretokenCounter rest not None, size_t more):
         """bool: end the text and add what `other` has counted, behind it.
@@ -258,25 +247,21 @@ cdef class PretokenCounter:
         distances. Fewer than two: it cannot be cut.
         """
         cdef Text text
-        cdef size_t i, place, last = start
-        cdef list found = []
         open_text(&text, chunk, self.errors)
         try:
             if stop > text.size or start > stop:
                 raise ValueError(f"no bytes {start}:{stop} in {text.size}")
-            for i in range(parts):
-                place = start + (stop - start) // parts * i
-                place = next_cut(self.cut_pairs, text.data, place if place > last else last, stop)
-                if place == stop:
-                    break
-                found.append(place)
-                last = place
-            place = last_cut(self.cut_pairs, text.data, last, stop)
-            if place:
-                found.append(place)
-            return found
+            return cuts_between(self.cut_pairs, text.data, 1, start, stop, parts)
         finally:
             text_close(&text)
+
+    def character_cuts(self, str text not None, size_t start, size_t stop, size_t parts):
+        """list[int]: `cuts` of characters start:stop of a str."""
+        cdef size_t size = PyUnicode_GET_LENGTH(text)
+        if stop > size or start > stop:
+            raise ValueError(f"no characters {start}:{stop} in {size}")
+        return cuts_between(self.cut_pairs, <const u8*>PyUnicode_DATA(text), PyUnicode_KIND(text), start,
+                            stop, parts)
 
     def getstate(self):
         """(int, bytes): bytes taken in, and those of them that are pending."""

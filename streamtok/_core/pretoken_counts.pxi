@@ -67,6 +67,13 @@ cdef class PretokenTable:
     cdef size_t memory(self) noexcept nogil:
         return (self.mask + 1) * sizeof(Pretoken) + self.arena_capacity
 
+    cdef void clear(self) noexcept nogil:
+        """Forget all pre-tokens; the memory is kept."""
+        if self.used:
+            memset(self.slots, 0, (self.mask + 1) * sizeof(Pretoken))
+        self.used = 0
+        self.arena_size = 0
+
     cdef size_t size_of(self, const Pretoken* pretoken) noexcept nogil:
         cdef u64 tag = pretoken.high >> TAG_SHIFT
         cdef u32 size

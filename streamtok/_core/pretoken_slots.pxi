@@ -98,6 +98,21 @@ cdef int rehash(PretokenTable table, u64 slots) noexcept nogil:
     return FITS
 
 
+cdef void take_table(PretokenTable table, PretokenTable other, u64 shift) noexcept nogil:
+    """Take the pre-tokens of `other`, `shift` bytes later, which gets this empty table instead."""
+    cdef u64 i
+    table.slots, other.slots = other.slots, table.slots
+    table.mask, other.mask = other.mask, table.mask
+    table.used, other.used = other.used, table.used
+    table.arena, other.arena = other.arena, table.arena
+    table.arena_size, other.arena_size = other.arena_size, table.arena_size
+    table.arena_capacity, other.arena_capacity = other.arena_capacity, table.arena_capacity
+    if shift:
+        for i in range(table.mask + 1):
+            if table.slots[i].count:
+                table.slots[i].first += shift
+
+
 cdef void drop_singletons(PretokenTable table, u64* pretokens, u64* bytes) noexcept nogil:
     """Forget what was seen once, in place; how many pre-tokens, and bytes of them."""
     cdef Pretoken* slots = table.slots

@@ -11,6 +11,7 @@ cdef extern from "Python.h":
 cdef extern from "transcode.h":
     const char* st_ready_utf8(object text, Py_ssize_t* size)
     size_t st_transcode_room(object text)
+    size_t st_transcode_room_of(int kind, size_t n) noexcept nogil
 
 
 cdef enum:
@@ -80,20 +81,24 @@ cdef extern from "Python.h":
     int _PyBytes_Resize(PyObject** data, Py_ssize_t size)
 
 
-def utf8_of(str text not None):
-    """bytes: its UTF-8. None where a surrogate stands alone, or where it needs no copy.
+def utf8_of(str text not None, size_t start=0, stop=None):
+    """bytes: the UTF-8 of characters start:stop. None where a surrogate stands alone.
 
-    Unlike CPython's own way, it keeps nothing with the str.
+    Unlike CPython's own way, it keeps nothing with the str, and lets other threads run. ValueError
+    if there are no such characters.
     """
-    cdef size_t written
-    cdef Py_ssize_t size
-    if st_ready_utf8(text, &size) != NULL:
-        return None
-    cdef PyObject* made = PyBytes_Room(NULL, st_transcode_room(text))
+    cdef size_t size = PyUnicode_GET_LENGTH(text), end = size if stop is None else stop, written
+    cdef int kind = PyUnicode_KIND(text)
+    cdef const u8* units = <const u8*>PyUnicode_DATA(text) + start * kind
+    if not start <= end <= size:
+        raise ValueError(f"no characters {start}:{end} in {size}")
+    cdef PyObject* made = PyBytes_Room(NULL, st_transcode_room_of(kind, end - start))
     if made == NULL:
         raise MemoryError("no memory for the UTF-8 of a str")
-    st_prefer_huge(PyBytes_AS_STRING(<object>made), PyBytes_GET_SIZE(<object>made))
-    written = transcode_str(text, <u8*>PyBytes_AS_STRING(<object>made))
+    cdef u8* out = <u8*>PyBytes_AS_STRING(<object>made)
+    st_prefer_huge(out, PyBytes_GET_SIZE(<object>made))
+    with nogil:
+        written = strategy.transcode(units, kind, end - start, out)
     if written == <size_t>-1:
         Py_DECREF(<object>made)
         return None
@@ -102,6 +107,18 @@ def utf8_of(str text not None):
     result = <object>made
     Py_DECREF(result)
     return result
+
+
+def has_surrogate(str text not None, size_t start, size_t stop):
+    """bool: whether one of characters start:stop is a surrogate. ValueError if there are no such."""
+    cdef size_t size = PyUnicode_GET_LENGTH(text), surrogates = 0
+    cdef int kind = PyUnicode_KIND(text)
+    cdef const u8* units = <const u8*>PyUnicode_DATA(text) + start * kind
+    if not start <= stop <= size:
+        raise ValueError(f"no characters {start}:{stop} in {size}")
+    with nogil:
+        st_utf8_size(units, kind, stop - start, &surrogates)
+    return surrogates > 0
 
 
 cdef int hold_bytes(Text* text, object data) except -1:

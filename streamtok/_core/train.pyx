@@ -25,16 +25,26 @@ from streamtok._core.encode cimport (
     read_array,
     scan,
     scan_begin,
+    strategy,
     text_close,
     text_open,
 )
 from streamtok._core.types cimport *
 from streamtok._core.utf8 cimport INCOMPLETE, INVALID, decode_one, valid_bytes
 
+cdef extern from "Python.h":
+    bint PyUnicode_Check(object value)
+    int PyUnicode_KIND(object text)
+    void* PyUnicode_DATA(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
+    bint PyUnicode_IS_ASCII(object text)
+
+
 include "pretoken_counts.pxi"
 include "pretoken_slots.pxi"
 include "counter.pxi"
 include "counter_text.pxi"
+include "counter_documents.pxi"
 
 include "pair_state.pxi"
 include "pair_queue.pxi"

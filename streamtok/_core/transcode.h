@@ -185,10 +185,13 @@ static inline st_transcode_function *st_transcode_tier(int wanted) {
     return st_transcode_plain;
 }
 
-/* The most that is written for this str. */
+/* The most that is written for `n` code units, and for a str. */
+static inline size_t st_transcode_room_of(int kind, size_t n) {
+    return n * (kind == 1 ? 2 : kind == 2 ? 3 : 4) + ST_SLACK;
+}
+
 static inline size_t st_transcode_room(PyObject *text) {
-    size_t kind = PyUnicode_KIND(text);
-    return (size_t)PyUnicode_GET_LENGTH(text) * (kind == 1 ? 2 : kind == 2 ? 3 : 4) + ST_SLACK;
+    return st_transcode_room_of(PyUnicode_KIND(text), (size_t)PyUnicode_GET_LENGTH(text));
 }
 
 #endif

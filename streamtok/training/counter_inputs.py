@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import Scanner, utf8_of
+from .._core.encode import Scanner
 from ..patterns.pattern import Pattern
 
 if TYPE_CHECKING:
     from .._types import Text
 
-__all__ = ["as_utf8", "copied", "scan_tables"]
+__all__ = ["copied", "is_wide", "scan_tables"]
 
 _LARGE_STR = 1 << 16  # characters of a str; the UTF-8 of smaller ones is soon made, and small
 
@@ -26,15 +26,12 @@ def scan_tables(pattern: Pattern) -> tuple[Scanner, Any]:
     return scanner, pattern.clean_cut_pairs[np.ix_(ascii_classes, ascii_classes)]
 
 
-def as_utf8(text: Text) -> Text:
-    """A large text that is a str as UTF-8, if that takes a copy.
+def is_wide(text: str) -> bool:
+    """Whether a str is large and its UTF-8 must be made.
 
-    CPython would make it at half the speed, and keep it with the str. A str with a lone surrogate
-    has none, and stays.
+    CPython would make it at half the speed, and keep it with the str.
     """
-    if type(text) is not str or len(text) < _LARGE_STR or text.isascii():
-        return text
-    return utf8_of(text) or text
+    return type(text) is str and len(text) >= _LARGE_STR and not text.isascii()
 
 
 def copied(text: Text) -> bytes:

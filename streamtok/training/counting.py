@@ -14,29 +14,28 @@ The public class is in `trainer.py`; the repair of text that is not UTF-8 in `re
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.train import PretokenCounter, text_size
+from .._core.train import PretokenCounter
 from ..errors import MemoryLimitExceeded
 from ..patterns.pattern import Pattern
-from . import count_runs
+from . import count_runs, part_counters
 from .count_runs import Arrays, CountRun, CountSource, Shifted, SortedCounts, sum_counts
-from .counter_inputs import as_utf8, copied, scan_tables
+from .counter_inputs import copied, is_wide, scan_tables
+from .part_counters import PartCounters
 from .replacement import check_held, held_bytes, repair
 from .saved_counts import check_counts
 
 if TYPE_CHECKING:
     from .._types import Text
+    from .part_counters import Part
 
 __all__ = ["BLOCK", "Counting"]
 
 BLOCK = 1 << 25  # bytes that are counted between two checks for signals
-LARGE = 1 << 20  # bytes from which threads are worth their start
 _SUM_MEMORY = 1 << 26  # bytes for the sum of runs where there is no limit
 
 
@@ -58,6 +57,7 @@ class Counting:
         self._counted: tuple[PretokenCounter, tuple[CountRun, ...]] = (counter, ())
         self.errors = errors
         self.num_threads = num_threads
+        self._parts = PartCounters(num_threads)
         self.prune_singletons = prune_singletons
         self.spill_folder = spill_folder
         self.pruned_pieces = 0
@@ -101,7 +101,7 @@ class Counting:
             for text in texts:
                 if not isinstance(text, (str, bytes)):
                     text = copied(text)  # its owner may reuse the buffer for the next text
-                if len(text) >= LARGE:
+                if len(text) >= part_counters.LARGE:
                     batch, done, size = [], batch, 0
                     self._count_documents(done)
                     self.update(text, True)
@@ -152,6 +152,7 @@ class Counting:
         the offset in the text of the first occurrence. in_order: sort by `firsts`. After a spill,
         the arrays are on the disk, too. Raises OSError.
         """
+        self._parts.forget()
         if self.runs:
             assert self.spill_folder is not None
             data, sizes, counts, firsts = count_runs.on_disk(self.spill_folder, self._sums())
@@ -212,53 +213,60 @@ class Counting:
 
     def _count(self, chunk: Text, final: bool) -> None:
         counter = self.counter
-        if isinstance(chunk, str) and counter.is_in_character:
-            self._feed(chunk, 0, None, final, False)  # raises, or takes nothing in
-            return
-        given, chunk = chunk, as_utf8(chunk)
-        checked = isinstance(given, str) and isinstance(chunk, bytes)  # the core made it
+        if isinstance(chunk, str):
+            if counter.is_in_character:
+                self._feed(chunk, 0, None, final, False)  # raises, or takes nothing in
+                return
+            if is_wide(chunk):
+                if self._count_wide(chunk, final):
+                    return
+                chunk = str.encode(chunk, "utf-8", counter.errors)  # a surrogate: this may raise
         stop, size = counter.part_end(chunk, 0, BLOCK)
         # Blocks and parts are counted one by one, so nothing of them is before all are checked.
-        if not checked and (stop < size or (self.num_threads > 1 and size >= LARGE)):
-            counter.check_bytes(chunk, 0, size, final, counter.bytes_in)
-            checked = True
+        is_checked = stop < size or self._parts.are_many(size)
+        if is_checked:
+            self._parts.check(counter, chunk, size, final)
         start = 0
         while True:
-            self._count_block(chunk, start, stop, final and stop == size, checked)
+            is_end = final and stop == size
+            self._count_parts(
+                self._parts.of_bytes(self.counter, chunk, start, stop, is_end), is_checked
+            )
             if stop == size:
                 return
             start = stop
-            stop, _ = counter.part_end(chunk, start, BLOCK)
+            stop, _ = self.counter.part_end(chunk, start, BLOCK)
 
-    def _count_block(self, chunk: Text, start: int, stop: int, final: bool, checked: bool) -> None:
-        cuts: list[int] = []
-        if self.num_threads > 1 and stop - start >= LARGE:
-            cuts = self.counter.cuts(chunk, start, stop, self.num_threads)[1:-1]
-        if cuts:
-            self._count_parts(chunk, start, stop, final, cuts)
-        else:
-            self._feed(chunk, start, stop, final, checked)
+    def _count_wide(self, text: str, final: bool) -> bool:
+        """Count a large str block by block. False: it has a surrogate, and nothing is counted."""
+        size, step = len(text), BLOCK // 2
+        if size > step and self._parts.has_surrogate(self.counter, text):
+            return False
+        for start in range(0, size, step):
+            stop = min(start + step, size)
+            is_end = final and stop == size
+            parts = self._parts.of_str(self.counter, text, start, stop, is_end)
+            if parts is None:
+                return False
+            self._count_parts(parts, True)
+        return True
 
-    def _count_parts(
-        self, chunk: Text, start: int, stop: int, final: bool, cuts: list[int]
-    ) -> None:
-        """Count the parts between the cuts in parallel; all has been checked.
+    def _count_parts(self, parts: list[Part], is_checked: bool) -> None:
+        """Count what comes next in parallel. If it is more than one part, all has been checked.
 
         The first goes into the table that there is, the others are added in their order. So,
         whatever raises, what is counted is the beginning of the text, and its end is open.
         """
-        base = self.counter.bytes_in - start
-        parts = [(a, b, final and b == stop) for a, b in itertools.pairwise([*cuts, stop])]
-        workers = [self.counter.worker() for _ in parts]
-        with ThreadPoolExecutor(len(workers)) as pool:
-            tasks = []
-            for worker, (a, b, is_end) in zip(workers, parts, strict=True):
-                worker.setstate(base + a, b"")
-                tasks.append(pool.submit(worker.feed, chunk, a, b, is_end, True))
-            self._feed(chunk, start, cuts[0], False, True)
-        for worker, task, part in zip(workers, tasks, parts, strict=True):
-            if not (task.result() and self._go_on(worker)):
-                self._feed(chunk, *part, True)
+        first, *others = parts
+        if not others:
+            self._feed(*first, is_checked)
+            return
+        workers = self._parts.count(self.counter, others, lambda: self._feed(*first, is_checked))
+        for worker, part in zip(workers, others, strict=True):
+            if worker is not None and self._go_on(worker):
+                self._parts.give_back(worker)
+            else:
+                self._feed(*part, True)
 
     def _go_on(self, worker: PretokenCounter) -> bool:
         """Add what was counted behind all that is. False: an empty table has no room for it."""
@@ -281,29 +289,13 @@ class Counting:
         try:
             if self.errors == "replace":
                 batch = [repair(b"", text, True, 0)[0] for text in batch]
-            starts = np.cumsum([0, *map(text_size, batch)])
+            workers = self._parts.count_documents(self.counter, batch)
         except UnicodeError:
             return False
-        total = int(starts[-1])
-        n_parts = min(self.num_threads, total // (LARGE // 4) + 1)
-        bounds = np.searchsorted(starts, np.arange(n_parts + 1) * total / n_parts).tolist()
-        bounds[0], bounds[-1] = 0, len(batch)
-        parts = [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
-        workers = [self.counter.worker() for _ in parts]
-        base = self.counter.bytes_in
-        with ThreadPoolExecutor(len(workers)) as pool:
-            tasks = [
-                pool.submit(worker.count_documents, batch[a:b], base + int(starts[a]))
-                for worker, (a, b) in zip(workers, parts, strict=True)
-            ]
-            try:
-                if not all([task.result() for task in tasks]):
-                    return False
-            except UnicodeError:
-                return False
-        for worker, (a, b) in zip(workers, parts, strict=True):
-            self._absorb(worker, 0, int(starts[b] - starts[a]))
-        return True
+        for worker in workers or ():
+            self._absorb(worker, self.counter.bytes_in, worker.bytes_in)
+            self._parts.give_back(worker)
+        return workers is not None
 
     def _feed(self, chunk: Text, start: int, stop: int | None, final: bool, checked: bool) -> None:
         before = self.counter.bytes_in

@@ -28,6 +28,7 @@ from ..patterns.named import PATTERNS
 from ..patterns.pattern import Pattern
 from ..vocabulary.table import Vocabulary
 from .counting import BLOCK, Counting
+from .file_blocks import file_blocks
 from .merging import Progress, check_merging, check_specials, merge_pairs, tokens_of
 from .saved_counts import SavedCounts, damaged, read_counts, save_counts
 
@@ -163,11 +164,10 @@ class VocabularyTrainer:
         with self._exclusive() as counting, open(path, "rb", buffering=0) as file:
             counting.update(b"", True)
             total = os.fstat(file.fileno()).st_size
-            buffer = memoryview(bytearray(min(BLOCK, total + 1)))
             done = 0
-            while size := file.readinto(buffer):
-                counting.update(buffer[:size], False)
-                done += size
+            for block in file_blocks(file, BLOCK, counting.num_threads):
+                counting.update(block, False)
+                done += len(block)
                 if progress:
                     progress(done, max(done, total))
             counting.update(b"", True)

@@ -23,6 +23,7 @@ from streamtok import Trainer
 from streamtok._core import _failing
 from streamtok.parallel import texts as batch
 from streamtok.patterns.pattern import Pattern
+from streamtok.training import part_counters
 
 from ..conftest import LLAMA3_PATTERN
 
@@ -104,10 +105,19 @@ def ended() -> Trainer:
     return made
 
 
-def update(data: bytes | str, final: bool = False) -> Callable[[Trainer], None]:
-    """Update from where `bytes_in` says that counting is; all of a str is ASCII."""
-    begin = trainer().bytes_in
-    return lambda made: made.update(data[made.bytes_in - begin :], final)
+def update(
+    data: bytes | str, final: bool = False, begin: int | None = None
+) -> Callable[[Trainer], None]:
+    """Update from where `bytes_in` says that counting is. begin: where it was before `data`."""
+    if begin is None:
+        begin = trainer().bytes_in
+    rest = data.encode() if isinstance(data, str) else data
+
+    def act(made: Trainer) -> None:
+        done = made.bytes_in - begin
+        made.update(rest[done:] if done else data, final)
+
+    return act
 
 
 def other_trainer() -> Trainer:
@@ -122,6 +132,7 @@ def counts(made: Trainer) -> Any:
 
 BROKEN = LONG.encode() + b"\xff"
 MANY = {"num_threads": 3}
+WIDE = "".join(f"wörter{i} 日本 " for i in range(6000))  # a str of which the UTF-8 is made first
 WORDS = "".join(f"word{i} " for i in range(900))
 STATE = saved(b"the <|e")
 IDS = encoding().encode(LONG, disallowed_special=())
@@ -183,6 +194,20 @@ DOORS = {
     "decoder copy": Door(decoder, lambda d: d.copy().getstate(), call("getstate")),
     "Trainer.update": Door(trainer, update(WORDS), counts, goes_on=True),
     "Trainer.update bytes": Door(trainer, update(LONG.encode()), counts, goes_on=True),
+    "Trainer.update wide": Door(trainer, update(WIDE), counts, goes_on=True, python=False),
+    "Trainer.update wide, threads": Door(
+        lambda: Trainer("gpt2", num_threads=3),
+        update(WIDE, begin=0),
+        counts,
+        goes_on=True,
+        python=False,
+    ),
+    "Trainer.update_documents": Door(
+        lambda: Trainer("gpt2", num_threads=1),
+        call("update_documents", [TEXT, WIDE[:5000], TEXT.encode(), "\U0001f600"]),
+        counts,
+        python=False,
+    ),
     "Trainer.update final": Door(trainer, update(WORDS, final=True), counts, goes_on=True),
     "Trainer.update, threads": Door(
         lambda: Trainer("gpt2", num_threads=3),
@@ -207,6 +232,7 @@ def many_cores_and_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "LARGE", 500)
     monkeypatch.setattr(batch, "PART", 100)
     monkeypatch.setattr(batch, "PER_THREAD", 50)
+    monkeypatch.setattr(part_counters, "LARGE", 5000)
 
 
 @pytest.mark.parametrize("keeps_failing", [False, True], ids=["once", "from then on"])

@@ -27,7 +27,7 @@ from streamtok import Trainer
 from streamtok.patterns.sequence import SplitSequence
 from streamtok.reference import bpe as reference
 from streamtok.reference import bpe_training as reference_trainer
-from streamtok.training import counting
+from streamtok.training import counter_inputs, counting, file_blocks, part_counters
 from streamtok.training.trainer import PATTERNS
 
 _failing: Any = None
@@ -679,12 +679,23 @@ class TrainerMachine:
 
     @contextlib.contextmanager
     def _small(self) -> Iterator[None]:
-        before = counting.BLOCK, counting.LARGE
-        counting.BLOCK, counting.LARGE = self.sizes
+        before = (
+            counting.BLOCK,
+            part_counters.LARGE,
+            counter_inputs._LARGE_STR,
+            file_blocks._LEAST,
+        )
+        counting.BLOCK, part_counters.LARGE = self.sizes
+        counter_inputs._LARGE_STR = file_blocks._LEAST = min(self.sizes[1], before[2])
         try:
             yield
         finally:
-            counting.BLOCK, counting.LARGE = before
+            (
+                counting.BLOCK,
+                part_counters.LARGE,
+                counter_inputs._LARGE_STR,
+                file_blocks._LEAST,
+            ) = before
 
     # Text
 

@@ -97,7 +97,7 @@ def test_blocks(monkeypatch):
     text = large_text(400_000)
     whole = counted([text], num_threads=1).piece_counts()
     monkeypatch.setattr("streamtok.training.counting.BLOCK", 100_001)
-    monkeypatch.setattr("streamtok.training.counting.LARGE", 5_000)
+    monkeypatch.setattr("streamtok.training.part_counters.LARGE", 5_000)
     for kind in (text, text.encode(), memoryview(text.encode()), bytearray(text.encode())):
         for num_threads in (1, 2):
             trainer = Trainer(num_threads=num_threads)
@@ -109,7 +109,7 @@ def test_blocks(monkeypatch):
 def test_an_error_changes_nothing(monkeypatch, num_threads):
     """No part of an invalid chunk is counted, even if the chunk is large."""
     monkeypatch.setattr("streamtok.training.counting.BLOCK", 10_000)
-    monkeypatch.setattr("streamtok.training.counting.LARGE", 1_000)
+    monkeypatch.setattr("streamtok.training.part_counters.LARGE", 1_000)
     good = b"word " * 8000
     for at in (3, 9_998, 10_001, 24_000, 29_999, 30_000):
         trainer = Trainer(num_threads=num_threads)
@@ -808,7 +808,7 @@ def test_large_texts_that_are_refused_leave_nothing(threads: int) -> None:
 
 def test_the_end_is_open_wherever_the_limit_stops_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is counted is that of text[:bytes_in], of which the last pre-token may go on."""
-    monkeypatch.setattr("streamtok.training.counting.LARGE", 8)
+    monkeypatch.setattr("streamtok.training.part_counters.LARGE", 8)
     text = "".join(f" {number}" for number in range(10_000, 16_000)).encode()
     smallest = Trainer("gpt2").nbytes
     stopped = set()

@@ -1,0 +1,140 @@
+"""Texts in parts that threads prepare and count side by side, each part into a table of its own.
+
+Text is cut where the pattern makes both sides independent of each other. Small text is one part.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._core.encode import has_surrogate, utf8_of
+from .._core.train import PretokenCounter
+from ..parallel.threads import call_in_threads
+
+if TYPE_CHECKING:
+    from .._types import Text
+
+    Part = tuple[Text, int, int, bool]  # bytes [start, stop) of a text, and whether it ends there
+
+__all__ = ["LARGE", "PartCounters"]
+
+LARGE = 1 << 20  # bytes, or characters, from which threads are worth their start
+
+
+class PartCounters:
+    """Counters of parts for the counter of the whole, which is given to each call."""
+
+    def __init__(self, num_threads: int):
+        self.num_threads = num_threads
+        self._idle: list[PretokenCounter] = []
+
+    def are_many(self, size: int) -> bool:
+        """Whether a text of this size is cut."""
+        return self.num_threads > 1 and size >= LARGE
+
+    def of_bytes(
+        self, counter: PretokenCounter, chunk: Text, start: int, stop: int, final: bool
+    ) -> list[Part]:
+        """Parts of bytes start:stop. final: the text ends at `stop`."""
+        bounds = self._bounds(counter.cuts, chunk, start, stop)
+        return [(chunk, a, b, final and b == stop) for a, b in itertools.pairwise(bounds)]
+
+    def of_str(
+        self, counter: PretokenCounter, text: str, start: int, stop: int, final: bool
+    ) -> list[Part] | None:
+        """UTF-8 of parts of characters start:stop. None: there is a surrogate."""
+        bounds = self._bounds(counter.character_cuts, text, start, stop)
+        spans = [(text, a, b) for a, b in itertools.pairwise(bounds)]
+        parts: list[Part] = []
+        for span, data in zip(spans, call_in_threads(utf8_of, spans), strict=True):
+            if data is None:
+                return None
+            parts.append((data, 0, len(data), final and span[2] == stop))
+        return parts
+
+    def check(self, counter: PretokenCounter, chunk: Text, size: int, final: bool) -> None:
+        """Raise what counting all `size` bytes of `chunk` as the next ones would raise."""
+        here = counter.bytes_in
+        parts = self.of_bytes(counter, chunk, 0, size, final)
+        call_in_threads(counter.check_bytes, [(*part, here) for part in parts])
+
+    def has_surrogate(self, counter: PretokenCounter, text: str) -> bool:
+        bounds = self._bounds(counter.character_cuts, text, 0, len(text))
+        spans = [(text, a, b) for a, b in itertools.pairwise(bounds)]
+        return any(call_in_threads(has_surrogate, spans))
+
+    def count(
+        self, counter: PretokenCounter, parts: Sequence[Part], first: Callable[[], None]
+    ) -> list[PretokenCounter | None]:
+        """A counter for each of the parts, which have been checked; None where it had no room.
+
+        first: what this thread does besides. Raises what it raises.
+        """
+        workers = [self._take(counter) for _ in parts]
+        calls: list[tuple[Any, ...]] = [(first,)]
+        calls.extend((_counts, worker, part) for worker, part in zip(workers, parts, strict=True))
+        _, *counted = call_in_threads(_call, calls)
+        return [worker if ok else None for worker, ok in zip(workers, counted, strict=True)]
+
+    def count_documents(
+        self, counter: PretokenCounter, texts: list[Text]
+    ) -> list[PretokenCounter] | None:
+        """Counters that have counted all texts, in their order. None: one of them had no room.
+
+        Raises UnicodeError.
+        """
+        ends = np.cumsum([len(text) for text in texts])
+        total = int(ends[-1])
+        n_parts = min(self.num_threads, total // (LARGE // 4) + 1)
+        bounds = np.searchsorted(ends, np.arange(n_parts + 1) * total / n_parts).tolist()
+        bounds[0], bounds[-1] = 0, len(texts)
+        spans = [(a, b) for a, b in itertools.pairwise(bounds) if a < b]
+        workers = [self._take(counter) for _ in spans]
+        calls = [(worker, texts, *span) for worker, span in zip(workers, spans, strict=True)]
+        return workers if all(call_in_threads(_counts_documents, calls)) else None
+
+    def give_back(self, worker: PretokenCounter) -> None:
+        """Use its memory for later parts: to grow a table from nothing takes long."""
+        if not worker.table.limit:
+            self._idle.append(worker)
+
+    def forget(self) -> None:
+        """Free the memory that waits for later parts."""
+        self._idle.clear()
+
+    def _take(self, counter: PretokenCounter) -> PretokenCounter:
+        if counter.table.limit:
+            self._idle.clear()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return counter.worker()
+
+    def _bounds(
+        self, cuts: Callable[[Any, int, int, int], list[int]], text: Text, start: int, stop: int
+    ) -> list[int]:
+        """Start, cuts for as many parts as there are threads, and stop."""
+        if not self.are_many(stop - start):
+            return [start, stop]
+        return [start, *cuts(text, start, stop, self.num_threads)[1:-1], stop]
+
+
+def _call(function: Callable[..., Any], *given: Any) -> Any:
+    return function(*given)
+
+
+def _counts(worker: PretokenCounter, part: Part) -> bool:
+    try:
+        worker.restart()
+        return worker.feed(*part, True)
+    except MemoryError:
+        return False
+
+
+def _counts_documents(worker: PretokenCounter, texts: list[Text], start: int, stop: int) -> bool:
+    worker.restart()
+    return worker.count_documents(texts, start, stop)

@@ -1,0 +1,312 @@
+"""Texts that threads count in parts: str of every width, documents, files, and calls that fail."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import streamtok
+from streamtok import Trainer
+from streamtok._core.encode import has_surrogate, utf8_of
+from streamtok._core.train import PretokenCounter
+from streamtok.parallel.threads import call_in_threads
+from streamtok.patterns.named import PATTERNS
+from streamtok.patterns.pattern import Pattern
+from streamtok.training import (
+    counter_inputs,
+    counting,
+    file_blocks,
+    part_counters,
+    vocabulary_trainer,
+)
+
+WIDTHS = ["abc", "aé", "a日é", "a\U0001f600日"]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small texts are large: blocks of 2000 bytes, parts from 64, reads from 16."""
+    for module in (counting, vocabulary_trainer):
+        monkeypatch.setattr(module, "BLOCK", 2000)
+    monkeypatch.setattr(part_counters, "LARGE", 64)
+    monkeypatch.setattr(counter_inputs, "_LARGE_STR", 64)
+    monkeypatch.setattr(file_blocks, "_LEAST", 16)
+
+
+def some(letters: str, size: int, seed: int = 0) -> str:
+    rng = random.Random(seed)
+    return "".join(rng.choices([*letters, " ", " ", "\n", "12", "the", "'s"], k=size))
+
+
+def alone(*texts: str | bytes, **settings: Any) -> Trainer:
+    """One thread, one call for each text."""
+    trainer = Trainer(num_threads=1, **settings)
+    for text in texts:
+        trainer.update(text, final=True)
+    return trainer
+
+
+def same(one: Trainer, other: Trainer) -> bool:
+    """Counts in the order of the first occurrences, and how far both are."""
+    return (one.bytes_in, one.pending, list(one.piece_counts().items())) == (
+        other.bytes_in,
+        other.pending,
+        list(other.piece_counts().items()),
+    )
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("letters", WIDTHS)
+def test_str_of_every_width(letters: str, threads: int) -> None:
+    for seed, size in enumerate([63, 64, 65, 700, 999, 1000, 1001, 5000]):
+        text = some(letters, size, seed)
+        trainer, other = Trainer(num_threads=threads), Trainer(num_threads=1)
+        for final in (False, True):  # what one text leaves open, the next one ends
+            trainer.update(text, final)
+            other.update(text.encode(), final)
+            assert same(trainer, other), (seed, final)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("place", [0, 10, 999, 1000, 1500, 4999])
+def test_surrogates_in_a_large_str(place: int, threads: int) -> None:
+    text = some("a日", 5000)
+    bad = text[:place] + "\udcff" + text[place:]
+    trainer = Trainer(num_threads=threads)
+    trainer.update("before ")
+    with pytest.raises(UnicodeEncodeError) as caught:
+        trainer.update(bad)
+    assert caught.value.start == place
+    assert trainer.bytes_in == 7
+    assert trainer.piece_counts() == {b"before": 1}
+    for errors in ("surrogateescape", "replace"):
+        escaped = Trainer(num_threads=threads, errors=errors)
+        escaped.update(bad, final=True)
+        data = bad.encode("utf-8", "surrogateescape")
+        if errors == "replace":
+            data = bad.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+        assert same(escaped, alone(data, errors=errors))
+    with pytest.raises(UnicodeEncodeError):  # no byte: an escape must be of 0x80 to 0xFF
+        Trainer(num_threads=threads, errors="surrogateescape").update(text + "\ud83d")
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("threads", [2, 3])
+def test_invalid_bytes_are_found_in_every_part(threads: int) -> None:
+    """The error is that of the first invalid byte, with its place in all the text."""
+    text = some("a日", 3000).encode()
+    for place in range(0, len(text), 97):
+        trainer = Trainer(num_threads=threads)
+        trainer.update(b"ab ")
+        with pytest.raises(UnicodeDecodeError) as caught:
+            trainer.update(text[:place] + b"\xff" + text[place:] + b"\xfe")
+        single = Trainer(num_threads=1)
+        single.update(b"ab ")
+        with pytest.raises(UnicodeDecodeError) as expected:
+            single.update(text[:place] + b"\xff" + text[place:] + b"\xfe")
+        assert (caught.value.start, caught.value.end, caught.value.reason) == (
+            expected.value.start,
+            expected.value.end,
+            expected.value.reason,
+        )
+        assert trainer.bytes_in == 3
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_documents_of_every_kind(threads: int, errors: str) -> None:
+    texts: list[Any] = [some(letters, 60, seed) for letters in WIDTHS for seed in range(30)]
+    texts += [some("a日", 50, seed).encode() for seed in range(20)]
+    texts += [bytearray(b"a b"), memoryview(b" a b"), "", b"", "é", "\U0001f600"]
+    if errors != "strict":
+        texts += ["a \udcff b", "日\udc80", b"a\xffb", b"\xe6"]
+    random.Random(1).shuffle(texts)
+    trainer, other = (Trainer(num_threads=n, errors=errors) for n in (threads, 1))
+    for _ in range(2):  # into tables that are new, and into those that were used
+        trainer.update_documents(texts)
+        for text in texts:
+            other.update(text, final=True)
+    assert same(trainer, other)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("bad", ["日\ud83d", b"\xff", 5], ids=["surrogate", "byte", "number"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_documents_before_the_one_that_raises(bad: Any, threads: int) -> None:
+    texts = [some("aé", 30, seed) for seed in range(40)]
+    for at in (0, 1, 20, 39, 40):
+        trainer = Trainer(num_threads=threads)
+        with pytest.raises((UnicodeError, TypeError)):
+            trainer.update_documents([*texts[:at], bad, *texts[at:]])
+        assert same(trainer, alone(*texts[:at])), at
+        trainer.update_documents(texts)
+        assert same(trainer, alone(*texts[:at], *texts))
+
+
+@pytest.mark.parametrize("kind", ["a", "é", "日", "\U0001f600"])
+def test_cuts_in_characters_are_those_in_bytes(kind: str) -> None:
+    scanner, pairs = counter_inputs.scan_tables(Pattern.compile(PATTERNS["cl100k"]))
+    counter = PretokenCounter(scanner, pairs, "strict", 0)
+    for seed, parts in itertools.product(range(20), (1, 2, 3, 7)):
+        text = some(kind, 200, seed)
+        data = text.encode()
+        found = counter.character_cuts(text, 0, len(text), parts)
+        assert found == sorted(set(found))
+        for cut in found:  # a single cut is found from both sides of it, in either form
+            at = len(text[:cut].encode())
+            assert cut in counter.character_cuts(text, cut - 1, len(text), 1)
+            assert at in counter.cuts(data, at - 1, len(data), 1)
+    assert counter.character_cuts(kind * 50, 0, 50, 3) == []
+    for start, stop in ((0, 4), (3, 2)):
+        with pytest.raises(ValueError, match="no characters"):
+            counter.character_cuts("abc", start, stop, 2)
+
+
+@pytest.mark.parametrize("letters", WIDTHS)
+def test_utf8_of_a_part(letters: str) -> None:
+    text = some(letters, 300)
+    for start, stop in ((0, 300), (0, 0), (1, 299), (17, 18), (40, 123)):
+        assert utf8_of(text, start, stop) == text[start:stop].encode()
+        assert not has_surrogate(text, start, stop)
+    assert utf8_of(text) == text.encode()
+    bad = text + "\ud800" + text
+    assert utf8_of(bad) is None
+    assert utf8_of(bad, 0, len(text)) == text.encode()
+    assert has_surrogate(bad, 0, len(bad))
+    assert not has_surrogate(bad, len(text) + 1, len(bad))
+    for call in (utf8_of, has_surrogate):
+        for start, stop in ((0, len(text) + 1), (2, 1), (len(text) + 1, len(text) + 1)):
+            with pytest.raises(ValueError, match="no characters"):
+                call(text, start, stop)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_files_of_every_size(tmp_path: Path, threads: int) -> None:
+    path = tmp_path / "text"
+    data = some("a日", 6000).encode()
+    seen: list[tuple[int, int]] = []
+    for size in (0, 1, 31, 32, 33, 1999, 2000, 2001, 4000, len(data)):
+        path.write_bytes(data[:size].decode("utf-8", "ignore").encode().ljust(size, b"."))
+        trainer = Trainer(num_threads=threads)
+        seen.clear()
+        trainer.update_file(path, progress=lambda *now: seen.append(now))
+        assert same(trainer, alone(path.read_bytes()))
+        assert [total for _, total in seen] == [size] * len(seen)
+        assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+        assert (seen[-1][0] if seen else 0) == size
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("threads", [1, 3])
+def test_files_that_grow_or_shrink(tmp_path: Path, threads: int) -> None:
+    """What is there when it is read is counted, once and in order."""
+    path = tmp_path / "text"
+    data = some("ab", 6000).encode()
+
+    def grows(done: int, total: int) -> None:
+        if done < 3000:
+            path.write_bytes(data)
+
+    def shrinks(done: int, total: int) -> None:
+        os.truncate(path, 2500)
+
+    path.write_bytes(data[:2100])
+    trainer = Trainer(num_threads=threads)
+    trainer.update_file(path, progress=grows)
+    assert same(trainer, alone(data))
+    trainer = Trainer(num_threads=threads)
+    trainer.update_file(path, progress=shrinks)
+    assert same(trainer, alone(data[:2500]))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_pipe_is_a_file(tmp_path: Path, threads: int) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    data = some("ab", 500).encode()
+    writer = threading.Thread(target=path.write_bytes, args=(data,))
+    writer.start()
+    trainer = Trainer(num_threads=threads)
+    trainer.update_file(path)
+    writer.join()
+    assert same(trainer, alone(data))
+
+
+@pytest.mark.usefixtures("small")
+def test_without_threads_all_is_counted_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    text = some("a日", 5000)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    trainer = Trainer(num_threads=4)
+    trainer.update(text, final=True)
+    trainer.update(text.encode(), final=True)
+    trainer.update_documents([text[i : i + 50] for i in range(0, 5000, 50)])
+    assert same(trainer, alone(text, text, *(text[i : i + 50] for i in range(0, 5000, 50))))
+
+
+@pytest.mark.usefixtures("small")
+def test_limits_that_change_between_calls() -> None:
+    """Tables that were used without a limit are no way around one that is set later."""
+    text = some("a日", 5000)
+    trainer = Trainer(num_threads=3)
+    trainer.update(text)
+    trainer.memory_limit = trainer.nbytes
+    more = "".join(f" {i}" for i in range(10_000, 40_000))
+    with pytest.raises(streamtok.MemoryLimitExceeded):
+        trainer.update(more)
+    taken = trainer.bytes_in - len(text.encode())
+    trainer.memory_limit = None
+    trainer.update(more[taken:], final=True)
+    assert same(trainer, alone(text + more))
+
+
+def test_call_in_threads() -> None:
+    here = threading.get_ident()
+    met = threading.Barrier(3, timeout=60)
+
+    def meet(i: int, name: str) -> tuple[int, str, bool]:
+        met.wait()  # all three are in a thread of their own
+        return i, name, threading.get_ident() == here
+
+    found = call_in_threads(meet, [(0, "a"), (1, "b"), (2, "c")])
+    assert found == [(0, "a", True), (1, "b", False), (2, "c", False)]
+    assert call_in_threads(len, [([1, 2],)]) == [2]
+    done = []
+
+    def fail(i: int) -> None:
+        done.append(i)
+        if i != 1:
+            raise ValueError(f"call {i}")
+
+    with pytest.raises(ValueError, match="call 0"):
+        call_in_threads(fail, [(i,) for i in range(4)])
+    assert sorted(done) == [0, 1, 2, 3]  # none is left behind
+    with pytest.raises(KeyboardInterrupt):
+        call_in_threads(lambda i: (_ for _ in ()).throw(KeyboardInterrupt), [(0,), (1,)])
+
+
+def test_a_worker_is_restarted() -> None:
+    scanner, pairs = counter_inputs.scan_tables(Pattern.compile(PATTERNS["gpt2"]))
+    worker, fresh = (PretokenCounter(scanner, pairs, "strict", 0) for _ in range(2))
+    worker.feed(b"some text with a very long pretokenlikethisone and \xe6")
+    assert worker.pending
+    worker.restart()
+    assert (worker.bytes_in, worker.pending, len(worker.table)) == (0, 0, 0)
+    for each in (worker, fresh):
+        each.feed("日本 and another long pretokenlikethisone", final=True)
+    for one, other in zip(worker.table.export(), fresh.table.export(), strict=True):
+        assert np.array_equal(one, other)
