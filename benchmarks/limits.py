@@ -301,7 +301,7 @@ def training(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterato
         return timed(lambda: call_in_threads(utf8_of, spans))
 
     goal = f"training, two threads, {len(text) / 1e6:.0f} MB"
-    yield in_turns(goal, "UTF-8, a half in each thread", utf8, whole, rounds)
+    yield in_turns(goal, "UTF-8, by halves", utf8, whole, rounds)
     yield in_turns(goal, "adding up", added, whole, rounds)
 
 

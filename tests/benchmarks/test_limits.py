@@ -20,7 +20,12 @@ def test_each_step_is_a_share_of_a_whole() -> None:
     assert {row.step for row in rows} >= {
         *("an empty list", "the same as one text", "arrays that are kept", "an empty chunk"),
         *("an empty call", "texts seen before", "empty lists", "new pre-tokens, cold"),
-        *("the first call of a workspace", "UTF-8", "adding up", "the start of the command"),
+        *(
+            "the first call of a workspace",
+            "UTF-8, by halves",
+            "adding up",
+            "the start of the command",
+        ),
         *("reading", "SHA-256 of the ids", "writing the ids"),
     }
 
