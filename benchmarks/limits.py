@@ -17,7 +17,7 @@ all other steps free would still need that share of the time.
 - *an empty chunk*: a call that takes in nothing, and gives an empty array.
 - *the first call of a workspace*: what a second thread does before its first text.
 - *the start of the command*, *reading*, *SHA-256 of the ids*, *writing*: without encoding.
-- *UTF-8, by halves* and *adding up*, for training: each thread makes that of its half; one adds the tables up.
+- *UTF-8, by halves*, one in each thread, and *adding up*, which one thread does: for training.
 """
 
 from __future__ import annotations
