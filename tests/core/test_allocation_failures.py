@@ -232,7 +232,7 @@ def many_cores_and_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "LARGE", 500)
     monkeypatch.setattr(batch, "PART", 100)
     monkeypatch.setattr(batch, "PER_THREAD", 50)
-    monkeypatch.setattr(part_counters, "LARGE", 5000)
+    monkeypatch.setattr(part_counters, "LARGE", 50_000)  # that of WIDE, not of LONG
 
 
 @pytest.mark.parametrize("keeps_failing", [False, True], ids=["once", "from then on"])
