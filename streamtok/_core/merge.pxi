@@ -314,7 +314,7 @@ cdef int merge_many(const Tokens* t, Merger* m, const u8* pretokens, size_t stri
     """Encode `count` pre-tokens, at most ST_MERGE_BATCH, of up to `stride` <= 64 bytes each.
 
     Pre-token i is at pre-tokens[stride * i], its tokens go to tokens[stride * i], their number to
-    counts[i]. Four bytes after the last pre-token must be readable.
+    counts[i].
     """
     cdef size_t i
     if strategy.merge_batch != NULL and t.ties == NULL and count > strategy.few_pretokens:

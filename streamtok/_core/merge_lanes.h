@@ -14,8 +14,8 @@
 
 #define ST_MERGE_BATCH 512 /* the most pre-tokens of a batch */
 
-/* Pre-token i, 1 <= sizes[i] <= stride <= 64 of them, is at bytes + stride * i; three more bytes than
-   all must be readable. Its tokens go to out[stride * i], their number to counts[i]. */
+/* Pre-token i, of 1 <= sizes[i] <= stride <= 64 bytes, is at bytes + stride * i. Its tokens go to
+   out[stride * i], their number to counts[i]. */
 typedef void st_merge_batch_function(const st_pairs *pairs, const uint32_t *byte_token,
                                      const uint32_t *byte_pairs, const uint8_t *bytes, size_t stride,
                                      const uint8_t *sizes, size_t count, uint32_t *out,
@@ -91,16 +91,18 @@ ST_LANES static inline size_t st_merge_lanes(const st_pairs *pairs, const uint32
 #define ST_GROUPS 4 /* times as many take turns: each waits for memory while the others compute */
 
 #define ST_ROW_BITS 6
+#define ST_ROW_MASK ((1 << ST_ROW_BITS) - 1)
 
-/* Sixteen pre-tokens in columns: row r holds what is at byte r of each. */
+/* Sixteen pre-tokens in columns: row r holds token r of each. A merge closes up: the rows behind it
+   move one up, so the neighbours of a row are those beside it. */
 typedef struct {
-    uint32_t ranks[64][ST_WIDE] __attribute__((aligned(64))); /* rank << ST_ROW_BITS | row: the least
-                                          says which, and where, the leftmost first; ST_NONE: none */
+    uint32_t ranks[66][ST_WIDE] __attribute__((aligned(64))); /* what this row and the next merge into, or
+                                          ST_NONE: from the last row of each on, too */
     uint64_t pairs[2 * ST_WIDE] __attribute__((aligned(64))); /* that were asked for */
-    uint32_t tokens[64][ST_WIDE] __attribute__((aligned(64))); /* not 4 KiB behind the ranks */
+    uint32_t tokens[66][ST_WIDE] __attribute__((aligned(64))); /* not 4 KiB behind the ranks */
     uint64_t buckets[2 * ST_WIDE] __attribute__((aligned(64)));
-    uint64_t alive[ST_WIDE] __attribute__((aligned(64))); /* bit r: a token begins in row r */
-    __m512i least, before, gone_at;
+    uint32_t counts[ST_WIDE] __attribute__((aligned(64))); /* of tokens */
+    __m512i merged, at; /* the next merges: what comes of them, and in which rows */
     size_t asked, rights;
     int rows;
     __mmask16 going, has_left, has_right;
@@ -128,65 +130,42 @@ ST_LANES static inline __attribute__((always_inline)) size_t st_ask(
     return asked;
 }
 
-/* What is in 8 columns around the merge at `at`, in 64-bit lanes: the row that goes, the one before
-   and the one after; -1: none. Takes the row that goes out of `alive`. */
-ST_LANES static inline __attribute__((always_inline)) void st_around(uint64_t *alive, __mmask8 going,
-                                                                    __m256i at, __m256i *gone_at,
-                                                                    __m256i *before, __m256i *after) {
-    const __m512i zero = _mm512_setzero_si512(), one = _mm512_set1_epi64(1);
-    const __m512i last_bit = _mm512_set1_epi64(63);
-    __m512i all = _mm512_load_si512(alive);
-    __m512i here = _mm512_maskz_sllv_epi64(going, one, _mm512_cvtepu32_epi64(at));
-    __m512i below = _mm512_sub_epi64(here, one); /* all, where nothing is left to merge */
-    __m512i later = _mm512_andnot_si512(_mm512_or_si512(here, below), all);
-    __m512i gone = _mm512_and_si512(later, _mm512_sub_epi64(zero, later));
-    __m512i beyond = _mm512_xor_si512(later, gone);
-    __m512i next = _mm512_and_si512(beyond, _mm512_sub_epi64(zero, beyond));
-    __m512i earlier = _mm512_maskz_and_epi64(going, all, below);
-    _mm512_store_si512(alive, _mm512_xor_si512(all, gone));
-    *gone_at = _mm512_cvtepi64_epi32(_mm512_sub_epi64(last_bit, _mm512_lzcnt_epi64(gone)));
-    *before = _mm512_cvtepi64_epi32(_mm512_sub_epi64(last_bit, _mm512_lzcnt_epi64(earlier)));
-    *after = _mm512_cvtepi64_epi32(_mm512_sub_epi64(last_bit, _mm512_lzcnt_epi64(next)));
-}
-
-ST_LANES static inline __m512i st_both(__m256i low, __m256i high) {
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-}
-
-/* The next merge of each column: where it is, and the pairs that it makes, asked for. */
+/* Of each column, the next merge: `least` is rank << ST_ROW_BITS | row, so the least says which, and
+   where, the leftmost first. Asks for the pairs that it makes. */
 ST_LANES static inline __attribute__((always_inline)) void st_columns_ask(st_columns *c,
-                                                                          const st_pairs *pairs) {
-    const __m512i none = _mm512_set1_epi32(-1), zero = _mm512_setzero_si512();
-    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __m512i least = _mm512_srli_epi32(c->least, ST_ROW_BITS);
-    __m512i at = _mm512_and_si512(c->least, _mm512_set1_epi32((1 << ST_ROW_BITS) - 1));
-    __m256i gone_at[2], before[2], after[2];
-    __mmask16 going = _mm512_cmpneq_epu32_mask(c->least, none);
-    st_around(c->alive, (__mmask8)going, _mm512_castsi512_si256(at), gone_at, before, after);
-    st_around(c->alive + 8, (__mmask8)(going >> 8), _mm512_extracti64x4_epi64(at, 1), gone_at + 1,
-              before + 1, after + 1);
-    __m512i left_at = st_both(before[0], before[1]), right_at = st_both(after[0], after[1]);
-    __mmask16 has_left = _mm512_cmpneq_epi32_mask(left_at, none);
-    __mmask16 has_right = _mm512_cmpneq_epi32_mask(right_at, none);
-    __m512i right = _mm512_mask_i32gather_epi32(
-        zero, has_right, _mm512_or_si512(_mm512_slli_epi32(right_at, 4), lane), c->tokens, 4);
-    __m512i left = _mm512_mask_i32gather_epi32(
-        zero, has_left, _mm512_or_si512(_mm512_slli_epi32(left_at, 4), lane), c->tokens, 4);
-    c->before = left_at;
-    c->gone_at = st_both(gone_at[0], gone_at[1]);
+                                                                          const st_pairs *pairs,
+                                                                          __m512i least) {
+    const __m512i one = _mm512_set1_epi32(1), two = _mm512_set1_epi32(2);
+    __mmask16 going = _mm512_cmplt_epu32_mask(
+        least, _mm512_set1_epi32((int)((uint32_t)ST_NONE << ST_ROW_BITS)));
+    __m512i at = _mm512_mask_and_epi32(_mm512_set1_epi32(127), going, least,
+                                       _mm512_set1_epi32(ST_ROW_MASK));
+    __m512i merged = _mm512_srli_epi32(least, ST_ROW_BITS);
+    __m512i left = merged, right = merged, count = _mm512_load_si512(c->counts);
+    __m512i row = _mm512_setzero_si512();
+    __mmask16 next = _mm512_cmpeq_epi32_mask(at, one), behind = 0, farther = 0;
+    __mmask16 here = _mm512_cmpeq_epi32_mask(at, row);
+    row = one;
+    for (int r = 0; r < c->rows; r++) { /* which comes before row `at`, and which after it and its next */
+        __m512i tokens = _mm512_load_si512(c->tokens[r]);
+        left = _mm512_mask_mov_epi32(left, next, tokens);
+        right = _mm512_mask_mov_epi32(right, farther, tokens);
+        row = _mm512_add_epi32(row, one);
+        farther = behind;
+        behind = here;
+        here = next;
+        next = _mm512_cmpeq_epi32_mask(at, row);
+    }
+    c->at = at;
+    c->merged = merged;
     c->going = going;
-    c->has_left = has_left;
-    c->has_right = has_right;
-    c->rights = st_ask(c, pairs, 0, has_right, least, right);
-    c->asked = st_ask(c, pairs, c->rights, has_left, left, least);
+    c->has_left = _mm512_mask_cmpneq_epi32_mask(going, at, _mm512_setzero_si512());
+    c->has_right = _mm512_mask_cmplt_epu32_mask(going, _mm512_add_epi32(at, two), count);
+    _mm512_store_si512(c->counts, _mm512_mask_sub_epi32(count, going, count, one));
+    c->rights = st_ask(c, pairs, 0, c->has_right, merged, right);
+    c->asked = st_ask(c, pairs, c->rights, c->has_left, left, merged);
     const char *slots = (const char *)pairs->slots;
     for (size_t k = 0; k < c->asked; k++) ST_PREFETCH(slots + c->buckets[k]);
-}
-
-/* What `ranks` holds of these, of merges in `row`. */
-ST_LANES static inline __m512i st_at_row(__m512i ranks, __m512i row) {
-    __mmask16 some = _mm512_cmpneq_epu32_mask(ranks, _mm512_set1_epi32(-1));
-    return _mm512_mask_or_epi32(ranks, some, _mm512_slli_epi32(ranks, ST_ROW_BITS), row);
 }
 
 ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pairs,
@@ -195,38 +174,38 @@ ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pair
                                              const uint8_t *sizes, const uint32_t *which,
                                              size_t count) {
     const __m512i none = _mm512_set1_epi32(-1), one = _mm512_set1_epi32(1);
-    const __m512i low_byte = _mm512_set1_epi32(255);
-    uint32_t size_of[ST_WIDE] __attribute__((aligned(64))) = {0};
-    uint32_t from[ST_WIDE] __attribute__((aligned(64))) = {0};
     c->rows = 0;
-    memset(c->alive, 0, sizeof c->alive);
+    for (size_t k = 0; k < ST_WIDE; k++) c->counts[k] = 0;
     for (size_t k = 0; k < count; k++) {
-        size_of[k] = sizes[which[k]];
-        from[k] = (uint32_t)(which[k] * stride);
-        c->alive[k] = ~(uint64_t)0 >> (64 - size_of[k]);
-        c->rows = (int)size_of[k] > c->rows ? (int)size_of[k] : c->rows;
+        int size = sizes[which[k]];
+        c->rows = size > c->rows ? size : c->rows;
     }
-    __m512i size = _mm512_load_si512(size_of), base = _mm512_load_si512(from);
-    __m512i least = none;
+    for (int r = 0; r <= c->rows; r++) _mm512_store_si512(c->ranks[r], none);
+    for (size_t k = 0; k < count; k++) {
+        const uint8_t *p = bytes + stride * which[k];
+        size_t n = sizes[which[k]];
+        uint32_t byte = p[0];
+        c->counts[k] = (uint32_t)n;
+        for (size_t r = 0; r + 1 < n; r++) {
+            uint32_t second = p[r + 1];
+            c->tokens[r][k] = byte_token[byte];
+            c->ranks[r][k] = byte_pairs[byte << 8 | second];
+            byte = second;
+        }
+        c->tokens[n - 1][k] = byte_token[byte];
+    }
+    __m512i least = none, row = _mm512_setzero_si512();
     for (int r = 0; r < c->rows; r++) {
-        __m512i here = _mm512_set1_epi32(r);
-        __m512i two = _mm512_i32gather_epi32(_mm512_add_epi32(base, here), bytes, 1);
-        __m512i first = _mm512_and_si512(two, low_byte);
-        __m512i second = _mm512_and_si512(_mm512_srli_epi32(two, 8), low_byte);
-        __m512i index = _mm512_or_si512(_mm512_slli_epi32(first, 8), second);
-        __mmask16 has = _mm512_cmplt_epu32_mask(_mm512_add_epi32(here, one), size);
-        __m512i ranks = st_at_row(_mm512_mask_i32gather_epi32(none, has, index, byte_pairs, 4), here);
-        _mm512_store_si512(c->ranks[r], ranks);
-        _mm512_store_si512(c->tokens[r], _mm512_i32gather_epi32(first, byte_token, 4));
-        least = _mm512_min_epu32(least, ranks);
+        __m512i ranks = _mm512_load_si512(c->ranks[r]);
+        least = _mm512_min_epu32(least, _mm512_or_si512(_mm512_slli_epi32(ranks, ST_ROW_BITS), row));
+        row = _mm512_add_epi32(row, one);
     }
-    c->least = least;
-    st_columns_ask(c, pairs);
+    st_columns_ask(c, pairs, least);
 }
 
 /* One merge in each column that has one left, and the question for the next. */
 ST_LANES static inline void st_columns_step(st_columns *c, const st_pairs *pairs) {
-    const __m512i none = _mm512_set1_epi32(-1);
+    const __m512i none = _mm512_set1_epi32(-1), one = _mm512_set1_epi32(1);
     uint32_t found[2 * ST_WIDE] __attribute__((aligned(64)));
     const char *slots = (const char *)pairs->slots;
     for (size_t k = 0; k < c->asked; k++) {
@@ -244,25 +223,32 @@ ST_LANES static inline void st_columns_step(st_columns *c, const st_pairs *pairs
     }
     __m512i right = _mm512_mask_expand_epi32(none, c->has_right, _mm512_loadu_si512(found));
     __m512i left = _mm512_mask_expand_epi32(none, c->has_left, _mm512_loadu_si512(found + c->rights));
-    __m512i merged = _mm512_srli_epi32(c->least, ST_ROW_BITS), least = none;
-    __m512i at = _mm512_mask_and_epi32(none, c->going, c->least,
-                                       _mm512_set1_epi32((1 << ST_ROW_BITS) - 1));
-    __m512i before = c->before, gone_at = c->gone_at;
-    right = st_at_row(right, at);
-    left = st_at_row(left, before);
+    __m512i merged = c->merged, at = c->at, least = none;
+    __m512i row = _mm512_setzero_si512(), next_row = one;
+    __m512i ranks = _mm512_load_si512(c->ranks[0]), tokens = _mm512_load_si512(c->tokens[0]);
+    __mmask16 here = _mm512_cmpeq_epi32_mask(at, row), behind = 0;
+    if (c->going == 0xFFFF) c->rows--; /* all have one token less */
     for (int r = 0; r < c->rows; r++) {
-        __m512i row = _mm512_set1_epi32(r);
-        __m512i ranks = _mm512_load_si512(c->ranks[r]);
-        __mmask16 is_here = _mm512_cmpeq_epi32_mask(at, row);
-        ranks = _mm512_mask_mov_epi32(ranks, _mm512_cmpeq_epi32_mask(gone_at, row), none);
-        ranks = _mm512_mask_mov_epi32(ranks, _mm512_cmpeq_epi32_mask(before, row), left);
-        ranks = _mm512_mask_mov_epi32(ranks, is_here, right);
+        __m512i next_ranks = _mm512_load_si512(c->ranks[r + 1]);
+        __m512i next_tokens = _mm512_load_si512(c->tokens[r + 1]);
+        __mmask16 next = _mm512_cmpeq_epi32_mask(at, next_row);
+        ranks = _mm512_mask_mov_epi32(ranks, behind, next_ranks);
+        tokens = _mm512_mask_mov_epi32(tokens, behind, next_tokens);
+        ranks = _mm512_mask_mov_epi32(ranks, here, right);
+        tokens = _mm512_mask_mov_epi32(tokens, here, merged);
+        ranks = _mm512_mask_mov_epi32(ranks, next, left);
         _mm512_store_si512(c->ranks[r], ranks);
-        _mm512_mask_store_epi32(c->tokens[r], is_here, merged);
-        least = _mm512_min_epu32(least, ranks);
+        _mm512_store_si512(c->tokens[r], tokens);
+        least = _mm512_min_epu32(least, _mm512_or_si512(_mm512_slli_epi32(ranks, ST_ROW_BITS), row));
+        behind |= here;
+        here = next;
+        ranks = next_ranks;
+        tokens = next_tokens;
+        row = next_row;
+        next_row = _mm512_add_epi32(next_row, one);
     }
-    c->least = least;
-    st_columns_ask(c, pairs);
+    _mm512_store_si512(c->ranks[c->rows], none);
+    st_columns_ask(c, pairs, least);
 }
 
 /* Merges `count` pre-tokens, those numbered in `which`, 16 to each of `columns`, which take turns. */
@@ -305,9 +291,8 @@ ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t
         for (size_t k = 0; k < wanted; k++) {
             const st_columns *c = &columns[k / ST_WIDE];
             uint32_t pretoken = order[begun + k], *tokens = out + stride * pretoken;
-            size_t n = 0;
-            for (uint64_t left = c->alive[k % ST_WIDE]; left; left &= left - 1)
-                tokens[n++] = c->tokens[st_lowest(left)][k % ST_WIDE];
+            uint32_t n = c->counts[k % ST_WIDE];
+            for (uint32_t i = 0; i < n; i++) tokens[i] = c->tokens[i][k % ST_WIDE];
             counts[pretoken] = (uint8_t)n;
         }
     }

@@ -10,15 +10,17 @@
 #define ST_SEGMENTS 64 /* the most at a time */
 
 /* Stretch k is p[ST_STRIDE * k:][:ST_SEGMENT]. Its tokens go to tokens[ST_SEGMENT * k], and bit i of
-   begins[k] says whether one begins at its byte i. Three bytes after the last must be readable. */
+   begins[k] says whether one begins at its byte i. Token t has offsets[t + 1] - offsets[t] bytes. */
 typedef void st_merge_segments_function(const st_pairs *pairs, const uint32_t *byte_token,
-                                         const uint32_t *byte_pairs, const uint8_t *p, size_t count,
-                                         uint32_t *tokens, uint64_t *begins);
+                                         const uint32_t *byte_pairs, const uint32_t *offsets,
+                                         const uint8_t *p, size_t count, uint32_t *tokens,
+                                         uint64_t *begins);
 
 #if defined(ST_LANES)
 ST_LANES static inline void st_merge_segments(const st_pairs *pairs, const uint32_t *byte_token,
-                                               const uint32_t *byte_pairs, const uint8_t *p,
-                                               size_t count, uint32_t *tokens, uint64_t *begins) {
+                                               const uint32_t *byte_pairs, const uint32_t *offsets,
+                                               const uint8_t *p, size_t count, uint32_t *tokens,
+                                               uint64_t *begins) {
     st_columns columns[ST_GROUPS];
     uint8_t sizes[ST_SEGMENTS];
     uint32_t which[ST_SEGMENTS];
@@ -29,9 +31,13 @@ ST_LANES static inline void st_merge_segments(const st_pairs *pairs, const uint3
     st_columns_run(columns, pairs, byte_token, byte_pairs, p, ST_STRIDE, sizes, which, count);
     for (size_t k = 0; k < count; k++) {
         const st_columns *c = &columns[k / ST_WIDE];
-        uint32_t *out = tokens + ST_SEGMENT * k;
-        uint64_t left = begins[k] = c->alive[k % ST_WIDE];
-        for (; left; left &= left - 1) *out++ = c->tokens[st_lowest(left)][k % ST_WIDE];
+        uint32_t *out = tokens + ST_SEGMENT * k, at = 0;
+        begins[k] = 0;
+        for (uint32_t i = 0; i < c->counts[k % ST_WIDE]; i++) {
+            out[i] = c->tokens[i][k % ST_WIDE];
+            begins[k] |= (uint64_t)1 << at;
+            at += offsets[out[i] + 1] - offsets[out[i]];
+        }
     }
 }
 #endif

@@ -23,7 +23,6 @@ cdef struct Growing:    # tokens; `items` is moved by realloc
 
 cdef enum:
     OVERLAP = ST_SEGMENT - ST_STRIDE
-    OVER_READ = 3               # bytes that are read after a segment
     FEWEST = 6                  # segments that are worth merging side by side
     MISSES = 6                  # of a round: then the text is not for that
     LONG_SEGMENT = 1024         # of text that does not agree soon
@@ -149,9 +148,10 @@ cdef int join_many(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n) e
     cdef size_t start = j.done - OVERLAP if j.done else 0, count, k = 0, skip, misses = j.misses, added
     cdef u64 here, after
     cdef unsigned place
-    count = (n - start - ST_SEGMENT - OVER_READ) // ST_STRIDE + 1
+    count = (n - start - ST_SEGMENT) // ST_STRIDE + 1
     count = count if count < ST_SEGMENTS else ST_SEGMENTS
-    strategy.merge_segments(&t.pairs, t.byte_token, t.byte_pairs, p + start, count, tokens, begins)
+    strategy.merge_segments(&t.pairs, t.byte_token, t.byte_pairs, t.offsets, p + start, count, tokens,
+                            begins)
     here = begins_from(t, j, start)
     while k < count:
         if j.done - start < ST_SEGMENT:

@@ -38,8 +38,9 @@ cdef extern from "merge_segments.h" nogil:
         ST_STRIDE
         ST_SEGMENTS
     ctypedef void st_merge_segments_function(const st_pairs* pairs, const u32* byte_token,
-                                              const u32* byte_pairs, const u8* p, size_t count,
-                                              u32* tokens, u64* begins) noexcept
+                                              const u32* byte_pairs, const u32* offsets,
+                                              const u8* p, size_t count, u32* tokens,
+                                              u64* begins) noexcept
     st_merge_segments_function* st_merge_segments_tier()
     unsigned st_agree(u64 one, u64 other)
 
@@ -85,6 +86,7 @@ cdef extern from "windows.h" nogil:
         u8 counted
         u8 count
     void st_count_rows(st_windows* w) noexcept
+    void st_fill_small(st_windows* w) noexcept
     ctypedef void st_mark_function(const st_windows* w, const u8* p, size_t blocks, u64* begins,
                                    u64* open) noexcept
     size_t st_copy_rest(u8* copy, u64 margin, const u8* p, size_t n, size_t extra,

@@ -51,9 +51,9 @@ cdef class Workspace:
         cdef const Tokens* t = table.tokens()
         w.section = <u8*>malloc(SECTION)
         w.section_ids = <u32*>malloc(SECTION * sizeof(u32))
-        w.short_pretokens.bytes = <u8*>calloc(PENDING + 1, 16)
+        w.short_pretokens.bytes = <u8*>calloc(PENDING, 16)
         w.short_pretokens.tokens = <u32*>malloc(PENDING * 16 * sizeof(u32))
-        w.middle_pretokens.bytes = <u8*>calloc(PENDING + 1, MIDDLE_PRETOKEN)
+        w.middle_pretokens.bytes = <u8*>calloc(PENDING, MIDDLE_PRETOKEN)
         w.middle_pretokens.tokens = <u32*>malloc(PENDING * MIDDLE_PRETOKEN * sizeof(u32))
         if (w.section == NULL or w.section_ids == NULL or w.short_pretokens.bytes == NULL
                 or w.short_pretokens.tokens == NULL or w.middle_pretokens.bytes == NULL
