@@ -308,6 +308,7 @@ cdef int fill_windows(st_windows* w, windows) except -1:
     w.counted = windows.counted
     w.count = windows.run
     st_count_rows(w)
+    st_fill_small(w)
     return 0
 
 

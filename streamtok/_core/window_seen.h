@@ -4,6 +4,7 @@
 #define STREAMTOK_WINDOW_SEEN_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "native.h"
 
@@ -19,6 +20,9 @@ typedef struct {
     uint8_t counted;        /* a class; 255: none */
     uint8_t count;
     uint8_t n_classes, n_lefts; /* rows of the tables that are in use, at most 16 */
+    uint8_t pitch; /* 8 or 9: `lefts` and `rights` by class * pitch + next class, and `decisions` by the
+                      sum of both, are in the small tables; 16: they do not fit there */
+    uint8_t small_lefts[128], small_rights[128], small_decisions[128];
 } st_windows;
 
 #define ST_CLASS 15
@@ -36,6 +40,27 @@ static inline void st_count_rows(st_windows *w) {
     }
     for (int k = 0; k < 256; k++)
         if (w->lefts[k] >= w->n_lefts) w->n_lefts = w->lefts[k] < 15 ? (uint8_t)(w->lefts[k] + 1) : 16;
+}
+
+/* Fills in the small tables, if all fits there: one look-up in 64 or 128 bytes is one instruction. */
+static inline void st_fill_small(st_windows *w) {
+    uint32_t n_rights = 0;
+    w->pitch = 16;
+    memset(w->small_lefts, 0, sizeof w->small_lefts);
+    memset(w->small_rights, 0, sizeof w->small_rights);
+    memset(w->small_decisions, 0, sizeof w->small_decisions);
+    for (int k = 0; k < 256; k++)
+        if (w->rights[k] >= n_rights) n_rights = w->rights[k] + 1u;
+    if (w->n_classes > 9 || w->n_lefts * n_rights > 128) return;
+    w->pitch = w->n_classes > 8 ? 9 : 8;
+    for (int c = 0; c < w->n_classes; c++)
+        for (int d = 0; d < w->n_classes; d++) {
+            w->small_lefts[c * w->pitch + d] = (uint8_t)(w->lefts[c << 4 | d] * n_rights);
+            w->small_rights[c * w->pitch + d] = w->rights[c << 4 | d];
+        }
+    for (uint32_t left = 0; left < w->n_lefts; left++)
+        for (uint32_t right = 0; right < n_rights; right++)
+            w->small_decisions[left * n_rights + right] = w->decisions[left << 4 | right];
 }
 
 /* What the windows of 64 positions say, before what they cannot see is added. */

@@ -9,6 +9,7 @@
 
 #include "native.h"
 #include "window_seen.h"
+#include "windows_512.h"
 
 /* For each i < 64 * blocks: bit i of `begins` if a pre-token begins at p[i], of `open` if that cannot
    be told from the window. Reads p[-ST_MARGIN] .. p[64 * blocks]. */
@@ -51,81 +52,6 @@ static inline void st_mark_plain(const st_windows *w, const uint8_t *p, size_t b
 #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
 #define ST_X86 1
 #include <immintrin.h>
-
-#define ST_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi")))
-
-/* table[index] for 64 indices and 256 entries. */
-ST_AVX512 static inline __m512i st_look_up_512(const __m512i *table, __m512i index) {
-    __m512i low = _mm512_permutex2var_epi8(table[0], index, table[1]);
-    __m512i high = _mm512_permutex2var_epi8(table[2], index, table[3]);
-    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(index), low, high);
-}
-
-/* As `st_carry_before`: of the bytes from p - ST_MARGIN on, the first eight count. */
-ST_AVX512 static inline st_carry st_carry_before_512(const st_windows *w, const uint8_t *p,
-                                                     __m512i classes_low, __m512i classes_high) {
-    st_carry carry = {0, 0, 0, 0, 0, 0, 0, 0};
-    __m512i here = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(p - ST_MARGIN)));
-    __m512i raw = _mm512_permutex2var_epi8(classes_low, here, classes_high);
-    uint64_t high = _mm512_movepi8_mask(here), follows = _mm512_movepi8_mask(raw) | high;
-    uint64_t harmless = _mm512_test_epi8_mask(raw, _mm512_set1_epi8(ST_HARMLESS)) & ~high;
-    uint64_t found = _mm512_cmpeq_epi8_mask(here, _mm512_set1_epi8((char)w->trigger));
-    raw = _mm512_and_si512(raw, _mm512_set1_epi8(ST_CLASS));
-    found &= follows >> 1 & ~(harmless << 1);
-    carry.found = (found | high) << (64 - ST_MARGIN);
-    carry.counted = (_mm512_cmpeq_epi8_mask(raw, _mm512_set1_epi8((char)w->counted)) & ~high)
-                    << (64 - ST_MARGIN);
-    return carry;
-}
-
-ST_AVX512 static inline void st_mark_avx512(const st_windows *w, const uint8_t *p, size_t blocks,
-                                     uint64_t *begins, uint64_t *open) {
-    __m512i lefts[4], rights[4], decisions[4];
-    for (int k = 0; k < 4; k++) {
-        lefts[k] = _mm512_loadu_si512(w->lefts + 64 * k);
-        rights[k] = _mm512_loadu_si512(w->rights + 64 * k);
-        decisions[k] = _mm512_loadu_si512(w->decisions + 64 * k);
-    }
-    const __m512i classes_low = _mm512_loadu_si512(w->classes);
-    const __m512i classes_high = _mm512_loadu_si512(w->classes + 64);
-    const __m512i trigger = _mm512_set1_epi8((char)w->trigger), nibble = _mm512_set1_epi8(15);
-    const __m512i counted = _mm512_set1_epi8((char)w->counted);
-    const __m512i run = _mm512_set1_epi8(ST_RUN), ends_run = _mm512_set1_epi8(ST_ENDS_RUN);
-    const __m512i harmless = _mm512_set1_epi8(ST_HARMLESS);
-    st_carry carry = st_carry_before_512(w, p, classes_low, classes_high);
-    for (size_t block = 0; block < blocks; block++, p += 64) {
-        __m512i a = _mm512_loadu_si512(p - 2), b = _mm512_loadu_si512(p - 1);
-        __m512i c = _mm512_loadu_si512(p), d = _mm512_loadu_si512(p + 1);
-        st_seen seen;
-        uint64_t next_high = _mm512_movepi8_mask(d), high_before = _mm512_movepi8_mask(b), undecided;
-        seen.open = _mm512_movepi8_mask(_mm512_or_si512(_mm512_or_si512(a, b), _mm512_or_si512(c, d)));
-        seen.high = _mm512_movepi8_mask(c);
-        seen.found = _mm512_cmpeq_epi8_mask(c, trigger);
-        a = _mm512_permutex2var_epi8(classes_low, a, classes_high);
-        b = _mm512_permutex2var_epi8(classes_low, b, classes_high);
-        c = _mm512_permutex2var_epi8(classes_low, c, classes_high);
-        d = _mm512_permutex2var_epi8(classes_low, d, classes_high);
-        seen.found &= _mm512_movepi8_mask(d) | next_high;
-        seen.found &= _mm512_testn_epi8_mask(b, harmless) | high_before;
-        seen.ends = _mm512_test_epi8_mask(c, ends_run) & ~seen.high;
-        seen.rows = _mm512_test_epi8_mask(c, run);
-        c = _mm512_and_si512(c, nibble);
-        seen.counted = _mm512_cmpeq_epi8_mask(c, counted) & ~seen.high;
-        b = _mm512_and_si512(b, nibble);
-        d = _mm512_and_si512(d, nibble);
-        a = _mm512_slli_epi16(_mm512_and_si512(a, nibble), 4);
-        __m512i left = st_look_up_512(lefts, _mm512_or_si512(a, b));
-        __m512i right = st_look_up_512(rights, _mm512_or_si512(_mm512_slli_epi16(c, 4), d));
-        __m512i decision =
-            st_look_up_512(decisions, _mm512_or_si512(_mm512_slli_epi16(left, 4), right));
-        undecided = _mm512_test_epi8_mask(decision, _mm512_set1_epi8(2));
-        seen.same = _mm512_cmpeq_epi8_mask(c, d) & ~(seen.high | next_high);
-        seen.rows &= seen.same & undecided & ~seen.open;
-        seen.open |= undecided;
-        seen.begins = _mm512_test_epi8_mask(decision, _mm512_set1_epi8(1));
-        st_finish(w, &seen, &carry, begins + block, open + block);
-    }
-}
 
 #define ST_AVX2 __attribute__((target("avx2")))
 

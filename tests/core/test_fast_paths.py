@@ -51,6 +51,8 @@ SPLITS = [
     r"'s|[^\S\n]+(?!\S)|\n+|\p{L}{1,4}|\d\d?|.",
     r"(?:'[a-c])+|[a-z']+?|[^a-z']",
     r"\p{L}+|\d{1,7}|'[a-c]{2}|[^\p{L}\d]",
+    # more classes than the small tables of windows have rows
+    r"[as]+v?|[vl]+d?|[dS]+A?|\d+[.,]?|\s+|[^\s\dasvldS]",
 ]
 PIECES = [
     *"aAsSdlv'1 9\n\r\t/.,é日ſ",
