@@ -39,22 +39,57 @@ typedef size_t st_keys_function(const uint8_t *buffer, size_t start, const int64
 #define ST_WIDE_KEYS 1
 #include <immintrin.h>
 
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static inline size_t st_keys_512(
-    const uint8_t *buffer, size_t start, const int64_t *ends, size_t count, uint64_t *keys,
-    void **cells, uint64_t *not_short, void *table, int shift, void *nothing) {
+#define ST_KEYS __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+
+/* 16 bytes from each of four places. Four loads are faster than a gather. */
+ST_KEYS static inline __m512i st_load_four(const uint8_t *a, const uint8_t *b, const uint8_t *c,
+                                           const uint8_t *d) {
+    __m256i low = _mm256_inserti128_si256(
+        _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)a)), _mm_loadu_si128((const __m128i *)b), 1);
+    __m256i high = _mm256_inserti128_si256(
+        _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)c)), _mm_loadu_si128((const __m128i *)d), 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+/* The keys of four pre-tokens: of their 16 bytes those that are theirs, and their sizes. `bits` of
+   each pre-token stand in both halves of its key. */
+ST_KEYS static inline __m512i st_four_keys(__m512i bytes, __m512i bits) {
+    const __m512i one = _mm512_set1_epi64(1);
+    const __m512i halves = _mm512_setr_epi64(0, 64, 0, 64, 0, 64, 0, 64);
+    const __m512i up = _mm512_setr_epi64(64, 53, 64, 53, 64, 53, 64, 53); /* nothing, size << 56 */
+    __m512i mask = _mm512_sub_epi64(_mm512_sllv_epi64(one, _mm512_subs_epu16(bits, halves)), one);
+    return _mm512_or_si512(_mm512_and_si512(bytes, mask), _mm512_sllv_epi64(bits, up));
+}
+
+/* In both halves of each key, its hash. */
+ST_KEYS static inline __m512i st_four_hashes(__m512i keys) {
+    const __m512i factors = _mm512_set4_epi64((long long)ST_CELL_HIGH, (long long)ST_CELL_LOW,
+                                              (long long)ST_CELL_HIGH, (long long)ST_CELL_LOW);
+    __m512i parts = _mm512_mullo_epi64(keys, factors);
+    return _mm512_add_epi64(parts, _mm512_shuffle_epi32(parts, _MM_PERM_BADC));
+}
+
+static inline void st_fetch_eight(void *const *cells) {
+    for (int k = 0; k < 8; k++) ST_PREFETCH(cells[k]);
+}
+
+ST_KEYS static inline size_t st_keys_512(const uint8_t *buffer, size_t start, const int64_t *ends,
+                                         size_t count, uint64_t *keys, void **cells,
+                                         uint64_t *not_short, void *table, int shift, void *nothing) {
     const __m512i one = _mm512_set1_epi64(1), most = _mm512_set1_epi64(15);
-    const __m512i factor_low = _mm512_set1_epi64((long long)ST_CELL_LOW);
-    const __m512i factor_high = _mm512_set1_epi64((long long)ST_CELL_HIGH);
-    const __m512i first_half = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
-    const __m512i last_half = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+    const __m512i first_half = _mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3);
+    const __m512i last_half = _mm512_setr_epi64(4, 4, 5, 5, 6, 6, 7, 7);
+    const __m512i evens = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
     const __m512i no_cell = _mm512_set1_epi64((long long)(uintptr_t)nothing);
     const __m512i base = _mm512_set1_epi64((long long)(uintptr_t)table);
     const __m128i down = _mm_cvtsi32_si128(shift);
     __m512i before = _mm512_set1_epi64((long long)start);
+    const uint8_t *first = buffer + start;
     uint64_t odds = 0;
     size_t i = 0;
     for (; i + 8 <= count; i += 8) {
-        __m512i end = _mm512_loadu_si512(ends + i);
+        const int64_t *e = ends + i;
+        __m512i end = _mm512_loadu_si512(e);
         if (_mm512_movepi64_mask(end)) break;
         __m512i begin = _mm512_alignr_epi64(end, before, 7);
         before = end;
@@ -65,24 +100,21 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))) static inline size
             not_short[i / 64] = odds;
             odds = 0;
         }
-        size = _mm512_min_epu64(size, most);
-        __m512i bits = _mm512_slli_epi64(size, 3);
-        __m512i low = _mm512_i64gather_epi64(begin, buffer, 1);
-        __m512i high = _mm512_i64gather_epi64(begin, buffer + 8, 1);
-        __m512i low_mask = _mm512_sub_epi64(_mm512_sllv_epi64(one, bits), one);
-        __m512i high_mask = _mm512_sub_epi64(
-            _mm512_sllv_epi64(one, _mm512_subs_epu16(bits, _mm512_set1_epi64(64))), one);
-        low = _mm512_and_si512(low, low_mask);
-        high = _mm512_or_si512(_mm512_and_si512(high, high_mask), _mm512_slli_epi64(size, 56));
-        __m512i hash = _mm512_add_epi64(_mm512_mullo_epi64(low, factor_low),
-                                        _mm512_mullo_epi64(high, factor_high));
+        __m512i bits = _mm512_slli_epi64(_mm512_min_epu64(size, most), 3);
+        __m512i low = st_load_four(first, buffer + e[0], buffer + e[1], buffer + e[2]);
+        __m512i high = st_load_four(buffer + e[3], buffer + e[4], buffer + e[5], buffer + e[6]);
+        first = buffer + e[7];
+        low = st_four_keys(low, _mm512_permutexvar_epi64(first_half, bits));
+        high = st_four_keys(high, _mm512_permutexvar_epi64(last_half, bits));
+        _mm512_storeu_si512(keys + 2 * i, low);
+        _mm512_storeu_si512(keys + 2 * i + 8, high);
+        __m512i hash = _mm512_permutex2var_epi64(st_four_hashes(low), evens, st_four_hashes(high));
         __m512i cell = _mm512_slli_epi64(_mm512_srl_epi64(hash, down), 5);
         cell = _mm512_mask_add_epi64(no_cell, is_short, cell, base);
         _mm512_storeu_si512(cells + i, cell);
-        _mm512_storeu_si512(keys + 2 * i, _mm512_permutex2var_epi64(low, first_half, high));
-        _mm512_storeu_si512(keys + 2 * i + 8, _mm512_permutex2var_epi64(low, last_half, high));
-        for (int k = 0; k < 8; k++) ST_PREFETCH(cells[i + (size_t)k]);
+        if (i) st_fetch_eight(cells + i - 8); /* not those that were stored just now */
     }
+    if (i) st_fetch_eight(cells + i - 8);
     if (i & 63) not_short[i / 64] = odds;
     return i;
 }
