@@ -14,6 +14,7 @@ from streamtok._core.encode cimport (
     Strategy,
     TokenTable,
     array_memory,
+    mark_squeezed,
     read_array,
     strategy,
 )
@@ -23,15 +24,19 @@ from streamtok._core.simd cimport (
     ST_REST_BLOCKS,
     ST_REST_SIZE,
     st_copy_rest,
+    st_deposit_tier,
     st_find_pair_tier,
     st_leads_tier,
     st_mark_function,
     st_mark_tier,
     st_place_plain,
     st_place_tier,
-    st_substitute_tier,
+    st_squeeze_before,
+    st_squeeze_tier,
     st_transcode_tier,
 )
+from libc.string cimport memcpy
+
 from streamtok._core.types cimport i32, st_load64, u8, u64
 from streamtok._core.utf8 cimport valid_bytes
 
@@ -104,7 +109,8 @@ def use_tier(Scanner scanner not None, int number, marked_from=None):
     scanner.c.marked_from = known if marked_from is None else min(marked_from, 128)
     scanner.c.extra_from = extra if marked_from is None else 1
     scanner.c.place = st_place_tier() if number == 0 else st_place_plain
-    scanner.c.substitute = st_substitute_tier(number == 0)
+    scanner.c.squeeze = st_squeeze_tier(number == 0)
+    scanner.c.deposit = st_deposit_tier(number == 0)
     return name.decode()
 
 
@@ -116,9 +122,9 @@ def last_marks(Scanner scanner not None, bytes text, size_t start):
     """
     cdef u64[ST_REST_BLOCKS] begins
     cdef u64[ST_REST_BLOCKS] opened
-    cdef u8[ST_REST_SIZE] copy
+    cdef u8[ST_MARGIN + ST_REST_SIZE] copy
     cdef u64 margin = 0
-    cdef size_t size = len(text), blocks, readable
+    cdef size_t size = len(text), blocks
     cdef const u8* p = <const u8*><const char*>text
     if scanner.c.windows == NULL or not start < size <= start + ST_REST or (
         start != 1 and start < ST_MARGIN
@@ -131,16 +137,17 @@ def last_marks(Scanner scanner not None, bytes text, size_t start):
             return None
     else:
         margin = st_load64(p + start - ST_MARGIN)
-    blocks = st_copy_rest(copy, margin, p + start, size - start, 1, &readable)
+    memcpy(copy, &margin, ST_MARGIN)
+    blocks = st_copy_rest(copy + ST_MARGIN, p + start, size - start, 1)
     scanner.c.mark(scanner.c.windows, copy + ST_MARGIN, blocks, begins, opened)
     return [begins[i] for i in range(blocks)], [opened[i] for i in range(blocks)]
 
 
-def marks(Scanner scanner not None, text, size_t start, size_t blocks, bint substitutes=False):
+def marks(Scanner scanner not None, text, size_t start, size_t blocks, bint squeezed=False):
     """(uint64 [blocks], uint64 [blocks]): where pre-tokens begin in text[start:], and what is open.
 
-    substitutes: for characters that are not ASCII, where the pattern has any. Raises ValueError
-    where the pattern has no windows or the text is too short.
+    squeezed: by one byte for each character, where the pattern has substitutes and eight characters
+    come before. Raises ValueError where the pattern has no windows or the text is too short.
     """
     if scanner.c.windows == NULL:
         raise ValueError("the pattern has no windows")
@@ -149,32 +156,39 @@ def marks(Scanner scanner not None, text, size_t start, size_t blocks, bint subs
         raise ValueError("the text is too short for its windows")
     begins, open = np.empty(blocks, np.uint64), np.empty(blocks, np.uint64)
     cdef const u8* p = <const u8*>view.data + start
-    if substitutes and scanner.c.substitutes != NULL:
-        shadow = substitute(scanner, text, start - ST_MARGIN, 64 * blocks + ST_MARGIN + 1)
-        view = read_array(shadow, UINT8, "shadow")
-        p = <const u8*>view.data + ST_MARGIN
-    scanner.c.mark(scanner.c.windows, p, blocks, <u64*>array_memory(begins, UINT64),
-                   <u64*>array_memory(open, UINT64))
+    cdef u64* begin_words = <u64*>array_memory(begins, UINT64)
+    cdef u64* open_words = <u64*>array_memory(open, UINT64)
+    cdef size_t done = 0, step, wide
+    while done < blocks:
+        step = min(blocks - done, <size_t>MARKED_BLOCKS)
+        if not squeezed or scanner.c.substitutes == NULL or not mark_squeezed(
+            &scanner.c, p + 64 * done, start + 64 * done, view.size - start - 64 * done, step,
+            begin_words + done, open_words + done, &wide
+        ):
+            scanner.c.mark(scanner.c.windows, p + 64 * done, step, begin_words + done, open_words + done)
+        done += step
     return begins, open
 
 
-def substitute(Scanner scanner not None, text, size_t start, size_t size):
-    """numpy.uint8 [size]: text[start:start + size] with ASCII substitutes.
+def squeeze(Scanner scanner not None, text, size_t start, size_t blocks):
+    """(bytes, uint64 [blocks], bytes): one byte for each character of text[start:], which of its
+    bytes gave one, and the bytes for the eight characters before, or None.
 
-    Raises ValueError where the pattern has none or the text is too short.
+    Raises ValueError where the pattern has no substitutes or the text is too short.
     """
     cdef ArrayView view = read_array(text, UINT8, "text")
-    if scanner.c.substitutes == NULL or start + size > view.size:
+    if scanner.c.substitutes == NULL or start + 64 * blocks > view.size:
         raise ValueError("the pattern has no ASCII substitutes, or the text is too short")
-    result = np.empty(size, np.uint8)
+    squeezed, kept = np.empty(64 * blocks + 64, np.uint8), np.empty(blocks, np.uint64)
+    before = np.empty(ST_MARGIN, np.uint8)
     cdef const u8* p = <const u8*>view.data + start
-    cdef u8* out = <u8*>array_memory(result, UINT8)
-    cdef size_t at = 0, step
-    while at < size:
-        step = min(size - at, <size_t>(64 * MARKED_BLOCKS + ST_MARGIN + 1))
-        scanner.c.substitute(scanner.c.substitutes, p + at, step, view.size - start - at, out + at)
-        at += step
-    return result
+    cdef unsigned skip
+    cdef bint is_enough = st_squeeze_before(scanner.c.substitutes, p, start, view.size - start,
+                                            <u8*>array_memory(before, UINT8), &skip)
+    cdef size_t count = scanner.c.squeeze(
+        scanner.c.substitutes, p, blocks, view.size - start, &skip,
+        <u8*>array_memory(squeezed, UINT8), <u64*>array_memory(kept, UINT64))
+    return squeezed[:count].tobytes(), kept, before.tobytes() if is_enough else None
 
 
 def sorted_tokens(TokenTable table not None):

@@ -3,6 +3,7 @@
 cimport cython
 
 from streamtok._core.simd cimport (
+    st_deposit_function,
     st_find_pair_function,
     st_keys_function,
     st_leads_function,
@@ -12,7 +13,7 @@ from streamtok._core.simd cimport (
     st_merge_segments_function,
     st_pairs,
     st_place_function,
-    st_substitute_function,
+    st_squeeze_function,
     st_transcode_function,
     st_windows,
 )
@@ -111,7 +112,7 @@ cdef class TokenTable:
 
 cdef enum:
     MARKED_BLOCKS = 32      # blocks of 64 bytes that are marked at a time
-    MARKED_FROM = 128       # bytes from which substitutes are worth a look
+    MARKED_FROM = 128       # bytes from which characters that are not ASCII are worth a second look
 
 cdef struct Scan:           # where a walk stands; positions are relative to the caller's buffer
     size_t start            # of the open pre-token
@@ -124,7 +125,7 @@ cdef struct Marks:          # what the windows say about buffer[base : base + 64
     size_t first            # where the text begins that the windows may look at
     size_t base
     size_t blocks
-    bint has_substitutes    # the last ones needed them, so the next ones may
+    bint is_squeezed        # the last ones are from one byte for each character, so the next ones may be
     u64[MARKED_BLOCKS] begins
     u64[MARKED_BLOCKS] open
 
@@ -139,13 +140,14 @@ cdef struct ScanTables:
     u32 surrogate           # class of a byte that is no UTF-8 (a lone surrogate to Python)
     const u8* settled       # [n_states] whether the pre-token surely goes up to here at least
     st_windows* windows     # NULL: there are none
-    const u8* substitutes   # [ST_SUBSTITUTES_SIZE] ASCII or 0; NULL: there are none
+    const u8* substitutes   # [ST_SUBSTITUTES_SIZE] ASCII or ST_NO_SUBSTITUTE; NULL: there are none
     st_mark_function* mark
     size_t marked_from      # bytes from which it is faster than a walk, at most MARKED_FROM,
     size_t extra_from       # and of a last block
     const u64* margins      # [128] by what a pre-token begins with: the bytes before its second; 0: none
     st_place_function* place
-    st_substitute_function* substitute
+    st_squeeze_function* squeeze
+    st_deposit_function* deposit
 
 cdef inline void scan_begin(Scan* s, size_t start) noexcept nogil:
     s.start = s.accept = s.position = start
@@ -155,8 +157,10 @@ cdef inline void scan_begin(Scan* s, size_t start) noexcept nogil:
 cdef inline void marks_begin(Marks* m, size_t first) noexcept nogil:
     m.first = m.base = first
     m.blocks = 0
-    m.has_substitutes = False
+    m.is_squeezed = False
 
+cdef bint mark_squeezed(const ScanTables* t, const u8* p, size_t before, size_t readable,
+                        size_t blocks, u64* begins, u64* open, size_t* wide) noexcept nogil
 cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
                  bint final, i64* ends, size_t room) noexcept nogil
 

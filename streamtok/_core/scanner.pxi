@@ -8,8 +8,9 @@ classified first. A character that is cut off by the end of the buffer is left f
 `final`.
 
 `scan` leaves the walk out where windows of four characters decide (`patterns/windows.py`,
-`windows.h`), and walks the pre-tokens that they leave open. Where these are many, it looks again
-with ASCII substitutes for the characters that are not ASCII (`substitutes.h`).
+`windows.h`), and walks the pre-tokens that they leave open. Windows know ASCII only. Where these are
+many and text is not ASCII, `scan` looks again at one byte for each character: ASCII substitutes of the
+same class (`substitutes.h`). What is found there goes back to where the characters begin.
 
 Bytes that are not UTF-8 count as one character each of the surrogates' class, which is what
 `bytes.decode("utf-8", "surrogateescape")` makes of them.
@@ -26,8 +27,10 @@ cdef enum:                  # one step: next state << STEP_BITS | flags
 cdef enum:
     DENSE = 12              # open positions of 64 from which the walk takes the whole block
     SEEN_AGAIN = 32         # bytes of a pre-token that was walked up to the end of a chunk
-    MANY_OPEN = 6           # of 64 on average, with which ASCII substitutes are worth a second look
-    SHADOW = 64 * MARKED_BLOCKS + ST_MARGIN + 1     # below ST_SUBSTITUTE_MOST
+    MANY_OPEN = 2           # of 64 on average, and
+    MANY_WIDE = 2           # bytes that are not ASCII, with which a second look is worth it,
+    STILL_WIDE = 1          # and bytes left out, with which it is the first look of what follows
+    SQUEEZED = ST_MARGIN + 64 * MARKED_BLOCKS + 64 + 1
 
 
 cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
@@ -120,48 +123,108 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     return count
 
 
-cdef void mark(const ScanTables* t, Marks* marks, const u8* p, size_t readable) noexcept nogil:
-    """Fill begins and open of marks.blocks blocks from p on. Of p - ST_MARGIN, `readable` bytes are
-    there, and are text.
+cdef inline size_t wide_bytes(const u8* p, size_t n) noexcept nogil:
+    """How many bytes of p[:n] are not ASCII; n is a multiple of 64."""
+    cdef size_t i = 0, count = 0
+    while i < n:
+        count += st_ones(st_load64(p + i) & <u64>0x8080808080808080)
+        i += 8
+    return count
+
+
+cdef inline u64 bits_from(const u64* bits, size_t at) noexcept nogil:
+    """The 64 bits from number `at` on; one more word than these must be there."""
+    cdef size_t word = at >> 6, shift = at & 63
+    return bits[word] >> shift | (bits[word + 1] << 1) << (63 - shift)
+
+
+cdef bint mark_squeezed(const ScanTables* t, const u8* p, size_t before, size_t readable,
+                        size_t blocks, u64* begins, u64* open, size_t* wide) noexcept nogil:
+    """As `t.mark` of p[:64 * blocks], by one byte for each character.
+
+    False, and nothing is done, if fewer than eight characters are in p[-before:]. p[:readable], more
+    than 64 * blocks, may be looked at. wide: how many bytes of characters were left out.
     """
-    cdef size_t i, open = 0
-    cdef u8[SHADOW] shadow
-    if not marks.has_substitutes:
+    cdef u8[SQUEEZED] squeezed
+    cdef u64[MARKED_BLOCKS] kept
+    cdef u64[MARKED_BLOCKS + 1] char_begins
+    cdef u64[MARKED_BLOCKS + 1] char_open
+    cdef unsigned skip, size
+    cdef size_t count, char_blocks, at = 64 * blocks, k
+    cdef u8* chars = squeezed + ST_MARGIN
+    if not st_squeeze_before(t.substitutes, p, before, readable, squeezed, &skip):
+        return False
+    count = t.squeeze(t.substitutes, p, blocks, readable, &skip, chars, kept)
+    wide[0] = at - count
+    at += skip
+    char_blocks = (count + 63) >> 6
+    memset(chars + count, ST_NO_SUBSTITUTE, 64 * char_blocks + 1 - count)
+    if at < readable:
+        chars[count] = st_squeeze_one(t.substitutes, p + at, readable - at, &size)
+    t.mark(t.windows, chars, char_blocks, char_begins, char_open)
+    char_begins[char_blocks] = char_open[char_blocks] = 0
+    at = 0
+    for k in range(blocks):
+        begins[k] = t.deposit(bits_from(char_begins, at), kept[k])
+        open[k] = t.deposit(bits_from(char_open, at), kept[k])
+        at += st_ones(kept[k])
+    return True
+
+
+cdef void mark(const ScanTables* t, Marks* marks, const u8* p, size_t before,
+               size_t readable) noexcept nogil:
+    """Fill begins and open of marks.blocks blocks, or fewer, from p on.
+
+    p[-before:] and p[:readable] may be looked at; before >= ST_MARGIN.
+    """
+    cdef size_t i, open = 0, wide
+    if not marks.is_squeezed:
         t.mark(t.windows, p, marks.blocks, marks.begins, marks.open)
         if t.substitutes == NULL or readable < MARKED_FROM:
             return
         for i in range(marks.blocks):
             open += st_ones(marks.open[i])
-        if open < MANY_OPEN * marks.blocks:
+        if open < MANY_OPEN * marks.blocks or wide_bytes(p, 64 * marks.blocks) < MANY_WIDE * marks.blocks:
             return
-    i = t.substitute(t.substitutes, p - ST_MARGIN, 64 * marks.blocks + ST_MARGIN + 1, readable, shadow)
-    t.mark(t.windows, shadow + ST_MARGIN, marks.blocks, marks.begins, marks.open)
-    marks.has_substitutes = i >= MANY_OPEN * marks.blocks
+    if mark_squeezed(t, p, before, readable, marks.blocks, marks.begins, marks.open, &wide):
+        marks.is_squeezed = wide >= STILL_WIDE * marks.blocks
+        return
+    # Too little comes before: there is more a block farther on.
+    marks.blocks = 1
+    if marks.is_squeezed:
+        t.mark(t.windows, p, 1, marks.begins, marks.open)
 
 
 cdef bint mark_from(const ScanTables* t, Marks* marks, const u8* buffer, size_t start,
                     size_t end) noexcept nogil:
     """Mark what follows buffer[start], where a pre-token begins. False: it cannot be done."""
-    cdef size_t size = end - start - 1, readable
-    cdef u8[ST_REST_SIZE] copy
+    cdef size_t size = end - start - 1, before = start + 1 - marks.first
+    cdef u8[ST_LOOK_BACK + ST_REST_SIZE] copy
     cdef u64 margin = 0
-    cdef bint has_margin = start >= marks.first + ST_MARGIN
-    if has_margin and size > ST_REST:
+    if before > ST_MARGIN and size > ST_REST:
         marks.base = start + 1
         marks.blocks = (size - 1) >> 6
         if marks.blocks > MARKED_BLOCKS:
             marks.blocks = MARKED_BLOCKS
-        mark(t, marks, buffer + start + 1, size + ST_MARGIN)
+        mark(t, marks, buffer + start + 1, before, size)
         return True
-    if has_margin:
-        margin = st_load64(buffer + start + 1 - ST_MARGIN)
-    elif buffer[start] < 0x80:
-        margin = t.margins[buffer[start]]
-    if margin == 0 and not has_margin:
-        return False
+    if before >= ST_LOOK_BACK:
+        before = ST_LOOK_BACK
+        memcpy(copy, buffer + start + 1 - ST_LOOK_BACK, ST_LOOK_BACK)
+    else:
+        if before > ST_MARGIN:
+            margin = st_load64(buffer + start + 1 - ST_MARGIN)
+        elif buffer[start] < 0x80:
+            margin = t.margins[buffer[start]]
+            if margin == 0:
+                return False
+        else:
+            return False
+        before = ST_MARGIN
+        memcpy(copy + ST_LOOK_BACK - ST_MARGIN, &margin, ST_MARGIN)
     marks.base = start + 1
-    marks.blocks = st_copy_rest(copy, margin, buffer + start + 1, size, t.extra_from, &readable)
-    mark(t, marks, copy + ST_MARGIN, readable)
+    marks.blocks = st_copy_rest(copy + ST_LOOK_BACK, buffer + start + 1, size, t.extra_from)
+    mark(t, marks, copy + ST_LOOK_BACK, before, 64 * marks.blocks + 3)
     return True
 
 
@@ -178,7 +241,7 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
     while True:
         start = s.start
         if start + 1 - marks.base >= marks.blocks << 6:
-            if end - start < t.marked_from or (marks.has_substitutes and end - start < MARKED_FROM):
+            if end - start < t.marked_from or (marks.is_squeezed and end - start < MARKED_FROM):
                 return count + walk(t, s, buffer, end, final, ends + count, room - count)
             # The walk goes on where it stands, up to the end of a pre-token, if that is far, or if
             # little follows. Else the windows see its bytes again.
@@ -276,14 +339,16 @@ cdef class Scanner:
         if substitutes is not None:
             if substitutes.shape != (0x10000,):
                 raise ValueError(f"ASCII substitutes are for 65536 code points, not {substitutes.shape}")
-            substitutes = np.concatenate([substitutes, np.zeros(ST_SUBSTITUTES_SIZE - 0x10000, np.uint8)])
+            substitutes = np.append(substitutes, np.zeros(ST_SUBSTITUTES_SIZE - 0x10000, np.uint8))
+            substitutes[0x80:][substitutes[0x80:] == 0] = ST_NO_SUBSTITUTE
             t.substitutes = <const u8*>self.own(substitutes, UINT8, "substitutes", 1)
         if pattern.windows is not None:
             t.mark = st_mark_tier(0, &tier, &t.marked_from, &t.extra_from)
             margins = make_margins(steps, blocks[pages[0]])
             t.margins = <const u64*>self.own(margins, UINT64, "margins", 1)
             t.place = st_place_tier()
-            t.substitute = st_substitute_tier(True)
+            t.squeeze = st_squeeze_tier(True)
+            t.deposit = st_deposit_tier(True)
             t.windows = &self.windows
             fill_windows(&self.windows, pattern.windows)
         t.surrogate = blocks[pages[0xDC80 >> 7]][0xDC80 & 127]

@@ -75,7 +75,7 @@ cdef extern from "windows.h" nogil:
         ST_MARGIN           # bytes before a marked segment that must be true text
         ST_REST             # bytes at the end of a text that are marked at once,
         ST_REST_BLOCKS      # in so many blocks,
-        ST_REST_SIZE        # in a copy of this size
+        ST_REST_SIZE        # in a copy of this size, without what comes before
     ctypedef struct st_windows:
         u8 classes[128]
         u8 lefts[256]
@@ -89,8 +89,7 @@ cdef extern from "windows.h" nogil:
     void st_fill_small(st_windows* w) noexcept
     ctypedef void st_mark_function(const st_windows* w, const u8* p, size_t blocks, u64* begins,
                                    u64* open) noexcept
-    size_t st_copy_rest(u8* copy, u64 margin, const u8* p, size_t n, size_t extra,
-                        size_t* readable) noexcept
+    size_t st_copy_rest(u8* to, const u8* p, size_t n, size_t extra) noexcept
     st_mark_function* st_mark_tier(int number, const char** name, size_t* from_, size_t* extra)
 
 cdef extern from "places.h" nogil:
@@ -101,7 +100,13 @@ cdef extern from "places.h" nogil:
 cdef extern from "substitutes.h" nogil:
     enum:
         ST_SUBSTITUTES_SIZE
-        ST_SUBSTITUTE_MOST
-    ctypedef size_t st_substitute_function(const u8* substitutes, const u8* p, size_t n, size_t readable,
-                                         u8* to) noexcept
-    st_substitute_function* st_substitute_tier(bint wanted)
+        ST_NO_SUBSTITUTE
+        ST_LOOK_BACK        # bytes in which eight characters begin, at least
+    ctypedef size_t st_squeeze_function(const u8* substitutes, const u8* p, size_t blocks,
+                                        size_t readable, unsigned* skip, u8* to, u64* kept) noexcept
+    ctypedef u64 st_deposit_function(u64 bits, u64 places) noexcept
+    int st_squeeze_before(const u8* substitutes, const u8* p, size_t before, size_t readable,
+                          u8* to, unsigned* skip) noexcept
+    u8 st_squeeze_one(const u8* substitutes, const u8* p, size_t readable, unsigned* size) noexcept
+    st_squeeze_function* st_squeeze_tier(bint wanted)
+    st_deposit_function* st_deposit_tier(bint wanted)

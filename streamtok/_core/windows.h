@@ -196,20 +196,17 @@ static inline void st_mark_neon(const st_windows *w, const uint8_t *p, size_t bl
 
 #define ST_REST_BLOCKS 5
 #define ST_REST (64 * ST_REST_BLOCKS)
-#define ST_REST_SIZE (ST_MARGIN + ST_REST + 1)
+#define ST_REST_SIZE (ST_REST + 3)
 
-/* Copies what is to be marked of the last n bytes that are there, or of the first of them, behind a
-   margin; how many blocks to mark. A last block is there for `extra` bytes, not for fewer. What stands
-   for the bytes behind p[:n] is not ASCII: so each place to which they could matter is open, and the
-   others are as they are whatever follows. readable: the bytes of the copy that are text. */
-static inline size_t st_copy_rest(uint8_t *copy, uint64_t margin, const uint8_t *p, size_t n,
-                                  size_t extra, size_t *readable) {
-    size_t blocks = n < ST_REST ? (n + 64 - extra) >> 6 : ST_REST_BLOCKS, most = 64 * blocks + 1;
+/* Copies what is to be marked of the last n bytes that are there, or of the first of them; how many
+   blocks to mark. A last block is there for `extra` bytes, not for fewer. Three bytes behind the blocks
+   are there, too. What stands for the bytes behind p[:n] is not ASCII: so each place to which they could
+   matter is open, and the others are as they are whatever follows. */
+static inline size_t st_copy_rest(uint8_t *to, const uint8_t *p, size_t n, size_t extra) {
+    size_t blocks = n < ST_REST ? (n + 64 - extra) >> 6 : ST_REST_BLOCKS, most = 64 * blocks + 3;
     if (n > most) n = most;
-    memcpy(copy, &margin, ST_MARGIN);
-    memcpy(copy + ST_MARGIN, p, n);
-    memset(copy + ST_MARGIN + n, 0xFF, most - n);
-    *readable = ST_MARGIN + n;
+    memcpy(to, p, n);
+    memset(to + n, 0xFF, most - n);
     return blocks;
 }
 
