@@ -309,17 +309,18 @@ cdef Py_ssize_t merge_alone(const Tokens* t, Merger* m, const u8* p, size_t n,
     return count
 
 
-cdef int merge_many(const Tokens* t, Merger* m, const u8* pretokens, size_t stride, const u8* sizes,
-                    size_t count, u32* tokens, u8* counts) except -1 nogil:
-    """Encode `count` pre-tokens, at most ST_MERGE_BATCH, of up to `stride` <= 64 bytes each.
+cdef int merge_many(const Tokens* t, Merger* m, const u8* bytes, const u16* units, const u8* sizes,
+                    size_t count, u32* tokens, const u16* places, u8* counts) except -1 nogil:
+    """Encode `count` pieces, at most ST_MERGE_BATCH, of up to 64 bytes each.
 
-    Pre-token i is at pre-tokens[stride * i], its tokens go to tokens[stride * i], their number to
+    Piece i is at bytes[16 * units[i]], its tokens go to tokens[16 * places[i]], their number to
     counts[i].
     """
     cdef size_t i
     if strategy.merge_batch != NULL and t.ties == NULL and count > strategy.few_pretokens:
-        strategy.merge_batch(&t.pairs, t.byte_token, t.byte_pairs, pretokens, stride, sizes, count, tokens, counts)
+        strategy.merge_batch(&t.pairs, t.byte_token, t.byte_pairs, bytes, units, sizes, count, tokens,
+                             places, counts)
         return 0
     for i in range(count):
-        counts[i] = <u8>merge_alone(t, m, pretokens + stride * i, sizes[i], tokens + stride * i)
+        counts[i] = <u8>merge_alone(t, m, bytes + 16 * units[i], sizes[i], tokens + 16 * places[i])
     return 0

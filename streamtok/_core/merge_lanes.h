@@ -12,14 +12,14 @@
 
 #define ST_MERGE_LANES 64
 
-#define ST_MERGE_BATCH 512 /* the most pre-tokens of a batch */
+#define ST_MERGE_BATCH 1024 /* the most pieces of a batch */
 
-/* Pre-token i, of 1 <= sizes[i] <= stride <= 64 bytes, is at bytes + stride * i. Its tokens go to
-   out[stride * i], their number to counts[i]. */
+/* Piece i, of 1 <= sizes[i] <= 64 bytes, is at bytes + 16 * units[i]. Its tokens go to
+   out[16 * places[i]], their number to counts[i]. */
 typedef void st_merge_batch_function(const st_pairs *pairs, const uint32_t *byte_token,
-                                     const uint32_t *byte_pairs, const uint8_t *bytes, size_t stride,
-                                     const uint8_t *sizes, size_t count, uint32_t *out,
-                                     uint8_t *counts);
+                                     const uint32_t *byte_pairs, const uint8_t *bytes,
+                                     const uint16_t *units, const uint8_t *sizes, size_t count,
+                                     uint32_t *out, const uint16_t *places, uint8_t *counts);
 
 typedef size_t st_merge_function(const st_pairs *pairs, const uint32_t *byte_token,
                                  const uint32_t *byte_pairs, const uint8_t *p, size_t n,
@@ -89,6 +89,8 @@ ST_LANES static inline size_t st_merge_lanes(const st_pairs *pairs, const uint32
 
 #define ST_WIDE 16  /* pre-tokens that are merged side by side */
 #define ST_GROUPS 4 /* times as many take turns: each waits for memory while the others compute */
+
+#define ST_UNIT 16  /* bytes: where pieces begin is counted in these */
 
 #define ST_ROW_BITS 6
 #define ST_ROW_MASK ((1 << ST_ROW_BITS) - 1)
@@ -170,8 +172,8 @@ ST_LANES static inline __attribute__((always_inline)) void st_columns_ask(st_col
 
 ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pairs,
                                              const uint32_t *byte_token, const uint32_t *byte_pairs,
-                                             const uint8_t *bytes, size_t stride,
-                                             const uint8_t *sizes, const uint32_t *which,
+                                             const uint8_t *bytes, const uint16_t *units,
+                                             const uint8_t *sizes, const uint16_t *which,
                                              size_t count) {
     const __m512i none = _mm512_set1_epi32(-1), one = _mm512_set1_epi32(1);
     c->rows = 0;
@@ -182,7 +184,7 @@ ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pair
     }
     for (int r = 0; r <= c->rows; r++) _mm512_store_si512(c->ranks[r], none);
     for (size_t k = 0; k < count; k++) {
-        const uint8_t *p = bytes + stride * which[k];
+        const uint8_t *p = bytes + ST_UNIT * (size_t)units[which[k]];
         size_t n = sizes[which[k]];
         uint32_t byte = p[0];
         c->counts[k] = (uint32_t)n;
@@ -251,16 +253,16 @@ ST_LANES static inline void st_columns_step(st_columns *c, const st_pairs *pairs
     st_columns_ask(c, pairs, least);
 }
 
-/* Merges `count` pre-tokens, those numbered in `which`, 16 to each of `columns`, which take turns. */
+/* Merges `count` pieces, those numbered in `which`, 16 to each of `columns`, which take turns. */
 ST_LANES static inline void st_columns_run(st_columns *columns, const st_pairs *pairs,
                                            const uint32_t *byte_token, const uint32_t *byte_pairs,
-                                           const uint8_t *bytes, size_t stride, const uint8_t *sizes,
-                                           const uint32_t *which, size_t count) {
+                                           const uint8_t *bytes, const uint16_t *units,
+                                           const uint8_t *sizes, const uint16_t *which, size_t count) {
     size_t groups = (count + ST_WIDE - 1) / ST_WIDE;
     int going = 0;
     for (size_t g = 0; g < groups; g++) {
         size_t rest = count - g * ST_WIDE;
-        st_columns_begin(&columns[g], pairs, byte_token, byte_pairs, bytes, stride, sizes,
+        st_columns_begin(&columns[g], pairs, byte_token, byte_pairs, bytes, units, sizes,
                          which + g * ST_WIDE, rest < ST_WIDE ? rest : ST_WIDE);
         going |= columns[g].going;
     }
@@ -276,24 +278,24 @@ ST_LANES static inline void st_columns_run(st_columns *columns, const st_pairs *
 
 ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t *byte_token,
                                            const uint32_t *byte_pairs, const uint8_t *bytes,
-                                           size_t stride, const uint8_t *sizes, size_t count,
-                                           uint32_t *out, uint8_t *counts) {
+                                           const uint16_t *units, const uint8_t *sizes, size_t count,
+                                           uint32_t *out, const uint16_t *places, uint8_t *counts) {
     st_columns columns[ST_GROUPS];
-    uint32_t order[ST_MERGE_BATCH], firsts[66] = {0};
+    uint16_t order[ST_MERGE_BATCH], firsts[66] = {0};
     /* In order of size: those that take as many steps go together. */
     for (size_t k = 0; k < count; k++) firsts[sizes[k] + 1]++;
-    for (int k = 0; k < 65; k++) firsts[k + 1] += firsts[k];
-    for (size_t k = 0; k < count; k++) order[firsts[sizes[k]]++] = (uint32_t)k;
+    for (int k = 0; k < 65; k++) firsts[k + 1] = (uint16_t)(firsts[k + 1] + firsts[k]);
+    for (size_t k = 0; k < count; k++) order[firsts[sizes[k]]++] = (uint16_t)k;
     for (size_t begun = 0; begun < count; begun += ST_GROUPS * ST_WIDE) {
         size_t wanted = count - begun < ST_GROUPS * ST_WIDE ? count - begun : ST_GROUPS * ST_WIDE;
-        st_columns_run(columns, pairs, byte_token, byte_pairs, bytes, stride, sizes, order + begun,
+        st_columns_run(columns, pairs, byte_token, byte_pairs, bytes, units, sizes, order + begun,
                        wanted);
         for (size_t k = 0; k < wanted; k++) {
             const st_columns *c = &columns[k / ST_WIDE];
-            uint32_t pretoken = order[begun + k], *tokens = out + stride * pretoken;
+            uint32_t piece = order[begun + k], *tokens = out + ST_UNIT * (size_t)places[piece];
             uint32_t n = c->counts[k % ST_WIDE];
             for (uint32_t i = 0; i < n; i++) tokens[i] = c->tokens[i][k % ST_WIDE];
-            counts[pretoken] = (uint8_t)n;
+            counts[piece] = (uint8_t)n;
         }
     }
 }

@@ -9,7 +9,7 @@
 #define ST_STRIDE 48   /* from one segment to the next; the rest is where two of them may agree */
 #define ST_SEGMENTS 64 /* the most at a time */
 
-/* Stretch k is p[ST_STRIDE * k:][:ST_SEGMENT]. Its tokens go to tokens[ST_SEGMENT * k], and bit i of
+/* Segment k is p[ST_STRIDE * k:][:ST_SEGMENT]. Its tokens go to tokens[ST_SEGMENT * k], and bit i of
    begins[k] says whether one begins at its byte i. Token t has offsets[t + 1] - offsets[t] bytes. */
 typedef void st_merge_segments_function(const st_pairs *pairs, const uint32_t *byte_token,
                                          const uint32_t *byte_pairs, const uint32_t *offsets,
@@ -23,12 +23,13 @@ ST_LANES static inline void st_merge_segments(const st_pairs *pairs, const uint3
                                                uint64_t *begins) {
     st_columns columns[ST_GROUPS];
     uint8_t sizes[ST_SEGMENTS];
-    uint32_t which[ST_SEGMENTS];
+    uint16_t which[ST_SEGMENTS], units[ST_SEGMENTS];
     for (size_t k = 0; k < count; k++) {
         sizes[k] = ST_SEGMENT;
-        which[k] = (uint32_t)k;
+        which[k] = (uint16_t)k;
+        units[k] = (uint16_t)(k * (ST_STRIDE / ST_UNIT));
     }
-    st_columns_run(columns, pairs, byte_token, byte_pairs, p, ST_STRIDE, sizes, which, count);
+    st_columns_run(columns, pairs, byte_token, byte_pairs, p, units, sizes, which, count);
     for (size_t k = 0; k < count; k++) {
         const st_columns *c = &columns[k / ST_WIDE];
         uint32_t *out = tokens + ST_SEGMENT * k, at = 0;

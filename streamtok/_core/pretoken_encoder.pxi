@@ -4,8 +4,8 @@ A pre-token that is a token becomes that token, as in tiktoken, even if merges w
 The cache (`pretoken_cache.pxi`) starts with all tokens. When it has forgotten them, tokens that
 merges do not build are looked up in the token table instead.
 
-New pre-tokens leave gaps in the ids and wait for others, so that several are merged side by side.
-Pre-tokens that are too long for the cache are merged in segments (`segments.pxi`). Those whose end
+New pre-tokens leave gaps in the ids and wait for others, so that several are merged side by side
+(`waiting.pxi`). Pre-tokens that are too long for the cache are merged in segments (`segments.pxi`). Those whose end
 has not arrived are merged section by section, as far as `stable_prefix.pxi` proves ids final.
 
 `scanner.pxi` finds the pre-tokens; `encoder.pxi` puts both together.
@@ -14,10 +14,8 @@ has not arrived are merged section by section, as far as `stable_prefix.pxi` pro
 
 cdef enum:
     BATCH_ARENA = BATCH * (LONG_PRETOKEN + LONG_PRETOKEN // 4)    # the most that a batch may need
-    PENDING_ARENA = PENDING * (MIDDLE_PRETOKEN + MIDDLE_PRETOKEN // 4)
     BIT_WORDS = BATCH // 64
     SETTLE_AT = 256             # pre-tokens: more at a time are not merged faster
-    FILL_SLACK = 32             # ids between those that make way and what fills the gaps before them
     TOGETHER_FROM = 12          # pre-tokens of a batch from which the new ones among them wait for others
 
 
@@ -25,27 +23,6 @@ cdef struct Lookup:             # of pre-tokens that are looked up together
     u64[2 * BATCH] keys
     Cell* cells[BATCH]          # where each belongs; an empty one if it is not short
     u64[BIT_WORDS] not_short    # a bit each: it has more than 15 bytes, or is not a pre-token
-
-
-cdef inline void wait(Work* w, Waiting* pretokens, size_t stride, const u8* p, size_t n,
-                      u64 hash) noexcept nogil:
-    """Leave a gap in the ids for this pre-token, until `settle`. There must be room for it."""
-    cdef Gap* gap = &w.gaps[w.gap_count]
-    gap.at = w.count
-    gap.hash = hash
-    gap.which = <u32>pretokens.count
-    memcpy(pretokens.bytes + stride * pretokens.count, p, n)
-    pretokens.sizes[pretokens.count] = <u8>n
-    pretokens.count += 1
-    w.gap_count += 1
-
-
-cdef inline u32 unreachable_token(const Tokens* t, const u8* p, size_t n) noexcept nogil:
-    """The token that is exactly p[:n] if its merges may not build it and nobody remembers it."""
-    if n > t.longest_unreachable:
-        return NONE
-    cdef u32 token = find_token(t, p, n)
-    return NONE if token == NONE or t.ids[token] == NONE else token
 
 
 cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash) except -1 nogil:
@@ -68,123 +45,14 @@ cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash)
         memcpy(w.out + w.count, ids_of_long(&w.cache, cell), count * sizeof(u32))
         w.count += count
     elif n <= MIDDLE_PRETOKEN and not w.is_alone:
-        wait(w, &w.middle_pretokens, MIDDLE_PRETOKEN, p, n, hash)
-    else:
+        wait(w, p, n, n, hash)
+    elif n > WIDE_PRETOKEN or not wait_in_segments(table, w, p, n, hash):
         token = unreachable_token(t, p, n)
         if token != NONE:
             emit(t, w, &token, 1)
         else:
             encode_rest(table, w, p, n)
         fill_long(&w.cache, cell, hash, p, n, w.out + before, w.count - before, True)
-    return 0
-
-
-cdef size_t to_ids(TokenTable table, u32* tokens, size_t count) noexcept nogil:
-    """Put ids in the place of the tokens; the number of ids, no more than the tokens have bytes."""
-    cdef const Tokens* t = table.tokens()
-    cdef u32[MIDDLE_PRETOKEN] copy
-    cdef size_t i, j, size, made = 0
-    if table.is_dense:
-        return count
-    if t.byte_ids == NULL:
-        for i in range(count):
-            tokens[i] = t.ids[tokens[i]]
-        return count
-    memcpy(copy, tokens, count * sizeof(u32))
-    for i in range(count):
-        if t.ids[copy[i]] != NONE:
-            tokens[made] = t.ids[copy[i]]
-            made += 1
-            continue
-        size = t.offsets[copy[i] + 1] - t.offsets[copy[i]]
-        for j in range(size):
-            tokens[made + j] = t.byte_ids[t.blob[t.offsets[copy[i]] + j]]
-        made += size
-    return made
-
-
-cdef void forget_gaps(Work* w) noexcept nogil:
-    w.gap_count = w.short_pretokens.count = w.middle_pretokens.count = 0
-
-
-cdef inline void copy_ids(u32* to, const u32* ids, size_t count) noexcept nogil:
-    """Copy sixteen at a time: up to fifteen more are read and written."""
-    cdef size_t i = 0
-    while i < count:
-        memcpy(to + i, ids + i, 16 * sizeof(u32))
-        i += 16
-
-
-cdef int settle(TokenTable table, Work* w) except -1 nogil:
-    """Merge the pre-tokens that wait, remember them and put their ids into the gaps."""
-    cdef const Tokens* t = table.tokens()
-    cdef Waiting* pretokens
-    cdef Gap* gap
-    cdef LongCell* cell
-    cdef Cell* homes[PENDING]
-    cdef size_t i, k, stride, total = 0, at, size
-    cdef const u8* p
-    cdef const u32* rest
-    cdef u32* ids
-    cdef u32* to
-    cdef u32 token
-    if w.gap_count == 0:
-        return 0
-    make_room(t, &w.cache, PENDING, PENDING_ARENA)
-    for i in range(w.gap_count):            # so that the cells are there when they are filled
-        gap = &w.gaps[i]
-        if gap.hash == 0:
-            p = w.short_pretokens.bytes + 16 * gap.which
-            homes[i] = home_of(&w.cache, st_load64(p), st_load64(p + 8))
-            ST_PREFETCH(homes[i])
-        else:
-            ST_PREFETCH(&w.cache.long_cells[(gap.hash >> 32) & w.cache.long_mask])
-    merge_many(t, &w.merger, w.short_pretokens.bytes, 16, w.short_pretokens.sizes, w.short_pretokens.count,
-               w.short_pretokens.tokens, w.short_pretokens.counts)
-    merge_many(t, &w.merger, w.middle_pretokens.bytes, MIDDLE_PRETOKEN, w.middle_pretokens.sizes,
-               w.middle_pretokens.count, w.middle_pretokens.tokens, w.middle_pretokens.counts)
-    for i in range(w.gap_count):
-        gap = &w.gaps[i]
-        k = gap.which
-        stride = 16 if gap.hash == 0 else MIDDLE_PRETOKEN
-        pretokens = &w.short_pretokens if gap.hash == 0 else &w.middle_pretokens
-        ids = pretokens.tokens + stride * k
-        p = pretokens.bytes + stride * k
-        token = unreachable_token(t, p, pretokens.sizes[k])
-        if token != NONE:
-            ids[0] = token
-            pretokens.counts[k] = 1
-        pretokens.counts[k] = <u8>to_ids(table, ids, pretokens.counts[k])
-        total += pretokens.counts[k]
-        if gap.hash == 0:
-            learn_short(&w.cache, homes[i], p, ids, pretokens.counts[k])
-        else:
-            cell = find_long(&w.cache, gap.hash, p, pretokens.sizes[k])
-            if cell.hash == 0:
-                fill_long(&w.cache, cell, gap.hash, p, pretokens.sizes[k], ids, pretokens.counts[k],
-                          True)
-    # What is behind the first gap makes way at once; then all goes to its place from the front,
-    # sixteen ids at a time: what is written beyond is written again, what is unread is farther on.
-    reserve(w, total + 2 * FILL_SLACK)
-    at = w.gaps[0].at
-    to = w.out + at
-    rest = to + total + FILL_SLACK
-    memmove(<u32*>rest, to, (w.count - at) * sizeof(u32))
-    for i in range(w.gap_count):
-        gap = &w.gaps[i]
-        stride = 16 if gap.hash == 0 else MIDDLE_PRETOKEN
-        pretokens = &w.short_pretokens if gap.hash == 0 else &w.middle_pretokens
-        size = gap.at - at
-        copy_ids(to, rest, size)
-        to += size
-        rest += size
-        at = gap.at
-        size = pretokens.counts[gap.which]
-        copy_ids(to, pretokens.tokens + stride * gap.which, size)
-        to += size
-    copy_ids(to, rest, w.count - at)
-    w.count += total
-    forget_gaps(w)
     return 0
 
 
@@ -332,6 +200,5 @@ cdef int encode_uncached(TokenTable table, Work* w, const u8* buffer, size_t sta
         return encode_long(table, w, buffer + start, size, key[0])
     if w.is_alone:
         return encode_now(table, w, <const u8*>key, size)
-    wait(w, &w.short_pretokens, 16, <const u8*>key, 16, 0)
-    w.short_pretokens.sizes[w.short_pretokens.count - 1] = <u8>size
+    wait(w, <const u8*>key, UNIT, size, 0)
     return 0

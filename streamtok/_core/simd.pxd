@@ -4,7 +4,7 @@
 better without it. What each does is said in its header.
 """
 
-from streamtok._core.types cimport i64, u8, u32, u64
+from streamtok._core.types cimport i64, u8, u16, u32, u64
 
 cdef extern from "pairs.h" nogil:
     enum:
@@ -27,9 +27,9 @@ cdef extern from "merge_lanes.h" nogil:
                                       u32* out) noexcept
     st_merge_function* st_merge_tier()
     ctypedef void st_merge_batch_function(const st_pairs* pairs, const u32* byte_token,
-                                          const u32* byte_pairs, const u8* bytes, size_t stride,
-                                          const u8* sizes, size_t count, u32* out,
-                                          u8* counts) noexcept
+                                          const u32* byte_pairs, const u8* bytes,
+                                          const u16* units, const u8* sizes, size_t count,
+                                          u32* out, const u16* places, u8* counts) noexcept
     st_merge_batch_function* st_merge_batch_tier()
 
 cdef extern from "merge_segments.h" nogil:

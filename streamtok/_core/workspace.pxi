@@ -2,20 +2,34 @@
 
 cdef enum:
     BATCH = 256             # pre-tokens found, then encoded, at a time
-    MIDDLE_PRETOKEN = 64    # longest pre-token that is merged together with others
-    PENDING = 512           # pre-tokens that wait to be merged, at the most
+    MIDDLE_PRETOKEN = 64    # longest pre-token that is merged in one piece together with others,
+    WIDE_PRETOKEN = 240     # and in segments that overlap
+    PENDING = 512           # pre-tokens that wait to be merged, at the most,
+    PENDING_WIDE = 32       # and of more than MIDDLE_PRETOKEN bytes
+    UNIT = 16               # bytes: what waits begins at multiples of it
+    WIDE_SEGMENTS = (WIDE_PRETOKEN - ST_SEGMENT + ST_STRIDE - 1) // ST_STRIDE + 1
+    PIECES = PENDING + PENDING_WIDE * (WIDE_SEGMENTS - 1)
+    PIECE_UNITS = ST_SEGMENT // UNIT
+    MOST_UNITS = PIECES * PIECE_UNITS
 
 
 cdef struct Gap:            # where the ids of a pre-token that waits belong
     size_t at               # in `out`
     u64 hash                # of a pre-token of more than 15 bytes; 0: it is short
-    u32 which               # of the pre-tokens of its kind that wait
+    u32 first               # of its pieces
+    u16 size
+    u16 count               # of ids, once it is merged
 
 
-cdef struct Waiting:        # new pre-tokens of one kind, each `stride` bytes after the one before
+cdef struct Waiting:        # pieces of new pre-tokens, of up to 64 bytes each, that are merged together
     size_t count
-    u8[PENDING] sizes
-    u8[PENDING] counts      # of tokens
+    size_t wide             # pre-tokens in several pieces
+    size_t unit             # of `bytes` that is free
+    size_t place            # of `tokens`
+    u16[PIECES] units       # piece i begins at bytes[UNIT * units[i]]
+    u16[PIECES] places      # and its tokens at tokens[UNIT * places[i]]
+    u8[PIECES] sizes
+    u8[PIECES] counts       # of tokens
     u8* bytes
     u32* tokens
 
@@ -28,8 +42,7 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     Gap[PENDING] gaps           # in order
     size_t gap_count
     bint is_alone               # the pre-tokens at hand are too few to wait for others
-    Waiting short_pretokens     # 16 bytes apart, as keys of cells
-    Waiting middle_pretokens    # of up to MIDDLE_PRETOKEN bytes
+    Waiting waiting             # what these pre-tokens are
     Merger merger
     Merger scratch
     Room room                   # UTF-8 of a str, or a copy of bytes that others may write to
@@ -51,13 +64,10 @@ cdef class Workspace:
         cdef const Tokens* t = table.tokens()
         w.section = <u8*>malloc(SECTION)
         w.section_ids = <u32*>malloc(SECTION * sizeof(u32))
-        w.short_pretokens.bytes = <u8*>calloc(PENDING, 16)
-        w.short_pretokens.tokens = <u32*>malloc(PENDING * 16 * sizeof(u32))
-        w.middle_pretokens.bytes = <u8*>calloc(PENDING, MIDDLE_PRETOKEN)
-        w.middle_pretokens.tokens = <u32*>malloc(PENDING * MIDDLE_PRETOKEN * sizeof(u32))
-        if (w.section == NULL or w.section_ids == NULL or w.short_pretokens.bytes == NULL
-                or w.short_pretokens.tokens == NULL or w.middle_pretokens.bytes == NULL
-                or w.middle_pretokens.tokens == NULL):
+        w.waiting.bytes = <u8*>malloc(MOST_UNITS * UNIT)
+        w.waiting.tokens = <u32*>malloc(MOST_UNITS * UNIT * sizeof(u32))
+        if (w.section == NULL or w.section_ids == NULL or w.waiting.bytes == NULL
+                or w.waiting.tokens == NULL):
             raise MemoryError("no memory for an encoding workspace")
         cache_open(&w.cache, t)
 
@@ -66,10 +76,8 @@ cdef class Workspace:
         cache_close(&self.c.cache)
         free(self.c.section)
         free(self.c.section_ids)
-        free(self.c.short_pretokens.bytes)
-        free(self.c.short_pretokens.tokens)
-        free(self.c.middle_pretokens.bytes)
-        free(self.c.middle_pretokens.tokens)
+        free(self.c.waiting.bytes)
+        free(self.c.waiting.tokens)
         st_free_block(self.c.room.bytes)
         merger_free(&self.c.merger)
         merger_free(&self.c.scratch)

@@ -349,6 +349,41 @@ def test_long_pretokens_joined_of_stretches_equal_tiktoken(seed: int) -> None:
         use_side_by_side(True)
 
 
+def few_letters(rng: random.Random, letters: str) -> dict[bytes, int]:
+    """Ranks of tokens of these letters, many of them long: segments often disagree."""
+    tokens = {letter * 2**k for letter in letters for k in range(1, rng.choice([2, 4, 7]))}
+    while len(tokens) < 60:
+        tokens.add("".join(rng.choices(sorted({*letters, *tokens}), k=rng.randint(2, 3)))[:40])
+    order = rng.sample(sorted(tokens), len(tokens))
+    ranks = {bytes([i]): i for i in range(256)}
+    return ranks | {token.encode(): 256 + i for i, token in enumerate(order)}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_pretokens_in_several_pieces_wait_with_others(seed: int) -> None:
+    """Up to 240 bytes, among short ones and longer ones: some join, some do not."""
+    rng = random.Random(seed)
+    letters = ["abc", "ab", "日本é", "a日"][seed % 4]
+    ranks = few_letters(rng, letters)
+    pattern = r"[^ ]+| "
+    twin = tiktoken.Encoding("t", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    enc = streamtok.Encoding("s", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    words = [
+        long_piece(rng, letters, size)[:size] for size in [*range(1, 300, 3), *range(225, 250)] * 2
+    ]
+    rng.shuffle(words)
+    text = " ".join(words)
+    expected = twin.encode_ordinary(text)
+    try:
+        for lanes in (True, False):
+            use_lanes(lanes)
+            enc._encoder.release()  # what is remembered does not wait
+            assert enc.encode_ordinary(text) == expected
+            assert enc.encode_ordinary(text) == expected
+    finally:
+        use_lanes(True)
+
+
 @pytest.mark.parametrize("name", PACKED)
 def test_long_pretokens_of_every_kind_equal_tiktoken(name: str) -> None:
     enc, twin = encoding_of(name), twin_of(name)
