@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "native.h"
 
@@ -25,6 +26,39 @@ static const uint64_t st_key_masks[32] = {
 /* The number of a cell are the topmost bits: all bytes of the key reach these. */
 static inline uint64_t st_cell_hash(uint64_t low, uint64_t high) {
     return low * ST_CELL_LOW + high * ST_CELL_HIGH;
+}
+
+typedef struct { /* Cell in pretoken_cache.pxi */
+    uint64_t low, high;
+    uint32_t ids[4];
+} st_cell;
+
+/* Puts the ids of pre-tokens i .. count - 1 behind *out, as long as each is in the cell where it belongs,
+   with up to four ids; returns the first of which that is not so. Up to three ids more are written.
+   By itself, so that the compiler keeps all of it in registers. */
+ST_NOINLINE static size_t st_take_known(const uint64_t *keys, void *const *cells, size_t i, size_t count,
+                                        uint32_t **out) {
+    uint32_t *to = *out;
+    for (; i < count; i++) {
+        const st_cell *cell = (const st_cell *)cells[i];
+        uint64_t differs = cell->high ^ keys[2 * i + 1]; /* by the count, at least */
+        differs = differs << 4 | differs >> 60;
+        if (cell->low != keys[2 * i] || differs > 4) break;
+        memcpy(to, cell->ids, sizeof cell->ids);
+        to += differs;
+    }
+    *out = to;
+    return i;
+}
+
+/* Fetches the line behind that of each pre-token's cell, where somebody else has that cell: the next one
+   to look at may be there, and a look-up that finds out has nothing else to do than to wait. */
+static inline void st_fetch_behind(const uint64_t *keys, void *const *cells, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const st_cell *cell = (const st_cell *)cells[i];
+        uintptr_t line = (uintptr_t)cell & ~(uintptr_t)63;
+        ST_PREFETCH((const char *)(line + ((uintptr_t)(cell->low != keys[2 * i]) << 6)));
+    }
 }
 
 /* Pre-token i goes from ends[i - 1] (the first: start) to ends[i]. Its key goes to keys[2 i], the

@@ -9,9 +9,11 @@
 #include <intrin.h>
 #define ST_PREFETCH(p) _mm_prefetch((const char *)(p), 1)
 #define ST_RARELY(condition) (condition)
+#define ST_NOINLINE __declspec(noinline)
 #else
 #define ST_PREFETCH(p) __builtin_prefetch(p)
 #define ST_RARELY(condition) __builtin_expect((condition), 0)
+#define ST_NOINLINE __attribute__((noinline))
 #endif
 
 static inline uint64_t st_load64(const uint8_t *p) {

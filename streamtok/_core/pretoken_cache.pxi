@@ -1,6 +1,7 @@
 """The pre-token cache: pre-tokens and their ids. It starts with all tokens of the vocabulary.
 
 Pre-tokens of up to 15 bytes are in a hash table of 32-byte cells: a 16-byte key and up to four ids.
+One that finds its home taken goes to the other cell of that cache line first, then to the next lines.
 Longer ones are found by a hash and compared byte by byte. Both tables start small and grow to a
 limit, so memory is bounded. A full table forgets what was not looked up since it was full last,
 tokens included (the second-chance rule of page replacement, Corbató 1968). So text that repeats
@@ -56,12 +57,21 @@ cdef inline Cell* home_of(PretokenCache* cache, u64 low, u64 high) noexcept nogi
     return &cache.cells[st_cell_hash(low, high) >> cache.cell_shift]
 
 
+cdef inline u64 next_place(u64 home, u64 place, u64 mask) noexcept nogil:
+    """Where a pre-token may be that is not in that place: in the other cell of the cache line of its
+    home, which is there already, then in the lines behind.
+    """
+    if place == home:
+        return home ^ 1
+    return ((home | 1 if place == home ^ 1 else place) + 1) & mask
+
+
 cdef inline Cell* find_cell(PretokenCache* cache, Cell* cell, u64 low, u64 high) noexcept nogil:
     """From its home on, the cell of a pre-token, or the empty one where it belongs."""
-    while not (cell.low == low and (cell.high & ST_KEY_MASK) == high) and cell.high != 0:
-        cell += 1
-        if cell > cache.cells + cache.cell_mask:
-            cell = cache.cells
+    cdef u64 home = cell - cache.cells, place = home
+    while cell.high != 0 and not (cell.low == low and (cell.high & ST_KEY_MASK) == high):
+        place = next_place(home, place, cache.cell_mask)
+        cell = cache.cells + place
     return cell
 
 
@@ -218,7 +228,7 @@ cdef void seed_cells(const Tokens* t, PretokenCache* cache) noexcept nogil:
     cdef const u8* p
     cdef u64 low, high, hash
     cdef Cell* cell
-    cdef Cell* last = cache.cells + cache.cell_mask
+    cdef u64 home, at
     cdef u64[2 * SEEDED] keys
     cdef Cell* cells[SEEDED]
     cache.cells_used = cache.long_used = cache.arena_used = cache.unasked = 0
@@ -253,8 +263,11 @@ cdef void seed_cells(const Tokens* t, PretokenCache* cache) noexcept nogil:
             cell = cells[token - first]
             if cell == NULL:
                 continue
-            while cell.high != 0:
-                cell = cell + 1 if cell != last else cache.cells
+            if cell.high != 0:
+                home = at = cell - cache.cells
+                while cache.cells[at].high != 0:
+                    at = next_place(home, at, cache.cell_mask)
+                cell = cache.cells + at
             fill_cell(cache, cell, keys[2 * (token - first)], keys[2 * (token - first) + 1],
                       &t.ids[token], 1, 1)
 

@@ -2,7 +2,7 @@
 
 cdef bint grow_cells(PretokenCache* cache) noexcept nogil:
     """Twice the cells, and all that they hold; False if they may not grow."""
-    cdef u64 i, at, count = cache.cell_mask + 1
+    cdef u64 i, home, at, count = cache.cell_mask + 1
     cdef Cell* grown
     cdef size_t most = st_load_size(&most_cached)
     if 2 * count * sizeof(Cell) > most - most // 3:
@@ -12,9 +12,10 @@ cdef bint grow_cells(PretokenCache* cache) noexcept nogil:
         return False
     for i in range(count):
         if cache.cells[i].high != 0:
-            at = st_cell_hash(cache.cells[i].low, cache.cells[i].high & ST_KEY_MASK) >> (cache.cell_shift - 1)
+            home = st_cell_hash(cache.cells[i].low, cache.cells[i].high & ST_KEY_MASK) >> (cache.cell_shift - 1)
+            at = home
             while grown[at].high != 0:
-                at = (at + 1) & (2 * count - 1)
+                at = next_place(home, at, 2 * count - 1)
             grown[at] = cache.cells[i]
     st_free_table(cache.cells)
     cache.cells = grown
@@ -67,26 +68,26 @@ cdef inline u64 share_of(size_t kept, size_t limit) noexcept nogil:
 
 cdef void sweep_cells(PretokenCache* cache) noexcept nogil:
     """Forget the idle cells; all others are idle from now on."""
-    cdef u64 i, at, n = cache.cell_mask + 1, empty = n, share
+    cdef u64 i, home, at, n = cache.cell_mask + 1, start = 0, share
     cdef size_t kept = 0
     cdef Cell cell
     for i in range(n):
         if cache.cells[i].high == 0:
-            empty = i
+            start = (i | 1) + 1
         else:
             kept += cache.cells[i].high >> 60 < IDLE
     share = share_of(kept, cache.cells_limit)
     cache.cells_used = 0
     cache.unasked = IDLE
-    # Nothing was put beyond an empty cell, so from there on all may move towards their homes.
-    for i in range(empty + 1, empty + n):
+    # Nothing was put beyond a line with an empty cell: from there on all may move towards their homes.
+    for i in range(start, start + n):
         cell = cache.cells[i & cache.cell_mask]
         cache.cells[i & cache.cell_mask].high = 0
         if cell.high == 0 or cell.high >> 60 >= IDLE or (cell.low ^ i) & 255 >= share:
             continue
-        at = home_of(cache, cell.low, cell.high & ST_KEY_MASK) - cache.cells
+        home = at = home_of(cache, cell.low, cell.high & ST_KEY_MASK) - cache.cells
         while cache.cells[at].high != 0:
-            at = (at + 1) & cache.cell_mask
+            at = next_place(home, at, cache.cell_mask)
         cell.high |= <u64>IDLE << 60
         cache.cells[at] = cell
         cache.cells_used += 1

@@ -16,6 +16,7 @@ cdef enum:
     BATCH_ARENA = BATCH * (LONG_PRETOKEN + LONG_PRETOKEN // 4)    # the most that a batch may need
     BIT_WORDS = BATCH // 64
     SETTLE_AT = 256             # pre-tokens: more at a time are not merged faster
+    MANY_STRANGERS = 16         # of a batch, with which it is worth to fetch more of the next one
     TOGETHER_FROM = 12          # pre-tokens of a batch from which the new ones among them wait for others
 
 
@@ -143,34 +144,37 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
     fetch_long(w, &b, buffer, start, ends, count)
     reserve(w, at - start)
     out = w.out + w.count
-    for i in range(count):
-        cell = b.cells[i]
+    if w.strangers >= MANY_STRANGERS:
+        st_fetch_behind(b.keys, <void**>b.cells, count)
+    w.strangers = 0
+    i = st_take_known(b.keys, <void**>b.cells, 0, count, &out)
+    while i < count:
+        w.strangers += 1
         low = b.keys[2 * i]
         high = b.keys[2 * i + 1]
-        if cell.low != low or (cell.high & ST_KEY_MASK) != high:
-            cell = find_cell(&w.cache, cell, low, high)
-            if cell.high == 0:
-                w.count = out - w.out
-                at = <size_t>llabs(ends[i - 1]) if i else start
-                encode_uncached(table, w, buffer, at, ends[i], &b.keys[2 * i])
-                reserve(w, <size_t>(llabs(ends[count - 1]) - llabs(ends[i])))
-                out = w.out + w.count
-                continue
-            # It changes places with what is in its home, which is asked for less often. All cells
-            # between the two are full, so that both are found.
-            displaced = cell[0]
-            cell[0] = b.cells[i][0]
-            b.cells[i][0] = displaced
-            cell = b.cells[i]
-        count_here = cell.high >> 60
-        if count_here > CELL_IDS:       # idle, or too many
-            count_here = ask(cell)
-        if count_here == MANY:
-            count_here = cell.ids[1]
-            memcpy(out, w.cache.arena + cell.ids[0], count_here * sizeof(u32))
+        cell = find_cell(&w.cache, b.cells[i], low, high)
+        if cell.high == 0:
+            w.count = out - w.out
+            at = <size_t>llabs(ends[i - 1]) if i else start
+            encode_uncached(table, w, buffer, at, ends[i], &b.keys[2 * i])
+            reserve(w, <size_t>(llabs(ends[count - 1]) - llabs(ends[i])))
+            out = w.out + w.count
         else:
-            memcpy(out, cell.ids, CELL_IDS * sizeof(u32))
-        out += count_here
+            if cell != b.cells[i]:
+                # It changes places with what is in its home, which is asked for less often. All
+                # lines between the two are full, so that both are found.
+                displaced = cell[0]
+                cell[0] = b.cells[i][0]
+                b.cells[i][0] = displaced
+                cell = b.cells[i]
+            count_here = ask(cell)
+            if count_here == MANY:
+                count_here = cell.ids[1]
+                memcpy(out, w.cache.arena + cell.ids[0], count_here * sizeof(u32))
+            else:
+                memcpy(out, cell.ids, CELL_IDS * sizeof(u32))
+            out += count_here
+        i = st_take_known(b.keys, <void**>b.cells, i + 1, count, &out)
     w.count = out - w.out
     return 0
 

@@ -123,13 +123,17 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     return count
 
 
-cdef inline size_t wide_bytes(const u8* p, size_t n) noexcept nogil:
-    """How many bytes of p[:n] are not ASCII; n is a multiple of 64."""
-    cdef size_t i = 0, count = 0
-    while i < n:
-        count += st_ones(st_load64(p + i) & <u64>0x8080808080808080)
-        i += 8
-    return count
+cdef inline bint has_wide(const u8* p, size_t blocks, size_t wanted) noexcept nogil:
+    """Whether at least so many bytes of p[:64 * blocks] are not ASCII."""
+    cdef size_t i = 0, k, count = 0
+    cdef u64 sums
+    while i < 64 * blocks and count < wanted:
+        sums = 0
+        for k in range(8):
+            sums += st_load64(p + i + 8 * k) >> 7 & <u64>0x0101010101010101
+        count += (sums * <u64>0x0101010101010101) >> 56
+        i += 64
+    return count >= wanted
 
 
 cdef inline u64 bits_from(const u64* bits, size_t at) noexcept nogil:
@@ -184,7 +188,7 @@ cdef void mark(const ScanTables* t, Marks* marks, const u8* p, size_t before,
             return
         for i in range(marks.blocks):
             open += st_ones(marks.open[i])
-        if open < MANY_OPEN * marks.blocks or wide_bytes(p, 64 * marks.blocks) < MANY_WIDE * marks.blocks:
+        if open < MANY_OPEN * marks.blocks or not has_wide(p, marks.blocks, MANY_WIDE * marks.blocks):
             return
     if mark_squeezed(t, p, before, readable, marks.blocks, marks.begins, marks.open, &wide):
         marks.is_squeezed = wide >= STILL_WIDE * marks.blocks

@@ -45,6 +45,8 @@ cdef extern from "merge_segments.h" nogil:
     unsigned st_agree(u64 one, u64 other)
 
 cdef extern from "keys.h" nogil:
+    void st_fetch_behind(const u64* keys, void** cells, size_t count) noexcept
+    size_t st_take_known(const u64* keys, void** cells, size_t i, size_t count, u32** out) noexcept
     ctypedef size_t st_keys_function(const u8* buffer, size_t start, const i64* ends, size_t count,
                                      u64* keys, void** cells, u64* not_short, void* table, int shift,
                                      void* nothing) noexcept

@@ -41,6 +41,7 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     PretokenCache cache         # what is remembered
     Gap[PENDING] gaps           # in order
     size_t gap_count
+    size_t strangers            # of the last batch: not in the cells where they belong
     bint is_alone               # the pre-tokens at hand are too few to wait for others
     Waiting waiting             # what these pre-tokens are
     Merger merger
