@@ -143,6 +143,8 @@ def run(args: argparse.Namespace) -> int:
         # Each thread needs 12 to 20 MB, and pyarrow needs much memory.
         is_arrow = args.parquet is not None or chosen in ("parquet", "arrow")
         args.threads = 1 if is_arrow else min(2, usable_cores())
+    # Where all cores encode, the copy of a block costs the same whoever makes it.
+    args.reads_ahead = args.threads < usable_cores()
     set_cache_limit(CACHE_BYTES)
     encoder = open_inputs.open_encoder(args, encoding, stream)
     is_socket = args.listen is not None or args.connect is not None
