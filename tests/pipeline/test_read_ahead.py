@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
+import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,8 @@ from streamtok.cli import cmd_encode
 from streamtok.pipeline.sources import FileInput, inputs, splitter_maker
 from streamtok.pipeline.sources.read_ahead import read_ahead
 
-from ..cli.test_cli import run
+from ..cli.test_cli import POSIX, run
+from ..crash import Scenario, compare, die_at_step, make_text, results
 
 BLOCKS = [bytes([i]) * (i + 1) for i in range(100)]
 MAKE = splitter_maker(None, None, skip_bad=False, max_line=1 << 20, errors="replace")
@@ -169,3 +171,28 @@ def test_the_command_reads_ahead_where_a_core_is_free(
         run("encode", "-q", str(text), "-o", str(out), "--threads", str(threads))
         assert ("streamtok-read" in reading) == is_ahead
         assert out.read_bytes() == (tmp_path / "11.u32").read_bytes()
+
+
+@POSIX
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_that_dies_goes_on_from_what_was_encoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Not from what the thread had read."""
+    monkeypatch.setattr(inputs, "_WORTH_A_THREAD", 1000)
+    monkeypatch.setattr(cmd_encode, "usable_cores", lambda: 2)
+    rng = random.Random(seed)
+    files = {"0.txt": make_text(rng, 20_000).encode(), "1.txt": make_text(rng, 20_000).encode()}
+    how = ["--resume", "--chunk-size", "1k", "--threads", "1"]
+    scenario = Scenario("read ahead", [], "out.u32", files, resume=how)
+    good, folder = tmp_path / "good", tmp_path / "crashed"
+    for one in (good, folder):
+        one.mkdir()
+        scenario.prepare(one)
+    assert die_at_step(scenario, good, None, resume=False) == 0
+    deaths = 0
+    while code := die_at_step(scenario, folder, rng.randrange(200)):
+        assert code == 137
+        deaths += 1
+    assert deaths > 1
+    compare(results(folder, scenario), results(good, scenario), scenario)
