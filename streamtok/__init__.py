@@ -1,12 +1,14 @@
-"""streamtok: exact byte-level BPE of unbounded streams. Public names only."""
+"""streamtok: exact byte-level BPE of unbounded streams. Public names only.
+
+All but the errors are imported when they are asked for. So a program such as the command line can
+choose what numpy does (`cli.main`) before anything imports it.
+"""
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._core.encode import cache_limit, set_cache_limit
-from .encoding import Encoding
 from .errors import (
     ArchiveError,
     CheckpointError,
@@ -25,22 +27,29 @@ from .errors import (
     UnsupportedStreamError,
     VocabularyError,
 )
-from .patterns.pattern import Pattern
-from .registry import encoding_for_model, encoding_name_for_model, get_encoding, list_encoding_names
-from .vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:
     from . import formats as formats
+    from ._core.encode import cache_limit, set_cache_limit
     from .answers.counter import Counter
     from .answers.splitting import Chunk
     from .answers.truncation import Truncated
     from .chunker import StreamDecoder, StreamEncoder
     from .columns.column_encoder import ColumnEncoder
+    from .encoding import Encoding
     from .formats import load
     from .parts.commit import commit
     from .parts.part import run_part
     from .parts.plan import Plan, plan
+    from .patterns.pattern import Pattern
+    from .registry import (
+        encoding_for_model,
+        encoding_name_for_model,
+        get_encoding,
+        list_encoding_names,
+    )
     from .training.trainer import Trainer
+    from .vocabulary.table import Vocabulary
 
 __version__ = "0.1.0"
 
@@ -84,19 +93,28 @@ __all__ = [
     "set_cache_limit",
 ]
 
-_LATER = {  # not needed to encode: imported when asked for
+_LATER = {  # a name to its module
     "Chunk": "answers.splitting",
     "ColumnEncoder": "columns.column_encoder",
     "Counter": "answers.counter",
+    "Encoding": "encoding",
+    "Pattern": "patterns.pattern",
     "Plan": "parts.plan",
     "StreamDecoder": "chunker",
     "StreamEncoder": "chunker",
     "Trainer": "training.trainer",
     "Truncated": "answers.truncation",
+    "Vocabulary": "vocabulary.table",
+    "cache_limit": "_core.encode",
     "commit": "parts.commit",
+    "encoding_for_model": "registry",
+    "encoding_name_for_model": "registry",
+    "get_encoding": "registry",
+    "list_encoding_names": "registry",
     "load": "formats",
     "plan": "parts.plan",
     "run_part": "parts.part",
+    "set_cache_limit": "_core.encode",
 }
 
 

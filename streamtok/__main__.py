@@ -1,6 +1,6 @@
 """`python -m streamtok`: the command line."""
 
-from .cli.main import main
+from .cli.process import run
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run()

@@ -15,7 +15,7 @@ from ..pipeline.documents import DocumentEncoder
 from ..pipeline.run import Run, Totals
 from ..pipeline.sources import Feed, Input, Listener
 from . import encode_output as outputs
-from . import encode_parts, encoding_options, input_options, open_inputs, options
+from . import encoding_options, input_options, open_inputs, options, parts_options
 from .argument_types import parse_count, parse_positive, parse_seconds
 from .messages import Misused
 from .progress import Made, Progress
@@ -100,7 +100,7 @@ def add_parser(subparsers: Any) -> None:
         help="threads that encode; the output is the same (default: 2 if there are 2 cores; 1 for "
         "Parquet and Arrow, to save memory)",
     )
-    encode_parts.add_options(parser)
+    parts_options.add_options(parser)
     recovery = parser.add_argument_group("going on after a crash")
     recovery.add_argument(
         "--resume",
@@ -133,6 +133,8 @@ def run(args: argparse.Namespace) -> int:
     if args.add_special_tokens and (args.prepend is not None or args.append is not None):
         raise Misused("give --add-special-tokens, or --prepend and --append, not both")
     if args.workers is not None or args.ray is not None or args.task is not None:
+        from . import encode_parts  # a tenth of the time that a command takes to start
+
         return encode_parts.run(args)
     encoding = encoding_options.load_encoding(args)
     stream = encoding_options.open_stream(args, encoding)
@@ -143,6 +145,8 @@ def run(args: argparse.Namespace) -> int:
         # Each thread needs 12 to 20 MB, and pyarrow needs much memory.
         is_arrow = args.parquet is not None or chosen in ("parquet", "arrow")
         args.threads = 1 if is_arrow else min(2, usable_cores())
+    # Where all cores encode, the copy of a block costs the same whoever makes it.
+    args.reads_ahead = args.threads < usable_cores()
     set_cache_limit(CACHE_BYTES)
     encoder = open_inputs.open_encoder(args, encoding, stream)
     is_socket = args.listen is not None or args.connect is not None

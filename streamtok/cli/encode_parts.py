@@ -8,11 +8,10 @@ from typing import Any
 
 from ..parts.commit import commit, missing_parts
 from ..parts.part import Record
-from ..parts.plan import PART_SIZE, Plan, plan
+from ..parts.plan import Plan, plan
 from ..parts.workers import run_parts
 from ..pipeline.run import Totals
 from . import encoding_options, open_inputs, overwriting
-from .argument_types import parse_positive, parse_positive_size, parse_task
 from .messages import Misused, Refused, say
 from .progress import Made, Progress
 from .vocabulary_output import vocabulary_files
@@ -24,37 +23,6 @@ _SAME = [  # options that mean the same in a plan
 _OTHERS = {  # options that parts have no use for
     "follow": "--follow", "listen": "--listen", "connect": "--connect", "resume": "--resume"
 }  # fmt: skip
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a job in parts."""
-    group = parser.add_argument_group(
-        "in parts",
-        "OUTPUT is a folder then, with a file for each part, a plan and a manifest.\n"
-        "The same command continues a job that was stopped.",
-    )
-    group.add_argument(
-        "--workers", type=parse_positive, metavar="N", help="encode in N processes (default: 1)"
-    )
-    group.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="encode on a Ray cluster: its address, auto for the one that runs here, or local",
-    )
-    group.add_argument(
-        "--task",
-        type=parse_task,
-        metavar="I/N",
-        help="only every N-th part, from number I on: the same command with 0/N to (N-1)/N, on "
-        "any machines, does the job; whoever is last writes the manifest",
-    )
-    group.add_argument(
-        "--part-size",
-        type=parse_positive_size,
-        default=PART_SIZE,
-        metavar="SIZE",
-        help=f"bytes of an input in a part, about (default: {PART_SIZE >> 20}MiB)",
-    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -59,6 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     anything that a user can cause.
     """
     given = sys.argv[1:] if argv is None else argv
+    # Numpy comes with the command. OpenBLAS, which it brings along, starts a thread for each core,
+    # each of which keeps one busy for 0.05 s; nothing here multiplies matrices.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         parser = _parser(given)
         _check_order(parser, given)

@@ -89,6 +89,7 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
         block_size=args.chunk_size,
         opening=_opening(args),
         waiting=args.signals.heard,
+        reads_ahead=getattr(args, "reads_ahead", False),
     )
 
 

@@ -4,3 +4,5 @@
 and writes the manifest, `workers` runs them in processes of this machine. A part depends on the
 plan and the inputs only: whoever runs it, and however often, its files are the same.
 """
+
+PART_SIZE = 1 << 28  # bytes of an input in a part, about

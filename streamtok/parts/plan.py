@@ -26,6 +26,7 @@ from ..pipeline import sinks
 from ..pipeline.sources import is_compressed
 from ..stores import places
 from ..stores.urls import check_writable, is_url
+from . import PART_SIZE
 from .ranges import InputFile, Part, input_now, part_starts
 from .settings import Settings
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PART_SIZE", "Plan", "plan"]
 
-PART_SIZE = 1 << 28
 PLAN_FILE = "plan.jsonl"
 _MAGIC = "streamtok plan 1"
 _SUFFIXES = {"text": ".txt", "llmc": ".bin", "megatron": ".bin", "datatrove": ".ds"}

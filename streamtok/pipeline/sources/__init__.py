@@ -1,9 +1,10 @@
 """Reads documents from files and sockets, with positions from which another process can continue.
 
-`blocks`, `follow`, `sockets`, `compression` and `frames` produce bytes. `splitters`, `json_lines`
-and `parquet` turn them into documents, and `make_splitter` chooses among them. `inputs`,
-`object_input` and `frames_input` combine these for each kind of input, and `feed` runs through all
-inputs of a command. This package does not know encodings or files of ids.
+`blocks`, `follow`, `sockets`, `compression` and `frames` produce bytes, `read_ahead` does so in a
+thread. `splitters`, `json_lines` and `parquet` turn them into documents, and `make_splitter`
+chooses among them. `inputs`, `object_input` and `frames_input` combine these for each kind of
+input, and `feed` runs through all inputs of a command. This package
+does not know encodings or files of ids.
 """
 
 from .blocks import BLOCK_SIZE, Waiting, check_file, read_descriptor

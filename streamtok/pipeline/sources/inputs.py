@@ -31,8 +31,12 @@ from .compression import START_SIZE, detect, unpack
 from .follow import Follower
 from .make_splitter import MakeSplitter
 from .parquet import ParquetTexts
+from .read_ahead import read_ahead
 from .sockets import Address, Listener, connect
 from .splitters import Part, Splitter
+
+_AHEAD = 1 << 20  # bytes that a thread reads before they are asked for, about
+_WORTH_A_THREAD = 1 << 22  # bytes of a file: starting and ending a thread takes 0.1 ms
 
 
 class Opening(NamedTuple):
@@ -187,9 +191,11 @@ class FileInput(ByteInput):
         opening: Opening = _UNCHANGED,
         waiting: Waiting = contextlib.nullcontext,
         stop: int | None = None,
+        reads_ahead: bool = False,
     ):
         """may_be_compressed: detect and decompress. stop: read no further than this byte of a file
-        that is not compressed. Raises OSError if it cannot be read.
+        that is not compressed. reads_ahead: let a thread read a large one, if it is not compressed.
+        Raises OSError if it cannot be read.
         """
         super().__init__(name, make_splitter, None if path == "-" else check_file(path), opening)
         self._path = path
@@ -197,6 +203,8 @@ class FileInput(ByteInput):
         self._block_size = block_size
         self._waiting = waiting
         self._stop = stop
+        is_worth_it = reads_ahead and (self.size or 0) >= _WORTH_A_THREAD
+        self._ahead = max(1, _AHEAD // block_size) if is_worth_it else 0
         self._fd: int | None = None
 
     @property
@@ -230,7 +238,7 @@ class FileInput(ByteInput):
             if at:
                 os.lseek(fd, at, os.SEEK_SET)
                 self.read += at
-            blocks = self._counted(fd)
+            blocks = self._counted(fd, self._ahead)
             yield from blocks if self._stop is None else up_to(blocks, self._stop - at)
             return
         yield from self._unpacked(self._counted(fd), self._may_be_compressed, position)
@@ -238,10 +246,16 @@ class FileInput(ByteInput):
     def _is_compressed(self, fd: int) -> bool:
         return self._may_be_compressed and detect(os.pread(fd, START_SIZE, 0)) is not None
 
-    def _counted(self, fd: int) -> Iterator[bytes]:
-        for block in read_descriptor(fd, self.name, self._block_size, self._waiting):
-            self.read += len(block)
-            yield block
+    def _counted(self, fd: int, ahead: int = 0) -> Iterator[bytes]:
+        """ahead: blocks that a thread reads before they are asked for; 0: there is none."""
+        heard = contextlib.nullcontext if ahead else self._waiting  # the thread hears no signals
+        blocks = read_descriptor(fd, self.name, self._block_size, heard)
+        if ahead:
+            blocks = read_ahead(blocks, ahead, self._waiting)
+        with contextlib.closing(blocks):  # type: ignore[type-var]  # a generator
+            for block in blocks:
+                self.read += len(block)
+                yield block
 
 
 class FollowInput(ByteInput):

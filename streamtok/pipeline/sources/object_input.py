@@ -82,16 +82,16 @@ def open_input(
     opening: Opening | None = None,
     waiting: Waiting = contextlib.nullcontext,
     stop: int | None = None,
+    reads_ahead: bool = False,
 ) -> FileInput | ObjectInput:
     """The bytes at a path, a URL, or "-" for standard input, as FileInput takes them."""
-    kind = ObjectInput if is_url(path) else FileInput
-    return kind(
-        path,
-        name,
-        make_splitter,
-        may_be_compressed=may_be_compressed,
-        block_size=block_size,
-        opening=opening or Opening(),
-        waiting=waiting,
-        stop=stop,
-    )
+    settings: dict[str, Any] = {
+        "may_be_compressed": may_be_compressed,
+        "block_size": block_size,
+        "opening": opening or Opening(),
+        "waiting": waiting,
+        "stop": stop,
+    }
+    if is_url(path):  # objects are read ahead in any case
+        return ObjectInput(path, name, make_splitter, **settings)
+    return FileInput(path, name, make_splitter, **settings, reads_ahead=reads_ahead)

@@ -1,18 +1,22 @@
 """Reads bytes from TCP and Unix sockets: accepts connections one after another, or makes one.
 
-For many connections at once, use `streamtok serve`.
+For many connections at once, use `streamtok serve`. Most commands need no sockets, so the module
+for them is imported by who does.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import socket
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from ...files.part_file import named
 from ..host_port import DEFAULT_HOST, format_host_port, parse_host_port
 from .blocks import BLOCK_SIZE, Waiting, read_descriptor, wait_for
+
+if TYPE_CHECKING:
+    import socket
 
 
 class Address:
@@ -42,6 +46,8 @@ def connect(
     address: Address, size: int = BLOCK_SIZE, waiting: Waiting = contextlib.nullcontext
 ) -> Iterator[bytes]:
     """Connect, and yield what the other side sends until it closes. Raises OSError."""
+    import socket
+
     with named(address.text), waiting():
         if address.path is None:
             link = socket.create_connection((address.host, address.port))
@@ -65,6 +71,8 @@ class Listener:
 
     def __init__(self, address: Address, on_ready: Callable[[str], None] | None = None):
         """on_ready: called with the address, in which the real port replaces 0. Raises OSError."""
+        import socket
+
         self.address = address
         with named(address.text):
             if address.path is None:
@@ -97,6 +105,8 @@ class Listener:
 
 
 def _bind_path(path: str) -> socket.socket:
+    import socket
+
     made = socket.socket(socket.AF_UNIX)
     before = os.umask(0o177)
     try:

@@ -1,0 +1,39 @@
+"""The options of `streamtok encode` for a job in parts; `encode_parts` does the job."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..parts import PART_SIZE
+from .argument_types import parse_positive, parse_positive_size, parse_task
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a job in parts."""
+    group = parser.add_argument_group(
+        "in parts",
+        "OUTPUT is a folder then, with a file for each part, a plan and a manifest.\n"
+        "The same command continues a job that was stopped.",
+    )
+    group.add_argument(
+        "--workers", type=parse_positive, metavar="N", help="encode in N processes (default: 1)"
+    )
+    group.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="encode on a Ray cluster: its address, auto for the one that runs here, or local",
+    )
+    group.add_argument(
+        "--task",
+        type=parse_task,
+        metavar="I/N",
+        help="only every N-th part, from number I on: the same command with 0/N to (N-1)/N, on "
+        "any machines, does the job; whoever is last writes the manifest",
+    )
+    group.add_argument(
+        "--part-size",
+        type=parse_positive_size,
+        default=PART_SIZE,
+        metavar="SIZE",
+        help=f"bytes of an input in a part, about (default: {PART_SIZE >> 20}MiB)",
+    )
