@@ -117,10 +117,15 @@ _LATER = {  # a name to its module
     "set_cache_limit": "_core.encode",
 }
 
+_MODULES = {  # what is there without an import of its own
+    *("answers", "definition", "encoding", "engines", "formats", "parallel", "patterns"),
+    *("registry", "special_tokens", "surrogates", "vocabulary"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "formats":
-        return importlib.import_module(".formats", __name__)
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
     if name in _LATER:
         value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
         globals()[name] = value
@@ -129,4 +134,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, "formats"})
+    return sorted({*globals(), *_LATER, *_MODULES})

@@ -332,6 +332,15 @@ def test_import_is_light():
     assert second == "False <class 'streamtok.encoding.Encoding'> True"
 
 
+def test_modules_are_there_without_an_import_of_their_own():
+    import subprocess
+
+    code = "import streamtok\n"
+    code += "print(streamtok.encoding.Encoding, streamtok.vocabulary, streamtok.patterns)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("<class 'streamtok.encoding.Encoding'>")
+
+
 def test_memory_is_bounded_over_unseen_text():
     """The cache of short pieces is wiped when it is full, and ids stay right."""
     enc = make(mergeable_ranks={**RANKS, b"ab": 300, b"abab": 301})
