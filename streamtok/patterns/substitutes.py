@@ -1,9 +1,9 @@
 """ASCII substitutes: what windows see in the place of other characters (`_core/substitutes.h`).
 
-Windows (`windows.py`) know 128 characters. Another character may be replaced by an ASCII character of
-the same class: the automaton does the same at both. So pre-tokens begin at the same characters. A
-character of a class that has no ASCII character, or only such as windows treat in a way of their own
-(triggers and their followers), has no substitute.
+Windows (`windows.py`) know 128 characters. Another character may be replaced by an ASCII character
+of the same class: the automaton does the same at both. So pre-tokens begin at the same characters.
+A character of a class that has no ASCII character, or only such as windows treat in a way of their
+own (triggers and their followers), has no substitute.
 """
 
 from __future__ import annotations
