@@ -45,6 +45,7 @@ class Peer:
     module: ClassVar[str]
     encodings: ClassVar[tuple[str, ...]] = ENCODINGS
     reads_models: ClassVar[bool] = False
+    names: ClassVar[tuple[str, ...]] = ()  # that the module imports when they are asked for
     modes: ClassVar[dict[str, bool]]
     decoders: ClassVar[tuple[str, ...]] = ("decode",)
     tokenizer: Any
@@ -94,6 +95,7 @@ class Peer:
 
 class Streamtok(Peer):
     name = package = module = "streamtok"
+    names = ("get_encoding",)
     modes: ClassVar = {
         "encode": False,
         "encode_to_numpy": True,

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from . import assets, corpus, peers, train
+from . import assets, cli_cost, corpus, peers, train
 from .two_cores import COMMAND, THREADED
 from .worker import Sample
 
@@ -52,6 +52,10 @@ class Run:
         self.records: list[dict[str, Any]] = []
         self.contenders = self._equal_ones([peer for peer in chosen if peer.takes(encoding)])
 
+    def _environment(self) -> dict[str, str]:
+        """dict: modules are compiled once, as where a package is installed."""
+        return cli_cost.environment(Path(self.settings["assets"])) | _ENVIRONMENT
+
     def sample(self, kind: str, who: Who, **task: Any) -> Sample | str:
         """One process; a str says why there is no figure."""
         if kind == "train":
@@ -70,7 +74,7 @@ class Run:
                     command,
                     check=False,
                     cwd=Path(__file__).resolve().parents[1],
-                    env=os.environ | _ENVIRONMENT | _texts_of(task),
+                    env=self._environment() | _texts_of(task),
                     capture_output=True,
                     text=True,
                     timeout=timeout,

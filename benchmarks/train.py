@@ -41,10 +41,10 @@ Timed = tuple[float, Callable[[], Tokens]]  # seconds, and how to get at the tok
 
 
 def _streamtok(paths: list[str], vocab_size: int, tie: str) -> Timed:
-    import streamtok
+    from streamtok import Trainer  # which is when numpy is imported
 
     begin = time.perf_counter()
-    trainer = streamtok.Trainer(PATTERN)
+    trainer = Trainer(PATTERN)
     for path in paths:
         trainer.update_file(path)
     enc = trainer.train(vocab_size, tie=tie)  # type: ignore[arg-type]

@@ -44,7 +44,9 @@ def main() -> int:
         return 0
     before, begin = _rss(), time.perf_counter()
     kind = peers.by_name(task["peer"])
-    __import__(kind.module)
+    module = __import__(kind.module)
+    for name in kind.names:
+        getattr(module, name)
     imported = time.perf_counter() - begin
     peer = kind(task["encoding"], Path(task["assets"]))
     mode = kind.default() if task["kind"] in ("decode", "threads") else task["mode"]

@@ -1,9 +1,9 @@
-"""Compare the SIMD tiers of `_core/windows.h` with the plain C version, also for other processors.
+"""Compare the SIMD tiers of windows.h and substitutes.h with plain C, also for other processors.
 
     python tools/check_tiers.py
     CC=aarch64-linux-gnu-gcc RUN=qemu-aarch64 python tools/check_tiers.py
 
-The script compiles a small static C program with the header ($CC, or cc), and runs it ($RUN, if
+The script compiles a small static C program with the headers ($CC, or cc), and runs it ($RUN, if
 set) on random text with the tables of each bundled encoding. It exits with an error if any masks
 differ. `tests/core/test_fast_paths.py` does the same on the processor that runs the tests; this
 script is for NEON.
@@ -23,37 +23,79 @@ from streamtok.vocabulary.bundled import BUNDLED_NAMES
 
 CORE = Path(__file__).resolve().parent.parent / "streamtok" / "_core"
 PROGRAM = r"""
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "substitutes.h"
 #include "windows.h"
 
 enum { BLOCKS = 1000, SIZE = 64 * BLOCKS + 64 };
+enum { PACKED = offsetof(st_windows, n_classes) }; /* what `Windows.to_bytes` gives */
+
+static uint8_t text[SIZE], squeezed[SIZE + 64], true_squeezed[SIZE + 64];
+static uint8_t substitutes[ST_SUBSTITUTES_SIZE];
+static uint64_t begins[BLOCKS], open[BLOCKS], true_begins[BLOCKS], true_open[BLOCKS];
+
+static int load(const char *name, void *to, size_t size) {
+    FILE *file = fopen(name, "rb");
+    int is_read = file && fread(to, 1, size, file) == size;
+    if (file) fclose(file);
+    return is_read;
+}
+
+static void make_text(int round) {
+    static const char *const some[] = {"\xc3\xa9", "\xe4\xb8\xad", "\xe0\xa4\xbe", "\xe3\x80\x80",
+                                       "\xf0\x9f\x98\x80", "\xed\xa0\x80", "\xe0\x80\x80"};
+    srand(round);
+    for (size_t i = 0; i < SIZE; i++) {
+        int kind = rand() % 40;
+        const char *wide = some[rand() % 7];
+        if (round % 2 && kind < 20 && i + 4 < SIZE) {
+            while (*wide) text[i++] = (uint8_t)*wide++;
+            i--;
+            continue;
+        }
+        text[i] = kind < 26   ? 'a' + kind
+                  : kind < 30 ? ' '
+                  : kind < 32 ? '\n'
+                  : kind < 33 ? '\''
+                  : kind < 34 ? '0' + rand() % 10
+                  : kind < 35 ? rand() % 256
+                              : 32 + rand() % 95;
+    }
+}
+
+/* Blocks for which a byte for each character, or bits in their places, differ. */
+static size_t compare_squeezed(void) {
+    unsigned skip = 0, true_skip = 0;
+    size_t count, true_count, differing = 0;
+    count = st_squeeze_tier(1)(substitutes, text, BLOCKS, SIZE, &skip, squeezed, begins);
+    true_count = st_squeeze_plain(substitutes, text, BLOCKS, SIZE, &true_skip, true_squeezed,
+                                  true_begins);
+    differing += count != true_count || skip != true_skip || memcmp(squeezed, true_squeezed, count);
+    for (int i = 0; i < BLOCKS; i++) {
+        uint64_t bits = (uint64_t)rand() << 40 ^ (uint64_t)rand() << 20 ^ (uint64_t)rand();
+        differing += begins[i] != true_begins[i] ||
+                     st_deposit_tier(1)(bits, begins[i]) != st_deposit_plain(bits, begins[i]);
+    }
+    return differing;
+}
 
 int main(int count, char **files) {
-    static uint8_t text[SIZE];
-    static uint64_t begins[BLOCKS], open[BLOCKS], true_begins[BLOCKS], true_open[BLOCKS];
     size_t differing = 0, tiers = 0;
-    for (int k = 1; k < count; k++) {
+    for (int k = 1; k + 1 < count; k += 2) {
         st_windows windows;
-        FILE *file = fopen(files[k], "rb");
-        if (!file || fread(&windows, 1, sizeof windows, file) != sizeof windows) return 2;
-        fclose(file);
+        if (!load(files[k], &windows, PACKED)) return 2;
+        if (!load(files[k + 1], substitutes, sizeof substitutes)) return 2;
+        st_count_rows(&windows);
+        st_fill_small(&windows);
         for (int round = 0; round < 40; round++) {
-            srand(round);
-            for (size_t i = 0; i < SIZE; i++) {
-                int kind = rand() % 40;
-                text[i] = kind < 26   ? 'a' + kind
-                          : kind < 30 ? ' '
-                          : kind < 32 ? '\n'
-                          : kind < 33 ? '\''
-                          : kind < 34 ? '0' + rand() % 10
-                          : kind < 35 ? rand() % 256
-                                      : 32 + rand() % 95;
-            }
+            make_text(round);
             st_mark_plain(&windows, text + ST_MARGIN, BLOCKS, true_begins, true_open);
             const char *name;
+            size_t from, extra;
             for (int tier = 0;; tier++) {
-                st_mark_function *mark = st_mark_tier(tier, &name);
+                st_mark_function *mark = st_mark_tier(tier, &name, &from, &extra);
                 if (!mark) break;
                 if (k == 1 && round == 0) printf("%s\n", name);
                 tiers++;
@@ -61,12 +103,14 @@ int main(int count, char **files) {
                 for (int i = 0; i < BLOCKS; i++)
                     differing += begins[i] != true_begins[i] || open[i] != true_open[i];
             }
+            differing += compare_squeezed();
         }
     }
     printf("%zu runs, %zu blocks differ\n", tiers, differing);
     return differing != 0;
 }
 """
+SUBSTITUTES = 0x10000 + 4  # bytes of the table in the program
 
 
 def main() -> int:
@@ -78,8 +122,12 @@ def main() -> int:
             pattern = streamtok.get_encoding(name).pattern
             assert pattern is not None
             assert pattern.windows is not None
-            files.append(Path(folder, name))
-            files[-1].write_bytes(pattern.windows.to_bytes())
+            assert pattern.substitutes is not None
+            files += [Path(folder, name), Path(folder, f"{name}.substitutes")]
+            files[-2].write_bytes(pattern.windows.to_bytes())
+            table = pattern.substitutes.tobytes()
+            table = table[:128] + table[128:].replace(b"\0", b"\xff")  # as `Scanner` makes it
+            files[-1].write_bytes(table.ljust(SUBSTITUTES, b"\0"))
         compiler = shlex.split(os.environ.get("CC", "cc"))
         options = ["-O2", "-Wall", "-static", f"-I{CORE}", str(source), "-o", str(program)]
         subprocess.run([*compiler, *options], check=True)

@@ -288,7 +288,7 @@ def test_a_trainer_is_a_sample(tmp_path):
     assert "KeyError" in run.sample("train", ("nobody", "train"), corpus="300")
 
 
-def test_interrupted_samples_are_taken_again_but_not_all(monkeypatch):
+def test_interrupted_samples_are_taken_again_but_not_all(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(sampling, "was_interrupted", lambda result: True)
     ran = []
 
@@ -298,7 +298,7 @@ def test_interrupted_samples_are_taken_again_but_not_all(monkeypatch):
 
     monkeypatch.setattr(subprocess, "run", run_process)
     run = sampling.Run.__new__(sampling.Run)
-    run.encoding, run.settings, run.speeds = "r50k_base", {}, {}
+    run.encoding, run.settings, run.speeds = "r50k_base", {"assets": str(tmp_path)}, {}
     run.taken = run.taken_again = 0
     for _ in range(100):
         assert run.sample("text", goals.NUMPY) == {}

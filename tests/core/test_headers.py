@@ -19,6 +19,7 @@ import pytest
 from ..doc_blocks import need
 
 CORE = Path(__file__).resolve().parents[2] / "streamtok" / "_core"
+TOOL = CORE.parents[1] / "tools" / "check_tiers.py"
 HEADERS = sorted(path.name for path in CORE.glob("*.h"))
 CONDITIONS = (
     "(defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)",
@@ -72,6 +73,20 @@ def test_each_header_is_plain_c11_without_simd(compiler: str, tmp_path: Path) ->
     assert all(condition in found for condition in CONDITIONS)
     # memory in huge pages is asked for by functions that C11 alone does not have
     check(compiler, tmp_path, "-std=c11", "-pedantic", "-D_DEFAULT_SOURCE", f"-I{tmp_path}")
+
+
+if TOOL.is_file() and HEADERS:  # not beside an installed package
+
+    @pytest.mark.parametrize("compiler", compilers())
+    def test_the_program_that_compares_tiers_does(compiler: str) -> None:
+        """For other processors it is run by hand, with their compiler and an emulator."""
+        need(compiler)
+        command = [sys.executable, str(TOOL)]
+        env = {**os.environ, "CC": compiler}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(("avx", "plain", "neon"))
+        assert done.stdout.endswith("runs, 0 blocks differ\n")
 
 
 def test_no_function_of_long_is_used_on_64_bits() -> None:
