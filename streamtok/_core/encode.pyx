@@ -74,6 +74,7 @@ include "segments.pxi"
 include "stable_prefix.pxi"
 
 # From text to pre-tokens, from these to ids
+include "marks.pxi"
 include "scanner.pxi"
 include "special.pxi"
 include "pretoken_cache.pxi"
