@@ -82,6 +82,8 @@ cdef struct Tokens:
     u32 n
     u32 longest                 # bytes of the longest token
     u32 longest_unreachable     # bytes of the longest token that its own merges do not build; 0: none
+    u64* unreachable            # bit set of the hashes of such tokens: the bits that are left of them
+    u32 unreachable_shift       # after shifting right by so many
     u32 byte_token[256]
     u32* byte_pairs             # [256 * 256] token made of two bytes, or NONE
     u64* slots                  # bytes -> token: fingerprint << 32 | token + 1, 0 = empty

@@ -48,7 +48,7 @@ cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash)
     elif n <= MIDDLE_PRETOKEN and not w.is_alone:
         wait(w, p, n, n, hash)
     elif n > WIDE_PRETOKEN or not wait_in_segments(table, w, p, n, hash):
-        token = unreachable_token(t, p, n)
+        token = find_unreachable(t, p, n)
         if token != NONE:
             emit(t, w, &token, 1)
         else:
@@ -184,7 +184,7 @@ cdef int encode_now(TokenTable table, Work* w, const u8* key, size_t size) excep
     cdef const Tokens* t = table.tokens()
     cdef u32* ids = w.out + w.count
     cdef size_t count = 1
-    ids[0] = unreachable_token(t, key, size)
+    ids[0] = find_unreachable(t, key, size)
     if ids[0] == NONE:
         count = merge_alone(t, &w.merger, key, size, ids)
     count = to_ids(table, ids, count)

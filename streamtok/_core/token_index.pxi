@@ -98,8 +98,6 @@ cdef int index_pairs(Tokens* t) except -1 nogil:
             count = merge(t, &m, t.blob + t.offsets[token], size)
             if count == 2:
                 add_pair(t, m.result[0], m.result[1], token)
-            elif size > t.longest_unreachable:
-                t.longest_unreachable = size
     finally:
         merger_free(&m)
         free(order)
@@ -110,7 +108,6 @@ cdef int index_pairs(Tokens* t) except -1 nogil:
 cdef void forget_pairs(Tokens* t) noexcept nogil:
     memset(t.byte_pairs, 0xFF, 65536 * sizeof(u32))
     memset(t.lefts, 0, t.n * sizeof(u32))
-    t.longest_unreachable = 0
 
 
 cdef void add_pair(Tokens* t, u32 left, u32 right, u32 token) noexcept nogil:
@@ -132,7 +129,6 @@ cdef int take_pairs(Tokens* t, const u32* lefts) except -1 nogil:
         if size == 1:
             continue
         if lefts[token] == 0:
-            t.longest_unreachable = max(t.longest_unreachable, size)
             continue
         left = right = NONE
         if lefts[token] < size:
@@ -157,8 +153,6 @@ cdef int take_parts(Tokens* t, const u32* lefts, const u32* rights) except -1 no
         for token in range(first, end):
             size = t.offsets[token + 1] - t.offsets[token]
             if lefts[token] == NONE:
-                if size > 1 and size > t.longest_unreachable:
-                    t.longest_unreachable = size
                 continue
             if lefts[token] >= t.n or rights[token] >= t.n or size != (
                     t.offsets[lefts[token] + 1] - t.offsets[lefts[token]]
@@ -166,4 +160,32 @@ cdef int take_parts(Tokens* t, const u32* lefts, const u32* rights) except -1 no
                 with gil:
                     raise ValueError(f"token {token} is made of something that is no token")
             add_pair(t, lefts[token], rights[token], token)
+    return 0
+
+
+cdef inline bint is_unreachable(const Tokens* t, u32 token) noexcept nogil:
+    """Whether merges do not build the token, which has more than one byte. Needs `lefts`."""
+    return t.lefts[token] == 0 and token_size(t, token) > 1
+
+
+cdef int mark_unreachable(Tokens* t) except -1 nogil:
+    """Fill `unreachable` and `longest_unreachable`."""
+    cdef u32 token
+    cdef u64 count = 0, bit
+    t.longest_unreachable = 0
+    for token in range(t.n):
+        if is_unreachable(t, token):
+            t.longest_unreachable = max(t.longest_unreachable, <u32>token_size(t, token))
+            count += 1
+    t.unreachable_shift = 64 - 6
+    while <u64>1 << (64 - t.unreachable_shift) < BITS_EACH * count:
+        t.unreachable_shift -= 1
+    t.unreachable = <u64*>calloc(<size_t>1 << (64 - t.unreachable_shift - 6), sizeof(u64))
+    if t.unreachable == NULL:
+        with gil:
+            raise MemoryError("no memory for the token table")
+    for token in range(t.n):
+        if is_unreachable(t, token):
+            bit = hash_bytes(t.blob + t.offsets[token], token_size(t, token)) >> t.unreachable_shift
+            t.unreachable[bit >> 6] |= <u64>1 << (bit & 63)
     return 0

@@ -66,6 +66,7 @@ cdef extern from "token_order.h" nogil:
 cdef enum:
     SPECIAL_IDS = 1 << 10   # special tokens have the ids that follow, as a rule
     FETCHED_TOKENS = 32     # table entries that are fetched at a time
+    BITS_EACH = 32          # of the filter, for each token that is marked in it
     INTS_FROM = 1 << 12     # ids in lists after which there are int objects for all: 5 % of loading
     MAX_TOKEN_BYTES = 65535
 
@@ -74,7 +75,10 @@ cdef u32 find_token(const Tokens* t, const u8* p, size_t n) noexcept nogil:
     """The token that is exactly p[:n], or NONE."""
     if n - 1 >= t.longest:              # of no bytes, too
         return NONE
-    cdef u64 h = hash_bytes(p, n)
+    return find_hashed(t, p, n, hash_bytes(p, n))
+
+
+cdef inline u32 find_hashed(const Tokens* t, const u8* p, size_t n, u64 h) noexcept nogil:
     cdef u64 at = h & t.slot_mask
     cdef u64 slot
     cdef u32 token
@@ -88,6 +92,23 @@ cdef u32 find_token(const Tokens* t, const u8* p, size_t n) noexcept nogil:
                     and memcmp(t.blob + t.offsets[token], p, n) == 0):
                 return token
         at = (at + 1) & t.slot_mask
+
+
+cdef inline u32 find_unreachable(const Tokens* t, const u8* p, size_t n) noexcept nogil:
+    """The token that is exactly p[:n], if its merges do not build it and it has an id, or NONE.
+
+    They are few, if any, and their bits stay in the cache: all tokens would not.
+    """
+    cdef u64 h, bit
+    cdef u32 token
+    if n - 1 >= t.longest_unreachable:
+        return NONE
+    h = hash_bytes(p, n)
+    bit = h >> t.unreachable_shift
+    if not (t.unreachable[bit >> 6] >> (bit & 63)) & 1:
+        return NONE
+    token = find_hashed(t, p, n, h)
+    return NONE if token == NONE or t.ids[token] == NONE else token
 
 
 cdef inline u64 opening_bit(const u8* p) noexcept nogil:
@@ -239,12 +260,15 @@ cdef class TokenTable:
                 raise ValueError(f"{view.size} left parts do not fit {t.n} tokens")
             with nogil:
                 take_pairs(t, <const u32*>view.data)
+        with nogil:
+            mark_unreachable(t)
 
     def __dealloc__(self):
         st_free_block(self.c.slots)
         close_pairs(&self.c.pairs)
         free(self.c.byte_pairs)
         free(self.c.lefts)
+        free(self.c.unreachable)
         free(self.c.sorted)
         free(self.c.openings)
 

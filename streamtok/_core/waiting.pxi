@@ -67,14 +67,6 @@ cdef void forget_gaps(Work* w) noexcept nogil:
     w.gap_count = w.waiting.count = w.waiting.wide = w.waiting.unit = w.waiting.place = 0
 
 
-cdef inline u32 unreachable_token(const Tokens* t, const u8* p, size_t n) noexcept nogil:
-    """The token that is exactly p[:n] if its merges may not build it and nobody remembers it."""
-    if n > t.longest_unreachable:
-        return NONE
-    cdef u32 token = find_token(t, p, n)
-    return NONE if token == NONE or t.ids[token] == NONE else token
-
-
 cdef inline u64 begins_of(const Tokens* t, const u32* tokens, size_t count) noexcept nogil:
     """A bit for each byte, of up to 64, at which one of the tokens begins."""
     cdef u64 begins = 0
@@ -149,7 +141,7 @@ cdef int finish_gap(TokenTable table, Work* w, Gap* gap) except -1 nogil:
     cdef Waiting* waiting = &w.waiting
     cdef const u8* p = waiting.bytes + UNIT * waiting.units[gap.first]
     cdef u32* ids = waiting.tokens + UNIT * waiting.places[gap.first]
-    cdef u32 token = unreachable_token(t, p, gap.size)
+    cdef u32 token = find_unreachable(t, p, gap.size)
     cdef size_t count = waiting.counts[gap.first]
     if token != NONE:
         ids[0] = token

@@ -40,13 +40,15 @@ def test_the_cache_is_bounded_and_changes_no_id(name: str) -> None:
     assert enc.decode(swept) == text
 
 
+@pytest.mark.parametrize("count", [0, 3000])
 @pytest.mark.parametrize("are_ids_ranks", [True, False])
-def test_tokens_that_were_forgotten_come_back(are_ids_ranks: bool) -> None:
+def test_tokens_that_were_forgotten_come_back(are_ids_ranks: bool, count: int) -> None:
     """Of all sizes, reachable or not, each between sweeps that nobody asked for it before."""
     rng = random.Random(5)
     odd = [
         "".join(rng.choices("xyz", k=n)) for n in [2, 3, 7, 15, 16, 40, 64, 65, 100, 256, 257, 400]
     ]
+    odd += {"".join(rng.choices("qrs", k=rng.randint(4, 20))) for _ in range(count)}
     step = 1 if are_ids_ranks else 3
     order = [*(bytes([i]) for i in range(256)), *(word.encode() for word in odd)]
     ranks = {token: step * i for i, token in enumerate(order)}
