@@ -85,17 +85,6 @@ class StreamEncoder(FastStreamEncoder):
             self._set_fast_path(self._stream.fast, self._stream.path)
         self.max_pending = max_pending
 
-    def encode_into(self, chunk: Text, out: Any, final: bool = False) -> int:
-        """int: as `encode`, but the ids go to the start of `out`; their number.
-
-        out: a writable, contiguous uint16 or uint32 buffer. Raises ValueError if it is too small,
-        OverflowError if an id does not fit into uint16; the stream is then as before the call. n
-        bytes never give more than n + pending ids, or 3 n + pending where "replace" repairs them;
-        an encoding that puts a space before its text may add one, a template what it consists of.
-        """
-        count: int = self._feed(chunk, final, "buffer", out)
-        return count
-
     def flush(self) -> list[int]:
         """list[int]: the ids that are left; the same as encode(b"", final=True)."""
         return self.encode(b"", final=True)

@@ -291,6 +291,7 @@ class FastStreamEncoder:
     def encode_to_numpy(
         self, chunk: str | Buffer, final: bool = False
     ) -> npt.NDArray[np.uint32]: ...
+    def encode_into(self, chunk: str | Buffer, out: Buffer, final: bool = False) -> int: ...
 
 @final
 class Cuts:

@@ -1,8 +1,10 @@
 """Ids as Python objects: lists without new ints, arrays without a copy."""
 
 cdef enum:
-    SPARE_BLOCKS = 4
-    SPARE_LIMIT = 1 << 22   # ids of the largest block that is kept
+    SPARE_BLOCKS = 16
+    SPARE_LIMIT = 1 << 22   # ids of the largest block that is kept,
+    SPARE_TOTAL = 1 << 24   # and of all of them
+    SPARE_WASTE = 4         # times as large as wanted is the largest block that is taken
     GIVEN_FROM = 1 << 13    # ids from which an array takes over the memory where they are
     FETCHED = 64            # ids of a list whose int objects are fetched ahead
 
@@ -32,34 +34,44 @@ cdef class Spares:
 
     cdef u32* blocks[SPARE_BLOCKS]
     cdef size_t sizes[SPARE_BLOCKS]
+    cdef size_t kept                # ids of all blocks
     cdef char busy
 
     cdef u32* take(self, size_t wanted, size_t* size) noexcept:
-        """A block of at least `wanted` ids, or NULL."""
+        """The smallest block of at least `wanted` ids, and not of many more, or NULL."""
         cdef u32* block = NULL
-        cdef size_t i
+        cdef size_t i, best = SPARE_BLOCKS, least = SPARE_WASTE * wanted
         if st_enter(&self.busy):
             return NULL
         for i in range(SPARE_BLOCKS):
-            if self.blocks[i] != NULL and self.sizes[i] >= wanted:
-                block = self.blocks[i]
-                size[0] = self.sizes[i]
-                self.blocks[i] = NULL
-                break
+            if self.blocks[i] != NULL and wanted <= self.sizes[i] <= least:
+                best, least = i, self.sizes[i]
+        if best < SPARE_BLOCKS:
+            block = self.blocks[best]
+            size[0] = least
+            self.blocks[best] = NULL
+            self.kept -= least
         st_leave(&self.busy)
         return block
 
     cdef void give(self, u32* block, size_t size) noexcept:
-        cdef size_t i
+        """Keep the block, in the place of a smaller one if there is no other, or free it."""
+        cdef u32* dropped = block
+        cdef size_t i, least = size, place = SPARE_BLOCKS
         if size <= SPARE_LIMIT and not st_enter(&self.busy):
             for i in range(SPARE_BLOCKS):
                 if self.blocks[i] == NULL:
-                    self.blocks[i] = block
-                    self.sizes[i] = size
-                    block = NULL
+                    place, least = i, 0
                     break
+                if self.sizes[i] < least:
+                    place, least = i, self.sizes[i]
+            if place < SPARE_BLOCKS and self.kept - least + size <= SPARE_TOTAL:
+                dropped = self.blocks[place]
+                self.blocks[place] = block
+                self.sizes[place] = size
+                self.kept += size - least
             st_leave(&self.busy)
-        free(block)
+        free(dropped)
 
     cdef void clear(self) noexcept:
         """Free what nobody takes or gives at this moment."""
@@ -69,16 +81,15 @@ cdef class Spares:
         for i in range(SPARE_BLOCKS):
             free(self.blocks[i])
             self.blocks[i] = NULL
+        self.kept = 0
         st_leave(&self.busy)
 
     cdef size_t total(self) noexcept:
         """Bytes that are kept."""
-        cdef size_t i, ids = 0
+        cdef size_t ids
         while st_enter(&self.busy):         # whoever has it does next to nothing
             pass
-        for i in range(SPARE_BLOCKS):
-            if self.blocks[i] != NULL:
-                ids += self.sizes[i]
+        ids = self.kept
         st_leave(&self.busy)
         return ids * sizeof(u32)
 
@@ -196,33 +207,50 @@ cdef object ids_to_array(Spares spares, Work* w):
 
 cdef object fill(object out, const u32* ids, size_t count):
     """Copy the ids into a writable buffer of uint16 or uint32; their number."""
+    cdef cnp.ndarray array
     cdef Py_buffer view
-    cdef size_t i
     cdef bytes format
+    if cnp.PyArray_CheckExact(out):         # without the buffer that NumPy would describe anew
+        array = out
+        if (cnp.PyArray_NDIM(array) == 1 and cnp.PyArray_ISCARRAY(array)
+                and cnp.PyArray_TYPE(array) in (cnp.NPY_UINT32, cnp.NPY_UINT16)):
+            return fill_memory(cnp.PyArray_DATA(array), cnp.PyArray_ITEMSIZE(array),
+                               cnp.PyArray_DIM(array, 0), ids, count)
     try:
         PyObject_GetBuffer(out, &view, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_STRIDES)
     except (BufferError, ValueError):
         raise ValueError("out must be writable") from None
     try:
         format = view.format if view.format != NULL else b"B"
-        if (format.lstrip(b"@=<") not in (b"H", b"I", b"L") or view.itemsize not in (2, 4)):
+        if view.itemsize not in (2, 4) or format.lstrip(b"@=<") not in (b"H", b"I", b"L"):
             raise ValueError(f"out must hold uint16 or uint32, not {format.decode()!r}")
         if view.ndim != 1 or not PyBuffer_IsContiguous(&view, b"C"):
             raise ValueError("out must be one contiguous row")
-        if <size_t>view.shape[0] < count:
-            raise ValueError(f"out has room for {view.shape[0]} ids, {count} are ready")
-        if view.itemsize == 4:
-            if count:
-                memcpy(view.buf, ids, count * sizeof(u32))
-            return count
-        for i in range(count):
-            if ids[i] > 0xFFFF:
-                raise OverflowError(f"id {ids[i]} does not fit into uint16")
-        for i in range(count):
-            (<u16*>view.buf)[i] = <u16>ids[i]
-        return count
+        return fill_memory(view.buf, view.itemsize, view.shape[0], ids, count)
     finally:
         PyBuffer_Release(&view)
+
+
+cdef object fill_memory(void* out, size_t item_size, size_t room, const u32* ids, size_t count):
+    """Copy the ids to where there is room for so many, of 2 or 4 bytes each; their number."""
+    cdef size_t i
+    if room < count:
+        raise ValueError(f"out has room for {room} ids, {count} are ready")
+    if item_size == sizeof(u32):
+        if count:
+            memcpy(out, ids, count * sizeof(u32))
+        return count
+    for i in range(count):
+        if ids[i] > 0xFFFF:
+            raise OverflowError(f"id {ids[i]} does not fit into uint16")
+    for i in range(count):
+        (<u16*>out)[i] = <u16>ids[i]
+    return count
+
+
+cdef str name_of(Form form):
+    """As `form_of` knows it."""
+    return ("list", "array", "count", "buffer")[<int>form]
 
 
 cdef Form form_of(str into) except *:
