@@ -50,9 +50,9 @@ def use_lanes(bint wanted):
     return strategy.merge_lanes != NULL
 
 
-def use_one_by_one(bint wanted):
-    """Whether a few pre-tokens are merged one by one from now on, where lanes are to be had."""
-    strategy.few_pretokens = fastest.few_pretokens if wanted else 0
+def use_turns(bint wanted):
+    """Whether a few pieces take turns from now on, where lanes are to be had; else they are columns."""
+    strategy.few = fastest.few if wanted else 0
 
 
 def use_side_by_side(bint wanted):

@@ -24,7 +24,7 @@ from streamtok._core.types cimport i32, i64, u8, u16, u32, u64
 cdef struct Strategy:
     st_merge_function* merge_lanes
     st_merge_batch_function* merge_batch
-    size_t few_pretokens                # up to so many are merged one by one all the same
+    size_t few                          # pieces of a batch that take turns, at the most
     st_merge_segments_function* merge_segments
     st_keys_function* keys
     size_t together_from                # pre-tokens of a batch from which new ones wait for others

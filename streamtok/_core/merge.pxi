@@ -40,7 +40,6 @@ cdef struct Merger:     # scratch of one thread, grown as needed
 
 cdef enum:
     SMALL_PRETOKEN = 16     # bytes up to which scanning is faster than registers, for one pre-token
-    FEW_PRETOKENS = 4       # in SIMD lanes sixteen take as long as one: so few are merged one by one
     ROUND_SHARE = 16        # of so many pairs one must be the next to merge, or a round does not pay
 
 
@@ -317,9 +316,9 @@ cdef int merge_many(const Tokens* t, Merger* m, const u8* bytes, const u16* unit
     counts[i].
     """
     cdef size_t i
-    if strategy.merge_batch != NULL and t.ties == NULL and count > strategy.few_pretokens:
-        strategy.merge_batch(&t.pairs, t.byte_token, t.byte_pairs, bytes, units, sizes, count, tokens,
-                             places, counts)
+    if strategy.merge_batch != NULL and t.ties == NULL and (count > 1 or strategy.few == 0):
+        strategy.merge_batch(&t.pairs, t.byte_token, t.byte_pairs, bytes, units, sizes, count,
+                             strategy.few, tokens, places, counts)
         return 0
     for i in range(count):
         counts[i] = <u8>merge_alone(t, m, bytes + 16 * units[i], sizes[i], tokens + 16 * places[i])

@@ -1,9 +1,8 @@
-/* Many overlapping segments of one long pre-token, merged side by side in the columns of merge_lanes.h.
-   */
+/* Many overlapping segments of one long pre-token, merged side by side in columns. */
 #ifndef STREAMTOK_MERGE_SEGMENTS_H
 #define STREAMTOK_MERGE_SEGMENTS_H
 
-#include "merge_lanes.h"
+#include "merge_columns.h"
 
 #define ST_SEGMENT 64  /* bytes */
 #define ST_STRIDE 48   /* from one segment to the next; the rest is where two of them may agree */

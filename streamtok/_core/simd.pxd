@@ -22,14 +22,17 @@ cdef extern from "pairs.h" nogil:
 cdef extern from "merge_lanes.h" nogil:
     enum:
         ST_MERGE_LANES
+        ST_FEW
     ctypedef size_t st_merge_function(const st_pairs* pairs, const u32* byte_token,
                                       const u32* byte_pairs, const u8* p, size_t n,
                                       u32* out) noexcept
     st_merge_function* st_merge_tier()
+
+cdef extern from "merge_columns.h" nogil:
     ctypedef void st_merge_batch_function(const st_pairs* pairs, const u32* byte_token,
                                           const u32* byte_pairs, const u8* bytes,
                                           const u16* units, const u8* sizes, size_t count,
-                                          u32* out, const u16* places, u8* counts) noexcept
+                                          size_t few, u32* out, const u16* places, u8* counts) noexcept
     st_merge_batch_function* st_merge_batch_tier()
 
 cdef extern from "merge_segments.h" nogil:

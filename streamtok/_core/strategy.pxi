@@ -2,7 +2,7 @@
 
 strategy.merge_lanes = st_merge_tier()
 strategy.merge_batch = st_merge_batch_tier()
-strategy.few_pretokens = FEW_PRETOKENS
+strategy.few = ST_FEW
 strategy.merge_segments = st_merge_segments_tier()
 strategy.keys = st_keys_tier()
 strategy.together_from = TOGETHER_FROM
