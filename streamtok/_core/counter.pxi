@@ -5,11 +5,6 @@ chunk are the bytes of the open pre-token, and where the scanner stands. Large t
 the pattern never looks across (`Pattern.clean_cut_pairs`); several counters count the parts.
 """
 
-cdef enum:
-    SLICE = 1 << 16         # bytes of a chunk that are taken in at a time
-    SLACK = 64              # bytes beyond the text that may be read
-
-
 @cython.final
 cdef class PretokenCounter:
     """Counts the pre-tokens of texts. The caller sees to it that there is one call at a time."""
@@ -105,6 +100,7 @@ cdef class PretokenCounter:
         well-formed text goes on with a whole character.
         """
         cdef Text text
+        cdef Units units
         cdef size_t end
         cdef u64 before = self.bytes_in
         cdef int room
@@ -121,18 +117,31 @@ cdef class PretokenCounter:
                 )
             if not checked:
                 self.check(text.data + start, end - start, final, self.bytes_in)
+            units.data, units.size, units.kind = text.data + start, end - start, 0
             with nogil:
-                room = self.take_in(text.data + start, end - start, final)
+                room = take_in(self, &units, final)
             if self.errors == "strict" and self.bytes_in > before:
                 self.unfinished = unfinished_at_end(self.bytes, self.size)
-            if room == NO_MEMORY:
-                raise MemoryError(
-                    f"no memory to count more than the first {self.bytes_in} bytes, of which "
-                    f"{self.pending} are in a pre-token that has not ended"
-                )
-            return room == FITS
+            return counted_all(self, room)
         finally:
             text_close(&text)
+
+    def feed_characters(self, str text not None, size_t start, size_t stop, bint final=False):
+        """(int, bool): `feed` for characters start:stop, without UTF-8 of all of them.
+
+        The first of those that were not taken in; whether all is counted, or the limit was met. None
+        of them is a surrogate (ValueError), and no bytes of an unfinished character wait.
+        """
+        cdef Units units
+        cdef int room
+        units.kind = PyUnicode_KIND(text)
+        units.data = <const u8*>PyUnicode_DATA(text) + start * units.kind
+        units.size = stop - start
+        if not start <= stop <= <size_t>PyUnicode_GET_LENGTH(text) or self.unfinished:
+            raise ValueError(f"no characters {start}:{stop} in {len(text)}, or one is not complete")
+        with nogil:
+            room = take_in(self, &units, final)
+        return stop - units.size, counted_all(self, room)
 
     def check_bytes(self, chunk, size_t start, size_t stop, bint final, u64 base):
         """Raise what `feed` would raise for bytes start:stop, without taking them in.
@@ -160,7 +169,7 @@ cdef class PretokenCounter:
             scan_begin(&walk, start)
             with nogil:
                 room = self.count(text.data, text.size, stop, &walk, True, base)
-            return counted_all(room)
+            return counted_all(self, room)
         finally:
             text_close(&text)
 
@@ -234,7 +243,7 @@ cdef class PretokenCounter:
             if room == FITS:
                 self.table.take_over(rest.table, 0)
                 self.table.take_over(other.table, shift)
-        return counted_all(room)
+        return counted_all(self, room)
 
     def set_limit(self, size_t limit):
         """limit: bytes of memory from now on, 0 for none."""
@@ -305,45 +314,6 @@ cdef class PretokenCounter:
                     return room
                 self.table.add(text, readable, start, ends, n, base)
             if n <= BATCH - 64:     # all that can be decided was
-                return FITS
-
-    cdef int take_in(self, const u8* text, size_t size, bint final) noexcept nogil:
-        """Count text[:size] behind the bytes that are pending, slice by slice.
-
-        Unless it FITS, part of it is not taken in, or not all that is closed is counted.
-        """
-        cdef size_t step, gone
-        cdef int room
-        while True:
-            step = size if size <= SLICE else whole(text, SLICE)
-            if (self.table.limit and self.size + step + SLACK > self.capacity
-                    and self.table.memory() + room_for(self.size + step) > self.table.limit):
-                return OVER_LIMIT
-            room = grow(self, self.size + step)
-            if room != FITS:
-                return room
-            if step:                    # text may be NULL where there is nothing
-                memcpy(self.bytes + self.size, text, step)
-            self.size += step
-            text += step
-            size -= step
-            self.table.other_bytes = self.capacity
-            room = self.count(self.bytes, self.size + SLACK, self.size, &self.walk,
-                              final and size == 0, self.offset)
-            gone = self.walk.start
-            # Moving a long open pre-token for a few bytes would make one-byte chunks quadratic.
-            if gone >= self.size - gone or gone >= SLICE:
-                memmove(self.bytes, self.bytes + gone, self.size - gone)
-                self.size -= gone
-                self.offset += gone
-                self.walk.start -= gone
-                self.walk.accept -= gone
-                self.walk.position -= gone
-            if room != FITS:
-                return room
-            if size == 0:
-                if final:
-                    scan_begin(&self.walk, 0)
                 return FITS
 
     cdef int check(self, const u8* text, size_t size, bint final, u64 offset) except -1:

@@ -28,7 +28,7 @@ cdef bint count_documents(PretokenCounter counter, list documents, size_t start,
             with nogil:
                 room = count_next(counter, texts, n, &i)
             if room != FITS or i == n:
-                return counted_all(room)
+                return counted_all(counter, room)
             # A surrogate. Not that many texts have one that more of it would be done above.
             encode_document(texts + i, documents[start + i], counter.errors)
     finally:
@@ -50,7 +50,7 @@ cdef int count_next(PretokenCounter counter, const Document* texts, size_t n,
         data, size = document.data, document.size
         readable = size
         if document.kind:
-            room = grow(counter, size * (4 if document.kind == 4 else document.kind + 1))
+            room = grow(counter, utf8_room(document.kind, size))
             if room != FITS:
                 return room
             size = strategy.transcode(data, document.kind, size, counter.bytes)

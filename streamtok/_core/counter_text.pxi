@@ -33,13 +33,6 @@ cdef void exchange_bytes(PretokenCounter a, PretokenCounter b) noexcept:
     b.size = 0
 
 
-cdef bint counted_all(int room) except -1:
-    """Whether it FITS; raises MemoryError if there is no memory."""
-    if room == NO_MEMORY:
-        raise MemoryError("no memory to count more pre-tokens")
-    return room == FITS
-
-
 cdef size_t whole(const u8* text, size_t size) noexcept nogil:
     """Bytes of text[:size + 1], at most `size`, that end with a character of well-formed text."""
     cdef size_t back = 0

@@ -57,6 +57,9 @@ class PretokenCounter:
         final: bool = False,
         checked: bool = False,
     ) -> bool: ...
+    def feed_characters(
+        self, text: str, start: int, stop: int, final: bool = False
+    ) -> tuple[int, bool]: ...
     def check_bytes(
         self, chunk: str | Buffer, start: int, stop: int, final: bool, base: int
     ) -> None: ...

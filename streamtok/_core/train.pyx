@@ -43,6 +43,7 @@ cdef extern from "Python.h":
 include "pretoken_counts.pxi"
 include "pretoken_slots.pxi"
 include "counter.pxi"
+include "counter_feed.pxi"
 include "counter_text.pxi"
 include "counter_documents.pxi"
 

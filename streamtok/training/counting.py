@@ -25,7 +25,7 @@ from ..patterns.pattern import Pattern
 from . import count_runs, part_counters
 from .count_runs import Arrays, CountRun, CountSource, Shifted, SortedCounts, sum_counts
 from .counter_inputs import copied, is_wide, scan_tables
-from .part_counters import PartCounters
+from .part_counters import Characters, PartCounters, feed
 from .replacement import check_held, held_bytes, repair
 from .saved_counts import check_counts
 
@@ -240,14 +240,12 @@ class Counting:
     def _count_wide(self, text: str, final: bool) -> bool:
         """Count a large str block by block. False: it has a surrogate, and nothing is counted."""
         size, step = len(text), BLOCK // 2
-        if size > step and self._parts.has_surrogate(self.counter, text):
+        if self._parts.has_surrogate(self.counter, text):
             return False
         for start in range(0, size, step):
             stop = min(start + step, size)
             is_end = final and stop == size
-            parts = self._parts.of_str(self.counter, text, start, stop, is_end)
-            if parts is None:
-                return False
+            parts = self._parts.of_characters(self.counter, text, start, stop, is_end)
             self._count_parts(parts, True)
         return True
 
@@ -297,11 +295,13 @@ class Counting:
             self._parts.give_back(worker)
         return workers is not None
 
-    def _feed(self, chunk: Text, start: int, stop: int | None, final: bool, checked: bool) -> None:
-        before = self.counter.bytes_in
-        while not self.counter.feed(chunk, start, stop, final, checked):
-            start += self.counter.bytes_in - before
-            before = self.counter.bytes_in
+    def _feed(
+        self, chunk: Text | Characters, start: int, stop: int | None, final: bool, checked: bool
+    ) -> None:
+        while True:
+            start, is_all = feed(self.counter, chunk, start, stop, final, checked)
+            if is_all:
+                return
             self._make_room()
 
     def _absorb(self, other: PretokenCounter, shift: int, size: int) -> None:

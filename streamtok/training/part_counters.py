@@ -7,22 +7,46 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.encode import has_surrogate, utf8_of
+from .._core.encode import has_surrogate
 from .._core.train import PretokenCounter
 from ..parallel.threads import call_in_threads
 
 if TYPE_CHECKING:
     from .._types import Text
 
-    Part = tuple[Text, int, int, bool]  # bytes [start, stop) of a text, and whether it ends there
+    # Bytes [start, stop) of a text, or characters of a str, and whether the text ends there.
+    Part = tuple[Text | "Characters", int, int, bool]
 
-__all__ = ["LARGE", "PartCounters"]
+__all__ = ["LARGE", "Characters", "PartCounters", "feed"]
 
 LARGE = 1 << 20  # bytes, or characters, from which threads are worth their start
+
+
+class Characters(NamedTuple):
+    """A large str without surrogates, of which UTF-8 is made slice by slice."""
+
+    text: str
+
+
+def feed(
+    counter: PretokenCounter,
+    chunk: Text | Characters,
+    start: int,
+    stop: int | None,
+    final: bool,
+    checked: bool,
+) -> tuple[int, bool]:
+    """(what was not taken in begins there, whether all is counted): see `PretokenCounter.feed`."""
+    if isinstance(chunk, Characters):
+        assert stop is not None
+        return counter.feed_characters(chunk.text, start, stop, final)
+    before = counter.bytes_in
+    is_all = counter.feed(chunk, start, stop, final, checked)
+    return start + counter.bytes_in - before, is_all
 
 
 class PartCounters:
@@ -43,18 +67,12 @@ class PartCounters:
         bounds = self._bounds(counter.cuts, chunk, start, stop)
         return [(chunk, a, b, final and b == stop) for a, b in itertools.pairwise(bounds)]
 
-    def of_str(
+    def of_characters(
         self, counter: PretokenCounter, text: str, start: int, stop: int, final: bool
-    ) -> list[Part] | None:
-        """UTF-8 of parts of characters start:stop. None: there is a surrogate."""
+    ) -> list[Part]:
+        """Parts of characters start:stop, none of which is a surrogate."""
         bounds = self._bounds(counter.character_cuts, text, start, stop)
-        spans = [(text, a, b) for a, b in itertools.pairwise(bounds)]
-        parts: list[Part] = []
-        for span, data in zip(spans, call_in_threads(utf8_of, spans), strict=True):
-            if data is None:
-                return None
-            parts.append((data, 0, len(data), final and span[2] == stop))
-        return parts
+        return [(Characters(text), a, b, final and b == stop) for a, b in itertools.pairwise(bounds)]
 
     def check(self, counter: PretokenCounter, chunk: Text, size: int, final: bool) -> None:
         """Raise what counting all `size` bytes of `chunk` as the next ones would raise."""
@@ -130,7 +148,7 @@ def _call(function: Callable[..., Any], *given: Any) -> Any:
 def _counts(worker: PretokenCounter, part: Part) -> bool:
     try:
         worker.restart()
-        return worker.feed(*part, True)
+        return feed(worker, *part, True)[1]
     except MemoryError:
         return False
 
