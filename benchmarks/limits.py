@@ -41,7 +41,8 @@ import numpy as np
 import regex
 
 import streamtok
-from streamtok._core.encode import utf8_of
+from streamtok._core._testing import utf8_of
+from streamtok._core.encode import has_surrogate
 from streamtok.parallel.threads import call_in_threads
 
 from . import cli_cost, corpus, worker
@@ -295,13 +296,13 @@ def training(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterato
     def whole() -> float:
         return timed(lambda: counted(text, 2))
 
-    def utf8() -> float:
+    def looked_through() -> float:
         middle = len(text) // 2
         spans = [(text, 0, middle), (text, middle, len(text))]
-        return timed(lambda: call_in_threads(utf8_of, spans))
+        return timed(lambda: call_in_threads(has_surrogate, spans))
 
     goal = f"training, two threads, {len(text) / 1e6:.0f} MB"
-    yield in_turns(goal, "UTF-8, by halves", utf8, whole, rounds)
+    yield in_turns(goal, "a look for surrogates, by halves", looked_through, whole, rounds)
     yield in_turns(goal, "adding up", added, whole, rounds)
 
 

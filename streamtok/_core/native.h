@@ -118,17 +118,6 @@ static inline void *st_new_growable(size_t size) {
 #endif
 }
 
-/* Ask for huge pages where some lie within memory that others made. */
-static inline void st_prefer_huge(void *memory, size_t size) {
-#if defined(__linux__)
-    uintptr_t from = ((uintptr_t)memory + ST_HUGE - 1) / ST_HUGE * ST_HUGE;
-    uintptr_t to = ((uintptr_t)memory + size) / ST_HUGE * ST_HUGE;
-    if (from < to) madvise((void *)from, to - from, MADV_HUGEPAGE);
-#else
-    (void)memory, (void)size;
-#endif
-}
-
 static inline void st_free_block(void *memory) {
 #if defined(_WIN32)
     _aligned_free(memory);

@@ -64,6 +64,7 @@ cdef extern from "transcode.h" nogil:
         ST_SLACK
     ctypedef size_t st_transcode_function(const void* text, int kind, size_t n, u8* out) noexcept
     st_transcode_function* st_transcode_tier(bint wanted)
+    size_t st_transcode_room_of(int kind, size_t n) noexcept
 
 cdef extern from "untouched.h" nogil:
     enum:

@@ -11,7 +11,6 @@ cdef extern from "Python.h":
 cdef extern from "transcode.h":
     const char* st_ready_utf8(object text, Py_ssize_t* size)
     size_t st_transcode_room(object text)
-    size_t st_transcode_room_of(int kind, size_t n) noexcept nogil
 
 
 cdef enum:
@@ -74,39 +73,6 @@ cdef inline size_t transcode_str(object text, u8* out):
     There is none where a surrogate stands alone.
     """
     return strategy.transcode(PyUnicode_DATA(text), PyUnicode_KIND(text), PyUnicode_GET_LENGTH(text), out)
-
-
-cdef extern from "Python.h":
-    PyObject* PyBytes_Room "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size)
-    int _PyBytes_Resize(PyObject** data, Py_ssize_t size)
-
-
-def utf8_of(str text not None, size_t start=0, stop=None):
-    """bytes: the UTF-8 of characters start:stop. None where a surrogate stands alone.
-
-    Unlike CPython's own way, it keeps nothing with the str, and lets other threads run. ValueError
-    if there are no such characters.
-    """
-    cdef size_t size = PyUnicode_GET_LENGTH(text), end = size if stop is None else stop, written
-    cdef int kind = PyUnicode_KIND(text)
-    cdef const u8* units = <const u8*>PyUnicode_DATA(text) + start * kind
-    if not start <= end <= size:
-        raise ValueError(f"no characters {start}:{end} in {size}")
-    cdef PyObject* made = PyBytes_Room(NULL, st_transcode_room_of(kind, end - start))
-    if made == NULL:
-        raise MemoryError("no memory for the UTF-8 of a str")
-    cdef u8* out = <u8*>PyBytes_AS_STRING(<object>made)
-    st_prefer_huge(out, PyBytes_GET_SIZE(<object>made))
-    with nogil:
-        written = strategy.transcode(units, kind, end - start, out)
-    if written == <size_t>-1:
-        Py_DECREF(<object>made)
-        return None
-    if _PyBytes_Resize(&made, written) < 0:     # then it is gone
-        raise MemoryError("no memory for the UTF-8 of a str")
-    result = <object>made
-    Py_DECREF(result)
-    return result
 
 
 def has_surrogate(str text not None, size_t start, size_t stop):

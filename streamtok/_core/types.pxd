@@ -21,7 +21,6 @@ cdef extern from "native.h" nogil:
     void* st_new_growable(size_t size) noexcept
     void st_free_block(void* memory) noexcept
     void st_free_table(void* table) noexcept
-    void st_prefer_huge(void* memory, size_t size) noexcept
     u64 st_milliseconds() noexcept
     int st_enter(char* flag) noexcept
     void st_leave(char* flag) noexcept

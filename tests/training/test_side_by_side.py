@@ -14,7 +14,8 @@ import pytest
 
 import streamtok
 from streamtok import Trainer
-from streamtok._core.encode import has_surrogate, utf8_of
+from streamtok._core._testing import utf8_of
+from streamtok._core.encode import has_surrogate
 from streamtok._core.train import PretokenCounter
 from streamtok.parallel.threads import call_in_threads
 from streamtok.patterns.named import PATTERNS
