@@ -45,6 +45,8 @@ cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash)
         reserve(w, count)
         memcpy(w.out + w.count, ids_of_long(&w.cache, cell), count * sizeof(u32))
         w.count += count
+    elif not w.is_alone and wait_again(w, hash, p, n, hash):
+        pass
     elif n <= MIDDLE_PRETOKEN and not w.is_alone:
         wait(w, p, n, n, hash)
     elif n > WIDE_PRETOKEN or not wait_in_segments(table, w, p, n, hash):
@@ -204,5 +206,6 @@ cdef int encode_uncached(TokenTable table, Work* w, const u8* buffer, size_t sta
         return encode_long(table, w, buffer + start, size, key[0])
     if w.is_alone:
         return encode_now(table, w, <const u8*>key, size)
-    wait(w, <const u8*>key, UNIT, size, 0)
+    if not wait_again(w, st_cell_hash(key[0], key[1]), <const u8*>key, size, 0):
+        wait(w, <const u8*>key, UNIT, size, 0)
     return 0

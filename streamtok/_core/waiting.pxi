@@ -21,6 +21,35 @@ cdef inline void wait_piece(Waiting* waiting, size_t unit, size_t n) noexcept no
     waiting.count = i + 1
 
 
+cdef inline bint wait_again(Work* w, u64 mixed, const u8* p, size_t n, u64 hash) noexcept nogil:
+    """Leave a gap for a pre-token that waits already, as `wait`. False, and nothing is done, if it is
+    not known to. mixed: a hash, of which the upper bits count.
+
+    Text has its new pre-tokens several times in a row.
+    """
+    cdef u16* recent = &w.recent[mixed >> (64 - RECENT_BITS)]
+    cdef size_t i = recent[0]
+    cdef Gap* gap = &w.gaps[i]
+    cdef Gap* again = &w.gaps[w.gap_count]
+    cdef const u8* q
+    recent[0] = <u16>w.gap_count
+    if i >= w.gap_count or gap.hash != hash or gap.size != n:
+        return False
+    q = w.waiting.bytes + UNIT * w.waiting.units[gap.first]
+    if hash == 0:               # a key
+        if st_load64(p) != st_load64(q) or st_load64(p + 8) != st_load64(q + 8):
+            return False
+    elif memcmp(p, q, n) != 0:
+        return False
+    again.at = w.count
+    again.hash = hash
+    again.first = gap.first
+    again.size = <u16>n
+    again.original = gap.original
+    w.gap_count += 1
+    return True
+
+
 cdef inline void wait(Work* w, const u8* p, size_t readable, size_t n, u64 hash) noexcept nogil:
     """Leave a gap in the ids for p[:n], of up to MIDDLE_PRETOKEN bytes, until `settle`.
 
@@ -32,6 +61,7 @@ cdef inline void wait(Work* w, const u8* p, size_t readable, size_t n, u64 hash)
     gap.hash = hash
     gap.first = <u32>waiting.count
     gap.size = <u16>n
+    gap.original = <u16>w.gap_count
     memcpy(waiting.bytes + UNIT * waiting.unit, p, readable)
     wait_piece(waiting, waiting.unit, n)
     waiting.unit += (readable + UNIT - 1) // UNIT
@@ -52,6 +82,7 @@ cdef bint wait_in_segments(TokenTable table, Work* w, const u8* p, size_t n, u64
     gap.hash = hash
     gap.first = <u32>waiting.count
     gap.size = <u16>n
+    gap.original = <u16>w.gap_count
     memcpy(waiting.bytes + UNIT * waiting.unit, p, n)
     while at + ST_SEGMENT < n:
         wait_piece(waiting, waiting.unit + at // UNIT, ST_SEGMENT)
@@ -180,6 +211,8 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
     make_room(t, &w.cache, PENDING, PENDING_ARENA)
     for i in range(w.gap_count):            # so that the cells are there when they are filled
         gap = &w.gaps[i]
+        if gap.original != i:
+            continue
         if gap.hash == 0:
             p = waiting.bytes + UNIT * waiting.units[gap.first]
             homes[i] = home_of(&w.cache, st_load64(p), st_load64(p + 8))
@@ -190,6 +223,10 @@ cdef int settle(TokenTable table, Work* w) except -1 nogil:
                waiting.places, waiting.counts)
     for i in range(w.gap_count):
         gap = &w.gaps[i]
+        if gap.original != i:
+            gap.count = w.gaps[gap.original].count
+            total += gap.count
+            continue
         finish_gap(table, w, gap)
         total += gap.count
         p = waiting.bytes + UNIT * waiting.units[gap.first]

@@ -7,6 +7,7 @@ cdef enum:
     PENDING = 512           # pre-tokens that wait to be merged, at the most,
     PENDING_WIDE = 32       # and of more than MIDDLE_PRETOKEN bytes
     UNIT = 16               # bytes: what waits begins at multiples of it
+    RECENT_BITS = 10        # of a hash by which those that wait are found again
     WIDE_SEGMENTS = (WIDE_PRETOKEN - ST_SEGMENT + ST_STRIDE - 1) // ST_STRIDE + 1
     PIECES = PENDING + PENDING_WIDE * (WIDE_SEGMENTS - 1)
     PIECE_UNITS = ST_SEGMENT // UNIT
@@ -19,6 +20,7 @@ cdef struct Gap:            # where the ids of a pre-token that waits belong
     u32 first               # of its pieces
     u16 size
     u16 count               # of ids, once it is merged
+    u16 original            # the first gap of the same pre-token
 
 
 cdef struct Waiting:        # pieces of new pre-tokens, of up to 64 bytes each, that are merged together
@@ -41,6 +43,7 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     PretokenCache cache         # what is remembered
     Gap[PENDING] gaps           # in order
     size_t gap_count
+    u16[1 << RECENT_BITS] recent    # by hash, the last gap that such a pre-token left, perhaps long ago
     size_t strangers            # of the last batch: not in the cells where they belong
     bint is_alone               # the pre-tokens at hand are too few to wait for others
     Waiting waiting             # what these pre-tokens are
