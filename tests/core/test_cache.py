@@ -10,7 +10,7 @@ import pytest
 import streamtok
 from streamtok.reference import bpe as reference
 
-from ..conftest import PACKED, encoding_of, twin_of
+from ..conftest import PACKED, encoding_of, stream_ids, twin_of
 
 SIZES = [*range(3, 12)] * 3 + [20, 30, 60, 200]
 
@@ -78,6 +78,27 @@ def test_what_comes_again_and_again_among_new_text(share: float) -> None:
     streamtok.set_cache_limit(1 << 28)
     np.testing.assert_array_equal(enc.encode_to_numpy(" ".join(words)), ids)
     enc._encoder.release()
+
+
+@pytest.mark.parametrize("name", PACKED)
+@pytest.mark.parametrize("different", [1, 3, 40, 2000])
+def test_new_words_that_come_again_before_they_are_merged(name: str, different: int) -> None:
+    """Of all sizes: one of them may share what comes of another only if they are equal."""
+    rng = random.Random(f"{name} {different}")
+    sizes = [*range(2, 20), 60, 64, 65, 100, 200, 240, 241, 300]
+    letters = ["ab", "abcdefghijklmnop", "日本語のёж"][different % 3]
+    words = [" " + "".join(rng.choices(letters, k=rng.choice(sizes))) for _ in range(different)]
+    words += [word[:-1] + rng.choice(letters) for word in words]  # and their likes
+    text = "".join(rng.choice(words[i // 4 :][:50]) for i in range(min(4 * len(words), 3000)))
+    enc, expected = encoding_of(name), twin_of(name).encode_ordinary(text)
+    for encode in (
+        enc.encode_ordinary,
+        lambda text: enc.encode_to_numpy(text.encode()).tolist(),
+        lambda text: stream_ids(enc.stream_encoder(), [text[:900], text[900:1000], text[1000:]]),
+    ):
+        enc._encoder.release()
+        assert encode(text) == expected
+        assert encode(text) == expected
 
 
 @pytest.mark.parametrize("name", ["cl100k_base", "r50k_base"])
