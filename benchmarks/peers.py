@@ -22,6 +22,8 @@ import numpy as np
 
 ENCODINGS = ("cl100k_base", "o200k_base", "r50k_base")
 CHUNKS = {"64 KiB": 65536, "4 KiB": 4096, "256 B": 256}  # of streams
+STREAMS = [f"stream, {size}" for size in CHUNKS]  # a new array for each chunk
+STREAMS_INTO = [f"stream into one array, {size}" for size in CHUNKS]
 
 # From what `prepare` gives (a str, mostly) to a list[int], a uint32 array, a list of such arrays,
 # little-endian uint32 bytes, or only how many ids there are.
@@ -100,12 +102,10 @@ class Streamtok(Peer):
         "encode": False,
         "encode_to_numpy": True,
         "encode_to_numpy of bytes": True,
-        "stream, 64 KiB": True,
-        "stream, 4 KiB": True,
-        "stream, 256 B": True,
+        **dict.fromkeys(STREAMS + STREAMS_INTO, True),
         "count": True,
     }
-    only_for_texts = ("encode_to_numpy of bytes", "stream, 4 KiB", "stream, 256 B", "count")
+    only_for_texts = ("encode_to_numpy of bytes", *STREAMS[1:], *STREAMS_INTO, "count")
     reads_models = True
     decoders = ("decode", "decode_bytes")
 
@@ -127,12 +127,14 @@ class Streamtok(Peer):
         """Streams get the chunks that a file or socket would give."""
         if mode.startswith("stream"):
             data, size = text.encode(), CHUNKS[mode.partition(", ")[2]]
-            return [data[start : start + size] for start in range(0, len(data), size)]
+            chunks = [data[start : start + size] for start in range(0, len(data), size)]
+            # There are never more ids than bytes; the array is in memory already.
+            return (chunks, np.ones(len(data), np.uint32)) if mode in STREAMS_INTO else chunks
         return text.encode() if mode.endswith("of bytes") else text
 
     def mode(self, name: str) -> Encode:
         if name.startswith("stream"):
-            return self._stream
+            return self._stream_into if name in STREAMS_INTO else self._stream
         return getattr(self.tokenizer, name.partition(" ")[0])
 
     def call_mode(self, name: str) -> Encode:
@@ -143,6 +145,14 @@ class Streamtok(Peer):
         stream = self.tokenizer.stream_encoder()
         arrays = [stream.encode_to_numpy(chunk) for chunk in chunks]
         return [*arrays, stream.encode_to_numpy(b"", final=True)]
+
+    def _stream_into(self, given: tuple[list[bytes], Any]) -> Any:
+        stream = self.tokenizer.stream_encoder()
+        chunks, out = given
+        n = 0
+        for chunk in chunks:
+            n += stream.encode_into(chunk, out, start=n)
+        return out[: n + stream.encode_into(b"", out, final=True, start=n)]
 
 
 class Tiktoken(Peer):

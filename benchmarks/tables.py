@@ -12,6 +12,8 @@ from .sampling import was_interrupted
 from .two_cores import COMMAND
 from .worker import ENDLESS_BLOCK, ENDLESS_WARM_UP, STEADY_FROM, STEADY_PARTS
 
+# Not in the short table.
+_MORE = (goals.BYTES, goals.COUNT, *goals.STREAMS[2:], *goals.STREAMS_INTO)
 PHASES = ("cold", "unseen", "warm")
 BEGIN, END = "<!-- benchmarks.compare{} begin -->", "<!-- benchmarks.compare{} end -->"
 
@@ -115,7 +117,7 @@ def _speed_table(results: Results, names: list[str], flat: bool | None) -> Itera
     yield f"|---|{'---|' * len(names)}{'--:|--:|' if more else ''}"
     chosen = [who for who in results.who("text") if flat is None or peers.is_flat(who) == flat]
     if flat is None:
-        chosen = [who for who in chosen if who not in (goals.BYTES, goals.COUNT, goals.TINY_STREAM)]
+        chosen = [who for who in chosen if who not in _MORE]
     chosen.sort(key=lambda who: [peer.name for peer in peers.PEERS].index(who[0]))
     for who in chosen:
         cells = [_speeds(results, name, who) for name in names]
@@ -158,7 +160,7 @@ def _comparisons(results: Results, flat: bool | None) -> Iterator[tuple[str, Who
             yield f"**`{own[1]}` ÷ tiktoken**", own, tiktoken
             yield f"**`{own[1]}` ÷ the best peer{of}**", own, group
     if flat:
-        for own in (goals.STREAM, goals.SMALL_STREAM, goals.TINY_STREAM):
+        for own in (*goals.STREAMS, *goals.STREAMS_INTO):
             yield f"`{own[1]}` ÷ `{goals.BYTES[1]}`", own, [goals.BYTES]
         yield f"`{goals.COUNT[1]}` ÷ `{goals.NUMPY[1]}`", goals.COUNT, [goals.NUMPY]
 

@@ -290,7 +290,9 @@ class FastStreamEncoder:
     def encode_to_numpy(
         self, chunk: str | Buffer, final: bool = False
     ) -> npt.NDArray[np.uint32]: ...
-    def encode_into(self, chunk: str | Buffer, out: Buffer, final: bool = False) -> int: ...
+    def encode_into(
+        self, chunk: str | Buffer, out: Buffer, final: bool = False, *, start: int = 0
+    ) -> int: ...
 
 @final
 class Cuts:

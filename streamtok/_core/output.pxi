@@ -205,17 +205,43 @@ cdef object ids_to_array(Spares spares, Work* w):
     return array
 
 
+@cython.final
+@cython.freelist(4)
+cdef class FromItem:
+    """A buffer of which the first items are left as they are."""
+
+    cdef object out
+    cdef size_t start
+
+
+cdef FromItem from_item(object out, size_t start):
+    cdef FromItem rest = FromItem.__new__(FromItem)
+    rest.out, rest.start = out, start
+    return rest
+
+
+cdef object items_from(object out, size_t start):
+    """The buffer without its first items, for those who do not know a FromItem."""
+    view = memoryview(out)
+    if view.ndim != 1:
+        raise ValueError("out must be one contiguous row")
+    return view[start:]
+
+
 cdef object fill(object out, const u32* ids, size_t count):
     """Copy the ids into a writable buffer of uint16 or uint32; their number."""
     cdef cnp.ndarray array
     cdef Py_buffer view
     cdef bytes format
+    cdef size_t start = 0
+    if type(out) is FromItem:
+        start, out = (<FromItem>out).start, (<FromItem>out).out
     if cnp.PyArray_CheckExact(out):         # without the buffer that NumPy would describe anew
         array = out
         if (cnp.PyArray_NDIM(array) == 1 and cnp.PyArray_ISCARRAY(array)
                 and cnp.PyArray_TYPE(array) in (cnp.NPY_UINT32, cnp.NPY_UINT16)):
             return fill_memory(cnp.PyArray_DATA(array), cnp.PyArray_ITEMSIZE(array),
-                               cnp.PyArray_DIM(array, 0), ids, count)
+                               cnp.PyArray_DIM(array, 0), start, ids, count)
     try:
         PyObject_GetBuffer(out, &view, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_STRIDES)
     except (BufferError, ValueError):
@@ -226,14 +252,16 @@ cdef object fill(object out, const u32* ids, size_t count):
             raise ValueError(f"out must hold uint16 or uint32, not {format.decode()!r}")
         if view.ndim != 1 or not PyBuffer_IsContiguous(&view, b"C"):
             raise ValueError("out must be one contiguous row")
-        return fill_memory(view.buf, view.itemsize, view.shape[0], ids, count)
+        return fill_memory(view.buf, view.itemsize, view.shape[0], start, ids, count)
     finally:
         PyBuffer_Release(&view)
 
 
-cdef object fill_memory(void* out, size_t item_size, size_t room, const u32* ids, size_t count):
-    """Copy the ids to where there is room for so many, of 2 or 4 bytes each; their number."""
-    cdef size_t i
+cdef object fill_memory(void* memory, size_t item_size, size_t size, size_t start, const u32* ids,
+                        size_t count):
+    """Copy the ids to memory[start:size], items of 2 or 4 bytes; their number."""
+    cdef size_t i, begin = min(start, size), room = size - begin
+    cdef u8* out = <u8*>memory + begin * item_size
     if room < count:
         raise ValueError(f"out has room for {room} ids, {count} are ready")
     if item_size == sizeof(u32):

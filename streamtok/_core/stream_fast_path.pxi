@@ -36,8 +36,8 @@ cdef class FastStreamEncoder:
         """numpy.uint32 [n]: as `encode`."""
         return self.feed_fast(chunk, final, AS_ARRAY, None)
 
-    def encode_into(self, chunk, out, final=False):
-        """int: as `encode`, but the ids go to the start of `out`; their number.
+    def encode_into(self, chunk, out, final=False, *, Py_ssize_t start=0):
+        """int: as `encode`, but the ids go to `out`, from `start` on; their number.
 
         out: a writable, contiguous uint16 or uint32 buffer; an array of NumPy costs least. Raises
         ValueError if it is too small, OverflowError if an id does not fit into uint16; the stream is
@@ -48,11 +48,16 @@ cdef class FastStreamEncoder:
         >>> import numpy
         >>> out = numpy.empty(100, dtype=numpy.uint32)
         >>> stream = enc.stream_encoder()
-        >>> n = stream.encode_into("hello world", out, final=True)
+        >>> n = stream.encode_into("hello ", out)
+        >>> n += stream.encode_into("world", out, final=True, start=n)
         >>> out[:n].tolist()
         [31373, 995]
         """
-        return self.feed_fast(chunk, final, IN_BUFFER, out)
+        if start == 0:
+            return self.feed_fast(chunk, final, IN_BUFFER, out)
+        if start < 0:
+            raise ValueError(f"start must not be negative: {start}")
+        return self.feed_fast(chunk, final, IN_BUFFER, from_item(out, start))
 
     cdef object feed_fast(self, object chunk, object final, Form form, object out):
         cdef object ids, limit
@@ -73,4 +78,6 @@ cdef class FastStreamEncoder:
                     return ids
             except UnicodeEncodeError:
                 pass
+        if type(out) is FromItem:
+            out = items_from((<FromItem>out).out, (<FromItem>out).start)
         return self._feed(chunk, final, name_of(form), out)

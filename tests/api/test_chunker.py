@@ -298,8 +298,33 @@ def test_encode_into(enc):
         with pytest.raises(OverflowError, match="uint16"):
             stream.encode_into(high, narrow, final=True)
     for bad in [b"readonly", np.zeros(4, dtype=np.float32), np.zeros((2, 2), dtype=np.uint32)]:
-        with pytest.raises(ValueError, match="out must"):
-            stream.encode_into("x", bad)
+        for start in (0, 1):
+            with pytest.raises(ValueError, match="out must"):
+                stream.encode_into("x", bad, start=start)
+
+
+def test_encode_into_from_an_item_on(enc):
+    text = "hello world, hello again"
+    for out in (np.zeros(40, np.uint32), memoryview(bytearray(160)).cast("I"), np.zeros(40, ">u4")):
+        stream, at = enc.stream_encoder(), 0
+        if isinstance(out, np.ndarray) and not out.dtype.isnative:
+            with pytest.raises(ValueError, match="out must hold"):
+                stream.encode_into(text, out, start=2)
+            continue
+        for begin in range(0, len(text), 5):
+            at += stream.encode_into(text[begin : begin + 5], out, start=at)
+        at += stream.encode_into(b"", out, final=True, start=at)
+        assert list(out[:at]) == enc.encode(text)
+        assert not np.asarray(out)[at:].any()
+        before = stream.getstate()
+        for start, room in ((39, 1), (40, 0), (41, 0), (1 << 62, 0)):
+            with pytest.raises(ValueError, match=f"out has room for {room} ids"):
+                stream.encode_into(text, out, final=True, start=start)
+        with pytest.raises(ValueError, match="must not be negative"):
+            stream.encode_into(text, out, start=-1)
+        with pytest.raises(TypeError):
+            stream.encode_into(text, out, True, 3)
+        assert stream.getstate() == before
 
 
 def test_counters_and_fresh_after_final(enc):

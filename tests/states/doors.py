@@ -16,7 +16,8 @@ import streamtok
 from .starving import starved
 from .texts import Chunk
 
-DOORS = ["list", "list", "list", "array", "into"]
+DOORS = ["list", "list", "list", "array", "into", "into, behind"]
+BEHIND = 7  # items that "into, behind" leaves as they are
 MARK = 0xABCD  # what is in a buffer before; that and an id are told apart by their place
 
 
@@ -88,8 +89,11 @@ def through(
         if arrays is not None:
             arrays.append((got, ids))
         return ids
-    count = starved(partial(stream.encode_into, chunk, out, final), hungry)
+    start = BEHIND if door == "into, behind" else 0
+    given = {"start": start} if start else {}
+    count = starved(partial(stream.encode_into, chunk, out, final, **given), hungry)
     written = np.ctypeslib.as_array(out) if isinstance(out, ctypes.Array) else np.asarray(out)
-    assert (written[count:] == MARK).all(), f"encode_into wrote beyond its {count} ids"
-    found: list[int] = written[:count].tolist()
+    assert (written[:start] == MARK).all(), f"encode_into wrote before item {start}"
+    assert (written[start + count :] == MARK).all(), f"encode_into wrote beyond its {count} ids"
+    found: list[int] = written[start : start + count].tolist()
     return found

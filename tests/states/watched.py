@@ -11,7 +11,7 @@ from typing import Any
 import streamtok
 from streamtok.reference import bpe as reference
 
-from .doors import DOORS, new_out, through
+from .doors import BEHIND, DOORS, new_out, through
 from .encodings import any_subject
 from .model import Model, Step, completion
 from .texts import Chunk, short
@@ -97,8 +97,8 @@ class Watched:
         stream, model = self.stream, self.model
         door = door or self.setup.door or self.setup.rng.choice(DOORS)
         expected = model.foresee(chunk, final)
-        if door == "into" and out is GIVEN_LATER:
-            out = new_out(self.setup.rng, self.most_ids(expected))
+        if door.startswith("into") and out is GIVEN_LATER:
+            out = new_out(self.setup.rng, self.most_ids(expected) + BEHIND)
             if self.setup.encoding.max_token_value > 0xFFFF and memoryview(out).itemsize == 2:
                 may_raise = (*may_raise, OverflowError)
         before = stream.getstate()
