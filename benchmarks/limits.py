@@ -241,6 +241,7 @@ def batch(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterator[R
 def chunked(enc: streamtok.Encoding, name: str, limit: int | None, rounds: int) -> Iterator[Row]:
     data = corpus.load(name, limit)
     ids = enc.encode_to_numpy(data)
+    out = np.empty(_CHUNKS[0] + 4096, np.uint32)
     for size in _CHUNKS:
         chunks = [data[at : at + size] for at in range(0, len(data), size)]
         some = ids[: -(-len(ids) // len(chunks))]
@@ -258,10 +259,19 @@ def chunked(enc: streamtok.Encoding, name: str, limit: int | None, rounds: int) 
         def at_once() -> float:
             return timed(lambda: enc.encode_to_numpy(data))
 
+        def into(chunks: list[bytes] = chunks, stream: Any = stream) -> float:
+            return timed(lambda: [stream.encode_into(chunk, out) for chunk in chunks])
+
+        def empty_into(chunks: list[bytes] = chunks, stream: Any = stream) -> float:
+            return timed(lambda: [stream.encode_into(b"", out) for _ in chunks])
+
         goal = f"chunks of {size} bytes, {name}"
         yield in_turns(goal, "the same as one text", at_once, whole, rounds)
         yield in_turns(goal, "arrays that are kept", kept, whole, rounds)
         yield in_turns(goal, "an empty chunk", empty, whole, rounds)
+        goal = f"chunks of {size} bytes into one array, {name}"
+        yield in_turns(goal, "the same as one text", at_once, into, rounds)
+        yield in_turns(goal, "an empty chunk", empty_into, into, rounds)
 
 
 def second_thread(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterator[Row]:
