@@ -49,6 +49,7 @@ def bytes_of(data):
 
 cdef extern from "utf8_size.h":
     size_t st_utf8_size(const void* text, int kind, size_t n, size_t* surrogates) noexcept nogil
+    bint st_has_surrogate(const void* text, int kind, size_t n) noexcept nogil
 
 
 def utf8_size(str text not None, bint has_escapes):
@@ -77,14 +78,15 @@ cdef inline size_t transcode_str(object text, u8* out):
 
 def has_surrogate(str text not None, size_t start, size_t stop):
     """bool: whether one of characters start:stop is a surrogate. ValueError if there are no such."""
-    cdef size_t size = PyUnicode_GET_LENGTH(text), surrogates = 0
+    cdef size_t size = PyUnicode_GET_LENGTH(text)
+    cdef bint is_there
     cdef int kind = PyUnicode_KIND(text)
     cdef const u8* units = <const u8*>PyUnicode_DATA(text) + start * kind
     if not start <= stop <= size:
         raise ValueError(f"no characters {start}:{stop} in {size}")
     with nogil:
-        st_utf8_size(units, kind, stop - start, &surrogates)
-    return surrogates > 0
+        is_there = st_has_surrogate(units, kind, stop - start)
+    return is_there
 
 
 cdef int hold_bytes(Text* text, object data) except -1:

@@ -72,7 +72,9 @@ class PartCounters:
     ) -> list[Part]:
         """Parts of characters start:stop, none of which is a surrogate."""
         bounds = self._bounds(counter.character_cuts, text, start, stop)
-        return [(Characters(text), a, b, final and b == stop) for a, b in itertools.pairwise(bounds)]
+        return [
+            (Characters(text), a, b, final and b == stop) for a, b in itertools.pairwise(bounds)
+        ]
 
     def check(self, counter: PretokenCounter, chunk: Text, size: int, final: bool) -> None:
         """Raise what counting all `size` bytes of `chunk` as the next ones would raise."""
