@@ -91,6 +91,9 @@ class Workspace:
 class Spares: ...
 
 @final
+class FromItem: ...
+
+@final
 class IdBlock: ...
 
 @final
