@@ -41,7 +41,6 @@ import numpy as np
 import regex
 
 import streamtok
-from streamtok._core._testing import utf8_of
 from streamtok._core.encode import has_surrogate
 from streamtok.parallel.threads import call_in_threads
 
@@ -164,8 +163,6 @@ def unseen(enc: streamtok.Encoding, name: str, limit: int | None, rounds: int) -
     goal = f"unseen {name}, to an array"
     merged = again(lambda: enc._encoder.encode_split(data, ends, "array"))
     yield in_turns(goal, f"{len(new):,} new pre-tokens", merged, whole, rounds)
-    if not second.isascii():
-        yield in_turns(goal, "the UTF-8 of a str", again(lambda: utf8_of(second)), whole, rounds)
     count = enc.count(second)
     listed = again(lambda: enc.encode(second))
     empty = again(lambda: [None] * count)
