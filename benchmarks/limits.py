@@ -9,7 +9,6 @@ all other steps free would still need that share of the time.
 - *the same, cold*: in a process that has encoded one letter; *as many new pages*: as the first text
   touches, each written to once.
 - *an empty call*, *texts seen before*: instead of short texts that are new.
-- *the UTF-8 of a str*: made, and nothing done with it.
 - *an empty list* (or *empty lists*): of as many items as there are ids, which Python fills with
   zeros first.
 - *the same as one text*: what the chunks have in one call.
@@ -17,7 +16,8 @@ all other steps free would still need that share of the time.
 - *an empty chunk*: a call that takes in nothing, and gives an empty array.
 - *the first call of a workspace*: what a second thread does before its first text.
 - *the start of the command*, *reading*, *SHA-256 of the ids*, *writing*: without encoding.
-- *UTF-8, by halves*, one in each thread, and *adding up*, which one thread does: for training.
+- *a look for surrogates*, half of the text in each thread, and *adding up*, which one thread does: for
+  training.
 """
 
 from __future__ import annotations
