@@ -16,8 +16,8 @@ all other steps free would still need that share of the time.
 - *an empty chunk*: a call that takes in nothing, and gives an empty array.
 - *the first call of a workspace*: what a second thread does before its first text.
 - *the start of the command*, *reading*, *SHA-256 of the ids*, *writing*: without encoding.
-- *a look for surrogates*, half of the text in each thread, and *adding up*, which one thread does: for
-  training.
+- *a look for surrogates*, half of the text in each thread, and *adding up*, which one thread does:
+  for training.
 """
 
 from __future__ import annotations
