@@ -16,7 +16,7 @@ import streamtok
 from streamtok import Trainer
 from streamtok._core._testing import utf8_of
 from streamtok._core.encode import has_surrogate
-from streamtok._core.train import PretokenCounter
+from streamtok._core.train import PretokenCounter, PretokenTable
 from streamtok.parallel.threads import call_in_threads
 from streamtok.patterns.named import PATTERNS
 from streamtok.patterns.pattern import Pattern
@@ -171,6 +171,37 @@ def test_cuts_in_characters_are_those_in_bytes(kind: str) -> None:
     for start, stop in ((0, 4), (3, 2)):
         with pytest.raises(ValueError, match="no characters"):
             counter.character_cuts("abc", start, stop, 2)
+
+
+@pytest.mark.parametrize("letters", WIDTHS)
+def test_characters_are_counted_as_their_utf8_is(letters: str) -> None:
+    scanner, pairs = counter_inputs.scan_tables(Pattern.compile(PATTERNS["cl100k"]))
+    counter, plain = (PretokenCounter(scanner, pairs, "strict", 0) for _ in range(2))
+    text = some(letters, 90_000)
+    for start, stop in ((0, 70_001), (70_001, 70_001), (70_001, 90_000)):
+        assert counter.feed_characters(text, start, stop) == (stop, True)
+        assert plain.feed(text[start:stop].encode())
+    assert counter.getstate() == plain.getstate()
+    assert rows(counter.table) == rows(plain.table)
+    state = counter.getstate()
+    for start, stop in ((0, len(text) + 1), (2, 1)):
+        with pytest.raises(ValueError, match="no characters"):
+            counter.feed_characters(text, start, stop)
+    with pytest.raises(ValueError, match="a surrogate stands"):
+        counter.feed_characters("a\ud800", 0, 2)
+    assert counter.getstate() == state
+    counter.feed(b"\xe6")
+    assert counter.is_in_character
+    with pytest.raises(ValueError, match="is not complete"):
+        counter.feed_characters(text, 0, 1)
+
+
+def rows(table: PretokenTable) -> list[tuple[bytes, int, int]]:
+    """Pre-tokens with their counts and places."""
+    data, sizes, counts, firsts = table.export()
+    ends = np.cumsum(sizes)
+    words = [bytes(data[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
+    return sorted(zip(words, counts.tolist(), firsts.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("letters", WIDTHS)
