@@ -134,11 +134,11 @@ cdef class PretokenCounter:
         """
         cdef Units units
         cdef int room
+        if not start <= stop <= <size_t>PyUnicode_GET_LENGTH(text) or self.unfinished:
+            raise ValueError(f"no characters {start}:{stop} in {len(text)}, or one is not complete")
         units.kind = PyUnicode_KIND(text)
         units.data = <const u8*>PyUnicode_DATA(text) + start * units.kind
         units.size = stop - start
-        if not start <= stop <= <size_t>PyUnicode_GET_LENGTH(text) or self.unfinished:
-            raise ValueError(f"no characters {start}:{stop} in {len(text)}, or one is not complete")
         with nogil:
             room = take_in(self, &units, final)
         return stop - units.size, counted_all(self, room)

@@ -567,6 +567,20 @@ def test_release_gives_back_what_arrays_gave_back() -> None:
     assert len(enc.encode_to_numpy("a b c " * 40_000, disallowed_special=())) == 120_001
 
 
+def test_what_arrays_gave_back_is_bounded() -> None:
+    """Sixteen blocks, 64 MiB in all, the larger ones first."""
+    enc = with_specials()
+    enc._encoder.release()
+    for count in (20_000, 4_000_000):
+        kept = [enc.encode_to_numpy(b" a" * count) for _ in range(8)]
+        ids = kept[0].copy()
+        del kept
+        assert 4 * count <= enc._encoder.spare_bytes() <= 1 << 26
+        for _ in range(3):  # in blocks that were used before
+            np.testing.assert_array_equal(enc.encode_to_numpy(b" a" * count), ids)
+    enc._encoder.release()
+
+
 def test_threads_are_back_when_one_of_them_failed() -> None:
     """Also where the one who waits for the others is interrupted: they are told to stop."""
     stopped = threading.Event()
