@@ -7,6 +7,18 @@ export class Refused extends Error {
   }
 }
 
+// Answers may come in another order than their questions. next() begins a question; what it gives
+// says whether the question is still the last one, so whether its answer is the one to show.
+export class Questions {
+  #last = 0;
+
+  next() {
+    this.#last += 1;
+    const mine = this.#last;
+    return () => mine === this.#last;
+  }
+}
+
 async function checked(response) {
   if (response.ok) return response;
   let message = response.statusText;

@@ -1,6 +1,6 @@
 // The tab Compare: one text in up to four encodings.
 
-import { post } from "./api.js";
+import { post, Questions } from "./api.js";
 import { $, decimal, make, showCounts, whole } from "./elements.js";
 import { fromJson, TokenList, tokenBox } from "./tokens.js";
 
@@ -10,6 +10,7 @@ export class CompareTab {
   constructor(page) {
     this.page = page;
     this.panel = $("panel-compare");
+    this.questions = new Questions();
     const start = ["r50k_base", "cl100k_base", "o200k_base"];
     if (!start.includes(page.about.first)) start.unshift(page.about.first);
     for (let i = 0; i < MOST; i += 1) {
@@ -39,15 +40,16 @@ export class CompareTab {
     const cut = all.length > most ? `: its first ${whole(most)} characters` : "";
     $("compare-note").textContent = `The text of the tab Text${cut} in up to four encodings. ` +
       "Underlined: where the encodings do not have the same token.";
-    const asked = (this.asked = JSON.stringify(question));
+    const isLast = this.questions.next();
     this.panel.dataset.state = "busy";
     try {
       const found = await post("compare", question);
-      if (asked !== this.asked) return;
+      if (!isLast()) return;
       this.page.settle();
       this.show(found);
       this.panel.dataset.state = "ready";
     } catch (error) {
+      if (!isLast()) return;
       $("compare-columns").replaceChildren();
       this.panel.dataset.state = "failed";
       this.page.fail(error.message);

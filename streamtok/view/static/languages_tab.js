@@ -1,6 +1,6 @@
 // The tab Languages: what the same text costs in each language, as a chart and as a table.
 
-import { post } from "./api.js";
+import { post, Questions } from "./api.js";
 import { barChart } from "./chart.js";
 import { $, decimal, make, whole } from "./elements.js";
 
@@ -15,6 +15,7 @@ export class LanguagesTab {
   constructor(page) {
     this.page = page;
     this.panel = $("panel-languages");
+    this.questions = new Questions();
     this.order = { column: 0, isUp: false };
     const chosen = new Set(["r50k_base", "cl100k_base", "o200k_base"]);
     if (!chosen.has(page.about.first)) chosen.add(page.about.first);
@@ -35,11 +36,11 @@ export class LanguagesTab {
     const boxes = [...$("languages-choices").querySelectorAll("input")];
     const encodings = boxes.filter((box) => box.checked).map((box) => box.value);
     if (!encodings.length) return;
-    const asked = (this.asked = encodings.join());
+    const isLast = this.questions.next();
     this.panel.dataset.state = "busy";
     try {
       const table = await post("languages", { encodings });
-      if (asked !== this.asked) return;
+      if (!isLast()) return;
       this.page.settle();
       this.table = table;
       // Those that cost most in the last encoding, first.
@@ -47,6 +48,7 @@ export class LanguagesTab {
       this.show();
       this.panel.dataset.state = "ready";
     } catch (error) {
+      if (!isLast()) return;
       this.panel.dataset.state = "failed";
       this.page.fail(error.message);
     }

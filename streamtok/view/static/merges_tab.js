@@ -1,6 +1,6 @@
 // The tab Merges: how one pre-token is merged, step by step, as the reference did it.
 
-import { post } from "./api.js";
+import { post, Questions, Refused } from "./api.js";
 import { $, make } from "./elements.js";
 import { TokenList, tokenBox } from "./tokens.js";
 
@@ -10,6 +10,9 @@ export class MergesTab {
   constructor(page) {
     this.page = page;
     this.panel = $("panel-merges");
+    this.questions = new Questions();
+    this.choices = [];
+    this.choosing = new Questions();
     this.parts = new TokenList($("merges-parts"), $("merges-detail"));
     this.parts.more = (token) => token.why;
     this.at = 0;
@@ -37,12 +40,16 @@ export class MergesTab {
 
   async choose() {
     const text = this.page.text.text.slice(0, 4000);
+    const isLast = this.choosing.next();
+    let choices = []; // none if the encoding has no pre-tokens of a text as it is
     try {
       const { pretokens } = await post("pretokens", { encoding: this.page.encoding, text });
-      this.choices = [...new Set(pretokens.filter((one) => one.length > 1))].slice(0, MOST_CHOICES);
-    } catch {
-      this.choices = []; // the encoding has no pre-tokens of a text as it is
+      choices = [...new Set(pretokens.filter((one) => one.length > 1))].slice(0, MOST_CHOICES);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
     }
+    if (!isLast()) return;
+    this.choices = choices;
     $("merges-choice").replaceChildren(
       make("option", {}, this.choices.length ? "choose one" : "none"),
       ...this.choices.map((one) => make("option", {}, one.replaceAll(" ", "·").replaceAll("\n", "⏎"))),
@@ -51,17 +58,18 @@ export class MergesTab {
 
   async load() {
     const question = { encoding: this.page.encoding, pretoken: $("merges-text").value };
-    const asked = (this.asked = JSON.stringify(question));
+    const isLast = this.questions.next();
     this.panel.dataset.state = "busy";
     try {
       const trace = await post("merges", question);
-      if (asked !== this.asked) return;
+      if (!isLast()) return;
       this.page.settle();
       this.trace = trace;
       this.last = trace.steps.length;
       this.go(0);
       this.panel.dataset.state = "ready";
     } catch (error) {
+      if (!isLast()) return;
       this.panel.dataset.state = "failed";
       this.page.fail(error.message);
     }

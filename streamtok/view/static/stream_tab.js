@@ -1,7 +1,7 @@
 // The tab Stream: the same text in chunks, naive chunking beside the exact stream, step by step. All
 // steps come from the server at once; or, of a live feed, as its chunks arrive.
 
-import { get, post } from "./api.js";
+import { get, post, Questions } from "./api.js";
 import { $, decimal, make, showCounts, whole } from "./elements.js";
 import { fromJson, TokenList, tokenBox } from "./tokens.js";
 
@@ -17,6 +17,7 @@ export class StreamTab {
   constructor(page) {
     this.page = page;
     this.panel = $("panel-stream");
+    this.questions = new Questions();
     this.naive = new TokenList($("naive-tokens"), $("stream-detail"));
     this.exact = new TokenList($("exact-tokens"), $("stream-detail"));
     for (const list of [this.naive, this.exact]) list.more = sayMore;
@@ -120,11 +121,15 @@ export class StreamTab {
       encoding: this.page.encoding, text, chunk_size: Number($("stream-size").value),
     };
     const made = JSON.stringify(question);
-    if (made === this.made) return;
+    const isLast = this.questions.next(); // an answer that is still under way is not wanted
+    if (made === this.made) {
+      this.panel.dataset.state = "ready";
+      return;
+    }
     this.panel.dataset.state = "busy";
     try {
       const lanes = await post("stream", question);
-      if (question.encoding !== this.page.encoding) return;
+      if (!isLast()) return;
       this.made = made;
       this.lanes = lanes;
       const cut = text.length < all.length ? ` The first ${whole(most)} characters of it.` : "";
@@ -133,6 +138,7 @@ export class StreamTab {
       this.begin();
       this.panel.dataset.state = "ready";
     } catch (error) {
+      if (!isLast()) return;
       this.made = "";
       this.panel.dataset.state = "failed";
       this.page.fail(error.message);

@@ -1,7 +1,7 @@
 // The tab Text: a box to type in, and the tokens of what is typed. The server keeps a document of
 // the same text: it gets the edits, and answers with the tokens of the rows that are in view.
 
-import { post } from "./api.js";
+import { post, Questions } from "./api.js";
 import { $, decimal, make, showCounts, whole } from "./elements.js";
 import { Rows } from "./rows.js";
 import { TextBox } from "./text_box.js";
@@ -17,7 +17,8 @@ export class TextTab {
     this.rows = new Rows($("text-tokens"), () => this.look());
     this.box = new TextBox($("text-box"), this.model,
       (start, stop, text) => this.edit(start, stop, text), () => this.showPart());
-    this.name = null; // of the document at the server
+    this.documents = new Questions(); // each makes a document at the server
+    this.name = null; // of the document
     this.isAsking = false;
     this.isStale = true; // what is drawn is not what it should be
     $("text-clear").addEventListener("click", () => this.set("", true));
@@ -47,6 +48,7 @@ export class TextTab {
 
   // The document at the server is made anew: another text, encoding or policy.
   reopen() {
+    this.documents.next(); // one that is on its way has the old text or encoding
     this.name = null;
     this.model.takeEdits();
     this.look();
@@ -93,17 +95,19 @@ export class TextTab {
   async ask() {
     if (this.isAsking) return;
     this.isAsking = true;
-    try {
-      while (this.isStale) await this.askOnce();
-      this.panel.dataset.state = "ready";
-    } catch (error) {
-      this.isStale = false;
-      this.name = null;
-      this.panel.dataset.state = "failed";
-      this.page.fail(error.message);
-    } finally {
-      this.isAsking = false;
+    let failure = null;
+    while (this.isStale) {
+      failure = null;
+      try {
+        await this.askOnce();
+      } catch (error) {
+        this.name = null;
+        failure = error;
+      }
     }
+    this.isAsking = false;
+    this.panel.dataset.state = failure ? "failed" : "ready";
+    if (failure) this.page.fail(failure.message);
   }
 
   async askOnce() {
@@ -117,7 +121,9 @@ export class TextTab {
     if (this.name === null) {
       model.takeEdits();
       const { encoding, special } = this.page;
+      const isLast = this.documents.next();
       answer = await post("text/open", { encoding, special, text: model.text, view });
+      if (!isLast()) return; // reopen() has been called, and look() with it
       this.name = answer.document;
     } else {
       const edits = model.takeEdits();

@@ -1,12 +1,13 @@
 // The tab Vocabulary: search tokens, lists of odd ones, and all about one of them.
 
-import { post } from "./api.js";
+import { post, Questions } from "./api.js";
 import { $, decimal, make, spaced, whole } from "./elements.js";
 
 export class VocabularyTab {
   constructor(page) {
     this.page = page;
     this.panel = $("panel-vocabulary");
+    this.questions = new Questions();
     this.start = 0;
     $("vocabulary-form").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -21,15 +22,25 @@ export class VocabularyTab {
     $("vocabulary-token").replaceChildren();
     if ($("vocabulary-list").value) this.list(0);
     else if ($("vocabulary-query").value) this.search();
+    else {
+      this.questions.next(); // an answer that is still under way has tokens of the other encoding
+      $("vocabulary-found").replaceChildren();
+      $("vocabulary-about").textContent = "";
+      this.panel.dataset.state = "ready";
+    }
   }
 
+  // work(isLast) asks, and shows the answers as long as nothing else was asked.
   async asking(work) {
+    const isLast = this.questions.next();
     this.panel.dataset.state = "busy";
     try {
-      await work();
+      await work(isLast);
+      if (!isLast()) return;
       this.page.settle();
       this.panel.dataset.state = "ready";
     } catch (error) {
+      if (!isLast()) return;
       this.panel.dataset.state = "failed";
       this.page.fail(error.message);
     }
@@ -39,12 +50,13 @@ export class VocabularyTab {
     $("vocabulary-list").value = "";
     $("vocabulary-pages").hidden = true;
     const question = { encoding: this.page.encoding, by: $("vocabulary-by").value, query: $("vocabulary-query").value };
-    return this.asking(async () => {
+    return this.asking(async (isLast) => {
       const { tokens, is_cut: isCut } = await post("vocabulary/search", question);
+      if (!isLast()) return;
       $("vocabulary-about").textContent = isCut
         ? `The first ${tokens.length} tokens` : tokens.length === 1 ? "1 token" : `${tokens.length} tokens`;
       this.show(tokens.map((token) => [token, ""]));
-      if (tokens.length) await this.tell(tokens[0].id, false);
+      if (tokens.length) await this.tell(tokens[0].id, false, isLast);
     });
   }
 
@@ -52,8 +64,9 @@ export class VocabularyTab {
     const list = $("vocabulary-list").value;
     if (!list) return null;
     this.start = Math.max(0, start);
-    return this.asking(async () => {
+    return this.asking(async (isLast) => {
       const { count, rows } = await post("vocabulary/list", { encoding: this.page.encoding, list, start: this.start });
+      if (!isLast()) return;
       this.size = Math.max(rows.length, 1);
       const last = this.start + rows.length;
       $("vocabulary-about").textContent =
@@ -73,12 +86,13 @@ export class VocabularyTab {
 
   button(token, ...more) {
     const button = make("button", { type: "button" }, `“${token.shown}”`, ...more);
-    button.addEventListener("click", () => this.asking(() => this.tell(token.id, true)));
+    button.addEventListener("click", () => this.asking((isLast) => this.tell(token.id, true, isLast)));
     return button;
   }
 
-  async tell(id, isFocused) {
+  async tell(id, isFocused, isLast) {
     const page = await post("vocabulary/token", { encoding: this.page.encoding, id });
+    if (!isLast()) return;
     const { token } = page;
     const scripts = Object.entries(page.scripts)
       .map(([name, share]) => `${name} ${decimal(100 * share, 0)} %`).join(", ");

@@ -1,0 +1,216 @@
+"""Answers that come late: what is shown is always the answer to the last question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import streamtok
+from streamtok.views.merges import trace_merges
+
+from .conftest import Open, excuse, until
+from .page_server import served
+
+TEXT = "Hello world, naïve café, tokenization"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served(text=TEXT) as found:
+        yield found
+
+
+def hold_first(page: Any, path: str) -> list[Any]:
+    """Hold the next question to a path back; later ones pass. The list gets the one that waits."""
+    held: list[Any] = []
+
+    def on_question(route: Any) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route(f"**/api/{path}", on_question)
+    return held
+
+
+def wait_for(page: Any, held: list[Any]) -> None:
+    while not held:
+        page.wait_for_timeout(10)
+
+
+def answer(page: Any, held: list[Any]) -> None:
+    """Let the question that waits pass, and wait until the page has its answer."""
+    with page.expect_response(held[0].request.url) as found:
+        held[0].continue_()
+    found.value.finished()
+    page.wait_for_timeout(200)  # what the page would do with it is done by now
+
+
+def ready(page: Any, tab: str) -> None:
+    page.wait_for_selector(f"#panel-{tab}[data-state=ready]")
+
+
+def ids(page: Any, boxes: str) -> list[int]:
+    found: list[int] = page.eval_on_selector_all(boxes, "all => all.map((box) => box.token.id)")
+    return found
+
+
+def test_a_text_that_is_opened(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    ready(page, "text")
+    held = hold_first(page, "text/open")
+    page.select_option("#encoding", "gpt2")
+    wait_for(page, held)
+    page.select_option("#encoding", "o200k_base")
+    assert page.get_attribute("#panel-text", "data-state") == "busy"
+    answer(page, held)
+    ready(page, "text")
+    assert ids(page, "#text-tokens .t") == streamtok.get_encoding("o200k_base").encode(TEXT)
+    page.fill("#text-box", "and edited")
+    ready(page, "text")
+    assert ids(page, "#text-tokens .t") == streamtok.get_encoding("o200k_base").encode("and edited")
+
+
+def test_a_text_that_could_not_be_opened(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    ready(page, "text")
+    held = hold_first(page, "text/open")
+    page.select_option("#encoding", "gpt2")
+    wait_for(page, held)
+    page.select_option("#encoding", "o200k_base")
+    held[0].abort()
+    ready(page, "text")
+    assert ids(page, "#text-tokens .t") == streamtok.get_encoding("o200k_base").encode(TEXT)
+    assert page.is_hidden("#error")
+    excuse(page, "net::ERR_FAILED")
+
+
+def set_size(page: Any, size: int) -> None:
+    page.eval_on_selector(
+        "#stream-size",
+        "(slider, size) => { slider.value = size; slider.dispatchEvent(new Event('change')); }",
+        size,
+    )
+
+
+@pytest.mark.parametrize("sizes", [(1, 5), (1, 3)], ids=["another size", "the size before"])
+def test_a_stream(open_page: Open, url: str, sizes: tuple[int, int]) -> None:
+    page = open_page(url)
+    page.click("#tab-stream")
+    ready(page, "stream")
+    set_size(page, 3)
+    ready(page, "stream")
+    held = hold_first(page, "stream")
+    set_size(page, sizes[0])
+    wait_for(page, held)
+    set_size(page, sizes[1])
+    ready(page, "stream")
+    answer(page, held)
+    number = -(-len(TEXT.encode()) // sizes[1])
+    assert page.inner_text("#stream-feed") == f"0 of {number} chunks"
+
+
+def test_a_comparison(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    page.click("#tab-compare")
+    ready(page, "compare")
+    held = hold_first(page, "compare")
+    page.select_option("#compare-0", "gpt2")
+    wait_for(page, held)
+    page.select_option("#compare-0", "p50k_base")
+    ready(page, "compare")
+    answer(page, held)
+    assert page.inner_text("#compare-columns h2 >> nth=0") == "p50k_base"
+
+
+def test_a_comparison_that_fails_late(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    page.click("#tab-compare")
+    ready(page, "compare")
+    held = hold_first(page, "compare")
+    page.select_option("#compare-0", "gpt2")
+    wait_for(page, held)
+    page.select_option("#compare-0", "p50k_base")
+    ready(page, "compare")
+    held[0].abort()
+    page.wait_for_timeout(200)
+    assert page.get_attribute("#panel-compare", "data-state") == "ready"
+    assert page.inner_text("#compare-columns h2 >> nth=0") == "p50k_base"
+    assert page.is_hidden("#error")
+    excuse(page, "net::ERR_FAILED")
+
+
+def test_merges(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    page.click("#tab-merges")
+    ready(page, "merges")
+    held = hold_first(page, "merges")
+    page.fill("#merges-text", " naïve")
+    wait_for(page, held)
+    page.fill("#merges-text", " café")
+    ready(page, "merges")
+    answer(page, held)
+    trace = trace_merges(streamtok.get_encoding("cl100k_base"), " café")
+    page.click("#merges-end")
+    assert ids(page, "#merges-parts .t") == trace.ids
+
+
+def test_pretokens(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    held = hold_first(page, "pretokens")
+    page.click("#tab-merges")
+    wait_for(page, held)
+    page.click("#tab-text")
+    page.fill("#text-box", "quite another one")
+    page.click("#tab-merges")
+    words = "[...document.querySelectorAll('#merges-choice option')].map((one) => one.text).join()"
+    until(page, f"{words} === 'choose one,quite,·another,·one'")
+    answer(page, held)
+    assert page.evaluate(words) == "choose one,quite,·another,·one"
+
+
+def test_languages(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    page.click("#tab-languages")
+    ready(page, "languages")
+    held = hold_first(page, "languages")
+    page.check("#languages-choices [value=gpt2]")
+    wait_for(page, held)
+    page.uncheck("#languages-choices [value=gpt2]")
+    ready(page, "languages")
+    answer(page, held)
+    assert "gpt2" not in page.inner_text("#languages-caption")
+
+
+def test_a_search(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    page.click("#tab-vocabulary")
+    held = hold_first(page, "vocabulary/search")
+    page.fill("#vocabulary-query", "token")
+    page.press("#vocabulary-query", "Enter")
+    wait_for(page, held)
+    page.fill("#vocabulary-query", "caf")
+    page.press("#vocabulary-query", "Enter")
+    ready(page, "vocabulary")
+    answer(page, held)
+    assert "caf" in page.inner_text("#vocabulary-found li >> nth=0")
+
+
+def test_a_token_of_another_encoding(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    page.click("#tab-vocabulary")
+    page.fill("#vocabulary-query", "token")
+    page.press("#vocabulary-query", "Enter")
+    ready(page, "vocabulary")
+    page.fill("#vocabulary-query", "")
+    held = hold_first(page, "vocabulary/token")
+    page.click("#vocabulary-found button >> nth=1")
+    wait_for(page, held)
+    page.select_option("#encoding", "gpt2")
+    answer(page, held)
+    assert page.get_attribute("#panel-vocabulary", "data-state") == "ready"
+    assert page.inner_text("#vocabulary-token") == ""
+    assert page.locator("#vocabulary-found li").count() == 0
