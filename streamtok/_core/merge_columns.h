@@ -97,22 +97,20 @@ ST_LANES static inline __attribute__((always_inline)) void st_columns_ask(st_col
     for (size_t k = 0; k < c->asked; k++) ST_PREFETCH(slots + c->buckets[k]);
 }
 
+/* Puts the pieces numbered in `which`, the last of which is the longest, into the columns from `first` on. */
 ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pairs,
                                              const uint32_t *byte_token, const uint32_t *byte_pairs,
                                              const uint8_t *bytes, const uint16_t *units,
                                              const uint8_t *sizes, const uint16_t *which,
-                                             size_t count) {
+                                             size_t first) {
     const __m512i none = _mm512_set1_epi32(-1), one = _mm512_set1_epi32(1);
-    c->rows = 0;
-    for (size_t k = 0; k < ST_WIDE; k++) c->counts[k] = 0;
-    for (size_t k = 0; k < count; k++) {
-        int size = sizes[which[k]];
-        c->rows = size > c->rows ? size : c->rows;
-    }
+    c->rows = sizes[which[ST_WIDE - 1 - first]];
     for (int r = 0; r <= c->rows; r++) _mm512_store_si512(c->ranks[r], none);
-    for (size_t k = 0; k < count; k++) {
-        const uint8_t *p = bytes + ST_UNIT * (size_t)units[which[k]];
-        size_t n = sizes[which[k]];
+    for (size_t k = 0; k < first; k++) c->counts[k] = 0;
+    for (size_t k = first; k < ST_WIDE; k++) {
+        uint32_t piece = which[k - first];
+        const uint8_t *p = bytes + ST_UNIT * (size_t)units[piece];
+        size_t n = sizes[piece];
         uint32_t byte = p[0];
         c->counts[k] = (uint32_t)n;
         for (size_t r = 0; r + 1 < n; r++) {
@@ -156,7 +154,8 @@ ST_LANES static inline void st_columns_step(st_columns *c, const st_pairs *pairs
     __m512i row = _mm512_setzero_si512(), next_row = one;
     __m512i ranks = _mm512_load_si512(c->ranks[0]), tokens = _mm512_load_si512(c->tokens[0]);
     __mmask16 here = _mm512_cmpeq_epi32_mask(at, row), behind = 0;
-    if (c->going == 0xFFFF) c->rows--; /* all have one token less */
+    /* Those that are done need no row any more. */
+    c->rows = (int)_mm512_mask_reduce_max_epu32(c->going, _mm512_load_si512(c->counts));
     for (int r = 0; r < c->rows; r++) {
         __m512i next_ranks = _mm512_load_si512(c->ranks[r + 1]);
         __m512i next_tokens = _mm512_load_si512(c->tokens[r + 1]);
@@ -180,17 +179,20 @@ ST_LANES static inline void st_columns_step(st_columns *c, const st_pairs *pairs
     st_columns_ask(c, pairs, least);
 }
 
-/* Merges `count` pieces, those numbered in `which`, 16 to each of `columns`, which take turns. */
-ST_LANES static inline void st_columns_run(st_columns *columns, const st_pairs *pairs,
-                                           const uint32_t *byte_token, const uint32_t *byte_pairs,
-                                           const uint8_t *bytes, const uint16_t *units,
-                                           const uint8_t *sizes, const uint16_t *which, size_t count) {
-    size_t groups = (count + ST_WIDE - 1) / ST_WIDE;
+/* Merges `count` pieces, those numbered in `which`, in order of size, 16 to each of `columns`, which take
+   turns. Returns in which column the first one is; the others follow it. The columns before it stay empty:
+   among the shortest pieces these cost least, since all of 16 take as many steps as the longest, each over
+   as many rows. */
+ST_LANES static inline size_t st_columns_run(st_columns *columns, const st_pairs *pairs,
+                                             const uint32_t *byte_token, const uint32_t *byte_pairs,
+                                             const uint8_t *bytes, const uint16_t *units,
+                                             const uint8_t *sizes, const uint16_t *which, size_t count) {
+    size_t groups = (count + ST_WIDE - 1) / ST_WIDE, empty = groups * ST_WIDE - count;
     int going = 0;
     for (size_t g = 0; g < groups; g++) {
-        size_t rest = count - g * ST_WIDE;
-        st_columns_begin(&columns[g], pairs, byte_token, byte_pairs, bytes, units, sizes,
-                         which + g * ST_WIDE, rest < ST_WIDE ? rest : ST_WIDE);
+        size_t first = g == 0 ? empty : 0;
+        st_columns_begin(&columns[g], pairs, byte_token, byte_pairs, bytes, units, sizes, which, first);
+        which += ST_WIDE - first;
         going |= columns[g].going;
     }
     while (going) {
@@ -201,6 +203,7 @@ ST_LANES static inline void st_columns_run(st_columns *columns, const st_pairs *
                 going |= columns[g].going;
             }
     }
+    return empty;
 }
 
 ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t *byte_token,
@@ -217,13 +220,16 @@ ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t
         st_turns_run(pairs, byte_token, byte_pairs, bytes, units, sizes, order, count, out, places, counts);
         return;
     }
-    for (size_t begun = 0; begun < count; begun += ST_GROUPS * ST_WIDE) {
-        size_t wanted = count - begun < ST_GROUPS * ST_WIDE ? count - begun : ST_GROUPS * ST_WIDE;
-        st_columns_run(columns, pairs, byte_token, byte_pairs, bytes, units, sizes, order + begun,
-                       wanted);
-        for (size_t k = 0; k < wanted; k++) {
+    size_t groups = (count + ST_WIDE - 1) / ST_WIDE, begun = 0;
+    for (size_t rounds = (groups + ST_GROUPS - 1) / ST_GROUPS; rounds; rounds--) {
+        size_t share = groups / rounds; /* a group by itself would wait for memory alone */
+        groups -= share;
+        size_t wanted = count - begun - groups * ST_WIDE;
+        size_t first = st_columns_run(columns, pairs, byte_token, byte_pairs, bytes, units, sizes,
+                                      order + begun, wanted);
+        for (size_t k = first; k < first + wanted; k++) {
             const st_columns *c = &columns[k / ST_WIDE];
-            uint32_t piece = order[begun + k], *tokens = out + ST_UNIT * (size_t)places[piece];
+            uint32_t piece = order[begun++], *tokens = out + ST_UNIT * (size_t)places[piece];
             uint32_t n = c->counts[k % ST_WIDE];
             for (uint32_t i = 0; i < n; i++) tokens[i] = c->tokens[i][k % ST_WIDE];
             counts[piece] = (uint8_t)n;

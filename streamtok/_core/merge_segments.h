@@ -28,13 +28,14 @@ ST_LANES static inline void st_merge_segments(const st_pairs *pairs, const uint3
         which[k] = (uint16_t)k;
         units[k] = (uint16_t)(k * (ST_STRIDE / ST_UNIT));
     }
-    st_columns_run(columns, pairs, byte_token, byte_pairs, p, units, sizes, which, count);
+    size_t first = st_columns_run(columns, pairs, byte_token, byte_pairs, p, units, sizes, which, count);
     for (size_t k = 0; k < count; k++) {
-        const st_columns *c = &columns[k / ST_WIDE];
+        const st_columns *c = &columns[(first + k) / ST_WIDE];
+        size_t column = (first + k) % ST_WIDE;
         uint32_t *out = tokens + ST_SEGMENT * k, at = 0;
         begins[k] = 0;
-        for (uint32_t i = 0; i < c->counts[k % ST_WIDE]; i++) {
-            out[i] = c->tokens[i][k % ST_WIDE];
+        for (uint32_t i = 0; i < c->counts[column]; i++) {
+            out[i] = c->tokens[i][column];
             begins[k] |= (uint64_t)1 << at;
             at += offsets[out[i] + 1] - offsets[out[i]];
         }
