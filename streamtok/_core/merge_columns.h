@@ -210,16 +210,16 @@ ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t
                                            const uint32_t *byte_pairs, const uint8_t *bytes,
                                            const uint16_t *units, const uint8_t *sizes, size_t count, size_t few,
                                            uint32_t *out, const uint16_t *places, uint8_t *counts) {
+    if (count <= few) { /* they would leave most of the columns empty */
+        st_turns_run(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
+        return;
+    }
     st_columns columns[ST_GROUPS];
     uint16_t order[ST_MERGE_BATCH], firsts[66] = {0};
     /* In order of size: those that take as many steps go together. */
     for (size_t k = 0; k < count; k++) firsts[sizes[k] + 1]++;
     for (int k = 0; k < 65; k++) firsts[k + 1] = (uint16_t)(firsts[k + 1] + firsts[k]);
     for (size_t k = 0; k < count; k++) order[firsts[sizes[k]]++] = (uint16_t)k;
-    if (count <= few) { /* they would leave most of the columns empty */
-        st_turns_run(pairs, byte_token, byte_pairs, bytes, units, sizes, order, count, out, places, counts);
-        return;
-    }
     size_t groups = (count + ST_WIDE - 1) / ST_WIDE, begun = 0;
     for (size_t rounds = (groups + ST_GROUPS - 1) / ST_GROUPS; rounds; rounds--) {
         size_t share = groups / rounds; /* a group by itself would wait for memory alone */

@@ -100,12 +100,12 @@ ST_LANES static inline size_t st_merge_lanes(const st_pairs *pairs, const uint32
 
 ST_LANES static inline __attribute__((always_inline)) void st_turns_in(
     int registers, const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs,
-    const uint8_t *bytes, const uint16_t *units, const uint8_t *sizes, const uint16_t *which, size_t count,
-    uint32_t *out, const uint16_t *places, uint8_t *counts) {
+    const uint8_t *bytes, const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out,
+    const uint16_t *places, uint8_t *counts) {
     st_turn turns[ST_FEW];
     for (size_t k = 0; k < count; k++)
         st_turn_begin(&turns[k], registers, byte_token, byte_pairs,
-                      bytes + ST_UNIT * (size_t)units[which[k]], sizes[which[k]]);
+                      bytes + ST_UNIT * (size_t)units[k], sizes[k]);
     for (int going = 1; going;) {
         going = 0;
         for (size_t k = 0; k < count; k++)
@@ -115,23 +115,23 @@ ST_LANES static inline __attribute__((always_inline)) void st_turns_in(
             }
     }
     for (size_t k = 0; k < count; k++)
-        counts[which[k]] = (uint8_t)st_turn_end(&turns[k], out + ST_UNIT * (size_t)places[which[k]]);
+        counts[k] = (uint8_t)st_turn_end(&turns[k], out + ST_UNIT * (size_t)places[k]);
 }
 
-/* Merges up to ST_FEW pieces, as `st_merge_batch_function` says: those numbered in `which`, the last of
-   which is the longest. */
+/* Merges up to ST_FEW pieces, as `st_merge_batch_function` says. */
 ST_LANES static inline void st_turns_run(const st_pairs *pairs, const uint32_t *byte_token,
                                          const uint32_t *byte_pairs, const uint8_t *bytes,
                                          const uint16_t *units, const uint8_t *sizes,
-                                         const uint16_t *which, size_t count, uint32_t *out,
-                                         const uint16_t *places, uint8_t *counts) {
-    size_t longest = sizes[which[count - 1]];
+                                         size_t count, uint32_t *out, const uint16_t *places,
+                                         uint8_t *counts) {
+    uint8_t longest = 0;
+    for (size_t k = 0; k < count; k++) longest = sizes[k] > longest ? sizes[k] : longest;
     if (longest <= 16)
-        st_turns_in(1, pairs, byte_token, byte_pairs, bytes, units, sizes, which, count, out, places, counts);
+        st_turns_in(1, pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
     else if (longest <= 32)
-        st_turns_in(2, pairs, byte_token, byte_pairs, bytes, units, sizes, which, count, out, places, counts);
+        st_turns_in(2, pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
     else
-        st_turns_in(4, pairs, byte_token, byte_pairs, bytes, units, sizes, which, count, out, places, counts);
+        st_turns_in(4, pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
 }
 #endif
 

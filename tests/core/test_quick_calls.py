@@ -147,7 +147,8 @@ def test_new_pretokens_of_small_texts_equal_the_reference(way_to_merge: None, se
     ranks |= {token: 256 + step * i for i, token in enumerate(order)}
     pattern = r" ?\w+|\s+|[^\w\s]+"
     enc = streamtok.Encoding("s", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-    for count in [*range(1, 30), 60] * 3:
+    # Sixteen go side by side, and four such groups at a time.
+    for count in [*range(1, 30), 60, *range(1, 30), 64, 65, 81, 130, 200]:
         longest = rng.choice([3, 15, 16, 40, 70])
         text = " ".join(word(longest) for _ in range(count))
         if rng.random() < 0.5:  # up to where texts are not copied any more
