@@ -113,7 +113,8 @@ def test_a_stream(open_page: Open, url: str, sizes: tuple[int, int]) -> None:
     assert page.inner_text("#stream-feed") == f"0 of {number} chunks"
 
 
-def test_a_comparison(open_page: Open, url: str) -> None:
+def compared(open_page: Open, url: str) -> tuple[Any, list[Any]]:
+    """The tab Compare with the second of two questions answered, and the first one that waits."""
     page = open_page(url)
     page.click("#tab-compare")
     ready(page, "compare")
@@ -122,19 +123,17 @@ def test_a_comparison(open_page: Open, url: str) -> None:
     wait_for(page, held)
     page.select_option("#compare-0", "p50k_base")
     ready(page, "compare")
+    return page, held
+
+
+def test_a_comparison(open_page: Open, url: str) -> None:
+    page, held = compared(open_page, url)
     answer(page, held)
     assert page.inner_text("#compare-columns h2 >> nth=0") == "p50k_base"
 
 
 def test_a_comparison_that_fails_late(open_page: Open, url: str) -> None:
-    page = open_page(url)
-    page.click("#tab-compare")
-    ready(page, "compare")
-    held = hold_first(page, "compare")
-    page.select_option("#compare-0", "gpt2")
-    wait_for(page, held)
-    page.select_option("#compare-0", "p50k_base")
-    ready(page, "compare")
+    page, held = compared(open_page, url)
     held[0].abort()
     page.wait_for_timeout(200)
     assert page.get_attribute("#panel-compare", "data-state") == "ready"
