@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import streamtok
 from streamtok.views.merges import trace_merges
 
-from .conftest import Open, excuse, until
+from .conftest import TIMEOUT, Open, excuse, until
 from .page_server import served
 
 TEXT = "Hello world, naïve café, tokenization"
@@ -37,7 +38,10 @@ def hold_first(page: Any, path: str) -> list[Any]:
 
 
 def wait_for(page: Any, held: list[Any]) -> None:
+    """Wait until the question that is to wait has been asked."""
+    end = time.monotonic() + TIMEOUT / 1000
     while not held:
+        assert time.monotonic() < end, "the page has not asked"
         page.wait_for_timeout(10)
 
 
