@@ -14,7 +14,10 @@ all other steps free would still need that share of the time.
 - *the same as one text*: what the chunks have in one call.
 - *arrays that are kept*: NumPy's own copies of the ids of a chunk each, as they are given.
 - *an empty chunk*: a call that takes in nothing, and gives an empty array.
-- *the first call of a workspace*: what a second thread does before its first text.
+- *the same, those of a chunk at a time*: the new pre-tokens in as many calls as there are chunks
+  that have some.
+- *the first call of a workspace*: what a second thread does before its first text; *half of it on
+  one thread, cold*: what each of two threads has to do that share nothing but the text.
 - *the start of the command*, *reading*, *SHA-256 of the ids*, *writing*: without encoding.
 - *a look for surrogates*, half of the text in each thread, and *adding up*, which one thread does:
   for training.
@@ -35,10 +38,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
-import regex
+from typing import Any
 
 import streamtok
 from streamtok._core.encode import has_surrogate
@@ -46,9 +46,11 @@ from streamtok.parallel.threads import call_in_threads
 
 from . import cli_cost, corpus, worker
 from .big_file import make, parse_size
+from .chunk_limits import chunked, chunked_unseen
+from .steps import Row, Timed, after, in_turns, new_pretokens, side_by_side, timed
 
-_CHUNKS = (1 << 16, 4096, 256)
 _COLD_TEXTS = ("english", "logs")
+_CHUNKED_TEXTS = ("english", "json")
 _LONG_TEXTS = ("code", "logs")
 _CALLS = 1000  # on short texts, in a turn
 _DOCUMENT = 4000  # characters, in a batch
@@ -59,12 +61,12 @@ _COLD = """
 import sys, time
 import numpy as np
 import streamtok
-from benchmarks import corpus, limits
+from benchmarks import corpus, limits, steps
 encoding, name, limit, step, pages = sys.argv[1:]
 enc = streamtok.get_encoding(encoding)
 enc.encode_ordinary("a")
 text = corpus.halves(corpus.load(name, int(limit)))[0].decode()
-data, ends = limits.side_by_side(limits.new_pretokens(enc, "", text) if step == "new" else [])
+data, ends = steps.side_by_side(steps.new_pretokens(enc, "", text) if step == "new" else [])
 work = {
     "all": lambda: enc.encode_to_numpy(text),
     "new": lambda: enc._encoder.encode_split(data, ends, "array"),
@@ -75,52 +77,6 @@ begin = time.perf_counter()
 kept = work()
 print(time.perf_counter() - begin, limits.faults() - before)
 """
-
-
-class Row(NamedTuple):
-    """A step and the whole that it is a part of: seconds, medians; share: of a turn's ratios."""
-
-    goal: str
-    step: str
-    seconds: float
-    whole: float
-    share: float
-
-
-Timed = Callable[[], float]  # does it, and gives the seconds
-
-
-def in_turns(goal: str, step: str, kernel: Timed, whole: Timed, rounds: int) -> Row:
-    pairs = [(kernel(), whole()) for _ in range(rounds)]
-    median = statistics.median
-    return Row(
-        goal,
-        step,
-        median(a for a, _ in pairs),
-        median(b for _, b in pairs),
-        median(a / b for a, b in pairs),
-    )
-
-
-def timed(work: Callable[[], Any]) -> float:
-    begin = time.perf_counter()
-    result = work()
-    taken = time.perf_counter() - begin
-    del result
-    return taken
-
-
-def new_pretokens(enc: streamtok.Encoding, first: str, second: str) -> list[bytes]:
-    """Those of `second` that are neither tokens nor in `first`, each once."""
-    known = set(enc.token_byte_values()) | {x.encode() for x in regex.findall(enc._pat_str, first)}
-    found = dict.fromkeys(x.encode() for x in regex.findall(enc._pat_str, second))
-    return [pretoken for pretoken in found if pretoken not in known]
-
-
-def side_by_side(pretokens: list[bytes]) -> tuple[Any, Any]:
-    """The bytes of all, as uint8, and where each ends, as int64: what `encode_split` takes."""
-    sizes = [len(pretoken) for pretoken in pretokens]
-    return np.frombuffer(b"".join(pretokens), np.uint8), np.cumsum(sizes, dtype=np.int64)
 
 
 def faults() -> int:
@@ -138,17 +94,6 @@ def touch(pages: int) -> mmap.mmap:
     for at in range(0, len(memory), mmap.PAGESIZE):
         memory[at] = 1
     return memory
-
-
-def after(enc: streamtok.Encoding, first: str, work: Callable[[], Any]) -> Timed:
-    """`work`, where `first` is all that the encoding knows besides its tokens."""
-
-    def run() -> float:
-        enc._encoder.release()
-        enc.encode_ordinary(first)
-        return timed(work)
-
-    return run
 
 
 def unseen(enc: streamtok.Encoding, name: str, limit: int | None, rounds: int) -> Iterator[Row]:
@@ -235,42 +180,6 @@ def batch(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterator[R
     )
 
 
-def chunked(enc: streamtok.Encoding, name: str, limit: int | None, rounds: int) -> Iterator[Row]:
-    data = corpus.load(name, limit)
-    ids = enc.encode_to_numpy(data)
-    out = np.empty(_CHUNKS[0] + 4096, np.uint32)
-    for size in _CHUNKS:
-        chunks = [data[at : at + size] for at in range(0, len(data), size)]
-        some = ids[: -(-len(ids) // len(chunks))]
-        stream = enc.stream_encoder()
-
-        def whole(chunks: list[bytes] = chunks, stream: Any = stream) -> float:
-            return timed(lambda: [stream.encode_to_numpy(chunk) for chunk in chunks])
-
-        def kept(chunks: list[bytes] = chunks, some: Any = some) -> float:
-            return timed(lambda: [some.copy() for _ in chunks])
-
-        def empty(chunks: list[bytes] = chunks, stream: Any = stream) -> float:
-            return timed(lambda: [stream.encode_to_numpy(b"") for _ in chunks])
-
-        def at_once() -> float:
-            return timed(lambda: enc.encode_to_numpy(data))
-
-        def into(chunks: list[bytes] = chunks, stream: Any = stream) -> float:
-            return timed(lambda: [stream.encode_into(chunk, out) for chunk in chunks])
-
-        def empty_into(chunks: list[bytes] = chunks, stream: Any = stream) -> float:
-            return timed(lambda: [stream.encode_into(b"", out) for _ in chunks])
-
-        goal = f"chunks of {size} bytes, {name}"
-        yield in_turns(goal, "the same as one text", at_once, whole, rounds)
-        yield in_turns(goal, "arrays that are kept", kept, whole, rounds)
-        yield in_turns(goal, "an empty chunk", empty, whole, rounds)
-        goal = f"chunks of {size} bytes into one array, {name}"
-        yield in_turns(goal, "the same as one text", at_once, into, rounds)
-        yield in_turns(goal, "an empty chunk", empty_into, into, rounds)
-
-
 def second_thread(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterator[Row]:
     text = b"".join(corpus.load(name, limit) for name in corpus.NAMES).decode()
 
@@ -278,13 +187,19 @@ def second_thread(enc: streamtok.Encoding, limit: int | None, rounds: int) -> It
         enc._encoder.release()
         return timed(lambda: enc.encode_ordinary("a"))
 
-    def cold() -> float:
+    def cold(text: str, threads: int) -> float:
         enc._encoder.release()
         enc.encode_ordinary("a")
-        return timed(lambda: enc.encode_to_numpy(text, num_threads=2))
+        return timed(lambda: enc.encode_to_numpy(text, num_threads=threads))
 
+    def half() -> float:
+        return statistics.mean((cold(text[:middle], 1), cold(text[middle:], 1)))
+
+    whole = partial(cold, text, 2)
+    middle = len(text) // 2
     goal = f"two threads, cold, {len(text) / 1e6:.0f} MB"
-    yield in_turns(goal, "the first call of a workspace", first_call, cold, rounds)
+    yield in_turns(goal, "the first call of a workspace", first_call, whole, rounds)
+    yield in_turns(goal, "half of it on one thread, cold", half, whole, rounds)
 
 
 def training(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterator[Row]:
@@ -383,6 +298,8 @@ def rows(encoding: str, limit: int | None, size: int, rounds: int) -> Iterator[R
     yield from short_calls(enc, rounds)
     yield from batch(enc, limit, rounds)
     yield from chunked(enc, "english", limit, rounds)
+    for name in _CHUNKED_TEXTS:
+        yield from chunked_unseen(enc, name, limit, rounds)
     yield from second_thread(enc, limit, rounds)
     yield from training(enc, limit, rounds)
     yield from command(encoding, size, min(rounds, 3))

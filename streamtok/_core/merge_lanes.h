@@ -35,11 +35,17 @@ ST_LANES static inline __attribute__((always_inline)) uint32_t st_least(const __
 }
 
 ST_LANES static inline __attribute__((always_inline)) void st_turn_begin(
-    st_turn *s, int registers, const uint32_t *byte_token, const uint32_t *byte_pairs, const uint8_t *p,
-    size_t n) {
+    st_turn *s, int registers, const st_pairs *pairs, const uint32_t *byte_token,
+    const uint32_t *byte_pairs, const uint8_t *p, size_t n) {
     uint32_t first[ST_MERGE_LANES] __attribute__((aligned(64)));
     for (size_t i = 0; i < n; i++) s->tokens[i] = byte_token[p[i]];
     for (size_t i = 0; i + 1 < n; i++) first[i] = byte_pairs[(uint32_t)p[i] << 8 | p[i + 1]];
+    /* What any first merge would ask for: many of these questions come later, one after the other. Of
+       longer pieces too few do. */
+    for (size_t i = 0; registers == 1 && i + 2 < n; i++) {
+        st_pairs_fetch(pairs, first[i], s->tokens[i + 2]);
+        st_pairs_fetch(pairs, s->tokens[i], first[i + 1]);
+    }
     s->alive = ~(uint64_t)0 >> (64 - n);
     for (int k = 0; k < registers; k++)
         s->ranks[k] = _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), (__mmask16)(s->alive >> 1 >> (16 * k)),
@@ -85,7 +91,7 @@ ST_LANES static inline __attribute__((always_inline)) size_t st_merge_in(
     int registers, const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs,
     const uint8_t *p, size_t n, uint32_t *out) {
     st_turn turn;
-    st_turn_begin(&turn, registers, byte_token, byte_pairs, p, n);
+    st_turn_begin(&turn, registers, pairs, byte_token, byte_pairs, p, n);
     while (turn.rank != ST_NONE) st_turn_step(&turn, registers, pairs);
     return st_turn_end(&turn, out);
 }
@@ -104,7 +110,7 @@ ST_LANES static inline __attribute__((always_inline)) void st_turns_in(
     const uint16_t *places, uint8_t *counts) {
     st_turn turns[ST_FEW];
     for (size_t k = 0; k < count; k++)
-        st_turn_begin(&turns[k], registers, byte_token, byte_pairs,
+        st_turn_begin(&turns[k], registers, pairs, byte_token, byte_pairs,
                       bytes + ST_UNIT * (size_t)units[k], sizes[k]);
     for (int going = 1; going;) {
         going = 0;

@@ -6,7 +6,7 @@ import pytest
 import regex
 
 import streamtok
-from benchmarks import corpus, limits
+from benchmarks import chunk_limits, corpus, limits, steps
 
 
 def test_each_step_is_a_share_of_a_whole() -> None:
@@ -17,6 +17,7 @@ def test_each_step_is_a_share_of_a_whole() -> None:
     assert {
         "chunks of 256 bytes into one array",
         "chunks of 256 bytes",
+        "unseen json",
         "two threads",
         "training",
         "the command line",
@@ -27,7 +28,9 @@ def test_each_step_is_a_share_of_a_whole() -> None:
         *("an empty list", "the same as one text", "arrays that are kept", "an empty chunk"),
         *("an empty call", "texts seen before", "empty lists", "new pre-tokens, cold"),
         *(
+            "the same, those of a chunk at a time",
             "the first call of a workspace",
+            "half of it on one thread, cold",
             "a look for surrogates, by halves",
             "adding up",
             "the start of the command",
@@ -39,12 +42,22 @@ def test_each_step_is_a_share_of_a_whole() -> None:
 def test_new_pretokens_are_those_that_must_be_merged() -> None:
     enc = streamtok.get_encoding("r50k_base")
     first, second = "known wordish things", "known things, newish wordish things, newish"
-    found = limits.new_pretokens(enc, first, second)
+    found = steps.new_pretokens(enc, first, second)
     assert found == [b" newish"]
     assert all(x.decode() in regex.findall(enc._pat_str, second) for x in found)
 
 
+def test_new_pretokens_are_merged_in_the_chunk_that_ends_them() -> None:
+    enc = streamtok.get_encoding("r50k_base")
+    second = "known newish wordish, unnewish newish"
+    found = chunk_limits.new_in_chunks(enc, "known", second, 20)
+    assert [(bytes(data), ends.tolist()) for data, ends in found] == [
+        (b" newish wordish", [7, 15]),
+        (b" unnewish", [9]),
+    ]
+
+
 def test_shares_are_medians_of_turns() -> None:
-    steps, wholes = iter([1.0, 3.0, 2.0]), iter([4.0, 4.0, 4.0])
-    row = limits.in_turns("goal", "step", lambda: next(steps), lambda: next(wholes), 3)
-    assert row == limits.Row("goal", "step", 2.0, 4.0, pytest.approx(0.5))
+    kernels, wholes = iter([1.0, 3.0, 2.0]), iter([4.0, 4.0, 4.0])
+    row = steps.in_turns("goal", "step", lambda: next(kernels), lambda: next(wholes), 3)
+    assert row == steps.Row("goal", "step", 2.0, 4.0, pytest.approx(0.5))
