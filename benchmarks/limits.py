@@ -15,7 +15,7 @@ all other steps free would still need that share of the time.
 - *arrays that are kept*: NumPy's own copies of the ids of a chunk each, as they are given.
 - *an empty chunk*: a call that takes in nothing, and gives an empty array.
 - *the same, those of a chunk at a time*: the new pre-tokens in as many calls as there are chunks
-  that have some.
+  that have some, less as many calls on known ones.
 - *the first call of a workspace*: what a second thread does before its first text; *half of it on
   one thread, cold*: what each of two threads has to do that share nothing but the text.
 - *the start of the command*, *reading*, *SHA-256 of the ids*, *writing*: without encoding.
