@@ -14,6 +14,7 @@ import streamtok
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # last: an installed one goes first
 from benchmarks import assets, corpus, goals, peers, sampling, tables, train, two_cores, worker
+from streamtok.patterns.named import find_pattern
 
 from ..samples import sample, samples_of_all
 
@@ -240,11 +241,14 @@ def test_models_are_files_or_folders_of_them(tmp_path):
 
 
 def test_a_model_is_encoded(tmp_path):
-    """The reference's vocabulary as a tokenizer.json: loaded as a model, with the same ids."""
+    """The reference's vocabulary as a tokenizer.json: loaded as a model, with the same ids.
+
+    The pattern is Llama 3's, which cuts as cl100k_base's does: some peers know patterns by heart.
+    """
     file = tmp_path / "mine" / "tokenizer.json"
     file.parent.mkdir()
-    given = streamtok.get_encoding("r50k_base")
-    file.write_text(assets._tokenizer_json(given, assets._plain_pattern(given._pat_str)))
+    given = streamtok.get_encoding("cl100k_base")
+    file.write_text(assets._tokenizer_json(given, find_pattern("llama3")))
     text = corpus.load("multilingual", 20_000).decode()
     for peer in peers.installed():
         if peer.takes("mine"):
