@@ -99,7 +99,7 @@ def chunked_unseen(
             encoder.release()
             enc.encode_ordinary(first)
             calls = [company] * len(apart)
-            return timed(lambda: split(apart)) - timed(lambda: split(calls))
+            return max(0.0, timed(lambda: split(apart)) - timed(lambda: split(calls)))
 
         def empty(chunks: list[bytes] = chunks, stream: Any = stream) -> None:
             for _ in chunks:

@@ -12,7 +12,7 @@ from benchmarks import chunk_limits, corpus, limits, steps
 
 def test_each_step_is_a_share_of_a_whole() -> None:
     rows = list(limits.rows("r50k_base", 40_000, 200_000, 1))
-    assert all(row.seconds > 0 and row.whole > 0 and row.share > 0 for row in rows)
+    assert all(row.seconds >= 0 and row.whole > 0 and row.share >= 0 for row in rows)
     goals = {row.goal.partition(",")[0] for row in rows}
     assert {f"unseen {name}" for name in corpus.NAMES} < goals
     assert {
