@@ -60,24 +60,31 @@ static inline int st_ones(uint64_t bits) {
     return (int)(((bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Full) * 0x0101010101010101ull >> 56);
 }
 
-/* Memory at a multiple of `alignment` that costs few page faults: from 1 MiB on in huge pages, where
-   the system has them, which also save most TLB misses. Not zeroed. Freed by st_free_block. */
 #include <stdlib.h>
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 #define ST_HUGE ((size_t)1 << 21)
 #define ST_LARGE (ST_HUGE / 2)
+
+/* What a block of that many bytes has: whole huge pages, if it is large. */
+static inline size_t st_block_size(size_t size) {
+#if !defined(_WIN32)
+    if (size >= ST_LARGE && size <= SIZE_MAX - ST_HUGE) size = (size + ST_HUGE - 1) / ST_HUGE * ST_HUGE;
+#endif
+    return size;
+}
+
+/* Memory at a multiple of `alignment` that costs few page faults: from 1 MiB on in huge pages, where
+   the system has them, which also save most TLB misses. Not zeroed. Freed by st_free_block. */
 static inline void *st_new_block(size_t size, size_t alignment) {
 #if defined(_WIN32)
     return _aligned_malloc(size ? size : 1, alignment);
 #else
     int is_large = size >= ST_LARGE;
     void *memory = NULL;
-    if (is_large) {
-        size = (size + ST_HUGE - 1) / ST_HUGE * ST_HUGE;
-        alignment = ST_HUGE;
-    }
+    size = st_block_size(size);
+    if (is_large) alignment = ST_HUGE;
     if (posix_memalign(&memory, alignment, size ? size : 1) != 0) return NULL;
 #if defined(__linux__)
     if (is_large) madvise(memory, size, MADV_HUGEPAGE);

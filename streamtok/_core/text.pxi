@@ -126,6 +126,7 @@ cdef bint room_ensure(Room* room, size_t wanted) noexcept nogil:
     """Room for so many bytes, in which nothing is kept; False: there is no memory."""
     if wanted <= room.size:
         return True
+    wanted = st_block_size(wanted)      # all of it, so that a text a little longer needs no other
     st_free_block(room.bytes)
     room.size = 0
     room.bytes = <u8*>st_new_block(wanted, 64)

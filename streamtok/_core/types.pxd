@@ -17,6 +17,7 @@ cdef extern from "native.h" nogil:
     int st_ones(u64 bits) noexcept
     void ST_PREFETCH(const void* p) noexcept
     void* st_new_block(size_t size, size_t alignment) noexcept
+    size_t st_block_size(size_t size) noexcept
     void* st_new_table(size_t size) noexcept
     void* st_new_growable(size_t size) noexcept
     void st_free_block(void* memory) noexcept
