@@ -252,6 +252,17 @@ def test_core(name: str, keeps_failing: bool) -> None:
     assert _failing.live_blocks() == live, "blocks were leaked"
 
 
+def test_longer_text_needs_no_other_block() -> None:
+    """The UTF-8 of a str that is not ASCII uses the whole of its block, which is huge pages."""
+    enc = encoding()
+    asked = []
+    for times in (120_000, 120_000, 130_000):  # 1.4 to 1.6 MB, in 2 MiB
+        _failing.fail_core(0)  # none fails
+        enc.count("日本語 " * times)
+        asked.append(_failing.allocations())
+    assert asked[2] == asked[1]
+
+
 @pytest.mark.parametrize("name", [name for name, door in DOORS.items() if door.python])
 def test_python(name: str) -> None:
     """Leaks are not looked for: CPython itself loses the arguments of a call without a frame."""
