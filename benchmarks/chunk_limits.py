@@ -12,7 +12,7 @@ import regex
 import streamtok
 
 from . import corpus
-from .steps import Row, after, in_turns, new_pretokens, side_by_side, timed
+from .steps import Row, Timed, after, in_turns, new_pretokens, side_by_side, timed
 
 _CHUNKS = (1 << 16, 4096, 256)
 _COMPANY = [b"a"] * 16  # known pre-tokens beside a few new ones, which then wait for each other
@@ -105,7 +105,7 @@ def chunked_unseen(
             for _ in chunks:
                 stream.encode_into(b"", out)
 
-        steps = {
+        steps: dict[str, Timed] = {
             "the same as one text": after(enc, first, lambda: enc.encode_to_numpy(data)),
             f"{len(new):,} new pre-tokens at once": partial(merged, [together]),
             "the same, those of a chunk at a time": partial(merged, apart),
