@@ -13,7 +13,6 @@ import streamtok
 
 TOP = Path(__file__).resolve().parents[1]
 PACKAGE = Path(streamtok.__file__).parent
-LONGEST = 400  # lines of a module
 
 
 def tool(name: str) -> Any:
@@ -85,15 +84,6 @@ def test_no_two_modules_have_one_name() -> None:
     names = [path.stem for path in PACKAGE.rglob("*.py") if path.stem != "__init__"]
     names += [path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()]
     assert [name for name, count in Counter(names).items() if count > 1] == []
-
-
-def test_no_module_is_too_long() -> None:
-    lengths = {
-        str(path.relative_to(PACKAGE)): len(path.read_text("utf-8").splitlines())
-        for suffix in ("*.py", "*.pyx", "*.pxi")
-        for path in PACKAGE.rglob(suffix)
-    }
-    assert {path: n for path, n in lengths.items() if n > LONGEST} == {}
 
 
 def test_the_picture_is_that_of_the_code() -> None:
