@@ -21,6 +21,14 @@ from types import TracebackType
 from typing import TypedDict
 
 from ..errors import CheckpointError
+from .own_files import (
+    ForeignFileError,
+    create_own,
+    follow_links,
+    open_own,
+    open_regular,
+    remove_own,
+)
 from .rest_hash import RestHash
 from .writer_thread import WriterThread
 
@@ -76,7 +84,7 @@ class PartFile:
         self._unsynced = 0  # bytes that the thread wrote since it last had them synced
         # A thread of its own: the writer does not wait for the disk until a second fsync is due.
         self._syncer = WriterThread(limit=0, name="streamtok-sync")
-        self._final = os.path.realpath(path)
+        self._final = follow_links(path)
         self._part = _part_path(self._final) if is_resumable else _random_path(self._final)
         mode = None
         with contextlib.suppress(FileNotFoundError):
@@ -87,25 +95,28 @@ class PartFile:
             self._fd = self._reopen(saved)
             self.size = saved["size"]
             return
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        flags |= os.O_TRUNC if is_resumable else os.O_EXCL
         if not is_resumable:
             _unpublished.add(self._part)
         with named(path):
             try:
-                self._fd = os.open(self._part, flags, 0o666)
+                self._fd = create_own(self._part, os.O_RDWR, 0o666)
             except OSError:
                 _unpublished.discard(self._part)
                 raise
             if mode is not None:
                 with contextlib.suppress(OSError):
-                    os.chmod(self._part, mode)
+                    _change_mode(self._fd, self._part, mode)
         self.size = 0
 
     def _reopen(self, saved: Saved) -> int:
         size = saved["size"]
         try:
-            fd = os.open(self._part, os.O_RDWR | getattr(os, "O_BINARY", 0))
+            fd = open_own(self._part, os.O_RDWR)
+        except ForeignFileError as error:
+            raise CheckpointError(
+                f"{self._part} {error.strerror}: the checkpoint describes the beginning of "
+                f"{self.name} there"
+            ) from None
         except FileNotFoundError:
             raise CheckpointError(
                 f"{self._part} is missing: it held the beginning of {self.name}"
@@ -252,9 +263,10 @@ def publish_left(path: str, saved: Saved, hashed_from: int = 0) -> None:
 
 def _is_saved(path: str, name: str, saved: Saved, hashed_from: int) -> bool:
     try:
-        if os.stat(path).st_size != saved["size"]:
-            return False
+        status = os.lstat(path)
     except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(status.st_mode) or status.st_size != saved["size"]:
         return False
     found = RestHash(hashed_from)
     for block in _blocks_of(path, name, saved["size"]):
@@ -265,7 +277,7 @@ def _is_saved(path: str, name: str, saved: Saved, hashed_from: int) -> bool:
 def remove_left(path: str) -> None:
     """Remove the hidden file that an earlier process may have left."""
     with contextlib.suppress(OSError):
-        os.remove(_part_path(os.path.realpath(path)))
+        remove_own(_part_path(os.path.realpath(path)))
 
 
 class NewFile(PartFile):
@@ -348,7 +360,7 @@ def is_hidden(name: str) -> bool:
 
 def _blocks_of(path: str, name: str, size: int, block_size: int = _BLOCK) -> Iterator[bytes]:
     """The first `size` bytes of a file, in blocks. `name` appears in errors."""
-    with named(name), open(path, "rb", buffering=0) as file:
+    with named(name), open(open_regular(path, follow=False), "rb", buffering=0) as file:
         while size > 0 and (block := file.read(min(block_size, size))):
             size -= len(block)
             yield block
@@ -359,8 +371,17 @@ def named(path: str) -> Iterator[None]:
     """Put `path` into every OSError: users do not know the descriptors and hidden files."""
     try:
         yield
+    except ForeignFileError:  # names what lies there
+        raise
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), path) from error
+
+
+def _change_mode(fd: int, path: str, mode: int) -> None:
+    if hasattr(os, "fchmod"):
+        os.fchmod(fd, mode)
+    else:
+        os.chmod(path, mode)
 
 
 def write_all(fd: int, data: bytes | memoryview, name: str) -> None:

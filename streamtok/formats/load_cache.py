@@ -5,8 +5,12 @@ file, another streamtok or a change of its sources is another entry. An entry is
 `packed.dumps_packed` writes; its checksums tell damage, and a damaged one is made again. Nothing
 here ever fails: without a folder that can be written to, there is no cache.
 
-`STREAMTOK_CACHE` names another folder, or is "off". The default is `streamtok` in `XDG_CACHE_HOME`
-or `~/.cache`, on macOS in `~/Library/Caches`, on Windows in `%LOCALAPPDATA%`.
+An entry decides which ids a text gets. So the folder and the entries must belong to this user, and
+nobody else may be able to write to them; otherwise there is no cache. Only files with the names of
+entries and of their parts are ever removed.
+
+The folder is `streamtok` in the one that `STREAMTOK_CACHE` names, unless that is "off"; by default
+in `XDG_CACHE_HOME` or `~/.cache`, on macOS in `~/Library/Caches`, on Windows in `%LOCALAPPDATA%`.
 """
 
 from __future__ import annotations
@@ -14,12 +18,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import StreamtokError
+from ..files.own_files import is_private, open_own
 from .packed import PACKED_VERSION, dumps_packed, loads_packed
 
 if TYPE_CHECKING:
@@ -31,6 +38,8 @@ MIN_BYTES = 1 << 18  # smaller files load as fast without
 MAX_BYTES = 1 << 28  # of all entries: some dozens; those that were not used for longest go first
 _VARIABLE = "STREAMTOK_CACHE"
 _SUFFIX, _PART = ".streamtok", ".part"
+_ENTRY_NAME = re.compile(r"[0-9a-f]{64}\.streamtok")
+_PART_NAME = re.compile(r"[0-9a-f]{64}\.streamtok\.\d+\.\d+\.part")
 _PART_SECONDS = 3600  # a part that is older belongs to a process that is no more
 
 
@@ -48,8 +57,7 @@ def load_kept(data: bytes, source: str, name: str, make: Callable[[], Encoding])
     key.update(_code())
     path = os.path.join(folder, key.hexdigest() + _SUFFIX)
     with contextlib.suppress(OSError, StreamtokError, ValueError):
-        with open(path, "rb") as file:
-            kept = file.read()
+        kept = _read(path)
         encoding = loads_packed(kept, source, name)
         with contextlib.suppress(OSError):
             os.utime(path)  # it was used now
@@ -64,7 +72,8 @@ def cache_folder() -> str | None:
     """The folder of the entries, which need not exist; None: nothing is to be kept."""
     chosen = os.environ.get(_VARIABLE)
     if chosen is not None:
-        return None if chosen.lower() in ("", "off") else os.path.abspath(chosen)
+        off = chosen.lower() in ("", "off")
+        return None if off else os.path.join(os.path.abspath(chosen), "streamtok")
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA", "")
     elif sys.platform == "darwin":
@@ -94,10 +103,29 @@ def _files_of(folder: str) -> Iterator[tuple[str, int, int]]:
                 yield entry.path, status.st_size, status.st_mtime_ns
 
 
+def _read(path: str) -> bytes:
+    """The contents of an entry. Raises OSError if there is none that can be trusted."""
+    _check_folder(os.path.dirname(path))
+    with open(open_own(path, os.O_RDONLY), "rb") as file:
+        if not is_private(os.fstat(file.fileno())):
+            raise PermissionError(path)
+        return file.read()
+
+
+def _check_folder(folder: str) -> None:
+    """Raise OSError unless it is a folder, no link to one, which only this user can write to."""
+    status = os.lstat(folder)
+    if not (stat.S_ISDIR(status.st_mode) and is_private(status)):
+        raise PermissionError(folder)
+
+
 def _store(path: str, data: bytes) -> None:
     """Write an entry, which is there whole or not at all, and remove what is too much."""
     folder = os.path.dirname(path)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    _check_folder(folder)
     part = f"{path}.{os.getpid()}.{time.monotonic_ns()}{_PART}"
     try:
         fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
@@ -116,14 +144,20 @@ def _remove_oldest(folder: str) -> None:
 
     Only files with the names of entries and of parts are touched.
     """
+    _check_folder(folder)
     found = []
     with os.scandir(folder) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):  # another process may have removed it
                 status = entry.stat(follow_symlinks=False)
-                if entry.name.endswith(_SUFFIX):
+                if not stat.S_ISREG(status.st_mode):
+                    continue
+                if _ENTRY_NAME.fullmatch(entry.name):
                     found.append((status.st_mtime_ns, status.st_size, entry.path))
-                elif entry.name.endswith(_PART) and status.st_mtime + _PART_SECONDS < time.time():
+                elif (
+                    _PART_NAME.fullmatch(entry.name)
+                    and status.st_mtime + _PART_SECONDS < time.time()
+                ):
                     os.remove(entry.path)
     total = sum(size for _, size, _ in found)
     for _, size, path in sorted(found):

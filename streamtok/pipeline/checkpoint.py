@@ -8,13 +8,13 @@ file, however the output's path was spelled. The caller must hold the locks of t
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 from typing import Any
 
 from ..errors import CheckpointError
+from ..files.own_files import ForeignFileError, check_own, open_own, remove_own
 from ..files.part_file import remove_left, write_whole
 
 _MAGIC = "streamtok checkpoint 2"
@@ -40,7 +40,7 @@ class Checkpoint:
     @property
     def exists(self) -> bool:
         """Whether there is a checkpoint to continue from."""
-        return os.path.exists(self.path)
+        return os.path.lexists(self.path)
 
     def load(self) -> dict[str, Any] | None:
         """The state that was saved last, or None if there is no checkpoint.
@@ -48,10 +48,12 @@ class Checkpoint:
         Raises CheckpointError if the file is damaged or comes from a run with other settings.
         """
         try:
-            with open(self.path, "rb") as file:
+            with open(open_own(self.path, os.O_RDONLY), "rb") as file:
                 head, _, body = file.read().partition(b"\n")
         except FileNotFoundError:
             return None
+        except ForeignFileError as error:
+            raise CheckpointError(f"{self.path} {error.strerror}") from None
         expected = f"{_MAGIC} {hashlib.sha256(body).hexdigest()}"
         if head != expected.encode():
             is_ours = head.startswith(_MAGIC.encode())
@@ -78,13 +80,13 @@ class Checkpoint:
         """Replace the saved state. Raises OSError; the old state stays valid then."""
         body = json.dumps({"settings": self._settings, "state": state}).encode()
         digest = hashlib.sha256(body).hexdigest()
+        check_own(self.path)  # a link would lead to another file
         write_whole(self.path, f"{_MAGIC} {digest}\n".encode() + body, is_resumable=True)
 
     def remove(self) -> None:
         """Remove the checkpoint, because the run is complete."""
         remove_left(self.path)
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(self.path)
+        remove_own(self.path)
 
 
 def _changed(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterable
 from typing import BinaryIO, TextIO, cast
 
+from ..files.own_files import open_regular
 from ..files.part_file import NewFile, write_whole
 from . import objects
 from .object_reader import ObjectReader
@@ -34,7 +35,7 @@ def open_binary(place: str) -> BinaryIO:
     """Open for reading; positions can be set. Raises OSError."""
     if is_url(place):
         return cast(BinaryIO, ObjectReader(place))
-    return open(place, "rb")
+    return open(open_regular(place), "rb")
 
 
 def open_lines(place: str, errors: str = "strict") -> TextIO:
@@ -42,7 +43,7 @@ def open_lines(place: str, errors: str = "strict") -> TextIO:
     if is_url(place):
         reader = io.BufferedReader(ObjectReader(place, 1 << 22))
         return io.TextIOWrapper(reader, encoding="utf-8", errors=errors)
-    return open(place, encoding="utf-8", errors=errors)
+    return open(open_regular(place), encoding="utf-8", errors=errors)
 
 
 def read_head(place: str, size: int) -> bytes:
@@ -50,7 +51,7 @@ def read_head(place: str, size: int) -> bytes:
     if is_url(place):
         found = objects.describe(place).size
         return objects.read_range(place, 0, size if found is None else min(size, found))
-    with open(place, "rb") as file:
+    with open(open_regular(place), "rb") as file:
         return file.read(size)
 
 
@@ -58,7 +59,7 @@ def read_whole(place: str) -> bytes:
     """All bytes. Raises OSError."""
     if is_url(place):
         return objects.read_whole(place)
-    with open(place, "rb") as file:
+    with open(open_regular(place), "rb") as file:
         return file.read()
 
 

@@ -29,7 +29,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def entries(file: Path) -> list[Path]:
-    folder = file.parent / "cache"
+    folder = file.parent / "cache" / "streamtok"
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
@@ -128,7 +128,7 @@ def test_a_folder_that_cannot_be_written_to(file, reads, monkeypatch):
     monkeypatch.setenv("STREAMTOK_CACHE", str(file.parent / "other"))
     monkeypatch.setattr(load_cache.os, "replace", full)
     streamtok.load(file)
-    assert list((file.parent / "other").iterdir()) == []
+    assert list((file.parent / "other" / "streamtok").iterdir()) == []
 
 
 def test_the_oldest_go(file, monkeypatch):
@@ -137,19 +137,95 @@ def test_the_oldest_go(file, monkeypatch):
     size = entry.stat().st_size
     monkeypatch.setattr(load_cache, "MAX_BYTES", 3 * size)
     folder = entry.parent
-    for age, name in enumerate(["a", "b", "c", "d"]):
-        other = folder / f"{name}.streamtok"
+    names = [f"{letter * 64}.streamtok" for letter in "abcd"]
+    for age, name in enumerate(names):
+        other = folder / name
         other.write_bytes(bytes(size))
         os.utime(other, (time.time() - 1000 * age - 1000,) * 2)
-    for name, age in (("old.part", 10_000), ("new.part", 10)):
+    old, new = (f"{names[0]}.1.{number}.part" for number in (1, 2))
+    for name, age in ((old, 10_000), (new, 10)):
         (folder / name).write_bytes(b"x")
         os.utime(folder / name, (time.time() - age,) * 2)
-    (folder / "of another").write_bytes(bytes(9 * size))
+    not_ours = {"mine-v1.streamtok", "download.iso.part", f"{'a' * 63}.streamtok", "of another"}
+    for name in not_ours:
+        (folder / name).write_bytes(bytes(9 * size))
+        os.utime(folder / name, (0, 0))
     os.utime(entry, (0, 0))
     streamtok.load(file)  # uses the entry, which is the newest now
     load_cache._remove_oldest(str(folder))
     left = {path.name for path in entries(file)}
-    assert left == {entry.name, "a.streamtok", "b.streamtok", "new.part", "of another"}
+    assert left == {entry.name, names[0], names[1], new} | not_ours
+
+
+def test_a_folder_of_the_users_is_left_as_it_is(file, monkeypatch):
+    """STREAMTOK_CACHE may name a folder that holds anything."""
+    monkeypatch.setattr(load_cache, "MAX_BYTES", 1)
+    models = file.parent / "models"
+    models.mkdir()
+    kept = {"mine-v1.streamtok": b"m" * 99, f"{'a' * 64}.streamtok": b"x", "download.iso.part": b""}
+    for name, data in kept.items():
+        (models / name).write_bytes(data)
+        os.utime(models / name, (0, 0))
+    monkeypatch.setenv("STREAMTOK_CACHE", str(models))
+    streamtok.load(file)
+    assert {one.name: one.read_bytes() for one in models.iterdir() if one.is_file()} == kept
+
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="owners, modes and FIFOs are POSIX")
+
+
+@POSIX
+@pytest.mark.parametrize("what", ["folder", "entry"])
+@pytest.mark.parametrize("mode", [0o770, 0o702])
+def test_what_others_can_write_to_is_not_read(file, reads, what, mode):
+    streamtok.load(file)
+    (entry,) = entries(file)
+    (entry if what == "entry" else entry.parent).chmod(mode)
+    streamtok.load(file)
+    assert len(reads) == 2
+
+
+@POSIX
+@pytest.mark.parametrize("what", ["folder", "entry"])
+def test_what_belongs_to_another_user_is_not_read(file, reads, what, monkeypatch):
+    streamtok.load(file)
+    (entry,) = entries(file)
+    if os.geteuid() == 0:
+        os.chown(entry if what == "entry" else entry.parent, 12345, 12345)
+    else:  # the files are those of another user as soon as this is one
+        user = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    streamtok.load(file)
+    assert len(reads) == 2
+
+
+@POSIX
+@pytest.mark.parametrize("what", ["FIFO", "symbolic link", "hard link"])
+def test_an_entry_that_is_no_file_of_ours_is_not_opened(file, reads, what):
+    digest = streamtok.load(file).digest
+    (entry,) = entries(file)
+    real = file.parent / "real"
+    if what == "hard link":
+        os.link(entry, real)
+    else:
+        entry.rename(real)
+        os.mkfifo(entry) if what == "FIFO" else entry.symlink_to(real)
+    before = real.read_bytes()
+    assert streamtok.load(file).digest == digest
+    assert len(reads) == 2
+    assert real.read_bytes() == before
+
+
+@POSIX
+def test_a_folder_that_is_a_link_is_not_used(file, reads):
+    victim = file.parent / "victim"
+    victim.mkdir()
+    (file.parent / "cache").mkdir()
+    (file.parent / "cache" / "streamtok").symlink_to(victim)
+    streamtok.load(file)
+    streamtok.load(file)
+    assert len(reads) == 2
+    assert list(victim.iterdir()) == []
 
 
 def test_default_folders(monkeypatch, tmp_path):

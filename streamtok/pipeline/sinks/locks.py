@@ -12,6 +12,7 @@ import errno
 import os
 from collections.abc import Iterable
 
+from ...files.own_files import open_own
 from ...files.part_file import hidden_path, named
 from ...stores.urls import is_url
 
@@ -53,7 +54,7 @@ class Locks:
             fd = -1
             try:
                 with named(path):
-                    fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+                    fd = _open(lock)
                 if _is_locked(fd, lock):
                     self._held.append((fd, lock))
                     return
@@ -80,6 +81,16 @@ class Locks:
                     os.remove(lock)
             finally:  # even if a signal handler raises
                 os.close(fd)
+
+
+def _open(lock: str) -> int:
+    """Open the lock file, which another process may create or remove meanwhile."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+    while True:
+        with contextlib.suppress(FileExistsError):
+            return os.open(lock, flags, 0o600)
+        with contextlib.suppress(FileNotFoundError):
+            return open_own(lock, os.O_RDWR)
 
 
 def _is_locked(fd: int, lock: str) -> bool:
