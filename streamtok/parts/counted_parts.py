@@ -160,8 +160,8 @@ def run_counter() -> None:
         job = json.load(file)
 
     def work(number: int) -> dict[str, Any]:
-        path, size, mtime_ns, tag, start, stop = job["parts"][number]
-        part = Part(number, InputFile(path, size, mtime_ns, tag), start, stop)
+        path, size, tag, start, stop = job["parts"][number]
+        part = Part(number, InputFile(path, size, tag), start, stop)
         trainer = count_part(part, job["pattern"], job["errors"])
         trainer.save_counts(_counts_path(folder, number))
         return {"part": number}

@@ -206,6 +206,7 @@ def _encode(
             run = Run(_feed(part, settings, text), encoder, files, files=files)
             run.go()
         except (StreamtokError, ValueError, RuntimeError) as error:
+            _check_input(part)  # a file that was cut off looks damaged
             raise _named(error, part, encoder, text) from error
         return run.totals, files.digests
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["PART_SIZE", "Plan", "plan"]
 
 PLAN_FILE = "plan.jsonl"
-_MAGIC = "streamtok plan 1"
+_MAGIC = "streamtok plan 2"
 _SUFFIXES = {"text": ".txt", "llmc": ".bin", "megatron": ".bin", "datatrove": ".ds"}
 
 
@@ -114,10 +114,8 @@ class Plan:
                 "start": part.start,
                 "stop": part.stop,
                 "size": one.size,
-                "mtime_ns": one.mtime_ns,
+                "tag": one.tag,
             }
-            if one.tag:
-                row["tag"] = one.tag
             yield json.dumps(row) + "\n"
 
     def save(self) -> str:
@@ -164,13 +162,17 @@ class Plan:
         header: dict[str, Any] = next(rows, {})
         if header.get("streamtok") != _MAGIC:
             raise ValueError(f"the first line does not say {_MAGIC!r}")
-        inputs: dict[InputFile, int] = {}
+        inputs: list[InputFile] = []
         columns = array("q"), array("q"), array("q")  # a list of rows would take 160 bytes a part
         for number, row in enumerate(rows):
             if row["part"] != number:
                 raise ValueError(f"part {number} is missing")
-            one = InputFile(row["input"], row["size"], row["mtime_ns"], row.get("tag", ""))
-            columns[0].append(inputs.setdefault(one, len(inputs)))
+            one = InputFile(row["input"], row["size"], row["tag"])
+            if row["start"] == 0:  # an input may be given twice
+                inputs.append(one)
+            elif not inputs or inputs[-1] != one:
+                raise ValueError(f"part {number} continues an input that has no beginning")
+            columns[0].append(len(inputs) - 1)
             columns[1].append(row["start"])
             columns[2].append(row["stop"])
         parts = zip(*columns, strict=True)
@@ -239,8 +241,6 @@ def plan(
 
 def _input(path: str) -> InputFile:
     one = input_now(path)
-    if not is_url(path) and not os.path.isfile(path):
-        raise PlanError(f"{path} is not a regular file: only those can be read in parts")
     found = sinks.matching_sidecar(path)
     if found is not None:
         raise PlanError(f"{path} holds ids, not text, as its sidecar says")

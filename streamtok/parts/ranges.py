@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import PlanError
-from ..pipeline.sources import frame_starts
-from ..stores import objects
+from ..pipeline.sources import fingerprint, frame_starts
 from ..stores.urls import is_url
 
 __all__ = ["InputFile", "Part", "input_now", "part_starts"]
@@ -18,13 +17,12 @@ __all__ = ["InputFile", "Part", "input_now", "part_starts"]
 class InputFile(NamedTuple):
     """What a plan knows of an input: it must still be so when a part of it runs.
 
-    tag: the version of an object in a store, which has no `mtime_ns`.
+    tag: what else stays the same as long as the contents do, as in `Fingerprint`.
     """
 
     path: str
     size: int
-    mtime_ns: int
-    tag: str = ""
+    tag: str
 
 
 class Part(NamedTuple):
@@ -43,13 +41,13 @@ class Part(NamedTuple):
 
 def input_now(path: str) -> InputFile:
     """An input as it is now. Raises OSError, and PlanError if its size is not known."""
-    if not is_url(path):
-        status = os.stat(path)
-        return InputFile(path, status.st_size, status.st_mtime_ns)
-    size, tag = objects.describe(path)
+    if not is_url(path) and not os.path.isfile(path):
+        os.stat(path)  # raises if there is nothing
+        raise PlanError(f"{path} is not a regular file: only those can be read in parts")
+    size, tag = fingerprint(path)
     if size is None:
         raise PlanError(f"{path} cannot be read in parts: the store does not tell its size")
-    return InputFile(path, size, 0, tag)
+    return InputFile(path, size, tag)
 
 
 def part_starts(one: InputFile, step: int, is_packed: bool) -> Iterator[int]:

@@ -91,7 +91,7 @@ def test_a_folder_with_other_files_is_refused(text: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("streamtok plan 1", "streamtok plan 9"),
+        ("streamtok plan 2", "streamtok plan 9"),
         ('"part": 1', '"part": 2'),
         ('"start": 500', '"start": "500"'),
         ('"parts": 5', '"parts": 6'),

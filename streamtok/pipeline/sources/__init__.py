@@ -3,13 +3,14 @@
 `blocks`, `follow`, `sockets`, `compression` and `frames` produce bytes, `read_ahead` does so in a
 thread. `splitters`, `json_lines` and `parquet` turn them into documents, and `make_splitter`
 chooses among them. `inputs`, `object_input` and `frames_input` combine these for each kind of
-input, and `feed` runs through all inputs of a command. This package
-does not know encodings or files of ids.
+input, `fingerprint` tells whether one has changed, and `feed` runs through all inputs of a command.
+This package does not know encodings or files of ids.
 """
 
 from .blocks import BLOCK_SIZE, Waiting, check_file, read_descriptor
 from .compression import unpack
 from .feed import Feed
+from .fingerprint import Fingerprint, fingerprint
 from .follow import Follower
 from .frames import frame_starts, is_compressed
 from .frames_input import FramesInput, Stretch, text_behind
@@ -35,6 +36,7 @@ __all__ = [
     "Documents",
     "Feed",
     "FileInput",
+    "Fingerprint",
     "FollowInput",
     "Follower",
     "FramesInput",
@@ -53,6 +55,7 @@ __all__ = [
     "Waiting",
     "Whole",
     "check_file",
+    "fingerprint",
     "frame_starts",
     "is_compressed",
     "open_input",

@@ -14,8 +14,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
-from ...errors import CheckpointError
-from ...stores.objects import describe
+from ...errors import ArchiveError, CheckpointError, DocumentError
 from ...stores.urls import is_url
 from .blocks import (
     BLOCK_SIZE,
@@ -28,6 +27,7 @@ from .blocks import (
     up_to,
 )
 from .compression import START_SIZE, detect, unpack
+from .fingerprint import FileWatch, fingerprint
 from .follow import Follower
 from .make_splitter import MakeSplitter
 from .parquet import ParquetTexts
@@ -124,11 +124,18 @@ class ByteInput:
                 yield splitter.split(self._begin(blocks, splitter))
             for block in blocks:
                 yield splitter.split(block)
+            self._check_unchanged()  # before the rest is taken for the last line
             last = splitter.finish()
             self.is_done = True
             yield last
+        except (ArchiveError, DocumentError):
+            self._check_unchanged()  # a file that was cut off looks damaged
+            raise
         finally:
             blocks.close()  # type: ignore[attr-defined]  # a generator
+
+    def _check_unchanged(self) -> None:
+        """Raise OSError if the input has changed since it was opened, as far as it can tell."""
 
     def _unpacked(
         self, blocks: Iterator[bytes], may_be_compressed: bool, position: dict[str, Any] | None
@@ -198,6 +205,9 @@ class FileInput(ByteInput):
         Raises OSError if it cannot be read.
         """
         super().__init__(name, make_splitter, None if path == "-" else check_file(path), opening)
+        self._watch = None if self.size is None else FileWatch(path, name)
+        if self._watch is not None:
+            self.size = self._watch.size
         self._path = path
         self._may_be_compressed = may_be_compressed
         self._block_size = block_size
@@ -212,9 +222,13 @@ class FileInput(ByteInput):
         return self.size is None and (self._fd is None or not is_ready(self._fd))
 
     def fingerprint(self) -> dict[str, Any]:
-        if self.size is None:  # a pipe or device: the CRC is compared instead
+        if self._watch is None:  # a pipe or device: the CRC is compared instead
             return {"name": self.name}
-        return _file_fingerprint(self.name, self._path)
+        return {"name": self.name, **self._watch.fingerprint()._asdict()}
+
+    def _check_unchanged(self) -> None:
+        if self._watch is not None:
+            self._watch.check(self.read, self._stop)
 
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
         if self._path == "-":
@@ -232,6 +246,8 @@ class FileInput(ByteInput):
     def _read_from(self, fd: int, position: dict[str, Any] | None) -> Iterator[bytes]:
         self._fd = fd
         at = position["at"] if position else 0
+        if self._watch is not None and self._watch.size > self._block_size:
+            self._watch.fingerprint()  # what is read by one call is of one moment
         if self.size is not None and not self._is_compressed(fd):
             assert self._splitter is not None
             self._splitter.has_crc = False  # `fingerprint` tells whether the file is the same
@@ -335,6 +351,7 @@ class ParquetInput:
         self.size = check_file(path)
         self.read = 0
         self.is_done = False
+        self._watch = None if is_url(path) else FileWatch(path, name)
         self._path = path
         self._column = column
         self._skip_bad = skip_bad
@@ -357,15 +374,26 @@ class ParquetInput:
         return False
 
     def fingerprint(self) -> dict[str, Any]:
-        return _file_fingerprint(self.name, self._path)
+        about = fingerprint(self._path) if self._watch is None else self._watch.fingerprint()
+        return {"name": self.name, **about._asdict()}
+
+    def _check_unchanged(self) -> None:
+        if self._watch is not None:
+            self._watch.check(0, 0)
 
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
+        if self._watch is not None:
+            self._watch.fingerprint()
         self._texts = self._open(position["at"] if position else 0)
         try:
             for texts in self._texts.texts(self._waiting):
                 self.read = int((self.size or 0) * self._texts.row / max(1, self._texts.rows))
                 yield [(text, True) for text in texts]
+            self._check_unchanged()
             self.is_done = True
+        except DocumentError:
+            self._check_unchanged()  # as for ByteInput
+            raise
         finally:
             self._texts.close()
 
@@ -374,10 +402,3 @@ class ParquetInput:
 
     def stop(self) -> list[Part]:
         return []
-
-
-def _file_fingerprint(name: str, path: str) -> dict[str, Any]:
-    if is_url(path):
-        return {"name": name, **describe(path)._asdict()}
-    status = os.stat(path)
-    return {"name": name, "size": status.st_size, "mtime_ns": status.st_mtime_ns}
