@@ -81,15 +81,17 @@ class RewritingEngine:
         self.flags: Mapping[str, TokenFlags] = dict(rules.token_flags)
         self.tokens = preferred
         normalized: dict[str, tuple[str, int]] = {}
-        for text, id in preferred:
-            if self._flags_of(text).normalized:
-                found = self.normalizer.normalize(text, False) if self.normalizer else text
-                if not found:
-                    raise ValueError(
-                        f"the added token {text!r} is empty once it is normalized, so it is "
-                        "everywhere; it must not be `normalized`"
-                    )
-                normalized.setdefault(found, (text, id))
+        changed = [token for token in preferred if self._flags_of(token[0]).normalized]
+        results = [text for text, _ in changed]
+        if self.normalizer:
+            results = self.normalizer.normalize_tokens(results, False)
+        for found, (text, id) in zip(results, changed, strict=True):
+            if not found:
+                raise ValueError(
+                    f"the added token {text!r} is empty once it is normalized, so it is "
+                    "everywhere; it must not be `normalized`"
+                )
+            normalized.setdefault(found, (text, id))
         # By normalized text, the longest first.
         self.normalized = sorted(normalized.items(), key=lambda item: -len(item[0].encode()))
         self._stages: dict[tuple[SpecialMatcher, bool], Stages] = {}

@@ -64,6 +64,14 @@ class TextRules(_Fields):
             raise ValueError(
                 'the normalizer "spaces" goes with neither token_flags nor second_normalizer'
             )
+        growth = 1.0
+        for normalizer in (self.normalizer, self.second_normalizer):
+            growth *= getattr(normalizer, "growth", 1.0)
+        if growth > 1.0 and growth > _most_growth():
+            raise ValueError(
+                f"the normalizer and what pre-tokenizers do could make a text grow by a factor of "
+                f"{growth:.4g} together, and at most {_most_growth()} is allowed"
+            )
         if len(dict(self.token_flags)) < len(self.token_flags):
             raise ValueError("token_flags has a text twice")
         return self
@@ -81,6 +89,12 @@ class TextRules(_Fields):
             if at < _N_FIRST_FIELDS or value != self._field_defaults[name]:
                 shown.append(f"{name}={getattr(value, 'spec', value)!r}")
         return f"TextRules({', '.join(shown)})"
+
+
+def _most_growth() -> int:
+    from ..normalizers.growth import MOST_GROWTH  # most encodings need no normalizers
+
+    return MOST_GROWTH
 
 
 NO_RULES = TextRules()

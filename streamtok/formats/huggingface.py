@@ -14,12 +14,12 @@ These raise an error that names them: truncation and padding, other models, drop
 from __future__ import annotations
 
 import os
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
 from ..engines.rules import MARK, TextRules
 from ..errors import UnsupportedPatternError, VocabularyError
-from ..normalizers import IDENTITY, MetaspaceText, Normalizer
+from ..normalizers import IDENTITY, MetaspaceText, Normalizer, Step
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import to_bytes
@@ -78,7 +78,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     template = read_post_processor(file["post_processor"])
     decoding = read_decoder(file["decoder"])
     cutting = read_pre_tokenizer(file["pre_tokenizer"])
-    second = Normalizer(cutting.steps)
+    second = _second_normalizer(cutting.steps, file["pre_tokenizer"])
     stated = normalizer
     model = read_model(file["model"])
     tokens = read_added_tokens(file["added_tokens"], model.ids, not normalizer.is_identity)
@@ -97,7 +97,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
     if is_of_symbols:
         vocabulary, step, pat_str = symbol_model(model, cutting, decoding)
-        second = Normalizer([*cutting.steps, step])
+        second = _second_normalizer([*cutting.steps, step], file["pre_tokenizer"])
     elif cutting.is_byte_level:
         vocabulary = byte_level_vocabulary(model)
     else:
@@ -108,13 +108,8 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         pat_str = pattern_of(cutting.splits, file["pre_tokenizer"].place, folds)
         if pat_str == WHOLE_TEXT_PATTERN and not model.ignore_merges:
             pat_str = pattern_of_cuts(vocabulary)
-    return make_encoding(
-        file.place,
-        name,
-        pat_str=pat_str or pattern_of(cutting.splits, file["pre_tokenizer"].place),
-        mergeable_ranks=vocabulary,
-        special_tokens=tokens.special,
-        rules=TextRules(
+    try:
+        rules = TextRules(
             tuple(tokens.added.items()),
             longest_first=True,
             normalizer=_shortest(normalizer),
@@ -123,9 +118,26 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
             drops_first_space=decoding.drops_first_space,
             decoded_texts=_decoded_texts(tokens, stated, decoding),
             has_symbols=is_of_symbols,
-        ),
+        )
+    except ValueError as error:
+        raise VocabularyError(f"{file.place}: {error}") from None
+    return make_encoding(
+        file.place,
+        name,
+        pat_str=pat_str or pattern_of(cutting.splits, file["pre_tokenizer"].place),
+        mergeable_ranks=vocabulary,
+        special_tokens=tokens.special,
+        rules=rules,
         template=template,
     )
+
+
+def _second_normalizer(steps: Iterable[Step], part: JsonValue) -> Normalizer:
+    """What is done to the text behind the last added token, by steps of the pre-tokenizers."""
+    try:
+        return Normalizer(steps)
+    except ValueError as error:
+        part.fail(str(error))
 
 
 def _shortens(step: tuple[str, ...]) -> bool:
@@ -167,9 +179,11 @@ def _decoded_texts(
     after the normalizer for those that are found in normalized text.
     """
     decoded = []
-    for text in (*tokens.special, *tokens.added):
-        flags = tokens.flags.get(text)
-        found = normalizer.normalize(text) if flags is not None and flags.normalized else text
+    texts = [*tokens.special, *tokens.added]
+    changed = [text for text in texts if text in tokens.flags and tokens.flags[text].normalized]
+    normalized = dict(zip(changed, normalizer.normalize_tokens(changed, True), strict=True))
+    for text in texts:
+        found = normalized.get(text, text)
         if decoding.word_end:
             found = found.replace(decoding.word_end, " ")
         if decoding.replaces_marks:

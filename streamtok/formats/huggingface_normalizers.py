@@ -50,7 +50,10 @@ def read_normalizer(field: JsonValue) -> Normalizer:
     """
     steps: list[Step] = []
     _read(field, steps)
-    return Normalizer(steps)
+    try:
+        return Normalizer(steps)
+    except ValueError as error:
+        field.fail(str(error))
 
 
 def _read(field: JsonValue, steps: list[Step]) -> None:

@@ -69,14 +69,17 @@ def rules_of(
                 "remove_extra_whitespaces"
             )
     steps.append(JoinedSpaces(puts) if removes else _TO_SPACES)
-    return TextRules(
-        tokens,
-        longest_first=True,
-        normalizer=Normalizer(steps),
-        token_flags=tuple((text, TokenFlags(normalized=True)) for text in added),
-        second_normalizer=unknown,
-        drops_first_space=puts or removes,
-    )
+    try:
+        return TextRules(
+            tokens,
+            longest_first=True,
+            normalizer=Normalizer(steps),
+            token_flags=tuple((text, TokenFlags(normalized=True)) for text in added),
+            second_normalizer=unknown,
+            drops_first_space=puts or removes,
+        )
+    except ValueError as error:
+        raise VocabularyError(f"{source}: {error}") from None
 
 
 def settings_of(rules: TextRules) -> bytes | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from .char_sets import lower_case_pairs, one_of, ranges_of
 from .edges import BLANKS
+from .growth import Growth
 from .step import Blocks
 
 __all__ = [
@@ -43,6 +44,7 @@ class CharacterStep:
 
     __slots__ = ("_changed", "_dropped", "_leaves_ascii", "spec")
     instead = ""  # for a character of `_dropped`; "{}" is the character
+    growth = Growth(1.0)
 
     def __init__(self, dropped: Ranges, mapped: Ranges) -> None:
         self.spec: tuple[Any, ...] = (type(self).__name__,)
@@ -107,6 +109,7 @@ class Lowercase(CharacterStep):
 
     __slots__ = ()
     instead = "i\u0307"  # for capital I with a dot
+    growth = Growth(1.5)  # capital A with a stroke has two bytes, its small letter three
 
     def __init__(self) -> None:
         super().__init__([(0x130, 0x130)], [])
@@ -159,6 +162,7 @@ class BertChinese(CharacterStep):
 
     __slots__ = ()
     instead = " {} "
+    growth = Growth(5 / 3)
 
     def __init__(self) -> None:
         super().__init__(CHINESE, [])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .growth import Growth, n_bytes
 from .rope import Rope, extend_rope, rope_from_json
 from .step import Blocks
 
@@ -27,7 +28,7 @@ class MetaspaceText:
     it: always, never, or only before the stream's first stretch.
     """
 
-    __slots__ = ("replacement", "scheme", "spec")
+    __slots__ = ("growth", "replacement", "scheme", "spec")
 
     def __init__(self, replacement: str, prepend_scheme: str) -> None:
         if len(replacement) != 1:
@@ -36,6 +37,8 @@ class MetaspaceText:
             raise ValueError(f"prepend_scheme must be one of {SCHEMES}, not {prepend_scheme!r}")
         self.replacement, self.scheme = replacement, prepend_scheme
         self.spec = ("MetaspaceText", replacement, prepend_scheme)
+        # A space grows, or else what is put before a first byte that is none.
+        self.growth = Growth(1.0 + n_bytes(replacement))
 
     def _puts(self, is_first: bool) -> bool:
         """Whether a stretch may get something before it."""
@@ -90,11 +93,12 @@ class PrefixSpace(MetaspaceText):
 class Prepend:
     """`prefix` before a text that is not empty."""
 
-    __slots__ = ("prefix", "spec")
+    __slots__ = ("growth", "prefix", "spec")
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.spec = ("Prepend", prefix)
+        self.growth = Growth(put=prefix)
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""
@@ -131,6 +135,7 @@ class Strip:
     """Blanks (Unicode's White_Space) at the two ends are taken off."""
 
     __slots__ = ("left", "right", "spec")
+    growth = Growth()
 
     def __init__(self, left: bool, right: bool) -> None:
         self.left, self.right = left, right

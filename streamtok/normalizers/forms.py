@@ -19,6 +19,7 @@ from itertools import groupby
 from typing import Any, Literal
 
 from .char_sets import members, one_of, ranges_of
+from .growth import Growth
 from .rope import Rope, extend_rope, rope_from_json
 from .step import Blocks, whole_block
 
@@ -62,13 +63,14 @@ _kinds = lru_cache(maxsize=4)(_Kinds)
 class Form:
     """One of the four forms, by its name."""
 
-    __slots__ = ("form", "spec")
+    __slots__ = ("form", "growth", "spec")
 
     def __init__(self, form: FormName) -> None:
         if form not in ("NFC", "NFD", "NFKC", "NFKD"):
             raise ValueError(f"{form!r} is not the name of a normalization form")
         self.form: FormName = form
         self.spec = (form,)
+        self.growth = Growth(11.0 if "K" in form else 3.0)  # UAX #15; U+FDFA has the 11
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any, TypeAlias
 
+from .growth import Growth
 from .rope import Rope, extend_rope, rope_from_json
 from .step import Blocks
 
@@ -28,11 +29,12 @@ _State: TypeAlias = "tuple[int, Rope]"
 class JoinedSpaces:
     """Extra spaces go, as in SentencePiece; puts_space: one is put before the first stretch."""
 
-    __slots__ = ("puts_space", "spec")
+    __slots__ = ("growth", "puts_space", "spec")
 
     def __init__(self, puts_space: bool) -> None:
         self.puts_space = puts_space
         self.spec = ("JoinedSpaces", puts_space)
+        self.growth = Growth(None, (_MARK, " "), " " if puts_space else "")
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from .char_sets import one_of
 from .charsmap import read_charsmap
+from .growth import Growth, ratio
 from .step import Blocks, whole_block
 
 __all__ = ["LongestMap"]
@@ -32,6 +33,7 @@ class _Map:
 
     def __init__(self, charsmap: bytes, symbols: tuple[str, ...]) -> None:
         self.keys = read_charsmap(charsmap, LONGEST, True) if charsmap else {}
+        self.growth = ratio(self.keys.items())
         for key in self.keys:
             if len(key) > DEEPEST and sum(key[:n] in self.keys for n in range(len(key))) >= DEEPEST:
                 raise ValueError(f"more than {DEEPEST} keys are the beginning of one")
@@ -82,13 +84,15 @@ class LongestMap:
     of a stream unless it is empty, even if nothing is left of it.
     """
 
-    __slots__ = ("_map", "puts_space", "spec")
+    __slots__ = ("_map", "growth", "puts_space", "spec")
 
     def __init__(self, charsmap: bytes, symbols: tuple[str, ...], puts_space: bool) -> None:
         """Raises ValueError for a damaged map, and for keys or symbols that are too long."""
         self.puts_space = puts_space
         self.spec = ("LongestMap", charsmap, symbols, puts_space)
         self._map = _map(charsmap, symbols)
+        factor = self._map.growth if charsmap else None
+        self.growth = Growth(factor, put=" " if puts_space else "")
 
     def replacements(self) -> frozenset[str]:
         """What the keys become."""

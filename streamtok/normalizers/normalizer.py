@@ -6,13 +6,16 @@ text the later step holds, so that its text finds the way back to the source (`l
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from ..patterns.budget import shortened
 from . import characters
 from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
+from .growth import MOST_GROWTH, growth_of, n_bytes
 from .joined_spaces import JoinedSpaces
 from .links import compose, join_link, link_from_json
 from .longest_map import LongestMap
@@ -35,6 +38,9 @@ _KINDS: dict[str, Callable[..., Step]] = {
     )
 } | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
 
+MOST_TOKENS = 1 << 21  # bytes of a vocabulary's added tokens, normalized
+_LIMIT = f"normalized tokens may have {MOST_TOKENS >> 20} MiB"
+
 
 class Normalizer:
     """Steps, one after the other. Immutable; equal and hashed by its `spec`; can be pickled.
@@ -50,12 +56,25 @@ class Normalizer:
     [('—', '--'), ('b', 'b')]
     """
 
-    __slots__ = ("_steps", "is_identity", "spec")
+    __slots__ = ("_steps", "growth", "is_identity", "spec")
 
     def __init__(self, steps: Iterable[Step] = ()) -> None:
+        """Raises ValueError for steps that could make a text more than MOST_GROWTH times as long.
+
+        `growth` is the number of bytes, at most, that a byte of a stretch becomes.
+        """
         self._steps: Sequence[Step] = tuple(steps)
         self.spec: tuple[Any, ...] = tuple(step.spec for step in self._steps)
         self.is_identity = not self._steps
+        self.growth = growth_of([step.growth for step in self._steps])
+        if self.growth > MOST_GROWTH:
+            place, worst = max(enumerate(self._steps), key=lambda item: growth_of([item[1].growth]))
+            raise ValueError(
+                f"a text could grow by a factor of {self.growth:.4g}, and at most {MOST_GROWTH} is "
+                f"allowed: of the {len(self._steps)} steps, number {place + 1}, "
+                f"{shortened(reprlib.repr(worst.spec))}, adds the most, "
+                f"a factor of {growth_of([worst.growth]):.4g}"
+            )
 
     @classmethod
     def from_spec(cls, spec: tuple[Any, ...]) -> Normalizer:
@@ -73,6 +92,19 @@ class Normalizer:
 
     def __repr__(self) -> str:
         return f"Normalizer{self.spec!r}"
+
+    def normalize_tokens(self, texts: Iterable[str], is_first: bool) -> list[str]:
+        """What tokens of a vocabulary become. Raises ValueError if that is too long together."""
+        found: list[str] = []
+        total = 0
+        for text in texts:
+            if n_bytes(text) * self.growth > MOST_TOKENS:
+                raise ValueError(f"the token {shortened(text)!r} can become too long: {_LIMIT}")
+            found.append(self.normalize(text, is_first))
+            total += n_bytes(found[-1])
+            if total > MOST_TOKENS:
+                raise ValueError(f"the tokens are too long together: {_LIMIT}")
+        return found
 
     @property
     def only_form(self) -> Form | None:

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from .char_sets import one_of
 from .charsmap import read_charsmap
 from .clusters import N_STATES, ON_BORDER, advance, is_settled, joiners, openers
+from .growth import Growth, ratio
 from .step import Blocks, whole_block
 
 __all__ = ["Precompiled"]
@@ -31,6 +32,7 @@ class _Map:
 
     def __init__(self, data: bytes) -> None:
         self.keys = read_charsmap(data, LONGEST)
+        self.growth = Growth(ratio(self.keys.items()))
         self.beginnings = {key[:end] for key in self.keys for end in range(1, len(key))}
         single = {key for key in self.keys if len(key) == 1}
         behind = {char for key in self.keys for char in key[1:]}
@@ -124,13 +126,14 @@ class _Walk:
 class Precompiled:
     """The replacements of `charsmap`, a `precompiled_charsmap` of SentencePiece."""
 
-    __slots__ = ("_map", "charsmap", "spec")
+    __slots__ = ("_map", "charsmap", "growth", "spec")
 
     def __init__(self, charsmap: bytes) -> None:
         """Raises ValueError for a map that is damaged."""
         self.charsmap = charsmap
         self.spec = ("Precompiled", charsmap)
         self._map = _map(charsmap)
+        self.growth = self._map.growth
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""

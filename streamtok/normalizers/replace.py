@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .growth import Growth
 from .step import Blocks, whole_block
 
 __all__ = ["Replace"]
@@ -16,13 +17,14 @@ __all__ = ["Replace"]
 class Replace:
     """Each `old` becomes `new`. `old` must not be empty."""
 
-    __slots__ = ("_borders", "_is_char", "_occurrence", "new", "old", "spec")
+    __slots__ = ("_borders", "_is_char", "_occurrence", "growth", "new", "old", "spec")
 
     def __init__(self, old: str, new: str) -> None:
         if not old:
             raise ValueError("the string that is replaced must not be empty")
         self.old, self.new = old, new
         self.spec = ("Replace", old, new)
+        self.growth = Growth(replaced=(old, new))
         self._is_char = len(old) == len(new) == 1
         self._occurrence = whole_block(new, old)
         self._borders = _borders(old)

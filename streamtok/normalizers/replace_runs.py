@@ -12,6 +12,7 @@ from typing import Any
 
 from .char_sets import one_of
 from .edges import BLANKS
+from .growth import Growth, n_bytes
 from .step import Blocks
 
 __all__ = ["ReplaceRuns"]
@@ -27,7 +28,7 @@ _State = tuple[str, bool]
 class ReplaceRuns:
     """Each run that `regex` matches becomes `new`. Raises ValueError for other kinds of `regex`."""
 
-    __slots__ = ("_is_each", "_least", "_run", "new", "regex", "spec")
+    __slots__ = ("_is_each", "_least", "_run", "growth", "new", "regex", "spec")
 
     def __init__(self, regex: str, new: str) -> None:
         found = _REGEX.fullmatch(regex)
@@ -40,7 +41,9 @@ class ReplaceRuns:
         self.spec = ("ReplaceRuns", regex, new)
         self._is_each = not found["times"]
         self._least = int(found["least"] or 1)
-        one = one_of(_members(found["set"]))
+        members = _members(found["set"])
+        self.growth = Growth(n_bytes(new) / (self._least * n_bytes(chr(members[0][0]))))
+        one = one_of(members)
         self._run = re.compile(one if self._is_each else f"{one}+")
 
     def normalize(self, text: str, is_first: bool) -> str:

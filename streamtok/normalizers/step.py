@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeAlias
 
+from .growth import Growth
+
 __all__ = ["Block", "Blocks", "State", "Step", "is_aligned", "whole_block"]
 
 # (text, source): `text` stands for `source`, a stretch of the input. Either may be empty: text is
@@ -26,6 +28,11 @@ class Step(Protocol):
     @property
     def spec(self) -> tuple[Any, ...]:
         """The step's name and its settings: str, int, bool, bytes, None and tuples of them."""
+        ...
+
+    @property
+    def growth(self) -> Growth:
+        """How much longer it can make a text."""
         ...
 
     def normalize(self, text: str, is_first: bool) -> str:

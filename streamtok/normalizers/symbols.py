@@ -20,6 +20,7 @@ from typing import Any
 from ..patterns.split_walk import BEGIN, SplitWalk
 from ..vocabulary.byte_alphabet import CHARACTERS
 from .edges import MetaspaceText, PrefixSpace
+from .growth import Growth, growth_of, n_bytes, ratio
 from .step import Blocks, State, whole_block
 
 __all__ = ["BORDER", "MOST_SYMBOLS", "Symbols", "symbol"]
@@ -41,7 +42,7 @@ class Symbols:
 
     __slots__ = (
         "_byte_codes", "_codes", "_known", "_later", "_letters", "_longest", "_unknown", "_walk",
-        "_whole", "fuses", "prefix", "spec", "suffix",
+        "_whole", "fuses", "growth", "prefix", "spec", "suffix",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +82,7 @@ class Symbols:
         self._walk = _walk_of(*stages[0][1:]) if stages else None
         self._known: dict[str, str] = {}  # the rows of pre-tokens that were met
         self._later = [_stage(*stage) for stage in stages[1:]]
+        self.growth = self._growth(stages[1:], has_fallback)
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""
@@ -140,12 +142,22 @@ class Symbols:
             raise ValueError("expected no more than what waits for the rest of its pre-token")
         return held, is_begun, waits
 
+    def _growth(self, later: tuple[tuple[str, ...], ...], has_fallback: bool) -> Growth:
+        """The size of rows: a symbol has four bytes, and a pre-token one byte or more."""
+        each = 1
+        if has_fallback:  # the bytes of an affix become symbols with each character
+            each += n_bytes(self.prefix) + n_bytes(self.suffix) + (self._letters is not None)
+        steps = [step.growth for step in map(_step_of, later) if step is not None]
+        row = growth_of([*steps, Growth(4.0 * each)])
+        return Growth(max(row, ratio(self._whole.items())) + len(BORDER.encode()))
+
     def _rows_of(self, pretoken: str) -> str:
         """The symbols of a pre-token of the first stage, with a border behind each row."""
         rows = self._known.get(pretoken)
         if rows is None:
             rows = "".join([self.row_of(part) + BORDER for part in self._cut(pretoken)])
-            if len(pretoken) <= LONGEST_KNOWN and len(self._known) < MOST_KNOWN:
+            longest = max(len(pretoken), len(rows) // 4)
+            if longest <= LONGEST_KNOWN and len(self._known) < MOST_KNOWN:
                 self._known[pretoken] = rows
         return rows
 
@@ -207,10 +219,18 @@ def _walk_of(pattern: str, behavior: str) -> SplitWalk:
 
 def _stage(kind: str, *settings: str) -> Callable[[str], list[str]]:
     """What a later stage makes of a pre-token."""
-    if kind == "Split":
+    step = _step_of((kind, *settings))
+    if step is None:
         return _walk_of(*settings).cut
-    step = PrefixSpace() if kind == "PrefixSpace" else MetaspaceText(*settings)
     return lambda pretoken: [step.normalize(pretoken, False)]
+
+
+def _step_of(stage: tuple[str, ...]) -> MetaspaceText | None:
+    """The step that a stage does to each pre-token; None for one that cuts."""
+    kind, *settings = stage
+    if kind == "Split":
+        return None
+    return PrefixSpace() if kind == "PrefixSpace" else MetaspaceText(*settings)
 
 
 def _letters_of(char: str, letters: Mapping[int, str]) -> list[str]:

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from .char_sets import one_of
+from .growth import Growth, n_bytes
 from .step import Blocks, whole_block
 
 __all__ = ["UnknownRuns"]
@@ -17,13 +18,14 @@ __all__ = ["UnknownRuns"]
 class UnknownRuns:
     """Each run of characters that are not in `known` becomes `unknown`, which is not in it."""
 
-    __slots__ = ("_run", "spec", "unknown")
+    __slots__ = ("_run", "growth", "spec", "unknown")
 
     def __init__(self, known: str, unknown: str) -> None:
         if len(unknown) != 1 or unknown in known:
             raise ValueError(f"expected an unknown character, found {unknown!r}")
         self.unknown = unknown
         self.spec = ("UnknownRuns", known, unknown)
+        self.growth = Growth(n_bytes(unknown))
         ranges = []
         low = 0
         for point in sorted({ord(character) for character in known}):

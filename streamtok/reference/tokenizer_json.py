@@ -25,6 +25,7 @@ from typing import Any
 
 import regex
 
+from ..normalizers.growth import MOST_GROWTH
 from ..patterns.unicode_classes import as_in_reference
 from .bpe import compile_pattern
 from .sentencepiece_map import mapped
@@ -150,9 +151,11 @@ def normalize(step: Json | None, text: str) -> str:
         return text
     kind = step["type"]
     if kind == "Sequence":
+        found = text
         for inner in step["normalizers"]:
-            text = normalize(inner, text)
-        return text
+            found = normalize(inner, found)
+            _check_growth(len(found), text)
+        return found
     if kind in ("NFC", "NFD", "NFKC", "NFKD"):
         return unicodedata.normalize(kind, text)
     if kind == "Lowercase":
@@ -163,6 +166,7 @@ def normalize(step: Json | None, text: str) -> str:
         text = _without_blanks_at_start(text) if step["strip_left"] else text
         return _without_blanks_at_end(text) if step["strip_right"] else text
     if kind == "Prepend":
+        _check_growth(len(step["prepend"]), text)
         return step["prepend"] + text if text else text
     if kind == "Replace":
         return replace(step["pattern"], step["content"], text)
@@ -175,8 +179,15 @@ def normalize(step: Json | None, text: str) -> str:
 
 def replace(pattern: Json, content: str, text: str) -> str:
     """`text` with all matches replaced; `content` is no template. An empty String is nowhere."""
-    found = _matches(pattern, text)
+    found = list(_matches(pattern, text))
+    _check_growth(len(content) * sum(is_match for _, _, is_match in found), text)
     return "".join(content if is_match else text[a:b] for a, b, is_match in found)
+
+
+def _check_growth(size: int, text: str) -> None:
+    """Raise ValueError where a normalizer makes a text much longer."""
+    if size > MOST_GROWTH * len(text) > 0:
+        raise ValueError(f"a normalizer makes a text more than {MOST_GROWTH} times as long")
 
 
 def _bert(step: Json, text: str) -> str:

@@ -1,0 +1,215 @@
+"""How much longer steps can make a text: the bound holds, and what it refuses is named."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import streamtok
+from streamtok import formats
+from streamtok.engines.rules import TextRules
+from streamtok.errors import VocabularyError
+from streamtok.formats.huggingface_normalizers import read_normalizer
+from streamtok.formats.json_value import JsonValue
+from streamtok.normalizers import (
+    BertAccents,
+    BertChinese,
+    BertClean,
+    Form,
+    JoinedSpaces,
+    LongestMap,
+    Lowercase,
+    MetaspaceText,
+    Nmt,
+    Normalizer,
+    Precompiled,
+    PrefixSpace,
+    Prepend,
+    Replace,
+    ReplaceRuns,
+    Strip,
+    StripAccents,
+    Symbols,
+    UnknownRuns,
+)
+from streamtok.normalizers.charsmap import write_charsmap
+from streamtok.normalizers.growth import MOST_GROWTH, growth_of, n_bytes
+from streamtok.reference import tokenizer_json
+
+CHARACTERS = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
+MAP = write_charsmap({"a": "bb", "b\u0301": "long", "\xa0": " ", "é": "e\u0301x"})
+SYMBOLS = ("a", "b", "</w>", "##a", "b</w>", "?", *[f"<0x{byte:02X}>" for byte in range(256)])
+
+
+def of_symbols(has_fallback: bool, is_byte_level: bool) -> Symbols:
+    stages = (("Split", r"\s+|\S", "Isolated"), ("MetaspaceText", "\u2581", "always"))
+    whole = (("ab", "\U000f0001" * 9),)
+    return Symbols(
+        SYMBOLS, "##", "</w>", "" if has_fallback else "?", False, has_fallback, is_byte_level,
+        whole, stages,
+    )  # fmt: skip
+
+
+STEPS = [
+    BertAccents(), BertChinese(), BertClean(), JoinedSpaces(True), Lowercase(), Nmt(),
+    LongestMap(MAP, ("ab",), True), MetaspaceText("\u2581", "always"), Precompiled(MAP),
+    PrefixSpace(), ReplaceRuns(r"\s", "  x"), ReplaceRuns("a{2,}", "abcde"), Strip(True, True),
+    StripAccents(), UnknownRuns("ab ", "\x01"), of_symbols(True, False), of_symbols(False, True),
+    *map(Form, ("NFC", "NFD", "NFKC", "NFKD")),
+]  # fmt: skip
+FEW = st.text("ab é\u0301\u2581\ufdfaİȺ中𝄞", max_size=8)
+REPLACE = st.builds(Replace, st.text("ab \u0301", min_size=1, max_size=3), FEW)
+STEP = st.one_of(REPLACE, st.builds(Prepend, FEW), st.sampled_from(STEPS))
+
+
+@given(st.lists(STEP, max_size=4), FEW)
+def test_no_text_grows_more_than_the_bound_says(steps, text):
+    most = growth_of([step.growth for step in steps]) * n_bytes(text) * (1 + 1e-9)
+    found = text
+    for step in steps:
+        found = step.normalize(found, True)
+        assert n_bytes(found) <= most
+
+
+@given(st.lists(REPLACE, min_size=2, max_size=8), FEW)
+def test_replacements_that_feed_each_other(steps, text):
+    most = growth_of([step.growth for step in steps]) * n_bytes(text) * (1 + 1e-9)
+    for step in steps:
+        text = step.normalize(text, True)
+        assert n_bytes(text) <= most
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_the_factor_of_a_form_is_that_of_its_worst_character(form):
+    grown = (n_bytes(unicodedata.normalize(form, one)) / n_bytes(one) for one in CHARACTERS)
+    assert Form(form).growth.factor == max(grown)
+
+
+def test_the_factor_of_lower_case_is_that_of_its_worst_character():
+    grown = (n_bytes(one.lower()) / n_bytes(one) for one in CHARACTERS)
+    assert Lowercase().growth.factor == max(grown)
+
+
+def test_a_list_of_replacements_does_not_add_up():
+    """What real files may have: many steps, none of which feeds another."""
+    emoji = [Replace(chr(0x1F600 + i), f" grinning face number {i} ") for i in range(80)]
+    assert Normalizer(emoji).growth < 10
+    words = ["don't|do not", "I'm|I am", "gonna|going to", "isn't|is not", '``|"', "--|\u2014"]
+    assert Normalizer([Replace(*word.split("|")) for word in words * 9]).growth < 10
+    swapped = [Replace(one, other) for one, other in zip("abcde", "bcdea", strict=True)]
+    assert Normalizer(swapped * 50).growth == 1
+
+
+def test_the_normalizers_of_real_files_are_far_below_the_limit():
+    marks = [Replace("``", '"'), Replace("''", '"')]
+    albert = [*marks, Form("NFKD"), StripAccents(), Lowercase(), Replace(" ", "\u2581")]
+    bert = [BertClean(), BertChinese(), Form("NFD"), BertAccents(), Lowercase()]
+    for steps in (albert, bert, [Prepend("\u2581"), Replace(" ", "\u2581")]):
+        assert Normalizer(steps).growth < MOST_GROWTH / 4
+
+
+BOMBS = [
+    ([Replace("l", "l" * 60_000)] * 3, "of the 3 steps, number 1, .*'Replace', 'l'.*6e.04"),
+    ([Replace("a", "aa")] * 24, "1.678e.07, and at most 1024"),
+    ([Replace("ab", "abab")] * 24, "of the 24 steps, number 1"),
+    ([Lowercase(), Prepend("x" * 2_000)], "number 2, .*'Prepend'"),
+    ([ReplaceRuns(r"\s+", "x" * 2_000)], "number 1, .*'ReplaceRuns'"),
+    ([Precompiled(write_charsmap({"a": "b" * 2_000}))], "number 1, .*'Precompiled'"),
+    ([LongestMap(write_charsmap({"a": "b" * 2_000}), (), False)], "number 1, .*'LongestMap'"),
+    ([Replace("a", "b" * 5_000), Replace("b", "")], "number 1"),  # between two steps, too
+]
+
+
+@pytest.mark.parametrize(("steps", "message"), BOMBS)
+def test_bombs_are_refused_by_name(steps, message):
+    with pytest.raises(ValueError, match=message) as refused:
+        Normalizer(steps)
+    assert len(str(refused.value)) < 500
+    with pytest.raises(ValueError, match=message):
+        Normalizer.from_spec(tuple(step.spec for step in steps))
+
+
+def test_a_pickle_cannot_have_one():
+    sound = Normalizer([Replace("l", "l" * 9)] * 3)
+    forged = pickle.dumps(sound, protocol=0).replace(b"lllllllll", b"l" * 2_000)
+    with pytest.raises(ValueError, match=r"grow by a factor of 8e\+09"):
+        pickle.loads(forged)
+
+
+def test_both_normalizers_count_together():
+    half = Normalizer([Replace("a", "a" * 60)])
+    with pytest.raises(ValueError, match="by a factor of 3600 together"):
+        TextRules(normalizer=half, second_normalizer=half)
+
+
+def of_file(normalizer, added=()):
+    """A tokenizer.json of 256 bytes with this normalizer."""
+    letters = tokenizer_json.BYTE_SYMBOLS.values()
+    return {
+        "added_tokens": [
+            {"id": 256 + i, "content": text, "normalized": True} for i, text in enumerate(added)
+        ],
+        "normalizer": normalizer,
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
+        "model": {
+            "type": "BPE", "vocab": {one: i for i, one in enumerate(letters)}, "merges": [],
+        },
+    }  # fmt: skip
+
+
+def doubling(times):
+    step = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
+    return {"type": "Sequence", "normalizers": [step] * times}
+
+
+def test_a_file_with_a_bomb_is_named(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(of_file(doubling(24))))
+    with pytest.raises(VocabularyError, match=r"tokenizer.json: normalizer: a text could grow"):
+        formats.load(path)
+    path.write_text(json.dumps(of_file(doubling(10))))
+    assert len(formats.load(path).encode("a")) == 1024
+
+
+def test_added_tokens_that_the_normalizer_makes_long(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(of_file(doubling(10), ["a" * 3_000])))
+    with pytest.raises(VocabularyError, match=r"tokenizer.json: .*'aaaa.*can become too long"):
+        formats.load(path)
+    many = [f"{'a' * 99}{i}b" for i in range(30)]
+    path.write_text(json.dumps(of_file(doubling(10), many)))
+    with pytest.raises(VocabularyError, match=r"tokenizer.json: the tokens are too long together"):
+        formats.load(path)
+    sound = Normalizer([Replace("a", "a" * 1_000)])
+    tokens = {bytes([byte]): byte for byte in range(256)}
+    rules = TextRules(
+        (("a" * 3_000, 300),), normalizer=sound,
+        token_flags=(("a" * 3_000, streamtok.engines.rules.TokenFlags(normalized=True)),),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="can become too long"):
+        streamtok.Encoding("x", pat_str="a", mergeable_ranks=tokens, special_tokens={}, rules=rules)
+
+
+def test_streams_give_out_no_more_than_the_bound():
+    normalizer = Normalizer([Replace("a", "aab")] * 6)
+    state = normalizer.begin()
+    for _ in range(50):
+        state, blocks = normalizer.feed(state, "a", False)
+        assert sum(n_bytes(text) for text, _ in blocks) <= normalizer.growth <= 2**6 + 6 * 2**6
+
+
+@pytest.mark.parametrize("times", [12, 24])
+def test_the_reference_stops_as_well(times):
+    with pytest.raises(ValueError, match="more than 1024 times"):
+        tokenizer_json.encode(of_file(doubling(times)), "a")
+    one = {"type": "Replace", "pattern": {"String": "l"}, "content": "l" * 60_000}
+    with pytest.raises(ValueError, match="more than 1024 times"):
+        tokenizer_json.normalize({"type": "Sequence", "normalizers": [one] * 3}, "hello")
+    normalizer = read_normalizer(JsonValue(doubling(5), "x"))
+    assert tokenizer_json.normalize(doubling(5), "xa") == normalizer.normalize("xa")
