@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimitExceeded, StreamtokError
+from ..parts import counted_documents
 from ..parts.plan import PART_SIZE
-from ..pipeline.sources import check_file
+from ..pipeline.sources import MAX_LINE, Reading, check_file
 from ..stores.urls import is_url
 from ..vocabulary.ranks_file import save_tiktoken
-from . import options, train_report, vocabulary_output
+from . import input_options, open_inputs, options, train_report, vocabulary_output
 from .argument_types import parse_count, parse_positive, parse_positive_size
-from .counted_files import CountedFiles, blocks_of, open_file
+from .counted_files import CountedFiles
 from .messages import Misused, is_terminal, say, shown
-from .open_inputs import given_names
 from .progress import open_bar
 
 if TYPE_CHECKING:
@@ -40,14 +40,15 @@ def add_parser(subparsers: Any) -> None:
         subparsers,
         "train",
         run,
-        "train a vocabulary on files; each file is one text",
+        "train a vocabulary on files",
         [
             "@ *.txt --vocab-size 32k -o my.tiktoken",
+            "@ --jsonl text data/*.jsonl.zst --vocab-size 32k -o tokenizer.json",
             "@ *.txt.gz --vocab-size 32k --special '<|endoftext|>' --tie hf -o tokenizer.json",
             "@ *.txt --vocab-size 100k --memory-limit 4GiB --save-counts c.npz -o my.tiktoken",
         ],
     )
-    options.add_files(parser)
+    input_options.add_source_options(parser)
     output = parser.add_argument_group("output")
     merges = parser.add_argument_group("the vocabulary")
     counting = parser.add_argument_group("counting")
@@ -107,6 +108,13 @@ def add_parser(subparsers: Any) -> None:
     )
     options.add_errors(counting)
     counting.add_argument(
+        "--max-pending",
+        type=parse_positive_size,
+        default=MAX_LINE,
+        metavar="SIZE",
+        help=f"bytes of a line of --jsonl, at most (default: {MAX_LINE >> 20}MiB)",
+    )
+    counting.add_argument(
         "--memory-limit",
         type=parse_positive_size,
         metavar="SIZE",
@@ -165,17 +173,20 @@ def run(args: argparse.Namespace) -> int:
     format = _choose_format(args)
     _check_output(args.output, format)
     also = [] if args.save_counts is None else [args.save_counts]
-    names = given_names(args.files)
+    names = open_inputs.input_paths(args)
     vocabulary_output.check_vocabulary([args.output], names, format, args.force, also)
     _check_counting(args, names)
-    trainer = _open_trainer(args)
+    trainer = _open_trainer(args, names)
     _check_format(trainer, specials, format)
-    files = None if args.save_counts is None else CountedFiles(trainer, args.save_counts)
+    reading = open_inputs.reading_of(args)
+    files = None
+    if args.save_counts is not None:
+        files = CountedFiles(trainer, args.save_counts, reading)
     try:
         if args.workers is None and args.ray is None:
-            _count(args, trainer, files, names)
+            skipped = _count(args, trainer, files, names)
         else:
-            trainer = _count_in_parts(args, names)
+            trainer, skipped = _count_in_parts(args, names, reading)
     except MemoryLimitExceeded as error:
         _keep(args, trainer, files)
         raise StreamtokError(f"{error} (--memory-limit, --spill-folder, --save-counts)") from None
@@ -183,6 +194,10 @@ def run(args: argparse.Namespace) -> int:
         _keep(args, trainer, files)
         raise
     _keep(args, trainer, files)
+    if skipped and not args.quiet:
+        say(f"{skipped:,} lines or rows without a text were skipped (--skip-bad-lines)")
+    if skipped and not trainer.bytes_in:
+        raise StreamtokError("no line or row has a text: give the name of the field that has it")
     with _bar(args, "merges", None, "") as advance:
         encoding = trainer.train(
             args.vocab_size,
@@ -232,7 +247,7 @@ def _save(encoding: Encoding, path: str, format: str) -> None:
 # Counting
 
 
-def _open_trainer(args: argparse.Namespace) -> Trainer:
+def _open_trainer(args: argparse.Namespace, names: list[str]) -> Trainer:
     from ..training.trainer import PATTERNS, Trainer
 
     settings = {
@@ -243,7 +258,7 @@ def _open_trainer(args: argparse.Namespace) -> Trainer:
     }
     if args.save_counts is None:
         return Trainer(args.pattern, errors=args.errors, **settings)
-    if args.errors == "replace" or "-" in (args.files or ["-"]):
+    if args.errors == "replace" or "-" in names:
         raise StreamtokError(
             "--save-counts records an offset in each file: it cannot be used with standard input "
             "or --errors replace"
@@ -265,30 +280,39 @@ def _open_trainer(args: argparse.Namespace) -> Trainer:
 
 def _count(
     args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None, names: list[str]
-) -> None:
+) -> int:
+    """Count all documents; return how many lines and rows were skipped."""
+    args.chunk_size = counted_documents.BLOCK
+    args.waiting = contextlib.nullcontext  # Ctrl-C may come at any time
     pairs = [(name, {}) for name in names] if files is None else files.in_order(names)
-    sources = [open_file(name) for name, _ in pairs]  # all of them, before any is counted
+    # All of them, before any is counted.
+    sources = [open_inputs.open_input(args, name) for name, _ in pairs]
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
+    is_split = open_inputs.is_split(args)
     with _bar(args, "counting", total, "B") as advance:
-        seen = 0
+        seen = skipped = 0
         for source, (name, entry) in zip(sources, pairs, strict=True):
             if files is not None and (source.size is None or is_url(name)):
                 raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
             begin = trainer.bytes_in - entry.get("at", 0)
-            blocks = blocks_of(source) if files is None else files.blocks(source, entry)
+            counter = counted_documents.DocumentCounter(trainer)
+            if files is None:
+                found = counted_documents.batches(source.groups(None, False))
+            else:
+                found = files.batches(source, entry, counter)
             try:
-                for block in blocks:
-                    trainer.update(block)
+                for batch in found:
+                    counter.count(batch)
                     advance(seen + source.read, total or 0)
                 trainer.end_document()
-            except UnicodeDecodeError as error:
-                raise StreamtokError(
-                    f"{source.name}: byte {error.start - begin} is not UTF-8 ({error.reason}); "
-                    "--errors replace or --errors surrogateescape accepts it"
-                ) from None
+            except UnicodeError as error:
+                what = counter.explain(error, source.name, None if is_split else begin)
+                raise StreamtokError(what) from None
+            skipped += source.skipped
             seen += source.size or source.read
             advance(seen, total or 0)
+    return skipped
 
 
 def _check_counting(args: argparse.Namespace, names: list[str]) -> None:
@@ -316,22 +340,25 @@ def _check_counting(args: argparse.Namespace, names: list[str]) -> None:
         raise Misused(f"{how} needs files: standard input cannot be read in parts")
 
 
-def _count_in_parts(args: argparse.Namespace, names: list[str]) -> Trainer:
+def _count_in_parts(
+    args: argparse.Namespace, names: list[str], reading: Reading
+) -> tuple[Trainer, int]:
     sizes = [check_file(name) for name in names]
     for name, size in zip(names, sizes, strict=True):
         if size is None:
             raise StreamtokError(f"parts need regular files: {shown(name)} is not one")
     total = sum(size or 0 for size in sizes)
     with _bar(args, "counting", total, "B") as advance:
-        done = 0
+        done = skipped = 0
 
-        def count(size: int) -> None:
-            nonlocal done
+        def count(size: int, bad: int) -> None:
+            nonlocal done, skipped
             done += size
+            skipped += bad
             advance(done, total)
 
-        how = {
-            "errors": args.errors,
+        how: dict[str, Any] = {
+            "reading": reading,
             "part_size": args.part_size,
             "advance": count,
             "memory_limit": args.memory_limit,
@@ -340,10 +367,10 @@ def _count_in_parts(args: argparse.Namespace, names: list[str]) -> Trainer:
         if args.ray is not None:
             from ..ray.count_tasks import count_on_ray
 
-            return count_on_ray(names, args.pattern, args.ray, **how)
+            return count_on_ray(names, args.pattern, args.ray, **how), skipped
         from ..parts.counted_parts import count_in_parts
 
-        return count_in_parts(names, args.pattern, args.workers, **how)
+        return count_in_parts(names, args.pattern, args.workers, **how), skipped
 
 
 def _keep(args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None) -> None:

@@ -1,72 +1,67 @@
 """Records which files `train --save-counts` has counted, and how far it has read each.
 
 The record is kept in the trainer's notes, with the counts, so that the two cannot disagree. A file
-that may have changed since is read again as far as it was counted, and must have the same checksum.
-Offsets count decompressed bytes. `sources` reads and decompresses the files.
+that may have changed since is read again as far as it was counted, and its texts must have the same
+checksum. `sources` reads the files and divides them into documents.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 import zlib
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import StreamtokError
-from ..pipeline.sources import FileInput, ObjectInput, Whole, open_input
-from ..pipeline.sources.blocks import skip_known
-from .messages import input_name, shown
+from ..parts.counted_documents import DocumentCounter, batches, utf8_of
+from ..pipeline.sources import Documents, Input, Part, Reading
+from .messages import shown
 
 if TYPE_CHECKING:
     from ..training.trainer import Trainer
 
-BLOCK = 1 << 23  # bytes that are counted at a time
+_MAY_CHANGE = ("skip_bad_lines", "max_line")  # they only decide about what has not been read
 _SETTLED = 2_000_000_000  # ns; a file changed again within this time may show the same times
 
 
-def open_file(name: str) -> FileInput | ObjectInput:
-    """Open a file or an object as one text, decompressed. Raises OSError if it cannot be read."""
-    return open_input(
-        name,
-        input_name(name),
-        lambda name, consumed, records, crc, is_open: Whole(consumed, records, crc),
-        block_size=BLOCK,
-    )
+_NOTHING = {
+    "at": 0,  # bytes of text that are counted
+    "crc": 0,  # of them
+    "is_done": False,
+    "status": None,
+    "position": None,  # of the input, where counting can go on
+    "skip": 0,  # bytes of text after that position that are counted
+    "documents": 0,  # that have ended before it
+    "is_open": False,  # whether it is inside a document
+}
 
 
-def blocks_of(
-    source: FileInput | ObjectInput, position: dict[str, Any] | None = None
-) -> Iterator[bytes]:
-    """Yield the text from `position` on, in blocks large enough for several threads."""
-    parts: list[bytes] = []
-    size = 0
-    for group in source.groups(position, False):
-        for text, *_ in group:
-            assert isinstance(text, bytes)
-            parts.append(text)
-            size += len(text)
-            if size >= BLOCK:
-                yield parts[0] if len(parts) == 1 else b"".join(parts)
-                parts, size = [], 0
-    if size:
-        yield b"".join(parts)
+class _Begun(NamedTuple):
+    """The batch that is being counted of an entry, and what the entry was before it."""
+
+    entry: dict[str, Any]
+    before: dict[str, Any]
+    batch: list[Part]
 
 
 class CountedFiles:
     """The files in the counts of a trainer. A file that is given twice is counted twice."""
 
-    def __init__(self, trainer: Trainer, counts: str):
-        """counts: the name of the file of counts, for errors.
+    def __init__(self, trainer: Trainer, counts: str, reading: Reading):
+        """counts: the name of the file of counts, for errors. reading: how its files are read.
 
         Raises StreamtokError if the trainer's notes do not tell which files it has counted.
         """
         self._trainer = trainer
         self._counts = shown(counts)
         self._entries: Any = trainer.notes.setdefault("files", [])
-        self._block = b""  # the block being counted, from the end of the checksum on
+        self._check_reading(reading)
+        self._begun: _Begun | None = None
         try:
             total = sum(entry["at"] for entry in self._entries)
+            self._entries[:] = [{**_NOTHING, **entry} for entry in self._entries]
         except (TypeError, KeyError):
             total = -1
         if total != trainer.bytes_in:
@@ -74,6 +69,18 @@ class CountedFiles:
                 f"{self._counts} does not record which files it was counted from: "
                 "use another file for --save-counts"
             )
+
+    def _check_reading(self, reading: Reading) -> None:
+        row = reading.as_json()
+        plain = Reading(errors=reading.errors).as_json()
+        found = self._trainer.notes.setdefault("reading", row if not self._entries else plain)
+        for name, value in row.items():
+            if found.get(name) != value and name not in _MAY_CHANGE:
+                option = f"--{'no-unpack' if name == 'unpack' else name.replace('_', '-')}"
+                raise StreamtokError(
+                    f"{self._counts} was counted with another {option}: give the same, or use "
+                    "another file for --save-counts"
+                )
 
     def in_order(self, names: list[str]) -> list[tuple[str, dict[str, Any]]]:
         """Each name with the record of what was counted of it; a partly counted file comes first.
@@ -86,7 +93,7 @@ class CountedFiles:
             path = os.path.realpath(name)
             entry = next((one for one in left if one["path"] == path), None)
             if entry is None:
-                entry = {"path": path, "at": 0, "crc": 0, "is_done": False, "status": None}
+                entry = {"path": path, **_NOTHING}
             else:
                 left.remove(entry)
             pairs.append((name, entry))
@@ -98,58 +105,110 @@ class CountedFiles:
             )
         return sorted(pairs, key=lambda pair: pair[1] not in self._entries or pair[1]["is_done"])
 
-    def blocks(self, source: FileInput | ObjectInput, entry: dict[str, Any]) -> Iterator[bytes]:
-        """Yield the text that has not been counted. The caller must count each block.
+    def batches(
+        self, source: Input, entry: dict[str, Any], counter: DocumentCounter
+    ) -> Iterator[list[Part]]:
+        """Yield the documents that have not been counted. `counter` must count each batch.
 
-        Raises StreamtokError if the counted text has changed; OSError, ArchiveError.
+        Raises StreamtokError if the counted text has changed; OSError, ArchiveError, DocumentError.
         """
         path, at = entry["path"], entry["at"]
         status = _status(path)
         is_same = _is_settled(entry["status"]) and entry["status"][:4] == status[:4]
         if entry["is_done"] and is_same:
             return
-        if at and is_same:
-            rest = blocks_of(source, {"at": at, "records": 0, "crc": entry["crc"]})
+        if is_same and entry["position"] is not None:
+            counter.documents, counter.is_open = entry["documents"], entry["is_open"]
+            found = batches(source.groups(entry["position"], counter.is_open))
+            rest = self._skip(found, entry["skip"], None, counter, self._changed(entry))
         else:
-            blocks = blocks_of(source)
-            rest = skip_known(blocks, at, entry["crc"], self._changed(entry))
+            found = batches(source.groups(None, False))
+            rest = self._skip(found, at, entry["crc"], counter, self._changed(entry))
         if entry["is_done"]:
-            if next(rest, b""):
+            if any(text for batch in rest for part in batch for text, _ in _single(part)):
                 raise self._changed(entry)
             entry["status"] = status
             return
         if not any(one is entry for one in self._entries):
             self._entries.append(entry)
         entry["status"] = status
-        for block in rest:
-            self._block = block
-            yield block
+        for batch in rest:
+            self._begun = _Begun(entry, dict(entry), batch)
+            yield batch
             self.note()
+            here = {"documents": counter.documents, "is_open": counter.is_open}
+            entry.update(position=source.position(), skip=0, **here)
+            self._begun = None
         self._trainer.end_document()
         entry["is_done"] = True
 
+    def _skip(
+        self,
+        found: Iterator[list[Part]],
+        size: int,
+        crc: int | None,
+        counter: DocumentCounter,
+        changed: StreamtokError,
+    ) -> Iterator[list[Part]]:
+        """Yield the batches without their first `size` bytes of text, which are counted.
+
+        crc: of these bytes; None if they need no check. `counter` is told how far they go.
+        """
+        checked = 0
+        rest: list[Part] = []
+        while size:
+            batch = next(found, None)
+            if batch is None:
+                raise changed
+            for text, is_end in itertools.chain.from_iterable(map(_single, batch)):
+                if not size:
+                    rest.append((text, is_end))
+                    continue
+                data = utf8_of(text, self._trainer.errors)
+                checked = zlib.crc32(memoryview(data)[:size], checked)
+                left = data[size:]
+                size -= len(data) - len(left)
+                counter.is_open = bool(left) or not is_end
+                counter.documents += not counter.is_open
+                if left:
+                    rest.append((left, is_end))
+        if crc is not None and crc != checked:
+            raise changed
+        if not counter.is_open:
+            self._trainer.end_document()
+        if rest:
+            yield rest
+        yield from found
+
     def note(self) -> None:
-        """Record how far the current file has been counted, even in the middle of a block."""
-        others = 0
-        begun = None
-        for entry in self._entries:
-            if entry["is_done"]:
-                others += entry["at"]
-            else:
-                begun = entry
-        if begun is None:
+        """Record how far the current file has been counted, even in the middle of a batch."""
+        if self._begun is None:
             return
-        taken = self._trainer.bytes_in - others
-        size = taken - begun["at"]
-        crc = zlib.crc32(memoryview(self._block)[:size], begun["crc"])
-        begun.update(at=taken, crc=crc)  # in one step, because a signal may come at any time
-        self._block = self._block[size:]
+        entry, before, batch = self._begun
+        taken = self._trainer.bytes_in - sum(e["at"] for e in self._entries if e is not entry)
+        size = taken - before["at"]
+        left, crc = size, before["crc"]
+        for text, _ in itertools.chain.from_iterable(map(_single, batch)):
+            if not left:
+                break
+            data = utf8_of(text, self._trainer.errors)
+            crc = zlib.crc32(memoryview(data)[:left], crc)
+            left -= min(left, len(data))
+        # In one step, because a signal may come at any time.
+        entry.update(before | {"at": taken, "crc": crc, "skip": before["skip"] + size})
 
     def _changed(self, entry: dict[str, Any]) -> StreamtokError:
         return StreamtokError(
             f"{shown(entry['path'])} has changed since its first {entry['at']:,} bytes were "
             f"counted in {self._counts}: use another file for --save-counts"
         )
+
+
+def _single(part: Part) -> Sequence[tuple[str | bytes, bool]]:
+    """The texts of a part, each with whether the document ends there."""
+    if isinstance(part, Documents):
+        return [(text, True) for text in part.texts()]
+    return [part]
 
 
 def _status(path: str) -> list[int]:

@@ -8,6 +8,7 @@ import glob
 import itertools
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -25,13 +26,19 @@ from ..pipeline.sources import (
     MakeSplitter,
     Opening,
     ParquetInput,
+    Reading,
     SocketInput,
-    splitter_maker,
+    Waiting,
 )
 from ..stores.objects import expand
 from ..stores.urls import is_url
 from .encoding_options import special_id
 from .messages import Misused, Refused, input_name, say, shown
+
+_RECORDS = (  # suffixes of files, what they are, how to read them
+    ((".jsonl", ".ndjson"), "JSON lines", "--jsonl FIELD takes the text in a field of each line"),
+    ((".parquet",), "Parquet", "--parquet COLUMN takes the texts of a column"),
+)
 
 
 def open_inputs(args: argparse.Namespace) -> list[Input]:
@@ -43,7 +50,10 @@ def open_inputs(args: argparse.Namespace) -> list[Input]:
 
 
 def input_paths(args: argparse.Namespace) -> list[str]:
-    """The files of the command; "-" is standard input. Raises Refused."""
+    """The files of the command; "-" is standard input. Raises Refused.
+
+    Warns of files of records that are to be taken as plain text.
+    """
     names = given_names(args.files) if args.files else []
     seen = {os.path.abspath(name) for name in names}
     for pattern in args.glob:
@@ -57,7 +67,25 @@ def input_paths(args: argparse.Namespace) -> list[str]:
             if os.path.abspath(name) not in seen:  # not given before
                 seen.add(os.path.abspath(name))
                 names.append(name)
+    _warn_of_records(args, names)
     return names or ["-"]
+
+
+def _warn_of_records(args: argparse.Namespace, names: Sequence[str]) -> None:
+    """Say which of the files look as if the text were in a field or a column, if none is named."""
+    if args.jsonl is not None or args.parquet is not None:
+        return
+    for suffixes, kind, option in _RECORDS:
+        found = [one for one in names if _unpacked_name(args, one).endswith(suffixes)]
+        if found:
+            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            name = f"{input_name(found[0])}{more}"
+            _note_once(args, f"{name}:", f"{kind} taken as plain text; {option}")
+
+
+def _unpacked_name(args: argparse.Namespace, name: str) -> str:
+    lower = name.lower()
+    return lower if args.no_unpack else re.sub(r"\.(gz|bgz|zst|zstd|xz|bz2)$", "", lower)
 
 
 def given_names(files: Sequence[str]) -> list[str]:
@@ -79,7 +107,7 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
             name,
             args.parquet,
             skip_bad=args.skip_bad_lines,
-            waiting=args.signals.heard,
+            waiting=_waiting(args),
         )
     return sources.open_input(
         path,
@@ -88,7 +116,7 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
         may_be_compressed=not args.no_unpack,
         block_size=args.chunk_size,
         opening=_opening(args),
-        waiting=args.signals.heard,
+        waiting=_waiting(args),
         reads_ahead=getattr(args, "reads_ahead", False),
     )
 
@@ -109,8 +137,8 @@ def _open_followed(args: argparse.Namespace) -> Input:
     path = args.files[0]
     if is_url(path):
         raise Misused("--follow needs a file of this machine: objects in stores do not grow")
-    waiting = getattr(args, "waiting", args.signals.heard)
-    follower = Follower(path, size=args.chunk_size, waiting=waiting)
+    _warn_of_records(args, [path])
+    follower = Follower(path, size=args.chunk_size, waiting=_waiting(args))
     return FollowInput(
         path, input_name(path), _splitter_maker(args), follower, opening=_opening(args)
     )
@@ -123,7 +151,7 @@ def open_sockets(args: argparse.Namespace) -> tuple[Iterator[Input], Listener | 
     settings: dict[str, Any] = {
         "block_size": args.chunk_size,
         "opening": _opening(args),
-        "waiting": args.signals.heard,
+        "waiting": _waiting(args),
     }
     make = _splitter_maker(args)
     _check_connections(args)
@@ -164,20 +192,35 @@ def _note_once(args: argparse.Namespace, name: str, what: str) -> None:
     if what in notes or getattr(args, "quiet", False):
         return
     notes.add(what)
-    if hasattr(args, "quiet") and args.json:  # then standard error is JSON
+    if hasattr(args, "quiet") and getattr(args, "json", False):  # then standard error is JSON
         say(json.dumps({"note": f"{name} {what}"}), prefix="")
     else:
         say(f"{name} {what}")
 
 
-def _splitter_maker(args: argparse.Namespace) -> MakeSplitter:
-    return splitter_maker(
-        args.jsonl,
-        b"\n" if args.lines else args.delimiter,
-        skip_bad=args.skip_bad_lines,
-        max_line=args.max_pending,
+def reading_of(args: argparse.Namespace) -> Reading:
+    """How the options say that inputs are read."""
+    return Reading(
+        lines=args.lines,
+        delimiter=args.delimiter,
+        jsonl=args.jsonl,
+        parquet=args.parquet,
+        skip_bad_lines=args.skip_bad_lines,
+        strip_bom=args.strip_bom,
+        unpack=not args.no_unpack,
         errors=args.errors,
+        max_line=args.max_pending,
     )
+
+
+def _splitter_maker(args: argparse.Namespace) -> MakeSplitter:
+    return reading_of(args).splitter_maker()
+
+
+def _waiting(args: argparse.Namespace) -> Waiting:
+    """In which the process waits for input; by default, signals end it there and nowhere else."""
+    waiting: Waiting = getattr(args, "waiting", args.signals.heard)
+    return waiting
 
 
 def open_encoder(
@@ -225,4 +268,4 @@ def explain(error: Exception, name: str, encoder: DocumentEncoder, is_split: boo
 
 def is_split(args: argparse.Namespace) -> bool:
     """Whether an input may hold several documents."""
-    return bool(args.lines or args.delimiter or args.jsonl is not None or args.parquet is not None)
+    return reading_of(args).is_split

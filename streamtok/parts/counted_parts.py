@@ -14,21 +14,24 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import PlanError
 from ..parallel.worker_processes import answer_numbers, check_workers, give_numbers
 from ..patterns.pattern import Pattern
-from ..pipeline.sources import Whole, is_compressed
+from ..pipeline.sources import Reading, is_compressed
 from ..stores import places
 from ..training.trainer import Trainer
-from .bounds import Cuts, clean_cuts
-from .part_text import PartText, open_part_text
+from .bounds import Cuts, clean_cuts, cuts_behind
+from .counted_documents import DocumentCounter
+from .part_text import open_part_text
 from .plan import PART_SIZE
 from .ranges import InputFile, Part, input_now, part_starts
 from .workers import raise_errors
 
-__all__ = ["count_in_parts", "count_part", "open_trainer", "parts_of", "run_counter"]
+__all__ = ["Advance", "count_in_parts", "count_part", "open_trainer", "parts_of", "run_counter"]
+
+Advance: TypeAlias = Callable[[int, int], None]
 
 _JOB = "job.json"
 _BLOCK = 1 << 20
@@ -40,27 +43,29 @@ def count_in_parts(
     pattern: str,
     workers: int,
     *,
-    errors: str = "strict",
+    reading: Reading = Reading(),  # noqa: B008 (immutable)
     part_size: int = PART_SIZE,
-    advance: Callable[[int], None] = lambda size: None,
+    advance: Advance = lambda size, skipped: None,
     memory_limit: int | None = None,
     spill_folder: str | None = None,
 ) -> Trainer:
-    """A trainer with the counts of some files, each one text, counted by `workers` processes.
+    """A trainer with the counts of the documents in some files, counted by `workers` processes.
 
-    The counts, and their order, are those of one trainer that gets one text after another. paths:
-    files or URLs; compressed ones are cut at frames, if at all. pattern, errors: as for `Trainer`;
+    The counts, and their order, are those of one trainer that gets one document after another.
+    paths: files or URLs; compressed ones are cut at frames, if at all. pattern: as for `Trainer`;
     memory_limit, spill_folder, too, for the merged counts. advance: called with the bytes of each
-    part that is counted. The counts of a few parts for each worker are on the disk (`TMPDIR`) at a
-    time, and those of one part in memory beside the merged ones.
+    part that is counted, and the lines or rows in it that were skipped. The counts of a few parts
+    for each worker are on the disk (`TMPDIR`) at a time, and those of one part in memory beside the
+    merged ones.
     Raises PlanError for text that cannot be counted, for an input that changes meanwhile, and for
     a part whose worker died three times; OSError, and as `Trainer`.
     """
     check_workers(workers)
-    trainer = open_trainer(pattern, errors, memory_limit, spill_folder)
-    parts = parts_of(paths, part_size)
+    trainer = open_trainer(pattern, reading.errors, memory_limit, spill_folder)
+    parts = parts_of(paths, part_size, reading)
     with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
-        job = {"pattern": pattern, "errors": errors, "parts": [list(_flat(one)) for one in parts]}
+        rows = [list(_flat(one)) for one in parts]
+        job = {"pattern": pattern, "reading": reading.as_json(), "parts": rows}
         places.write(os.path.join(folder, _JOB), json.dumps(job).encode())
         ready: set[int] = set()
         merged = 0
@@ -74,7 +79,7 @@ def count_in_parts(
                 os.remove(path)
                 merged += 1
             part = parts[answer["part"]]
-            advance(part.stop - part.start)
+            advance(part.stop - part.start, answer["skipped"])
 
         raise_errors(give_numbers(_PROGRAM, folder, range(len(parts)), workers, take))
     return trainer
@@ -93,46 +98,48 @@ def open_trainer(
     )
 
 
-def parts_of(paths: Iterable[str], part_size: int) -> list[Part]:
+def parts_of(paths: Iterable[str], part_size: int, reading: Reading) -> list[Part]:
     """The parts of the files, in the order of the text. Raises OSError, PlanError."""
-    return list(_parts([input_now(path) for path in paths], part_size))
+    return list(_parts([input_now(path) for path in paths], part_size, reading))
 
 
-def _parts(inputs: Iterable[InputFile], part_size: int) -> Iterator[Part]:
+def _parts(inputs: Iterable[InputFile], part_size: int, reading: Reading) -> Iterator[Part]:
+    is_cut = reading.can_cut or not reading.is_split
+    may_be_packed = is_cut and reading.unpack and reading.parquet is None
     number = 0
     for one in inputs:
-        starts = part_starts(one, part_size, is_compressed(one.path))
+        step = part_size if is_cut else max(one.size, 1)
+        starts = part_starts(one, step, may_be_packed and is_compressed(one.path))
         for start, stop in pairwise(itertools.chain(starts, [one.size])):
             yield Part(number, one, start, stop)
             number += 1
 
 
-def count_part(part: Part, pattern: str, errors: str) -> Trainer:
-    """A trainer with the counts of one part.
+def count_part(part: Part, pattern: str, reading: Reading) -> tuple[Trainer, int]:
+    """(a trainer with the counts of one part, the lines or rows that were skipped in it).
 
     Raises PlanError for bytes that are not UTF-8, and for an input that has changed; OSError.
     """
-    compiled, cuts = _compiled(pattern)
-    trainer = Trainer(compiled, errors=errors, num_threads=1)
+    compiled, clean = _compiled(pattern)
+    trainer = Trainer(compiled, errors=reading.errors, num_threads=1)
     path = part.input.path
-    text = open_part_text(
-        part,
-        cuts,
-        lambda name, consumed, records, crc, is_open: Whole(consumed, records, crc),
-        block_size=_BLOCK,
-    )
+    cuts = clean if reading.end is None else cuts_behind(reading.end)
+    text = open_part_text(part, reading, lambda: cuts, block_size=_BLOCK)
+    counter = DocumentCounter(trainer)
+    source = text.source
     try:
-        for block in _blocks(text):
-            trainer.update(block)
+        if source is not None:
+            for parts in source.groups(text.position, False):
+                counter.count(parts)
         trainer.end_document()
-    except UnicodeDecodeError as error:
-        raise PlanError(
-            f"{path}: byte {text.begin + error.start}{text.behind} is not UTF-8 ({error.reason}); "
-            "--errors replace or --errors surrogateescape accepts it"
-        ) from None
+    except UnicodeError as error:
+        if reading.is_split:
+            where = f"{path}, bytes {part.start} to {part.stop}"
+            raise PlanError(counter.explain(error, where, None)) from None
+        raise PlanError(counter.explain(error, path, -text.begin, text.behind)) from None
     if input_now(path) != part.input:
         raise PlanError(f"{path} has changed while it was counted: count it again")
-    return trainer
+    return trainer, source.skipped if source is not None else 0
 
 
 @functools.lru_cache(maxsize=4)
@@ -158,21 +165,13 @@ def run_counter() -> None:
     folder = sys.argv[1]
     with open(os.path.join(folder, _JOB), encoding="utf-8") as file:
         job = json.load(file)
+    reading = Reading.from_json(job["reading"])
 
     def work(number: int) -> dict[str, Any]:
         path, size, tag, start, stop = job["parts"][number]
         part = Part(number, InputFile(path, size, tag), start, stop)
-        trainer = count_part(part, job["pattern"], job["errors"])
+        trainer, skipped = count_part(part, job["pattern"], reading)
         trainer.save_counts(_counts_path(folder, number))
-        return {"part": number}
+        return {"part": number, "skipped": skipped}
 
     answer_numbers(work)
-
-
-def _blocks(text: PartText) -> Iterator[bytes]:
-    if text.source is None:
-        return
-    for group in text.source.groups(text.position, False):
-        for block, *_ in group:
-            assert isinstance(block, bytes)
-            yield block

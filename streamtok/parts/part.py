@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any
 from ..errors import PlanError, StreamtokError
 from ..pipeline import sinks
 from ..pipeline.run import Run, Totals
-from ..pipeline.sources import Feed, Opening, ParquetInput
+from ..pipeline.sources import Feed
 from ..stores import places
 from ..stores.objects import upload
 from ..stores.urls import is_url
-from .bounds import row_groups_of_part
 from .part_text import PartText, open_part_text
 from .plan import Plan
 from .ranges import Part, input_now
@@ -33,7 +32,6 @@ from .ranges import Part, input_now
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from ..pipeline.documents import DocumentEncoder
-    from .settings import Settings
 
 __all__ = ["Record", "read_record", "run_part"]
 
@@ -199,39 +197,18 @@ def _encode(
         stack.callback(files.discard)  # does nothing after a complete run
         text = None
         try:
-            if settings.parquet is None:
-                text = _open_text(part, settings, encoding)
-                if settings.end is None and part.start > 0:
-                    encoder.begin_inside(text.begin)
-            run = Run(_feed(part, settings, text), encoder, files, files=files)
+            reading = settings.reading
+            cuts = functools.partial(settings.cuts, encoding)
+            text = open_part_text(part, reading, cuts, block_size=_BLOCK)
+            if not reading.is_split and part.start > 0:
+                encoder.begin_inside(text.begin)
+            sources = iter([text.source] if text.source is not None else [])
+            run = Run(Feed(sources, 0, text.position), encoder, files, files=files)
             run.go()
         except (StreamtokError, ValueError, RuntimeError) as error:
             _check_input(part)  # a file that was cut off looks damaged
             raise _named(error, part, encoder, text) from error
         return run.totals, files.digests
-
-
-def _open_text(part: Part, settings: Settings, encoding: Encoding) -> PartText:
-    is_whole = part.start == 0 and part.is_last
-    return open_part_text(
-        part,
-        None if is_whole else settings.cuts(encoding),
-        settings.splitter_maker(part.is_last),
-        unpack=settings.unpack,
-        block_size=_BLOCK,
-        opening=Opening(settings.strip_bom and settings.jsonl is None),
-    )
-
-
-def _feed(part: Part, settings: Settings, text: PartText | None) -> Feed:
-    """text: None for Parquet."""
-    if text is not None:
-        return Feed(iter([text.source] if text.source is not None else []), 0, text.position)
-    column, path = settings.parquet, part.input.path
-    assert column is not None
-    groups = row_groups_of_part(part, column)
-    source = ParquetInput(path, path, column, skip_bad=settings.skip_bad_lines, groups=groups)
-    return Feed(iter([source]))
 
 
 def _named(

@@ -1,19 +1,21 @@
-"""Opens the text of a part: plain bytes, or a stretch of what a compressed file holds."""
+"""Opens the text of a part: bytes, a stretch of what a compressed file holds, or rows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..pipeline.sources import (
     FileInput,
     FramesInput,
-    MakeSplitter,
     ObjectInput,
     Opening,
+    ParquetInput,
+    Reading,
     is_compressed,
     open_input,
 )
-from .bounds import Cuts, bytes_of_part, stretch_of_part
+from .bounds import Cuts, bytes_of_part, row_groups_of_part, stretch_of_part
 from .ranges import Part
 
 __all__ = ["PartText", "open_part_text"]
@@ -26,7 +28,7 @@ class PartText(NamedTuple):
     frame begins from which `begin` counts; 0: the beginning of the text.
     """
 
-    source: FileInput | ObjectInput | FramesInput | None
+    source: FileInput | ObjectInput | FramesInput | ParquetInput | None
     begin: int
     frame: int = 0
 
@@ -42,36 +44,34 @@ class PartText(NamedTuple):
 
 
 def open_part_text(
-    part: Part,
-    cuts: Cuts | None,
-    make_splitter: MakeSplitter,
-    *,
-    unpack: bool = True,
-    block_size: int,
-    opening: Opening | None = None,
+    part: Part, reading: Reading, cuts: Callable[[], Cuts], *, block_size: int
 ) -> PartText:
     """Open the text of a part.
 
-    cuts: where the text may be cut; not used for an input that is one part. unpack: detect
-    compression. The others: as for FileInput. Raises OSError, and ArchiveError for damage between
-    the part's beginning and its first cut, or its end and the first cut behind.
+    cuts: gives where the text may be cut; not called for an input that is one part. Raises OSError,
+    ArchiveError for damage between the part's beginning and its first cut, or its end and the
+    first cut after it; as ParquetInput.
     """
     path = part.input.path
-    opening = opening or Opening()
+    if reading.parquet is not None:
+        column, groups = reading.parquet, row_groups_of_part(part, reading.parquet)
+        rows = ParquetInput(path, path, column, skip_bad=reading.skip_bad_lines, groups=groups)
+        return PartText(rows, 0)
+    make_splitter = reading.splitter_maker(part.is_last)
+    opening = Opening(reading.strip_bom and reading.jsonl is None)
     if part.start == 0 and part.is_last:
         source = open_input(
             path, path, make_splitter,
-            may_be_compressed=unpack, block_size=block_size, opening=opening,
+            may_be_compressed=reading.unpack, block_size=block_size, opening=opening,
         )  # fmt: skip
         return PartText(source, 0)
-    assert cuts is not None
-    if unpack and is_compressed(path):
-        stretch = stretch_of_part(part, cuts)
+    if reading.unpack and is_compressed(path):
+        stretch = stretch_of_part(part, cuts())
         frames = FramesInput(
             path, path, make_splitter, stretch, block_size=block_size, opening=opening
         )
         return PartText(frames, stretch.skipped, part.start)
-    begin, end = bytes_of_part(part, cuts)
+    begin, end = bytes_of_part(part, cuts())
     if begin == end and not part.is_last:
         return PartText(None, begin)
     source = open_input(

@@ -12,7 +12,7 @@ from ..errors import PlanError
 from ..formats.opening import open_encoding
 from ..pipeline import sinks
 from ..pipeline.documents import DocumentEncoder
-from ..pipeline.sources import MakeSplitter, splitter_maker
+from ..pipeline.sources import Reading
 from ..registry import get_encoding, list_encoding_names
 from .bounds import Cuts, clean_cuts, cuts_behind
 
@@ -123,30 +123,35 @@ class Settings:
     # What they mean
 
     @property
-    def end(self) -> bytes | None:
-        """The bytes that end a document, or None if none do."""
-        if self.jsonl is not None or self.lines:
-            return b"\n"
-        return self.delimiter
+    def reading(self) -> Reading:
+        """How the inputs are read."""
+        return Reading(
+            lines=self.lines,
+            delimiter=self.delimiter,
+            jsonl=self.jsonl,
+            parquet=self.parquet,
+            skip_bad_lines=self.skip_bad_lines,
+            strip_bom=self.strip_bom,
+            unpack=self.unpack,
+            errors=self.errors,
+            max_line=self.max_pending,
+        )
 
     def can_cut(self, encoding: Encoding) -> bool:
         """Whether the text of an input can be cut into parts.
 
-        Between documents always, unless a delimiter can overlap with itself: then where one is
-        found depends on where the search begins. Inside a document only if the output does not
-        record documents, and where the encoding has clean cuts.
+        Inside a document only if the output does not record documents, and where the encoding has
+        clean cuts.
         """
-        if self.parquet is not None:
-            return True
-        if self.end is not None:
-            end = self.end
-            return not any(end[:i] == end[-i:] for i in range(1, len(end)))
+        if self.reading.is_split:
+            return self.reading.can_cut
         return encoding._cuts is not None and not self.family(encoding).keeps_documents
 
     def cuts(self, encoding: Encoding) -> Cuts:
         """Where the text of an input may be cut, if `can_cut`."""
-        if self.end is not None:
-            return cuts_behind(self.end)
+        end = self.reading.end
+        if end is not None:
+            return cuts_behind(end)
         return clean_cuts(self.open_stream(encoding))
 
     def family(self, encoding: Encoding) -> sinks.Family:
@@ -181,17 +186,6 @@ class Settings:
             prepend=self.prepend,
             append=self.append,
             skip_empty=self.skip_empty,
-        )
-
-    def splitter_maker(self, is_last: bool) -> MakeSplitter:
-        """Makes the splitter of a part. is_last: the input ends in it."""
-        return splitter_maker(
-            self.jsonl,
-            self.end,
-            skip_bad=self.skip_bad_lines,
-            max_line=self.max_pending,
-            errors=self.errors,
-            ends=is_last,
         )
 
 

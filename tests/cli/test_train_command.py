@@ -14,6 +14,7 @@ import streamtok
 from streamtok import Trainer
 from streamtok.cli import cmd_train as train
 from streamtok.cli import counted_files
+from streamtok.parts import counted_documents
 from streamtok.training import merging, trainer
 
 from ..trained import counted, numbers, some_text, tokens_of
@@ -110,7 +111,7 @@ def test_command_refuses_files(files, tmp_path, capsys):
 
 def test_command_goes_on_where_it_stopped(files, tmp_path, capsys, monkeypatch):
     out, counts = tmp_path / "out", tmp_path / "counts.npz"
-    monkeypatch.setattr("streamtok.cli.counted_files.BLOCK", 1000)
+    monkeypatch.setattr(counted_documents, "BLOCK", 1000)
     update = Trainer.update
     left = [0]  # calls before Ctrl-C
 
@@ -128,7 +129,7 @@ def test_command_goes_on_where_it_stopped(files, tmp_path, capsys, monkeypatch):
         assert counts.exists()
         assert not out.exists()
     assert run_cli(files[0], *options) == 1  # all that is counted must be named
-    assert "and of 3 more: name all files" in capsys.readouterr().err
+    assert "and of 2 more: name all files" in capsys.readouterr().err
     assert run_cli(*files, *options) == 0
     expected = tokens_of(counted(texts_of_files()).merges(700, tie="first"))
     assert list(streamtok.vocabulary.load_tiktoken(out).to_ranks()) == expected
@@ -194,7 +195,7 @@ def test_a_settled_file_is_not_read_again(two, monkeypatch):
     later = lambda path: [*real(path)[:4], real(path)[4] + 10**11]  # noqa: E731
     monkeypatch.setattr(counted_files, "_status", later)
     assert run_cli("a", *two) == 0  # now it is known not to change any more
-    monkeypatch.setattr(counted_files, "blocks_of", None)
+    monkeypatch.setattr(counted_files, "batches", None)
     assert run_cli("a", *two) == 0
 
 
@@ -224,7 +225,7 @@ def test_compressed_files_are_unpacked(module, files, tmp_path, monkeypatch):
     packed = [tmp_path / "all.packed"]
     packed[0].write_bytes(module.compress("".join(texts_of_files() * 10).encode()))
     expected = tokens_of(counted(["".join(texts_of_files() * 10)]).merges(400))
-    monkeypatch.setattr(counted_files, "BLOCK", 1000)
+    monkeypatch.setattr(counted_documents, "BLOCK", 1000)
     update = Trainer.update
     left = [4]
 

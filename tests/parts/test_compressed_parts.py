@@ -133,7 +133,9 @@ def test_counts_for_training(tmp_path: Path, kind: str, pattern: str) -> None:
     path = tmp_path / "in"
     path.write_bytes(MAKERS[kind](pieces(text, 77)))
     sizes: list[int] = []
-    made = count_in_parts([str(path)], pattern, 2, part_size=500, advance=sizes.append)
+    made = count_in_parts(
+        [str(path)], pattern, 2, part_size=500, advance=lambda size, _: sizes.append(size)
+    )
     one = Trainer(pattern)
     one.update(text)
     one.end_document()

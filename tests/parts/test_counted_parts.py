@@ -13,6 +13,7 @@ from streamtok import PlanError, Trainer
 from streamtok.cli.main import main
 from streamtok.parts import counted_parts
 from streamtok.parts.counted_parts import count_in_parts
+from streamtok.pipeline.sources import Reading
 
 
 def texts() -> list[bytes]:
@@ -44,7 +45,9 @@ def test_the_counts_are_those_of_one_trainer(
     files: list[str], pattern: str, part_size: int
 ) -> None:
     sizes: list[int] = []
-    made = count_in_parts(files, pattern, 2, part_size=part_size, advance=sizes.append)
+    made = count_in_parts(
+        files, pattern, 2, part_size=part_size, advance=lambda size, _: sizes.append(size)
+    )
     whole = alone(files, pattern)
     assert list(made.piece_counts().items()) == list(whole.piece_counts().items())
     assert made.bytes_in == whole.bytes_in == sum(sizes)
@@ -58,7 +61,7 @@ def test_the_counts_are_those_of_one_trainer(
 def test_bytes_that_are_not_utf8(tmp_path: Path, errors: str) -> None:
     path = tmp_path / "in"
     path.write_bytes(random.Random(1).randbytes(2000) + b"\xed\xa0x \xf0\x9f\n" * 100)
-    made = count_in_parts([str(path)], "gpt2", 2, errors=errors, part_size=90)
+    made = count_in_parts([str(path)], "gpt2", 2, reading=Reading(errors=errors), part_size=90)
     assert made.piece_counts() == alone([str(path)], "gpt2", errors).piece_counts()
 
 

@@ -111,7 +111,12 @@ def test_counts_are_those_of_one_trainer(cluster: Any, text: Path, limit: int | 
     other.write_text("low lower lowest " * 2000)
     paths, sizes = [str(text), str(other)], list[int]()
     made = count_on_ray(
-        paths, "gpt2", cluster.address, part_size=10_000, advance=sizes.append, max_in_flight=limit
+        paths,
+        "gpt2",
+        cluster.address,
+        part_size=10_000,
+        advance=lambda size, _: sizes.append(size),
+        max_in_flight=limit,
     )
     whole = Trainer("gpt2")
     for path in paths:
@@ -128,7 +133,7 @@ def test_counting_on_a_node_that_is_killed(cluster: Any, text: Path) -> None:
     node = cluster.add_node(num_cpus=1)
     seen: list[int] = []
 
-    def advance(size: int) -> None:
+    def advance(size: int, skipped: int) -> None:
         seen.append(size)
         if len(seen) == 2:
             cluster.remove_node(node, allow_graceful=False)

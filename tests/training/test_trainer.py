@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import itertools
+import os
 import pickle
 import random
 import re
@@ -26,6 +27,7 @@ from streamtok.reference import bpe as reference
 from streamtok.training.trainer import PATTERNS
 
 from ..conftest import scanner_of
+from ..doc_blocks import block_that_has, run_shell
 from ..trained import SPLITS, counted, documents, numbers, rustbpe_tokens, some_text
 
 # Counting
@@ -771,6 +773,17 @@ def test_the_recipes_of_the_documentation(tmp_path, monkeypatch):
     ranks = tokenizer.enc._mergeable_ranks
     nanochat = names["documents"], tokenizer.enc.n_vocab - 9, PATTERNS["nanochat"]
     assert list(ranks) == rustbpe_tokens(*nanochat)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
+def test_the_commands_of_the_documentation(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "a.txt").write_text("low lower lowest\n", "utf-8")
+    (tmp_path / "data" / "a.jsonl").write_text('{"text": "low lower lowest"}\n', "utf-8")
+    run_shell(block_that_has("training.md", "sh", "--jsonl text"), tmp_path)
+    loaded = streamtok.load(tmp_path / "tokenizer.json")
+    assert loaded.special_tokens_set == {"<|endoftext|>"}
+    assert len(streamtok.vocabulary.load_tiktoken(tmp_path / "from-jsonl.tiktoken")) < 300
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

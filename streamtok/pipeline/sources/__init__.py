@@ -22,8 +22,8 @@ from .inputs import (
     ParquetInput,
     SocketInput,
 )
-from .json_lines import JsonLines
-from .make_splitter import MakeSplitter, splitter_maker
+from .json_lines import MAX_LINE, JsonLines
+from .make_splitter import MakeSplitter, Reading, splitter_maker
 from .object_input import ObjectInput, open_input
 from .parquet import ParquetTexts
 from .sockets import Address, Listener
@@ -31,6 +31,7 @@ from .splitters import Delimited, Documents, Part, Splitter, Whole, unescape
 
 __all__ = [
     "BLOCK_SIZE",
+    "MAX_LINE",
     "Address",
     "Delimited",
     "Documents",
@@ -49,6 +50,7 @@ __all__ = [
     "ParquetInput",
     "ParquetTexts",
     "Part",
+    "Reading",
     "SocketInput",
     "Splitter",
     "Stretch",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from .json_lines import JsonLines
+from .json_lines import MAX_LINE, JsonLines
 from .splitters import Delimited, Splitter, Whole
 
 MakeSplitter = Callable[[str, int, int, int, bool], Splitter]
@@ -42,3 +44,67 @@ def splitter_maker(
         return Whole(consumed, records, crc, ends=ends)
 
     return make
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the texts of files are read and divided into documents, as `streamtok encode` says it.
+
+    Of lines, delimiter, jsonl (a field) and parquet (a column) at most one is given; without any,
+    each input is one document. max_line: bytes of a JSON line. errors: for bytes that are not
+    UTF-8. unpack: decompress.
+    """
+
+    lines: bool = False
+    delimiter: bytes | None = None
+    jsonl: str | None = None
+    parquet: str | None = None
+    skip_bad_lines: bool = False
+    strip_bom: bool = False
+    unpack: bool = True
+    errors: str = "strict"
+    max_line: int = MAX_LINE
+
+    @property
+    def end(self) -> bytes | None:
+        """The bytes that end a document, or None if none do."""
+        if self.jsonl is not None or self.lines:
+            return b"\n"
+        return self.delimiter
+
+    @property
+    def is_split(self) -> bool:
+        """Whether an input may hold several documents."""
+        return self.end is not None or self.parquet is not None
+
+    @property
+    def can_cut(self) -> bool:
+        """Whether an input can be read in parts that end where documents do.
+
+        Not if a delimiter can overlap with itself: then where one is found depends on where the
+        search begins.
+        """
+        end = self.end or b""
+        return self.is_split and not any(end[:i] == end[-i:] for i in range(1, len(end)))
+
+    def splitter_maker(self, ends: bool = True) -> MakeSplitter:
+        """Makes the splitter of an input of bytes; ends: as for `splitter_maker`."""
+        return splitter_maker(
+            self.jsonl,
+            self.end,
+            skip_bad=self.skip_bad_lines,
+            max_line=self.max_line,
+            errors=self.errors,
+            ends=ends,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields as JSON values."""
+        row = asdict(self)
+        return row | {"delimiter": self.delimiter and self.delimiter.decode("latin-1")}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Reading:
+        """The value of `as_json`. Raises TypeError."""
+        end = row["delimiter"]
+        return cls(**{**row, "delimiter": None if end is None else end.encode("latin-1")})

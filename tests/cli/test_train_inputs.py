@@ -1,0 +1,226 @@
+"""`streamtok train` reads what `encode` reads: the counts are those of the texts, by any way."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamtok import Trainer
+from streamtok.cli import counted_files
+from streamtok.cli.main import main
+from streamtok.parts import counted_documents
+
+WORDS = ["low", "lower", "newest", "日本語", "don't", "2026", " \n", "é", '"', "\\", "", "\t{"]
+
+
+def texts() -> list[str]:
+    rng = random.Random(5)
+    sizes = [0, 1, 40, 3, 0, 700, 9, 200, *rng.choices(range(12), k=60), 0]
+    return [" ".join(rng.choices(WORDS, k=size)) for size in sizes]
+
+
+def as_lines(text: str) -> str:
+    return text.replace("\n", " ")
+
+
+def write(kind: str, path: Path, documents: list[str]) -> list[str]:
+    """Write the documents, and return the options that read them."""
+    if kind == "parquet":
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table({"text": documents}), path, row_group_size=11)
+        return ["--parquet", "text"]
+    if kind == "jsonl":
+        rows = [json.dumps({"id": i, "text": one}) + "\n" for i, one in enumerate(documents)]
+        data, options = "".join(rows), ["--jsonl", "text"]
+    elif kind == "lines":
+        data, options = "".join(f"{one}\n" for one in documents), ["--lines"]
+    elif kind == "delimiter":
+        data, options = "".join(f"{one}<END>" for one in documents), ["--delimiter", "<END>"]
+    else:
+        data, options = "".join(documents), []
+    raw = data.encode()
+    path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
+    return options
+
+
+def documents_of(kind: str) -> list[str]:
+    found = [as_lines(one) if kind == "lines" else one for one in texts()]
+    return ["".join(found)] if kind == "whole" else found
+
+
+def model(documents: list[str]) -> Trainer:
+    trainer = Trainer("gpt2")
+    for one in documents:
+        trainer.update(one, final=True)
+    return trainer
+
+
+KINDS = ["whole", "lines", "delimiter", "jsonl", "parquet"]
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: Any) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def inputs(kind: str, tmp_path: Path, monkeypatch: Any) -> tuple[list[str], list[str]]:
+    """(arguments, the documents): a plain file and a compressed one, in this folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(counted_documents, "BLOCK", 300)
+    second = Path("b.rows" if kind == "parquet" else "b.rows.gz")
+    documents = documents_of(kind)
+    write(kind, Path("a.rows"), documents)
+    options = write(kind, second, documents[::-1])
+    args = [
+        *options,
+        "--pattern",
+        "gpt2",
+        "--vocab-size",
+        "300",
+        "--tie",
+        "first",
+        "--glob",
+        "*.rows*",
+    ]
+    return args, documents + documents[::-1]
+
+
+def test_the_vocabulary_is_that_of_the_texts(inputs: Any, capsys: Any) -> None:
+    args, documents = inputs
+    expected = model(documents)
+    vocabulary = expected.train(300, tie="first")
+    for number, way in enumerate(
+        ([], ["--threads", "1"], ["--workers", "2", "--part-size", "500"], ["--errors", "replace"])
+    ):
+        assert main(["train", *args, *way, "-q", "-o", f"{number}.tiktoken"]) == 0
+        found = Path(f"{number}.tiktoken").read_bytes()
+        if number == 0:
+            first = found
+            ranks = {vocabulary.decode_single_token_bytes(i): i for i in range(vocabulary.n_vocab)}
+            from streamtok.vocabulary import load_tiktoken
+
+            assert load_tiktoken("0.tiktoken").to_ranks() == ranks
+        assert found == first
+    assert capsys.readouterr().err == ""
+
+
+def test_counting_goes_on_wherever_it_was_stopped(inputs: Any, monkeypatch: Any) -> None:
+    """After Ctrl-C at any call, and at a memory limit in the middle of a batch of documents."""
+    args, documents = inputs
+    expected = model(documents)
+    real, real_documents = Trainer.update, Trainer.update_documents
+    left = [0]
+
+    def stop() -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise KeyboardInterrupt
+
+    def update(self: Trainer, chunk: Any, final: bool = False) -> None:
+        stop()
+        real(self, chunk, final)
+
+    def update_documents(self: Trainer, given: list[Any]) -> None:
+        half = len(given) // 2
+        real_documents(self, given[:half])
+        size = rng.choice((0, 1, len(given[half]) // 2, len(given[half])))
+        real(self, given[half][:size])  # a call may stop anywhere in a text
+        stop()
+        real(self, given[half][size:], final=True)
+        real_documents(self, given[half + 1 :])
+
+    monkeypatch.setattr(Trainer, "update", update)
+    monkeypatch.setattr(Trainer, "update_documents", update_documents)
+    command = ["train", *args, "-q", "-o", "out.tiktoken", "--save-counts", "counts.npz"]
+    rng = random.Random(3)
+    for _ in range(1000):
+        left[0] = rng.randrange(1, 8)
+        code = main(command)
+        assert code in (0, 130)
+        # The files may have changed since, or surely have not.
+        monkeypatch.setattr(counted_files, "_SETTLED", rng.choice((-(10**12), 10**12)))
+        if code == 0:
+            break
+    assert code == 0
+    found = Trainer.load_counts("counts.npz")
+    assert list(found.piece_counts().items()) == list(expected.piece_counts().items())
+    assert found.bytes_in == expected.bytes_in
+    left[0] = 10**6
+    assert main(command) == 0  # nothing is counted twice
+    assert Trainer.load_counts("counts.npz").bytes_in == expected.bytes_in
+
+
+def test_counts_of_texts_that_were_read_in_another_way(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "a"
+    path.write_text('{"text": "low", "more": "lower"}\n')
+    args = ["train", str(path), "--vocab-size", "257", "-q", "-o", str(tmp_path / "out")]
+    args += ["--save-counts", str(tmp_path / "counts")]
+    assert main([*args, "--jsonl", "text"]) == 0
+    for other in (["--jsonl", "more"], ["--lines"], []):
+        assert main([*args, *other]) == 1
+        assert "was counted with another --" in capsys.readouterr().err
+    assert main([*args, "--jsonl", "text", "--skip-bad-lines"]) == 0
+    assert Trainer.load_counts(tmp_path / "counts").bytes_in == 3
+
+
+def test_bad_lines(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "low low"}\n{"tex": 1}\nnot JSON\n{"text": "lower"}\n')
+    out = str(tmp_path / "out.tiktoken")
+    args = ["train", str(path), "--vocab-size", "257", "-o", out]
+    for way in ([], ["--workers", "1"]):
+        assert main([*args, *way, "--jsonl", "text"]) == 1
+        assert "a.jsonl: line 2: there is no field 'text'" in capsys.readouterr().err
+        assert main([*args, *way, "--jsonl", "text", "--skip-bad-lines", "--force"]) == 0
+        assert "2 lines or rows without a text were skipped" in capsys.readouterr().err
+        assert main([*args, *way, "--jsonl", "txet", "--skip-bad-lines", "--force"]) == 1
+        assert "no line or row has a text" in capsys.readouterr().err
+
+
+def test_a_bad_text_is_named(tmp_path: Path, capsys: Any) -> None:
+    path, out = tmp_path / "a", str(tmp_path / "out")
+    args = ["train", str(path), "--vocab-size", "257", "-o", out, "-q"]
+    path.write_bytes(b"low\nlower\nlo\xffw\nlow\n")
+    assert main([*args, "--lines"]) == 1
+    assert "a: document 3: byte 2 is not UTF-8 (invalid start byte)" in capsys.readouterr().err
+    assert main([*args, "--lines", "--workers", "1"]) == 1
+    assert "a, bytes 0 to 19: document 3: byte 2 is not UTF-8" in capsys.readouterr().err
+    path.write_text('{"text": "low"}\n{"text": "lo\\ud800w"}\n')
+    assert main([*args, "--jsonl", "text"]) == 1
+    assert "a: document 2: a lone surrogate at character 2" in capsys.readouterr().err
+    assert main([*args, "--jsonl", "text", "--errors", "replace"]) == 0
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.NDJSON", "a.jsonl.gz", "a.parquet"])
+def test_records_that_are_taken_as_plain_text(name: str, tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / name
+    path.write_bytes(b'{"text": "low low"}\n')
+    option = "--parquet COLUMN" if "parquet" in name else "--jsonl FIELD"
+    out = str(tmp_path / "out")
+    commands = (
+        ["count", str(path)],
+        ["encode", str(path), "-o", out],
+        ["encode", str(path), "-o", f"{out}2", "--workers", "1"],
+        ["train", str(path), "--vocab-size", "257", "-o", f"{out}3"],
+        ["train", str(path), "--vocab-size", "257", "-o", f"{out}4", "--workers", "1"],
+    )
+    for command in commands:
+        assert main(command) == 0
+        said = capsys.readouterr().err
+        assert said.count("taken as plain text") == 1, said
+        assert f"{path}: " in said
+        assert option in said
+    if "jsonl" in name.lower():
+        path.write_bytes(b'{"text": "low low"}\n')
+        assert main(["count", "--jsonl", "text", str(path)]) == 0
+        assert capsys.readouterr().err == ""
+    assert main(["encode", str(path), "-q", "-o", f"{out}5"]) == 0
+    assert capsys.readouterr().err == ""
