@@ -1,8 +1,7 @@
 """Encodes many texts on several threads into lists of ids, mostly without the GIL.
 
-A thread takes a run of neighbouring texts; all runs have about the same size. With the GIL it opens
-the texts of a run and creates the empty lists of the run before. Without the GIL it fills those
-lists and encodes the run. So a thread needs the GIL once a run, and not for long.
+A thread takes a run of neighbouring texts; all runs have about the same size. It opens the texts of
+a run with the GIL, encodes them without it, and makes their lists with it.
 
 The garbage collector tracks the new lists only when all are done. Otherwise Python would collect
 after every 700 lists and visit each of their items several times: a fifth of the time of a batch.
@@ -21,16 +20,12 @@ cdef extern from "Python.h":
     bint PyObject_GC_IsTracked(object value)
 
 
-ctypedef PyObject** Items
-
-
 cdef struct Run:
     size_t first                    # of its texts
     size_t count
     Source[RUN_TEXTS] sources
     size_t[RUN_TEXTS + 1] ends      # of each text's ids
     bint[RUN_TEXTS] is_refused      # left to `Encoder.encode`
-    Items[RUN_TEXTS] items          # of each text's list, to be filled; NULL: there is none
 
 
 @cython.final
@@ -98,32 +93,20 @@ cdef class Batch:
     def work(self):
         """Encode texts until all are taken."""
         cdef Workspace workspace = self.encoder.take()
-        cdef Run* runs = <Run*>calloc(2, sizeof(Run))
-        cdef Run* filled = runs             # whose ids are there and go into lists
-        cdef Run* opened = runs + 1         # whose texts are encoded
-        cdef Ints ready = self.encoder.table.ints(self.size)
-        cdef bint is_more = True
-        cdef list made = []                 # the lists of `filled`
+        cdef Run* run = <Run*>calloc(1, sizeof(Run))
         try:
-            if runs == NULL:
+            if run == NULL:
                 raise MemoryError("no memory for a run of texts")
-            while is_more:
+            while self.take(run):
                 PyErr_CheckSignals()
-                is_more = self.take(opened)
                 with nogil:
-                    if ready.block != NULL:
-                        self.fill(filled, &workspace.c, ready)
                     workspace.c.count = 0
-                    self.encode_run(opened, &workspace.c)
-                for i in range(len(made)):
-                    self.results[filled.first + <size_t>i] = made[i]
-                made = self.make(opened, &workspace.c, ready)
-                filled, opened = opened, filled
+                    self.encode_run(run, &workspace.c)
+                self.make(run, &workspace.c)
         finally:
-            if runs != NULL:
-                self.close(filled)
-                self.close(opened)
-            free(runs)
+            if run != NULL:
+                self.close(run)
+            free(run)
             self.encoder.give(workspace)
 
     def lists(self):
@@ -177,30 +160,16 @@ cdef class Batch:
             run.ends[i + 1] = w.count
         return 0
 
-    cdef list make(self, Run* run, Work* w, Ints ready):
-        """list: of the lists of a run, which are empty yet if there are `ready` ints."""
-        cdef list made = []
-        cdef size_t i, count
+    cdef int make(self, Run* run, Work* w) except -1:
+        """Make the lists of a run."""
+        cdef size_t i
+        cdef list made
         for i in range(run.count):
             source_close(&run.sources[i])
-            count = run.ends[i + 1] - run.ends[i]
-            run.items[i] = NULL
-            if run.is_refused[i]:
-                made.append(None)
-            elif ready.block == NULL:
-                made.append(ids_to_list(self.encoder.table, w.out + run.ends[i], count))
-            else:
-                one = PyList_New(count)
-                PyObject_GC_UnTrack(one)    # nobody may see its empty items
-                run.items[i] = list_items(one)
-                made.append(one)
-        return made
-
-    cdef int fill(self, Run* run, Work* w, Ints ready) except -1 nogil:
-        cdef size_t i
-        for i in range(run.count):
-            if run.items[i] != NULL:
-                fill_items(run.items[i], ready, w.out + run.ends[i], run.ends[i + 1] - run.ends[i])
+            if not run.is_refused[i]:
+                made = ids_to_list(self.encoder.table, w.out + run.ends[i], run.ends[i + 1] - run.ends[i])
+                PyObject_GC_UnTrack(made)
+                self.results[run.first + i] = made
         return 0
 
 

@@ -93,22 +93,17 @@ cdef struct Tokens:
     u32* sorted                 # [n] tokens in order of their bytes, or NULL until it is asked for
     u64* openings               # bit set of hashed 4-byte openings of tokens, see has_opening
 
-cdef struct Ints:           # int objects 0 .. made - 1, side by side
-    char* block             # NULL: there are none
-    size_t made
-    size_t room             # in the block
-
 @cython.final
 cdef class TokenTable:
     cdef Tokens c
     cdef list _owners                          # of the memory that `c` points to
-    cdef Ints _ints                            # ready-made int objects; none until needed
+    cdef tuple _ints                           # int objects 0, 1, …; empty until needed
     cdef size_t _listed                        # ids that were put in lists before that
     cdef readonly u32 max_id
     cdef readonly bint is_dense                # the ids are 0 .. n - 1, in order
     cdef readonly bint is_increasing           # the ids are in order
     cdef const Tokens* tokens(self) noexcept nogil
-    cdef Ints ints(self, size_t count) except *
+    cdef tuple ints(self, size_t count)
 
 # Scanner (scanner.pxi)
 

@@ -1,4 +1,4 @@
-"""Ids as Python objects: lists without new ints, arrays without a copy."""
+"""Ids as Python objects: arrays without a copy, buffers of the caller's; lists are in shared_ints."""
 
 cdef enum:
     SPARE_BLOCKS = 16
@@ -6,7 +6,6 @@ cdef enum:
     SPARE_TOTAL = 1 << 24   # and of all of them
     SPARE_WASTE = 4         # times as large as wanted is the largest block that is taken
     GIVEN_FROM = 1 << 13    # ids from which an array takes over the memory where they are
-    FETCHED = 64            # ids of a list whose int objects are fetched ahead
 
 
 cdef enum Form:             # how ids are given
@@ -17,15 +16,6 @@ cdef enum Form:             # how ids are given
 
 
 cnp.import_array()
-
-
-cdef extern from "Python.h":
-    ctypedef struct PyVarObject:
-        Py_ssize_t ob_size
-    ctypedef struct PyListObject:
-        PyVarObject ob_base
-        PyObject** ob_item
-    PyObject* new_int "PyLong_FromUnsignedLong"(unsigned long value) except NULL
 
 
 @cython.final
@@ -127,55 +117,6 @@ cdef int foresee(Spares spares, Work* w, size_t count) except -1:
             raise MemoryError(f"no memory for {count} ids")
         w.capacity = count
     return 0
-
-
-cdef object ids_to_list(TokenTable table, const u32* ids, size_t count):
-    cdef Ints ready = table.ints(count)
-    cdef list result = PyList_New(count)
-    cdef PyObject** items = (<PyListObject*>result).ob_item
-    cdef size_t i = 0
-    while True:
-        i += st_point_at_ints(items + i, ready.block, ids + i, count - i, ready.made)
-        if i == count:
-            break
-        i += new_items(items + i, ready, ids + i, count - i)
-    # The int objects of a small text are seldom in the cache, and whoever gets the list looks at them.
-    if count <= FETCHED:
-        for i in range(count):
-            ST_PREFETCH(items[i])
-    return result
-
-
-cdef int fill_items(PyObject** items, Ints ready, const u32* ids, size_t count) except -1 nogil:
-    """Put the int objects of ids[:count] into the empty items of a list.
-
-    ready: what `TokenTable.ints` gave. Needs no GIL but for ids that are not among them, if nobody
-    else knows the list yet.
-    """
-    cdef size_t i = 0
-    while True:
-        i += st_point_at_ints(items + i, ready.block, ids + i, count - i, ready.made)
-        if i == count:
-            return 0
-        with gil:
-            i += new_items(items + i, ready, ids + i, count - i)
-
-
-cdef size_t new_items(PyObject** items, Ints ready, const u32* ids, size_t count) except 0:
-    """Put new int objects for ids[0], which is not among those that are ready, and those behind it
-    that are not either; how many these are.
-    """
-    cdef size_t i = 0
-    # If there is an exception, this item and all behind it are empty.
-    memset(items, 0, min(count, <size_t>ST_POINTED) * sizeof(PyObject*))
-    while i < count and ids[i] >= ready.made:
-        items[i] = new_int(ids[i])
-        i += 1
-    return i
-
-
-cdef PyObject** list_items(list values) noexcept:
-    return (<PyListObject*>values).ob_item
 
 
 cdef object ids_to_array(Spares spares, Work* w):

@@ -15,14 +15,11 @@ memory is short. The caller then asks `Encoder.encode`, which repairs the text o
 cdef enum:
     FORESEEN = 1 << 13      # ids for which `foresee` makes room at least
     UNITS_PER_ID = 3        # at the least, or the second block is needed
-    FILL_STEP = 1 << 16     # ids of a list that a thread puts in at a time
     PARTS_AHEAD = 4         # parts for each thread that may be taken from the first that is not done
     NAP = 100_000           # microseconds after which one who waits looks at signals
 
 
 cdef extern from "Python.h":
-    void PyObject_GC_Track(object value)
-    void PyObject_GC_UnTrack(object value)
     ctypedef enum PyLockStatus:
         PY_LOCK_ACQUIRED
     PyLockStatus PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds,
@@ -46,7 +43,7 @@ cdef class LargeText:
 
     cdef Encoder encoder
     cdef SpecialMatcher matcher
-    cdef object text, _list
+    cdef object text
     cdef Source source
     cdef bint is_open, count_only, failed
     cdef Form form
@@ -62,7 +59,6 @@ cdef class LargeText:
     cdef size_t settled         # parts of which it is known how many ids come before and in them
     cdef size_t n_workers
     cdef Sleeper* sleepers
-    cdef size_t filled          # ids of the list that threads have taken
     cdef Work ids               # the result: only out, count and capacity
     cdef u32* rest              # ids that follow; NULL: there are none
     cdef size_t rest_count
@@ -283,39 +279,6 @@ cdef class LargeText:
         self.blocks[part].ids = NULL
         PyThread_release_lock(self.lock)
 
-    def begin_list(self):
-        """bool: make the list that `fill` fills, once all are back from `work`.
-
-        False where there is none, or nothing to be gained.
-        """
-        if self.failed or self.form != AS_LIST:
-            return False
-        self.join()
-        if self.encoder.table.ints(self.ids.count).block == NULL:
-            return False
-        # Empty items are nothing that anybody may see.
-        self._list = PyList_New(self.ids.count)
-        PyObject_GC_UnTrack(self._list)
-        return True
-
-    def fill(self):
-        """Put ids into the list until all are taken."""
-        cdef Ints ready = self.encoder.table.ints(0)
-        cdef PyObject** items = list_items(self._list)
-        cdef size_t start, count
-        with nogil:
-            while True:
-                PyThread_acquire_lock(self.lock, WAIT_LOCK)
-                start = self.filled
-                self.filled += FILL_STEP
-                PyThread_release_lock(self.lock)
-                if start >= self.ids.count:
-                    break
-                count = self.ids.count - start
-                if count > FILL_STEP:
-                    count = FILL_STEP
-                fill_items(items + start, ready, self.ids.out + start, count)
-
     def result(self):
         """What `Encoder.encode` gives for this text, or None: it must be asked."""
         if self.failed or self.n_parts < 2:
@@ -325,8 +288,4 @@ cdef class LargeText:
         self.join()
         if self.form == AS_ARRAY:
             return ids_to_array(self.encoder._spares, &self.ids)
-        if self._list is None:
-            return ids_to_list(self.encoder.table, self.ids.out, self.ids.count)
-        made, self._list = self._list, None
-        PyObject_GC_Track(made)
-        return made
+        return ids_to_list(self.encoder.table, self.ids.out, self.ids.count)

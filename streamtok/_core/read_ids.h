@@ -26,8 +26,6 @@ static inline int64_t st_read_int(PyObject *value) {
         found = (long long)PyUnstable_Long_CompactValue((PyLongObject *)value);
         return found < 0 || found > 0xFFFFFFFFll ? -1 : (int64_t)found;
     }
-#else
-    if (!ST_RARELY(Py_SIZE(value) != 1)) return ((PyLongObject *)value)->ob_digit[0];
 #endif
     found = PyLong_AsLongLongAndOverflow(value, &is_over);
     return is_over || found < 0 || found > 0xFFFFFFFFll ? -1 : (int64_t)found;

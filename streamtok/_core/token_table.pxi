@@ -204,6 +204,7 @@ cdef class TokenTable:
         cdef ArrayView id_view = read_array(ids, UINT32, "ids")
         cdef ArrayView view, other
         self._owners = [blob, offset_view, id_view]
+        self._ints = ()
         if id_view.size < 256 or offset_view.size != id_view.size + 1:
             raise ValueError("a token table needs the 256 single bytes and one more offset than ids")
         if id_view.size > MAX_TOKENS:
@@ -275,14 +276,14 @@ cdef class TokenTable:
     cdef const Tokens* tokens(self) noexcept nogil:
         return &self.c
 
-    cdef Ints ints(self, size_t count) except *:
-        """int objects 0 .. max_id or more, so that a list of ids needs no new objects.
+    cdef tuple ints(self, size_t count):
+        """int objects 0 .. max_id or more, so that a list of ids needs no new ones.
 
-        count: how many are wanted now. None as long as few were wanted in all, so that loading pays
+        count: how many are wanted now. Empty as long as few were wanted in all, so that loading pays
         for none of them, and where ids are so sparse that they would waste memory.
         """
         with cython.critical_section(self):
-            if self._ints.block == NULL and self.max_id <= MAX_TOKENS:
+            if not self._ints and self.max_id <= MAX_TOKENS:
                 self._listed += count
                 if self._listed > INTS_FROM:
                     self._ints = shared_ints(self.max_id + 1 + SPECIAL_IDS)

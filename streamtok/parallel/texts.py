@@ -89,6 +89,4 @@ def encode_large(
         return None
     num_threads = min(num_threads, large.n_parts)
     run_in_threads(large.work, num_threads, large.stop)
-    if large.begin_list():
-        run_in_threads(large.fill, num_threads)
     return large.result()
