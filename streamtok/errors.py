@@ -42,7 +42,7 @@ class VocabularyError(StreamtokError, ValueError):
 
 
 class PatternError(StreamtokError, ValueError):
-    """A pre-tokenization pattern is invalid or too large."""
+    """A pre-tokenization pattern is invalid, too large, or takes too long to match a text."""
 
 
 class UnsupportedPatternError(PatternError):

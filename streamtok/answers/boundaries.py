@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..patterns.unicode_classes import as_in_reference
 from .source_text import character_ends
 
 if TYPE_CHECKING:
@@ -142,10 +141,10 @@ def _ends(encoding: EncodingDefinition, text: str, until: int) -> list[int]:
     """Where the pre-tokens of a text end, in characters, from the first on to `until` or more."""
     if encoding.pattern is not None:
         return _walk(encoding.pattern, text, until)
-    from ..reference.bpe import compile_pattern
+    from ..reference.bpe import MatchTime, compile_pattern
 
-    found = compile_pattern(encoding._pat_str).finditer(as_in_reference(text))
-    return [match.end() for match in found if match.end() > match.start()]
+    found = MatchTime(len(text)).spans(compile_pattern(encoding._pat_str), text)
+    return [end for start, end in found if end > start]
 
 
 def _walk(pattern: Pattern, text: str, until: int) -> list[int]:

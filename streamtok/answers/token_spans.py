@@ -93,8 +93,7 @@ def _by_pattern(
     encoding: EncodingDefinition, text: str | bytes, unit: str, settings: Settings
 ) -> tuple[IdArray, Spans]:
     """With the pre-tokens that `regex` finds, which may leave text out."""
-    from ..patterns.unicode_classes import as_in_reference
-    from ..reference.bpe import compile_pattern
+    from ..reference.bpe import MatchTime, compile_pattern
 
     if encoding.pattern is not None and encoding.pattern.is_composed:
         raise UnsupportedPatternError(
@@ -107,6 +106,7 @@ def _by_pattern(
     source = BEGIN.fed(text, True, errors)
     policy = "surrogateescape" if errors == "surrogateescape" else "strict"
     data = source.text.encode("utf-8", policy)
+    left = MatchTime(len(source.text))
     rows: list[IdArray] = []
     spans: list[Spans] = []
     for start, end, token in matcher.split(data):
@@ -117,7 +117,7 @@ def _by_pattern(
             continue
         characters = data[start:end].decode("utf-8", policy)
         place = np.concatenate([[0], np.cumsum([_size(one) for one in characters])])
-        found = [match.span() for match in pattern.finditer(as_in_reference(characters))]
+        found = left.spans(pattern, characters)
         pretokens = place[np.array(found, np.int64).reshape(-1, 2)]
         pretokens = pretokens[pretokens[:, 0] < pretokens[:, 1]]
         for begin, stop in (start + pretokens).tolist():

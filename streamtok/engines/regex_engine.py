@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .._core.encode import Encoder, bytes_of
-from ..patterns.unicode_classes import as_in_reference
-from ..reference.bpe import compile_pattern
+from ..reference.bpe import MatchTime, compile_pattern
 from .segments import encode_segments
 
 if TYPE_CHECKING:
@@ -32,8 +31,15 @@ class RegexEngine:
         self.pattern = compile_pattern(pat_str)
         self.why = why
 
-    def encode(self, text: Text, matcher: SpecialMatcher, errors: str, into: str) -> Any:
-        """See `Engine`."""
+    def encode(
+        self,
+        text: Text,
+        matcher: SpecialMatcher,
+        errors: str,
+        into: str,
+        left: MatchTime | None = None,
+    ) -> Any:
+        """See `Engine`. left: for all texts of one call. Raises PatternError past it."""
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
         if isinstance(text, str):
             data = str.encode(text, "utf-8", policy)
@@ -43,25 +49,26 @@ class RegexEngine:
                 data = data.decode("utf-8", errors).encode()
             elif errors == "strict":
                 data.decode("utf-8")
-        return encode_segments(data, matcher, lambda part: self._encode(part, policy), policy, into)
+        time = left or MatchTime(len(data))
+        return encode_segments(
+            data, matcher, lambda part: self._encode(part, policy, time), policy, into
+        )
 
     def stream(self, matcher: SpecialMatcher, errors: str) -> NoReturn:
         """Raise UnsupportedPatternError."""
         raise self.why
 
-    def _encode(self, segment: bytes, policy: str) -> IdArray:
+    def _encode(self, segment: bytes, policy: str, left: MatchTime) -> IdArray:
         done = position = 0  # in bytes, in characters
         ends: list[int] = []
         characters = segment.decode("utf-8", policy)
-        # regex's Unicode version may be newer than the reference encoders': match a text of the
-        # same length in which no character is newer.
-        for match in self.pattern.finditer(as_in_reference(characters)):
-            if match.start() > position:
-                done += len(characters[position : match.start()].encode("utf-8", policy))
+        for start, end in left.spans(self.pattern, characters):
+            if start > position:
+                done += len(characters[position:start].encode("utf-8", policy))
                 ends.append(-done)
-            done += len(characters[match.start() : match.end()].encode("utf-8", policy))
-            if match.end() > match.start():
+            done += len(characters[start:end].encode("utf-8", policy))
+            if end > start:
                 ends.append(done)
-            position = match.end()
+            position = end
         ids: IdArray = self.encoder.encode_split(segment, np.array(ends, dtype=np.int64), "array")
         return ids

@@ -212,6 +212,11 @@ class RewritingEngine:
 
     def _encode_stretches(self, parts: list[str | int | None], errors: str, into: str) -> Any:
         """The ids of parts, through an engine that has no stream."""
+        from ..reference.bpe import MatchTime
+        from .regex_engine import RegexEngine
+
+        assert isinstance(self.inner, RegexEngine)
+        left = MatchTime(sum(len(part) for part in parts if isinstance(part, str)))
         ids = []
         texts: list[str] = []
         for part in [*parts, None]:
@@ -219,7 +224,7 @@ class RewritingEngine:
                 texts.append(part)
                 continue
             if texts:
-                ids.append(self.inner.encode("".join(texts), _NO_SPECIAL, errors, "array"))
+                ids.append(self.inner.encode("".join(texts), _NO_SPECIAL, errors, "array", left))
                 texts.clear()
             if part is not None:
                 ids.append(np.array([part], dtype=np.uint32))

@@ -17,15 +17,19 @@ an i inside `(?i:...)`, which also matches the Turkish ones.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 
 import regex
 
+from ..errors import PatternError
+from ..patterns.budget import shortened
 from ..patterns.unicode_classes import as_in_reference
 
 __all__ = [
+    "MatchTime",
     "bpe",
     "bpe_by_merges",
     "compile_pattern",
@@ -40,6 +44,9 @@ __all__ = [
     "to_text",
 ]
 
+MATCH_SECONDS = 2.0  # for any text; the patterns of real files take some 1e-6 a character
+SECONDS_PER_CHARACTER = 2e-5
+
 Ranks = Mapping[bytes, int]
 Merges = Sequence[tuple[bytes, bytes]]
 
@@ -50,8 +57,7 @@ def split(pattern: str, text: str) -> list[str]:
     >>> split(r" ?\\p{L}+|\\s", "to be\\n")
     ['to', ' be', '\\n']
     """
-    # Match a text of the same length without characters that are newer than tiktoken's Unicode.
-    spans = [match.span() for match in compile_pattern(pattern).finditer(as_in_reference(text))]
+    spans = MatchTime(len(text)).spans(compile_pattern(pattern), text)
     return [text[start:end] for start, end in spans if start < end]
 
 
@@ -65,11 +71,44 @@ def split_in_turn(patterns: Iterable[str], text: str) -> list[str]:
     for pattern in patterns:
         cut: list[str] = []
         for part in parts:
-            spans = [m.span() for m in compile_pattern(pattern).finditer(as_in_reference(part))]
+            spans = MatchTime(len(part)).spans(compile_pattern(pattern), part)
             bounds = [0, *chain.from_iterable(spans), len(part)]
             cut += [part[start:end] for start, end in pairwise(bounds) if start < end]
         parts = cut
     return parts
+
+
+class MatchTime:
+    """The processor time that the `regex` package may still take: it backtracks.
+
+    `(?:.*?,){12}P` takes 20 seconds for 30 commas, and more for each further one.
+    """
+
+    def __init__(self, n_characters: int) -> None:
+        """n_characters: of all texts that one call matches."""
+        self._limit = self._left = MATCH_SECONDS + n_characters * SECONDS_PER_CHARACTER
+
+    def spans(self, pattern: regex.Pattern[str], text: str) -> list[tuple[int, int]]:
+        """Where the matches of a text are. Raises PatternError if they take too long."""
+        # Match a text of the same length without characters that are newer than tiktoken's Unicode.
+        text = as_in_reference(text)
+        begun = time.thread_time()
+        timeout = self._left
+        while True:
+            try:
+                found = [match.span() for match in pattern.finditer(text, timeout=timeout)]
+            except TimeoutError:
+                # `regex` counts the time of other threads, too.
+                if time.thread_time() - begun < self._left:
+                    timeout *= 2
+                    continue
+                raise PatternError(
+                    f"the pattern {shortened(pattern.pattern)!r} takes more than "
+                    f"{self._limit:.2f} seconds to match the text: it has no tables, and goes "
+                    "back too often"
+                ) from None
+            self._left -= time.thread_time() - begun
+            return found
 
 
 @lru_cache(maxsize=64)

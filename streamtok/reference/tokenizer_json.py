@@ -26,8 +26,7 @@ from typing import Any
 import regex
 
 from ..normalizers.growth import MOST_GROWTH
-from ..patterns.unicode_classes import as_in_reference
-from .bpe import compile_pattern
+from .bpe import MatchTime, compile_pattern, split
 from .sentencepiece_map import mapped
 
 __all__ = ["bpe", "encode", "find_added", "normalize", "pre_tokenize", "split_added"]
@@ -260,7 +259,7 @@ def _cut(step: Json, text: str, is_first: bool) -> list[str]:
         return _split(r"[\p{P}!-/:-@\[-`{-~]", step.get("behavior", "Isolated"), text)
     if kind == "Whitespace":
         word = rf"{WORD}\p{{Join_Control}}"
-        return [match[0] for match in compile_pattern(rf"[{word}]+|[^{word}\s]+").finditer(text)]
+        return split(rf"[{word}]+|[^{word}\s]+", text)
     if kind == "WhitespaceSplit":
         return _split(r"\p{White_Space}", "Removed", text)
     if kind == "CharDelimiterSplit":
@@ -284,8 +283,7 @@ def _matches(pattern: Json, text: str) -> list[tuple[int, int, bool]]:
     )
     found = []
     done = 0
-    for match in compile_pattern(source).finditer(as_in_reference(text)):
-        start, end = match.span()
+    for start, end in MatchTime(len(text)).spans(compile_pattern(source), text):
         if done < start:
             found.append((done, start, False))
         found.append((start, end, True))
