@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 from .._core.encode import set_cache_limit
 from ..encoding import Encoding
+from ..formats.opening import vocabulary_of
 from ..parallel.threads import usable_cores
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.documents import DocumentEncoder
+from ..pipeline.job_digest import job_digest
 from ..pipeline.run import Run, Totals
 from ..pipeline.sources import Feed, Input, Listener
 from . import encode_output as outputs
@@ -83,7 +86,7 @@ def add_parser(subparsers: Any) -> None:
         type=parse_count,
         metavar="N",
         help="write files OUTPUT_000000…; each ends with the document that brings it to N ids; "
-        "files left from an earlier, longer run are removed",
+        "with --force, files left from an earlier, longer run are removed",
     )
     output.add_argument(
         "--shard-exactly",
@@ -138,7 +141,9 @@ def run(args: argparse.Namespace) -> int:
         return encode_parts.run(args)
     encoding = encoding_options.load_encoding(args)
     stream = encoding_options.open_stream(args, encoding)
-    about = sinks.About(encoding.name, encoding.digest, encoding.max_token_value)
+    about = sinks.About(
+        encoding.name, encoding.digest, encoding.max_token_value, vocabulary_of(args.encoding)
+    )
     chosen = outputs.check_format(args, about)
     family = outputs.make_family(args, chosen, about)
     if args.threads is None:
@@ -161,13 +166,16 @@ def run(args: argparse.Namespace) -> int:
         stack.callback(encoder.release)
         if listener is not None:
             stack.callback(listener.close)
+        settings = _settings(args, encoding, chosen, opened)
+        job = None if is_socket else job_digest(settings)
+        family = replace(family, about=replace(about, job=job))
         outputs.refuse_inputs(args, family)
         checkpoint = state = None
         if sinks.check_output(args.output):
             stack.callback(sinks.Locks(family.kept_names(args.output, None)).close)
         if args.resume:
             path = checkpoint_path(family.names(args.output, None)[0])
-            checkpoint = Checkpoint(path, _settings(args, encoding, chosen, opened))
+            checkpoint = Checkpoint(path, settings)
             state = checkpoint.load()
         outputs.refuse_foreign(args, family, state["files"] if state else None)
         totals = Totals(**state["totals"]) if state else Totals()

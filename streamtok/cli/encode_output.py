@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import shlex
 import sys
 from typing import Any
@@ -79,19 +78,19 @@ def refuse_inputs(args: argparse.Namespace, family: sinks.Family) -> None:
 def refuse_foreign(
     args: argparse.Namespace, family: sinks.Family, state: dict[str, Any] | None
 ) -> None:
-    """Raise Refused if the run would replace files that streamtok did not make.
+    """Raise Refused if the run would replace files that another job made, unless --force is given.
 
     state: that of the files if the run has begun; the shards it has published are its own.
     """
-    if not sinks.check_output(args.output):
+    if args.force or not sinks.check_output(args.output):
         return
     complete = state["shard"] - (state["open"] is not None) if state else 0
     shards: list[int | None] = [] if complete else [None]
     if args.shard_tokens is not None:
         shards = [one for one in family.shards_there(args.output) if one >= complete]
     for shard in shards:
-        find_foreign = functools.partial(sinks.find_foreign, family, shard=shard)
-        overwriting.refuse_foreign([args.output], find_foreign, args.force)
+        if (found := sinks.find_foreign(family, args.output, shard)) is not None:
+            raise overwriting.already_exists(*found)
 
 
 def warn_of_no_template(args: argparse.Namespace, encoding: Encoding) -> str | None:

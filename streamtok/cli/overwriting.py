@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from ..pipeline.sinks.outputs import descriptor_of
 from ..stores.urls import is_url
@@ -42,25 +42,11 @@ def refuse_inputs(outputs: Iterable[str], inputs: Iterable[str]) -> None:
             written.add(real)
 
 
-def refuse_foreign(
-    outputs: Iterable[str], find_foreign: Callable[[str], str | None], is_forced: bool
-) -> None:
-    """Raise Refused for the first output that would replace a file that streamtok did not make.
-
-    find_foreign: returns that file, or None. is_forced: --force was given.
-    """
-    if is_forced:
-        return
-    for path in outputs:
-        if (found := find_foreign(path)) is not None:
-            raise already_exists(found)
-
-
-def already_exists(path: str) -> Refused:
+def already_exists(
+    path: str, why: str = "exists and is not an earlier output of this command"
+) -> Refused:
     """The exception for a file that only --force may replace."""
-    return Refused(
-        f"{shown(path)} exists and is not an earlier output of this command; --force replaces it"
-    )
+    return Refused(f"{shown(path)} {why}; --force replaces it")
 
 
 def _identities(path: str, standard: int) -> list[object]:

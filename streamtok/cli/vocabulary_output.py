@@ -6,7 +6,7 @@ Also lists the files that an encoding is read from, which no command may overwri
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from ..errors import VocabularyError
 from ..pipeline.sinks.outputs import check_output
@@ -47,18 +47,17 @@ def check_vocabulary(
         if not check_output(path):
             raise Refused(f"{shown(path)} is not a regular file: a vocabulary needs one")
     overwriting.refuse_inputs([*outputs, *also], inputs)
-    overwriting.refuse_foreign(outputs, _foreign_vocabulary(format), is_forced)
+    if not is_forced:
+        _refuse_foreign(outputs, format)
 
 
-def _foreign_vocabulary(format: str) -> Callable[[str], str | None]:
-    """A function that returns its path if a file there is not a vocabulary of the format."""
+def _refuse_foreign(outputs: Sequence[str], format: str) -> None:
     from ..formats.detection import is_vocabulary
 
-    def find_foreign(path: str) -> str | None:
+    for path in outputs:
         has_data = os.path.isfile(path) and os.path.getsize(path) > 0
-        return path if has_data and not is_vocabulary(path, format) else None
-
-    return find_foreign
+        if has_data and not is_vocabulary(path, format):
+            raise overwriting.already_exists(path)
 
 
 def vocabulary_files(name: str) -> list[str]:

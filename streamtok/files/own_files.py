@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 
-_FLAGS = (
+OWN_FLAGS = (
     getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_CLOEXEC", 0)
@@ -57,14 +57,14 @@ def open_own(path: str, flags: int) -> int:
     Raises FileNotFoundError if there is nothing, ForeignFileError if it is not ours, OSError.
     """
     try:
-        fd = os.open(path, flags | _FLAGS)
+        fd = os.open(path, flags | OWN_FLAGS)
     except FileNotFoundError:
         raise
     except OSError:
         _check(os.lstat(path), path)  # says more than "too many levels of symbolic links"
         raise
     try:
-        _check(os.fstat(fd), path)
+        check_opened(fd, path)
     except BaseException:
         os.close(fd)
         raise
@@ -78,7 +78,7 @@ def create_own(path: str, flags: int, mode: int) -> int:
     """
     for attempt in range(_ATTEMPTS):
         try:
-            return os.open(path, flags | os.O_CREAT | os.O_EXCL | _FLAGS, mode)
+            return os.open(path, flags | os.O_CREAT | os.O_EXCL | OWN_FLAGS, mode)
         except FileExistsError:
             remove_own(path)
             if attempt == _ATTEMPTS - 1:
@@ -93,6 +93,11 @@ def remove_own(path: str) -> None:
         os.remove(path)
 
 
+def check_opened(fd: int, path: str) -> None:
+    """Raise ForeignFileError unless the file that was opened as `path` is ours."""
+    _check(os.fstat(fd), path)
+
+
 def check_own(path: str) -> None:
     """Raise ForeignFileError if there is something at `path` that is not ours."""
     with contextlib.suppress(FileNotFoundError):
@@ -105,7 +110,7 @@ def open_regular(path: str, *, follow: bool = True) -> int:
     follow: also through a symbolic link. Raises OSError, for anything but a regular file as well: a
     FIFO would wait for its writer.
     """
-    flags = _FLAGS & ~getattr(os, "O_NOFOLLOW", 0) if follow else _FLAGS
+    flags = OWN_FLAGS & ~getattr(os, "O_NOFOLLOW", 0) if follow else OWN_FLAGS
     fd = os.open(path, os.O_RDONLY | flags)
     kind = os.fstat(fd).st_mode
     if stat.S_ISREG(kind):
@@ -151,7 +156,7 @@ def _user_there(folder: str) -> int:
     """The owner of what this process creates in a folder: a network disk may map users."""
     path = os.path.join(folder, f".streamtok-{os.urandom(8).hex()}.owner")
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FLAGS, 0o600)
     except OSError:  # nothing can be created there
         return os.geteuid()
     try:

@@ -172,6 +172,12 @@ class PartFile:
         if self._writer is not None:
             self._writer.wait()
 
+    @property
+    def hashed_from(self) -> int:
+        """The offset from which `digest` covers the file."""
+        assert self._hash is not None
+        return self._hash.start
+
     def digest(self) -> str:
         """The SHA-256, in hexadecimal, of the bytes from offset `hashed_from` on."""
         self.wait()

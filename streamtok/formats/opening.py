@@ -10,7 +10,7 @@ from ..registry import encoding_for_model, get_encoding, list_encoding_names
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["open_encoding"]
+__all__ = ["open_encoding", "vocabulary_of"]
 
 
 def open_encoding(name: str) -> Encoding:
@@ -35,6 +35,18 @@ def open_encoding(name: str) -> Encoding:
         return encoding_for_model(name)
     except KeyError:
         raise ValueError(_unknown(name)) from None
+
+
+def vocabulary_of(name: str) -> str | None:
+    """What a later process has to open for the encoding `name`, or None if the name is enough.
+
+    The files, folders and models of the hub that `open_encoding` takes have names that say little,
+    such as tokenizer.json.
+    """
+    is_named = name in list_encoding_names() or not (
+        "@" in name or "/" in name or os.sep in name or os.path.exists(name)
+    )
+    return None if is_named else name
 
 
 def _unknown(name: str) -> str:

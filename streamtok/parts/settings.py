@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..chunker import DEFAULT_MAX_PENDING
 from ..errors import PlanError
-from ..formats.opening import open_encoding
+from ..formats.opening import open_encoding, vocabulary_of
 from ..pipeline import sinks
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sources import Reading
@@ -154,9 +154,12 @@ class Settings:
             return cuts_behind(end)
         return clean_cuts(self.open_stream(encoding))
 
-    def family(self, encoding: Encoding) -> sinks.Family:
-        """The files of a part."""
-        about = sinks.About(encoding.name, encoding.digest, encoding.max_token_value)
+    def family(self, encoding: Encoding, job: str | None = None) -> sinks.Family:
+        """The files of a part. job: the digest of the plan."""
+        vocabulary = vocabulary_of(self.encoding)
+        about = sinks.About(
+            encoding.name, encoding.digest, encoding.max_token_value, vocabulary, job
+        )
         has_sidecar = self.sidecar and self.format not in ("parquet", "arrow")
         return sinks.Family(self.format, about, has_sidecar)
 

@@ -177,20 +177,36 @@ def test_the_same_command_again(keep: Path, name: str, more: list[str]) -> None:
     done = run(*command)
     assert done.returncode == 0, done.stderr
     assert contents(out.parent) == first
-    assert run(*command, "-e", "gpt2").returncode == 0
+    # Other settings, or another text of the same size, are another job.
+    for other in ([*command, "-e", "gpt2"], [*command, "--append", "<|endoftext|>"]):
+        message = fails(*other)
+        assert "is a finished output" in message
+        assert message.endswith("of other inputs or settings; --force replaces it")
+    keep.write_bytes(TEXT.swapcase())
+    assert "is a finished output" in fails(*command)
+    assert "this input cannot be compared" in fails(*_piped(command, keep), stdin=TEXT)
+    assert contents(out.parent) == first
+    keep.write_bytes(TEXT)  # the contents count, not when they were written
+    assert run(*command).returncode == 0
+    assert run(*command, "-e", "gpt2", "--force").returncode == 0
     assert contents(out.parent) != first
 
 
-@pytest.mark.parametrize("name", ["a.npy", "a.txt", "a.u32", "a.jsonl", "a.ds", "a.arrow"])
-def test_the_same_command_again_without_a_sidecar(keep: Path, name: str) -> None:
+def _piped(command: list[str], source: Path) -> list[str]:
+    return [one for one in command if one != str(source)]
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.txt", "a.u32", "a.jsonl", "a.ds"])
+def test_without_a_sidecar_every_file_needs_force(keep: Path, name: str) -> None:
     out = keep.parent / "out" / name
     out.parent.mkdir()
     command = ["encode", "--lines", "-q", str(keep), "-o", str(out), "--no-sidecar"]
     assert run(*command).returncode == 0
     assert not Path(f"{out}.json").exists()
     first = contents(out.parent)
-    done = run(*command)
-    assert done.returncode == 0, done.stderr
+    assert "is not an earlier output" in fails(*command)  # nothing tells what it is
+    assert contents(out.parent) == first
+    assert run(*command, "--force").returncode == 0
     assert contents(out.parent) == first
 
 
@@ -244,11 +260,11 @@ def test_an_output_that_was_changed_is_not_ours(keep: Path) -> None:
 
 
 def test_an_index_of_another_pair_is_not_replaced(keep: Path) -> None:
-    """What is of another format is not an earlier output of this command."""
+    """What is of another format is the output of another job."""
     out = str(keep.parent / "c")
     assert run("encode", "-q", str(keep), "-o", out, "--format", "megatron").returncode == 0
     before = contents(keep.parent)
-    assert "c.bin exists" in fails("encode", str(keep), "-o", f"{out}.bin")
+    assert "c.bin is a finished output" in fails("encode", str(keep), "-o", f"{out}.bin")
     assert contents(keep.parent) == before
 
 
@@ -348,12 +364,21 @@ def test_devices_need_no_force(keep: Path) -> None:
 
 
 @pytest.mark.parametrize("more", [[], ["--resume"]])
-def test_a_shorter_run_removes_the_shards_behind_it(tmp_path: Path, more: list[str]) -> None:
+def test_a_shorter_run_with_force_removes_the_shards_behind_it(
+    tmp_path: Path, more: list[str]
+) -> None:
     other = tmp_path / "a_notes.npy"
     other.write_bytes(b"not a shard")
     command = ["encode", "-q", "--lines", "-o", str(tmp_path / "a.npy"), "--shard-tokens", "20"]
     assert run(*command, *more, stdin=TEXT).returncode == 0
     assert len(list(tmp_path.glob("a_0*.npy"))) > 2
+    before = contents(tmp_path)
+    small = tmp_path / "small.txt"
+    small.write_bytes(TEXT[:50])
+    assert "a_000000.npy is a finished output" in fails(*command, *more, str(small))
+    small.unlink()
+    assert contents(tmp_path) == before
+    more = [*more, "--force"]
     assert run(*command, *more, stdin=TEXT[:50]).returncode == 0
     names = {"a_000000.npy", "a_000000.npy.json", "a_notes.npy"}
     assert {one.name for one in tmp_path.iterdir()} == names

@@ -125,7 +125,7 @@ def test_shards_of_npy(tmp_path: Path) -> None:
     assert {len(one) for one in arrays[:-1]} == {51}
     assert np.concatenate(arrays).tolist() == CL100K.encode("one two three") * 100
     args += ["0.1k", "--shard-exactly"]
-    assert run("encode", "-q", *args, stdin=data).returncode == 0
+    assert run("encode", "-q", *args, "--force", stdin=data).returncode == 0
     assert len(np.load(tmp_path / "a_000000.npy")) == 100
 
 

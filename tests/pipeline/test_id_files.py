@@ -217,6 +217,35 @@ def test_raw_ids_and_their_sidecar(tmp_path: Path, chosen: str, dtype: str) -> N
         "documents": 3,
         "bytes": (tmp_path / "a.bin").stat().st_size,
         "sha256": hashlib.sha256((tmp_path / "a.bin").read_bytes()).hexdigest(),
+        "max_id": 50_256,
+    }
+
+
+@pytest.mark.parametrize(
+    ("chosen", "header", "further"),
+    [
+        ("text", 0, []),
+        ("jsonl", 0, []),
+        ("npy", 128, []),
+        ("llmc", 1024, []),
+        ("megatron", 0, [".idx"]),
+        ("datatrove", 0, [".index", ".metadata"]),
+    ],
+)
+def test_a_sidecar_has_the_digests_of_all_files(
+    tmp_path: Path, chosen: str, header: int, further: list[str]
+) -> None:
+    names = write(tmp_path / "a", chosen, [[1, 2, 3], [], [50_000]], has_sidecar=True)
+    first = tmp_path / names[0]
+    row = json.loads(Path(f"{first}.json").read_text())
+    digest = hashlib.sha256(first.read_bytes()[header:]).hexdigest()
+    assert row["sha256_after_header" if header else "sha256"] == digest
+    assert row.get("header_bytes", 0) == header
+    base = tmp_path / "a" if chosen == "megatron" else first
+    contents = {one: Path(f"{base}{one}").read_bytes() for one in further}
+    assert row.get("files", {}) == {
+        one: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        for one, data in contents.items()
     }
 
 

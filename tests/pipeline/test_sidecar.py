@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -127,7 +128,7 @@ def test_a_link_to_ids(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path / "sub")) == ["real.npy", "real.npy.json"]
     for path in (link, tmp_path / "sub" / "real.npy"):
         assert run("decode", str(path)).stdout == TEXT
-    made(tmp_path, "link.npy", encoding="cl100k_base")
+    made(tmp_path, "link.npy", "--force", encoding="cl100k_base")
     assert run("decode", str(tmp_path / "sub" / "real.npy")).stdout == TEXT
     assert sorted(os.listdir(tmp_path)) == ["link.npy", "sub", "text"]
 
@@ -174,11 +175,24 @@ def test_tables_name_their_encoding(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    expected = {"encoding": "gpt2", "vocabulary_sha256": GPT2.digest}
-    schema = pq.read_schema(made(tmp_path, "a.parquet"))
-    assert json.loads(schema.metadata[b"streamtok"]) == expected
-    schema = pa.ipc.open_file(str(made(tmp_path, "a.arrow"))).schema
-    assert json.loads(schema.metadata[b"streamtok"]) == expected
+    ids = np.array(GPT2.encode(TEXT), "<u4")
+    expected = {
+        "encoding": "gpt2",
+        "vocabulary_sha256": GPT2.digest,
+        "documents": 1,
+        "first_document": 0,
+        "tokens": len(ids),
+        "ids_sha256": hashlib.sha256(ids.tobytes()).hexdigest(),
+        "lengths_sha256": hashlib.sha256(np.array([len(ids)], "<i8").tobytes()).hexdigest(),
+        "max_id": GPT2.max_token_value,
+    }
+    for schema in (
+        pq.read_schema(made(tmp_path, "a.parquet")),
+        pa.ipc.open_file(str(made(tmp_path, "a.arrow"))).schema,
+    ):
+        row = json.loads(schema.metadata[b"streamtok"])
+        assert len(row.pop("job")) == 64
+        assert row == expected
     assert not list(tmp_path.glob("*.json"))
 
 

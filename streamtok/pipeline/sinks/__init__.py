@@ -21,9 +21,16 @@ from .flat import About, Sink, fitting_width, format_text
 from .id_reader import has_llmc_header, read_ids
 from .locks import Locks
 from .outputs import Output, Pipe, check_output, open_output
-from .ownership import find_foreign
+from .ownership import Foreign, find_foreign
 from .shards import Files
-from .sidecar import Sidecar, check_sidecar, matching_sidecar, read_sidecar
+from .sidecar import (
+    Sidecar,
+    check_sidecar,
+    matching_sidecar,
+    read_description,
+    read_sidecar,
+    sidecar_path,
+)
 from .stored_files import StoredFiles
 
 __all__ = [
@@ -34,6 +41,7 @@ __all__ = [
     "About",
     "Family",
     "Files",
+    "Foreign",
     "Locks",
     "NewFile",
     "Output",
@@ -53,7 +61,9 @@ __all__ = [
     "make_sink",
     "matching_sidecar",
     "open_output",
+    "read_description",
     "read_ids",
     "read_sidecar",
+    "sidecar_path",
     "write_whole",
 ]

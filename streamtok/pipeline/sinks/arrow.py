@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...files.part_file import PartFile
+from ...stores import places
 from ..optional_pyarrow import load_pyarrow, open_arrow
 from .flat import RawSink, document_lengths
 
@@ -34,7 +35,8 @@ class ArrowSink:
     uint32).
 
     `part` is 0; it numbers the rows of a document of more than ROW_TOKENS ids. The schema's
-    metadata holds the encoding's name and digest, as JSON under the key "streamtok".
+    metadata holds what the sidecar of other formats does, as JSON under the key "streamtok". Its
+    digests are those of all ids (little-endian uint32) and of the lengths of the documents (int64).
     """
 
     def __init__(
@@ -66,7 +68,20 @@ class ArrowSink:
     def finish(self) -> None:
         pa = self._pyarrow
         fields = [("document", pa.int64()), ("part", pa.int32())]
-        row = {"encoding": self._about.encoding, "vocabulary_sha256": self._about.digest}
+        about = self._about
+        row = {
+            "encoding": about.encoding,
+            "vocabulary_sha256": about.digest,
+            "documents": self._lengths.size // 8,
+            "first_document": self._first,
+            "tokens": self._ids.size // 4,
+            "ids_sha256": self._ids.digest(),
+            "lengths_sha256": self._lengths.digest(),
+            "max_id": about.max_id,
+            "vocabulary": about.vocabulary,
+            "job": about.job,
+        }
+        row = {key: value for key, value in row.items() if value is not None}
         schema = pa.schema(
             [*fields, ("input_ids", pa.list_(pa.uint32()))],
             metadata={METADATA: json.dumps(row).encode()},
@@ -161,19 +176,32 @@ class _Writable:
         self.closed = True
 
 
-def has_own_schema(path: str, chosen: str) -> bool:
-    """Whether the file at `path` is a table that ArrowSink made."""
+def read_schema(path: str) -> dict[str, Any] | None:
+    """What the schema of the table at `path` says under the key "streamtok".
+
+    None if it says nothing, or the file is not a table. Raises MissingLibraryError, OSError.
+    """
+    chosen = table_format(path)
+    if chosen is None:
+        return None
     pa = load_pyarrow()
     try:
-        if chosen == "parquet":
-            from pyarrow.parquet import read_schema
-
-            read = read_schema
-        else:
-            read = pa.ipc.open_file
         with open_arrow(path) as file:
-            found = read(file)
-            schema = getattr(found, "schema", found)
-    except (pa.ArrowException, OSError):
-        return False
-    return METADATA in (schema.metadata or {}) or schema.names == ["document", "part", "input_ids"]
+            if chosen == "parquet":
+                from pyarrow.parquet import read_schema
+
+                schema = read_schema(file)
+            else:
+                schema = pa.ipc.open_file(file).schema
+        row = json.loads((schema.metadata or {}).get(METADATA, b"null"))
+    except (pa.ArrowException, ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def table_format(path: str) -> str | None:
+    """The format of a table, by its first bytes: "parquet", "arrow", or None for other files."""
+    head = places.read_head(path, 6)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    return "arrow" if head == b"ARROW1" else None

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ...files.part_file import PartFile
 from ...stores import places
@@ -26,6 +26,7 @@ from .indexed import DatatroveSink, MegatronSink
 from .outputs import Writable
 from .sidecar import SidecarSink, sidecar_path
 
+_T = TypeVar("_T")
 FORMATS = ("u16", "u32", "npy", "text")  # a plain sequence of ids
 READ_FORMATS = (*FORMATS, "llmc", "jsonl")  # those that `read_ids` reads
 PIPE_FORMATS = ("u16", "u32", "text", "jsonl")
@@ -34,7 +35,10 @@ _SUFFIXES = {".npy": "npy", ".txt": "text", ".u16": "u16", ".u32": "u32", ".bin"
 _FILE_SUFFIXES = {".jsonl": "jsonl", ".ds": "datatrove", ".parquet": "parquet", ".arrow": "arrow"}
 
 _REQUIRED_SUFFIX = {"megatron": ".bin", "datatrove": ".ds"}  # the readers of these insist on it
-_FURTHER = {"megatron": (".idx",), "datatrove": (".index", ".metadata")}
+_FURTHER: dict[str, tuple[str, ...]] = {
+    "megatron": (".idx",),
+    "datatrove": (".index", ".metadata"),
+}
 _SCRATCH = {
     "megatron": (".lengths",),
     "parquet": (".ids", ".lengths"),
@@ -69,10 +73,18 @@ class Family:
         """Bytes at the beginning of the first file that are rewritten at the end."""
         return {"npy": NpySink.HEADER_SIZE, "llmc": LlmcSink.HEADER_SIZE}.get(self.chosen, 0)
 
-    @property
-    def has_digest(self) -> bool:
-        """Whether the sidecar holds the digest of the first file."""
-        return self.has_sidecar and self.chosen in RAW_WIDTHS
+    def is_hashed(self, number: int) -> bool:
+        """Whether the sidecar or the schema holds the digest of file `number` of `names`."""
+        if self.chosen in ("parquet", "arrow"):
+            return number > 0  # the ids and lengths that the table is made of
+        return self.has_sidecar and number <= len(_FURTHER.get(self.chosen, ()))
+
+    def in_order(self, files: Sequence[_T]) -> list[_T]:
+        """The kept files in the order in which they are published: the sidecar comes first.
+
+        Data without a sidecar would not show whose it is, if the process dies in between.
+        """
+        return [*files[-1:], *files[:-1]] if self.has_sidecar else list(files)
 
     @property
     def _width(self) -> int:
@@ -136,8 +148,9 @@ class Family:
             return self._make(files, state, first)
         at = len(files) - self.scratch - 1
         inner = self._make([*files[:at], *files[at + 1 :]], state["sink"] if state else None, first)
+        described = dict(zip(("", *_FURTHER.get(self.chosen, ())), files[:at], strict=True))
         what = self.chosen, self.dtype
-        return SidecarSink(inner, files[0], files[at], self.about, what, state or {})
+        return SidecarSink(inner, described, files[at], self.about, what, state or {})
 
     def _make(self, files: Sequence[PartFile], state: dict[str, Any] | None, first: int) -> Sink:
         match self.chosen:

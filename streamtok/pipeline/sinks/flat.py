@@ -31,11 +31,18 @@ _MANY = 256  # ids; below this, str is faster than numpy
 
 @dataclass(frozen=True)
 class About:
-    """What a file records about its ids: the encoding's name, its digest and its highest id."""
+    """What a file records about its ids: the encoding's name, its digest and its highest id.
+
+    vocabulary: what `-e` named, if it is not a name of ours: the file of the vocabulary. job: the
+    digest of the inputs and settings (`pipeline.job_digest`); None if the inputs cannot be compared
+    with those of another run.
+    """
 
     encoding: str
     digest: str
     max_id: int
+    vocabulary: str | None = None
+    job: str | None = None
 
     @property
     def width(self) -> int:

@@ -12,7 +12,7 @@ import errno
 import os
 from collections.abc import Iterable
 
-from ...files.own_files import open_own
+from ...files.own_files import OWN_FLAGS, check_opened, check_own
 from ...files.part_file import hidden_path, named
 from ...stores.urls import is_url
 
@@ -54,7 +54,8 @@ class Locks:
             fd = -1
             try:
                 with named(path):
-                    fd = _open(lock)
+                    fd = os.open(lock, os.O_RDWR | os.O_CREAT | OWN_FLAGS, 0o600)
+                check_opened(fd, lock)
                 if _is_locked(fd, lock):
                     self._held.append((fd, lock))
                     return
@@ -64,8 +65,11 @@ class Locks:
                     errno.EWOULDBLOCK, "another process is writing it", path
                 ) from None
             except BaseException:  # the handler of a signal may raise anywhere
-                if fd >= 0 and (fd, lock) not in self._held:
+                if fd < 0:
+                    check_own(lock)  # says more than the error of a link or a folder
+                elif (fd, lock) not in self._held:
                     with contextlib.suppress(OSError):
+                        check_opened(fd, lock)
                         if _is_locked(fd, lock):
                             os.remove(lock)
                     os.close(fd)
@@ -81,16 +85,6 @@ class Locks:
                     os.remove(lock)
             finally:  # even if a signal handler raises
                 os.close(fd)
-
-
-def _open(lock: str) -> int:
-    """Open the lock file, which another process may create or remove meanwhile."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-    while True:
-        with contextlib.suppress(FileExistsError):
-            return os.open(lock, flags, 0o600)
-        with contextlib.suppress(FileNotFoundError):
-            return open_own(lock, os.O_RDWR)
 
 
 def _is_locked(fd: int, lock: str) -> bool:

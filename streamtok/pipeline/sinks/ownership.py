@@ -1,84 +1,69 @@
-"""Tells whether a file at an output path was made by streamtok.
+"""Tells whether a run may replace what is at its output path.
 
-Such a file may be replaced, so that the same command can be run again. Any other file is somebody's
-data. A file is recognised by its sidecar, or by a beginning that only our sinks write.
+It may if the same job made it, so that the same command can be run again: its sidecar, or the
+schema of a table, has the digest of the job. Anything else is somebody's work: a file of another
+kind, ids of other inputs or settings, ids without a sidecar.
 """
 
 from __future__ import annotations
 
 import os
-import re
+from typing import NamedTuple
 
 from ...stores import places
 from ...stores.urls import is_url
-from .arrow import has_own_schema
 from .by_name import Family
-from .flat import JSONL_BEGIN, RAW_WIDTHS, LlmcSink, NpySink, llmc_header, npy_header
-from .indexed import MEGATRON_MAGIC
-from .sidecar import has_sidecar, matching_sidecar, sidecar_path
+from .sidecar import Sidecar, has_sidecar, matching_description, sidecar_path
 
-_HEAD = 1 << 12  # bytes
-_TEXT = re.compile(rb"(?:\d{1,10}\n)+\d{0,10}")
+_OTHER_KIND = "exists and is not an earlier output of this command"
 
 
-def find_foreign(family: Family, path: str, shard: int | None = None) -> str | None:
-    """The first file that the family would replace and that streamtok did not make, or None.
+class Foreign(NamedTuple):
+    """A file that a run must not replace, and why, as the end of a sentence about it."""
 
-    Empty files and anything but regular files hold no data that could be lost.
+    path: str
+    why: str
+
+
+def find_foreign(family: Family, path: str, shard: int | None = None) -> Foreign | None:
+    """The first file that the family would replace and that another job made, or None.
+
+    Empty files hold nothing that could be lost, nor does a sidecar without its file.
     """
-    names = family.kept_names(path, shard)
-    first = names[0]
-    if _holds_data(first) and not _is_own(family, first):
-        return first
-    for name in names[1:]:
-        # An index belongs to the first file, which is ours or empty.
-        is_own = has_sidecar(first) if name == sidecar_path(first) else _holds_data(first)
-        if _holds_data(name) and not is_own:
-            return name
+    first, *further = family.kept_names(path, shard)
+    why = _why_foreign(family, first) if _is_there(first) else None
+    if why is not None:
+        return Foreign(first, why)
+    for name in further:
+        # An index belongs to the first file, which is ours if it is there.
+        is_own = has_sidecar(first) if name == sidecar_path(first) else _is_there(first)
+        if _is_there(name) and not (is_own and _is_file(name)):
+            return Foreign(name, _OTHER_KIND if _is_file(name) else "is not a regular file")
     return None
 
 
-def _holds_data(path: str) -> bool:
-    if not is_url(path):
-        return os.path.isfile(path) and os.path.getsize(path) > 0
-    return places.exists(path) and places.size_of(path) > 0
+def _is_there(path: str) -> bool:
+    if is_url(path):
+        return places.exists(path) and places.size_of(path) > 0
+    return os.path.exists(path) and not (_is_file(path) and os.path.getsize(path) == 0)
 
 
-def _is_own(family: Family, path: str) -> bool:
-    found = matching_sidecar(path)
-    if found is not None:
-        # Raw ids of the other width come from the same command with another encoding.
-        return found.format == family.chosen or {found.format, family.chosen} == RAW_WIDTHS.keys()
-    try:
-        return _looks_own(family, path)
-    except (OSError, OverflowError):  # removed meanwhile, or larger than the format can count
-        return False
+def _is_file(path: str) -> bool:
+    return is_url(path) or os.path.isfile(path)
 
 
-def _looks_own(family: Family, path: str) -> bool:
-    """Whether the content of the file at `path` shows that it has the format of the family."""
-    chosen, size = family.chosen, places.size_of(path)
-    if chosen in ("parquet", "arrow"):
-        return has_own_schema(path, chosen)
-    head = places.read_head(path, _HEAD)
-    match chosen:
-        case "u16" | "u32":  # raw ids have no header: only the name and the size can tell
-            return path.lower().endswith(f".{chosen}") and size % RAW_WIDTHS[chosen] == 0
-        case "npy":
-            start = NpySink.HEADER_SIZE
-            return any(head[:start] == npy_header(w, (size - start) // w) for w in (2, 4))
-        case "llmc":
-            start = LlmcSink.HEADER_SIZE
-            return any(head[:start] == llmc_header(w, (size - start) // w) for w in (2, 4))
-        case "text":
-            return _TEXT.fullmatch(head) is not None
-        case "jsonl":
-            return head.startswith(JSONL_BEGIN)
-        case "megatron":
-            index = family.kept_names(path, None)[1]
-            return places.read_head(index, len(MEGATRON_MAGIC)) == MEGATRON_MAGIC
-        case "datatrove":
-            about = places.read_head(f"{path}.metadata", _HEAD)
-            found = re.match(rb"[^\n]*\|([24])\n(\d+)\n", about)
-            return found is not None and int(found[1]) * int(found[2]) == size
-    return False
+def _why_foreign(family: Family, path: str) -> str | None:
+    if not _is_file(path):
+        return "is not a regular file"
+    found = matching_description(path)
+    if found is None:
+        return _OTHER_KIND
+    if found.job is not None and found.job == family.about.job:
+        return None
+    if family.about.job is None:
+        return f"{_finished(found)}, and this input cannot be compared with the one of that job"
+    return f"{_finished(found)} of other inputs or settings"
+
+
+def _finished(found: Sidecar) -> str:
+    return f"is a finished output ({found.format}, {found.tokens:,} tokens of {found.source})"

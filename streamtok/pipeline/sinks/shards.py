@@ -73,9 +73,9 @@ class Files:
     def _hashed_from(self, i: int) -> int | None:
         """The offset from which file number i is hashed, or None if no digest is needed.
 
-        A checkpoint needs digests of all files, some sidecars that of the first.
+        A checkpoint needs digests of all files, a sidecar those of the files that it describes.
         """
-        if self._is_hashed or (i == 0 and self._family.has_digest):
+        if self._is_hashed or self._family.is_hashed(i):
             return 0 if i else self._family.header_size
         return None
 
@@ -207,7 +207,7 @@ class Files:
             files = self._complete[0]
             kept = len(files) - self._family.scratch
             self._forget_sidecar(files[0].name)
-            publish_together(files[:kept])
+            publish_together(self._family.in_order(files[:kept]))
             for file in files[kept:]:
                 file.discard()
             del self._complete[0]

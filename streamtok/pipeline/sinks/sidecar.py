@@ -1,8 +1,10 @@
 """The sidecar of a file of ids: JSON in `OUTPUT.json` beside it.
 
 It names the encoding (with the digest of its vocabulary), the format, the type of the ids, the
-counts and the size. A reader takes the encoding from it and detects a file that does not belong to
-its sidecar. Parquet and Arrow files have no sidecar: their schema holds the same facts.
+counts, and the sizes and digests of the file and of its indexes. A reader takes the encoding from
+it and detects a file that does not belong to its sidecar; `streamtok verify` compares the digests.
+The digest of the job tells whether the same command made the file. Parquet and Arrow files have no
+sidecar: their schema holds the same facts.
 """
 
 from __future__ import annotations
@@ -10,25 +12,34 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import SidecarError
 from ...files.part_file import PartFile
 from ...stores import places
+from .arrow import read_schema, table_format
 from .outputs import Writable
 
 if TYPE_CHECKING:
     from .flat import About, Ends, IdArray, Sink
 
+_T = TypeVar("_T")
 _SUFFIX = ".json"
+_AFTER_HEADER = "sha256_after_header"  # `sha256sum` would give another one
 _MOST_BYTES = 1 << 16
 _RAW = {"uint16": ("u16", 2), "uint32": ("u32", 4)}
 
 
 @dataclass(frozen=True)
 class Sidecar:
-    """The contents of a sidecar. dtype: the type of the ids in the file, None for text."""
+    """The contents of a sidecar. dtype: the type of the ids in the file, None for text.
+
+    sha256: of the bytes after the header, which has `header_size` bytes. files: the sizes and
+    digests of further files, by what follows the common beginning of the names, such as ".idx".
+    Sidecars of earlier versions lack max_id, job and most digests.
+    """
 
     encoding: str
     digest: str
@@ -38,6 +49,16 @@ class Sidecar:
     documents: int
     size: int  # bytes of the file
     sha256: str | None = None
+    header_size: int = 0
+    files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    max_id: int | None = None
+    vocabulary: str | None = None
+    job: str | None = None
+
+    @property
+    def source(self) -> str:
+        """The encoding as a user names it: the file of the vocabulary, else its name."""
+        return self.vocabulary or self.encoding
 
     def to_json(self) -> bytes:
         """The bytes of the sidecar file."""
@@ -50,7 +71,13 @@ class Sidecar:
             "tokens": self.tokens,
             "documents": self.documents,
             "bytes": self.size,
-            "sha256": self.sha256,
+            _AFTER_HEADER if self.header_size else "sha256": self.sha256,
+            "header_bytes": self.header_size or None,
+            "files": {one: {"bytes": n, "sha256": sha} for one, (n, sha) in self.files.items()}
+            or None,
+            "max_id": self.max_id,
+            "vocabulary": self.vocabulary,
+            "job": self.job,
         }
         row = {key: value for key, value in row.items() if value is not None}
         return json.dumps(row, indent=1).encode() + b"\n"
@@ -84,29 +111,58 @@ def read_sidecar(path: str) -> Sidecar | None:
     return _parsed(row, path, name)
 
 
+def read_description(path: str) -> Sidecar | None:
+    """What the sidecar of the file at `path` says, or its schema if it is a table of ours.
+
+    Raises as `read_sidecar`, and MissingLibraryError for a table.
+    """
+    found = read_sidecar(path)
+    if found is not None or (format := table_format(path)) is None:
+        return found
+    row = read_schema(path)
+    if row is None or "vocabulary_sha256" not in row:
+        return None
+    about = {"tokens": 0, "documents": 0} | row | {"format": format, "bytes": places.size_of(path)}
+    return _parsed(about, path, path)
+
+
 def _parsed(row: dict[str, Any], path: str, name: str) -> Sidecar:
-    def field(key: str, kind: type, default: Any = None) -> Any:
+    kind_of = "schema" if name == path else "sidecar"
+
+    def field(key: str, kind: type[_T], default: Any = None, row: dict[str, Any] = row) -> _T:
         value = row.get(key, default)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise SidecarError(
-                f"{name}: the sidecar of {path} is damaged: its {key!r} is {value!r}; "
+                f"{name}: the {kind_of} of {path} is damaged: its {key!r} is {value!r}; "
                 "--force ignores it"
             )
         return value
 
+    def text(key: str) -> str | None:
+        return None if row.get(key) is None else field(key, str)
+
     tokens = field("tokens", int)
-    dtype = row.get("dtype")
     # Sidecars of version 0.1.0 exist for raw ids only and lack format and size.
-    format, width = _RAW.get(str(dtype), (None, 0))
+    format, width = _RAW.get(str(row.get("dtype")), (None, 0))
+    header_size = field("header_bytes", int, 0)
+    files: dict[str, tuple[int, str]] = {}
+    for one, about in field("files", dict, {}).items():
+        about = about if isinstance(about, dict) else {}
+        files[one] = field("bytes", int, row=about), field("sha256", str, row=about)
     return Sidecar(
         encoding=field("encoding", str),
         digest=field("vocabulary_sha256", str),
         format=field("format", str, format),
-        dtype=None if dtype is None else field("dtype", str),
+        dtype=text("dtype"),
         tokens=tokens,
         documents=field("documents", int),
         size=field("bytes", int, tokens * width),
-        sha256=None if row.get("sha256") is None else field("sha256", str),
+        sha256=text(_AFTER_HEADER if header_size else "sha256"),
+        header_size=header_size,
+        files=files,
+        max_id=None if row.get("max_id") is None else field("max_id", int),
+        vocabulary=text("vocabulary"),
+        job=text("job"),
     )
 
 
@@ -122,8 +178,17 @@ def check_sidecar(sidecar: Sidecar, path: str) -> None:
 
 def matching_sidecar(path: str) -> Sidecar | None:
     """The sidecar of the file at `path`, or None if none can be read or none fits the file."""
+    return _fitting(read_sidecar, path)
+
+
+def matching_description(path: str) -> Sidecar | None:
+    """As `matching_sidecar`, for tables as well."""
+    return _fitting(read_description, path)
+
+
+def _fitting(read: Callable[[str], Sidecar | None], path: str) -> Sidecar | None:
     try:
-        found = read_sidecar(path)
+        found = read(path)
         if found is not None:
             check_sidecar(found, path)
     except (SidecarError, OSError):
@@ -139,20 +204,23 @@ def has_sidecar(path: str) -> bool:
 
 
 class SidecarSink:
-    """Passes ids to another sink and writes the sidecar of its first file."""
+    """Passes ids to another sink and writes the sidecar of its files."""
 
     def __init__(
         self,
         sink: Sink,
-        output: PartFile,
+        described: Mapping[str, PartFile],
         sidecar: Writable,
         about: About,
         what: tuple[str, str | None],
         state: dict[str, Any],
     ):
-        """output: the file of `sink` that the sidecar describes; what: its format and dtype."""
+        """described: the files of `sink` by what follows in their names; the first is "".
+
+        what: the format and dtype of the first.
+        """
         self._sink = sink
-        self._ids = output
+        self._described = described
         self._sidecar = sidecar
         self._about = about
         self._what = what
@@ -167,6 +235,8 @@ class SidecarSink:
     def finish(self) -> None:
         self._sink.finish()
         format, dtype = self._what
+        first, *further = self._described
+        ids = self._described[first]
         made = Sidecar(
             encoding=self._about.encoding,
             digest=self._about.digest,
@@ -174,9 +244,15 @@ class SidecarSink:
             dtype=dtype,
             tokens=self._tokens,
             documents=self._documents,
-            size=self._ids.size,
-            # Only for raw ids does the digest cover the whole file in every run.
-            sha256=self._ids.digest() if format in ("u16", "u32") else None,
+            size=ids.size,
+            sha256=ids.digest(),
+            header_size=ids.hashed_from,
+            files={
+                one: (self._described[one].size, self._described[one].digest()) for one in further
+            },
+            max_id=self._about.max_id,
+            vocabulary=self._about.vocabulary,
+            job=self._about.job,
         )
         self._sidecar.write(made.to_json())
 

@@ -1,7 +1,7 @@
 """Output files in a store: made in a folder of this process, and uploaded when they are complete.
 
-Some formats rewrite their headers or read their own files again, which no store can do. What
-describes a file is uploaded after it, and nobody sees an incomplete one.
+Some formats rewrite their headers or read their own files again, which no store can do. Nobody
+sees an incomplete file.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class StoredFiles:
         names = self._family.kept_names(self._path, shard)
         urls = self._family.kept_names(self._url, shard)
         self._forget_sidecar(urls[0])
-        for name, url in zip(names, urls, strict=True):
+        for name, url in self._family.in_order(list(zip(names, urls, strict=True))):
             objects.upload(name, url)
         for name in names:
             os.remove(name)

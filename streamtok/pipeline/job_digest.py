@@ -1,0 +1,23 @@
+"""Which job made an output: a digest of its settings and of the contents of its inputs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+
+def job_digest(settings: dict[str, Any]) -> str | None:
+    """The digest of a job; None if an input cannot be compared with that of another run.
+
+    settings: what the output depends on, as JSON values; "inputs" are the fingerprints of the
+    inputs. Their names do not matter. Pipes, sockets and files that grow have no fingerprint that
+    stands for their contents.
+    """
+    inputs = [
+        {key: value for key, value in one.items() if key != "name"} for one in settings["inputs"]
+    ]
+    if not all(one.get("size") is not None and one.get("tag") for one in inputs):
+        return None
+    row = json.dumps(settings | {"inputs": inputs}, sort_keys=True)
+    return hashlib.sha256(row.encode("utf-8", "surrogatepass")).hexdigest()
