@@ -16,18 +16,30 @@ from typing import Any, NamedTuple
 
 from ..errors import StreamtokError
 from ..pipeline.documents import DocumentEncoder
-from ..pipeline.sources import Input, Part
+from ..pipeline.sources import Input, Part, ReplacedBytes
 from . import encoding_options, input_options, open_inputs, options
 from .argument_types import parse_positive_seconds
 from .intervals import Intervals
-from .messages import Misused, Refused, complain, describe, input_name, is_terminal, shown
+from .messages import (
+    Misused,
+    Refused,
+    complain,
+    describe,
+    flush_stdout,
+    input_name,
+    is_terminal,
+    print_now,
+    say,
+    shown,
+)
 from .stop_signals import Signals
 
 _EXAMPLES = [
     "@ *.txt",
-    "git ls-files | xargs @ -e o200k_base --errors replace",
+    "git ls-files | xargs @ -e o200k_base",
     "@ --jsonl text --json docs.jsonl.zst",
     "@ --follow app.log --every 60",
+    "journalctl -f | @ --every 60",
     "@ --lines --each prompts.txt | sort -n | tail -1",
 ]
 
@@ -37,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers, "count", run, "count the tokens of each file", _EXAMPLES
     )
     input_options.add_source_options(parser)
-    encoding_options.add_text_options(parser, plain_specials=True)
+    encoding_options.add_text_options(parser, plain_specials=True, errors="replace")
     options.add_chunk_size(parser)
     group = parser.add_argument_group("what is printed (default: a line for each file)")
     group.add_argument("--json", action="store_true", help="JSON, one object a line")
@@ -48,14 +60,14 @@ def add_parser(subparsers: Any) -> None:
     live.add_argument(
         "--follow",
         action="store_true",
-        help="count on as FILE grows, is rotated or truncated, until a signal",
+        help="keep counting as FILE grows, is rotated or truncated, until a signal",
     )
     live.add_argument(
         "--every",
         type=parse_positive_seconds,
         metavar="SECONDS",
-        help="with --follow, a line at this interval: the time, the tokens that came in it, all "
-        "tokens; the first line is what FILE had at the beginning",
+        help="only a line at this interval: the time, the tokens that came in it, all tokens; with "
+        "--follow, the first line is what FILE had at the beginning",
     )
     parser.set_defaults(connections=None, listen=None)
 
@@ -68,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
     followed = open_inputs.open_inputs(args) if args.follow else None
     rows: list[_Row] = []
     stopped: Signals.Paused | None = None
+    replaced = 0
     for name in names:
         stream.reset()
         encoder = open_inputs.open_encoder(args, encoding, stream)
@@ -82,16 +95,17 @@ def run(args: argparse.Namespace) -> int:
             complain(describe(error) if isinstance(error, OSError) else str(error))
             continue
         live.clear()
+        replaced += live.replaced.count + opened.replaced
         is_partial = stopped is not None and not args.follow
         rows.append(_Row(name, live.tokens, encoder.bytes, is_partial))
-        if intervals is not None:
-            intervals.finish()
-        elif not args.each:
+        if intervals is None and not args.each:
             _print_count(args, rows[-1], is_named=names != ["-"])
         if is_partial:
             args.when_stopped = f"interrupted: {input_name(name)} was counted only in part"
             break
-    if len(names) > 1 and not args.each:
+    if intervals is not None:
+        intervals.finish()
+    elif len(names) > 1 and not args.each:
         total = _Row(
             "total",
             sum(row.tokens for row in rows),
@@ -99,6 +113,9 @@ def run(args: argparse.Namespace) -> int:
             any(row.is_partial for row in rows),
         )
         _print_count(args, total, is_named=True)
+    if replaced:
+        what = "1 byte was" if replaced == 1 else f"{replaced:,} bytes were"
+        say(f"{what} not UTF-8 and counted as U+FFFD; --errors strict names the first")
     if stopped is not None and not args.follow:
         raise stopped
     return 0 if len(rows) == len(names) else 1
@@ -108,11 +125,9 @@ def _check_intervals(args: argparse.Namespace) -> Intervals | None:
     """What prints the lines of --every. Raises Misused."""
     if args.every is None:
         return None
-    if not args.follow:
-        raise Misused("--every needs --follow")
     if args.each:
         raise Misused("give --every or --each, not both")
-    intervals = Intervals(args.every, args.json, args.signals.heard)
+    intervals = Intervals(args.every, args.json, args.signals.heard, args.follow)
     args.waiting = intervals.waiting
     return intervals
 
@@ -131,6 +146,7 @@ class _Live:
         self, args: argparse.Namespace, name: str, intervals: Intervals | None = None
     ) -> None:
         self.tokens = 0
+        self.replaced = ReplacedBytes()
         self._intervals = intervals
         self._args = args
         self._name = name
@@ -143,12 +159,14 @@ class _Live:
     def add(self, encoder: DocumentEncoder, parts: list[Part]) -> None:
         """Count the parts. Raises what the encoder raises."""
         ids, ends = encoder.encode(parts)
+        if self._args.errors == "replace":
+            self.replaced.add(parts)
         if self._args.each:
             for end in ends.tolist():
                 self._print_document(self.tokens + end - self._before)
                 self._before = self.tokens + end
             if len(ends):
-                sys.stdout.flush()
+                flush_stdout()
         self.tokens += len(ids)
         if self._intervals is not None:
             self._intervals.add(len(ids))
@@ -200,6 +218,6 @@ def _count(
 def _print_count(args: argparse.Namespace, row: _Row, is_named: bool) -> None:
     if args.json:
         about = {"name": row.name, "tokens": row.tokens, "bytes": row.bytes}
-        print(json.dumps(about | ({"interrupted": True} if row.is_partial else {})), flush=True)
+        print_now(json.dumps(about | ({"interrupted": True} if row.is_partial else {})))
     else:
-        print(f"{row.tokens:>8} {shown(row.name)}" if is_named else row.tokens, flush=True)
+        print_now(f"{row.tokens:>8} {shown(row.name)}" if is_named else row.tokens)

@@ -12,7 +12,7 @@ from typing import Any
 from ..pipeline.sources import read_descriptor
 from . import cmd_languages, encoding_options, options
 from .argument_types import parse_port
-from .messages import say
+from .messages import print_now, say
 from .stop_signals import Signals
 
 _LOOPBACK = "127.0.0.1"
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
             blocks = read_descriptor(0, "standard input", CHUNK)
             threading.Thread(target=feed.run, args=(blocks,), daemon=True).start()
         address = f"{url}?token={token}"
-        print(address, flush=True)
+        print_now(address)
         if not args.quiet:
             say("serving until Ctrl-C; the URL is a key to the page: do not pass it on")
         if args.browser:

@@ -40,11 +40,12 @@ def add_text_options(
     parser: argparse.ArgumentParser,
     max_pending: int | None = DEFAULT_MAX_PENDING,
     plain_specials: bool = False,
+    errors: str = "strict",
 ) -> None:
     """Add -e, the special tokens, --errors and, unless its default in bytes is None, --max-pending.
 
     plain_specials: for commands that take the text of special tokens for plain text unless told
-    otherwise, with --special.
+    otherwise, with --special. errors: the default of --errors.
     """
     add_encoding(parser)
     group = parser.add_argument_group("text and special tokens")
@@ -70,7 +71,7 @@ def add_text_options(
         help="special tokens whose text is an error "
         f"(default: {'as --special says' if plain_specials else 'all that are not allowed'})",
     )
-    add_errors(group)
+    add_errors(group, errors)
     if max_pending is None:
         return
     group.add_argument(

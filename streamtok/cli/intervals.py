@@ -1,4 +1,4 @@
-"""Prints how many tokens came in each interval, while a file is followed.
+"""Prints how many tokens came in each interval, while inputs are read.
 
 The lines are printed by the thread that counts, whenever it looks for more text: several times a
 second. So a closed pipe and a signal end the command as they do elsewhere.
@@ -10,20 +10,25 @@ import contextlib
 import datetime
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+
+from ..pipeline.sources import Waiting
+from .messages import print_now
 
 
 class Intervals:
-    """Takes counts as they come. The intervals begin when the file has been read to its end once.
+    """Takes counts as they come. Each interval ends with a line.
 
-    Each interval ends with a line; the line before the first has what the file had until then.
+    The intervals begin at once, or where a file is followed when it has been read to its end once;
+    the line before the first then has what the file had until then.
     """
 
     def __init__(
         self,
         every: float,
         is_json: bool,
-        waiting: Callable[[], contextlib.AbstractContextManager[None]],
+        waiting: Waiting,
+        is_followed: bool,
     ):
         """every: seconds. waiting: a context in which the process may wait, and be stopped."""
         self._every = every
@@ -31,13 +36,14 @@ class Intervals:
         self._waiting = waiting
         self._total = 0
         self._said = 0  # of the total
-        self._began: float | None = None  # when the interval began; None before the first
-        self._due = 0.0
+        # When the interval began; None before the first.
+        self._began: float | None = None if is_followed else time.monotonic()
+        self._due = 0.0 if self._began is None else self._began + every
         self._has_waited = False  # and nothing has come since
 
     @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
-        """As the context `waiting`, after the lines that are due."""
+    def waiting(self) -> Iterator[float | None]:
+        """As the context `waiting`, after the lines that are due; gives when the next one is."""
         now = time.monotonic()
         if self._began is None and self._has_waited:  # the file is read to its end
             self._began, self._due = now, now + self._every
@@ -45,7 +51,7 @@ class Intervals:
         self._has_waited = True
         self._say_due(now)
         with self._waiting():
-            yield
+            yield None if self._began is None else max(self._due - time.monotonic(), 0.0)
 
     def add(self, tokens: int) -> None:
         """Count some tokens."""
@@ -71,6 +77,6 @@ class Intervals:
         now = datetime.datetime.now().astimezone()
         if self._is_json:
             row = {"time": now.isoformat(timespec="seconds"), "seconds": round(seconds, 3)}
-            print(json.dumps(row | {"tokens": tokens, "total": self._total}), flush=True)
+            print_now(json.dumps(row | {"tokens": tokens, "total": self._total}))
         else:
-            print(f"{now:%H:%M:%S} {tokens:>8} {self._total:>10}", flush=True)
+            print_now(f"{now:%H:%M:%S} {tokens:>8} {self._total:>10}")

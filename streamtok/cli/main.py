@@ -107,7 +107,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
+class _StoreOnce(argparse.Action):
+    """Stores a value, and refuses a second one, which would replace the first in silence."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        given: set[str] = vars(namespace).setdefault("given_options", set())
+        if option_string is not None:
+            if self.dest in given:
+                raise argparse.ArgumentError(self, "is given twice")
+            given.add(self.dest)
+        setattr(namespace, self.dest, values)
+
+
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        for action in (None, "store"):
+            self.register("action", action, _StoreOnce)
+
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         # Up to Python 3.12, argparse drops a "--" that is the value of an option, as in -o=--
         if action.option_strings and arg_strings == ["--"]:

@@ -8,6 +8,8 @@ import os
 import sys
 from typing import TextIO
 
+from ..files.named_errors import naming
+
 
 class Refused(Exception):
     """An expected failure. Its text is the one line that the user sees."""
@@ -69,6 +71,12 @@ def complain(text: str) -> None:
     say(" ".join(text.split("\n")), prefix="streamtok: error: ")
 
 
+def print_now(text: object) -> None:
+    """Print a line to standard output, which an OSError names."""
+    with naming("standard output"):
+        print(text, flush=True)
+
+
 def write_bytes(data: bytes, at_once: bool = False) -> None:
     """Write to standard output, behind what was printed. Raises Refused if it is closed.
 
@@ -76,16 +84,17 @@ def write_bytes(data: bytes, at_once: bool = False) -> None:
     """
     if sys.stdout is None:
         raise Refused("standard output is closed")
-    sys.stdout.flush()
-    # With PYTHONUNBUFFERED the buffer is the raw file, which may take only a part at a time.
-    rest = memoryview(data)
-    while rest:
-        written = sys.stdout.buffer.write(rest)
-        if written is None:
-            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN), "standard output")
-        rest = rest[written:]
-    if at_once:
-        sys.stdout.buffer.flush()
+    with naming("standard output"):
+        sys.stdout.flush()
+        # With PYTHONUNBUFFERED the buffer is the raw file, which may take only a part at a time.
+        rest = memoryview(data)
+        while rest:
+            written = sys.stdout.buffer.write(rest)
+            if written is None:
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            rest = rest[written:]
+        if at_once:
+            sys.stdout.buffer.flush()
 
 
 def flush_stdout() -> None:
@@ -93,12 +102,13 @@ def flush_stdout() -> None:
     if sys.stdout is None:
         return
     try:
-        sys.stdout.flush()
+        with naming("standard output"):
+            sys.stdout.flush()
     except BrokenPipeError:
         raise
-    except OSError as error:
+    except OSError:
         forget_stdout()
-        raise OSError(error.errno, error.strerror, "standard output") from None
+        raise
 
 
 def forget_stdout() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import contextlib
 import glob
 import itertools
 import json
@@ -29,6 +30,7 @@ from ..pipeline.sources import (
     Reading,
     SocketInput,
     Waiting,
+    check_regular,
 )
 from ..stores.objects import expand
 from ..stores.urls import is_url
@@ -138,7 +140,14 @@ def _open_followed(args: argparse.Namespace) -> Input:
     if is_url(path):
         raise Misused("--follow needs a file of this machine: objects in stores do not grow")
     _warn_of_records(args, [path])
-    follower = Follower(path, size=args.chunk_size, waiting=_waiting(args))
+    with contextlib.suppress(FileNotFoundError):
+        check_regular(path)
+    follower = Follower(
+        path,
+        size=args.chunk_size,
+        waiting=_waiting(args),
+        missing=lambda path: say(f"waiting for {shown(path)}"),
+    )
     return FollowInput(
         path, input_name(path), _splitter_maker(args), follower, opening=_opening(args)
     )

@@ -84,12 +84,12 @@ def add_no_unpack(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_errors(parser: argparse._ActionsContainer) -> None:
+def add_errors(parser: argparse._ActionsContainer, default: str = "strict") -> None:
     """Add --errors."""
     parser.add_argument(
         "--errors",
         choices=("strict", "replace", "surrogateescape"),
-        default="strict",
+        default=default,
         help="for bytes that are not UTF-8: raise an error, replace them by U+FFFD, or keep them "
-        "(default: strict)",
+        f"(default: {default})",
     )

@@ -74,7 +74,7 @@ def read_blocks(
     about: Stored,
     start: int,
     stop: int | None,
-    waiting: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+    waiting: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext,
 ) -> Iterator[bytes]:
     """Yield the bytes from `start` to `stop`, or to the end, in blocks.
 
@@ -111,7 +111,7 @@ def read_blocks(
 
 
 def _stream(
-    url: str, skipped: int, waiting: Callable[[], AbstractContextManager[None]]
+    url: str, skipped: int, waiting: Callable[[], AbstractContextManager[object]]
 ) -> Iterator[bytes]:
     with open_stream(url) as file:
         while True:

@@ -580,7 +580,7 @@ def test_not_utf8(tmp_path: Path) -> None:
     assert "--errors replace" in error
     assert not out.exists()
     assert "standard input: byte 1 is not" in fails("encode", stdin=b"a\xe2\x82")
-    assert f"{bad}: byte {where}" in fails("count", str(bad))
+    assert f"{bad}: byte {where}" in fails("count", "--errors", "strict", str(bad))
 
 
 def test_disallowed_special_token(tmp_path: Path) -> None:
@@ -681,7 +681,8 @@ def test_count(file: Path, tmp_path: Path) -> None:
 def test_count_goes_on_after_an_error(file: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad"
     bad.write_bytes(b"half of a stream \xff")
-    done = run("count", str(bad), str(tmp_path / "missing"), str(file))
+    paths = str(bad), str(tmp_path / "missing"), str(file)
+    done = run("count", "--errors", "strict", *paths)
     n = len(streamtok.get_encoding(LARGE).encode(TEXT))
     assert done.returncode == 1
     assert done.stderr.count(b"streamtok: error: ") == 2

@@ -11,7 +11,7 @@ from .blocks import BLOCK_SIZE, Waiting, check_file, read_descriptor
 from .compression import unpack
 from .feed import Feed
 from .fingerprint import Fingerprint, fingerprint
-from .follow import Follower
+from .follow import Follower, check_regular
 from .frames import frame_starts, is_compressed
 from .frames_input import FramesInput, Stretch, text_behind
 from .inputs import (
@@ -26,6 +26,7 @@ from .json_lines import MAX_LINE, JsonLines
 from .make_splitter import MakeSplitter, Reading, splitter_maker
 from .object_input import ObjectInput, open_input
 from .parquet import ParquetTexts
+from .replaced_bytes import ReplacedBytes
 from .sockets import Address, Listener
 from .splitters import Delimited, Documents, Part, Splitter, Whole, unescape
 
@@ -51,12 +52,14 @@ __all__ = [
     "ParquetTexts",
     "Part",
     "Reading",
+    "ReplacedBytes",
     "SocketInput",
     "Splitter",
     "Stretch",
     "Waiting",
     "Whole",
     "check_file",
+    "check_regular",
     "fingerprint",
     "frame_starts",
     "is_compressed",

@@ -13,6 +13,7 @@ import hashlib
 import os
 from typing import Any, NamedTuple
 
+from ...files.named_errors import naming
 from ...stores.objects import describe
 from ...stores.urls import is_url
 
@@ -38,7 +39,7 @@ def fingerprint(path: str) -> Fingerprint:
     """The fingerprint of a regular file or an object, as it is now. Raises OSError."""
     if is_url(path):
         return Fingerprint(*describe(path))
-    with open(path, "rb", buffering=0) as file:
+    with naming(path), open(path, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         digest = hashlib.sha256(b"%d" % size)
         last = max(size - _SAMPLE_SIZE, 0)

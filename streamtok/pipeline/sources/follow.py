@@ -13,14 +13,17 @@ times. A file that was compressed before it was read raises an error.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
+import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ...errors import CheckpointError
+from ...files.named_errors import naming
 from .blocks import BLOCK_SIZE, Waiting, read_descriptor, read_once
 from .compression import START_SIZE, detect, unpack
 
@@ -45,8 +48,11 @@ class Follower:
         interval: float = 0.2,
         size: int = BLOCK_SIZE,
         waiting: Waiting = contextlib.nullcontext,
+        missing: Callable[[str], None] = lambda path: None,
     ):
+        """missing: called once with the path if the file is not there yet."""
         self.path = path
+        self._missing = missing
         self._interval = interval
         self._size = size
         self._waiting = waiting
@@ -65,19 +71,24 @@ class Follower:
         """
         self._saved = position
         try:
-            if position is not None:
-                self._go_on(position)
-            while True:
-                if self._fd < 0 and not self._open(self.path):
-                    self._sleep()
-                    continue
-                block = read_once(self._fd, self.path, self._size, self._waiting)
-                if block and self._is_same_file():
-                    yield self._took(block)
-                elif not self._switch_file():
-                    self._sleep()
+            with naming(self.path):
+                yield from self._read_on(position)
         finally:
             self._close()
+
+    def _read_on(self, position: dict[str, Any] | None) -> Iterator[bytes]:
+        if position is not None:
+            self._go_on(position)
+        while True:
+            if self._fd < 0 and not self._open(self.path):
+                self._say_missing()
+                self._sleep()
+                continue
+            block = read_once(self._fd, self.path, self._size, self._waiting)
+            if block and self._is_same_file():
+                yield self._took(block)
+            elif not self._switch_file():
+                self._sleep()
 
     def position(self, at: int) -> dict[str, Any]:
         """The position of byte `at` of the stream, for JSON. `at` must not decrease."""
@@ -89,8 +100,13 @@ class Follower:
         offset = one["offset"] + at - one["start"]
         return {"at": at, "file": [one["device"], one["inode"]], "offset": offset, **one["head"]}
 
+    def _say_missing(self) -> None:
+        missing, self._missing = self._missing, lambda path: None
+        missing(self.path)
+
     def _open(self, path: str, offset: int = 0) -> bool:
         try:
+            check_regular(path)  # to open a pipe would wait for its writer
             self._fd = os.open(path, _READ)
         except FileNotFoundError:
             return False
@@ -270,6 +286,15 @@ def _rotated(path: str) -> list[_Rotated]:
                 place = status.st_mtime_ns, number, name[1]
                 found.append(_Rotated(*place, _inode(status), one.path, bool(name[2])))
     return sorted(found)
+
+
+def check_regular(path: str) -> None:
+    """Raise OSError if what has the name is not a regular file, or there is nothing."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.ESPIPE, "only a regular file can be followed", path)
 
 
 def _inode(status: os.stat_result) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from ...errors import ArchiveError, CheckpointError, DocumentError
+from ...files.named_errors import naming
 from ...stores.urls import is_url
 from .blocks import (
     BLOCK_SIZE,
@@ -57,8 +58,8 @@ class Input(Protocol):
     """One input of a run.
 
     name: for errors; size: bytes on the disk, None if unknown; read: how many of them were read;
-    is_done: the last group was yielded; skipped: broken records so far; may_wait: the next group
-    may take a while to arrive.
+    is_done: the last group was yielded; skipped: broken records so far; replaced: bytes that became
+    U+FFFD in records; may_wait: the next group may take a while to arrive.
     """
 
     name: str
@@ -68,6 +69,8 @@ class Input(Protocol):
 
     @property
     def skipped(self) -> int: ...
+    @property
+    def replaced(self) -> int: ...
     @property
     def may_wait(self) -> bool: ...
 
@@ -175,6 +178,10 @@ class ByteInput:
     def skipped(self) -> int:
         return self._splitter.skipped if self._splitter is not None else 0
 
+    @property
+    def replaced(self) -> int:
+        return self._splitter.replaced if self._splitter is not None else 0
+
     def position(self) -> dict[str, Any]:
         assert self._splitter is not None
         return {
@@ -238,7 +245,8 @@ class FileInput(ByteInput):
         with self._waiting():  # opening a FIFO waits for its writer
             fd = os.open(self._path, flags)
         try:
-            yield from self._read_from(fd, position)
+            with naming(self.name):
+                yield from self._read_from(fd, position)
         finally:
             self._fd = None
             os.close(fd)
@@ -359,6 +367,7 @@ class ParquetInput:
         self._groups = groups
         self._texts = self._open(0)
         self._texts.close()
+        self.replaced = 0  # texts that are not UTF-8 are given as bytes
 
     def _open(self, row: int) -> ParquetTexts:
         return ParquetTexts(

@@ -11,6 +11,7 @@ import zlib
 from typing import Any
 
 from ...errors import DocumentError
+from .replaced_bytes import count_replaced
 from .splitters import Part, Splitter, together
 
 MAX_LINE = 1 << 26  # bytes
@@ -161,6 +162,8 @@ class JsonLines(Splitter):
         else:
             try:
                 texts.append(self._text_of(line))
+                if self._errors == "replace":
+                    self.replaced += count_replaced(line)
                 return
             except (ValueError, RecursionError) as error:
                 what = f": {error}"

@@ -51,7 +51,8 @@ class Splitter:
     """The interface and the counters of a splitter.
 
     consumed: bytes returned as parts or skipped for good; crc: their CRC-32, if has_crc is set;
-    records: lines or documents that have ended; skipped: broken records that were left out.
+    records: lines or documents that have ended; skipped: broken records that were left out;
+    replaced: bytes that were not UTF-8 and became U+FFFD here, before records were parsed.
     """
 
     has_crc = True
@@ -61,6 +62,7 @@ class Splitter:
         self.records = records
         self.crc = crc
         self.skipped = 0
+        self.replaced = 0
 
     def _consume(self, data: bytes | memoryview) -> None:
         self.consumed += len(data)

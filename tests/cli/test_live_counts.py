@@ -1,0 +1,180 @@
+"""`streamtok count` of texts that live: bad bytes, files that are not there yet, intervals."""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import streamtok
+from streamtok.cli.main import main
+from streamtok.pipeline.sources import Documents, ReplacedBytes
+
+from .test_cli import ENV, FOREGROUND, POSIX, Live, fails, run, wrapped
+
+CL100K = streamtok.get_encoding("cl100k_base")
+
+
+def escapes(data: bytes) -> int:
+    """The bytes that "replace" replaces, by CPython's own report of each of them."""
+    found = 0
+
+    def note(error: UnicodeError) -> tuple[str, int]:
+        nonlocal found
+        assert isinstance(error, UnicodeDecodeError)
+        found += error.end - error.start
+        return "\ufffd", error.end
+
+    codecs.register_error("streamtok-test", note)
+    data.decode("utf-8", "streamtok-test")
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_replaced_bytes_are_counted(seed: int) -> None:
+    rng = random.Random(seed)
+    pieces = [
+        b"a",
+        b"\n",
+        "é".encode(),
+        "日本".encode(),
+        "😀".encode(),
+        b"\xff",
+        b"\xc3",
+        b"\xe6\x97",
+    ]
+    documents = [b"".join(rng.choices(pieces, k=rng.randrange(9))) for _ in range(6)]
+    expected = sum(map(escapes, documents))
+    counted = ReplacedBytes()
+    for one in documents:
+        cuts = sorted(rng.choices(range(len(one) + 1), k=3))
+        bounds = [0, *cuts, len(one)]
+        counted.add((one[a:b], False) for a, b in itertools.pairwise(bounds))
+        counted.add([(b"", True)])
+    assert counted.count == expected
+    for end in b"\0", b"\xfe\xfe":
+        data = memoryview(b"".join(one + end for one in documents))
+        counted = ReplacedBytes()
+        counted.add([Documents(data, end, len(documents))])
+        assert counted.count == expected
+
+
+BAD = b"caf\xe9 au lait\nna\xefve \xff\xfe\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--lines"], ["--lines", "--each"], ["--json"]])
+def test_bad_bytes_do_not_end_a_count(options: list[str], tmp_path: Path, capsys: Any) -> None:
+    path, other = tmp_path / "a.log", tmp_path / "b.log"
+    path.write_bytes(BAD)
+    other.write_bytes(b"caf\xe9")
+    text = BAD.decode("utf-8", "replace")
+    expected = CL100K.count(text)
+    if options[:1] == ["--lines"]:
+        expected = sum(map(CL100K.count, text.splitlines()))
+    assert main(["count", *options, str(path), str(other)]) == 0
+    said = capsys.readouterr()
+    assert said.err == (
+        "streamtok: 5 bytes were not UTF-8 and counted as U+FFFD; --errors strict names the first\n"
+    )
+    if options == ["--json"]:
+        assert json.loads(said.out.splitlines()[0])["tokens"] == expected
+    elif "--each" not in options:
+        assert int(said.out.split()[0]) == expected
+    assert main(["count", *options, "--errors", "strict", str(path)]) == 1
+    assert "a.log: " in (message := capsys.readouterr().err)
+    assert "byte 3 is not UTF-8" in message
+
+
+def test_bad_bytes_in_json_lines(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "caf\xe9"}\n{"text": "tea"}\n{"text": "\xff\xff"}')
+    assert main(["count", "--jsonl", "text", str(path)]) == 0
+    said = capsys.readouterr()
+    assert int(said.out.split()[0]) == sum(map(CL100K.count, ["caf\ufffd", "tea", "\ufffd\ufffd"]))
+    assert said.err.startswith("streamtok: 3 bytes were not UTF-8")
+
+
+@POSIX
+def test_a_followed_file_that_is_truncated_inside_a_character(tmp_path: Path) -> None:
+    log = tmp_path / "app.log"
+    with Live(wrapped(FOREGROUND, "count", "--follow", "--lines", "--each", str(log))) as live:
+        assert live.stderr.readline() == f"streamtok: waiting for {log}\n".encode()
+        log.write_bytes(b"one\ncaf\xc3")
+        assert live.lines(1) == [b"1"]
+        os.truncate(log, 0)
+        # Another first byte, so that the file is known to be a new one whatever its length.
+        log.write_bytes(b"two\xff\n" + b"three\n")
+        ids = len(CL100K.encode("caf\ufffdtwo\ufffd"))
+        assert live.lines(2) == [b"%d" % ids, b"1"]
+        live.process.send_signal(signal.SIGINT)
+        assert live.process.wait(60) == 0
+        assert live.stderr.read().startswith(b"streamtok: 2 bytes were not UTF-8 and counted")
+
+
+@POSIX
+def test_what_cannot_be_followed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for command in "count", "encode":
+        assert "only a regular file can be followed" in fails(
+            command, "--follow", str(tmp_path / "fifo")
+        )
+        assert f"{tmp_path}: Is a directory" in fails(command, "--follow", str(tmp_path))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="devices of Linux")
+def test_errors_of_the_system_name_what_they_are_about(tmp_path: Path) -> None:
+    for command in (
+        ["encode"],
+        ["count"],
+        ["train", "--vocab-size", "300", "-o", str(tmp_path / "x")],
+    ):
+        done = run(*command, "/proc/self/mem")
+        assert done.stderr == b"streamtok: error: /proc/self/mem: Input/output error\n"
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "streamtok", "count", "-"],
+            input=b"text", stdout=full, stderr=subprocess.PIPE, check=False, timeout=60,
+            env=ENV,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == b"streamtok: error: standard output: No space left on device\n"
+
+
+def rows(data: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+@POSIX
+def test_intervals_of_a_pipe() -> None:
+    """Lines come while nothing does, and the sum is exact."""
+    with Live(wrapped(FOREGROUND, "count", "--every", "0.2", "--json")) as live:
+        live.stdin.write(b"one two\nthr")
+        found = rows(b"\n".join(live.lines(3, 60)))
+        live.stdin.write(b"ee four\n")
+        live.stdin.close()
+        found += rows(live.stdout.read())
+        assert live.process.wait(60) == 0
+        assert live.stderr.read() == b""
+    expected = CL100K.count("one two\nthree four\n")
+    assert found[-1]["total"] == sum(row["tokens"] for row in found) == expected
+    assert sum(not row["tokens"] for row in found[:3]) >= 1
+
+
+def test_intervals_of_several_files(tmp_path: Path, capsys: Any) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text("one two three\n" * 50_000)
+    args = ["count", "--every", "0.0001", "--json", str(tmp_path / "a"), str(tmp_path / "b")]
+    assert main(args) == 0
+    found = rows(capsys.readouterr().out.encode())
+    expected = 2 * CL100K.count("one two three\n" * 50_000)
+    assert found[-1]["total"] == sum(row["tokens"] for row in found) == expected
+    assert len(found) > 1
