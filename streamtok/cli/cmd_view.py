@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import html
 import ipaddress
+import os
 import secrets
+import tempfile
 import threading
+from pathlib import Path
 from typing import Any
 
 from ..pipeline.sources import read_descriptor
@@ -88,11 +92,24 @@ def run(args: argparse.Namespace) -> int:
         if args.browser:
             import webbrowser
 
-            webbrowser.open(address)
+            webbrowser.open(_write_redirect(address, closing))
 
-    with contextlib.suppress(Signals.Stopped):
+    with contextlib.ExitStack() as closing, contextlib.suppress(Signals.Stopped):
         server.run(ready)
     return 0
+
+
+def _write_redirect(address: str, closing: contextlib.ExitStack) -> str:
+    """The URL of a file that leads to `address`, and goes when `closing` closes.
+
+    Everybody can read the arguments of a browser, which would have the token; nobody else the file.
+    """
+    folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="streamtok-"))  # mode 0700
+    path = Path(folder, "page.html")
+    page = f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(address)}">\n'
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(page)
+    return path.as_uri()
 
 
 def _is_loopback(host: str) -> bool:

@@ -13,7 +13,15 @@ from .file_jobs import FileJobs
 from .guard import LOOPBACK, Guard, Receive, Scope, Send
 from .optional_starlette import JSONResponse, Request, Response, Route, Starlette, run_in_threadpool
 from .pages import page_files
-from .questions import Refused, answer_of, endpoint, refusal
+from .questions import (
+    MAX_QUESTION,
+    MAX_TEXT_QUESTION,
+    Bodies,
+    Refused,
+    answer_of,
+    endpoint,
+    refusal,
+)
 from .tab_answers import LONGEST_COMPARED, LONGEST_STREAM, TabAnswers
 
 if TYPE_CHECKING:
@@ -69,7 +77,8 @@ def make_app(
     encodings = Encodings(encoding)
     texts = EditedTexts()
     tabs = TabAnswers(prices)
-    files = FileJobs(given)
+    bodies = Bodies()
+    files = FileJobs(given, bodies)
     is_whole = True
     if given is not None:
         text, is_whole = given.start()
@@ -118,6 +127,7 @@ def make_app(
         Route("/api/feed", news),
         Route("/api/file/feed", files.feed, methods=["POST"]),
     ]
+    with_text = ("text/open", "text/edit")
     for path, answer in {
         "text/open": texts.open,
         "text/edit": texts.edit,
@@ -133,7 +143,9 @@ def make_app(
         "vocabulary/token": tabs.token,
         "vocabulary/list": tabs.list,
     }.items():
-        routes.append(Route(f"/api/{path}", endpoint(answer, encodings), methods=["POST"]))
+        most = MAX_TEXT_QUESTION if path in with_text else MAX_QUESTION
+        asked = endpoint(answer, encodings, bodies, most)
+        routes.append(Route(f"/api/{path}", asked, methods=["POST"]))
     return View(Guard(Starlette(routes=routes), token=token, hosts=hosts))
 
 

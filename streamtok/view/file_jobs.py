@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from .file_report import FileReport
 from .given import Given, Reading
 from .optional_starlette import JSONResponse, Request, Response, run_in_threadpool
-from .questions import Answer, Question, Refused, refusal
+from .questions import Answer, Bodies, Question, Refused, refusal
 
 __all__ = ["MAX_BLOCK", "FileJobs"]
 
@@ -35,8 +35,9 @@ class _Job:
 class FileJobs:
     """The files that pages read at the moment: uploads in blocks, and the one that was given."""
 
-    def __init__(self, given: Given | None) -> None:
+    def __init__(self, given: Given | None, bodies: Bodies) -> None:
         self._given = given
+        self._bodies = bodies
         self._jobs: OrderedDict[str, _Job] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -86,17 +87,9 @@ class FileJobs:
     async def feed(self, request: Request) -> Response:
         """The next block of an upload: bytes, with the job in the URL."""
         try:
-            if request.headers.get("content-type") != "application/octet-stream":
-                raise Refused("a block must be application/octet-stream", 415)
             job = self._job(request.query_params.get("job", ""))
-            parts = []
-            size = 0
-            async for part in request.stream():
-                size += len(part)
-                if size > MAX_BLOCK:
-                    raise Refused(f"a block must have at most {MAX_BLOCK >> 20} MiB", 413)
-                parts.append(part)
-            return JSONResponse(await run_in_threadpool(_add, job, b"".join(parts)))
+            async with self._bodies.read(request, "application/octet-stream", MAX_BLOCK) as block:
+                return JSONResponse(await run_in_threadpool(_add, job, block))
         except Exception as error:
             return refusal(error)
 

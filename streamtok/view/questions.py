@@ -1,9 +1,15 @@
-"""The questions that the page asks: JSON objects, limited in size, each field checked."""
+"""The questions that the page asks: JSON objects, limited in size, each field checked.
+
+`[[],[],…` takes twenty times its size in memory. So what is not inside a string is limited more
+than the whole. A large body is read one at a time, within a time.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from ..encoding import Encoding
@@ -11,9 +17,16 @@ from ..errors import StreamtokError
 from .encodings import Encodings
 from .optional_starlette import JSONResponse, Request, Response, run_in_threadpool
 
-__all__ = ["Answer", "Question", "Refused", "answer_of", "endpoint", "refusal"]
+__all__ = ["Answer", "Bodies", "Question", "Refused", "answer_of", "endpoint", "refusal"]
 
-MAX_QUESTION = 64 << 20  # bytes of JSON; each field has a limit of its own
+MAX_QUESTION = 8 << 20  # bytes of JSON; each field has a limit of its own
+MAX_TEXT_QUESTION = (
+    48 << 20
+)  # with a text of the tab Text: 8 million characters, up to 6 bytes each
+MAX_STRINGS = 10_000  # a thousand edits have one each
+MAX_STRUCTURE = 1 << 17  # bytes that are in no string
+_SMALL = 1 << 16  # bytes of a body that does not wait for others
+_BODY_TIMEOUT = 60.0  # seconds in which a body must be there
 
 Answer = dict[str, Any]
 
@@ -90,15 +103,64 @@ class Question:
         }
 
 
+class Bodies:
+    """Reads the bodies of requests: large ones one after the other."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+
+    @contextlib.asynccontextmanager
+    async def read(self, request: Request, kind: str, most: int) -> AsyncIterator[bytes]:
+        """The body, of at most `most` bytes. A large one has its turn until the context ends.
+
+        Raises Refused for another content type, a larger body and one that comes too slowly.
+        """
+        if request.headers.get("content-type", "").partition(";")[0].strip() != kind:
+            raise Refused(f"the body must be {kind}", 415)
+        body = bytearray()
+        parts = request.stream()
+        if await _in_time(_fill(body, parts, min(_SMALL, most))):
+            yield bytes(body)
+            return
+        async with self._turn:
+            if not await _in_time(_fill(body, parts, most)):
+                raise Refused(f"at most {most >> 20} MiB are taken at once", 413)
+            yield bytes(body)
+
+
+async def _fill(body: bytearray, parts: AsyncIterator[bytes], most: int) -> bool:
+    """Read on; False: there are more than `most` bytes."""
+    if len(body) > most:
+        return False
+    async for part in parts:
+        body += part
+        if len(body) > most:
+            return False
+    return True
+
+
+async def _in_time(filling: Awaitable[bool]) -> bool:
+    try:
+        return await asyncio.wait_for(filling, _BODY_TIMEOUT)
+    except asyncio.TimeoutError:
+        raise Refused(f"the body must come within {_BODY_TIMEOUT:.0f} seconds", 408) from None
+
+
 def endpoint(
-    answer: Callable[[Question], Answer], encodings: Encodings
+    answer: Callable[[Question], Answer],
+    encodings: Encodings,
+    bodies: Bodies,
+    most: int = MAX_QUESTION,
 ) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint that reads a question and gives `answer(question)`, from another thread."""
+    """The endpoint that reads a question and gives `answer(question)`, from another thread.
+
+    most: bytes of the question.
+    """
 
     async def asked(request: Request) -> Response:
         try:
-            fields = await _read(request)
-            return answer_of(await run_in_threadpool(answer, Question(fields, encodings)))
+            async with bodies.read(request, "application/json", most) as body:
+                return answer_of(await run_in_threadpool(_answer, answer, body, encodings))
         except Exception as error:
             return refusal(error)
 
@@ -115,19 +177,19 @@ def refusal(error: Exception) -> Response:
     raise error
 
 
-async def _read(request: Request) -> dict[str, Any]:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip()
-    if kind != "application/json":
-        raise Refused("a question must be application/json", 415)
-    size = 0
-    parts = []
-    async for part in request.stream():
-        size += len(part)
-        if size > MAX_QUESTION:
-            raise Refused(f"a question must have at most {MAX_QUESTION >> 20} MiB", 413)
-        parts.append(part)
+def _answer(answer: Callable[[Question], Answer], body: bytes, encodings: Encodings) -> Answer:
+    return answer(Question(_fields(body), encodings))
+
+
+def _fields(body: bytes) -> dict[str, Any]:
+    # JSON has backslashes in strings only, so what is left of quotes are the ends of strings.
+    outside = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if outside.count(b'"') > 2 * MAX_STRINGS:
+        raise Refused(f"a question must have at most {MAX_STRINGS:,} strings", 413)
+    if sum(map(len, outside.split(b'"')[::2])) > MAX_STRUCTURE:
+        raise Refused(f"a question must have at most {MAX_STRUCTURE:,} bytes outside strings", 413)
     try:
-        fields = json.loads(b"".join(parts))
+        fields = json.loads(body)
     except (ValueError, RecursionError):
         raise Refused("the question is not JSON") from None
     if not isinstance(fields, dict):

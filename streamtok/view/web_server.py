@@ -1,10 +1,17 @@
-"""Serves a page by uvicorn: on the loopback unless told otherwise."""
+"""Serves a page by uvicorn: on the loopback unless told otherwise.
+
+Anybody on the machine can connect, and the token is asked for only when a request is complete. So
+connections that send none are bounded, as in `serve/scrape.py`: in number and in time, and a new
+client is always accepted, in the place of the one that has waited longest.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from ..errors import MissingLibraryError
 from ..pipeline.host_port import format_host_port
@@ -12,12 +19,60 @@ from .app import View
 
 try:
     import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 except ModuleNotFoundError:
     raise MissingLibraryError("the pages of streamtok.view", "uvicorn", "web") from None
 
 __all__ = ["Server"]
 
 _GRACE = 2  # seconds for answers that are under way when the server ends
+MAX_CONNECTIONS = 64  # a browser opens six
+HEAD_TIMEOUT = 10.0  # seconds in which a request must begin, with all of its headers
+# Connections that asyncio accepts before the first of them can be counted. It logs a traceback for
+# each one without a descriptor, so there must be fewer than descriptors.
+_BACKLOG = 32
+
+
+class _Connection(H11Protocol):
+    """A connection that is dropped if it sends no request, or if others need its place."""
+
+    waits_since: float | None = None  # for a request; None: one is being answered
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.waits_since = self.loop.time()
+        self._timer = self.loop.call_later(HEAD_TIMEOUT, self._look)
+        if len(self.connections) > MAX_CONNECTIONS:
+            known = [one for one in self.connections if isinstance(one, _Connection)]
+            waiting = [(one.waits_since, id(one), one) for one in known if one.waits_since]
+            min(waiting)[2].drop()  # this one waits, too
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.waits_since = None
+
+    def on_response_complete(self) -> None:
+        self.waits_since = self.loop.time()
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def drop(self) -> None:
+        """Close the connection without an answer."""
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def _look(self) -> None:
+        waited = 0.0 if self.waits_since is None else self.loop.time() - self.waits_since
+        if waited >= HEAD_TIMEOUT:
+            self.drop()
+        else:
+            self._timer = self.loop.call_later(HEAD_TIMEOUT - waited, self._look)
 
 
 class Server:
@@ -30,6 +85,9 @@ class Server:
         self.port: int = self._socket.getsockname()[1]
         config = uvicorn.Config(
             app,
+            http=_Connection,
+            loop="asyncio",
+            backlog=_BACKLOG,
             log_config=None,
             access_log=False,
             lifespan="off",

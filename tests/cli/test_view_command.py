@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import resource
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -25,22 +31,38 @@ PRICES = {
 
 
 @contextmanager
-def viewing(*args: str) -> Iterator[tuple[str, httpx.Client]]:
+def viewing(*args: str, **settings: Any) -> Iterator[tuple[str, httpx.Client]]:
     """The URL that is printed, and a client that has opened it."""
+    with viewing_process(*args, **settings) as (_, url, client):
+        yield url, client
+
+
+@contextmanager
+def viewing_process(
+    *args: str, env: Mapping[str, str] | None = None, **settings: Any
+) -> Iterator[tuple[int, str, httpx.Client]]:
+    """The process too, by its number."""
     command = [sys.executable, "-m", "streamtok", "view", *args]
-    server = subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    server = subprocess.Popen(
+        command,
+        env={**ENV, **(env or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **settings,
+    )
     try:
         assert server.stdout is not None
         url = server.stdout.readline().decode().strip()
         base = url.partition("?")[0]
         with httpx.Client(base_url=base, trust_env=False, timeout=60) as client:
             assert client.get(url).status_code == 200
-            yield url, client
+            yield server.pid, url, client
     finally:
         server.terminate()
         errors = server.communicate(timeout=60)[1].decode()
     assert server.returncode == 0
     assert ("Ctrl-C" in errors) == ("-q" not in args)
+    assert "Traceback" not in errors
 
 
 @POSIX
@@ -57,6 +79,77 @@ def test_a_file_an_encoding_and_prices(tmp_path: Path) -> None:
         assert about["given"] == {"name": "text.txt", "is_whole": True}
         assert about["prices"] == PRICES
         assert str(tmp_path) not in client.get("api/about").text
+
+
+@POSIX
+def test_a_browser_does_not_get_the_token_as_an_argument(tmp_path: Path) -> None:
+    """Everybody on the machine can read arguments. The file that leads to the page, nobody else."""
+    browser = tmp_path / "browser"
+    browser.write_text(
+        f'#!/bin/sh\nfile="${{1#file://}}"\n'
+        f'(echo "$@"; stat -c %a "$file" "${{file%/*}}"; cat "$file") > {tmp_path}/part\n'
+        f"mv {tmp_path}/part {tmp_path}/seen\n"
+    )
+    browser.chmod(0o700)
+    with viewing("-q", "--browser", env={"BROWSER": f"{browser} %s"}) as (url, _):
+        end = time.monotonic() + 60
+        while not (tmp_path / "seen").exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        address, file_mode, folder_mode, page = (tmp_path / "seen").read_text().splitlines()
+    assert url.partition("=")[2] not in address
+    assert (file_mode, folder_mode) == ("600", "700")
+    assert f'content="0;url={url}"' in page
+    assert not Path(address.removeprefix("file://")).exists()
+
+
+def silent(url: str, number: int) -> list[socket.socket]:
+    """Connections that begin a request, and go no further."""
+    where = urlsplit(url)
+    made = []
+    for _ in range(number):
+        made.append(socket.create_connection((where.hostname, where.port), timeout=60))
+        made[-1].send(b"GET / HTTP/1.1\r\nHost: ")
+    return made
+
+
+@POSIX
+def test_silent_clients_without_the_token_keep_nobody_out() -> None:
+    def few_descriptors() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+    with contextlib.ExitStack() as stack:
+        url, client = stack.enter_context(viewing("-q", preexec_fn=few_descriptors))
+        for one in silent(url, 280):
+            stack.enter_context(one)
+        begun = time.monotonic()
+        with httpx.Client(trust_env=False, timeout=60) as other:
+            assert other.get(url).status_code == 200
+        assert client.get("api/about").status_code == 200
+        assert time.monotonic() - begun < 9  # before the silent ones are dropped
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_questions_that_json_makes_large_take_little_memory() -> None:
+    body = b'{"text": [' + b"[]," * (10 << 20) + b"[]]}"
+    with viewing_process("-q") as (pid, url, client):
+        before = peak(pid)
+
+        def ask(_: int) -> int:
+            with httpx.Client(base_url=str(client.base_url), trust_env=False, timeout=60) as other:
+                other.get(url)
+                kind = {"Content-Type": "application/json"}
+                return other.post("api/text/open", content=body, headers=kind).status_code
+
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(ask, range(4))) == [413] * 4
+        assert peak(pid) - before < 8 * len(body)  # one at a time, and no lists made of it
+
+
+def peak(pid: int) -> int:
+    """The most memory that a process has had, in bytes."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith("VmHWM")]
+    return int(line.split()[1]) << 10
 
 
 @POSIX

@@ -149,10 +149,22 @@ def test_a_question_is_json(client: httpx.Client, monkeypatch: pytest.MonkeyPatc
     headers = {"Content-Type": "application/json"}
     for content in (b"", b"{", b"[1]", b"\xff", b"[" * 100_000):
         assert client.post("api/text/open", content=content, headers=headers).status_code == 400
-    monkeypatch.setattr(questions, "MAX_QUESTION", 1000)
-    response = client.post("api/text/open", content=b"x" * 2000, headers=headers)
-    assert response.status_code == 413
-    assert "at most 0 MiB" in response.json()["error"]
+    monkeypatch.setattr(questions, "MAX_STRUCTURE", 1000)
+    monkeypatch.setattr(questions, "MAX_STRINGS", 10)
+    for content in (b"[" * 2000, b'"\\""' + b"[" * 2000, b'"\\\\"' + b"[" * 2000, b'"",' * 11):
+        response = client.post("api/text/open", content=content, headers=headers)
+        assert response.status_code == 413, content
+    assert "a question must have at most 10 strings" in response.json()["error"]
+    quoted = {"encoding": "gpt2", "special": "plain", "view": [0, 0], "text": '[\\"' * 1000}
+    assert ask(client, "text/open", **quoted)["characters"] == 3000
+
+
+def test_other_questions_are_small(client: httpx.Client) -> None:
+    large = {"encoding": "gpt2", "text": "x" * (8 << 20), "special": "plain", "view": [0, 1]}
+    for path, status in (("text/open", 200), ("stream", 413), ("compare", 413)):
+        response = client.post(f"api/{path}", json=large)
+        assert response.status_code == status
+    assert "at most 8 MiB are taken at once" in response.json()["error"]
 
 
 def test_edits_do_not_make_a_text_too_long(

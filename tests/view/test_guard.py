@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+
+from streamtok.view import questions, web_server
 
 from .page_server import TOKEN, client_of, served
 
@@ -39,6 +43,36 @@ def test_the_token_becomes_a_cookie(url: str) -> None:
         again = client.get("api/about")
         assert again.status_code == 200
         assert "set-cookie" not in again.headers
+
+
+def test_a_client_that_sends_no_request_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_server, "HEAD_TIMEOUT", 0.3)
+    with served() as url:
+        where = urlsplit(url)
+        whole = f"GET / HTTP/1.1\r\nHost: {where.netloc}\r\n\r\n".encode()
+        for begin in (b"", b"GET / HT", whole, whole + b"GET /"):
+            with socket.create_connection((where.hostname, where.port), timeout=60) as silent:
+                silent.sendall(begin)
+                received = b""
+                with contextlib.suppress(ConnectionResetError):
+                    while part := silent.recv(1 << 16):
+                        received += part
+                assert received.count(b"HTTP/1.1 403") == begin.count(b"Host")
+
+
+def test_a_body_must_come_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "_BODY_TIMEOUT", 0.2)
+    with served() as url, client_of(url) as client:
+
+        def slow() -> Iterator[bytes]:
+            yield b"{"
+            time.sleep(1)
+            yield b"}"
+
+        kind = {"Content-Type": "application/json"}
+        response = client.post("api/text/open", content=slow(), headers=kind)
+        assert response.status_code == 408
+        assert "within" in response.json()["error"]
 
 
 @pytest.mark.parametrize("path", ["", "static/main.js", "api/about"])
