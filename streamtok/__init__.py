@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .parts.commit import commit
     from .parts.part import run_part
     from .parts.plan import Plan, plan
+    from .parts.verify import Fault, Report, verify
     from .patterns.pattern import Pattern
     from .registry import (
         encoding_for_model,
@@ -61,6 +62,7 @@ __all__ = [
     "Counter",
     "DocumentError",
     "Encoding",
+    "Fault",
     "FormatLimitError",
     "MemoryLimitExceeded",
     "MissingLibraryError",
@@ -69,6 +71,7 @@ __all__ = [
     "PendingLimitExceeded",
     "Plan",
     "PlanError",
+    "Report",
     "SidecarError",
     "StateError",
     "StreamDecoder",
@@ -91,6 +94,7 @@ __all__ = [
     "plan",
     "run_part",
     "set_cache_limit",
+    "verify",
 ]
 
 _LATER = {  # a name to its module
@@ -98,8 +102,10 @@ _LATER = {  # a name to its module
     "ColumnEncoder": "columns.column_encoder",
     "Counter": "answers.counter",
     "Encoding": "encoding",
+    "Fault": "parts.verify",
     "Pattern": "patterns.pattern",
     "Plan": "parts.plan",
+    "Report": "parts.verify",
     "StreamDecoder": "chunker",
     "StreamEncoder": "chunker",
     "Trainer": "training.trainer",
@@ -115,6 +121,7 @@ _LATER = {  # a name to its module
     "plan": "parts.plan",
     "run_part": "parts.part",
     "set_cache_limit": "_core.encode",
+    "verify": "parts.verify",
 }
 
 _MODULES = {  # what is there without an import of its own

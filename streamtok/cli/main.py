@@ -36,6 +36,7 @@ from .stop_signals import Signals
 _COMMANDS = (
     "encode",
     "decode",
+    "verify",
     "count",
     "split",
     "truncate",

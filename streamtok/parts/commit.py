@@ -39,31 +39,33 @@ def commit(plan: Plan) -> Totals:
             if len(missing) > _SHOWN:
                 break
         else:
-            _add(totals, record)
+            add_record(totals, record)
     if missing:
         shown = ", ".join(map(str, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
         raise PlanError(f"{plan.output} is not complete: these parts are missing: {shown}")
     path = places.join(plan.output, MANIFEST)
     if not places.exists(path):
         try:
-            places.create(path, map(str.encode, _lines(plan, totals)))
+            places.create(path, map(str.encode, manifest_lines(plan, totals)))
             return totals
         except FileExistsError:  # another driver was faster, or our own first attempt
             pass
     with places.open_lines(path) as file:
-        if all(a == b for a, b in itertools.zip_longest(file, _lines(plan, totals))):
+        if all(a == b for a, b in itertools.zip_longest(file, manifest_lines(plan, totals))):
             return totals
     raise PlanError(f"{path} is there and says something else: remove it to commit again")
 
 
-def _add(totals: Totals, record: Record) -> None:
+def add_record(totals: Totals, record: Record) -> None:
+    """Add the counts of a part."""
     totals.documents += record.documents
     totals.bytes += record.bytes
     totals.tokens += record.tokens
     totals.skipped += record.skipped
 
 
-def _lines(plan: Plan, totals: Totals) -> Iterator[str]:
+def manifest_lines(plan: Plan, totals: Totals) -> Iterator[str]:
+    """The lines of the manifest, each with its newline. Raises PlanError for a missing part."""
     settings = plan.settings
     header = {
         "streamtok": "manifest 1",
@@ -83,7 +85,7 @@ def _lines(plan: Plan, totals: Totals) -> Iterator[str]:
         if record is None:
             raise PlanError(f"part {number} of {plan.output} has just been removed")
         yield json.dumps(_row(record, before)) + "\n"
-        _add(before, record)
+        add_record(before, record)
 
 
 def _row(record: Record, before: Totals) -> dict[str, object]:

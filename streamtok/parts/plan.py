@@ -11,6 +11,7 @@ On the disk a plan is JSON lines: a header, then one line for each part.
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import itertools
 import json
@@ -93,6 +94,12 @@ class Plan:
         chosen = self.settings.format
         name = f"part-{number:06d}-of-{len(self):06d}{_SUFFIXES.get(chosen, f'.{chosen}')}"
         return places.join(self.output, name)
+
+    def in_folder(self, folder: str) -> Plan:
+        """The same plan, whose folder has been moved, or has another name from here."""
+        made = copy.copy(self)
+        made.output = folder
+        return made
 
     # On the disk
 

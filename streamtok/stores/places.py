@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import tempfile
-from collections.abc import Iterable
-from typing import BinaryIO, TextIO, cast
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import BinaryIO, TextIO, TypeAlias, cast
 
 from ..files.own_files import open_regular
 from ..files.part_file import NewFile, write_whole
 from . import objects
-from .object_reader import ObjectReader
+from .object_reader import ObjectReader, read_blocks
 from .urls import is_url, join
 
 __all__ = [
+    "blocks_of",
     "create",
     "exists",
     "is_url",
@@ -27,6 +30,8 @@ __all__ = [
     "size_of",
     "write",
 ]
+
+Waiting: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 _BLOCK = 1 << 18  # bytes
 
@@ -53,6 +58,21 @@ def read_head(place: str, size: int) -> bytes:
         return objects.read_range(place, 0, size if found is None else min(size, found))
     with open(open_regular(place), "rb") as file:
         return file.read(size)
+
+
+def blocks_of(place: str, waiting: Waiting = contextlib.nullcontext) -> Iterator[bytes]:
+    """All bytes, in blocks. Waits inside `waiting()`. Raises OSError."""
+    if is_url(place):
+        yield from read_blocks(place, objects.describe(place), 0, None, waiting)
+        return
+    with open(open_regular(place), "rb", buffering=0) as file:
+        while True:
+            with waiting():
+                pass  # a signal may stop the process here
+            block = file.read(_BLOCK)
+            if not block:
+                return
+            yield block
 
 
 def read_whole(place: str) -> bytes:

@@ -35,7 +35,7 @@ _SUFFIXES = {".npy": "npy", ".txt": "text", ".u16": "u16", ".u32": "u32", ".bin"
 _FILE_SUFFIXES = {".jsonl": "jsonl", ".ds": "datatrove", ".parquet": "parquet", ".arrow": "arrow"}
 
 _REQUIRED_SUFFIX = {"megatron": ".bin", "datatrove": ".ds"}  # the readers of these insist on it
-_FURTHER: dict[str, tuple[str, ...]] = {
+FURTHER: dict[str, tuple[str, ...]] = {
     "megatron": (".idx",),
     "datatrove": (".index", ".metadata"),
 }
@@ -77,7 +77,7 @@ class Family:
         """Whether the sidecar or the schema holds the digest of file `number` of `names`."""
         if self.chosen in ("parquet", "arrow"):
             return number > 0  # the ids and lengths that the table is made of
-        return self.has_sidecar and number <= len(_FURTHER.get(self.chosen, ()))
+        return self.has_sidecar and number <= len(FURTHER.get(self.chosen, ()))
 
     def in_order(self, files: Sequence[_T]) -> list[_T]:
         """The kept files in the order in which they are published: the sidecar comes first.
@@ -111,7 +111,7 @@ class Family:
         base = stem if self.chosen == "megatron" else stem + suffix
         return [
             stem + suffix,
-            *(base + one for one in _FURTHER.get(self.chosen, ())),
+            *(base + one for one in FURTHER.get(self.chosen, ())),
             *([sidecar_path(stem + suffix)] if self.has_sidecar else []),
             *(base + one for one in _SCRATCH.get(self.chosen, ())),
         ]
@@ -148,7 +148,7 @@ class Family:
             return self._make(files, state, first)
         at = len(files) - self.scratch - 1
         inner = self._make([*files[:at], *files[at + 1 :]], state["sink"] if state else None, first)
-        described = dict(zip(("", *_FURTHER.get(self.chosen, ())), files[:at], strict=True))
+        described = dict(zip(("", *FURTHER.get(self.chosen, ())), files[:at], strict=True))
         what = self.chosen, self.dtype
         return SidecarSink(inner, described, files[at], self.about, what, state or {})
 

@@ -1,0 +1,57 @@
+"""`streamtok verify`: checks finished outputs against what was recorded when they were made."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from ..parts.verify import verify
+from . import options
+from .messages import say, shown
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = options.add_command(
+        subparsers,
+        "verify",
+        run,
+        "check finished outputs: digests, indexes, ids",
+        ["@ book.npy", "@ corpus_*.bin", "@ corpus", "@ s3://bucket/corpus --json"],
+    )
+    parser.add_argument(
+        "outputs",
+        nargs="+",
+        metavar="OUTPUT",
+        help="files of ids, of any format; folders of jobs in parts; URLs",
+    )
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="print faults only, no notes and no summary"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="the report as one line of JSON on standard output"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a line for each fault. The exit code is 1 if there are any."""
+    report = verify(args.outputs)
+    if args.json:
+        row = {
+            "files": report.files,
+            "tokens": report.tokens,
+            "documents": report.documents,
+            "faults": [[one.path, one.what] for one in report.faults],
+            "notes": [[one.path, one.what] for one in report.notes],
+        }
+        print(json.dumps(row))
+        return 0 if report.is_ok else 1
+    for fault in report.faults:
+        print(f"{shown(fault.path)}: {fault.what}")
+    if not args.quiet:
+        for note in report.notes:
+            say(f"{shown(note.path)}: {note.what}")
+        faults = len(report.faults)
+        found = "no faults" if not faults else f"{faults:,} fault{'s' if faults > 1 else ''}"
+        say(f"{found} in {report.files:,} files, {report.tokens:,} tokens")
+    return 0 if report.is_ok else 1

@@ -1,0 +1,240 @@
+"""Reads finished outputs of every format back: their ids, and where their documents end."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...stores import places
+from ...stores.places import Waiting
+from ..optional_pyarrow import load_pyarrow, open_arrow
+from .arrow import table_format
+from .by_name import FURTHER, choose_file_format
+from .flat import RAW_WIDTHS
+from .id_reader import has_llmc_header, read_ids, read_lines
+from .indexed import MEGATRON_MAGIC
+from .sidecar import Sidecar, read_description, sidecar_path
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ids = npt.NDArray[Any]
+    Ends = npt.NDArray[np.int64]
+
+INDEX_HEADER = struct.Struct("<9sQBQQ")  # of Megatron: magic, version, type, lengths, documents
+INDEX_WIDTHS = {8: 2, 4: 4}  # the type of Megatron's index to bytes of an id
+_HEAD = 1024  # bytes
+_ROWS = 1 << 16
+_MOST_IN_GROUP = 1 << 28  # bytes; ArrowSink's groups have 1 MiB
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished output: its first file, what its sidecar or schema says, and its format."""
+
+    path: str
+    about: Sidecar | None
+    format: str
+
+    @property
+    def raw_format(self) -> str:
+        """The format of the first file by itself: that of raw ids for Megatron and datatrove."""
+        if self.format not in ("megatron", "datatrove"):
+            return self.format
+        if self.about is not None:
+            return "u16" if self.about.dtype == "uint16" else "u32"
+        if self.format == "megatron":
+            return "u16" if read_index_header(self.further(".idx"))[0] == 2 else "u32"
+        return "u16" if b"|2\n" in places.read_head(self.further(".metadata"), _HEAD) else "u32"
+
+    def further(self, suffix: str) -> str:
+        """The path of a further file of the output, such as its index."""
+        base = self.path.removesuffix(".bin") if self.format == "megatron" else self.path
+        return base + suffix
+
+
+def find_finished(path: str) -> Finished:
+    """The finished output that the file at `path` belongs to; it may be its sidecar or its index.
+
+    Raises OSError, SidecarError, ValueError if nothing tells the format.
+    """
+    first = first_file(path)
+    about = read_description(first)
+    if about is not None:
+        return Finished(first, about, about.format)
+    if table_format(first) is not None:
+        raise ValueError("its schema does not say what it should hold: streamtok did not make it")
+    if first.endswith(".bin") and places.exists(first.removesuffix(".bin") + ".idx"):
+        return Finished(first, None, "megatron")
+    if has_llmc_header(places.read_head(first, _HEAD)):
+        return Finished(first, None, "llmc")
+    format = choose_file_format(None, first, 0)
+    if format in RAW_WIDTHS:
+        raise ValueError("it has no sidecar, so nothing tells which ids it should hold")
+    return Finished(first, None, format)
+
+
+def first_file(path: str) -> str:
+    """The file of the ids that `path`, perhaps a sidecar or an index, describes."""
+    for suffix in (sidecar_path(""), *(one for ones in FURTHER.values() for one in ones)):
+        base = path.removesuffix(suffix)
+        if base != path:
+            for one in (f"{base}.bin", base) if suffix == ".idx" else (base,):
+                if base and places.exists(one):
+                    return one
+    return path
+
+
+def read_documents(
+    one: Finished, waiting: Waiting = contextlib.nullcontext
+) -> Iterator[tuple[Ids, Ends]]:
+    """Yield the ids of an output, and the positions in them at which documents end.
+
+    Formats without documents have no ends. Memory is bounded. Raises OSError, ValueError if a file
+    does not have the format, MissingLibraryError.
+    """
+    if one.format in ("parquet", "arrow"):
+        yield from read_table(one, waiting)
+        return
+    blocks = places.blocks_of(one.path, waiting)
+    if one.format == "jsonl":
+        for ids, is_end in read_lines(blocks):
+            yield ids, np.array([len(ids)]) if is_end else _NONE
+        return
+    ids_of = read_ids(blocks, one.raw_format)
+    if one.format == "megatron":
+        yield from _with_ends(ids_of, _megatron_ends(one.further(".idx")))
+    elif one.format == "datatrove":
+        yield from _with_ends(ids_of, read_array(one.further(".index"), "<u8"))
+    else:
+        yield from ((ids, _NONE) for ids in ids_of)
+
+
+def _with_ends(ids_of: Iterable[Ids], ends_of: Iterable[Ends]) -> Iterator[tuple[Ids, Ends]]:
+    """Put ids and the positions of the ends in all ids together."""
+    at = 0
+    blocks = _ascending(ends_of)
+    ends = _NONE
+    for ids in ids_of:
+        stop = at + len(ids)
+        found = []
+        while True:
+            inside = int(np.searchsorted(ends, stop, "right"))
+            found.append(ends[:inside])
+            ends = ends[inside:]
+            if len(ends) or (ends := next(blocks, _NONE)) is _NONE:
+                break
+        yield ids, (np.concatenate(found) - at).astype(np.int64)
+        at = stop
+    rest = np.concatenate([ends, *blocks])
+    if len(rest):
+        if int(rest[-1]) != at or int(rest[0]) != at:
+            raise ValueError(f"its index has documents up to id {rest[-1]}, but there are {at} ids")
+        yield _NONE, np.zeros(len(rest), np.int64)
+
+
+def _ascending(ends_of: Iterable[Ends]) -> Iterator[Ends]:
+    last, document = 0, 0
+    for ends in ends_of:
+        steps = np.diff(ends.astype(np.int64), prepend=last)
+        if len(steps) and int(steps.min()) < 0:
+            document += int(np.argmax(steps < 0))
+            raise ValueError(f"its index is damaged: document {document} ends before it begins")
+        last, document = int(ends[-1]), document + len(ends)
+        yield ends
+
+
+def read_index_header(path: str) -> tuple[int, int]:
+    """(bytes of an id, documents) of Megatron's index. Raises OSError, ValueError."""
+    head = places.read_head(path, INDEX_HEADER.size)
+    if len(head) < INDEX_HEADER.size or not head.startswith(MEGATRON_MAGIC):
+        raise ValueError(f"{path} is not an index of Megatron")
+    _, version, code, lengths, documents = INDEX_HEADER.unpack(head)
+    if version != 1 or code not in INDEX_WIDTHS or documents != lengths + 1:
+        raise ValueError(f"{path} is an index of another kind than streamtok writes")
+    size, expected = places.size_of(path), INDEX_HEADER.size + 20 * lengths + 8
+    if size != expected:
+        raise ValueError(f"{path} has {size} bytes; for {lengths} documents {expected} are needed")
+    return INDEX_WIDTHS[code], lengths
+
+
+def _megatron_ends(path: str) -> Iterator[Ends]:
+    _, count = read_index_header(path)
+    at = 0
+    for lengths in read_array(path, "<i4", INDEX_HEADER.size, count):
+        if len(lengths) and int(lengths.min()) < 0:
+            raise ValueError(f"{path} has a document of {lengths.min()} ids")
+        ends = at + np.cumsum(lengths, dtype=np.int64)
+        at = int(ends[-1])
+        yield ends
+
+
+def read_array(
+    path: str, dtype: str, start: int = 0, count: int | None = None
+) -> Iterator[npt.NDArray[Any]]:
+    """Yield the numbers in a file, from a byte on, as arrays. Raises OSError, ValueError."""
+    width = np.dtype(dtype).itemsize
+    if count is None:
+        count, rest = divmod(places.size_of(path) - start, width)
+        if rest:
+            raise ValueError(f"{path} ends inside a number of {width} bytes")
+    with places.open_binary(path) as file:
+        file.seek(start)
+        while count:
+            data = file.read(min(count, _ROWS) * width)
+            if len(data) < min(count, _ROWS) * width:
+                raise ValueError(f"{path} ends too early")
+            count -= len(data) // width
+            yield np.frombuffer(data, dtype)
+
+
+def read_table(
+    one: Finished, waiting: Waiting = contextlib.nullcontext
+) -> Iterator[tuple[Ids, Ends]]:
+    """`read_documents` of Parquet and Arrow: a row with `part` 0 begins a document."""
+    pa = load_pyarrow()
+    is_begun = False
+    try:
+        with open_arrow(one.path) as file:
+            for batch in _batches(pa, file, one.format, waiting):
+                if "input_ids" not in batch.schema.names:
+                    raise ValueError("the table has no column input_ids")
+                lists = batch.column("input_ids")
+                ids = lists.flatten().to_numpy(zero_copy_only=False)
+                sizes = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+                starts = np.cumsum(sizes, dtype=np.int64) - sizes
+                if "part" in batch.schema.names:
+                    starts = starts[batch.column("part").to_numpy(zero_copy_only=False) == 0]
+                ends = starts if is_begun else starts[1:]
+                is_begun = is_begun or len(starts) > 0
+                yield ids, ends.astype(np.int64)
+    except pa.ArrowException as error:
+        raise ValueError(str(error).partition("\n")[0]) from None
+    if is_begun:
+        yield _NONE, np.zeros(1, np.int64)
+
+
+def _batches(pa: Any, file: Any, format: str, waiting: Waiting) -> Iterator[Any]:
+    if format == "arrow":
+        reader = pa.ipc.open_file(file)
+        for number in range(reader.num_record_batches):
+            with waiting():
+                pass
+            yield reader.get_batch(number)
+        return
+    from pyarrow.parquet import ParquetFile
+
+    table = ParquetFile(file)
+    for number in range(table.num_row_groups):
+        size = table.metadata.row_group(number).total_byte_size
+        if size > _MOST_IN_GROUP:
+            raise ValueError(f"row group {number} has {size} bytes, at most {_MOST_IN_GROUP}")
+        with waiting():
+            pass
+        yield from table.iter_batches(_ROWS, row_groups=[number])

@@ -1,0 +1,211 @@
+"""`verify`: what changes one byte of a finished output is found, and told by file and place."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import streamtok
+from streamtok.cli.main import main
+from streamtok.pipeline.sinks import FILE_FORMATS
+
+TEXT = "".join(f"line {i} of a text with some words\n" for i in range(300))
+SUFFIXES = {"megatron": ".bin", "datatrove": ".ds", "text": ".txt", "llmc": ".bin"}
+RAW = {"u16", "u32", "npy", "llmc", "megatron", "datatrove", "text", "jsonl"}
+
+
+def encode(folder: Path, chosen: str, *args: str) -> Path:
+    (folder / "text").write_text(TEXT)
+    out = folder / f"out{SUFFIXES.get(chosen, f'.{chosen}')}"
+    command = ["encode", "-e", "gpt2", "--lines", "-q", str(folder / "text"), "-o", str(out)]
+    assert main([*command, "--format", chosen, *args]) == 0
+    (folder / "text").unlink()
+    return out
+
+
+@pytest.fixture(params=FILE_FORMATS)
+def out(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return encode(tmp_path, request.param)
+
+
+def faults(*paths: Path) -> list[str]:
+    return [str(one) for one in streamtok.verify(paths).faults]
+
+
+def test_a_finished_output_has_no_faults(out: Path) -> None:
+    report = streamtok.verify(out)
+    assert report.is_ok, report.faults
+    assert report.notes == []
+    assert report.tokens == len(streamtok.get_encoding("gpt2").encode(TEXT.replace("\n", "")))
+    assert report.documents == 300
+    for one in out.parent.iterdir():  # a sidecar and an index stand for their output
+        assert streamtok.verify([one, out]) == streamtok.verify(str(one)) == report
+
+
+def test_every_changed_byte_is_found(out: Path) -> None:
+    """Parquet's and Arrow's padding and statistics apart: their contents are compared."""
+    dice = random.Random(7)
+    is_table = out.suffix in (".parquet", ".arrow")
+    for file in sorted(out.parent.iterdir()):
+        if file.suffix == ".json":
+            continue
+        data = file.read_bytes()
+        before = streamtok.verify(out)
+        for _ in range(30):
+            at = dice.randrange(len(data))
+            changed = bytearray(data)
+            changed[at] ^= 1 << dice.randrange(8)
+            file.write_bytes(changed)
+            found = streamtok.verify(out)
+            assert not found.is_ok or (is_table and found == before), (file, at)
+        for cut in (data[:-1], data[: len(data) // 2], b"", data + b"\0"):
+            file.write_bytes(cut)
+            found = streamtok.verify(out)
+            assert not found.is_ok or (is_table and len(cut) > len(data)), (file, len(cut))
+        file.unlink()
+        assert file.name in " ".join(faults(out))
+        file.write_bytes(data)
+    assert streamtok.verify(out).is_ok
+
+
+def rewritten(out: Path, change: Callable[[dict[str, object]], object]) -> None:
+    row = json.loads(Path(f"{out}.json").read_text())
+    change(row)
+    Path(f"{out}.json").write_text(json.dumps(row))
+
+
+@pytest.mark.parametrize("chosen", sorted(RAW))
+def test_a_sidecar_that_says_something_else(tmp_path: Path, chosen: str) -> None:
+    out = encode(tmp_path, chosen)
+    sidecar = Path(f"{out}.json").read_bytes()
+    row = json.loads(sidecar)
+    for key in ("tokens", "bytes", "sha256", "sha256_after_header"):
+        if key in row:
+            other = row[key] + 1 if isinstance(row[key], int) else "0" * 64
+            rewritten(out, lambda row, key=key, other=other: row.update({key: other}))
+            assert faults(out), key
+            Path(f"{out}.json").write_bytes(sidecar)
+    rewritten(out, lambda row: row.update(max_id=300))
+    assert any("is not in gpt2 (0 … 300)" in one for one in faults(out))
+    Path(f"{out}.json").write_bytes(b"{")
+    assert "is damaged" in faults(out)[0]
+
+
+def test_without_a_sidecar(tmp_path: Path) -> None:
+    """What the format itself tells is checked, and what cannot be checked is said."""
+    for chosen in sorted(RAW):
+        folder = tmp_path / chosen
+        folder.mkdir()
+        report = streamtok.verify(encode(folder, chosen, "--no-sidecar"))
+        if chosen in ("u16", "u32"):
+            assert "no sidecar, so nothing tells" in str(report.faults[0])
+        else:
+            assert report.is_ok, report.faults
+            assert "neither digests nor ids" in str(report.notes[0])
+
+
+def test_indexes_against_their_data(tmp_path: Path) -> None:
+    """Even without digests, as in files of other programs and earlier versions."""
+    out = encode(tmp_path, "megatron", "--no-sidecar")
+    index = out.with_suffix(".idx")
+    data = index.read_bytes()
+    count = struct.unpack_from("<Q", data, 18)[0]
+    pointer = 34 + 4 * count + 8 * 17
+    index.write_bytes(data[:pointer] + struct.pack("<q", 5) + data[pointer + 8 :])
+    (fault,) = faults(out)
+    assert fault.startswith(f"{index}: document 17 begins at byte 5; after the documents before")
+    index.write_bytes(data)
+    out.write_bytes(out.read_bytes()[:-2])
+    assert f"but {out} has" in faults(out)[0]
+    folder = tmp_path / "d"
+    folder.mkdir()
+    out = encode(folder, "datatrove", "--no-sidecar")
+    index = Path(f"{out}.index")
+    ends = np.fromfile(index, "<u8")
+    ends[20] = 0
+    ends.tofile(index)
+    assert faults(out) == [f"{index}: document 20 ends before it begins"]
+
+
+def test_ids_beyond_the_vocabulary_are_told_by_their_position(tmp_path: Path) -> None:
+    out = encode(tmp_path, "u16")
+    ids = np.fromfile(out, "<u2")
+    ids[1234] = 60_000
+    ids.tofile(out)
+    assert f"{out}: id 60000 (after 1,234 others) is not in gpt2 (0 … 50256)" in faults(out)
+
+
+# Jobs in parts
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    (tmp_path / "text").write_text(TEXT)
+    plan = streamtok.plan(
+        [tmp_path / "text"], tmp_path / "job", encoding="gpt2", lines=True, part_size=3000,
+        format="megatron",
+    )  # fmt: skip
+    plan.save()
+    for number in range(len(plan)):
+        streamtok.run_part(plan, number)
+    streamtok.commit(plan)
+    return tmp_path / "job"
+
+
+def test_a_job(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = streamtok.verify(job)
+    assert report.is_ok, report.faults
+    assert report.documents == 300
+    moved = job.rename(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path)
+    for path in (moved, "elsewhere/", moved / "plan.jsonl"):
+        assert streamtok.verify(path).is_ok
+
+
+def test_what_is_wrong_in_a_job(job: Path) -> None:
+    for file in sorted(one for one in job.rglob("*") if one.is_file()):
+        data = file.read_bytes()
+        file.unlink()
+        found = " ".join(faults(job))
+        assert (file.name in found) or (file.name == "plan.jsonl" and found), file
+        file.write_bytes(data[:-2] + b"~" + data[-1:])
+        assert faults(job), file
+        file.write_bytes(data)
+    part = next(iter(sorted(job.glob("*.bin"))))
+    other = sorted(job.glob("*.bin"))[1]
+    for suffix in (".bin", ".idx", ".bin.json"):  # whole parts that were exchanged
+        one, two = (Path(f"{path}".removesuffix(".bin") + suffix) for path in (part, other))
+        kept = one.read_bytes()
+        one.write_bytes(two.read_bytes())
+        two.write_bytes(kept)
+    assert part.name in " ".join(faults(job))
+
+
+def test_the_command(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(job)]) == 0
+    assert "no faults in" in capsys.readouterr().err
+    part = sorted(job.glob("*.bin"))[1]
+    part.write_bytes(part.read_bytes()[:-2])
+    assert main(["verify", str(job), str(job.parent / "nope.npy")]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith(f"{part}: it has ")
+    assert out[-1].startswith(f"{job.parent / 'nope.npy'}: ")
+    assert main(["verify", "--json", str(job)]) == 1
+    assert json.loads(capsys.readouterr().out)["faults"][0][0] == str(part)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="FIFOs are POSIX")
+def test_a_fifo_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.npy")
+    assert "not a regular file" in faults(tmp_path / "a.npy")[0]
+    out = encode(tmp_path, "datatrove")
+    os.remove(f"{out}.index")
+    os.mkfifo(f"{out}.index")
+    assert "not a regular file" in " ".join(faults(out))
