@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from ._types import AllowedSpecial, DisallowedSpecial, IdArray, Text
     from .definition import EncodingDefinition
     from .engines.followed_stream import FollowedStream
+    from .engines.protocol import EngineStream
 
 DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"
+Reached = tuple[int, int, bool, bytes]
 _FOLLOWED = 0x80  # a state of a stream that knows its offsets
 
 
@@ -41,7 +43,9 @@ class StreamEncoder(FastStreamEncoder):
     """
 
     # And those of `_core/stream_fast_path.pxi`.
-    __slots__ = ("_encoding", "_matcher", "_settings", "_stream", "_template")
+    __slots__ = ("_encoding", "_matcher", "_settings", "_template")
+
+    _stream: EngineStream
 
     def __init__(
         self,
@@ -64,8 +68,7 @@ class StreamEncoder(FastStreamEncoder):
         check_policy(errors)
         if max_pending is None:
             max_pending = DEFAULT_MAX_PENDING
-        if isinstance(max_pending, bool) or not isinstance(max_pending, int) or max_pending < 0:
-            raise ValueError(f"max_pending must be a number of bytes, not {max_pending!r}")
+        self.max_pending = max_pending
         if not isinstance(allowed_special, str):
             allowed_special = frozenset(allowed_special)
         if disallowed_special is None:
@@ -78,12 +81,10 @@ class StreamEncoder(FastStreamEncoder):
         self._template = encoding._template if add_special_tokens else NO_TEMPLATE
         matcher = encoding._matcher(allowed_special, disallowed_special)
         self._matcher = matcher
-        self._stream = encoding._engine.stream(matcher, errors)
+        stream = encoding._engine.stream(matcher, errors)
         if self._template != NO_TEMPLATE:
-            self._stream = TemplateStream(self._stream, self._template)
-        if self._stream.fast is not None:
-            self._set_fast_path(self._stream.fast, self._stream.path)
-        self.max_pending = max_pending
+            stream = TemplateStream(stream, self._template)
+        self._set_stream(stream)
 
     def flush(self) -> list[int]:
         """list[int]: the ids that are left; the same as encode(b"", final=True)."""
@@ -110,7 +111,7 @@ class StreamEncoder(FastStreamEncoder):
         if type(result[0]) is int:
             raise_disallowed_special(*result)
         if stream is not self._stream:
-            self._take(stream)
+            self._set_stream(stream)
         ids, spans = result
         return ids, spans
 
@@ -132,11 +133,6 @@ class StreamEncoder(FastStreamEncoder):
                 "its characters; call encode_with_offsets from the first chunk on"
             )
         return self._encoding._followed_stream(self._matcher, self._settings[2])
-
-    def _take(self, stream: Any) -> None:
-        """Go on with this stream."""
-        self._stream = stream
-        self._set_fast_path(stream.fast, stream.path)
 
     def _feed(self, chunk: Text, final: bool, into: str, out: Any) -> Any:
         result = self._stream.encode(chunk, final, into, out, self.max_pending)
@@ -197,8 +193,7 @@ class StreamEncoder(FastStreamEncoder):
         twin._matcher = self._matcher
         twin._settings = self._settings
         twin._template = self._template
-        twin._stream = self._stream.copy()
-        twin._set_fast_path(twin._stream.fast, twin._stream.path)
+        twin._set_stream(self._stream.copy())
         twin.max_pending = self.max_pending
         return twin
 
@@ -262,7 +257,7 @@ class StreamEncoder(FastStreamEncoder):
         if is_followed:
             stream = self._encoding._followed_stream(self._matcher, self._settings[2])
         stream.setstate(state, half)
-        self._take(stream)
+        self._set_stream(stream)
 
     def __getstate__(self) -> object:
         more = () if self._template == NO_TEMPLATE else (True,)
@@ -345,6 +340,14 @@ class StreamDecoder(FastStreamDecoder):
         """Continue where `getstate` was called. Raises StateError, as StreamEncoder.setstate; the
         stream is then as before.
         """
+        reached = self._saved(state)
+        try:
+            self._set_reached(*reached)
+        except ValueError as error:
+            raise StateError(f"the saved stream state is damaged: {error}") from None
+
+    def _saved(self, state: bytes) -> Reached:
+        """What `_reached` gave when this state was saved. Raises StateError."""
         body = _unseal(state)
         if body[:32] != bytes.fromhex(self._encoding.digest):
             raise StateError(f"the saved state is of another encoding than {self._encoding.name!r}")
@@ -352,12 +355,7 @@ class StreamDecoder(FastStreamDecoder):
             raise StateError("the saved state is not that of a StreamDecoder")
         tokens_in = int.from_bytes(body[32:40], "little")
         bytes_out = int.from_bytes(body[40:48], "little")
-        try:
-            self._set_reached(
-                tokens_in, bytes_out & (1 << 63) - 1, bool(bytes_out >> 63), body[48:]
-            )
-        except ValueError as error:
-            raise StateError(f"the saved stream state is damaged: {error}") from None
+        return tokens_in, bytes_out & (1 << 63) - 1, bool(bytes_out >> 63), body[48:]
 
     def __getstate__(self) -> object:
         return self._encoding, self._errors, self._skip, self.getstate()

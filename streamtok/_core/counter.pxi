@@ -126,6 +126,18 @@ cdef class PretokenCounter:
         finally:
             text_close(&text)
 
+    def end(self, bytes more not None):
+        """End the text behind `more`, whatever the limit is. Raises UnicodeDecodeError.
+
+        In C, so that no signal handler can raise while there is no limit.
+        """
+        cdef size_t limit = self.table.limit
+        self.table.limit = 0
+        try:
+            self.feed(more, 0, None, True)
+        finally:
+            self.table.limit = limit
+
     def feed_characters(self, str text not None, size_t start, size_t stop, bint final=False):
         """(int, bool): `feed` for characters start:stop, without UTF-8 of all of them.
 

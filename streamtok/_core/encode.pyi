@@ -1,11 +1,25 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from struct import Struct
-from typing import Any, Final, Literal, final
+from typing import Any, ClassVar, Final, Literal, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer, disjoint_base
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+@disjoint_base
+class OneCall:
+    _kind: ClassVar[str]
+
+def one_call(function: _Method) -> _Method: ...
+
+@final
+class OneCallMethod:
+    def __init__(self, function: Callable[..., Any]) -> None: ...
+    def __get__(self, instance: OneCall | None, owner: type | None = None, /) -> Any: ...
+    def __call__(self, instance: OneCall, /, *args: Any, **kwargs: Any) -> Any: ...
 
 @final
 class ArrayView: ...
@@ -287,8 +301,12 @@ class FastEncoding:
 
 @disjoint_base
 class FastStreamEncoder:
-    max_pending: int
-    def _set_fast_path(self, tail: Tail | None, path: UntouchedPath | None = None) -> None: ...
+    @property
+    def max_pending(self) -> int: ...
+    @max_pending.setter
+    def max_pending(self, value: int) -> None: ...
+    _stream: Any
+    def _set_stream(self, stream: Any) -> None: ...
     def encode(self, chunk: str | Buffer, final: bool = False) -> list[int]: ...
     def encode_to_numpy(
         self, chunk: str | Buffer, final: bool = False

@@ -1,7 +1,16 @@
-"""An object that takes one call at a time: a second call raises StreamInUseError, changes nothing."""
+"""An object that takes one call at a time: a second call raises StreamInUseError, changes nothing.
 
-cdef int refuse_use() except -1:
-    raise StreamInUseError("this stream is being used by another thread; use one per thread")
+A lock that Python code acquires and releases can stay locked for ever: a signal handler that raises
+may run between any two bytecode instructions, such as between `acquire` and `try`. Here both steps
+are C, and only the call itself is Python.
+"""
+
+from functools import update_wrapper
+from types import MethodType
+
+
+cdef int refuse_use(str kind="stream") except -1:
+    raise StreamInUseError(f"this {kind} is being used by another call")
 
 
 cdef int enter(char* busy) except -1:
@@ -9,3 +18,39 @@ cdef int enter(char* busy) except -1:
     if st_enter(busy):
         refuse_use()
     return 0
+
+
+cdef class OneCall:
+    """Base class of objects whose methods marked with `one_call` run one at a time."""
+
+    cdef char busy
+
+
+def one_call(function):
+    """Decorator of a method of a `OneCall`: a call during another one raises StreamInUseError."""
+    return OneCallMethod(function)
+
+
+@cython.final
+cdef class OneCallMethod:
+    """A method during which the object is busy, whatever the method raises and whatever thread or
+    signal handler calls meanwhile.
+    """
+
+    cdef object function
+    cdef dict __dict__
+
+    def __init__(self, function):
+        self.function = function
+        update_wrapper(self, function)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else MethodType(self, instance)
+
+    def __call__(self, OneCall instance not None, /, *args, **kwargs):
+        if st_enter(&instance.busy):
+            refuse_use(type(instance)._kind)
+        try:
+            return self.function(instance, *args, **kwargs)
+        finally:
+            st_leave(&instance.busy)

@@ -3,14 +3,17 @@
 cdef class FastStreamEncoder:
     """The base class of `StreamEncoder`: its calls that have a fast path."""
 
-    cdef Tail tail                 # None: there is no fast path
-    cdef UntouchedPath path        # None: chunks go to the tail as they are
+    cdef readonly object _stream    # an `EngineStream`
+    cdef Tail tail                  # None: there is no fast path
+    cdef UntouchedPath path         # None: chunks go to the tail as they are
     cdef object _max_pending
 
-    def _set_fast_path(self, Tail tail, UntouchedPath path=None):
-        """Let chunks take the fast path from now on; None: let none take it. path: the only one."""
-        with cython.critical_section(self):
-            self.tail, self.path = tail, path
+    def _set_stream(self, stream):
+        """Go on with this `EngineStream`. Chunks take its fast path, if it has one."""
+        cdef Tail tail = stream.fast
+        cdef UntouchedPath path = stream.path
+        with cython.critical_section(self):     # all or nothing, also for handlers of signals
+            self._stream, self.tail, self.path = stream, tail, path
 
     @property
     def max_pending(self):
@@ -20,6 +23,8 @@ cdef class FastStreamEncoder:
 
     @max_pending.setter
     def max_pending(self, value):
+        if type(value) is bool or not isinstance(value, int) or not 0 <= value < 1 << 63:
+            raise ValueError(f"max_pending must be a number of bytes, not {value!r}")
         with cython.critical_section(self):
             self._max_pending = value
 

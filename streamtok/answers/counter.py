@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import codecs
-import threading
 import zlib
 from typing import TYPE_CHECKING, Any
 
-from ..errors import StateError, StreamInUseError, raise_disallowed_special
+from .._core.encode import OneCall, one_call
+from ..errors import StateError, raise_disallowed_special
 from .source_text import is_buffer
 from .text_settings import Settings
 
@@ -21,7 +21,7 @@ __all__ = ["Counter"]
 _MAGIC = b"streamtok counter 1\n"
 
 
-class Counter:
+class Counter(OneCall):
     """Counts the tokens of one text, chunk by chunk, as `Encoding.count` does for the whole.
 
     A chunk is str or bytes-like; bytes may be cut anywhere. An exception leaves the counter as it
@@ -34,7 +34,13 @@ class Counter:
     (0, 2)
     """
 
-    __slots__ = ("_held", "_in_use", "_last", "_settings", "_stream")
+    __slots__ = ("_now", "_settings")
+
+    _kind = "counter"
+    _now: tuple[StreamEncoder, bytes, int | None]
+    """The stream, the beginning of a character that it does not have yet, and the total of a text
+    that has ended. They change in one assignment, because signal handlers may raise between two.
+    """
 
     def __init__(
         self,
@@ -50,70 +56,76 @@ class Counter:
         """
         settings = Settings(encoding, allowed_special, disallowed_special, errors)
         self._settings = (allowed_special, disallowed_special, errors)
-        self._stream: StreamEncoder = settings.stream(encoding, max_pending)
-        self._held = b""  # the beginning of a character, which the stream does not have yet
-        self._last: int | None = None  # the total of a text that has ended
-        self._in_use = threading.Lock()
+        self._now = settings.stream(encoding, max_pending), b"", None
 
+    @one_call
     def update(self, chunk: Text) -> int:
         """int: how many tokens became certain: no later chunk can change them.
 
         After `finish`, a new text begins. Raises as `StreamEncoder.encode` does. Costs
-        O(len(chunk)).
+        O(len(chunk)), and O(pending) where the chunk begins or ends inside a character.
         """
-        with _Turn(self._in_use):
-            held = b""
-            given: Any = chunk
-            if self._settings[2] == "strict" and not isinstance(chunk, str) and is_buffer(chunk):
-                given, held = _without_unfinished(self._held, chunk)
-            elif self._held and isinstance(chunk, str) and chunk:
-                twin = self._stream.copy()  # it knows what to say about a str here
-                twin.encode(self._held)
-                twin.encode(chunk)
-            elif self._held:
-                held = self._held
-            found = self._feed(self._stream, given, False)
-            self._held = held
-            self._last = None
-            return found
+        stream, before, last = self._now
+        held = b""
+        given: Any = chunk
+        if self._settings[2] == "strict" and not isinstance(chunk, str) and is_buffer(chunk):
+            given, held = _without_unfinished(before, chunk)
+        elif before and isinstance(chunk, str) and chunk:
+            twin = stream.copy()  # it knows what to say about a str here
+            twin.encode(before)
+            twin.encode(chunk)
+        elif before:
+            held = before
+        if before or held or last is not None:
+            stream = stream.copy()  # else there is nothing else to change with it
+        found = self._feed(stream, given, False)
+        self._now = stream, held, None
+        return found
 
     @property
     def total(self) -> int:
         """int: the certain tokens so far; after `finish`, all tokens of the text."""
-        last = self._last
-        return self._stream.tokens_out if last is None else last
+        stream, _, last = self._now
+        return stream.tokens_out if last is None else last
 
     @property
     def pending(self) -> int:
         """int: bytes whose tokens are not certain yet."""
-        return self._stream.pending + len(self._held)
+        stream, held, _ = self._now
+        return stream.pending + len(held)
 
     @property
+    @one_call
     def estimate(self) -> int:
         """int: the total if the text ended here. It goes on all the same.
 
         With errors="strict", the bytes of a character that is not complete yet are left out. Costs
         O(pending), which is a few bytes as a rule.
         """
-        with _Turn(self._in_use):
-            if self._last is not None:
-                return self._last
-            tokens = self._stream.tokens_out
-            return tokens + self._feed(self._stream.copy(), b"", True)
+        return self._ended()[1]
 
+    @one_call
     def finish(self) -> int:
         """int: the number of tokens of the whole text, which ends here. `total` keeps it until the
         next `update`. Raises UnicodeDecodeError where a character is not complete ("strict").
         """
-        with _Turn(self._in_use):
-            if self._last is None:
-                tokens = self._stream.tokens_out
-                if self._held:
-                    twin = self._stream.copy()
-                    twin.encode(self._held)
-                    twin.flush()  # raises
-                self._last = tokens + self._feed(self._stream, b"", True)
-            return self._last
+        stream, held, _ = self._now
+        if held:
+            twin = stream.copy()
+            twin.encode(held)
+            twin.flush()  # raises
+        ended, total = self._ended()
+        self._now = ended, b"", total
+        return total
+
+    def _ended(self) -> tuple[StreamEncoder, int]:
+        """A stream whose text ends here, and the total then."""
+        stream, _, last = self._now
+        if last is not None:
+            return stream, last
+        tokens = stream.tokens_out
+        stream = stream.copy()
+        return stream, tokens + self._feed(stream, b"", True)
 
     def _feed(self, stream: StreamEncoder, chunk: Text, final: bool) -> int:
         found = stream._stream.encode(chunk, final, "count", None, stream.max_pending)
@@ -122,34 +134,33 @@ class Counter:
         n: int = found
         return n
 
+    @one_call
     def copy(self) -> Counter:
         """Counter: an independent one in the same state."""
         twin = Counter.__new__(Counter)
-        with _Turn(self._in_use):
-            twin._settings = self._settings
-            twin._stream = self._stream.copy()
-            twin._held = self._held
-            twin._last = self._last
-        twin._in_use = threading.Lock()
+        stream, held, last = self._now
+        twin._settings = self._settings
+        twin._now = stream.copy(), held, last
         return twin
 
     __copy__ = copy
 
+    @one_call
     def reset(self) -> None:
         """Begin a new text, from 0."""
-        with _Turn(self._in_use):
-            self._stream.reset()
-            self._held = b""
-            self._last = None
+        stream = self._now[0].copy()
+        stream.reset()
+        self._now = stream, b"", None
 
+    @one_call
     def getstate(self) -> bytes:
         """bytes: all that is needed to count on elsewhere, with the same settings."""
-        with _Turn(self._in_use):
-            last = b"" if self._last is None else self._last.to_bytes(8, "little")
-            body = bytes([len(last), len(self._held)]) + last + self._held
-            body += self._stream.getstate()
+        stream, held, total = self._now
+        last = b"" if total is None else total.to_bytes(8, "little")
+        body = bytes([len(last), len(held)]) + last + held + stream.getstate()
         return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
 
+    @one_call
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called. Raises StateError, as `StreamEncoder.setstate`."""
         if not isinstance(state, bytes | bytearray | memoryview):
@@ -165,13 +176,12 @@ class Counter:
         held, rest = rest[: body[1]], rest[body[1] :]
         if body[0] not in (0, 8) or body[1] > 3:
             raise StateError("the saved counter state is damaged: it holds too much")
-        with _Turn(self._in_use):
-            self._stream.setstate(rest)
-            self._held = held
-            self._last = int.from_bytes(last, "little") if last else None
+        stream = self._now[0].copy()
+        stream.setstate(rest)
+        self._now = stream, held, int.from_bytes(last, "little") if last else None
 
     def __getstate__(self) -> object:
-        stream = self._stream
+        stream = self._now[0]
         return stream.encoding, self._settings, stream.max_pending, self.getstate()
 
     def __setstate__(self, value: Any) -> None:
@@ -186,24 +196,8 @@ class Counter:
         self.setstate(state)
 
     def __repr__(self) -> str:
-        name = self._stream.encoding.name
+        name = self._now[0].encoding.name
         return f"<Counter of {name!r}: {self.total} tokens, {self.pending} bytes pending>"
-
-
-class _Turn:
-    """A lock that nobody waits for."""
-
-    __slots__ = ("_lock",)
-
-    def __init__(self, lock: threading.Lock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise StreamInUseError("this counter is in use by another call")
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 def _without_unfinished(held: bytes, chunk: Any) -> tuple[Any, bytes]:

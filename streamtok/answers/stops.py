@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..chunker import StreamDecoder
+from ..chunker import Reached, StreamDecoder
 from ..errors import StateError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class _Position(NamedTuple):
 
 
 _BEGIN = _Position()
+_START: Reached = 0, 0, False, b""
 _decode = StreamDecoder.decode
 
 
@@ -142,16 +143,25 @@ class StoppingDecoder(StreamDecoder):
 
     def reset(self) -> None:
         """Begin a new stream; what was held is forgotten."""
-        super().reset()
-        self._here, self._given = _BEGIN, 0
+        self._go_on(_START, _BEGIN, 0)
+
+    def _go_on(self, reached: Reached, here: _Position, given: int) -> None:
+        """Go on from there. A signal handler that raises meanwhile changes nothing."""
+        before = self._reached(), self._here, self._given
+        try:
+            self._set_reached(*reached)
+            self._here, self._given = here, given
+        except BaseException:
+            self._set_reached(*before[0])
+            _, self._here, self._given = before
+            raise
 
     def copy(self) -> StoppingDecoder:
         """StoppingDecoder: an independent stream in the same state."""
         twin = StoppingDecoder(
             self._encoding, self._stops, errors=self._errors, skip_special_tokens=self._skip
         )
-        twin._set_reached(*self._reached())
-        twin._here, twin._given = self._here, self._given
+        twin._go_on(self._reached(), self._here, self._given)
         return twin
 
     __copy__ = copy
@@ -179,9 +189,12 @@ class StoppingDecoder(StreamDecoder):
             raise StateError(f"the saved state is of a decoder with the stop strings {stops!r}")
         if len(held) >= self._longest or (found is not None and found.text not in self._stops):
             raise StateError("the saved decoder state is damaged")
-        super().setstate(state[8 : 8 + size])
-        self._here = _Position(held, found) if held or found else _BEGIN
-        self._given = given
+        here = _Position(held, found) if held or found else _BEGIN
+        reached = self._saved(state[8 : 8 + size])
+        try:
+            self._go_on(reached, here, given)
+        except ValueError as error:
+            raise StateError(f"the saved decoder state is damaged: {error}") from None
 
     def __getstate__(self) -> object:
         return self._encoding, self._stops, self._errors, self._skip, self.getstate()

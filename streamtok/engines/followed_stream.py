@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.encode import utf8_size
-from ..errors import StateError, StreamInUseError
+from .._core.encode import OneCall, one_call, utf8_size
+from ..errors import StateError
 from .block_map import TOKEN, Block, BlockMap, marked, pieces_of
 from .chunk_text import characters_of
 from .plain import PlainStream
@@ -117,15 +117,16 @@ class _Walk(Walk):
                     at = number
 
 
-class FollowedStream:
+class FollowedStream(OneCall):
     """Another stream, which gives the same ids. One call at a time."""
 
-    __slots__ = ("_errors", "_now", "_sizes", "_user")
+    __slots__ = ("_errors", "_now", "_sizes")
+
+    _kind = "stream"
 
     fast = None  # every chunk must come through here
     path = None
     _now: tuple[EngineStream, _Trace]
-    _user: dict[str, object]  # who is inside of a call
 
     def __init__(self, inner: EngineStream, sizes: TokenSizes, errors: str) -> None:
         """inner: a stream of an engine that has taken nothing in yet."""
@@ -138,7 +139,6 @@ class FollowedStream:
         self._now = inner, _BEGIN
         self._sizes = sizes
         self._errors = errors
-        self._user = {}
 
     @property
     def pending(self) -> int:
@@ -152,47 +152,32 @@ class FollowedStream:
     def tokens_out(self) -> int:
         return self._now[0].tokens_out
 
+    @one_call
     def encode(self, chunk: Text, final: bool, into: str, out: Any, limit: int) -> Any:
         """See `EngineStream`."""
-        me = object()
-        try:
-            draft = self._enter(me)
-            if into == "buffer":
-                draft.copy().encode(b"", False, into, out, limit)  # raises if `out` is none
-            found = self._follow(draft, chunk, final, None, limit)
-            ids = found[0]
-            if len(found) == 2:
-                return found
-            result: Any = ids
-            if into == "buffer":
-                result = fill(out, ids)
-            elif into != "array":
-                result = ids.tolist() if into == "list" else len(ids)
-            self._now = found[2]
-            return result
-        finally:  # no calls here: a signal's handler may raise after any of them
-            if "call" in self._user and self._user["call"] is me:
-                del self._user["call"]
+        draft = self._now[0].copy()
+        if into == "buffer":
+            draft.copy().encode(b"", False, into, out, limit)  # raises if `out` is none
+        found = self._follow(draft, chunk, final, None, limit)
+        ids = found[0]
+        if len(found) == 2:
+            return found
+        result: Any = ids
+        if into == "buffer":
+            result = fill(out, ids)
+        elif into != "array":
+            result = ids.tolist() if into == "list" else len(ids)
+        self._now = found[2]
+        return result
 
+    @one_call
     def encode_with_offsets(self, chunk: Text, final: bool, unit: str, limit: int) -> Any:
         """(ids, spans), or (offset, text) of a special token that is refused."""
-        me = object()
-        try:
-            found = self._follow(self._enter(me), chunk, final, unit, limit)
-            if len(found) == 2:
-                return found
-            self._now = found[2]
-            return found[:2]
-        finally:
-            if "call" in self._user and self._user["call"] is me:
-                del self._user["call"]
-
-    def _enter(self, me: object) -> EngineStream:
-        if self._user.setdefault("call", me) is not me:
-            raise StreamInUseError(
-                "this stream is being used by another thread; use one per thread"
-            )
-        return self._now[0].copy()
+        found = self._follow(self._now[0].copy(), chunk, final, unit, limit)
+        if len(found) == 2:
+            return found
+        self._now = found[2]
+        return found[:2]
 
     def _follow(
         self, draft: EngineStream, chunk: Text, final: bool, unit: str | None, limit: int
@@ -278,7 +263,7 @@ class FollowedStream:
         twin = FollowedStream.__new__(FollowedStream)
         inner, trace = self._now
         twin._now = inner.copy(), trace
-        twin._sizes, twin._errors, twin._user = self._sizes, self._errors, {}
+        twin._sizes, twin._errors = self._sizes, self._errors
         return twin
 
     def reset(self) -> None:

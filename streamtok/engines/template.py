@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..errors import StateError, StreamInUseError
+from .._core.encode import OneCall, one_call
+from ..errors import StateError
 
 if TYPE_CHECKING:
     from .._types import Text
@@ -39,7 +40,7 @@ class Template(NamedTuple):
 NO_TEMPLATE = Template()
 
 
-class TemplateStream:
+class TemplateStream(OneCall):
     """Another stream, with the template around its ids.
 
     The beginning belongs to the first call, whatever that takes in: no later input can change it.
@@ -47,17 +48,17 @@ class TemplateStream:
     takes the place of the old one when nothing can fail any more.
     """
 
-    __slots__ = ("_begun", "_template", "_user")
+    __slots__ = ("_begun", "_template")
+
+    _kind = "stream"
 
     fast = None  # the core knows no template
     path = None
     _begun: tuple[EngineStream, bool]  # the inner stream, and whether the beginning was given out
-    _user: dict[str, object]  # who is inside of a call
 
     def __init__(self, inner: EngineStream, template: Template, is_begun: bool = False) -> None:
         self._template = template
         self._begun = inner, is_begun
-        self._user = {}
 
     @property
     def pending(self) -> int:
@@ -72,34 +73,25 @@ class TemplateStream:
         inner, is_begun = self._begun
         return inner.tokens_out + len(self._template.before) * is_begun
 
+    @one_call
     def encode(self, chunk: Text, final: bool, into: str, out: Any, limit: int) -> Any:
         """See `EngineStream`."""
-        me = object()
-        user = self._user
-        try:
-            if user.setdefault("call", me) is not me:
-                raise StreamInUseError(
-                    "this stream is being used by another thread; use one per thread"
-                )
-            inner, is_begun = self._begun
-            if is_begun and not final:
-                return inner.encode(chunk, False, into, out, limit)
-            draft = inner.copy()
-            ids = draft.encode(chunk, final, "array" if into == "buffer" else into, None, limit)
-            if type(ids) is tuple:
-                return ids  # a special token is refused
-            added = Template(
-                () if is_begun else self._template.before, self._template.after if final else ()
-            )
-            result = added.around(ids, into)
-            if into == "buffer":
-                draft.encode(b"", False, into, out, limit)  # raises if `out` is no such buffer
-                result = fill(out, result)
-            self._begun = draft, not final
-            return result
-        finally:  # no calls here: a signal's handler may raise after any of them
-            if "call" in user and user["call"] is me:
-                del user["call"]
+        inner, is_begun = self._begun
+        if is_begun and not final:
+            return inner.encode(chunk, False, into, out, limit)
+        draft = inner.copy()
+        ids = draft.encode(chunk, final, "array" if into == "buffer" else into, None, limit)
+        if type(ids) is tuple:
+            return ids  # a special token is refused
+        added = Template(
+            () if is_begun else self._template.before, self._template.after if final else ()
+        )
+        result = added.around(ids, into)
+        if into == "buffer":
+            draft.encode(b"", False, into, out, limit)  # raises if `out` is no such buffer
+            result = fill(out, result)
+        self._begun = draft, not final
+        return result
 
     def copy(self) -> TemplateStream:
         inner, is_begun = self._begun

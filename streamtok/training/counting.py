@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core.encode import utf8_size
 from .._core.train import PretokenCounter
 from ..errors import MemoryLimitExceeded
 from ..patterns.pattern import Pattern
@@ -63,7 +64,9 @@ class Counting:
         self.pruned_pieces = 0
         self.pruned_bytes = 0
         self._known = -1, 0, 0  # after a spill: bytes in, pending, how many pre-tokens there are
-        self.held = b""  # with "replace": what the next chunk decides, see `replacement.py`
+        # With "replace": what the next chunk decides (`replacement.py`), by the bytes counted
+        # before it. Where a call stops inside its text, that is nothing.
+        self._held: dict[int, bytes] = {}
 
     @property
     def counter(self) -> PretokenCounter:
@@ -75,20 +78,25 @@ class Counting:
         """The counts on the disk."""
         return self._counted[1]
 
+    @property
+    def held(self) -> bytes:
+        """With "replace": the bytes that the next chunk decides."""
+        return self._held.get(self.counter.bytes_in, b"")
+
     def update(self, chunk: Text, final: bool) -> None:
         """Count the pre-tokens that `chunk` completes; see Trainer.update."""
         if self.errors != "replace":
             self._count(chunk, final)
             return
-        before = self.counter.bytes_in
-        text, held = repair(self.held, chunk, final, before)
-        try:
+        before, now = self.counter.bytes_in, self.held
+        text, held = repair(now, chunk, final, before)
+        after = before + utf8_size(text, False)
+        if after > before:
+            self._held = {before: now, after: held}
             self._count(text, final)
-        except BaseException:
-            if self.counter.bytes_in > before:  # the call stopped inside `text`, after `held`
-                self.held = b""
-            raise
-        self.held = held
+        else:
+            self._count(text, final)
+            self._held = {before: held}
 
     def update_documents(self, texts: Iterable[Text]) -> None:
         """Count independent texts; nothing may be pending.
@@ -114,6 +122,10 @@ class Counting:
         finally:
             self._count_documents(batch)
 
+    def end(self) -> None:
+        """End the text, whatever the memory limit is. Raises UnicodeDecodeError."""
+        self.counter.end(held_bytes(self.held))
+
     def merge(self, other: Counting) -> None:
         """End the text and add the counts of `other`, as if its text came next. Atomic."""
         more = held_bytes(self.held)
@@ -136,7 +148,6 @@ class Counting:
             later = [Shifted(source, end) for source in (table, *other.runs)]
             self._take_run([SortedCounts(rest.table.export()), *later], end + added.bytes_in)
             break
-        self.held = b""
         self.pruned_pieces = pruned_pieces
         self.pruned_bytes = pruned_bytes
 
@@ -208,7 +219,7 @@ class Counting:
                 raise MemoryLimitExceeded(why, limit=limit)
             self._take_run([SortedCounts((arrays[0], sizes, counts, firsts))], 0)
         self.counter.setstate(bytes_in, pending)
-        self.held = held
+        self._held = {bytes_in: held}
         self.pruned_pieces, self.pruned_bytes = int(pruned_pieces), int(pruned_bytes)
 
     def _count(self, chunk: Text, final: bool) -> None:

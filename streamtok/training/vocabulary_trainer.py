@@ -15,14 +15,13 @@ import errno
 import functools
 import itertools
 import os
-import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._core.encode import check_policy
-from ..errors import MemoryLimitExceeded, StreamInUseError
+from .._core.encode import OneCall, check_policy, one_call
+from ..errors import MemoryLimitExceeded
 from ..parallel.threads import usable_cores
 from ..patterns.named import PATTERNS
 from ..patterns.pattern import Pattern
@@ -42,31 +41,10 @@ __all__ = ["Tie", "VocabularyTrainer"]
 Tie = Literal["raw", "hf", "first"]
 
 
-class _Exclusive:
-    """A context manager that gives the counts to one call at a time.
-
-    It is a class because a generator needs memory to end: a call that has counted its text could
-    then still fail.
-    """
-
-    __slots__ = ("_counting", "_lock")
-
-    def __init__(self, lock: threading.Lock, counting: Counting):
-        self._lock = lock
-        self._counting = counting
-
-    def __enter__(self) -> Counting:
-        # Not an RLock: the same thread must not enter twice either.
-        if not self._lock.acquire(blocking=False):
-            raise StreamInUseError("this trainer is being used by another call")
-        return self._counting
-
-    def __exit__(self, kind: object, value: object, traceback: object) -> None:
-        self._lock.release()
-
-
-class VocabularyTrainer:
+class VocabularyTrainer(OneCall):
     """Counts the pre-tokens of a stream of text, and merges their pairs; see `Trainer`."""
+
+    _kind = "trainer"
 
     def __init__(
         self,
@@ -113,15 +91,12 @@ class VocabularyTrainer:
             if not os.path.isdir(spill_folder):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), spill_folder)
         self._counting = Counting(pattern, errors, num_threads, prune_singletons, spill_folder)
-        self._lock = threading.Lock()
         self.memory_limit = memory_limit
         self.notes: dict[str, Any] = {}  # the caller's own JSON; saved with the counts
 
-    def _exclusive(self) -> _Exclusive:
-        return _Exclusive(self._lock, self._counting)
-
     # Counting
 
+    @one_call
     def update(self, chunk: Text, final: bool = False) -> None:
         """Count the pre-tokens of the next chunk of the text; `final`: the text ends with it.
 
@@ -131,8 +106,7 @@ class VocabularyTrainer:
         never ends inside a character. With "replace", that is a part of the repaired text. Costs
         O(len(chunk)).
         """
-        with self._exclusive() as counting:
-            counting.update(chunk, final)
+        self._counting.update(chunk, final)
 
     def end_document(self) -> None:
         """End the text: no pre-token continues in the next chunk. Raises as `update`."""
@@ -147,11 +121,14 @@ class VocabularyTrainer:
         """
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
             raise TypeError("texts must be an iterable of texts, not one text: use update(text)")
-        iterator = iter(texts)
-        with self._exclusive() as counting:
-            counting.update(b"", True)
-            counting.update_documents(iterator)
+        self._update_documents(iter(texts))
 
+    @one_call
+    def _update_documents(self, texts: Iterator[Text]) -> None:
+        self._counting.update(b"", True)
+        self._counting.update_documents(texts)
+
+    @one_call
     def update_file(
         self, path: str | os.PathLike[str], *, progress: Progress | None = None
     ) -> None:
@@ -161,7 +138,8 @@ class VocabularyTrainer:
         `update`. The blocks before the error are then counted, the text stays open, and `bytes_in`
         tells how far it came.
         """
-        with self._exclusive() as counting, open(path, "rb", buffering=0) as file:
+        counting = self._counting
+        with open(path, "rb", buffering=0) as file:
             counting.update(b"", True)
             total = os.fstat(file.fileno()).st_size
             done = 0
@@ -183,19 +161,26 @@ class VocabularyTrainer:
             raise TypeError(f"other must be a Trainer, not {type(other).__name__}")
         if other is self:
             raise ValueError("a trainer cannot be merged with itself")
-        with self._exclusive() as counting, other._exclusive() as more:
-            if (other.errors, other.pattern.source, other.pattern.is_composed) != (
-                self.errors,
-                self.pattern.source,
-                self.pattern.is_composed,
-            ):
-                raise ValueError("the other trainer has another pattern, or another errors setting")
-            if more.pending:
-                raise ValueError(
-                    f"the other trainer has an open text with {more.pending} bytes that are not "
-                    "counted yet: call its end_document()"
-                )
-            counting.merge(more)
+        other._merge_into(self)
+
+    @one_call
+    def _merge_into(self, whole: VocabularyTrainer) -> None:
+        whole._merge_counts(self._counting, self.pattern)
+
+    @one_call
+    def _merge_counts(self, more: Counting, pattern: Pattern) -> None:
+        if (more.errors, pattern.source, pattern.is_composed) != (
+            self.errors,
+            self.pattern.source,
+            self.pattern.is_composed,
+        ):
+            raise ValueError("the other trainer has another pattern, or another errors setting")
+        if more.pending:
+            raise ValueError(
+                f"the other trainer has an open text with {more.pending} bytes that are not "
+                "counted yet: call its end_document()"
+            )
+        self._counting.merge(more)
 
     @property
     def pattern(self) -> Pattern:
@@ -226,8 +211,11 @@ class VocabularyTrainer:
         """Number of different pre-tokens. After a spill, this reads all counts from the disk."""
         if not self._counting.runs:
             return self._counting.n_pretokens()
-        with self._exclusive() as counting:
-            return counting.n_pretokens()
+        return self._n_pretokens()
+
+    @one_call
+    def _n_pretokens(self) -> int:
+        return self._counting.n_pretokens()
 
     @property
     def nbytes(self) -> int:
@@ -261,10 +249,10 @@ class VocabularyTrainer:
             raise ValueError(f"memory_limit must be a positive integer or None, not {limit!r}")
         self._counting.counter.set_limit(limit or 0)
 
+    @one_call
     def piece_counts(self) -> dict[bytes, int]:
         """The count of each pre-token, in the order of their first occurrence."""
-        with self._exclusive() as counting:
-            data, sizes, counts, _ = counting.pretokens(in_order=True)
+        data, sizes, counts, _ = self._counting.pretokens(in_order=True)
         bounds = [0, *np.cumsum(sizes, dtype=np.int64).tolist()]
         blob = data.tobytes()
         pretokens = (blob[a:b] for a, b in itertools.pairwise(bounds))
@@ -286,7 +274,7 @@ class VocabularyTrainer:
             raise TypeError("special_tokens must be a sequence of str, not one str")
         specials = list(special_tokens)
         check_specials(specials)
-        lefts, rights = self._merge(vocab_size - len(specials), min_frequency, tie, progress)
+        lefts, rights = self._merged(vocab_size - len(specials), min_frequency, tie, progress)
         tokens = tokens_of(lefts, rights)
         offsets = np.cumsum([0, *map(len, tokens)], dtype=np.uint32)
         ids = np.arange(len(tokens), dtype=np.uint32)
@@ -302,43 +290,38 @@ class VocabularyTrainer:
         progress: Progress | None = None,
     ) -> list[tuple[bytes, bytes]]:
         """The merges, in order. Arguments and exceptions as for `train`."""
-        lefts, rights = self._merge(vocab_size, min_frequency, tie, progress)
+        lefts, rights = self._merged(vocab_size, min_frequency, tie, progress)
         tokens = tokens_of(lefts, rights)
         return [(tokens[a], tokens[b]) for a, b in zip(lefts, rights, strict=True)]
 
-    def _merge(
+    def _merged(
         self, vocab_size: int, min_frequency: int, tie: str, progress: Progress | None
     ) -> tuple[list[int], list[int]]:
         check_merging(vocab_size, min_frequency, tie)
-        with self._exclusive() as counting:
-            # The end of the text must not fail at the limit.
-            limit, self.memory_limit = self.memory_limit, None
-            try:
-                counting.update(b"", True)
-            finally:
-                self.memory_limit = limit
-            data, sizes, counts, _ = counting.pretokens(in_order=tie == "first")
         return merge_pairs(
-            data,
-            sizes,
-            counts,
+            *self._ended(in_order=tie == "first"),
             vocab_size,
             min_frequency=min_frequency,
             tie=tie,
             progress=progress,
         )
 
+    @one_call
+    def _ended(self, in_order: bool) -> tuple[Any, Any, Any]:
+        """(data, sizes, counts) of `Counting.pretokens`, when the open text has ended."""
+        self._counting.end()
+        return self._counting.pretokens(in_order)[:3]
+
     # State
 
+    @one_call
     def save_counts(self, path: str | os.PathLike[str]) -> None:
         """Save the counts for `load_counts`. The file appears when it is complete.
 
         Raises OSError, and TypeError if `notes` are not JSON.
         """
-        with self._exclusive() as counting:
-            save_counts(
-                path, SavedCounts(self.pattern, self.errors, counting.getstate(), self.notes)
-            )
+        state = self._counting.getstate()
+        save_counts(path, SavedCounts(self.pattern, self.errors, state, self.notes))
 
     @classmethod
     def load_counts(cls, path: str | os.PathLike[str], **settings: Any) -> Self:
@@ -358,17 +341,18 @@ class VocabularyTrainer:
         trainer.notes = saved.notes
         return trainer
 
+    @one_call
     def __getstate__(self) -> object:
-        with self._exclusive() as counting:
-            settings = {
-                "errors": self.errors,
-                "num_threads": counting.num_threads,
-                "memory_limit": self.memory_limit,
-                "prune_singletons": counting.prune_singletons,
-                "spill_folder": counting.spill_folder,
-            }
-            pattern = self.pattern if self.pattern.is_composed else self.pattern.source
-            return pattern, settings, copy.deepcopy(self.notes), counting.getstate()
+        counting = self._counting
+        settings = {
+            "errors": self.errors,
+            "num_threads": counting.num_threads,
+            "memory_limit": self.memory_limit,
+            "prune_singletons": counting.prune_singletons,
+            "spill_folder": counting.spill_folder,
+        }
+        pattern = self.pattern if self.pattern.is_composed else self.pattern.source
+        return pattern, settings, copy.deepcopy(self.notes), counting.getstate()
 
     def __setstate__(self, value: Any) -> None:
         pattern, settings, notes, state = value

@@ -1,23 +1,37 @@
 """Signals are handled while a call runs, not when it is over; and such a call changed nothing.
 
-How often they are looked at depends on the time. Here it is at every occasion, so that the tests
-count occasions and ask for no time.
+How often the core looks at them depends on the time. Here it is at every occasion, so that the
+tests count occasions and ask for no time. Between the instructions of Python, a handler that raises
+is put at each of them in turn.
 """
 
 from __future__ import annotations
 
 import collections
 import gc
+import itertools
+import os
+import pickle
 import signal
+import threading
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import streamtok
+from streamtok import Trainer
 from streamtok._core._testing import use_every_look
+from streamtok.files import part_file
 from streamtok.parallel import texts as batch
+
+from ..states.encodings import made
+from ..states.interrupts import AtInstruction
+from .test_template import ENCODINGS
 
 pytestmark = pytest.mark.skipif(
     not hasattr(signal, "setitimer"), reason="this system has no timers that send signals"
@@ -112,3 +126,246 @@ def test_large_texts(ticks: list[int], threads: int, monkeypatch: pytest.MonkeyP
     assert any(interrupted(lambda: enc.encode_to_numpy(text, num_threads=threads)) for _ in many)
     assert any(interrupted(lambda: enc.encode_batch([text], num_threads=threads)) for _ in many)
     assert len(ticks) >= 2 * WANTED
+
+
+# A handler raises before the n-th instruction of Python, for each n
+
+
+class Case(NamedTuple):
+    """A call, and what must be as before it or as after it when a handler raised inside.
+
+    make: a new object, always the same. call: does something to it. look: what it is now. It may
+    use the object up.
+    """
+
+    make: Callable[[], Any]
+    call: Callable[[Any], Any]
+    look: Callable[[Any], Any]
+
+
+DENSE = 300  # instructions of a call that are all tried, and then some
+
+
+def check_everywhere(case: Case) -> int:
+    """Interrupt the call at each instruction; how many it has."""
+    thing = case.make()
+    before = case.look(thing)
+    thing = case.make()
+    case.call(thing)
+    outcomes = [before, case.look(thing)]
+    n_threads = threading.active_count()
+    for n in itertools.chain(range(DENSE), range(DENSE, 1 << 30, 31)):
+        thing = case.make()
+        handler = AtInstruction(n, Stop)
+        try:
+            handler(partial(case.call, thing))
+        except Exception:
+            assert handler.is_done, "the call failed without a signal"
+        if not handler.is_done:
+            return n
+        part_file._remove_unpublished()  # as at exit
+        assert case.look(thing) in outcomes, f"neither before nor after the call: {handler}"
+        assert threading.active_count() == n_threads, f"a thread is left: {handler}"
+    raise AssertionError
+
+
+CL100K = streamtok.get_encoding("cl100k_base")
+KINDS = {
+    "plain": CL100K,
+    "spaces": next(
+        enc for enc in (made("spaces", i).encoding for i in range(36)) if enc._rules.space_first
+    ),
+    "rewriting": made("rewriting", 3).encoding,
+    "template": ENCODINGS[1],
+}
+MIXED = "ab na\u00efve \u2581 <b>ab  x"
+
+
+def stream_of(kind: str, errors: str, chunk: str = "hello w") -> streamtok.StreamEncoder:
+    more = {"add_special_tokens": True} if kind == "template" else {}
+    stream = KINDS[kind].stream_encoder(errors=errors, disallowed_special=(), **more)
+    stream.encode(chunk)
+    return stream
+
+
+def followed(kind: str, errors: str, chunk: str) -> streamtok.StreamEncoder:
+    stream = KINDS[kind].stream_encoder(errors=errors, disallowed_special=())
+    if chunk:
+        stream.encode_with_offsets(chunk)
+    return stream
+
+
+def of_stream(s: streamtok.StreamEncoder) -> Any:
+    seen = s.getstate(), s.bytes_in, s.tokens_out, s.pending
+    return *seen, s.encode("\u00e9"), s.bytes_in, s.encode("y z", True)
+
+
+STREAM_CALLS: dict[str, Callable[[streamtok.StreamEncoder], Any]] = {
+    "encode": lambda s: s.encode(MIXED),
+    "final": lambda s: s.encode(MIXED, final=True),
+    "into": lambda s: s.encode_into(MIXED, np.zeros(500, np.uint32)),
+    "reset": lambda s: s.reset(),
+    "copy": lambda s: s.copy(),
+    "pickle": pickle.dumps,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("errors", ["strict", "replace"])
+@pytest.mark.parametrize("call", [*STREAM_CALLS, "setstate"])
+def test_streams(kind: str, errors: str, call: str) -> None:
+    chunk = "hello w\ud83d" if errors == "replace" else "hello w"
+    state = stream_of(kind, errors, "zz yy").getstate()
+    act = STREAM_CALLS.get(call, lambda s: s.setstate(state))
+    check_everywhere(Case(partial(stream_of, kind, errors, chunk), act, of_stream))
+
+
+@pytest.mark.parametrize("kind", ["plain", "spaces", "rewriting"])
+@pytest.mark.parametrize("call", ["first", "offsets", "encode", "setstate"])
+def test_streams_with_offsets(kind: str, call: str) -> None:
+    state = followed(kind, "strict", "zz yy").getstate()
+    make = partial(followed, kind, "strict", "" if call == "first" else "hello w")
+    if call == "setstate":
+        make = partial(stream_of, kind, "strict")
+    acts: dict[str, Callable[[streamtok.StreamEncoder], Any]] = {
+        "encode": lambda s: s.encode(MIXED),
+        "setstate": lambda s: s.setstate(state),
+    }
+    act = acts.get(call, lambda s: s.encode_with_offsets(MIXED))
+    check_everywhere(Case(make, act, of_stream))
+
+
+BEGUN = "\u00e9".encode()[:1]
+COUNTER_CALLS: dict[str, Callable[[streamtok.Counter], Any]] = {
+    "str": lambda c: c.update(MIXED),
+    "bytes": lambda c: c.update(MIXED.encode() + BEGUN),
+    "estimate": lambda c: c.estimate,
+    "finish": lambda c: c.finish(),
+    "reset": lambda c: c.reset(),
+    "copy": lambda c: c.copy(),
+}
+
+
+@pytest.mark.parametrize("kind", ["plain", "spaces", "rewriting"])
+@pytest.mark.parametrize("begun", [b"", BEGUN], ids=["whole", "begun"])
+@pytest.mark.parametrize("call", [*COUNTER_CALLS, "setstate"])
+def test_counters(kind: str, begun: bytes, call: str) -> None:
+    other = KINDS[kind].counter()
+    other.update("zz yy")
+    other.finish()
+    state = other.getstate()
+
+    def make() -> streamtok.Counter:
+        counter = KINDS[kind].counter()
+        counter.update("h\u00e9llo w".encode() + begun)
+        return counter
+
+    def act(counter: streamtok.Counter) -> None:
+        if begun and call == "bytes":
+            counter.update("\u00e9".encode()[1:] + MIXED.encode() + BEGUN)
+        elif call == "setstate":
+            counter.setstate(state)
+        elif not (begun and call in ("str", "finish")):  # these raise
+            COUNTER_CALLS[call](counter)
+
+    def look(c: streamtok.Counter) -> Any:
+        seen = c.getstate(), c.total, c.pending, c.estimate
+        more = "\u00e9".encode()[1:] if c.pending and begun and call != "reset" else b""
+        return *seen, c.copy().estimate, more and c.total
+
+    check_everywhere(Case(make, act, look))
+
+
+@pytest.mark.parametrize("stop", [(), ["END", "worlds"]], ids=["plain", "stop"])
+@pytest.mark.parametrize("call", ["decode", "hold", "final", "flush", "reset", "copy", "setstate"])
+def test_decoders(stop: Any, call: str) -> None:
+    def make() -> Any:
+        decoder = CL100K.stream_decoder(stop=stop)
+        decoder.decode(CL100K.encode("hello wor"))
+        return decoder
+
+    state = CL100K.stream_decoder(stop=stop).getstate()
+    acts: dict[str, Callable[[Any], Any]] = {
+        "decode": lambda d: d.decode(CL100K.encode("ld abc END zz")),
+        "hold": lambda d: d.decode(CL100K.encode("ld abc EN")),
+        "final": lambda d: d.decode(CL100K.encode("ld abc END zz"), True),
+        "flush": lambda d: d.flush(),
+        "reset": lambda d: d.reset(),
+        "copy": lambda d: d.copy(),
+        "setstate": lambda d: d.setstate(state),
+    }
+    check_everywhere(
+        Case(make, acts[call], lambda d: (d.getstate(), d.pending, d.tokens_in, d.bytes_out))
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("call", ["replace", "append", "around", "stable"])
+def test_documents(kind: str, call: str) -> None:
+    enc = KINDS[kind]
+    acts: dict[str, Callable[[Any], Any]] = {
+        "replace": lambda d: d.replace(1500, 2600, "abc \u00e9"),
+        "append": lambda d: d.append("abc \u00e9"),
+        "around": lambda d: d.around(1500, 1600),
+        "stable": lambda d: d.stable,
+    }
+
+    def look(d: Any) -> Any:
+        assert d.ids == enc.encode(d.text)
+        return d.text, len(d), d.n_bytes, d.n_characters, d.replace(0, 5, "x"), d.stable
+
+    check_everywhere(Case(lambda: enc.document("hello world, this is " * 130), acts[call], look))
+
+
+TRAINER_CALLS: dict[str, Callable[[Trainer], Any]] = {
+    "update": lambda t: t.update("\ude00w x \ud83d" if t.errors == "replace" else "w x \u00e9"),
+    "final": lambda t: t.update("w x", True),
+    "end": lambda t: t.end_document(),
+    "merge": lambda t: t.merge(ended(t.errors)),
+    "train": lambda t: t.train(258),
+    "counts": lambda t: t.piece_counts(),
+    "pickle": pickle.dumps,
+}
+
+
+def ended(errors: str) -> Trainer:
+    other = Trainer("gpt2", errors=errors, num_threads=1)
+    other.update("lower q", final=True)
+    return other
+
+
+def of_trainer(t: Trainer) -> Any:
+    sizes = t.bytes_in, t.pending, t.pruned_pieces, t.pruned_bytes, t.memory_limit
+    return *sizes, t.piece_counts(), pickle.loads(pickle.dumps(t)).pending
+
+
+@pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
+@pytest.mark.parametrize("call", TRAINER_CALLS)
+def test_trainers(errors: str, call: str) -> None:
+    def make() -> Trainer:
+        trainer = Trainer("gpt2", errors=errors, num_threads=1, memory_limit=1 << 30)
+        trainer.update("low low lo")
+        if errors == "replace":
+            trainer.update("\ud83d")
+        return trainer
+
+    def look(t: Trainer) -> Any:
+        # Training ends the text first, and may then be stopped.
+        if call == "train":
+            t.end_document()
+        return of_trainer(t)
+
+    check_everywhere(Case(make, TRAINER_CALLS[call], look))
+
+
+def test_saved_counts(tmp_path: Path) -> None:
+    def look(trainer: Trainer) -> Any:
+        names = os.listdir(tmp_path)
+        counts = Trainer.load_counts(tmp_path / "counts").piece_counts() if names else None
+        for name in names:
+            (tmp_path / name).unlink()
+        return names, counts, of_trainer(trainer)
+
+    check_everywhere(
+        Case(lambda: ended("strict"), lambda t: t.save_counts(tmp_path / "counts"), look)
+    )

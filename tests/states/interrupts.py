@@ -1,4 +1,4 @@
-"""Ctrl-C at places that can be repeated."""
+"""Signal handlers that raise, at places that can be repeated."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import _thread
 import gc
 import operator
 import os
+import signal
 import sys
+from collections.abc import Callable
 from functools import partial
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import streamtok
@@ -32,16 +34,23 @@ def in_the_core(call: partial[Any]) -> Any:
             gc.enable()
 
 
-class AtLine:
-    """Ctrl-C arrives before the n-th line of the package's Python."""
+class AtInstruction:
+    """A signal handler raises before the n-th bytecode instruction of the package's Python.
 
-    def __init__(self, n: int) -> None:
+    Python itself calls handlers at some instructions only, which depend on its version; what can
+    stand being left at each of them can stand them all. `is_done`: the call had so many.
+    """
+
+    def __init__(self, n: int, error: type[BaseException] = KeyboardInterrupt) -> None:
         self.left = self.n = n
+        self.error = error
+        self.is_done = False
+        self.place = ""
 
     def __repr__(self) -> str:
-        return f"Ctrl-C at line {self.n}"
+        return f"{self.error.__name__} at instruction {self.n} ({self.place})"
 
-    def __call__(self, call: partial[Any]) -> Any:
+    def __call__(self, call: Callable[[], Any]) -> Any:
         before = sys.gettrace()
         sys.settrace(self.trace)
         try:
@@ -50,10 +59,47 @@ class AtLine:
             sys.settrace(before)
 
     def trace(self, frame: FrameType, event: str, arg: object) -> Any:
-        if not frame.f_code.co_filename.startswith(PACKAGE):
+        if not is_ours(frame.f_code):
             return None
-        if event == "line":
+        frame.f_trace_opcodes = True
+        frame.f_trace_lines = False
+        if event == "opcode" and not self.is_done:
             self.left -= 1
             if self.left < 0:
-                raise KeyboardInterrupt
+                self.is_done = True
+                path = os.path.relpath(frame.f_code.co_filename, PACKAGE)
+                self.place = f"{path}:{frame.f_lineno}, byte {frame.f_lasti}"
+                raise self.error
         return self.trace
+
+
+def is_ours(code: CodeType) -> bool:
+    return code.co_filename.startswith(PACKAGE)
+
+
+class AfterTime:
+    """A real signal, whose handler raises, so many seconds after the call has begun.
+
+    Where the call is over before that, nothing happens.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __repr__(self) -> str:
+        return f"KeyboardInterrupt after {1e6 * self.seconds:.0f} us"
+
+    def __call__(self, call: Callable[[], Any]) -> Any:
+        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        collects = gc.isenabled()
+        gc.disable()  # what a handler raises in a finalizer is lost
+        try:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, self.seconds)
+                return call()
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        finally:
+            signal.signal(signal.SIGALRM, before)
+            if collects:
+                gc.enable()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import random
+import signal
 import zlib
 from functools import partial
 from typing import Any, NoReturn
@@ -18,7 +19,7 @@ from streamtok import chunker
 
 from .doors import BAD_CHUNKS, BAD_OUT_ERRORS, bad_out, through
 from .elsewhere import finished_elsewhere
-from .interrupts import AtLine, in_the_core
+from .interrupts import AfterTime, AtInstruction, in_the_core
 from .model import Model, completion
 from .starving import CAN_STARVE
 from .texts import HEADS, Chunk, Supply
@@ -233,7 +234,10 @@ class StreamMachine:
             "array": partial(kept.stream.encode_to_numpy, chunk, final),
             "into": partial(kept.stream.encode_into, chunk, out, final),
         }[door]
-        how = self.rng.choice([in_the_core, AtLine(self.rng.randint(0, 40))])
+        ways = [in_the_core, AtInstruction(self.rng.randint(0, 200))]
+        if hasattr(signal, "setitimer"):
+            ways.append(AfterTime(self.rng.uniform(1e-6, 1e-4)))
+        how = self.rng.choice(ways)
         self.setup.note(f"{how} in {door}({{}}, final={final})", chunk)
         try:
             try:
