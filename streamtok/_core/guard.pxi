@@ -44,7 +44,7 @@ cdef class OneCallMethod:
         self.function = function
         update_wrapper(self, function)
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance, owner):
         return self if instance is None else MethodType(self, instance)
 
     def __call__(self, OneCall instance not None, /, *args, **kwargs):
