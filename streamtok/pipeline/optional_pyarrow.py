@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 from ..errors import MissingLibraryError
@@ -23,9 +24,15 @@ def load_pyarrow() -> Any:
     return pyarrow
 
 
+def open_raw(path: str) -> io.RawIOBase:
+    """A file or an object in a store, without a buffer. Raises OSError."""
+    # Not by pyarrow's own stores: they have neither our settings nor retries.
+    return ObjectReader(path, _WINDOW) if is_url(path) else io.FileIO(path)
+
+
 def open_arrow(path: str) -> Any:
     """A file or an object in a store, for pyarrow to read. Raises OSError."""
     pa = load_pyarrow()
-    if is_url(path):  # not by pyarrow's own stores: they have neither our settings nor retries
-        return pa.PythonFile(ObjectReader(path, _WINDOW), mode="r")
+    if is_url(path):
+        return pa.PythonFile(open_raw(path), mode="r")
     return pa.OSFile(path)  # not by its path: pyarrow would take some paths for URIs

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import DocumentError
-from ..optional_pyarrow import load_pyarrow, open_arrow
+from ..optional_pyarrow import load_pyarrow, open_raw
 from .blocks import Waiting
+from .parquet_pages import MAX_PAGE, MAX_TEXT, PageGuard
 
 _FEW = 16  # rows in the first batch, before the size of a row is known: one may be a book
 _MANY = 1 << 12  # rows in later batches, at most
@@ -53,7 +54,8 @@ class ParquetTexts:
         self.skipped = 0
         with contextlib.ExitStack() as stack:
             try:
-                self._source = stack.enter_context(open_arrow(path))
+                self._guard = stack.enter_context(PageGuard(open_raw(path), path))
+                self._source = stack.enter_context(pa.PythonFile(self._guard, mode="r"))
                 self._file = ParquetFile(self._source, buffer_size=1 << 16, pre_buffer=False)
                 self._metadata = self._file.metadata
                 self.rows: int = self._metadata.num_rows
@@ -78,6 +80,7 @@ class ParquetTexts:
             for batch in self._batches(group, start, waiting):
                 values = self._texts_in(batch)
                 unreleased += values.nbytes
+                self._check_sizes(values)
                 found = _as_list(values)
                 texts = [text for text in found if text is not None]
                 if len(texts) < len(found):
@@ -112,16 +115,24 @@ class ParquetTexts:
                 what = f"the Parquet file is damaged after row {self.row}"
                 raise self._damage(error, what) from None
 
+        about = self._metadata.row_group(group)
+        chunk = about.column(self._index)
+        places = chunk.dictionary_page_offset, chunk.data_page_offset
+        first = min(place for place in places if place is not None)
+        repeated = self._guard.watch(first, first + chunk.total_compressed_size)
+        # A row may be as long as the dictionary, however few bytes it takes in the file.
+        most = max(MAX_PAGE // max(repeated, 1), 1)
+
         def read(rows: int) -> Iterator[Any]:
+            self._guard.watch(first, first + chunk.total_compressed_size)
             found: Iterator[Any] = self._file.iter_batches(
-                rows, row_groups=[group], columns=[self._leaf_path], use_threads=False
+                min(rows, most), row_groups=[group], columns=[self._leaf_path], use_threads=False
             )
             return found
 
         # The metadata gives the size of the rows before a dictionary, if there is one, is applied.
         # So the first few rows are measured.
-        about = self._metadata.row_group(group)
-        size = about.column(self._index).total_uncompressed_size // about.num_rows
+        size = chunk.total_uncompressed_size // about.num_rows
         batch = next_of(read(min(max(_BATCH // max(size, 1), 1), _FEW)))
         if batch is None:
             raise DocumentError(f"{self._path}: the Parquet file is damaged: rows are missing")
@@ -155,6 +166,17 @@ class ParquetTexts:
         if getattr(error, "errno", None):
             return error
         return DocumentError(f"{self._path}: {what}: {str(error).partition(chr(10))[0]}")
+
+    def _check_sizes(self, values: Any) -> None:
+        """Raise DocumentError if a text in a batch is too long."""
+        if values.nbytes > MAX_TEXT:
+            sizes = [0 if value is None else value.as_buffer().size for value in values]
+            if max(sizes) > MAX_TEXT:
+                size = max(sizes)
+                raise DocumentError(
+                    f"{self._path}: the text of row {self.row + sizes.index(size)} has {size:,} "
+                    f"bytes; a text may have {MAX_TEXT >> 20} MiB"
+                )
 
     def _skip(self, found: list[Any]) -> None:
         """Count the rows without a text, or raise DocumentError for the first of them."""
