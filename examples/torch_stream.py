@@ -1,29 +1,30 @@
-"""Blocks of token ids from endless documents, for PyTorch.
+"""Blocks of token ids for PyTorch: for each process that trains, and each worker of its loader.
 
-    loader = DataLoader(TokenBlocks(enc, documents, length=1024), batch_size=8, num_workers=2)
+    files = streamtok.TokenFiles("train.ds")     # or EncodedTexts(enc, texts)
+    loader = DataLoader(TorchBlocks(files, length=1024, seed=0), batch_size=8, num_workers=2)
 
-Documents are encoded one by one, an end-of-text token follows each, and the ids are cut into
-blocks of a fixed length; what is left of one block begins the next. With several workers each
-takes every n-th document. `state_dict()` says where the next block begins, and `load_state_dict`
-goes on there; torchdata's `StatefulDataLoader` calls them in its workers, and with `num_workers=0`
-you can call them yourself.
+`streamtok.TokenBlocks` does the work: it deals the records to all processes and workers, cuts them
+into blocks, and has a state, which only the same process with as many workers takes. Here it learns
+from torch which process and which worker this is. torchdata's `StatefulDataLoader` calls
+`state_dict` and `load_state_dict` in the workers; with `num_workers=0` you can call them yourself.
 
-Without torch the same class is a plain iterable of NumPy arrays, which is how the tests run it.
+Without torch the same class is a plain iterable of NumPy arrays.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypedDict
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 import streamtok
 
 try:
+    from torch import distributed
     from torch.utils.data import IterableDataset, get_worker_info
 except ImportError:
+    distributed = None  # type: ignore[assignment]
     IterableDataset = object  # type: ignore[assignment, misc]
 
     def get_worker_info() -> Any:
@@ -31,52 +32,77 @@ except ImportError:
         return None
 
 
-class State(TypedDict):
-    documents: int  # that were used up, of this worker's
-    ids: list[int]  # of them, those that no block has yet
+def this_process() -> tuple[int, int]:
+    """(rank, number of processes) of the process group, if there is one."""
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return 0, 1
 
 
-class TokenBlocks(IterableDataset):  # type: ignore[misc]
-    """int64 arrays [length]: the ids of documents one after the other.
+class TorchBlocks(IterableDataset):  # type: ignore[misc]
+    """int64 arrays [length] of the ids in records; arguments as for `streamtok.TokenBlocks`.
 
-    documents: called for each pass, gives the documents in the same order each time.
+    Make it when the process group is there, or give rank and ranks. `set_epoch` before each pass,
+    as for a DistributedSampler: workers that are started anew do not know which pass it is.
     """
 
     def __init__(
         self,
-        encoding: streamtok.Encoding,
-        documents: Callable[[], Iterable[str | bytes]],
+        records: Sequence[Any],
         length: int,
+        *,
+        seed: int | None = None,
+        rank: int | None = None,
+        ranks: int | None = None,
+        drop_last: bool = True,  # a batch needs blocks of one length
     ) -> None:
         super().__init__()
-        self.encoding = encoding
-        self.documents = documents
-        self.length = length
-        self._used = 0
-        self._left = np.zeros(0, np.int64)
+        if rank is None or ranks is None:
+            rank, ranks = this_process()
+        self.blocks = streamtok.TokenBlocks(
+            records, length, rank=rank, ranks=ranks, seed=seed, drop_last=drop_last
+        )
+        self._own: streamtok.TokenBlocks | None = None
 
-    def state_dict(self) -> State:
-        """Where the next block of this worker begins; to be saved with the model."""
-        return {"documents": self._used, "ids": self._left.tolist()}
-
-    def load_state_dict(self, state: State) -> None:
-        """The next pass begins where `state_dict` was called."""
-        self._used, self._left = state["documents"], np.array(state["ids"], np.int64)
+    def own(self) -> streamtok.TokenBlocks:
+        """The blocks of this worker."""
+        worker = get_worker_info()
+        if worker is None:
+            return self.blocks
+        if self._own is None:
+            self._own = self.blocks.of_worker(worker.id, worker.num_workers)
+        return self._own
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        worker = get_worker_info()
-        first, step = (worker.id, worker.num_workers) if worker else (0, 1)
-        used, left = self._used, self._left
-        own = itertools.islice(self.documents(), first + used * step, None, step)
-        while True:
-            while len(left) >= self.length:
-                block, left = left[: self.length], left[self.length :]
-                self._used, self._left = used, left
-                yield block
-            document = next(own, None)
-            if document is None:
-                break
-            ids = self.encoding.encode_to_numpy(document, disallowed_special=(), errors="replace")
-            left = np.concatenate([left, ids, [self.encoding.eot_token]])
-            used += 1
-        self._used, self._left = 0, left[:0]  # the next pass begins anew
+        return iter(self.own())
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begin this pass."""
+        self.blocks.epoch = epoch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the next block of this worker begins; to be saved with the model."""
+        return self.own().getstate()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Let the next pass begin where `state_dict` was called."""
+        self.own().setstate(state)
+
+
+class EncodedTexts(Sequence[Any]):
+    """Texts as records: each is encoded when it is read, and the id `end` follows it."""
+
+    def __init__(
+        self, encoding: streamtok.Encoding, texts: Sequence[str], end: int | None = None
+    ) -> None:
+        self.encoding = encoding
+        self.texts = texts
+        self.end = encoding.eot_token if end is None else end
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, number: Any) -> Any:
+        text = self.texts[number]
+        ids = self.encoding.encode_to_numpy(text, disallowed_special=(), errors="replace")
+        return np.append(ids, np.uint32(self.end))

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from .columns.column_encoder import ColumnEncoder
     from .encoding import Encoding
     from .formats import load
+    from .loaders.token_blocks import TokenBlocks
+    from .loaders.token_files import TokenFiles
     from .parts.commit import commit
     from .parts.part import run_part
     from .parts.plan import Plan, plan
@@ -78,6 +80,8 @@ __all__ = [
     "StreamEncoder",
     "StreamInUseError",
     "StreamtokError",
+    "TokenBlocks",
+    "TokenFiles",
     "Trainer",
     "Truncated",
     "UnsupportedPatternError",
@@ -108,6 +112,8 @@ _LATER = {  # a name to its module
     "Report": "parts.verify",
     "StreamDecoder": "chunker",
     "StreamEncoder": "chunker",
+    "TokenBlocks": "loaders.token_blocks",
+    "TokenFiles": "loaders.token_files",
     "Trainer": "training.trainer",
     "Truncated": "answers.truncation",
     "Vocabulary": "vocabulary.table",

@@ -296,33 +296,81 @@ def documents() -> list[str]:
     return [TEXT[at : at + 700] for at in range(0, 20_000, 700)]
 
 
-def test_torch_stream() -> None:
-    blocks = load("torch_stream").TokenBlocks(GPT2, documents, 64)
-    whole = [id for text in documents() for id in [*GPT2.encode(text), GPT2.eot_token]]
-    expected = [whole[at : at + 64] for at in range(0, len(whole) - 63, 64)]
-    for _ in range(2):  # each pass begins anew
-        assert [block.tolist() for block in blocks] == expected
-        assert all(block.dtype == np.int64 for block in blocks)
+STAND_INS = EXAMPLES.parent / "tests" / "docs" / "stand_ins"
 
 
-def test_torch_stream_goes_on_from_any_block() -> None:
+@pytest.fixture
+def torch_stream(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The example with a stand-in for torch; `distributed.here` is the process group."""
+    monkeypatch.syspath_prepend(str(STAND_INS))
+    for name in [one for one in sys.modules if one.partition(".")[0] == "torch"]:
+        monkeypatch.delitem(sys.modules, name)
     module = load("torch_stream")
-    expected = [block.tolist() for block in module.TokenBlocks(GPT2, documents, 64)]
-    first = module.TokenBlocks(GPT2, documents, 64)
+    monkeypatch.setitem(sys.modules, "torch_stream", module)  # workers get pickled datasets
+    yield module
+    for name in [one for one in sys.modules if one.partition(".")[0] == "torch"]:
+        del sys.modules[name]
+
+
+def records_of_texts(module: Any) -> Any:
+    return module.EncodedTexts(GPT2, documents())
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_torch_stream_shares_documents(
+    torch_stream: Any, monkeypatch: pytest.MonkeyPatch, workers: int, ranks: int
+) -> None:
+    """All processes and workers together see each id once, shuffled or not, in each pass."""
+    from torch.utils.data import DataLoader  # type: ignore[import-not-found, unused-ignore]
+
+    expected = sorted(id for text in documents() for id in [*GPT2.encode(text), GPT2.eot_token])
+    for seed in None, 3:
+        passes = []
+        for epoch in range(2):
+            found = []
+            for rank in range(ranks):
+                here = (rank, ranks) if ranks > 1 else None
+                monkeypatch.setattr(torch_stream.distributed, "here", here)
+                blocks = torch_stream.TorchBlocks(
+                    records_of_texts(torch_stream), 1, seed=seed, drop_last=False
+                )
+                loader = DataLoader(blocks, batch_size=5, num_workers=workers)
+                blocks.set_epoch(epoch)
+                found += [id for rows in loader for row in rows.tolist() for id in row]
+            assert sorted(found) == expected
+            passes.append(found)
+        assert (passes[0] == passes[1]) == (seed is None)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_torch_stream_goes_on_from_any_batch(torch_stream: Any, workers: int) -> None:
+    from torch.utils.data import DataLoader  # type: ignore[import-not-found, unused-ignore]
+
+    def loader(length: int = 16, num_workers: int = workers) -> Any:
+        blocks = torch_stream.TorchBlocks(records_of_texts(torch_stream), length, seed=1)
+        return DataLoader(blocks, batch_size=3, num_workers=num_workers)
+
+    def rows_of(batches: Any) -> list[Any]:
+        return sorted(row for rows in batches for row in rows.tolist())
+
+    whole = [rows.tolist() for rows in loader()]
+    first = loader()
     for at, _ in enumerate(first, 1):
-        again = module.TokenBlocks(GPT2, documents, 64)
+        again = loader()
         again.load_state_dict(json.loads(json.dumps(first.state_dict())))
-        assert [block.tolist() for block in again] == expected[at:]
+        assert rows_of(again) == sorted(row for rows in whole[at:] for row in rows)
+    for other in loader(17), loader(num_workers=3):
+        other.load_state_dict(first.state_dict()[:1])
+        with pytest.raises(streamtok.StateError, match="the state is of"):
+            next(iter(other))
 
 
-def test_torch_stream_shares_documents_between_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_stream_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
     module = load("torch_stream")
-    found = []
-    for worker in range(3):
-        info = type("Info", (), {"id": worker, "num_workers": 3})
-        monkeypatch.setattr(module, "get_worker_info", lambda info=info: info)
-        ids = [id for block in module.TokenBlocks(GPT2, documents, 1) for id in block.tolist()]
-        own = documents()[worker::3]
-        assert ids == [id for text in own for id in [*GPT2.encode(text), GPT2.eot_token]]
-        found += own
-    assert sorted(found) == sorted(documents())
+    whole = [id for text in documents() for id in [*GPT2.encode(text), GPT2.eot_token]]
+    blocks = module.TorchBlocks(records_of_texts(module), 64)
+    assert [one.tolist() for one in blocks] == [
+        whole[at : at + 64] for at in range(0, len(whole) - 63, 64)
+    ]

@@ -1,0 +1,1 @@
+"""What `examples/torch_stream.py` and its guide need of PyTorch, for machines without it."""
