@@ -123,16 +123,15 @@ _LATER = {  # a name to its module
     "encoding_name_for_model": "registry",
     "get_encoding": "registry",
     "list_encoding_names": "registry",
-    "load": "formats",
     "plan": "parts.plan",
     "run_part": "parts.part",
     "set_cache_limit": "_core.encode",
     "verify": "parts.verify",
 }
 
-_MODULES = {  # what is there without an import of its own
-    *("answers", "definition", "encoding", "engines", "formats", "parallel", "patterns"),
-    *("registry", "special_tokens", "surrogates", "vocabulary"),
+_MODULES = {  # what is there without an import of its own; `load` is a function, see `load.py`
+    *("answers", "core", "definition", "encoding", "engines", "formats", "load", "model"),
+    *("parallel", "patterns", "registry", "special_tokens", "surrogates", "vocabulary"),
 }
 
 

@@ -96,8 +96,9 @@ class StreamEncoder(FastStreamEncoder):
         """(ids, spans): as `Encoding.encode_with_offsets`; offsets are those in the stream.
 
         A stream counts from its first chunk on, so the first call must be this one; it costs more
-        from then on. Raises ValueError where text came in before, or with `add_special_tokens`;
-        UnsupportedPatternError for a pattern that leaves text out.
+        from then on. The ids of `add_special_tokens` have empty spans, at the beginning and at
+        the end. Raises ValueError where text came in before, UnsupportedPatternError for a pattern
+        that leaves text out.
 
         >>> stream = enc.stream_encoder()
         >>> stream.encode_with_offsets("hello world")[1].tolist()
@@ -122,17 +123,12 @@ class StreamEncoder(FastStreamEncoder):
         stream = self._stream
         if isinstance(stream, FollowedStream):
             return stream
-        if self._template != NO_TEMPLATE:
-            raise ValueError(
-                "add_special_tokens puts ids around the text that come from nowhere in it; "
-                "offsets need a stream without it"
-            )
         if stream.bytes_in or stream.tokens_out or stream.pending or stream.getstate()[0]:
             raise ValueError(
                 "this stream took text in before its offsets were asked for, and did not count "
                 "its characters; call encode_with_offsets from the first chunk on"
             )
-        return self._encoding._followed_stream(self._matcher, self._settings[2])
+        return self._encoding._followed_stream(self._matcher, self._settings[2], self._template)
 
     def _feed(self, chunk: Text, final: bool, into: str, out: Any) -> Any:
         result = self._stream.encode(chunk, final, into, out, self.max_pending)
@@ -251,11 +247,11 @@ class StreamEncoder(FastStreamEncoder):
         if is_followed == isinstance(self._stream, FollowedStream):
             self._stream.setstate(state, half)
             return
-        if is_followed and self._template != NO_TEMPLATE:
-            raise StateError("the saved stream state is damaged: it has offsets and a template")
         stream: Any = self._twin()._stream
         if is_followed:
-            stream = self._encoding._followed_stream(self._matcher, self._settings[2])
+            stream = self._encoding._followed_stream(
+                self._matcher, self._settings[2], self._template
+            )
         stream.setstate(state, half)
         self._set_stream(stream)
 

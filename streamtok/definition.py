@@ -278,7 +278,9 @@ class EncodingDefinition(FastEncoding):
 
         return TokenSizes(self._vocabulary, {**self._special_tokens, **self._added_tokens})
 
-    def _followed_stream(self, matcher: SpecialMatcher, errors: str) -> FollowedStream:
+    def _followed_stream(
+        self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE
+    ) -> FollowedStream:
         """A stream that says where its ids came from. Raises UnsupportedPatternError."""
         from .engines.followed_stream import FollowedStream
 
@@ -287,7 +289,8 @@ class EncodingDefinition(FastEncoding):
                 f"the pattern of {self.name!r} leaves text out, so the ids do not tell where in a "
                 "stream they came from"
             )
-        return FollowedStream(self._engine.stream(matcher, errors), self._token_sizes, errors)
+        stream = self._engine.stream(matcher, errors)
+        return FollowedStream(stream, self._token_sizes, errors, template)
 
     @functools.cached_property
     def _preferred_specials(self) -> list[tuple[str, int]]:

@@ -173,6 +173,7 @@ class Encoding(AnsweringEncoding):
         allowed_special: AllowedSpecial = NO_SPECIAL,
         disallowed_special: DisallowedSpecial = (),
         errors: str = "strict",
+        add_special_tokens: bool = False,
     ) -> TextTokens:
         """TextTokens: the tokens of a text, to look at: boxes in a notebook, bars with print().
 
@@ -190,6 +191,7 @@ class Encoding(AnsweringEncoding):
             allowed_special=allowed_special,
             disallowed_special=disallowed_special,
             errors=errors,
+            add_special_tokens=add_special_tokens,
         )
 
     def _repr_html_(self) -> str:

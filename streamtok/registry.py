@@ -9,14 +9,17 @@ tiktoken's plug-ins (`tiktoken_ext`) are not supported: make an `Encoding` inste
 from __future__ import annotations
 
 import functools
+import importlib
+import sys
 from _thread import RLock  # importing `threading` takes longer than this whole file
 from typing import TYPE_CHECKING, NamedTuple
 
-from .encoding import Encoding
-from .patterns.named import CL100K_PATTERN, O200K_PATTERN, R50K_PATTERN
-from .vocabulary.bundled import load_bundled
-from .vocabulary.p50k import load_p50k
-from .vocabulary.table import Vocabulary
+# By their full names: this file is also read as `tiktoken.registry` (see its end).
+from streamtok.encoding import Encoding
+from streamtok.patterns.named import CL100K_PATTERN, O200K_PATTERN, R50K_PATTERN
+from streamtok.vocabulary.bundled import load_bundled
+from streamtok.vocabulary.p50k import load_p50k
+from streamtok.vocabulary.table import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -202,3 +205,9 @@ MODEL_TO_ENCODING = {
 @functools.cache
 def _vocabulary(name: str) -> Vocabulary:
     return load_p50k() if name == "p50k_base" else load_bundled(name)
+
+
+# `sys.modules["tiktoken"] = streamtok; import tiktoken.registry` reads this file a second time:
+# there is still one registry.
+if __name__ != "streamtok.registry":
+    sys.modules[__name__] = importlib.import_module("streamtok.registry")

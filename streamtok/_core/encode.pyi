@@ -291,7 +291,7 @@ class FastEncoding:
         text: str | Buffer,
         *,
         allowed_special: Literal["all"] | AbstractSet[str] = ...,
-        disallowed_special: Literal["all"] | Collection[str] = "all",
+        disallowed_special: Literal["all"] | Collection[str] = (),
         errors: str = "strict",
         add_special_tokens: bool = False,
         num_threads: int = 1,

@@ -113,11 +113,12 @@ cdef class FastEncoding:
             text, allowed_special, disallowed_special, errors, add_special_tokens, num_threads
         )
 
-    def count(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict",
+    def count(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=(), errors="strict",
               add_special_tokens=False, num_threads=1):
         """int: len(encode(text, …)), without making the ids: memory does not grow with the text.
 
-        num_threads: as for `encode_to_numpy`.
+        Special tokens in the text are plain text unless it is said otherwise, as in all that counts
+        (`counter`, `fits`, `truncate`, `split`). num_threads: as for `encode_to_numpy`.
 
         >>> enc.count("hello world")
         2

@@ -39,6 +39,7 @@ class AnsweringEncoding(EncodingDefinition):
         disallowed_special: DisallowedSpecial = (),
         errors: str = "strict",
         max_pending: int | None = None,
+        add_special_tokens: bool = False,
     ) -> Counter:
         """Counter: takes text in chunks, and says how many tokens it has so far."""
         from .counter import Counter
@@ -49,6 +50,7 @@ class AnsweringEncoding(EncodingDefinition):
             disallowed_special=disallowed_special,
             errors=errors,
             max_pending=max_pending,
+            add_special_tokens=add_special_tokens,
         )
 
     def fits(
@@ -56,8 +58,8 @@ class AnsweringEncoding(EncodingDefinition):
     ) -> bool:
         """bool: whether the text, or an iterable of its chunks, has at most `max_tokens` ids.
 
-        Reads no further than it takes to know. settings: allowed_special, disallowed_special,
-        errors.
+        Reads no further than it takes to know. max_tokens: 0 or more. settings: allowed_special,
+        disallowed_special, errors, add_special_tokens (counts the template's ids, too).
 
         >>> enc.fits("hello world", 1)
         False
@@ -71,21 +73,24 @@ class AnsweringEncoding(EncodingDefinition):
         text: Text | Iterable[Text] | SupportsRead,
         max_tokens: int,
         side: Literal["right", "left"] = "right",
+        boundary: Literal["character", "grapheme"] = "character",
         **settings: Any,
     ) -> Truncated:
         """Truncated(text, n_tokens, was_truncated): what is left if so many ids are the most.
 
-        side: what is dropped, the end ("right") or the beginning ("left"). What is left is the most
-        that is made of whole characters and of the first (last) tokens of the text and that has at
-        most `max_tokens` ids itself. Costs what is kept, not what is dropped. settings: as for
-        `fits`.
+        side: what is dropped, the end ("right") or the beginning ("left"). boundary: "grapheme"
+        keeps whole what a reader takes for one character, such as a letter with its marks, a flag
+        or a family of emoji. What is left is the most that is made of whole characters and of the
+        first (last) tokens of the text and that has at most `max_tokens` ids itself, with those of
+        add_special_tokens. Costs what is kept, not what is dropped. settings: as for `fits`. Raises
+        ValueError where add_special_tokens alone adds more than `max_tokens` ids.
 
         >>> enc.truncate("hello world, how are you?", 3)
         Truncated(text='hello world,', n_tokens=3, was_truncated=True)
         """
         from .truncation import truncate
 
-        return truncate(self, text, max_tokens, side, self._settings(**settings))
+        return truncate(self, text, max_tokens, side, boundary, self._settings(**settings))
 
     def split(
         self,
@@ -98,9 +103,10 @@ class AnsweringEncoding(EncodingDefinition):
         """Iterator[Chunk(text, start, stop, n_tokens)]: chunks of at most `max_tokens` ids each.
 
         overlap: how many tokens of a chunk, at most, the next one begins with. boundary: chunks
-        end behind a "paragraph", "line", "pretoken", "character" or a match of a regular
-        expression; where one of these is too far, behind the next finer one. Reads the source as
-        chunks are taken, and holds no more than one. settings: as for `fits`.
+        end behind a "paragraph", "line", "pretoken", "grapheme" (a letter with its marks, a flag, a
+        family of emoji), "character" or a match of a regular expression; where one of these is too
+        far, behind the next finer one. Reads the source as chunks are taken, and holds no more than
+        one. settings: as for `fits`.
 
         >>> [chunk.text for chunk in enc.split("one two three four five", 2)]
         ['one two', ' three four', ' five']
@@ -117,8 +123,9 @@ class AnsweringEncoding(EncodingDefinition):
         unit: "byte" (of UTF-8), "character" (of a str, also of one that bytes decode to) or
         "utf16". A span covers every character that its token touches; in bytes it is exact but
         where a character was repaired or changed by a normalizer, and all of that counts. settings:
-        as for `encode`. Raises as `encode`; UnsupportedPatternError where text is changed and then
-        cut by a pattern that has no tables or leaves text out.
+        as for `encode`; ids of add_special_tokens have empty spans at the two ends. Raises
+        as `encode`; UnsupportedPatternError where text is changed and then cut by a pattern that
+        has no tables or leaves text out.
 
         >>> ids, spans = enc.encode_with_offsets("naïve text")
         >>> [("naïve text"[start:stop]) for start, stop in spans]
@@ -214,10 +221,11 @@ class AnsweringEncoding(EncodingDefinition):
         allowed_special: AllowedSpecial = NO_SPECIAL,
         disallowed_special: DisallowedSpecial = ALL,
         errors: str = "strict",
+        add_special_tokens: bool = False,
     ) -> Settings:
         from .text_settings import Settings
 
-        return Settings(self, allowed_special, disallowed_special, errors)
+        return Settings(self, allowed_special, disallowed_special, errors, add_special_tokens)
 
     def _settings(
         self,
@@ -225,10 +233,11 @@ class AnsweringEncoding(EncodingDefinition):
         allowed_special: AllowedSpecial = NO_SPECIAL,
         disallowed_special: DisallowedSpecial = (),
         errors: str = "strict",
+        add_special_tokens: bool = False,
     ) -> Settings:
         from .text_settings import Settings
 
-        return Settings(self, allowed_special, disallowed_special, errors)
+        return Settings(self, allowed_special, disallowed_special, errors, add_special_tokens)
 
     def _encode_first(
         self,

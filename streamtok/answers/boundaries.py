@@ -27,6 +27,7 @@ _FINER = {
     "paragraph": ("paragraph", "line", "pretoken", "character"),
     "line": ("line", "pretoken", "character"),
     "pretoken": ("pretoken", "character"),
+    "grapheme": ("grapheme", "character"),
     "character": ("character",),
 }
 
@@ -77,8 +78,8 @@ class Boundaries:
         self._specials: list[tuple[int, int]] | None = None
 
     def places(self, level: Any, above: int, stop: int) -> Iterator[int]:
-        """The places before `stop` but above `above`, the last one first, but for the level
-        "character".
+        """The places before `stop` but above `above`, the last one first, but for the levels
+        "grapheme" and "character".
         """
         if level == "pretoken":
             yield from self._pretoken_ends(above, stop)

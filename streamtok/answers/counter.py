@@ -50,12 +50,13 @@ class Counter(OneCall):
         disallowed_special: DisallowedSpecial = (),
         errors: str = "strict",
         max_pending: int | None = None,
+        add_special_tokens: bool = False,
     ) -> None:
         """Arguments as for `StreamEncoder`, but special tokens are plain text unless it is said
         otherwise. Raises as it does.
         """
-        settings = Settings(encoding, allowed_special, disallowed_special, errors)
-        self._settings = (allowed_special, disallowed_special, errors)
+        self._settings = (allowed_special, disallowed_special, errors, add_special_tokens)
+        settings = Settings(encoding, *self._settings)
         self._now = settings.stream(encoding, max_pending), b"", None
 
     @one_call
@@ -185,13 +186,14 @@ class Counter(OneCall):
         return stream.encoding, self._settings, stream.max_pending, self.getstate()
 
     def __setstate__(self, value: Any) -> None:
-        encoding, (allowed, disallowed, errors), max_pending, state = value
+        encoding, (allowed, disallowed, errors, *more), max_pending, state = value
         self.__init__(  # type: ignore[misc]
             encoding,
             allowed_special=allowed,
             disallowed_special=disallowed,
             errors=errors,
             max_pending=max_pending,
+            add_special_tokens=more == [True],  # saved by 0.1.0 without it
         )
         self.setstate(state)
 

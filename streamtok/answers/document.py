@@ -84,6 +84,7 @@ class Document:
         """Raises as `Encoding.encode`."""
         self._encoding = encoding
         self._settings = settings
+        self._template = settings.template
         self._cuts = encoding._cuts
         self._blocks: list[_Block] = []
         self._places = [_Place()]  # before each block, as far as they are known
@@ -103,11 +104,14 @@ class Document:
 
     def to_numpy(self) -> IdArray:
         """numpy.uint32 [n]: all ids, as one new array."""
-        return _joined([block.ids for block in self._blocks])
+        ids: IdArray = self._template.around(
+            _joined([block.ids for block in self._blocks]), "array"
+        )
+        return ids
 
     def __len__(self) -> int:
         """int: the number of ids."""
-        return self._end().ids
+        return self._end().ids + self._template.size
 
     @property
     def n_characters(self) -> int:
@@ -138,7 +142,7 @@ class Document:
         if not 0 <= start <= stop <= size:
             raise IndexError(f"the text has {size} characters: there is no {start}:{stop} in it")
         if start == stop and not text:
-            return Change(len(self), 0, [])
+            return Change(len(self._template.before) + self._end().ids, 0, [])
         first, last = self._around(start, stop)
         blocks = self._blocks
         before = self._place(first)
@@ -157,7 +161,7 @@ class Document:
         made = self._encoded(left, new, right, self._place(first).n_bytes)
         removed = _joined([block.ids for block in blocks[first:last]])
         added = _joined([block.ids for block in made])
-        change = _change(self._place(first).ids, removed, added)
+        change = _change(len(self._template.before) + self._place(first).ids, removed, added)
         total = self._end().moved(blocks[first:last], -1).moved(made, 1)
         # What is known about places is forgotten first, so that one assignment is the edit.
         self._total = None
@@ -187,7 +191,7 @@ class Document:
         blocks = self._blocks[first:last]
         text = "".join([block.text for block in blocks])
         ids: list[int] = _joined([block.ids for block in blocks]).tolist()
-        return Part(place.ids, place.text, text, ids)
+        return Part(len(self._template.before) + place.ids, place.text, text, ids)
 
     @property
     def stable(self) -> int:
@@ -205,7 +209,7 @@ class Document:
             number -= 1
         stream = self._settings.stream(self._encoding)
         tail = "".join([block.text for block in self._blocks[number:]])
-        return self._place(number).ids + len(stream.encode_to_numpy(tail))
+        return self._place(number).ids + len(stream.encode_to_numpy(tail))  # with what begins it
 
     def __repr__(self) -> str:
         return f"<Document: {self.n_characters} characters, {len(self)} ids>"

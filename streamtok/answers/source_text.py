@@ -12,9 +12,9 @@ from typing import Any
 
 from ..readers import read_chunks
 
-__all__ = ["SourceText", "bytes_view", "character_ends", "is_buffer"]
+__all__ = ["PAIR", "SourceText", "bytes_view", "character_ends", "is_buffer"]
 
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # surrogates that are one character
+PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # surrogates that are one character
 
 
 class SourceText:
@@ -130,9 +130,9 @@ def character_ends(text: Any, start: int, stop: int) -> list[int]:
     stop = min(stop, len(text))
     if isinstance(text, str):
         places = list(range(start, stop + 1))
-        if not _PAIR.search(text, max(start - 1, 0), stop + 1):
+        if not PAIR.search(text, max(start - 1, 0), stop + 1):
             return places
-        return [place for place in places if not (place and _PAIR.match(text, place - 1))]
+        return [place for place in places if not (place and PAIR.match(text, place - 1))]
     begin = start
     while begin > max(start - 3, 0) and begin < len(text) and text[begin] & 0xC0 == 0x80:
         begin -= 1

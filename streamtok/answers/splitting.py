@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .boundaries import Boundaries, levels_of
+from .graphemes import MOST_KEPT, grapheme_ends
 from .prefixes import Prefixes
-from .source_text import SourceText
+from .source_text import SourceText, character_ends
 from .suffixes import longest_suffix
 from .text_settings import Settings, check_budget
 
@@ -42,11 +43,12 @@ def split(
     """The chunks of a source. Arguments are checked at once, the source is read as chunks are
     taken.
     """
-    budget = check_budget("max_tokens", max_tokens)
-    overlap = check_budget("overlap", overlap, 0)
+    budget, added = settings.budget(max_tokens, 1), settings.template.size
+    overlap = check_budget("overlap", overlap)
     if overlap >= budget:
+        ids = f", less the {added} ids of add_special_tokens" if added else ""
         raise ValueError(
-            f"overlap must be less than max_tokens, which is {budget}, not {overlap}: "
+            f"overlap must be less than max_tokens, which is {max_tokens}{ids}, not {overlap}: "
             "each chunk has to bring something new"
         )
     text = SourceText(source)
@@ -71,6 +73,7 @@ class _Splitting:
         self._overlap = overlap
         self._levels = levels
         self.each = 3.3  # characters of a token in the chunk before
+        self.cluster = 0  # where a grapheme cluster begins, from which on others are looked for
         self._bytes = (0, 0)  # a position, and how many bytes of UTF-8 are before it
 
     def chunks(self) -> Iterator[Chunk]:
@@ -80,10 +83,18 @@ class _Splitting:
             start, stop, n_tokens = self._next(start, stop)
             text = source.result(start, stop)
             self.each = (stop - start) / max(n_tokens, 1)
-            yield Chunk(text, start, stop, n_tokens)
-            start = self._overlap_of(text, start, stop, self._overlap)
+            yield Chunk(text, start, stop, n_tokens + self._settings.template.size)
+            before, start = start, self._overlap_of(text, start, stop, self._overlap)
             self._bytes = start, self.bytes_before(start)
-            source.drop(start)
+            if self._levels[0] == "grapheme":
+                self._go_on(before, start)
+            source.drop(min(start, self.cluster))
+
+    def _go_on(self, before: int, start: int) -> None:
+        """Note where the last cluster up to `start` begins, unless it is too large to be kept."""
+        places = reversed(character_ends(self._source.at(before, start), 0, start - before))
+        ends = grapheme_ends(self._source, self.cluster, (before + place for place in places))
+        self.cluster = max(next(ends, self.cluster), start - MOST_KEPT)
 
     def bytes_before(self, start: int) -> int:
         """The offset in bytes of a position that is not before the current chunk."""
@@ -97,7 +108,8 @@ class _Splitting:
         """Where the last `size` tokens of a chunk begin; behind its start in any case."""
         if not size:
             return stop
-        kept, _ = longest_suffix(self._encoding, text, size, self._settings)
+        whole = self._levels[0] == "grapheme"
+        kept, _ = longest_suffix(self._encoding, text, size, self._settings, whole)
         return start + kept if kept else stop
 
     def _next(self, start: int, done: int) -> tuple[int, int, int]:
@@ -159,6 +171,9 @@ class _Search:
             return prefixes.end, prefixes.n_tokens
         if level == "character":
             places = prefixes.places(done)
+        elif level == "grapheme":
+            source, begin = self._what[2], self._splitting.cluster
+            places = grapheme_ends(source, begin, prefixes.places(done))
         else:
             places = self._boundaries.places(level, done, prefixes.stop)
         for place in places:

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..engines.protocol import encode_whole
 from ..engines.rules import MARK
 from ..errors import UnsupportedStreamError, raise_disallowed_special
 from .cover import able_from
+from .graphemes import grapheme_ends
 from .prefixes import Prefixes
 from .source_text import SourceText, character_ends
 
@@ -35,17 +37,28 @@ _SMALL_TEXT = 1 << 13  # characters of which that can be afforded, too
 
 
 def longest_suffix(
-    encoding: EncodingDefinition, text: Any, budget: int, settings: Settings
+    encoding: EncodingDefinition,
+    text: Any,
+    budget: int,
+    settings: Settings,
+    whole_graphemes: bool = False,
 ) -> tuple[int, int]:
     """(start, number of ids) of the longest end of `text` within the budget that is made of whole
-    characters and of the last tokens of the whole. text: str, or bytes or a view of bytes.
+    characters (or grapheme clusters) and of the last tokens of the whole. text: str, or bytes or a
+    view of bytes.
     """
+
+    def chosen(places: Iterable[int]) -> Iterable[int]:
+        return grapheme_ends(SourceText(text), 0, places) if whole_graphemes else places
+
     stop, left = len(text), budget
     size = 3 * budget
+    within = []  # the parts between cuts that are within the budget, and what is left behind each
     while stop:
         start = _last_cut(encoding, text, max(stop - size, 0), stop, settings)
         found = _count(encoding, text, start, stop, settings)
         if found <= left:
+            within.append((start, stop, left))
             left -= found
             each = (stop - start) / max(found, 1)
             stop = start
@@ -53,9 +66,18 @@ def longest_suffix(
         elif stop - start > _NEAR and size > 1:
             size = min(size, stop - start) // 4 if size > _NEAR else 1
         else:
-            start, found = _between_cuts(encoding, text[start:stop], start, left, settings)
-            return start, budget - left + found
-    return 0, budget - left
+            within.append((start, stop, left))
+            break
+    else:
+        return 0, budget - left
+    for start, stop, left in reversed(within):
+        part = text[start:stop]
+        kept = _between_cuts(encoding, part, start, left, settings, chosen)
+        if kept is not None:
+            return kept[0], budget - left + kept[1]
+        if any(chosen([stop])):
+            return stop, budget - left
+    return len(text), 0
 
 
 def _last_cut(
@@ -109,9 +131,17 @@ def _count(
 
 
 def _between_cuts(
-    encoding: EncodingDefinition, part: Any, base: int, budget: int, settings: Settings
-) -> tuple[int, int]:
-    """As `longest_suffix`, for all of a text without cuts, which has more than `budget` ids."""
+    encoding: EncodingDefinition,
+    part: Any,
+    base: int,
+    budget: int,
+    settings: Settings,
+    chosen: Callable[[Iterable[int]], Iterable[int]],
+) -> tuple[int, int] | None:
+    """As `longest_suffix`, for a text between cuts, without its beginning; None: only nothing fits.
+
+    chosen: those of some places in the whole text that may be a start. base: where `part` begins.
+    """
     part = part if isinstance(part, str) else bytes(part)
     spelled = _spell(encoding, part, settings) if len(part) > _FEW else None
     prefixes = Prefixes(encoding, settings, SourceText(part))
@@ -126,11 +156,12 @@ def _between_cuts(
                 'or take its beginning (side="right")'
             )
         tries = character_ends(part, 1, len(part))[:-1]
-    for start in tries:
+    for place in chosen([base + start for start in tries]):
+        start = place - base
         found = _count(encoding, part, start, len(part), settings)
         if found <= budget and (spelled is not None or prefixes.ends_token(start)):
-            return base + start, found
-    return base + len(part), 0
+            return place, found
+    return None
 
 
 class _Spelled(NamedTuple):

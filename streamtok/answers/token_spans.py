@@ -10,6 +10,7 @@ from .._core.encode import bytes_of, token_spans
 from ..engines.plain import PlainEngine
 from ..engines.protocol import encode_whole
 from ..engines.source_units import BEGIN, check_unit
+from ..engines.template import NO_TEMPLATE
 from ..errors import UnsupportedPatternError, raise_disallowed_special
 
 if TYPE_CHECKING:
@@ -34,6 +35,18 @@ def encode_with_offsets(
     check_unit(unit)
     # A plain copy, once: others may write to bytes, and a derived class may have other methods.
     text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
+    ids, spans = _of_text(encoding, text, unit, settings)
+    template, errors = settings.template, settings.errors
+    if template != NO_TEMPLATE:
+        ids = template.around(ids, "array")
+        spans = template.around_spans(spans, BEGIN.fed(text, True, errors), unit, errors)
+    return ids, spans
+
+
+def _of_text(
+    encoding: EncodingDefinition, text: str | bytes, unit: str, settings: Settings
+) -> tuple[IdArray, Spans]:
+    """Without the template."""
     engine = encoding._engine
     matcher, errors, sizes = settings.matcher, settings.errors, encoding._token_sizes
     pattern = encoding.pattern

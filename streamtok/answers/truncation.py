@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .graphemes import grapheme_ends
 from .prefixes import Prefixes, feed, open_stream
 from .source_text import SourceText, bytes_view, is_buffer
 from .suffixes import longest_suffix
@@ -38,7 +39,7 @@ def fits(
     settings: Settings,
 ) -> bool:
     """Whether the text has at most `max_tokens` ids."""
-    left = check_budget("max_tokens", max_tokens)
+    left = check_budget("max_tokens", max_tokens) - settings.template.size
     source = SourceText(text)
     stream = open_stream(encoding, settings)
     position = 0
@@ -58,10 +59,14 @@ def truncate(
     text: Text | Iterable[Text] | SupportsRead,
     max_tokens: int,
     side: str,
+    boundary: str,
     settings: Settings,
 ) -> Truncated:
-    """As much of a side of the text as has at most `max_tokens` ids."""
-    budget = check_budget("max_tokens", max_tokens)
+    """As much of a side of the text as has at most `max_tokens` ids, with those of the template."""
+    budget, added = settings.budget(max_tokens), settings.template.size
+    if boundary not in ("character", "grapheme"):
+        raise ValueError(f'boundary must be "character" or "grapheme", not {boundary!r}')
+    whole_graphemes = boundary == "grapheme"
     if side == "left":
         if not isinstance(text, str) and not is_buffer(text):
             raise TypeError(
@@ -69,7 +74,8 @@ def truncate(
                 f"{type(text).__name__}: join the chunks, or read the file"
             )
         whole: Any = str.__str__(text) if isinstance(text, str) else bytes_view(text)
-        start, n_tokens = longest_suffix(encoding, whole, budget, settings)
+        start, n_tokens = longest_suffix(encoding, whole, budget, settings, whole_graphemes)
+        n_tokens += added
         if start == 0:
             return Truncated(
                 text if isinstance(text, str | bytes) else bytes(whole), n_tokens, False
@@ -81,12 +87,13 @@ def truncate(
     source = SourceText(text)
     prefixes = Prefixes(encoding, settings, source)
     if prefixes.advance(budget):
-        return Truncated(source.result(0, prefixes.end), prefixes.n_tokens, False)
-    for stop in prefixes.places(0):
+        return Truncated(source.result(0, prefixes.end), prefixes.n_tokens + added, False)
+    places = prefixes.places(0)
+    for stop in grapheme_ends(source, 0, places) if whole_graphemes else places:
         n_tokens = prefixes.count(stop)
         if n_tokens <= budget and prefixes.ends_token(stop):
-            return Truncated(source.at(0, stop), n_tokens, True)
-    return Truncated(source.at(0, 0), 0, True)
+            return Truncated(source.at(0, stop), n_tokens + added, True)
+    return Truncated(source.at(0, 0), added, True)
 
 
 def encode_first(

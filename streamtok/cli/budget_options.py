@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from . import encoding_options, options
-from .argument_types import parse_count
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
 
 
-def add_budget_options(parser: argparse.ArgumentParser) -> None:
-    """Add -n, the options of encodings and text, and those of reading."""
+def add_budget_options(parser: argparse.ArgumentParser, parse: Callable[[str], int]) -> None:
+    """Add -n, which `parse` reads, the options of encodings and text, and those of reading."""
     parser.add_argument(
         "-n",
         "--max-tokens",
-        type=parse_count,
+        type=parse,
         required=True,
         metavar="N",
         help="the largest number of tokens, such as 512 or 4k",
     )
     encoding_options.add_text_options(parser, None, plain_specials=True)
+    encoding_options.add_template(parser)
     reading = parser.add_argument_group("reading")
     options.add_chunk_size(reading)
     options.add_no_unpack(reading)
+
+
+def budget_settings(args: argparse.Namespace, encoding: Encoding) -> dict[str, Any]:
+    """The keyword arguments of `split` and `truncate`. Raises Refused."""
+    settings = encoding_options.text_settings(args, encoding)
+    return settings | {"add_special_tokens": args.add_special_tokens}

@@ -50,6 +50,7 @@ def add_parser(subparsers: Any) -> None:
     )
     input_options.add_source_options(parser)
     encoding_options.add_text_options(parser, plain_specials=True, errors="replace")
+    encoding_options.add_template(parser)
     options.add_chunk_size(parser)
     group = parser.add_argument_group("what is printed (default: a line for each file)")
     group.add_argument("--json", action="store_true", help="JSON, one object a line")

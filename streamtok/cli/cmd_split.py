@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from . import budget_options, encoding_options, one_text, options
-from .argument_types import parse_count_or_0
+from .argument_types import parse_count, parse_count_or_0
 from .messages import Misused, input_name
 from .open_inputs import given_names
 
@@ -37,7 +37,7 @@ def add_parser(subparsers: Any) -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--boundary",
-        choices=("character", "pretoken", "line", "paragraph"),
+        choices=("character", "grapheme", "pretoken", "line", "paragraph"),
         default="character",
         help="where chunks end, unless that is too far (default: character)",
     )
@@ -50,14 +50,14 @@ def add_parser(subparsers: Any) -> None:
         default="jsonl",
         help="a line of JSON for each chunk, or its text and a NUL byte (default: jsonl)",
     )
-    budget_options.add_budget_options(parser)
+    budget_options.add_budget_options(parser, parse_count)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.overlap >= args.max_tokens:
         raise Misused(f"--overlap must be less than --max-tokens, which is {args.max_tokens}")
     encoding = encoding_options.load_encoding(args)
-    settings = encoding_options.text_settings(args, encoding)
+    settings = budget_options.budget_settings(args, encoding)
     boundary: Any = args.boundary
     if args.regex is not None:
         try:

@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 from . import budget_options, encoding_options, one_text, options
+from .argument_types import parse_count_or_0
 from .messages import say
 
 _EXAMPLES = [
@@ -30,22 +31,29 @@ def add_parser(subparsers: Any) -> None:
         help="what is dropped: the end or the beginning (default: right)",
     )
     parser.add_argument(
+        "--boundary",
+        choices=("character", "grapheme"),
+        default="character",
+        help="what stays whole: code points, or what a reader takes for one character "
+        "(default: character)",
+    )
+    parser.add_argument(
         "--json", action="store_true", help="write the text, its tokens and whether it was cut"
     )
     parser.add_argument(
         "-q", "--quiet", action="store_true", help="do not say on standard error what was cut"
     )
-    budget_options.add_budget_options(parser)
+    budget_options.add_budget_options(parser, parse_count_or_0)
 
 
 def run(args: argparse.Namespace) -> int:
     encoding = encoding_options.load_encoding(args)
-    settings = encoding_options.text_settings(args, encoding)
+    settings = budget_options.budget_settings(args, encoding)
     with one_text.errors_of(args.file):
         text: Any = one_text.blocks_of(args, args.file)
         if args.side == "left":
             text = b"".join(text)
-        kept = encoding.truncate(text, args.max_tokens, args.side, **settings)
+        kept = encoding.truncate(text, args.max_tokens, args.side, args.boundary, **settings)
     if args.json:
         text = one_text.written(kept.text, args.errors)
         row = {"text": text, "n_tokens": kept.n_tokens, "was_truncated": kept.was_truncated}

@@ -84,6 +84,16 @@ def add_text_options(
     )
 
 
+def add_template(parser: argparse.ArgumentParser) -> None:
+    """Add --add-special-tokens, for commands that count."""
+    parser.add_argument(
+        "--add-special-tokens",
+        action="store_true",
+        help="also count the special tokens that the vocabulary's file puts around a text, such as "
+        "<s>",
+    )
+
+
 def load_encoding(args: argparse.Namespace) -> Encoding:
     """Load the encoding of -e. Raises Refused."""
     return load_named(args.encoding)

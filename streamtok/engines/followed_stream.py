@@ -22,7 +22,7 @@ from .rewriting_stream import RewritingStream
 from .source_units import BEGIN, SourceText
 from .space_tail import SpaceTail
 from .stretches import RefusedToken, Walk
-from .template import fill
+from .template import NO_TEMPLATE, Template, fill
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,6 +46,7 @@ class _Trace(NamedTuple):
     given: int = 0  # bytes that the core was given
     first: BlockMap = BlockMap()  # from normalized text to the source
     second: BlockMap = BlockMap()  # from the core's text to normalized text
+    is_begun: bool = False  # the template's beginning was given out
 
 
 _BEGIN = _Trace()
@@ -120,7 +121,7 @@ class _Walk(Walk):
 class FollowedStream(OneCall):
     """Another stream, which gives the same ids. One call at a time."""
 
-    __slots__ = ("_errors", "_now", "_sizes")
+    __slots__ = ("_errors", "_now", "_sizes", "_template")
 
     _kind = "stream"
 
@@ -128,8 +129,10 @@ class FollowedStream(OneCall):
     path = None
     _now: tuple[EngineStream, _Trace]
 
-    def __init__(self, inner: EngineStream, sizes: TokenSizes, errors: str) -> None:
-        """inner: a stream of an engine that has taken nothing in yet."""
+    def __init__(
+        self, inner: EngineStream, sizes: TokenSizes, errors: str, template: Template
+    ) -> None:
+        """inner: a stream of an engine that has taken nothing in yet. template: goes around it."""
         if isinstance(inner, SpaceTail):
             inner = _FollowedSpaces(inner.tail, inner.specials, inner.space_first)
         elif isinstance(inner, RewritingStream):
@@ -139,6 +142,7 @@ class FollowedStream(OneCall):
         self._now = inner, _BEGIN
         self._sizes = sizes
         self._errors = errors
+        self._template = template
 
     @property
     def pending(self) -> int:
@@ -150,7 +154,8 @@ class FollowedStream(OneCall):
 
     @property
     def tokens_out(self) -> int:
-        return self._now[0].tokens_out
+        inner, trace = self._now
+        return inner.tokens_out + len(self._template.before) * trace.is_begun
 
     @one_call
     def encode(self, chunk: Text, final: bool, into: str, out: Any, limit: int) -> Any:
@@ -203,13 +208,19 @@ class FollowedStream(OneCall):
         spans = np.empty((len(ids), 2), np.int64)
         if unit is not None:
             spans[:, 0], spans[:, 1] = source.in_unit(starts, ends, unit, errors)
+        if self._template != NO_TEMPLATE:
+            begin, end = self._template
+            added = Template(() if before.is_begun else begin, end if final else ())
+            ids = added.around(ids, "array")
+            spans = added.around_spans(spans, source, unit or "byte", errors)
         if final:
             return ids, spans, (draft, _BEGIN)
         if isinstance(draft, _FollowedSpaces):
             low = draft.place.original(trace.at)
         else:
             low = trace.first.last if isinstance(draft, _FollowedRewriting) else trace.at
-        return ids, spans, (draft, trace._replace(source=source.forget(low, errors)))
+        trace = trace._replace(source=source.forget(low, errors), is_begun=True)
+        return ids, spans, (draft, trace)
 
     def _walked(self, before: _Trace, walk: _Walk, ids: IdArray) -> tuple[Offsets, Offsets, _Trace]:
         """Where the ids of a walk come from in the source's UTF-8."""
@@ -264,6 +275,7 @@ class FollowedStream(OneCall):
         inner, trace = self._now
         twin._now = inner.copy(), trace
         twin._sizes, twin._errors = self._sizes, self._errors
+        twin._template = self._template
         return twin
 
     def reset(self) -> None:
@@ -275,8 +287,9 @@ class FollowedStream(OneCall):
         """See `EngineStream`. The state of the inner stream follows what this one keeps."""
         inner, trace = self._now
         half, state = inner.getstate()
-        source, at, given, first, second = trace
+        source, at, given, first, second, is_begun = trace
         value = [source.to_json(), at, given, first.to_json(), second.to_json()]
+        value += [] if self._template == NO_TEMPLATE else [is_begun]
         saved = json.dumps(value, separators=(",", ":")).encode()
         return half, len(saved).to_bytes(8, "little") + saved + state
 
@@ -290,10 +303,11 @@ class FollowedStream(OneCall):
         inner.setstate(state[8 + size :], half)
         has_escapes = self._errors == "surrogateescape"
         try:
-            source, at, given, first, second = json.loads(saved)
+            source, at, given, first, second, *begun = json.loads(saved)
             trace = _Trace(
                 SourceText.from_json(source, self._errors), at, given,
                 BlockMap.from_json(first, has_escapes), BlockMap.from_json(second, has_escapes),
+                begun == [True],
             )  # fmt: skip
             if type(at) is not int or type(given) is not int or min(at, given) < 0:
                 raise ValueError("expected numbers of bytes")

@@ -15,8 +15,13 @@ from .._core.encode import OneCall, one_call
 from ..errors import StateError
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from .._types import Text
     from .protocol import EngineStream
+    from .source_units import SourceText
+
+    Offsets = npt.NDArray[np.int64]
 
 __all__ = ["NO_TEMPLATE", "Template", "TemplateStream", "fill"]
 
@@ -27,14 +32,27 @@ class Template(NamedTuple):
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
 
+    @property
+    def size(self) -> int:
+        """How many ids these are."""
+        return len(self.before) + len(self.after)
+
     def around(self, ids: Any, into: str) -> Any:
         """The ids with those of the template; `into`: as for `Engine.encode`."""
         if into == "count":
-            return len(self.before) + ids + len(self.after)
+            return ids + self.size
         if into == "list":
             return [*self.before, *ids, *self.after]
         before, after = (np.array(part, np.uint32) for part in self)
         return np.concatenate([before, ids, after])
+
+    def around_spans(self, spans: Offsets, source: SourceText, unit: str, errors: str) -> Offsets:
+        """The spans, with empty ones for the template: at the beginning, and at the end."""
+        after = np.empty((len(self.after), 2), np.int64)
+        if self.after:
+            end = np.array([source.end])
+            after[:] = source.in_unit(end, end, unit, errors)[0][0]
+        return np.concatenate([np.zeros((len(self.before), 2), np.int64), spans, after])
 
 
 NO_TEMPLATE = Template()

@@ -157,6 +157,7 @@ def show_tokens(
     allowed_special: AllowedSpecial = frozenset(),
     disallowed_special: DisallowedSpecial = (),
     errors: str = "strict",
+    add_special_tokens: bool = False,
 ) -> TextTokens:
     """TextTokens: every token of the text. Special tokens are plain text unless allowed.
 
@@ -167,6 +168,7 @@ def show_tokens(
         "allowed_special": allowed_special,
         "disallowed_special": disallowed_special,
         "errors": errors,
+        "add_special_tokens": add_special_tokens,
     }
     if not isinstance(text, str):
         text = bytes(memoryview(text))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import binascii
 import os
+from collections.abc import Mapping
 
 from ..errors import VocabularyError
 from .table import MAX_ID, Vocabulary, show_token
@@ -15,8 +16,10 @@ __all__ = [
     "check_lines",
     "dumps_tiktoken",
     "from_base64",
+    "lines_of",
     "load_tiktoken",
     "loads_tiktoken",
+    "ranks_in",
     "save_tiktoken",
 ]
 
@@ -45,6 +48,18 @@ def loads_tiktoken(data: bytes, source: str = "<bytes>") -> Vocabulary:
     """Read the contents of a `.tiktoken` file.
 
     Raises `VocabularyError` that names `source` and the line. Costs O(n log n) for n tokens.
+    """
+    ranks = ranks_in(data, source)
+    try:
+        return Vocabulary.from_ranks(ranks)
+    except VocabularyError as error:
+        raise VocabularyError(f"{source}: {error}") from None
+
+
+def ranks_in(data: bytes, source: str) -> dict[bytes, int]:
+    """The tokens and their ranks as the file lists them; it need not have all 256 bytes.
+
+    Raises `VocabularyError` that names `source` and the line.
     """
     check_lines(data, source)
     ranks: dict[bytes, int] = {}
@@ -75,10 +90,7 @@ def loads_tiktoken(data: bytes, source: str = "<bytes>") -> Vocabulary:
             )
         ranks[token] = rank
         lines_by_rank[rank] = number
-    try:
-        return Vocabulary.from_ranks(ranks)
-    except VocabularyError as error:
-        raise VocabularyError(f"{source}: {error}") from None
+    return ranks
 
 
 def dumps_tiktoken(vocabulary: Vocabulary) -> bytes:
@@ -86,9 +98,14 @@ def dumps_tiktoken(vocabulary: Vocabulary) -> bytes:
 
     Raises `VocabularyError` if `vocabulary` is not a rank table.
     """
+    return lines_of(vocabulary.to_ranks())
+
+
+def lines_of(ranks: Mapping[bytes, int]) -> bytes:
+    """The lines of a `.tiktoken` file, in order of rank."""
     return b"".join(
         binascii.b2a_base64(token, newline=False) + b" %d\n" % rank
-        for token, rank in vocabulary.to_ranks().items()
+        for token, rank in sorted(ranks.items(), key=lambda item: item[1])
     )
 
 

@@ -9,8 +9,11 @@ import itertools
 import random
 from typing import Any
 
+import regex
+
 import streamtok
 from streamtok.engines.rules import TextRules
+from streamtok.engines.template import NO_TEMPLATE, Template
 
 from ..conftest import PACKED, encoding_of
 from ..nasty import TEXTS
@@ -20,7 +23,25 @@ LOOKS_BEHIND = r"(?<=a)b+|a|[^ab]+|b"  # no automaton can follow it
 
 
 def any_encoding(rng: random.Random) -> tuple[streamtok.Encoding, bytes]:
-    """An encoding of any kind, and letters that matter to it."""
+    """An encoding of any kind, some with a template, and letters that matter to it."""
+    encoding, letters = _any_encoding(rng)
+    return (with_template(encoding) if rng.random() < 0.2 else encoding), letters
+
+
+@functools.lru_cache(maxsize=64)
+def with_template(encoding: streamtok.Encoding) -> streamtok.Encoding:
+    pattern = encoding._pattern
+    return streamtok.Encoding(
+        encoding.name,
+        pat_str=pattern if pattern is not None and pattern.is_composed else encoding._pat_str,
+        mergeable_ranks=encoding._vocabulary,
+        special_tokens=encoding._special_tokens | {"<one>": 1 << 21, "<two>": (1 << 21) + 1},
+        rules=encoding._rules,
+        template=Template((1 << 21,), ((1 << 21) + 1, 1 << 21)),
+    )
+
+
+def _any_encoding(rng: random.Random) -> tuple[streamtok.Encoding, bytes]:
     kind = rng.random()
     if kind < 0.6:
         subject = any_subject(rng)
@@ -74,7 +95,20 @@ def any_settings(rng: random.Random, encoding: streamtok.Encoding) -> dict[str, 
     settings: dict[str, Any] = {"errors": errors, "disallowed_special": ()}
     if rng.random() < 0.4:
         settings["allowed_special"] = "all"
+    if encoding._template != NO_TEMPLATE:
+        settings["add_special_tokens"] = True
     return settings
+
+
+def clusters_of(text: str | bytes) -> set[int]:
+    """Where grapheme clusters end, and 0."""
+    places = places_of(text)
+    joined = (
+        text.decode("utf-8", "surrogateescape")
+        if isinstance(text, bytes)
+        else text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    )
+    return {0, *(places[match.end()] for match in regex.finditer(r"\X", joined))}
 
 
 def as_given(rng: random.Random, data: bytes) -> str | bytes:
@@ -122,7 +156,9 @@ def places_of(text: str | bytes) -> list[int]:
 
 
 def spelled(encoding: streamtok.Encoding, text: Any, settings: dict[str, Any]) -> list[bytes]:
-    return [encoding.decode_single_token_bytes(id) for id in encoding.encode(text, **settings)]
+    """The tokens of the text, without those of the template."""
+    plain = {**settings, "add_special_tokens": False}
+    return [encoding.decode_single_token_bytes(id) for id in encoding.encode(text, **plain)]
 
 
 def token_places(encoding: streamtok.Encoding, text: Any, settings: dict[str, Any]) -> list[int]:
@@ -139,13 +175,20 @@ def token_places(encoding: streamtok.Encoding, text: Any, settings: dict[str, An
 
 
 def truncated(
-    encoding: streamtok.Encoding, text: Any, budget: int, side: str, settings: dict[str, Any]
+    encoding: streamtok.Encoding,
+    text: Any,
+    budget: int,
+    side: str,
+    settings: dict[str, Any],
+    boundary: str = "character",
 ) -> tuple[Any, int, bool]:
     """The law of `truncate`."""
     count = len(encoding.encode(text, **settings))
     if count <= budget:
         return text, count, False
     places = token_places(encoding, text, settings)
+    if boundary == "grapheme":
+        places = sorted(clusters_of(text) & {*places})
     parts = [text[:p] for p in reversed(places)] if side == "right" else [text[p:] for p in places]
     for part in [*parts, text[:0]]:
         count = len(encoding.encode(part, **settings))

@@ -16,7 +16,17 @@ from hypothesis import strategies as st
 
 import streamtok
 
-from .slowly import any_encoding, any_settings, any_text, as_given, cut, places_of, with_rules
+from .slowly import (
+    any_encoding,
+    any_settings,
+    any_text,
+    as_given,
+    clusters_of,
+    cut,
+    places_of,
+    with_rules,
+)
+from .test_truncation import clustered
 
 CL100K = streamtok.get_encoding("cl100k_base")
 SENTENCE = r"(?<=[.!?])\s+|\n"
@@ -33,8 +43,9 @@ def test_the_laws(seed: int, overlaps: bool) -> None:
     encoding, letters = any_encoding(rng)
     how = any_settings(rng, encoding)
     text = as_given(rng, any_text(rng, letters))
-    budget = rng.randint(12, 40)  # more than any character has
-    overlap = rng.randint(0, budget - 1) if overlaps else 0
+    template = len(encoding.encode("", **how))
+    budget = rng.randint(12, 40) + template  # more than any character has
+    overlap = rng.randint(0, budget - template - 1) if overlaps else 0
     boundary = any_boundary(rng, text)
     chunks = list(encoding.split(text, budget, overlap, boundary, **how))
     places = set(places_of(text))
@@ -45,7 +56,7 @@ def test_the_laws(seed: int, overlaps: bool) -> None:
         assert {chunk.start, chunk.stop} <= places
         assert chunk.start <= done < chunk.stop
         repeated = text[chunk.start : done]
-        assert len(encoding.encode(repeated, **how)) <= overlap
+        assert len(encoding.encode(repeated, **how)) - template <= overlap
         done = chunk.stop
     assert done == len(text)
     if text:
@@ -56,7 +67,38 @@ def test_the_laws(seed: int, overlaps: bool) -> None:
 def any_boundary(rng: random.Random, text: Any) -> Any:
     if rng.random() < 0.2:
         return re.compile(SENTENCE if isinstance(text, str) else SENTENCE.encode())
-    return rng.choice(["character", "pretoken", "line", "paragraph"])
+    return rng.choice(["character", "grapheme", "pretoken", "line", "paragraph"])
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 1 << 40), overlap=st.sampled_from([0, 5]))
+def test_clusters_stay_whole(seed: int, overlap: int) -> None:
+    rng = random.Random(seed)
+    text = as_given(
+        rng, "".join(clustered(rng).decode("utf-8", "ignore") for _ in range(5)).encode()
+    )
+    ends = clusters_of(text)
+    how: dict[str, Any] = {"errors": "replace", "boundary": "grapheme"}
+    chunks = list(CL100K.split(text, 60, overlap, **how))
+    assert {place for chunk in chunks for place in (chunk.start, chunk.stop)} <= ends
+    assert list(CL100K.split(cut(rng, text) or [text], 60, overlap, **how)) == chunks
+    if not overlap:
+        for chunk in chunks:  # each is the longest
+            later = [p for p in sorted(ends) if p > chunk.stop][:3]
+            assert all(CL100K.count(text[chunk.start : p], errors="replace") > 60 for p in later)
+
+
+def test_clusters_behind_one_that_does_not_fit() -> None:
+    """It is cut between characters; those behind it are whole again."""
+    flags = "\U0001f1eb\U0001f1f7" * 3 + "e\u0301" * 8
+    for big in ("\U0001f1eb\U0001f1f7" + "\u0301" * 30, "a" + "\u0301" * 9000):
+        text = big + flags
+        for source in (text, text.encode(), [text[:5], text[5:]]):
+            chunks = list(CL100K.split(source, 12, boundary="grapheme"))
+            joined = [c.text if isinstance(c.text, str) else c.text.decode() for c in chunks]
+            assert "".join(joined) == text
+            ends = {*itertools.accumulate(map(len, joined))}
+            assert ends & {*range(len(big), len(text))} <= clusters_of(text)
 
 
 @settings(max_examples=40)

@@ -30,20 +30,44 @@ from .slowly import (
 
 CL100K = streamtok.get_encoding("cl100k_base")
 SEEDS = st.integers(0, 1 << 40)
+CLUSTERS = [
+    "a", "e\u0301", "\u0301", "\r", "\n", "\r\n", "\U0001f469", "\U0001f469\u200d\U0001f467",
+    "\u200d", "\U0001f1eb", "\U0001f1eb\U0001f1f7", "\u1100\u1161\u11a8", "\u094d",
+    "\u0915\u094d\u0937", "\u0600", "\U0001f44d\U0001f3fd",
+    "\u0e33", " ", "\ufe0f", "\u2764\ufe0f", "ab cd",
+]  # fmt: skip
+
+
+def clustered(rng: random.Random) -> bytes:
+    """Characters of several code points, some incomplete, and sometimes what is not UTF-8."""
+    text = "".join(rng.choices(CLUSTERS, k=rng.randint(0, 24)))
+    return text.encode() + (b"\xcc" if rng.random() < 0.1 else b"")
 
 
 @settings(max_examples=150)
-@given(seed=SEEDS, side=st.sampled_from(["right", "left"]))
-def test_truncate_is_the_longest_side_that_fits(seed: int, side: str) -> None:
+@given(
+    seed=SEEDS,
+    side=st.sampled_from(["right", "left"]),
+    boundary=st.sampled_from(["character", "grapheme"]),
+)
+def test_truncate_is_the_longest_side_that_fits(seed: int, side: str, boundary: str) -> None:
     rng = random.Random(seed)
     encoding, letters = any_encoding(rng)
     how = any_settings(rng, encoding)
-    text = as_given(rng, any_text(rng, letters))
-    budget = rng.choice([1, 2, 3, rng.randint(1, 60)])
-    expected = truncated(encoding, text, budget, side, how)
-    assert encoding.truncate(text, budget, side, **how) == expected
+    data = any_text(rng, letters) if boundary == "character" else clustered(rng)
+    text = as_given(rng, data)
+    least = len(encoding.encode("", **how))
+    budget = least + rng.choice([0, 1, 2, 3, rng.randint(1, 60)])
+    expected = truncated(encoding, text, budget, side, how, boundary)
+    call: Any = encoding.truncate
+    assert call(text, budget, side, boundary, **how) == expected
     if side == "right":
-        assert encoding.truncate(cut(rng, text) or [text], budget, **how) == expected
+        given_in_parts = cut(rng, text) or [text]
+        assert call(given_in_parts, budget, boundary=boundary, **how) == expected
+    if least:
+        assert not encoding.fits(text, least - 1, **how)
+        with pytest.raises(ValueError, match=f"max_tokens must be at least {least}, not 1: "):
+            encoding.truncate(text, 1, **how)
     assert encoding.fits(text, budget, **how) is not expected[2]
     assert encoding.fits(cut(rng, text), budget, **how) is not expected[2]
 
@@ -64,7 +88,7 @@ def test_every_nasty_text_at_every_budget(name: str) -> None:
 
 
 @settings(max_examples=150)
-@given(seed=SEEDS, budget=st.integers(1, 80))
+@given(seed=SEEDS, budget=st.integers(0, 80))
 def test_max_tokens_gives_the_first_ids(seed: int, budget: int) -> None:
     rng = random.Random(seed)
     encoding, letters = any_encoding(rng)
@@ -151,13 +175,33 @@ def test_the_kinds_of_text() -> None:
     assert not kept.was_truncated
 
 
-@pytest.mark.parametrize("budget", [0, -1])
-def test_budgets_below_one(budget: int) -> None:
-    for call in (CL100K.fits, CL100K.truncate):
-        with pytest.raises(ValueError, match="max_tokens must be at least 1"):
+@pytest.mark.parametrize("budget", [-1, -(1 << 70)])
+def test_budgets_below_zero(budget: int) -> None:
+    for call in (CL100K.fits, CL100K.truncate, lambda text, n: CL100K.encode(text, max_tokens=n)):
+        with pytest.raises(ValueError, match=f"max_tokens must be at least 0, not {budget}"):
             call("text", budget)
-    with pytest.raises(ValueError, match="max_tokens must be at least 1"):
-        CL100K.encode("text", max_tokens=budget)
+
+
+def test_a_spent_budget_is_ordinary() -> None:
+    for text, nothing in (("text", ""), (b"text", b""), (["te", "xt"], "")):
+        assert not CL100K.fits(text, 0)
+        assert CL100K.truncate(text, 0) == (nothing, 0, True)
+        assert CL100K.fits(text[:0], 0)
+        assert CL100K.truncate(text[:0], 0) == (nothing, 0, False)
+    assert CL100K.truncate("text", 0, "left") == ("", 0, True)
+    assert CL100K.encode("text", max_tokens=0) == CL100K.encode_ordinary("text", max_tokens=0) == []
+
+
+def test_a_long_row_of_flags_is_cut_between_flags() -> None:
+    for count in (400, 1500):  # more than is looked at at once
+        for lead in ("", "x"):
+            text = lead + "\U0001f1e9\U0001f1ea" * count
+            sides: list[Any] = [(text, "left"), (text, "right"), (text.encode(), "left")]
+            for source, side in [*sides, (text.encode(), "right")]:
+                kept = CL100K.truncate(source, 5 * count, side, "grapheme").text
+                kept = kept if isinstance(kept, str) else kept.decode()
+                assert len(kept.removeprefix("x")) % 2 == 0
+                assert kept
 
 
 def test_wrong_arguments() -> None:

@@ -78,6 +78,66 @@ def test_whole_texts(enc: Any, text: str) -> None:
     assert enc.encode_ordinary_batch([text]) == [enc.encode_ordinary(text)]
 
 
+@pytest.mark.parametrize("text", TEXTS[:5])
+def test_every_door_counts_the_template(enc: Any, text: str) -> None:
+    asked: dict[str, Any] = {"allowed_special": "all", "add_special_tokens": True}
+    ids = enc.encode(text, **asked)
+    n, size = len(ids), len(around(enc, []))
+    assert enc.fits(text, n, **asked)
+    assert not enc.fits(text, n - 1, **asked)
+    assert enc.encode(text, max_tokens=n - 1, **asked) == ids[: n - 1]
+    assert enc.truncate(text, n, **asked) == (text, n, False)
+    for side in ("right", "left"):
+        kept = enc.truncate(text, max(n - 1, size), side, **asked)
+        assert kept.n_tokens == len(enc.encode(kept.text, **asked)) <= max(n - 1, size)
+    chunks = list(enc.split(text, size + 9, **asked))
+    assert "".join(chunk.text for chunk in chunks) == text
+    for chunk in chunks:
+        assert chunk.n_tokens == len(enc.encode(chunk.text, **asked)) <= size + 9
+    counter = enc.counter(**asked)
+    for letter in text:
+        counter.update(letter)
+    again = pickle.loads(pickle.dumps(counter))
+    assert counter.estimate == counter.finish() == again.finish() == n
+    doc = enc.document("", **asked)
+    for letter in text:
+        change = doc.append(letter)
+        assert doc.ids[change.first : change.first + len(change.added)] == change.added
+        assert doc.ids[: doc.stable] == ids[: doc.stable]
+    assert doc.ids == ids
+    assert len(doc) == n
+    assert [one.token.id for one in enc.show(text, **asked).tokens] == ids
+
+
+@pytest.mark.parametrize("unit", ["byte", "character", "utf16"])
+@pytest.mark.parametrize("text", TEXTS[:5])
+def test_offsets(enc: Any, text: str, unit: str) -> None:
+    """The template's ids come from empty places at the two ends, in streams too."""
+    allowed: dict[str, Any] = {"allowed_special": "all"}
+    plain, spans = enc.encode_with_offsets(text, unit, **allowed)
+    end = {"byte": len(text.encode()), "character": len(text)}.get(
+        unit, len(text.encode("utf-16-le")) // 2
+    )
+    before, after = map(len, enc._template)
+    expected = [[0, 0]] * before + spans.tolist() + [[end, end]] * after
+    ids, found = enc.encode_with_offsets(text, unit, add_special_tokens=True, **allowed)
+    assert (ids.tolist(), found.tolist()) == (around(enc, plain.tolist()), expected)
+    (batch,) = enc.encode_batch_with_offsets([text], unit, add_special_tokens=True, **allowed)
+    assert batch[1].tolist() == expected
+    stream = enc.stream_encoder(add_special_tokens=True, **allowed)
+    parts: list[Any] = []
+    for byte in text.encode():
+        parts.append(stream.encode_with_offsets(bytes([byte]), unit=unit))
+        assert stream.tokens_out == sum(len(part[0]) for part in parts)
+        state = stream.getstate()
+        stream = enc.stream_encoder(add_special_tokens=True, **allowed)
+        stream.setstate(state)
+    parts.append(stream.encode_with_offsets(b"", True, unit=unit))
+    assert [id for part in parts for id in part[0].tolist()] == ids.tolist()
+    assert [span for part in parts for span in part[1].tolist()] == expected
+    assert stream.encode("", True) == around(enc, enc.encode(""))  # it is fresh again
+
+
 def test_large_texts_on_threads() -> None:
     enc = made((60000,), (60001,))
     text = "The quick brown fox. " * 100_000

@@ -94,6 +94,7 @@ def test_quick_arrays_and_counts_equal_the_long_way(name: str) -> None:
             slow = outcome(lambda: listed(enc._encode_to_numpy(text, *full.values())))  # noqa: B023
             quick = outcome(lambda: listed(enc.encode_to_numpy(text, **some)))  # noqa: B023
             assert quick == slow, (text, some)
+            full["disallowed_special"] = some.get("disallowed_special", ())  # its own default
             slow = outcome(lambda: enc._count(text, *full.values()))  # noqa: B023
             assert outcome(lambda: enc.count(text, **some)) == slow, (text, some)  # noqa: B023
 
@@ -110,8 +111,11 @@ def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
     assert outcome(lambda: enc.encode(text)) == slow
     array = outcome(lambda: listed(enc.encode_to_numpy(text)))
     assert array == slow or (isinstance(text, str) and array[0] is UnicodeEncodeError)
-    assert outcome(lambda: enc.count(text)) == (len(slow) if isinstance(slow, list) else slow)
+    refused = outcome(lambda: enc.count(text, disallowed_special="all"))
+    assert refused == (len(slow) if isinstance(slow, list) else slow)
     ordinary = outcome(lambda: enc.encode_ordinary(text))
+    counted = outcome(lambda: enc.count(text))
+    assert counted == (len(ordinary) if isinstance(ordinary, list) else ordinary)
     assert ordinary == outcome(lambda: enc._encode(text, frozenset(), (), "strict"))
     if isinstance(ordinary, list) and isinstance(text, bytes):
         assert ordinary == twin_of("cl100k_base").encode_ordinary(text.decode())

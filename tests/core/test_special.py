@@ -211,7 +211,7 @@ def test_all_and_any_collection_of_texts_are_allowed(door):
     for allowed in every_kind:
         assert DOORS[door](enc, "<|endoftext|>", allowed_special=allowed) == expected
     with pytest.raises(ValueError, match="disallowed special token"):
-        DOORS[door](enc, "<|endoftext|>", allowed_special=[])
+        DOORS[door](enc, "<|endoftext|>", allowed_special=[], disallowed_special="all")
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -1,0 +1,105 @@
+"""The names of `tiktoken.load`, for programs in which streamtok takes tiktoken's place.
+
+`streamtok.load` is a function, and stays it: these names are its attributes, and it is the module.
+Files are paths or URLs; downloads need `fsspec` and are kept only in the folder that
+`TIKTOKEN_CACHE_DIR` names.
+"""
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+# By their full names: this file is also read as `tiktoken.load`.
+from streamtok.errors import VocabularyError
+from streamtok.files.part_file import write_whole
+from streamtok.formats import load
+from streamtok.formats.gpt2 import read_merges
+from streamtok.formats.json_value import JsonValue, parse_json
+from streamtok.formats.loading import read_bytes
+from streamtok.stores.objects import read_whole, write
+from streamtok.stores.urls import is_url
+from streamtok.vocabulary.byte_alphabet import BYTES_IN_ORDER, to_bytes
+from streamtok.vocabulary.ranks_file import lines_of, ranks_in
+
+_CACHES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
+
+
+def read_file(blobpath: str) -> bytes:
+    """bytes: the contents of a path or URL. Raises OSError, MissingLibraryError."""
+    return read_whole(blobpath) if is_url(blobpath) else read_bytes(blobpath)
+
+
+def check_hash(data: bytes, expected_hash: str) -> bool:
+    """bool: whether this is the SHA-256 of the data."""
+    return hashlib.sha256(data).hexdigest() == expected_hash
+
+
+def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
+    """bytes: as `read_file`, through the folder that `TIKTOKEN_CACHE_DIR` names, if it does.
+
+    An entry with another SHA-256 is replaced. Raises ValueError if the file itself has another one.
+    """
+    folder = next((os.environ[name] for name in _CACHES if name in os.environ), "")
+    kept = os.path.join(folder, hashlib.sha1(blobpath.encode()).hexdigest()) if folder else ""
+    if kept and os.path.exists(kept):
+        data = read_bytes(kept)
+        if expected_hash is None or check_hash(data, expected_hash):
+            return data
+    data = read_file(blobpath)
+    if expected_hash and not check_hash(data, expected_hash):
+        raise ValueError(f"{blobpath}: its SHA-256 is not {expected_hash}; fetch it again")
+    if kept:
+        os.makedirs(folder, exist_ok=True)
+        write_whole(kept, data)
+    return data
+
+
+def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:
+    """dict[bytes, int]: the tokens of a `.tiktoken` file and their ranks, in its order.
+
+    Raises OSError, and ValueError naming the line, or for another SHA-256 than `expected_hash`.
+    """
+    return ranks_in(read_file_cached(tiktoken_bpe_file, expected_hash), tiktoken_bpe_file)
+
+
+def dump_tiktoken_bpe(bpe_ranks: Mapping[bytes, int], tiktoken_bpe_file: str) -> None:
+    """Write a `.tiktoken` file, in order of rank. It appears when it is complete."""
+    (write if is_url(tiktoken_bpe_file) else write_whole)(tiktoken_bpe_file, lines_of(bpe_ranks))
+
+
+def data_gym_to_mergeable_bpe_ranks(
+    vocab_bpe_file: str,
+    encoder_json_file: str,
+    vocab_bpe_hash: str | None = None,
+    encoder_json_hash: str | None = None,
+    clobber_one_byte_tokens: bool = False,
+) -> dict[bytes, int]:
+    """dict[bytes, int]: tokens and ranks of GPT-2's pair of files, `vocab.bpe` and `encoder.json`.
+
+    clobber_one_byte_tokens: single bytes have the ids of `encoder.json`. Raises OSError, and
+    ValueError where the two files disagree.
+    """
+    merges = read_merges(read_file_cached(vocab_bpe_file, vocab_bpe_hash), vocab_bpe_file)
+    ids = parse_json(read_file_cached(encoder_json_file, encoder_json_hash), encoder_json_file)
+    known = {to_bytes(text): id for text, id in JsonValue(ids, encoder_json_file).as_dict().items()}
+    for special in (b"<|endoftext|>", b"<|startoftext|>"):  # no merges make them
+        known.pop(special, None)
+    ranks: dict[bytes, int] = {bytes([byte]): rank for rank, byte in enumerate(BYTES_IN_ORDER)}
+    for rank, pair in enumerate(merges, len(ranks)):
+        token = to_bytes("".join(pair))
+        if token is None:
+            raise VocabularyError(f"{vocab_bpe_file}: {pair} is not in GPT-2's byte alphabet")
+        ranks[token] = rank
+    if clobber_one_byte_tokens:
+        ranks |= {token: known[token] for token in ranks if len(token) == 1 and token in known}
+    if ranks != known:
+        raise VocabularyError(f"{encoder_json_file}: its ids are not the ranks of {vocab_bpe_file}")
+    return ranks
+
+
+_NAMES = (read_file, check_hash, read_file_cached, load_tiktoken_bpe, dump_tiktoken_bpe)
+vars(load).update({each.__name__: each for each in (*_NAMES, data_gym_to_mergeable_bpe_ranks)})
+_modules: dict[str, Any] = sys.modules
+_modules[__name__] = load
