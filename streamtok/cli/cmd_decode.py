@@ -1,31 +1,36 @@
 """`streamtok decode`: decodes ids to bytes.
 
-The sidecar of the ids names their encoding and format. Options that contradict it are an error,
-unless --force is given.
+The sidecar of the ids, or the schema of a table, names their encoding and format. Options that
+contradict it are an error, unless --force is given. Files that are named together, and the parts of
+a job, are decoded as one: a part may end inside a character.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from .. import registry
+from ..chunker import StreamDecoder
 from ..encoding import Encoding
 from ..errors import SidecarError
+from ..parts.job_outputs import find_plan, outputs_of_job
+from ..parts.plan import PLAN_FILE
 from ..pipeline import sinks
+from ..pipeline.sinks.arrow import table_format
+from ..pipeline.sinks.finished import Finished, read_documents
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.sources.blocks import STDIN, check_file, read_descriptor
 from ..stores import places
-from ..stores.object_reader import read_blocks
-from ..stores.objects import describe
 from ..stores.urls import is_url
 from . import encoding_options, options, overwriting
 from .encoding_options import DEFAULT_ENCODING
-from .messages import Refused, input_name, shown
+from .messages import Misused, Refused, input_name, shown
 from .vocabulary_output import vocabulary_files
 
 # The first file of these formats holds raw ids. The sidecar tells their type.
@@ -39,9 +44,20 @@ def add_parser(subparsers: Any) -> None:
         "decode",
         run,
         "decode ids to bytes",
-        ["@ book.npy > book.txt", "@ -e gpt2 --format u16 < ids", "echo 15339 1917 | @"],
+        [
+            "@ book.npy > book.txt",
+            "@ -e gpt2 --format u16 < ids",
+            "echo 15339 1917 | @",
+            "@ corpus > corpus.txt",
+        ],
     )
-    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="- : standard input")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="files of ids, decoded one after another; the folder of a job in parts; URLs; - or "
+        "none: standard input",
+    )
     encoding_options.add_encoding(
         parser, None, f"the one in the file's sidecar, else {DEFAULT_ENCODING}"
     )
@@ -49,59 +65,130 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--format",
         choices=sinks.READ_FORMATS,
-        help="default: the one in the sidecar, else by the suffix of the input, as for encode",
+        help="default: the one in the sidecar or schema, else by the suffix of the input, as for "
+        "encode",
     )
     options.add_force(parser, ", and let -e and --format override the sidecar")
 
 
+class _Source(NamedTuple):
+    """An input: a finished output, or "-", a pipe or a file that nothing describes.
+
+    job: the folder of the job in parts that it belongs to, "" if none.
+    """
+
+    file: str
+    is_regular: bool
+    about: sinks.Sidecar | None
+    job: str = ""
+
+    @property
+    def says(self) -> str:
+        """Who says what the ids are, for messages."""
+        if self.about is None or self.about.format in ("parquet", "arrow"):
+            return f"the schema of {shown(self.file)}"
+        return shown(self.job or sidecar_path(self.file))
+
+
 def run(args: argparse.Namespace) -> int:
-    is_regular = False
-    if args.file != "-":
-        is_regular = check_file(args.file) is not None
-    sidecar = _sidecar(args) if is_regular else None
-    is_known = sidecar is not None or args.encoding is not None
-    encoding = _encoding(args, sidecar)
-    chosen = _format(args, sidecar, encoding, is_regular)
-    if chosen == "llmc" and not is_known:
-        raise Refused(
-            f"{input_name(args.file)}: the header of llm.c does not name the encoding: give it "
-            "with -e"
-        )
-    read = [args.file, *vocabulary_files(args.encoding or "-")]
-    if is_regular:
-        read.append(sidecar_path(args.file))
-    overwriting.refuse_inputs([args.output], read)
-    decoder = encoding.stream_decoder()
+    given = args.files or ["-"]
+    if "-" in given and len(given) > 1:
+        raise Misused("give files, or - alone")
+    plans = [find_plan(one) if one != "-" and _is_folder(one) else None for one in given]
+    read = [*given, *vocabulary_files(args.encoding or "-")]
+    read += [sidecar_path(one) for one in given if one != "-"]
+    read += [one for one in plans if one is not None]
+    overwriting.refuse_inputs([args.output], dict.fromkeys(read))
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(places.open_binary(args.output)) if _has_earlier(args) else None
         earlier = _Earlier(args.output, file)
-        output = stack.enter_context(sinks.open_output(args.output))
-        rows = sinks.read_ids(_blocks(args), chosen)
-        while True:
-            try:
-                ids = next(rows, None)
-            except ValueError as error:
-                raise Refused(f"{input_name(args.file)}: {error}") from None
-            if ids is None:
-                earlier.finish()
-                return 0
-            if not is_known and ids.dtype == np.uint16 and encoding.max_token_value > 0xFFFF:
+        output = None
+        decoder: StreamDecoder | None = None
+        first: Encoding | None = None
+        for source in _sources(args, given, plans):
+            encoding = _encoding(args, source)
+            chosen = _format(args, source, encoding)
+            _check_named(args, source, encoding, chosen)
+            if first is None or decoder is None:
+                first, decoder = encoding, encoding.stream_decoder()
+                output = stack.enter_context(sinks.open_output(args.output))
+            elif encoding.digest != first.digest:
                 raise Refused(
-                    f"{input_name(args.file)}: the ids are uint16, but those of {encoding.name}, "
-                    "the default, need uint32: give the encoding with -e"
+                    f"{input_name(source.file)}: its ids are of {encoding.name}, those of "
+                    f"{input_name(given[0])} of {first.name}: decode them one by one"
                 )
-            try:
-                data = decoder.decode_bytes(ids)
-            except (KeyError, OverflowError) as error:
-                at = getattr(error, "position", None)
-                if at is None:  # the id does not fit in uint32
-                    at = int(np.flatnonzero((ids < 0) | (ids > 0xFFFFFFFF))[0])
-                raise Refused(
-                    f"{input_name(args.file)}: id {ids[at]} is not in {encoding.name} "
-                    f"(after {decoder.tokens_in + at} others){_why(args, sidecar, chosen)}"
-                ) from None
-            earlier.compare(data)
-            output.write(data)
+            assert output is not None
+            for data in _decoded(args, source, encoding, chosen, decoder):
+                earlier.compare(data)
+                output.write(data)
+        earlier.finish()
+    return 0
+
+
+def _is_folder(path: str) -> bool:
+    return is_url(path) or os.path.isdir(path) or os.path.basename(path) == PLAN_FILE
+
+
+def _sources(
+    args: argparse.Namespace, given: list[str], plans: list[str | None]
+) -> Iterator[_Source]:
+    """The inputs, and in place of a folder the outputs of its job."""
+    for file, plan_file in zip(given, plans, strict=True):
+        if plan_file is not None:
+            for one in outputs_of_job(plan_file):
+                yield _Source(one.path, True, one.about, plan_file)
+            continue
+        is_regular = file != "-" and check_file(file) is not None
+        yield _Source(file, is_regular, _about(args, file) if is_regular else None)
+
+
+def _check_named(
+    args: argparse.Namespace, source: _Source, encoding: Encoding, chosen: str
+) -> None:
+    """Refuse a format that tells more than the default encoding can be."""
+    what = {"llmc": "the header of llm.c", "parquet": "its schema", "arrow": "its schema"}
+    if args.encoding is None and source.about is None and chosen in what:
+        raise Refused(
+            f"{input_name(source.file)}: {what[chosen]} does not name the encoding: give it with -e"
+        )
+
+
+def _decoded(
+    args: argparse.Namespace,
+    source: _Source,
+    encoding: Encoding,
+    chosen: str,
+    decoder: StreamDecoder,
+) -> Iterator[bytes]:
+    name, before = input_name(source.file), decoder.tokens_in
+    is_known = source.about is not None or args.encoding is not None
+    if chosen in ("parquet", "arrow"):
+        finished = Finished(source.file, source.about, chosen)
+        rows: Iterator[Any] = (ids for ids, _ in read_documents(finished, args.signals.heard))
+    else:
+        rows = sinks.read_ids(_blocks(args, source.file), chosen)
+    while True:
+        try:
+            ids = next(rows, None)
+        except ValueError as error:
+            raise Refused(f"{name}: {error}") from None
+        if ids is None:
+            return
+        if not is_known and ids.dtype == np.uint16 and encoding.max_token_value > 0xFFFF:
+            raise Refused(
+                f"{name}: the ids are uint16, but those of {encoding.name}, the default, need "
+                "uint32: give the encoding with -e"
+            )
+        try:
+            yield decoder.decode_bytes(ids)
+        except (KeyError, OverflowError) as error:
+            at = getattr(error, "position", None)
+            if at is None:  # the id does not fit in uint32
+                at = int(np.flatnonzero((ids < 0) | (ids > 0xFFFFFFFF))[0])
+            raise Refused(
+                f"{name}: id {ids[at]} is not in {encoding.name} "
+                f"(after {decoder.tokens_in - before + at} others){_why(source, chosen)}"
+            ) from None
 
 
 def _has_earlier(args: argparse.Namespace) -> bool:
@@ -137,12 +224,15 @@ class _Earlier:
             raise overwriting.already_exists(self._path)
 
 
-def _sidecar(args: argparse.Namespace) -> sinks.Sidecar | None:
-    """The sidecar of the input, or None. Raises SidecarError if it is damaged or does not fit."""
+def _about(args: argparse.Namespace, file: str) -> sinks.Sidecar | None:
+    """What the sidecar or the schema of an input says, or None.
+
+    Raises SidecarError if it is damaged or does not fit.
+    """
     try:
-        found = sinks.read_sidecar(args.file)
+        found = sinks.read_description(file)
         if found is not None:
-            sinks.check_sidecar(found, args.file)
+            sinks.check_sidecar(found, file)
     except SidecarError:
         if args.force:
             return None
@@ -150,82 +240,98 @@ def _sidecar(args: argparse.Namespace) -> sinks.Sidecar | None:
     return found
 
 
-def _encoding(args: argparse.Namespace, sidecar: sinks.Sidecar | None) -> Encoding:
-    if sidecar is None or (args.encoding is not None and args.force):
-        args.encoding = args.encoding or DEFAULT_ENCODING
-        return encoding_options.load_encoding(args)
-    says = f"{shown(sidecar_path(args.file))} says that the ids are of {sidecar.encoding}"
+def _encoding(args: argparse.Namespace, source: _Source) -> Encoding:
+    about = source.about
+    if about is None or (args.encoding is not None and args.force):
+        return _loaded(args, args.encoding or DEFAULT_ENCODING)
+    says = f"{source.says} says that the ids are of {about.source} ({about.digest[:16]})"
     if args.encoding is not None:
-        encoding = encoding_options.load_encoding(args)
-        if encoding.digest != sidecar.digest:
+        encoding = _loaded(args, args.encoding)
+        if encoding.digest != about.digest:
             raise Refused(
-                f"{says} ({sidecar.digest[:16]}), but -e {args.encoding} is {encoding.name} "
-                f"({encoding.digest[:16]}); omit -e, or override with --force"
+                f"{says}, but -e {args.encoding} is {encoding.name} ({encoding.digest[:16]}); "
+                "omit -e, or override with --force"
             )
         return encoding
-    if sidecar.encoding in registry.list_encoding_names():
-        args.encoding = sidecar.encoding
-        encoding = encoding_options.load_encoding(args)
-        if encoding.digest == sidecar.digest:
-            return encoding
-    raise Refused(
-        f"{says} ({sidecar.digest[:16]}), which is not a known encoding here: give its vocabulary "
-        "file with -e"
-    )
+    found = _recorded(args, about.source)
+    if found is not None and found.digest == about.digest:
+        return found
+    what = "which is not a known encoding here: give its vocabulary file with -e"
+    if about.vocabulary is not None:
+        what = (
+            f"which is {'another one now' if found else 'not here'}: give that vocabulary with -e"
+        )
+    raise Refused(f"{says}, {what}")
 
 
-def _format(
-    args: argparse.Namespace, sidecar: sinks.Sidecar | None, encoding: Encoding, is_regular: bool
-) -> str:
-    if sidecar is not None and not (args.format is not None and args.force):
-        found = sidecar.format
+def _recorded(args: argparse.Namespace, name: str) -> Encoding | None:
+    """The encoding that an output names: one of ours, or a vocabulary on this machine."""
+    paths = name, name.rpartition("@")[0]
+    is_here = any(os.path.isfile(one) or os.path.isdir(one) for one in paths)
+    if name not in registry.list_encoding_names() and not is_here:
+        return None  # nothing is fetched because a file says so
+    try:
+        return _loaded(args, name)
+    except (OSError, Refused):
+        return None
+
+
+def _loaded(args: argparse.Namespace, name: str) -> Encoding:
+    """An encoding, loaded once for all parts of a job."""
+    known: dict[str, Encoding] = vars(args).setdefault("encodings", {})
+    if name not in known:
+        known[name] = encoding_options.load_named(name)
+    return known[name]
+
+
+def _format(args: argparse.Namespace, source: _Source, encoding: Encoding) -> str:
+    about = source.about
+    if about is not None and not (args.format is not None and args.force):
+        found = about.format
         if found in _RAW:
-            found = "u16" if sidecar.dtype == "uint16" else "u32"
-        name = shown(sidecar_path(args.file))
+            found = Finished(source.file, about, found).raw_format
         if args.format not in (None, found):
             raise Refused(
-                f"{name} says that the format is {sidecar.format}, but --format is {args.format}; "
-                "omit it, or override with --force"
+                f"{source.says} says that the format is {about.format}, but --format is "
+                f"{args.format}; omit it, or override with --force"
             )
-        if found not in sinks.READ_FORMATS:
+        if found not in (*sinks.READ_FORMATS, "parquet", "arrow"):
             raise Refused(
-                f"{name} says that the format is {sidecar.format}, which cannot be decoded; "
-                f"supported are {', '.join(sinks.READ_FORMATS)}, and the first file of megatron "
-                "and datatrove"
+                f"{source.says} says that the format is {about.format}, which cannot be decoded; "
+                f"supported are {', '.join(sinks.FILE_FORMATS)}"
             )
         return found
-    if (
-        args.format is None
-        and is_regular
-        and sinks.has_llmc_header(places.read_head(args.file, _HEAD))
-    ):
-        return "llmc"
+    if args.format is None and source.is_regular:
+        if sinks.has_llmc_header(places.read_head(source.file, _HEAD)):
+            return "llmc"
+        if (found_table := table_format(source.file)) is not None:
+            return found_table
     try:
         if args.format == "llmc":
             return "llmc"
-        return sinks.choose_format(args.format, args.file, encoding.max_token_value)
+        return sinks.choose_format(args.format, source.file, encoding.max_token_value)
     except ValueError as error:
         raise Refused(str(error)) from None
 
 
-def _why(args: argparse.Namespace, sidecar: sinks.Sidecar | None, chosen: str) -> str:
+def _why(source: _Source, chosen: str) -> str:
     """The end of a message about an id that is not in the encoding: how it was chosen."""
-    if sidecar is not None:
-        return f", though {shown(sidecar_path(args.file))} says {sidecar.encoding}"
+    if source.about is not None:
+        return f", though {source.says} says {source.about.encoding}"
     if chosen == "llmc":
         return "; the header of llm.c does not name the encoding: give the right one with -e"
     return ""
 
 
-def _blocks(args: argparse.Namespace) -> Iterator[bytes]:
-    name, heard = input_name(args.file), args.signals.heard
-    if args.file == "-":
+def _blocks(args: argparse.Namespace, path: str) -> Iterator[bytes]:
+    name, heard = input_name(path), args.signals.heard
+    if path == "-":
         yield from read_descriptor(STDIN, name, options.CHUNK_SIZE, heard)
         return
-    if is_url(args.file):
-        yield from read_blocks(args.file, describe(args.file), 0, None, heard)
+    if is_url(path):
+        yield from places.blocks_of(path, heard)
         return
     with contextlib.ExitStack() as stack:
         with heard():  # opening a FIFO waits for its writer
-            file = stack.enter_context(open(args.file, "rb", buffering=0))
+            file = stack.enter_context(open(path, "rb", buffering=0))
         yield from read_descriptor(file.fileno(), name, options.CHUNK_SIZE, heard)

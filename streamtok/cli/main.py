@@ -37,6 +37,7 @@ _COMMANDS = (
     "encode",
     "decode",
     "verify",
+    "join",
     "count",
     "split",
     "truncate",

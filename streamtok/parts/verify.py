@@ -9,12 +9,13 @@ from collections.abc import Iterable
 
 from ..errors import PlanError
 from ..pipeline.run import Totals
-from ..pipeline.sinks.checked import Fault, OutputCheck, Report, describes
-from ..pipeline.sinks.finished import first_file
+from ..pipeline.sinks.checked import Fault, OutputCheck, Report
+from ..pipeline.sinks.finished import describes, first_file
 from ..stores import places
 from .commit import MANIFEST, add_record, manifest_lines
+from .job_outputs import find_plan, folder_of
 from .part import Record, record_path
-from .plan import PLAN_FILE, Plan
+from .plan import Plan
 
 __all__ = ["Fault", "Report", "verify"]
 
@@ -35,22 +36,19 @@ def verify(outputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
     for output in given:
         one = os.fspath(output)
         path = one.rstrip("/") or one
-        plan_file = places.join(path, PLAN_FILE)
-        if path.endswith(PLAN_FILE):
-            path, plan_file = path[: -len(PLAN_FILE) - 1] or os.curdir, path
         try:
-            is_job = places.exists(plan_file)
-            path = path if is_job else first_file(path)
+            plan_file = find_plan(path)
+            path = first_file(path) if plan_file is None else folder_of(plan_file)
         except OSError as error:
             report.faults.append(Fault(path, error.strerror or str(error)))
             continue
         if path in seen:
             continue
         seen.add(path)
-        if is_job:
-            _check_job(path, plan_file, report)
-        else:
+        if plan_file is None:
             OutputCheck(report).check(path)
+        else:
+            _check_job(path, plan_file, report)
     return report
 
 

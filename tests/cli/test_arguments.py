@@ -181,7 +181,7 @@ def _base64(byte: int) -> str:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["decode", "a.npy", "l.txt"], "unrecognized arguments: l.txt"),
+        (["list", "l.txt"], "unrecognized arguments: l.txt"),
         (["encode", "--appned", "x"], "unrecognized arguments: --appned; did you mean --append?"),
         (["encode", "--output=x", "--nonsense"], "unrecognized arguments: --nonsense"),
         (["list", "x"], "unrecognized arguments: x"),

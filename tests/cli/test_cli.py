@@ -611,7 +611,7 @@ def test_max_pending() -> None:
         ["encode", "--chunk-size", "0"],
         ["encode", "--chunk-size", "ten"],
         ["encode", "--errors", "ignore"],
-        ["decode", "a", "b"],
+        ["convert", "a", "b", "c"],
         ["serve", "--tcp", "nowhere"],
         ["serve", "--tcp", "localhost:1", "--unix", "x"],
         ["serve", "--max-connections", "0"],

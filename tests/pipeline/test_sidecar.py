@@ -84,10 +84,12 @@ def test_ids_of_a_vocabulary_file(tmp_path: Path) -> None:
     vocabulary = tmp_path / "mine.json"
     assert run("convert", "gpt2", str(vocabulary), "--to", "huggingface", "-q").returncode == 0
     out = made(tmp_path, "a.npy", encoding=str(vocabulary))
+    assert run("decode", str(out)).stdout == TEXT  # it is still there
+    moved = vocabulary.rename(tmp_path / "moved.json")
     error = fails("decode", str(out))
-    assert "of mine" in error
-    assert "give its vocabulary file with -e" in error
-    assert run("decode", str(out), "-e", str(vocabulary)).stdout == TEXT
+    assert f"of {vocabulary}" in error
+    assert "which is not here: give that vocabulary with -e" in error
+    assert run("decode", str(out), "-e", str(moved)).stdout == TEXT
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from .finished import (
 from .flat import LlmcSink, NpySink, llmc_header, npy_header
 from .id_reader import read_ids
 from .indexed import metric
-from .sidecar import Sidecar, sidecar_path
+from .sidecar import Sidecar
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -344,8 +344,3 @@ def _said(error: Exception, path: str) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return str(error).removeprefix(f"{path} ")
-
-
-def describes(name: str) -> bool:
-    """Whether a file of this name describes another: a sidecar or an index."""
-    return name.endswith((sidecar_path(""), ".idx", ".index", ".metadata"))

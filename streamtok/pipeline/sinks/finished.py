@@ -47,7 +47,7 @@ class Finished:
         """The format of the first file by itself: that of raw ids for Megatron and datatrove."""
         if self.format not in ("megatron", "datatrove"):
             return self.format
-        if self.about is not None:
+        if self.about is not None and self.about.dtype is not None:
             return "u16" if self.about.dtype == "uint16" else "u32"
         if self.format == "megatron":
             return "u16" if read_index_header(self.further(".idx"))[0] == 2 else "u32"
@@ -89,6 +89,11 @@ def first_file(path: str) -> str:
                 if base and places.exists(one):
                     return one
     return path
+
+
+def describes(name: str) -> bool:
+    """Whether a file of this name describes another: a sidecar or an index."""
+    return name.endswith((sidecar_path(""), ".idx", ".index", ".metadata"))
 
 
 def read_documents(
