@@ -199,11 +199,16 @@ class StreamEncoder(FastStreamEncoder):
         """Begin a new stream; what was pending is forgotten."""
         self._stream.reset()
 
+    def _policy(self) -> list[Any]:
+        """What text that comes is checked for, as JSON values: special tokens, and `errors`."""
+        allowed, disallowed, errors = self._settings
+        sets = [x if isinstance(x, str) else sorted(x) for x in (allowed, disallowed)]
+        return [*sets, errors]
+
     def _state_key(self) -> bytes:
         import hashlib
 
-        allowed, disallowed, errors = self._settings
-        sets = [x if isinstance(x, str) else sorted(x) for x in (allowed, disallowed)]
+        *sets, errors = self._policy()
         template = "" if self._template == NO_TEMPLATE else f" {tuple(self._template)!r}"
         return hashlib.sha256(
             f"{self._encoding.digest} {sets!r} {errors}{template}".encode("utf-8", "surrogatepass")
@@ -254,6 +259,27 @@ class StreamEncoder(FastStreamEncoder):
             )
         stream.setstate(state, half)
         self._set_stream(stream)
+
+    def _setstate_of(self, state: bytes, policy: list[Any]) -> None:
+        """As `setstate`, of a stream with this `_policy`: text that comes follows that of this one.
+
+        Of a special token that has come only in part, the beginning counts as seen.
+        """
+        if policy == self._policy():
+            self.setstate(state)
+            return
+        allowed, disallowed, errors = policy
+        sets: list[Any] = [x if isinstance(x, str) else set(x) for x in (allowed, disallowed)]
+        other = StreamEncoder(
+            self._encoding,
+            allowed_special=sets[0],
+            disallowed_special=sets[1],
+            errors=errors,
+            add_special_tokens=self._template != NO_TEMPLATE,
+        )
+        other.setstate(state)
+        half, body = other._stream.getstate()
+        self._stream.setstate(body, half)
 
     def __getstate__(self) -> object:
         more = () if self._template == NO_TEMPLATE else (True,)

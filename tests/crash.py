@@ -23,7 +23,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,9 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
         json.dumps({"meta": {"text": line}, "id": i})
         for i, line in enumerate("".join(texts).split("\n"))
     ]
-    jsonl = {"rows.jsonl": ("\n".join(rows) + "\n{broken\n").encode()}
+    for i in range(len(rows), 0, -9):  # skipped, and logged
+        rows.insert(i, rng.choice(["{broken", '{"meta": {"text": 5}}', "{}", '{"meta": "\xff"}']))
+    jsonl = {"rows.jsonl": ("\n".join(rows) + "\n{broken\n").encode("latin-1", "replace")}
     end = ["--append", "<|endoftext|>"]
     tokens = str(max(50, size // 12))
     shards = ["--shard-tokens", tokens]
@@ -103,10 +105,16 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
 
 def results(folder: Path, scenario: Scenario) -> dict[str, bytes]:
     """What a run has left besides its inputs, hidden files included."""
+    return contents(folder, scenario.files)
+
+
+def contents(folder: Path, but: Collection[str]) -> dict[str, bytes]:
+    """The files of a folder except some; a log of skipped lines is as if its inputs lay nowhere."""
+    found = {one.name: one.read_bytes() for one in sorted(folder.iterdir()) if one.name not in but}
+    here = f"{folder}{os.sep}".encode()
     return {
-        one.name: one.read_bytes()
-        for one in sorted(folder.iterdir())
-        if one.name not in scenario.files
+        name: data.replace(here, b"") if name.endswith(".skipped.jsonl") else data
+        for name, data in found.items()
     }
 
 

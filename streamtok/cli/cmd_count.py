@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from ..errors import StreamtokError
 from ..pipeline.documents import DocumentEncoder
-from ..pipeline.sources import Input, Part, ReplacedBytes
+from ..pipeline.skip_log import SkipLog, reasons
+from ..pipeline.sources import Input, Part, Places, ReplacedBytes
 from . import encoding_options, input_options, open_inputs, options
 from .argument_types import parse_positive_seconds
 from .intervals import Intervals
@@ -78,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
     stream = encoding_options.open_stream(args, encoding)
     names = open_inputs.input_paths(args)
     intervals = _check_intervals(args)
+    open_inputs.make_skip_log(args, None)
     followed = open_inputs.open_inputs(args) if args.follow else None
     rows: list[_Row] = []
     stopped: Signals.Paused | None = None
@@ -86,6 +88,8 @@ def run(args: argparse.Namespace) -> int:
         stream.reset()
         encoder = open_inputs.open_encoder(args, encoding, stream)
         live = _Live(args, name, intervals)
+        if not followed:
+            open_inputs.make_skip_log(args, None)
         try:
             opened = followed[0] if followed else open_inputs.open_input(args, name)
             stopped = _count(args, opened, encoder, live)
@@ -157,9 +161,9 @@ class _Live:
         self._is_there = False  # something is on the terminal's line
         self._shown = time.monotonic()
 
-    def add(self, encoder: DocumentEncoder, parts: list[Part]) -> None:
+    def add(self, encoder: DocumentEncoder, parts: list[Part], places: Places) -> None:
         """Count the parts. Raises what the encoder raises."""
-        ids, ends = encoder.encode(parts)
+        ids, ends = encoder.encode(parts, places)
         if self._args.errors == "replace":
             self.replaced.add(parts)
         if self._args.each:
@@ -202,17 +206,22 @@ def _count(
     args: argparse.Namespace, opened: Input, encoder: DocumentEncoder, live: _Live
 ) -> Signals.Paused | None:
     """Count one input; the signal that stopped it, or None."""
+    skip_log: SkipLog = args.skip_log
     try:
         try:
             for parts in opened.groups(None, False):
-                live.add(encoder, parts)
+                live.add(encoder, parts, opened.places)
         except Signals.Paused as stop:
             with contextlib.suppress(UnicodeDecodeError):  # it stopped inside a character
-                live.add(encoder, opened.stop())
+                live.add(encoder, opened.stop(), opened.places)
             return stop
+        if skip_log.has_all(encoder.documents):
+            raise skip_log.nothing_left()
     except (UnicodeDecodeError, RuntimeError, ValueError) as error:
-        is_split = open_inputs.is_split(args)
-        raise open_inputs.explain(error, opened.name, encoder, is_split) from None
+        raise open_inputs.explain(error, encoder.failed_place or opened.name) from None
+    if skip_log.skipped:
+        what = f"{skip_log.skipped:,} skipped ({reasons(skip_log.because)})"
+        say(f"{opened.name}: {what}")
     return None
 
 

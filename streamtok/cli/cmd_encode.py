@@ -11,14 +11,14 @@ from .._core.encode import set_cache_limit
 from ..encoding import Encoding
 from ..formats.opening import vocabulary_of
 from ..parallel.threads import usable_cores
+from ..parts.settings import POLICY
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
-from ..pipeline.documents import DocumentEncoder
 from ..pipeline.job_digest import job_digest
 from ..pipeline.run import Run, Totals
 from ..pipeline.sources import Feed, Input, Listener
+from . import dry_run, encoding_options, input_options, open_inputs, options, parts_options
 from . import encode_output as outputs
-from . import encoding_options, input_options, open_inputs, options, parts_options
 from .argument_types import parse_count, parse_positive, parse_seconds
 from .messages import Misused
 from .progress import Made, Progress
@@ -118,6 +118,12 @@ def add_parser(subparsers: Any) -> None:
         help="default: 5",
     )
     options.add_force(output)
+    output.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print the inputs, their sizes, the parts and the files that would be replaced; "
+        "write nothing",
+    )
     messages = parser.add_argument_group("messages")
     messages.add_argument(
         "-q", "--quiet", action="store_true", help="no progress, no summary, no warnings"
@@ -154,9 +160,15 @@ def run(args: argparse.Namespace) -> int:
     args.reads_ahead = args.threads < usable_cores()
     set_cache_limit(CACHE_BYTES)
     encoder = open_inputs.open_encoder(args, encoding, stream)
+    has_file = sinks.check_output(args.output)
+    skip_log = open_inputs.make_skip_log(
+        args, family.names(args.output, None)[0] if has_file else None
+    )
     is_socket = args.listen is not None or args.connect is not None
     listener: Listener | None = None
     opened: list[Input] = []
+    if is_socket and args.dry_run:
+        raise Misused("--dry-run cannot be used with --listen and --connect")
     if is_socket:
         feed_inputs, listener = open_inputs.open_sockets(args)
     else:
@@ -167,19 +179,24 @@ def run(args: argparse.Namespace) -> int:
         if listener is not None:
             stack.callback(listener.close)
         settings = _settings(args, encoding, chosen, opened)
-        job = None if is_socket else job_digest(settings)
+        job = None if is_socket else job_digest(settings | _policy(args))
         family = replace(family, about=replace(about, job=job))
         outputs.refuse_inputs(args, family)
         checkpoint = state = None
-        if sinks.check_output(args.output):
+        if has_file and not args.dry_run:
             stack.callback(sinks.Locks(family.kept_names(args.output, None)).close)
         if args.resume:
             path = checkpoint_path(family.names(args.output, None)[0])
             checkpoint = Checkpoint(path, settings)
             state = checkpoint.load()
         outputs.refuse_foreign(args, family, state["files"] if state else None)
+        if args.dry_run:
+            dry_run.show_run(args, family, encoding.name, opened, state)
+            return 0
         totals = Totals(**state["totals"]) if state else Totals()
-        sink, files = outputs.open_sink(args, family, checkpoint, state, stack)
+        if state:
+            skip_log.setstate(state["skip_log"], state["done"])
+        sink, files = outputs.open_sink(args, family, checkpoint, state, stack, skip_log)
         progress = stack.enter_context(Progress(args, [one.size for one in opened], totals))
         if state:
             progress.note(
@@ -191,6 +208,7 @@ def run(args: argparse.Namespace) -> int:
             assert files is not None
             files.finish()  # killed after the last checkpoint: publish the files now
             files.publish()
+            skip_log.publish()
             checkpoint.remove()
         else:
             first, at = 0, None
@@ -207,8 +225,9 @@ def run(args: argparse.Namespace) -> int:
                 checkpoint=checkpoint,
                 every=args.checkpoint_every,
                 totals=totals,
+                skip_log=skip_log,
             )
-            _go(args, pipeline, progress, encoder)
+            _go(args, pipeline, progress)
             totals = pipeline.totals
     if not args.quiet:
         warning = outputs.warn_of_no_template(args, encoding)
@@ -218,9 +237,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _go(
-    args: argparse.Namespace, pipeline: Run, progress: Progress, encoder: DocumentEncoder
-) -> None:
+def _go(args: argparse.Namespace, pipeline: Run, progress: Progress) -> None:
     # Only a signal ends a followed file and --connections 0. With --resume it is not an end either,
     # because the next process continues.
     is_endless = args.follow or (args.listen is not None and not args.connections)
@@ -234,17 +251,19 @@ def _go(
             args.when_stopped = f"stopped; the same command continues {args.output}"
         raise
     except (UnicodeDecodeError, RuntimeError, ValueError) as error:
-        is_split = open_inputs.is_split(args)
-        raise open_inputs.explain(error, pipeline.input_name, encoder, is_split) from None
+        raise open_inputs.explain(error, pipeline.place) from None
 
 
 def _settings(
     args: argparse.Namespace, encoding: Encoding, chosen: str, opened: list[Input]
 ) -> dict[str, Any]:
-    """What the output depends on, under the names that the user knows."""
+    """What the ids already written depend on, under the names that the user knows.
+
+    A run with others cannot continue. What is in `_policy` may change.
+    """
     names = (
-        "allowed_special disallowed_special errors prepend append lines jsonl parquet "
-        "skip_bad_lines skip_empty strip_bom no_unpack sidecar shard_tokens shard_exactly"
+        "prepend append lines jsonl parquet skip_empty strip_bom no_unpack sidecar shard_tokens "
+        "shard_exactly"
     )
     rows = {f"--{name.replace('_', '-')}": getattr(args, name) for name in names.split()}
     delimiter = args.delimiter
@@ -253,9 +272,11 @@ def _settings(
         "--encoding": f"{encoding.name} ({encoding.digest[:16]})",
         "--format": chosen,
         "--add-special-tokens": template,
-        "--max-pending": args.max_pending
-        if args.jsonl is not None
-        else None,  # it decides which lines are too long
         "--delimiter": None if delimiter is None else repr(delimiter),
         "inputs": [one.fingerprint() for one in opened],
     }
+
+
+def _policy(args: argparse.Namespace) -> dict[str, Any]:
+    """What only decides about text that has not been read, as POLICY of `parts.settings`."""
+    return {f"--{name.replace('_', '-')}": getattr(args, name) for name in POLICY}

@@ -184,7 +184,9 @@ def run(args: argparse.Namespace) -> int:
         files = CountedFiles(trainer, args.save_counts, reading)
     try:
         if args.workers is None and args.ray is None:
-            skipped = _count(args, trainer, files, names)
+            skip_log = open_inputs.make_skip_log(args, None)
+            _count(args, trainer, files, names)
+            skipped = skip_log.skipped
         else:
             trainer, skipped = _count_in_parts(args, names, reading)
     except MemoryLimitExceeded as error:
@@ -280,8 +282,8 @@ def _open_trainer(args: argparse.Namespace, names: list[str]) -> Trainer:
 
 def _count(
     args: argparse.Namespace, trainer: Trainer, files: CountedFiles | None, names: list[str]
-) -> int:
-    """Count all documents; return how many lines and rows were skipped."""
+) -> None:
+    """Count all documents."""
     args.chunk_size = counted_documents.BLOCK
     args.waiting = contextlib.nullcontext  # Ctrl-C may come at any time
     pairs = [(name, {}) for name in names] if files is None else files.in_order(names)
@@ -291,7 +293,7 @@ def _count(
     total = None if None in sizes else sum(size or 0 for size in sizes)
     is_split = open_inputs.is_split(args)
     with _bar(args, "counting", total, "B") as advance:
-        seen = skipped = 0
+        seen = 0
         for source, (name, entry) in zip(sources, pairs, strict=True):
             if files is not None and (source.size is None or is_url(name)):
                 raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
@@ -309,10 +311,8 @@ def _count(
             except UnicodeError as error:
                 what = counter.explain(error, source.name, None if is_split else begin)
                 raise StreamtokError(what) from None
-            skipped += source.skipped
             seen += source.size or source.read
             advance(seen, total or 0)
-    return skipped
 
 
 def _check_counting(args: argparse.Namespace, names: list[str]) -> None:
@@ -355,6 +355,11 @@ def _count_in_parts(
             nonlocal done, skipped
             done += size
             skipped += bad
+            if args.max_bad_lines is not None and skipped > args.max_bad_lines:
+                raise StreamtokError(
+                    f"{skipped:,} lines or rows without a text were skipped, and --max-bad-lines "
+                    f"allows {args.max_bad_lines:,}"
+                )
             advance(done, total)
 
         how: dict[str, Any] = {

@@ -13,10 +13,12 @@ from ..engines.template import NO_TEMPLATE
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.run import FileSink
+from ..pipeline.skip_log import SkipLog, is_skip_log, skip_log_path
+from ..stores import places
 from ..stores.urls import is_url
 from . import overwriting
 from .messages import Misused, Refused, is_terminal
-from .open_inputs import input_paths
+from .open_inputs import input_paths, skips
 from .vocabulary_output import vocabulary_files
 
 END = "<|endoftext|>"
@@ -69,6 +71,8 @@ def refuse_inputs(args: argparse.Namespace, family: sinks.Family) -> None:
         outputs = family.kept_names(args.output, None)
         if args.resume:
             outputs.append(checkpoint_path(outputs[0]))
+        if skips(args):
+            outputs.append(skip_log_path(outputs[0]))
         if args.shard_tokens is not None:
             for shard in family.shards_there(args.output):
                 outputs += family.kept_names(args.output, shard)
@@ -91,6 +95,9 @@ def refuse_foreign(
     for shard in shards:
         if (found := sinks.find_foreign(family, args.output, shard)) is not None:
             raise overwriting.already_exists(*found)
+    log = skip_log_path(family.names(args.output, None)[0])
+    if skips(args) and places.exists(log) and not is_skip_log(log):
+        raise overwriting.already_exists(log)
 
 
 def warn_of_no_template(args: argparse.Namespace, encoding: Encoding) -> str | None:
@@ -124,6 +131,7 @@ def open_sink(
     checkpoint: Checkpoint | None,
     state: dict[str, Any] | None,
     stack: contextlib.ExitStack,
+    skip_log: SkipLog,
 ) -> tuple[Any, FileSink | None]:
     """The sink, and again as FileSink if the output is a file. Raises Refused and OSError."""
     if not sinks.check_output(args.output):
@@ -141,6 +149,7 @@ def open_sink(
             args.output, family, shard_tokens=args.shard_tokens, is_exact=args.shard_exactly
         )
         stack.callback(stored.discard)
+        stack.callback(skip_log.discard)
         return stored, stored
     files = sinks.Files(
         args.output,
@@ -154,8 +163,10 @@ def open_sink(
     def leave() -> None:  # does nothing after a complete run
         if checkpoint is not None and checkpoint.exists:
             files.close()
+            skip_log.close()
         else:  # no process could continue the files
             files.discard()
+            skip_log.discard()
 
     stack.callback(leave)
     return files, files

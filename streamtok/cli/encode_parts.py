@@ -6,19 +6,21 @@ import argparse
 from array import array
 from typing import Any
 
-from ..parts.commit import commit, missing_parts
-from ..parts.part import Record
-from ..parts.plan import Plan, plan
+from ..parts.commit import add_record, commit, missing_parts
+from ..parts.part import RECORDS, Record
+from ..parts.plan import Plan, can_be_cut, plan
 from ..parts.workers import run_parts
 from ..pipeline.run import Totals
-from . import encoding_options, open_inputs, overwriting
-from .messages import Misused, Refused, say
+from ..pipeline.skip_log import reasons
+from ..stores import places
+from . import dry_run, encoding_options, open_inputs, overwriting
+from .messages import Misused, Refused, shown
 from .progress import Made, Progress
 from .vocabulary_output import vocabulary_files
 
 _SAME = [  # options that mean the same in a plan
     "errors", "max_pending", "lines", "delimiter", "jsonl", "parquet", "skip_empty",
-    "skip_bad_lines", "strip_bom", "shard_tokens", "shard_exactly",
+    "skip_bad_lines", "max_bad_lines", "strip_bom", "shard_tokens", "shard_exactly",
 ]  # fmt: skip
 _OTHERS = {  # options that parts have no use for
     "follow": "--follow", "listen": "--listen", "connect": "--connect", "resume": "--resume"
@@ -37,13 +39,19 @@ def run(args: argparse.Namespace) -> int:
         raise Misused("--workers, --ray and --task need files as inputs and a folder as -o")
     overwriting.refuse_inputs([args.output], [*vocabulary_files(args.encoding), *paths])
     made = _plan(args, paths)
-    made.save()
+    made.find_saved() if args.dry_run else made.save()
     done = Totals()
     share = range(args.task[0], len(made), args.task[1]) if args.task else range(len(made))
     waiting = array("q", (number for number in missing_parts(made) if number in share))
+    hint = _hint(args, made)
+    if args.dry_run:
+        dry_run.show_parts(args, made, len(waiting), hint)
+        return 0
     args.when_stopped = f"stopped; the same command continues {args.output}"
     with Progress(args, [sum(_size(made, number) for number in waiting)], Totals()) as progress:
         read = 0
+        if hint is not None and waiting:
+            progress.note(hint)
         if len(waiting) < len(share):
             done_before = len(share) - len(waiting)
             progress.note(
@@ -53,11 +61,14 @@ def run(args: argparse.Namespace) -> int:
         def advance(record: Record) -> None:
             nonlocal read
             read += _size(made, record.part)
-            done.documents += record.documents
-            done.bytes += record.bytes
-            done.tokens += record.tokens
-            done.skipped += record.skipped
+            add_record(done, record)
             progress.advance(read, done)
+            if args.max_bad_lines is not None and done.skipped > args.max_bad_lines:
+                raise Refused(
+                    f"{done.skipped:,} lines or rows were skipped, and --max-bad-lines allows "
+                    f"{args.max_bad_lines:,} ({reasons(done.skipped_because)}); the files in "
+                    f"{shown(places.join(made.output, RECORDS))} name them"
+                )
 
         if args.ray is not None:
             from ..ray import run_parts as run_on_ray
@@ -66,16 +77,33 @@ def run(args: argparse.Namespace) -> int:
         else:
             run_parts(made, waiting, args.workers or 1, advance)
     left = next(missing_parts(made), None)
-    if left is None:
-        done = commit(made)
+    whole = commit(made) if left is None else None
     if not args.quiet:
-        done.inputs = done.inputs or len({made[number].input for number in waiting})
+        done.inputs = len({made[number].input for number in waiting})
         settings = made.settings
         about = Made(settings.encoding, settings.format, None, args.output)
         progress.summary(done, open_inputs.is_split(args), about)
-        if left is not None:
-            say(f"this share is done; part {left} and perhaps others are not")
+        if whole is None:
+            progress.note(f"this share is done; part {left} and perhaps others are not")
+        elif len(waiting) < len(made):
+            progress.note(
+                f"{args.output} is complete: {whole.inputs:,} inputs, {whole.documents:,} "
+                f"documents, {whole.bytes:,} bytes, {whole.tokens:,} tokens in {len(made)} parts"
+            )
     return 0
+
+
+def _hint(args: argparse.Namespace, made: Plan) -> str | None:
+    """What to say if there are fewer parts than processes that could encode them, else None."""
+    wanted, what = (args.task[1], "tasks") if args.task else (args.workers or 1, "workers")
+    if len(made) >= wanted or args.ray is not None:
+        return None
+    parts = f"{len(made)} part{'' if len(made) == 1 else 's'}"
+    begin = f"there {'is' if len(made) == 1 else 'are'} only {parts} for {wanted} {what}"
+    size = max(sum(one.size for one in made.inputs) // wanted, 1)
+    if size < made.settings.part_size and can_be_cut(made):
+        return f"{begin}: --part-size {size} makes more"
+    return f"{begin}: the inputs cannot be cut into more"
 
 
 def _size(made: Plan, number: int) -> int:

@@ -41,7 +41,14 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--skip-bad-lines",
         action="store_true",
-        help="skip and count lines and rows without a text, instead of an error",
+        help="skip lines and rows without a text instead of an error; they are counted by reason, "
+        "and encode names them in OUTPUT.skipped.jsonl",
+    )
+    group.add_argument(
+        "--max-bad-lines",
+        type=parse_natural,
+        metavar="N",
+        help="skip at most N of them: one more is an error",
     )
     group.add_argument("--skip-empty", action="store_true", help="leave out documents without text")
     group.add_argument(

@@ -19,6 +19,7 @@ from ..errors import PendingLimitExceeded, StreamtokError
 from ..pipeline import sinks, sources
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sinks.sidecar import sidecar_path
+from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import (
     Follower,
     FollowInput,
@@ -108,7 +109,7 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
             path,
             name,
             args.parquet,
-            skip_bad=args.skip_bad_lines,
+            on_bad=args.skip_log if skips(args) else None,
             waiting=_waiting(args),
         )
     return sources.open_input(
@@ -214,7 +215,7 @@ def reading_of(args: argparse.Namespace) -> Reading:
         delimiter=args.delimiter,
         jsonl=args.jsonl,
         parquet=args.parquet,
-        skip_bad_lines=args.skip_bad_lines,
+        skip_bad_lines=skips(args),
         strip_bom=args.strip_bom,
         unpack=not args.no_unpack,
         errors=args.errors,
@@ -223,7 +224,21 @@ def reading_of(args: argparse.Namespace) -> Reading:
 
 
 def _splitter_maker(args: argparse.Namespace) -> MakeSplitter:
-    return reading_of(args).splitter_maker()
+    return reading_of(args).splitter_maker(args.skip_log)
+
+
+def make_skip_log(args: argparse.Namespace, output: str | None) -> SkipLog:
+    """What takes the skipped records of the inputs opened next. output: its log lies beside it."""
+    path = skip_log_path(output) if output is not None and skips(args) else None
+    is_resumable = getattr(args, "resume", False)
+    made = SkipLog(path, limit=args.max_bad_lines, is_resumable=is_resumable)
+    args.skip_log = made
+    return made
+
+
+def skips(args: argparse.Namespace) -> bool:
+    """Whether lines and rows without a text are skipped."""
+    return args.skip_bad_lines or args.max_bad_lines is not None
 
 
 def _waiting(args: argparse.Namespace) -> Waiting:
@@ -252,12 +267,11 @@ def open_encoder(
     )
 
 
-def explain(error: Exception, name: str, encoder: DocumentEncoder, is_split: bool) -> Exception:
-    """The exception to raise for an error in the text of input `name`, with its place.
+def explain(error: Exception, where: str) -> Exception:
+    """The exception to raise for an error in the text of an input or of a document.
 
-    is_split: inputs may hold several documents, so offsets are those in a document.
+    where: names it; offsets are those in it.
     """
-    where = f"{name}: document {encoder.documents + 1}" if is_split else name
     if isinstance(error, UnicodeDecodeError):
         return Refused(
             f"{where}: byte {error.start} is not UTF-8 ({error.reason}); "

@@ -9,6 +9,7 @@ import time
 from typing import Any, NamedTuple
 
 from ..pipeline.run import Totals
+from ..pipeline.skip_log import reasons
 from .messages import is_terminal, say, shown
 
 
@@ -120,19 +121,20 @@ class Progress:
         if has_documents:
             text += f"{totals.documents:,} document{'' if totals.documents == 1 else 's'}, "
         if totals.skipped:
-            text += f"{totals.skipped:,} skipped, "
+            text += f"{totals.skipped:,} skipped ({reasons(totals.skipped_because)}), "
         text += f"{totals.bytes:,} bytes, {totals.tokens:,} tokens{ratio}"
         say(f"{text}, {seconds:.2f} s ({speed:.1f} MB/s); {made}")
         if warning:
             say(f"warning: {warning}")
 
 
-def _row(totals: Totals, seconds: float) -> dict[str, float]:
+def _row(totals: Totals, seconds: float) -> dict[str, Any]:
     ratio = round(totals.bytes / totals.tokens, 4) if totals.tokens else 0.0
     return {
         "files": totals.inputs,
         "documents": totals.documents,
         "skipped": totals.skipped,
+        "skipped_because": totals.skipped_because,
         "bytes": totals.bytes,
         "tokens": totals.tokens,
         "seconds": round(seconds, 6),

@@ -13,16 +13,17 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Result = TypeVar("Result")
+Owner = TypeVar("Owner")
 
 
-class Task(Generic[Result]):
-    """work: called once, in any thread. name: the owner's."""
+class Task(Generic[Result, Owner]):
+    """work: called once, in any thread. owner: whose it is, for errors."""
 
-    __slots__ = ("_error", "_result", "is_done", "name", "work")
+    __slots__ = ("_error", "_result", "is_done", "owner", "work")
 
-    def __init__(self, work: Callable[[], Result] | None, name: str):
+    def __init__(self, work: Callable[[], Result] | None, owner: Owner):
         self.work = work
-        self.name = name
+        self.owner = owner
         self.is_done = False
         self._result: Result | None = None
         self._error: BaseException | None = None
@@ -45,7 +46,7 @@ class Task(Generic[Result]):
         return self._result  # type: ignore[return-value]
 
 
-class OrderedPool(Generic[Result]):
+class OrderedPool(Generic[Result, Owner]):
     """The tasks of one owner: only `close` may be called from another thread."""
 
     def __init__(self, num_threads: int = 1):
@@ -53,8 +54,8 @@ class OrderedPool(Generic[Result]):
         if num_threads <= 0:
             raise ValueError(f"num_threads must be positive, not {num_threads}")
         self.num_threads = num_threads
-        self._tasks: deque[Task[Result]] = deque()  # in order
-        self._waiting: deque[Task[Result]] = deque()  # those that nobody has begun
+        self._tasks: deque[Task[Result, Owner]] = deque()  # in order
+        self._waiting: deque[Task[Result, Owner]] = deque()  # those that nobody has begun
         self._changed = threading.Condition()
         self._helpers: list[threading.Thread] = []
         self._is_closed = False
@@ -62,9 +63,9 @@ class OrderedPool(Generic[Result]):
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def add(self, work: Callable[[], Result], name: str = "") -> None:
+    def add(self, work: Callable[[], Result], owner: Owner) -> None:
         """Let somebody call `work`; the first task also starts the helpers."""
-        task: Task[Result] = Task(work, name)
+        task: Task[Result, Owner] = Task(work, owner)
         self._tasks.append(task)
         with self._changed:
             self._waiting.append(task)
@@ -78,9 +79,9 @@ class OrderedPool(Generic[Result]):
                 break
             self._helpers.append(helper)
 
-    def add_done(self, result: Result, name: str = "") -> None:
+    def add_done(self, result: Result, owner: Owner) -> None:
         """A task that needs no work."""
-        task: Task[Result] = Task(None, name)
+        task: Task[Result, Owner] = Task(None, owner)
         task.finish(result)
         self._tasks.append(task)
 
@@ -90,9 +91,9 @@ class OrderedPool(Generic[Result]):
         return bool(self._tasks) and self._tasks[0].is_done
 
     @property
-    def name(self) -> str:
-        """str: the name of the next task whose result is taken; there must be one."""
-        return self._tasks[0].name
+    def owner(self) -> Owner:
+        """The owner of the next task whose result is taken; there must be one."""
+        return self._tasks[0].owner
 
     def take(self) -> Result:
         """The result of the first task, which is gone then. Raises what its work raised."""

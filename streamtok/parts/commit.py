@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..errors import PlanError
 from ..pipeline.run import Totals
+from ..pipeline.skip_log import reasons
 from ..stores import places
 from .part import Record, read_records
 from .plan import Plan
 
-__all__ = ["MANIFEST", "commit", "missing_parts"]
+__all__ = ["MANIFEST", "SKIP_LOG", "add_record", "commit", "missing_parts"]
 
 MANIFEST = "manifest.jsonl"
+SKIP_LOG = "skipped.jsonl"
 _SHOWN = 10  # missing parts that an error names
 
 
@@ -26,10 +28,13 @@ def missing_parts(plan: Plan) -> Iterator[int]:
 def commit(plan: Plan) -> Totals:
     """Check that every part is done, and write `manifest.jsonl` into the output folder.
 
+    If records were skipped, `skipped.jsonl` names them all, written first.
+
     Its first line holds the totals and the plan's digest, then comes a line for each part: its
     files with sizes and SHA-256, its counts, and at which document and token of the whole it
     begins. The same plan gives the same manifest, so it does not matter who commits, or how often.
-    Raises PlanError naming the parts that are missing, OSError.
+    Raises PlanError naming the parts that are missing, or if all records were skipped or more than
+    the plan allows; OSError.
     """
     totals = Totals(inputs=len(plan.inputs))
     missing: list[int] = []
@@ -43,25 +48,72 @@ def commit(plan: Plan) -> Totals:
     if missing:
         shown = ", ".join(map(str, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
         raise PlanError(f"{plan.output} is not complete: these parts are missing: {shown}")
-    path = places.join(plan.output, MANIFEST)
+    if totals.skipped:
+        _write(places.join(plan.output, SKIP_LOG), lambda: _skipped(plan))
+        _check_skipped(plan, totals)
+    _write(places.join(plan.output, MANIFEST), lambda: manifest_lines(plan, totals))
+    return totals
+
+
+def _check_skipped(plan: Plan, totals: Totals) -> None:
+    """Raise PlanError if too many records were skipped, or all of them."""
+    limit = plan.settings.max_bad_lines
+    about = f"({reasons(totals.skipped_because)}); {places.join(plan.output, SKIP_LOG)} names them"
+    if not totals.documents:
+        raise PlanError(
+            f"nothing was encoded: {totals.skipped:,} lines or rows were skipped {about}"
+        )
+    if limit is not None and totals.skipped > limit:
+        raise PlanError(
+            f"{totals.skipped:,} lines or rows were skipped, and --max-bad-lines allows "
+            f"{limit:,} {about}"
+        )
+
+
+def _write(path: str, lines: Callable[[], Iterator[str]]) -> None:
+    """Write a file, unless it is there. Raises PlanError if it says something else."""
     if not places.exists(path):
         try:
-            places.create(path, map(str.encode, manifest_lines(plan, totals)))
-            return totals
+            places.create(path, map(str.encode, lines()))
+            return
         except FileExistsError:  # another driver was faster, or our own first attempt
             pass
     with places.open_lines(path) as file:
-        if all(a == b for a, b in itertools.zip_longest(file, manifest_lines(plan, totals))):
-            return totals
+        if all(a == b for a, b in itertools.zip_longest(file, lines())):
+            return
     raise PlanError(f"{path} is there and says something else: remove it to commit again")
 
 
+def _skipped(plan: Plan) -> Iterator[str]:
+    """The lines of the parts' logs, with their places in the inputs instead of the parts."""
+    lines = text = 0  # of the parts before, in this input
+    for number, record in enumerate(read_records(plan)):
+        if record is None:
+            raise PlanError(f"part {number} of {plan.output} has just been removed")
+        if plan[number].start == 0:
+            lines = text = 0
+        if record.skip_log is not None:
+            with places.open_lines(places.join(plan.output, record.skip_log[0])) as file:
+                for row in map(json.loads, file):
+                    if "line_in_part" in row:
+                        place = {
+                            "line": lines + row.pop("line_in_part"),
+                            "offset": text + row.pop("offset_in_part"),
+                        }
+                        row = {"file": row["file"], **place, "reason": row["reason"]}
+                    yield json.dumps(row) + "\n"
+        lines += record.lines
+        text += record.text
+
+
 def add_record(totals: Totals, record: Record) -> None:
-    """Add the counts of a part."""
+    """Add what a part has done to the totals."""
     totals.documents += record.documents
     totals.bytes += record.bytes
     totals.tokens += record.tokens
     totals.skipped += record.skipped
+    for reason, count in record.skipped_because.items():
+        totals.skipped_because[reason] = totals.skipped_because.get(reason, 0) + count
 
 
 def manifest_lines(plan: Plan, totals: Totals) -> Iterator[str]:
@@ -78,6 +130,7 @@ def manifest_lines(plan: Plan, totals: Totals) -> Iterator[str]:
         "bytes": totals.bytes,
         "tokens": totals.tokens,
         "skipped": totals.skipped,
+        "skipped_because": totals.skipped_because,
     }
     yield json.dumps(header) + "\n"
     before = Totals()

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from ..errors import PlanError
 from ..parallel.worker_processes import answer_numbers, check_workers, give_numbers
 from ..patterns.pattern import Pattern
+from ..pipeline.skip_log import SkipLog
 from ..pipeline.sources import Reading, is_compressed
 from ..stores import places
 from ..training.trainer import Trainer
@@ -124,7 +125,8 @@ def count_part(part: Part, pattern: str, reading: Reading) -> tuple[Trainer, int
     trainer = Trainer(compiled, errors=reading.errors, num_threads=1)
     path = part.input.path
     cuts = clean if reading.end is None else cuts_behind(reading.end)
-    text = open_part_text(part, reading, lambda: cuts, block_size=_BLOCK)
+    skip_log = SkipLog()
+    text = open_part_text(part, reading, lambda: cuts, block_size=_BLOCK, on_bad=skip_log)
     counter = DocumentCounter(trainer)
     source = text.source
     try:
@@ -139,7 +141,7 @@ def count_part(part: Part, pattern: str, reading: Reading) -> tuple[Trainer, int
         raise PlanError(counter.explain(error, path, -text.begin, text.behind)) from None
     if input_now(path) != part.input:
         raise PlanError(f"{path} has changed while it was counted: count it again")
-    return trainer, source.skipped if source is not None else 0
+    return trainer, skip_log.skipped
 
 
 @functools.lru_cache(maxsize=4)

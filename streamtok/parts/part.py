@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PlanError, StreamtokError
+from ..errors import DocumentError, PlanError, StreamtokError
 from ..pipeline import sinks
 from ..pipeline.run import Run, Totals
+from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import Feed
 from ..stores import places
 from ..stores.objects import upload
@@ -43,7 +44,11 @@ _AT_ONCE, _GROUP = 16, 1024  # records that a store is asked for
 
 @dataclass(frozen=True)
 class Record:
-    """What a finished part holds: its files (name, bytes, sha256), and its counts."""
+    """What a finished part holds: its files (name, bytes, sha256), and its counts.
+
+    skipped_because: counts by reason; skip_log: a file as those. lines, text: how many lines ended
+    in the part, and the bytes of its text, from which `commit` finds the places in the log.
+    """
 
     part: int
     plan: str
@@ -52,22 +57,41 @@ class Record:
     bytes: int
     tokens: int
     skipped: int
+    skipped_because: dict[str, int]
+    skip_log: tuple[str, int, str] | None
+    lines: int
+    text: int
 
     def as_json(self) -> dict[str, Any]:
         """The fields as JSON values."""
-        return asdict(self) | {"files": [list(one) for one in self.files]}
+        log = None if self.skip_log is None else list(self.skip_log)
+        return asdict(self) | {"files": [list(one) for one in self.files], "skip_log": log}
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> Record:
         """The record of `as_json`. Raises KeyError, TypeError, ValueError."""
-        files = tuple((str(name), int(size), str(sha)) for name, size, sha in row["files"])
-        counts = (int(row[key]) for key in ("documents", "bytes", "tokens", "skipped"))
-        return cls(int(row["part"]), str(row["plan"]), files, *counts)
+        counts = ("part", "documents", "bytes", "tokens", "skipped", "lines", "text")
+        return cls(
+            plan=str(row["plan"]),
+            files=tuple(map(_file_from_json, row["files"])),
+            skipped_because={str(key): int(n) for key, n in row["skipped_because"].items()},
+            skip_log=_file_from_json(row["skip_log"]) if row["skip_log"] else None,
+            **{key: int(row[key]) for key in counts},
+        )
+
+
+def _file_from_json(row: list[Any]) -> tuple[str, int, str]:
+    name, size, sha256 = row
+    return str(name), int(size), str(sha256)
 
 
 def record_path(plan: Plan, number: int) -> str:
     """Where the record of a part is. Folders of a thousand each: some file systems need that."""
-    return places.join(plan.output, RECORDS, f"{number // 1000:04d}", f"{number:06d}.json")
+    return places.join(plan.output, RECORDS, _folder(number), f"{number:06d}.json")
+
+
+def _folder(number: int) -> str:
+    return f"{number // 1000:04d}"
 
 
 def read_record(plan: Plan, number: int) -> Record | None:
@@ -84,7 +108,8 @@ def read_record(plan: Plan, number: int) -> Record | None:
         return None
     if found.plan != plan.digest:
         raise PlanError(f"{path} is the record of another plan: remove {plan.output}")
-    for name, size, _ in found.files:
+    logs = () if found.skip_log is None else (found.skip_log,)
+    for name, size, _ in (*found.files, *logs):
         try:
             if places.size_of(places.join(plan.output, name)) != size:
                 return None
@@ -129,15 +154,24 @@ def run_part(plan: Plan, number: int) -> Record:
             if done is not None:
                 return done
         _check_input(part)
-        totals, digests = _encode(plan, part, encoding, family, path)
+        skip_log = _skip_log(plan, number)
+        totals, digests, read = _encode(plan, part, encoding, family, path, skip_log)
         _check_input(part)  # an input that is written to meanwhile gives ids of nothing
         names = _names(family, path, settings.shard_tokens)
         files = tuple(_described(name, digests) for name in names)
         if is_url(plan.output):  # what describes a file comes after it
             for name in names:
                 upload(name, places.join(plan.output, os.path.basename(name)))
-        counts = totals.documents, totals.bytes, totals.tokens, totals.skipped
-        record = Record(number, plan.digest, files, *counts)
+        lines, size = read.seen if read is not None else (0, 0)
+        record = Record(
+            part=number,
+            plan=plan.digest,
+            files=files,
+            skip_log=_log_file(number, skip_log),
+            lines=lines,
+            text=size,
+            **{key: value for key, value in asdict(totals).items() if key != "inputs"},
+        )
         text = json.dumps(record.as_json()) + "\n"
         places.write(record_path(plan, number), text.encode())
     return record
@@ -179,10 +213,30 @@ def _check_input(part: Part) -> None:
         raise PlanError(f"{one.path} has changed since the plan was made: make a new plan")
 
 
+def _skip_log(plan: Plan, number: int) -> SkipLog:
+    """What counts and logs the records that a part skips, beside the part's own record."""
+    path = skip_log_path(record_path(plan, number).removesuffix(".json"))
+    return SkipLog(path, limit=plan.settings.max_bad_lines, is_part=True)
+
+
+def _log_file(number: int, skip_log: SkipLog) -> tuple[str, int, str] | None:
+    """The published log as a file of the record; its name begins with the folder."""
+    if skip_log.published is None or skip_log.path is None:
+        return None
+    name = skip_log_path(f"{number:06d}")
+    about = skip_log.published
+    return places.join(RECORDS, _folder(number), name), about["size"], about["sha256"]
+
+
 def _encode(
-    plan: Plan, part: Part, encoding: Encoding, family: sinks.Family, path: str
-) -> tuple[Totals, dict[str, str]]:
-    """Make the files of a part; return its totals, and the digests of files that are known."""
+    plan: Plan,
+    part: Part,
+    encoding: Encoding,
+    family: sinks.Family,
+    path: str,
+    skip_log: SkipLog,
+) -> tuple[Totals, dict[str, str], PartText | None]:
+    """Make the files of a part; return its totals, the known digests of files, and its text."""
     settings = plan.settings
     encoder = settings.open_encoder(encoding)
     files = sinks.Files(
@@ -195,31 +249,36 @@ def _encode(
     with contextlib.ExitStack() as stack:
         stack.callback(encoder.release)
         stack.callback(files.discard)  # does nothing after a complete run
+        stack.callback(skip_log.discard)
         text = None
         try:
             reading = settings.reading
             cuts = functools.partial(settings.cuts, encoding)
-            text = open_part_text(part, reading, cuts, block_size=_BLOCK)
+            text = open_part_text(part, reading, cuts, block_size=_BLOCK, on_bad=skip_log)
+            skip_log.begin = text.begin
             if not reading.is_split and part.start > 0:
                 encoder.begin_inside(text.begin)
             sources = iter([text.source] if text.source is not None else [])
-            run = Run(Feed(sources, 0, text.position), encoder, files, files=files)
+            feed = Feed(sources, 0, text.position)
+            run = Run(feed, encoder, files, files=files, skip_log=skip_log)
             run.go()
         except (StreamtokError, ValueError, RuntimeError) as error:
             _check_input(part)  # a file that was cut off looks damaged
             raise _named(error, part, encoder, text) from error
-        return run.totals, files.digests
+        return run.totals, files.digests, text
 
 
 def _named(
     error: Exception, part: Part, encoder: DocumentEncoder, text: PartText | None
 ) -> Exception:
-    """The error, with the input and the part in front."""
-    where = f"{part.input.path}, part {part.number} (bytes {part.start} … {part.stop})"
-    if encoder.documents:
-        where += f", document {encoder.documents + 1} of the part"
+    """The error, with the input, the document and the part in front."""
+    if isinstance(error, DocumentError):  # has them, but for the part
+        return PlanError(str(error))
+    where = encoder.failed_place or part.input.path
+    where += f", part {part.number} (bytes {part.start} … {part.stop})"
     if isinstance(error, UnicodeDecodeError):
-        behind = text.behind if text is not None and not encoder.documents else ""
+        is_whole = encoder.failed_place == part.input.path
+        behind = text.behind if text is not None and is_whole else ""
         reason = f"byte {error.start}{behind} is not UTF-8: {error.reason}"
     else:
         reason = str(error).partition("\n")[0]

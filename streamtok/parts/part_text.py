@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..pipeline.sources import (
     FileInput,
     FramesInput,
+    MakeSplitter,
     ObjectInput,
+    OnBad,
     Opening,
     ParquetInput,
     Reading,
     is_compressed,
     open_input,
+    text_behind,
 )
+from ..pipeline.sources.blocks import up_to
+from ..stores import places
 from .bounds import Cuts, bytes_of_part, row_groups_of_part, stretch_of_part
 from .ranges import Part
 
-__all__ = ["PartText", "open_part_text"]
+__all__ = ["PartText", "open_part_text", "records_before"]
+
+_BLOCK = 1 << 20  # bytes
 
 
 class PartText(NamedTuple):
@@ -38,27 +46,62 @@ class PartText(NamedTuple):
         return {"at": self.begin, "records": 0, "crc": 0} if self.begin else None
 
     @property
+    def seen(self) -> tuple[int, int]:
+        """How many records ended in this text, and its bytes, when all was read."""
+        if self.source is None:
+            return 0, 0
+        reached = self.source.position()
+        if isinstance(self.source, ParquetInput):  # its log names row groups, which need no sums
+            return 0, 0
+        return reached["records"], reached["at"] - self.begin
+
+    @property
     def behind(self) -> str:
         """What offsets in this text count from, for errors; "" for the beginning of the text."""
         return f" behind the frame at byte {self.frame}" if self.frame else ""
 
 
 def open_part_text(
-    part: Part, reading: Reading, cuts: Callable[[], Cuts], *, block_size: int
+    part: Part,
+    reading: Reading,
+    cuts: Callable[[], Cuts],
+    *,
+    block_size: int,
+    on_bad: OnBad,
 ) -> PartText:
     """Open the text of a part.
 
-    cuts: gives where the text may be cut; not called for an input that is one part. Raises OSError,
-    ArchiveError for damage between the part's beginning and its first cut, or its end and the
-    first cut after it; as ParquetInput.
+    cuts: gives where the text may be cut; not called for an input that is one part. on_bad: takes
+    the lines and rows that are skipped, if `reading` says so. Raises OSError, ArchiveError for
+    damage between the part's beginning and its first cut, or its end and the first cut after it; as
+    ParquetInput.
     """
     path = part.input.path
     if reading.parquet is not None:
         column, groups = reading.parquet, row_groups_of_part(part, reading.parquet)
-        rows = ParquetInput(path, path, column, skip_bad=reading.skip_bad_lines, groups=groups)
-        return PartText(rows, 0)
-    make_splitter = reading.splitter_maker(part.is_last)
+        skipped = on_bad if reading.skip_bad_lines else None
+        return PartText(ParquetInput(path, path, column, on_bad=skipped, groups=groups), 0)
+    opened: list[PartText] = []
+    end = reading.end
+
+    def before() -> int:
+        return records_before(part, opened[0], end) if end is not None else 0
+
+    make_splitter = reading.splitter_maker(on_bad, ends=part.is_last, before=before)
     opening = Opening(reading.strip_bom and reading.jsonl is None)
+    opened.append(_open(part, reading, cuts, make_splitter, block_size, opening))
+    return opened[0]
+
+
+def _open(
+    part: Part,
+    reading: Reading,
+    cuts: Callable[[], Cuts],
+    make_splitter: MakeSplitter,
+    block_size: int,
+    opening: Opening,
+) -> PartText:
+    path = part.input.path
     if part.start == 0 and part.is_last:
         source = open_input(
             path, path, make_splitter,
@@ -79,3 +122,28 @@ def open_part_text(
         may_be_compressed=False, block_size=block_size, opening=opening, stop=end,
     )  # fmt: skip
     return PartText(source, begin)
+
+
+def records_before(part: Part, text: PartText, end: bytes) -> int:
+    """How many records of the input end before this text, each with `end`. Reads what is there."""
+    path = part.input.path
+    if part.start and text.frame:
+        before = text_behind(path, 0, text.frame, _BLOCK)
+        blocks: Iterator[bytes]
+        blocks = itertools.chain(
+            before, up_to(text_behind(path, text.frame, None, _BLOCK), text.begin)
+        )
+    else:
+        blocks = up_to(_plain_blocks(path), text.begin)
+    count, held = 0, b""
+    for block in blocks:
+        data = held + block
+        count += data.count(end)
+        held = data[len(data) - len(end) + 1 :] if len(end) > 1 else b""
+    return count
+
+
+def _plain_blocks(path: str) -> Iterator[bytes]:
+    with places.open_binary(path) as file:
+        while block := file.read(_BLOCK):
+            yield block

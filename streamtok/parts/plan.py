@@ -29,12 +29,12 @@ from ..stores import places
 from ..stores.urls import check_writable, is_url
 from . import PART_SIZE
 from .ranges import InputFile, Part, input_now, part_starts
-from .settings import Settings
+from .settings import POLICY, Settings
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["PART_SIZE", "Plan", "plan"]
+__all__ = ["PART_SIZE", "Plan", "can_be_cut", "plan"]
 
 PLAN_FILE = "plan.jsonl"
 _MAGIC = "streamtok plan 2"
@@ -44,7 +44,8 @@ _SUFFIXES = {"text": ".txt", "llmc": ".bin", "megatron": ".bin", "datatrove": ".
 class Plan:
     """The parts of one job. Immutable.
 
-    `len(plan)` parts, `plan[i]` is part number i. `digest` (SHA-256) stands for all of it.
+    `len(plan)` parts, `plan[i]` is part number i. `digest` (SHA-256) stands for all that the ids
+    of finished parts depend on. Plans with one digest are equal, though their POLICY may differ.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Plan:
             for column, value in zip(self._columns, row, strict=True):
                 column.append(value)
         digest = hashlib.sha256()
-        for line in self.lines():
+        for line in self._lines(POLICY):
             digest.update(line.encode("utf-8", "surrogatepass"))
         self.digest = digest.hexdigest()
 
@@ -105,12 +106,18 @@ class Plan:
 
     def lines(self) -> Iterator[str]:
         """The lines of the plan's file, each with its newline."""
+        return self._lines(())
+
+    def _lines(self, omitted: Iterable[str]) -> Iterator[str]:
+        settings = self.settings.as_json()
+        for name in omitted:
+            del settings[name]
         header = {
             "streamtok": _MAGIC,
             "output": self.output,
             "parts": len(self),
             "inputs": len(self.inputs),
-            **self.settings.as_json(),
+            **settings,
         }
         yield json.dumps(header) + "\n"
         for part in self:
@@ -128,26 +135,44 @@ class Plan:
     def save(self) -> str:
         """Write the plan into its output folder, and return the path of its file.
 
-        A folder that holds the same plan already is left as it is: the job goes on. Raises OSError,
-        and PlanError if it holds another plan.
+        If the folder holds this plan already, the job goes on: finished parts stay, the others
+        follow this plan's POLICY. Raises OSError, and PlanError if it holds another plan.
         """
         path = places.join(self.output, PLAN_FILE)
         places.make_folder(self.output)
-        # Another driver may be writing the plan, or have been killed while it did.
-        there = [name for name in places.names_in(self.output) if not is_hidden(name)]
-        if there and PLAN_FILE not in there:
-            raise PlanError(f"{self.output} holds other files: give a new or an empty folder")
-        if not there:
+        found = self.find_saved()
+        if found is None:
             with contextlib.suppress(FileExistsError):  # another driver was faster
                 places.create(path, (one.encode("utf-8", "surrogatepass") for one in self.lines()))
                 return path
-        found = Plan.load(path)
+            found = self.find_saved()
+        assert found is not None
+        if found.settings != self.settings:
+            places.write(
+                path, b"".join(one.encode("utf-8", "surrogatepass") for one in self.lines())
+            )
+        return path
+
+    def find_saved(self) -> Plan | None:
+        """This plan as its output folder holds it, perhaps with other POLICY; None if it is new.
+
+        Raises OSError, and PlanError if the folder holds another plan, or other files.
+        """
+        if not places.exists(self.output):
+            return None
+        # Another driver may be writing the plan, or have been killed while it did.
+        there = [name for name in places.names_in(self.output) if not is_hidden(name)]
+        if not there:
+            return None
+        if PLAN_FILE not in there:
+            raise PlanError(f"{self.output} holds other files: give a new or an empty folder")
+        found = Plan.load(places.join(self.output, PLAN_FILE))
         if found != self:
             raise PlanError(
                 f"{self.output} holds the parts of another plan: {_difference(found, self)}. "
                 "Give another output, or remove that folder"
             )
-        return path
+        return found
 
     @classmethod
     def load(cls, path: str) -> Plan:
@@ -192,7 +217,7 @@ class Plan:
 def _difference(old: Plan, new: Plan) -> str:
     before, now = old.settings.as_json(), new.settings.as_json()
     for key in before:
-        if before[key] != now[key]:
+        if before[key] != now[key] and key not in POLICY:
             return f"its {key} is {before[key]!r}, not {now[key]!r}"
     for one, other in zip(old.inputs, new.inputs, strict=False):
         if one != other:
@@ -244,6 +269,17 @@ def plan(
                 yield which, start, stop
 
     return Plan(output, settings, files, parts())
+
+
+def can_be_cut(made: Plan) -> bool:
+    """Whether a smaller part_size would give more parts, as far as is known without trying.
+
+    A compressed input has more only if it has several frames, which this does not look for.
+    """
+    settings = made.settings
+    if not settings.can_cut(settings.open_encoding()):
+        return False
+    return not all(_is_packed(one, settings) for one in made.inputs)
 
 
 def _input(path: str) -> InputFile:

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from ..chunker import StreamEncoder
     from ..encoding import Encoding
 
-__all__ = ["Settings", "same_encoding"]
+__all__ = ["POLICY", "Settings", "same_encoding"]
+
+POLICY = (
+    "allowed_special", "disallowed_special", "errors", "max_pending", "skip_bad_lines",
+    "max_bad_lines",
+)  # fmt: skip
 
 _OPEN = 4  # encodings that a process keeps
 
@@ -32,7 +37,8 @@ class Settings:
     encoding: a name or a vocabulary file; digest: of that encoding. prepend, append: ids. A plan
     takes add_special_tokens, too: these two become what the vocabulary's file asks for. lines,
     delimiter (bytes), jsonl (a field), parquet (a column): how an input is split into documents;
-    none of them: each input is one document.
+    none of them: each input is one document. Those in POLICY decide only about text that has not
+    been read: they may change while the job goes on.
     """
 
     encoding: str
@@ -51,6 +57,7 @@ class Settings:
     parquet: str | None = None
     skip_empty: bool = False
     skip_bad_lines: bool = False
+    max_bad_lines: int | None = None
     strip_bom: bool = False
     unpack: bool = True
     sidecar: bool = True
@@ -130,7 +137,7 @@ class Settings:
             delimiter=self.delimiter,
             jsonl=self.jsonl,
             parquet=self.parquet,
-            skip_bad_lines=self.skip_bad_lines,
+            skip_bad_lines=self.skip_bad_lines or self.max_bad_lines is not None,
             strip_bom=self.strip_bom,
             unpack=self.unpack,
             errors=self.errors,

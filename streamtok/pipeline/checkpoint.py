@@ -1,7 +1,8 @@
 """A checkpoint: a small file that records how far a run has come.
 
 It holds a line with a SHA-256 and then JSON, and is replaced atomically. It includes the settings
-of the run; a run with different settings cannot continue from it. It lies beside the real output
+on which the ids already written depend; a run with others cannot continue from it. What only
+decides about text that has not been read is not among them. It lies beside the real output
 file, however the output's path was spelled. The caller must hold the locks of the run's outputs
 (`sinks.Locks`).
 """
@@ -17,7 +18,7 @@ from ..errors import CheckpointError
 from ..files.own_files import ForeignFileError, check_own, open_own, remove_own
 from ..files.part_file import remove_left, write_whole
 
-_MAGIC = "streamtok checkpoint 2"
+_MAGIC = "streamtok checkpoint 3"
 
 
 def checkpoint_path(output: str) -> str:
@@ -72,8 +73,9 @@ class Checkpoint:
             if name == "inputs" and before and now:
                 raise CheckpointError(f"{_changed(before, now)} since {self.path} was saved")
             raise CheckpointError(
-                f"{self.path} comes from a run with {name} {before!r}, not {now!r}; remove it to "
-                "start again"
+                f"{self.path} comes from a run with {name} {before!r}, not {now!r}, and the ids "
+                "already written depend on that: give it as before, or remove this file to start "
+                "again"
             )
 
     def save(self, state: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from .._core.encode import encode_delimited, encode_documents, find_documents
 from ..chunker import StreamEncoder
 from ..parallel.ordered_pool import OrderedPool
-from .sources import Documents
+from .sources import Documents, Places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,6 +47,33 @@ class Encoded(NamedTuple):
     bytes: int
 
 
+class _Group(NamedTuple):
+    """Parts that were added together. is_open: the first belongs to a document begun before."""
+
+    parts: Sequence[Part]
+    places: Places
+    is_open: bool
+
+    def index_of(self, text: str | bytes) -> int:
+        """The number of the first whole document that has this text."""
+        index = 0
+        for part in self.parts:
+            if isinstance(part, Documents):
+                texts: Sequence[str | bytes] = part.texts()
+                begin = int(self.is_open and not index)
+                if text in texts[begin:]:
+                    return index + texts.index(text, begin)
+                index += part.number
+            elif part[1] and part[0] == text and (index or not self.is_open):
+                return index
+            else:
+                index += part[1]
+        return index
+
+
+_NO_GROUP = _Group((), Places(lambda number: ""), False)
+
+
 class DocumentEncoder:
     """Encodes documents that arrive in parts.
 
@@ -68,31 +95,37 @@ class DocumentEncoder:
         self._before, self._after = _ids(prepend), _ids(append)
         self._frame = _first(self._before), _first(self._after)
         self._skip_empty = skip_empty
-        self._pool: OrderedPool[Encoded | _Deferred] = OrderedPool(num_threads)
+        # Each task belongs to a document of a group, or if that is None to several.
+        self._pool: OrderedPool[Encoded | _Deferred, tuple[_Group, int | None]]
+        self._pool = OrderedPool(num_threads)
         encoding = stream.encoding
         self._encoder = encoding._encoder
         has_simple_frame = max(len(self._before), len(self._after)) < 2
         self._cuts = encoding._cuts if has_simple_frame else None
         self._matcher = stream._matcher
-        self._name = ""
+        self._group = _NO_GROUP
+        self._index = 0  # of the next document, or the open one, in the group
+        self._refused: str | bytes | None = None  # the text that a task could not encode
         self._whole: list[str | bytes] = []
         self._whole_size = 0
         self.is_open = False  # inside a document that has some text already
         self.documents = 0  # taken so far
         self.bytes = 0  # taken so far
-        self.failed_name: str | None = None
+        self.failed_place: str | None = None  # of the document that could not be encoded
 
     def release(self) -> None:
         """Free the caches and end all threads. Encoding can continue, more slowly at first."""
         self._pool.close()
         self._encoder.release()
 
-    def encode(self, parts: Sequence[Part]) -> tuple[IdArray, EndArray]:
+    def encode(
+        self, parts: Sequence[Part], places: Places = _NO_GROUP.places
+    ) -> tuple[IdArray, EndArray]:
         """Encode the parts; return uint32 ids, and the int64 positions in them where documents end.
 
         Raises what StreamEncoder.encode raises, with offsets in the document.
         """
-        self.add(parts)
+        self.add(parts, places)
         found: list[IdArray] = []
         ends: list[EndArray] = []
         size = 0
@@ -116,18 +149,20 @@ class DocumentEncoder:
         n = self._pool.num_threads
         return self._pool.is_first_done or len(self._pool) > (_AHEAD * n if n > 1 else 2)
 
-    def add(self, parts: Sequence[Part], name: str = "") -> None:
-        """Begin to encode the parts; `take` returns their ids. name: the input, for `failed_name`.
+    def add(self, parts: Sequence[Part], places: Places = _NO_GROUP.places) -> None:
+        """Begin to encode the parts; `take` returns their ids. places: for `failed_place`.
 
         Raises what StreamEncoder.encode raises. Results of earlier parts can still be taken.
         """
-        self._name = name
+        self._group = _Group(parts, places, self.is_open)
+        self._index = 0
         for at in range(0, len(parts), STEP):
             step = parts[at : at + STEP]
             if self.is_open or self._cuts is None or not all([one[1] is True for one in step]):
                 self._add_mixed(step)
                 continue
             texts = [text for text, _ in step if text or not self._skip_empty]  # type: ignore[misc]
+            self._index += len(step)
             self._whole += texts
             self._whole_size += sum(map(len, texts))
             if self._whole_size >= TASK or len(self._whole) >= TASK_DOCUMENTS:
@@ -144,9 +179,11 @@ class DocumentEncoder:
             if not is_end or self.is_open or self._cuts is None:
                 self._add_whole()
                 self._add_part(text, is_end)
-            elif text or not self._skip_empty:
-                self._whole.append(text)
-                self._whole_size += len(text)
+            else:
+                self._index += 1
+                if text or not self._skip_empty:
+                    self._whole.append(text)
+                    self._whole_size += len(text)
 
     def _add_documents(self, documents: Documents) -> None:
         """Submit the documents of one buffer in tasks of about equal size."""
@@ -155,6 +192,7 @@ class DocumentEncoder:
                 self._add_part(text, True)
             return
         data, delimiter, count = documents
+        self._index += count
         if len(data) <= TASK + TASK // 2:
             self._add_block(documents)
             return
@@ -178,20 +216,22 @@ class DocumentEncoder:
                 [one for one in documents.texts() if one or not self._skip_empty]
             )
 
-        self._pool.add(work, self._name)
+        self._pool.add(work, (self._group, None))
 
     def take(self) -> Encoded:
         """Wait for the next result and return it. `documents` and `bytes` count what was taken.
 
-        Raises what StreamEncoder.encode raises; `failed_name` then names the input.
+        Raises what StreamEncoder.encode raises; `failed_place` then names the document.
         """
-        name = self._pool.name
+        group, index = self._pool.owner
         try:
             found = self._pool.take()
             if isinstance(found, _Deferred):
                 found = found.encode(self)
         except Exception:
-            self.failed_name = name
+            if index is None and self._refused is not None:
+                index = group.index_of(self._refused)
+            self.failed_place = None if index is None else group.places.name(index)
             raise
         self.documents += len(found.ends)
         self.bytes += found.bytes
@@ -201,7 +241,7 @@ class DocumentEncoder:
         """Submit the whole documents that were gathered as one task."""
         texts, self._whole, self._whole_size = self._whole, [], 0
         if texts:
-            self._pool.add(lambda: self._encode_list(texts), self._name)
+            self._pool.add(lambda: self._encode_list(texts), (self._group, None))
 
     def _encode_list(self, texts: list[str | bytes]) -> Encoded | _Deferred:
         errors = self._stream.errors
@@ -212,6 +252,14 @@ class DocumentEncoder:
 
     def _add_part(self, text: str | bytes, is_end: bool) -> None:
         """Encode a part of the open document, or begin a document with it."""
+        try:
+            self._encode_part(text, is_end)
+        except Exception:
+            self.failed_place = self._group.places.name(self._index)
+            raise
+        self._index += is_end
+
+    def _encode_part(self, text: str | bytes, is_end: bool) -> None:
         if not self.is_open and not text and (self._skip_empty or not is_end):
             return
         if not self.is_open and len(self._before):
@@ -258,10 +306,10 @@ class DocumentEncoder:
                 return Encoded(ids, _NO_END, len(view))
             return _DeferredSegment(bytes(view), offset)
 
-        self._pool.add(work, self._name)
+        self._pool.add(work, (self._group, self._index))
 
     def _add_ids(self, ids: IdArray, ends: EndArray = _NO_END, size: int = 0) -> None:
-        self._pool.add_done(Encoded(ids, ends, size), self._name)
+        self._pool.add_done(Encoded(ids, ends, size), (self._group, self._index))
 
     def begin_inside(self, offset: int) -> None:
         """What comes next is inside a document, behind a clean cut at byte `offset` of it."""
@@ -275,11 +323,17 @@ class DocumentEncoder:
 
     def getstate(self) -> dict[str, Any]:
         """The state to continue from, as JSON values. Take all results first."""
-        return {"open": self.is_open, "stream": base64.b64encode(self._stream.getstate()).decode()}
+        return {
+            "open": self.is_open,
+            "stream": base64.b64encode(self._stream.getstate()).decode(),
+            "policy": self._stream._policy(),
+        }
 
     def setstate(self, state: dict[str, Any]) -> None:
-        """Continue from a state of `getstate`. Raises StateError."""
-        self._stream.setstate(base64.b64decode(state["stream"]))
+        """Continue from a state of `getstate`, also of an encoder that treats special tokens and
+        bytes that are not UTF-8 in another way. Raises StateError.
+        """
+        self._stream._setstate_of(base64.b64decode(state["stream"]), state["policy"])
         self.is_open = state["open"]
 
 
@@ -301,12 +355,14 @@ class _DeferredDocuments(_Deferred):
         size = total = 0
         before = owner.documents
         for text in self.texts:
+            owner._refused = text  # unless it succeeds
             found += [owner._before, stream.encode_to_numpy(text, True), owner._after]
             size += sum(len(ids) for ids in found[-3:])
             ends.append(size)
             total += _utf8_length(text)
-            owner.documents += 1  # so that an error can name the document
+            owner.documents += 1  # so that an error tells how many there were
         owner.documents = before
+        owner._refused = None
         return Encoded(_joined(found), np.array(ends, np.int64), total)
 
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .checkpoint import Checkpoint
 from .documents import DocumentEncoder
+from .skip_log import SkipLog
 from .sources import Feed, Part
 
 if TYPE_CHECKING:
@@ -26,13 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass
 class Totals:
-    """What a run has done: inputs and documents ended, bytes of text, ids, records skipped."""
+    """What a run has done: inputs and documents ended, bytes of text, ids, records skipped.
+
+    skipped_because: how many of these for each reason.
+    """
 
     inputs: int = 0
     documents: int = 0
     bytes: int = 0
     tokens: int = 0
     skipped: int = 0
+    skipped_because: dict[str, int] = field(default_factory=dict)
 
 
 class IdSink(Protocol):
@@ -75,10 +80,11 @@ class Run:
         checkpoint: Checkpoint | None = None,
         every: float = 5.0,
         totals: Totals | None = None,
+        skip_log: SkipLog | None = None,
     ):
         """files: the sink, if it has files to publish. every: seconds between checkpoints.
 
-        totals: what earlier processes have done.
+        totals: what earlier processes have done. skip_log: takes the bad records of the feed.
         """
         self._feed = feed
         self._encoder = encoder
@@ -86,15 +92,16 @@ class Run:
         self._files = files
         self._checkpoint = checkpoint
         self._every = every
+        self._skip_log = skip_log or SkipLog()
         self._saved = time.monotonic()
         self._before = totals or Totals()
         self.totals = Totals(**asdict(self._before))
         self.has_begun = False
 
     @property
-    def input_name(self) -> str:
-        """The input that is being read or could not be encoded, for errors."""
-        failed = self._encoder.failed_name
+    def place(self) -> str:
+        """The document that could not be encoded, or the input that is being read, for errors."""
+        failed = self._encoder.failed_place
         return self._feed.name if failed is None else failed
 
     def go(
@@ -106,7 +113,8 @@ class Run:
 
         advance: called with the bytes read from the disk and the totals. stopped: exceptions that
         count as the end of the inputs, such as that of a signal; they may be raised while the
-        inputs wait. Raises what the inputs, the encoder and the sink raise.
+        inputs wait. Raises what the inputs, the encoder and the sink raise, and DocumentError if
+        nothing was encoded because all records were skipped; then there is nothing to continue.
         """
         groups = self._feed.groups(self._encoder.is_open)
         try:
@@ -124,10 +132,15 @@ class Run:
         self._encoder.end_stretch()  # only a part of a document is still open
         self._drain()
         self._encoder.release()  # a Parquet table is built only now, and needs the memory
+        if self._skip_log.has_all(self.totals.documents):
+            if self._checkpoint is not None:
+                self._checkpoint.remove()
+            raise self._skip_log.nothing_left()
         self._sink.finish()
         if self._files is not None:
             self.save(is_done=True)
             self._files.publish()
+            self._skip_log.publish()
         if self._checkpoint is not None:
             self._checkpoint.remove()
 
@@ -142,7 +155,7 @@ class Run:
         """Submit the parts for encoding, and write results that are due."""
         if parts:
             try:
-                self._encoder.add(parts, self._feed.name)
+                self._encoder.add(parts, self._feed.places)
             except Exception:
                 self._drain()  # as in `_next`
                 raise
@@ -166,7 +179,8 @@ class Run:
         totals.inputs = self._feed.done
         totals.documents = before.documents + self._encoder.documents
         totals.bytes = before.bytes + self._encoder.bytes
-        totals.skipped = before.skipped + self._feed.skipped
+        totals.skipped = self._skip_log.skipped
+        totals.skipped_because = self._skip_log.because
 
     def _step(self) -> None:
         """Between two groups: publish complete files, and save a checkpoint if it is due."""
@@ -187,12 +201,14 @@ class Run:
         assert isinstance(self._files, SavableSink)
         self._drain()
         self._files.sync()
+        self._skip_log.sync()
         self._checkpoint.save(
             {
                 "done": is_done,
                 "position": None if is_done else self._feed.position(),
                 "encoder": self._encoder.getstate(),
                 "files": self._files.getstate(),
+                "skip_log": self._skip_log.getstate(),
                 "totals": asdict(self.totals),
             }
         )

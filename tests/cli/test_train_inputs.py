@@ -178,7 +178,7 @@ def test_bad_lines(tmp_path: Path, capsys: Any) -> None:
     args = ["train", str(path), "--vocab-size", "257", "-o", out]
     for way in ([], ["--workers", "1"]):
         assert main([*args, *way, "--jsonl", "text"]) == 1
-        assert "a.jsonl: line 2: there is no field 'text'" in capsys.readouterr().err
+        assert "a.jsonl line 2: no field 'text'" in capsys.readouterr().err
         assert main([*args, *way, "--jsonl", "text", "--skip-bad-lines", "--force"]) == 0
         assert "2 lines or rows without a text were skipped" in capsys.readouterr().err
         assert main([*args, *way, "--jsonl", "txet", "--skip-bad-lines", "--force"]) == 1

@@ -185,10 +185,10 @@ def encoded(
     at = 0
     while at < len(data):
         step = rng.randrange(1, size)
-        encoder.add(splitter.split(data[at : at + step]), "name")
+        encoder.add(splitter.split(data[at : at + step]))
         take(rng.choice([0, 0, 5]))
         at += step
-    encoder.add(splitter.finish(), "name")
+    encoder.add(splitter.finish())
     take(0)
     return ids, ends
 
@@ -252,7 +252,7 @@ def add_all(encoder: DocumentEncoder, splitter: Delimited, data: bytes, size: in
     """As the pipeline does it: what came before an error is taken before the error is raised."""
     for at in range(0, len(data), size):
         try:
-            encoder.add(splitter.split(data[at : at + size]), "this one")
+            encoder.add(splitter.split(data[at : at + size]), splitter.places)
         except ValueError:
             take_all(encoder)
             raise
@@ -275,12 +275,13 @@ def test_errors_say_which_document_and_where(threads: int, size: int) -> None:
         data = b"\n".join(texts)
         encoder = DocumentEncoder(enc.stream_encoder(), num_threads=threads)
         splitter = Delimited(b"\n")
+        splitter.name = "this one"
         with pytest.raises(error, match=match) as caught:
             add_all(encoder, splitter, data, size)
         if isinstance(caught.value, UnicodeDecodeError):
             assert caught.value.start == 5
         assert encoder.documents == 700
-        assert encoder.failed_name in (None, "this one")
+        assert encoder.failed_place == "this one line 701"
         encoder.release()
 
 

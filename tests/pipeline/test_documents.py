@@ -20,10 +20,12 @@ from streamtok.cli.main import main
 from streamtok.parallel.ordered_pool import OrderedPool
 from streamtok.pipeline import documents
 from streamtok.pipeline.documents import DocumentEncoder
+from streamtok.pipeline.sources import Places
 
 from ..api.test_threads import SPECIALS, nasty, texts, with_specials
 
 CL100K = streamtok.get_encoding("cl100k_base")
+NAMED = Places("this one {}".format)
 THREADS = [1, 2, 4]
 
 
@@ -60,7 +62,7 @@ def encoded(encoder: DocumentEncoder, parts: list[tuple[bytes, bool]], rng: rand
     at = 0
     while at < len(parts):
         step = rng.choice([1, 1, 2, 9])
-        encoder.add(parts[at : at + step], "name")
+        encoder.add(parts[at : at + step])
         at += step
         take(rng.choice([0, 3, 100]))
     take(0)
@@ -146,7 +148,7 @@ def add_all(encoder: DocumentEncoder, parts: list[bytes]) -> None:
     """One document; what could be encoded before an error is taken before it is raised."""
     for part in [*parts, b""]:
         try:
-            encoder.add([(part, part == b"")], "this one")
+            encoder.add([(part, part == b"")], NAMED)
         except ValueError:
             take_all(encoder)
             raise
@@ -176,7 +178,7 @@ def test_errors_say_where_whoever_meets_them(threads: int, group: int) -> None:
             add_all(encoder, [data[at : at + group] for at in range(0, len(data), group)])
         if isinstance(caught.value, UnicodeDecodeError):
             assert caught.value.start == place
-        assert encoder.failed_name in (None, "this one")
+        assert encoder.failed_place == "this one 1"
         assert encoder.documents == 2
         encoder.release()
 
@@ -191,11 +193,11 @@ def test_an_odd_document_among_others(threads: int) -> None:
     expected = [[*enc.encode(text), 9] for text in fine]
     assert ids.tolist() == [i for row in expected for i in row]
     assert list(ends) == np.cumsum([len(row) for row in expected]).tolist()
-    encoder.add([(text, True) for text in [*fine, "<|endoftext|>", "never"]], "file")
+    encoder.add([(text, True) for text in [*fine, "<|endoftext|>", "never"]], NAMED)
     with pytest.raises(ValueError, match="endoftext"):
         take_all(encoder)
     assert encoder.documents == 26
-    assert encoder.failed_name == "file"
+    assert encoder.failed_place == "this one 14"
     encoder.release()
 
 
@@ -271,7 +273,7 @@ def test_ids_leave_before_a_pipe_is_waited_for(tmp_path: Path) -> None:
 class TestSpread:
     @pytest.mark.parametrize("threads", [1, 2, 5])
     def test_results_come_in_order(self, threads: int) -> None:
-        spread: OrderedPool[int] = OrderedPool(threads)
+        spread: OrderedPool[int, None] = OrderedPool(threads)
         seen: set[int] = set()
 
         def task(i: int) -> Callable[[], int]:
@@ -284,7 +286,7 @@ class TestSpread:
 
         found = []
         for i in range(60):
-            spread.add(task(i)) if i % 7 else spread.add_done(i)
+            spread.add(task(i), None) if i % 7 else spread.add_done(i, None)
             while len(spread) > 10:
                 found.append(spread.take())
         while len(spread):
@@ -294,10 +296,10 @@ class TestSpread:
         spread.close()
 
     def test_an_error_comes_in_its_turn(self) -> None:
-        spread: OrderedPool[int] = OrderedPool(3)
-        spread.add(lambda: 1)
-        spread.add(lambda: 1 // 0)
-        spread.add(lambda: 3)
+        spread: OrderedPool[int, None] = OrderedPool(3)
+        spread.add(lambda: 1, None)
+        spread.add(lambda: 1 // 0, None)
+        spread.add(lambda: 3, None)
         assert spread.take() == 1
         with pytest.raises(ZeroDivisionError):
             spread.take()
@@ -306,10 +308,10 @@ class TestSpread:
 
     def test_it_ends_its_threads_and_goes_on(self) -> None:
         before = threading.active_count()
-        spread: OrderedPool[int] = OrderedPool(4)
+        spread: OrderedPool[int, None] = OrderedPool(4)
         for _ in range(2):
             for i in range(20):
-                spread.add(lambda i=i: i)  # type: ignore[misc]
+                spread.add(lambda i=i: i, None)  # type: ignore[misc]
             assert spread.take() == 0
             assert threading.active_count() == before + 3
             spread.close()

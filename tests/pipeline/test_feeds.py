@@ -136,7 +136,9 @@ def test_summary_of_documents() -> None:
     data = b'{"text": "one two"}\nbroken\n{"text": "three"}\n'
     args = ["encode", "--jsonl", "text", "--skip-bad-lines"]
     said = run(*args, stdin=data).stderr.decode()
-    assert said.startswith("streamtok: 1 input, 2 documents, 1 skipped, 12 bytes, 3 tokens, 4.00")
+    assert said.startswith(
+        "streamtok: 1 input, 2 documents, 1 skipped (invalid JSON: 1), 12 bytes, 3 tokens, 4.00"
+    )
     row = json.loads(run(*args, "--json", stdin=data).stderr)
     assert (row["files"], row["documents"], row["skipped"]) == (1, 2, 1)
     assert (row["bytes"], row["tokens"], row["bytes_per_token"]) == (12, 3, 4.0)
@@ -342,12 +344,10 @@ def test_wrong_usage(args: list[str]) -> None:
 
 def test_a_place_in_a_document_is_named(tmp_path: Path) -> None:
     data = b"one\nt\xffo\n"
-    assert "standard input: document 2: byte 1 is not UTF-8" in fails(
-        "encode", "--lines", stdin=data
-    )
+    assert "standard input line 2: byte 1 is not UTF-8" in fails("encode", "--lines", stdin=data)
     out = tmp_path / "out.jsonl"
     error = fails("encode", "--jsonl", "text", "-o", str(out), stdin=b'{"text": "a"}\n{}\n')
-    assert error == ("standard input: line 2: there is no field 'text'; --skip-bad-lines skips it")
+    assert error == ("standard input line 2: no field 'text'; --skip-bad-lines skips it")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"text" * 1000)[:-9])
     error = fails("encode", str(tmp_path / "cut.gz"), "-o", str(out))
     assert error.startswith(f"{tmp_path}/cut.gz: the gzip data is incomplete: it ends at byte ")

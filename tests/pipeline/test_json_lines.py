@@ -13,7 +13,7 @@ import pytest
 
 import streamtok
 from streamtok.errors import DocumentError
-from streamtok.pipeline.sources import Documents, JsonLines, Part
+from streamtok.pipeline.sources import BadRecord, Documents, JsonLines, Part
 
 from ..cli.test_cli import fails, run
 from .test_feeds import rows_of
@@ -59,22 +59,26 @@ def test_a_line_is_too_long_however_it_comes(size: int) -> None:
     for lines in ([row, longer, row], [longer], [much, longer, row], [row, much], [b"", longer]):
         for end in (b"\n", b""):
             data = b"\n".join(lines) + end
-            found, splitter = read(data, size, skip_bad=True, max_line=most)
+            bad: list[BadRecord] = []
+            found, splitter = read(data, size, on_bad=bad.append, max_line=most)
             assert found == ["x" * 80] * lines.count(row)
-            assert splitter.skipped == sum(len(line) > most for line in lines)
+            numbers = [i + 1 for i, line in enumerate(lines) if len(line) > most]
+            offsets = [sum(len(line) + 1 for line in lines[: i - 1]) for i in numbers]
+            places = [{"line": i, "offset": at} for i, at in zip(numbers, offsets, strict=True)]
+            assert [one.place for one in bad] == places
+            assert {one.reason for one in bad} <= {f"more than {most} bytes"}
             assert splitter.records == len(lines)
-            if splitter.skipped:
-                number = next(i for i, line in enumerate(lines) if len(line) > most) + 1
+            if bad:
                 message = (
-                    rf"^rows: line {number} has more than {most} bytes \(--max-pending\); "
-                    "--skip-bad-lines skips it$"
+                    rf"^rows line {numbers[0]}: more than {most} bytes; a larger "
+                    "--max-pending takes it; --skip-bad-lines skips it$"
                 )
                 with pytest.raises(DocumentError, match=message):
                     read(data, size, max_line=most)
 
 
 def test_a_long_line_is_not_kept() -> None:
-    splitter = JsonLines("t", "rows", skip_bad=True, max_line=1000)
+    splitter = JsonLines("t", "rows", on_bad=lambda bad: None, max_line=1000)
     for _ in range(100):
         splitter.split(b"x" * 500)
         assert sum(map(len, splitter._rest)) <= 1500
@@ -89,30 +93,35 @@ def test_going_on_amid_long_lines(size: int) -> None:
     rng = random.Random(39)
     lines = [json.dumps({"t": "x" * rng.choice([3, 30, 300, 3000])}).encode() for _ in range(40)]
     data = b"\n".join(lines)
-    more: dict[str, Any] = {"skip_bad": True, "max_line": 200}
-    whole, last = read(data, size, **more)
-    first = JsonLines("t", "rows", **more)
+    more: dict[str, Any] = {"max_line": 200}
+    whole_bad: list[BadRecord] = []
+    whole, last = read(data, size, on_bad=whole_bad.append, **more)
+    first_bad: list[BadRecord] = []
+    first = JsonLines("t", "rows", on_bad=first_bad.append, **more)
     found: list[str | bytes] = []
     for block in cut(data, size):
         found += texts_in(first.split(block))
+        bad: list[BadRecord] = []
         second = JsonLines(
-            "t", "rows", consumed=first.consumed, records=first.records, crc=first.crc, **more
-        )
+            "t", "rows", consumed=first.consumed, records=first.records, crc=first.crc,
+            on_bad=bad.append, **more
+        )  # fmt: skip
         rest = texts_in(second.split(data[first.consumed :])) + texts_in(second.finish())
         assert found + rest == whole
         assert (second.consumed, second.records, second.crc) == (
             last.consumed, last.records, last.crc
         )  # fmt: skip
-        assert first.skipped + second.skipped == last.skipped
+        places = [one.place for one in first_bad + bad]
+        assert places == [one.place for one in whole_bad]
 
 
 def test_long_lines_are_skipped_on_the_command_line(tmp_path: Path) -> None:
     data = json.dumps({"t": "x" * 5000}).encode() + b'\n{"t": "one"}\n'
     args = ["--jsonl", "t", "--max-pending", "1KiB"]
     assert rows_of(*args, "--skip-bad-lines", stdin=data) == [CL100K.encode("one")]
-    assert "line 1 has more than 1024 bytes" in fails("encode", *args, stdin=data)
+    assert "line 1: more than 1024 bytes" in fails("encode", *args, stdin=data)
     said = run("encode", *args, "--skip-bad-lines", stdin=data).stderr.decode()
-    assert "1 document, 1 skipped" in said
+    assert "1 document, 1 skipped (more than 1024 bytes: 1)" in said
 
 
 # Surrogates and bytes that are not UTF-8
@@ -129,8 +138,9 @@ def test_lone_surrogates(line: str, size: int) -> None:
         assert found == ["one", json.loads(line)["t"], "two"]
     with pytest.raises(DocumentError, match=r"line 2: .*half of a surrogate pair.*--skip-bad"):
         read(data, size, errors="surrogateescape")
-    found, splitter = read(data, size, errors="surrogateescape", skip_bad=True)
-    assert (found, splitter.skipped) == (["one", "two"], 1)
+    bad: list[BadRecord] = []
+    found, _ = read(data, size, errors="surrogateescape", on_bad=bad.append)
+    assert (found, [one.place["line"] for one in bad]) == (["one", "two"], [2])
 
 
 def test_lone_surrogates_on_the_command_line() -> None:
@@ -138,7 +148,7 @@ def test_lone_surrogates_on_the_command_line() -> None:
     args = ["--jsonl", "t", "--errors", "surrogateescape"]
     rows = rows_of(*args, "--skip-bad-lines", stdin=data)
     assert rows == CL100K.encode_batch(["one", "two"])
-    assert "standard input: line 2: " in fails("encode", *args, stdin=data)
+    assert "standard input line 2: half of a surrogate pair" in fails("encode", *args, stdin=data)
     pair = b'{"t": "a\\ud83c\\udf89"}\n'
     assert rows_of(*args, stdin=pair) == [CL100K.encode("a\U0001f389")]
 
@@ -148,13 +158,14 @@ def test_lone_surrogates_on_the_command_line() -> None:
 def test_errors_apply_to_json_lines(size: int, bad: bytes) -> None:
     """The text is what the field of the decoded line holds."""
     data = b'{"t": "one"}\n{"t": "a ' + bad + b' b", "u": 1}\n{"t": "two"}\n'
-    with pytest.raises(DocumentError, match=r"line 2: byte \d+ is not UTF-8; --errors replace"):
+    with pytest.raises(DocumentError, match=r"line 2: not UTF-8: byte \d+ .*; --errors replace"):
         read(data, size)
-    found, splitter = read(data, size, skip_bad=True)
-    assert (found, splitter.skipped) == (["one", "two"], 1)
-    found, splitter = read(data, size, errors="replace")
+    skipped: list[BadRecord] = []
+    found, _ = read(data, size, on_bad=skipped.append)
+    assert (found, [one.place["line"] for one in skipped]) == (["one", "two"], [2])
+    found, _ = read(data, size, errors="replace", on_bad=skipped.append)
     assert found == ["one", f"a {bad.decode('utf-8', 'replace')} b", "two"]
-    assert splitter.skipped == 0
+    assert len(skipped) == 1
     found, _ = read(data, size, errors="surrogateescape")
     assert found == ["one", b"a " + bad + b" b", "two"]
 

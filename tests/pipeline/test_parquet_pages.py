@@ -44,7 +44,7 @@ BOMBS = {
     "a dictionary page": (["a" * 200 * MB], {}, "200,000,004 bytes, unpacked"),
     "a data page": (["a" * 200 * MB], {"use_dictionary": False}, "200,000,010 bytes, unpacked"),
     "a text": (
-        ["x", "a" * 70 * MB], {"use_dictionary": False}, "the text of row 1 has 70,000,000 bytes",
+        ["x", "a" * 70 * MB], {"use_dictionary": False}, "row 1: the text has 70,000,000 bytes",
     ),
     "rows of a dictionary": (
         repeated(20 * MB, 60), {"dictionary_pagesize_limit": 1 << 28}, "read",
@@ -105,7 +105,7 @@ def test_every_page_is_looked_at(tmp_path: Path, settings: Any, monkeypatch: Any
         return seen[-1]
 
     monkeypatch.setattr(parquet_pages.PageGuard, "_page_at", noted)
-    texts = ParquetTexts(path, "text", skip_bad=True)
+    texts = ParquetTexts(path, "text", on_bad=lambda bad: None)
     found = itertools.chain.from_iterable(texts.texts())
     assert list(found) == [text for text in TEXTS if text is not None]
     ends = {page.end for page in seen}
@@ -126,7 +126,7 @@ def test_the_footer_need_not_be_true(tmp_path: Path, monkeypatch: Any) -> None:
         list(ParquetTexts(path, "text").texts())
     monkeypatch.setattr(parquet, "MAX_TEXT", 10)
     monkeypatch.setattr(parquet_pages, "MAX_PAGE", 4_000)
-    with pytest.raises(DocumentError, match="the text of row 0 has 900 bytes"):
+    with pytest.raises(DocumentError, match="row 0: the text has 900 bytes"):
         list(ParquetTexts(path, "text").texts())
 
 

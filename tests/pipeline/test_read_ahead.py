@@ -20,7 +20,7 @@ from ..cli.test_cli import POSIX, run
 from ..crash import Scenario, compare, die_at_step, make_text, results
 
 BLOCKS = [bytes([i]) * (i + 1) for i in range(100)]
-MAKE = splitter_maker(None, None, skip_bad=False, max_line=1 << 20, errors="replace")
+MAKE = splitter_maker(None, None, on_bad=None, max_line=1 << 20, errors="replace")
 
 
 def readers() -> int:

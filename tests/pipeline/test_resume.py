@@ -296,7 +296,7 @@ def test_a_checkpoint_of_an_older_version(text: Path, tmp_path: Path) -> None:
     interrupt(text, out)
     path = tmp_path / "out.bin.checkpoint"
     path.write_bytes(
-        path.read_bytes().replace(b"streamtok checkpoint 2", b"streamtok checkpoint 1")
+        path.read_bytes().replace(b"streamtok checkpoint 3", b"streamtok checkpoint 2")
     )
     error = fails(*resumed(text, out))
     assert error == (
@@ -340,7 +340,7 @@ def test_a_complete_shard_of_other_content(tmp_path: Path) -> None:
         (["--append", "<|endoftext|>"], "--append None, not '<|endoftext|>'"),
         (["--lines"], "--lines False, not True"),
         (["--delimiter", "x"], "--delimiter None, not "),
-        (["--errors", "replace"], "--errors 'strict', not 'replace'"),
+        (["--skip-empty"], "--skip-empty False, not True"),
         (["--shard-tokens", "5k"], "--shard-tokens None, not 5000"),
     ],
 )

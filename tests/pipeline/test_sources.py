@@ -12,6 +12,7 @@ import json
 import lzma
 import os
 import random
+import re
 import socket
 import threading
 import time
@@ -28,6 +29,7 @@ import streamtok
 from streamtok.errors import ArchiveError, DocumentError
 from streamtok.pipeline.sources import (
     Address,
+    BadRecord,
     Delimited,
     Documents,
     Follower,
@@ -242,22 +244,24 @@ def test_json_lines(texts: list[str], size: int) -> None:
     ("line", "message"),
     [
         (b'{"text": "a"', "invalid JSON: Expecting ',' delimiter at character 12"),
-        (b'{"other": "a"}', "there is no field 'text'"),
+        (b'{"other": "a"}', "no field 'text'"),
         (b'{"text": null}', "the field 'text' holds null"),
         (b'{"text": 3}', "holds a number"),
         (b'{"text": [true]}', "holds a list"),
-        (b'["text"]', "there is no field 'text'"),
-        (b'{"text": "\xff"}', "byte 10 is not UTF-8"),
+        (b'["text"]', "no field 'text'"),
+        (b'{"text": "\xff"}', "not UTF-8: byte 10"),
         (b"[" * 100_000, "nested too deeply|no JSON"),
     ],
 )
 def test_a_bad_line_is_named_or_counted(line: bytes, message: str) -> None:
     data = b'{"text": "one"}\n' + line + b'\n{"text": "two"}\n'
-    with pytest.raises(DocumentError, match=rf"^rows: line 2: .*({message})"):
+    with pytest.raises(DocumentError, match=rf"^rows line 2: .*({message})"):
         documents_of(JsonLines("text", "rows"), iter([data]))
-    splitter = JsonLines("text", "rows", skip_bad=True)
+    bad: list[BadRecord] = []
+    splitter = JsonLines("text", "rows", on_bad=bad.append)
     assert as_text(documents_of(splitter, cut(data, 5))) == ["one", "two"]
-    assert splitter.skipped == 1
+    assert [one.place for one in bad] == [{"line": 2, "offset": 16}]
+    assert re.search(message, bad[0].reason)
     assert splitter.records == 3
 
 
@@ -288,20 +292,22 @@ def test_json_lines_fast_and_slow(lines: list[str], field: str, size: int) -> No
                 self._add(texts, line.encode())
 
     data = "\n".join(lines).encode()
-    for skip_bad in (False, True):
+    for skips in (False, True):
         found = []
         for kind in (JsonLines, Slow):
-            splitter = kind(field, "rows", skip_bad=skip_bad)
+            bad: list[BadRecord] = []
+            splitter = kind(field, "rows", on_bad=bad.append if skips else None)
             try:
                 texts: Any = as_text(documents_of(splitter, cut(data, size)))
             except DocumentError as error:
                 texts = str(error)
-            found.append((texts, splitter.records, splitter.skipped, splitter.consumed))
+            skipped = [(one.place, one.reason) for one in bad]
+            found.append((texts, splitter.records, skipped, splitter.consumed))
         assert found[0] == found[1]
 
 
 def test_a_line_that_does_not_end_is_refused() -> None:
-    with pytest.raises(DocumentError, match="line 2 has more than 1000 bytes"):
+    with pytest.raises(DocumentError, match="line 2: more than 1000 bytes"):
         documents_of(JsonLines("text", "x", max_line=1000), cut(b"\n" + b"x" * 5000, 100))
 
 
@@ -353,8 +359,8 @@ def test_parquet_rows_from_anywhere(tmp_path: Path) -> None:
     assert read("binary") == [text.encode() for text in texts]
     for row in (0, 1, 149, 150, 151, 999, 1000):
         assert read("text", row=row) == texts[row:]
-    assert read("some", skip_bad=True) == [text for i, text in enumerate(texts) if i % 3]
-    with pytest.raises(DocumentError, match="row 0 has no text"):
+    assert read("some", on_bad=lambda bad: None) == [text for i, text in enumerate(texts) if i % 3]
+    with pytest.raises(DocumentError, match="row group 0 row 0: no text"):
         read("some")
     with pytest.raises(DocumentError, match="'number' holds int64"):
         read("number")

@@ -23,7 +23,7 @@ from typing import Any
 from streamtok.cli.main import main as streamtok_main
 from streamtok.cli.stop_signals import Signals
 
-from ..crash import Scenario, make_text, scenarios
+from ..crash import Scenario, contents, make_text, scenarios
 
 _CALLS = ("write", "fsync", "replace", "ftruncate", "remove", "open", "lseek", "close")
 _FAILURES = ("full", "still full", "broken", "interrupted", "signal")
@@ -243,7 +243,7 @@ class PipelineMachine:
 
 
 def _files(folder: Path, inputs: Any) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in folder.iterdir() if one.name not in inputs}
+    return contents(folder, inputs)
 
 
 # System calls that fail

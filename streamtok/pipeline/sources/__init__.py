@@ -26,6 +26,7 @@ from .json_lines import MAX_LINE, JsonLines
 from .make_splitter import MakeSplitter, Reading, splitter_maker
 from .object_input import ObjectInput, open_input
 from .parquet import ParquetTexts
+from .records import BadRecord, OnBad, Places
 from .replaced_bytes import ReplacedBytes
 from .sockets import Address, Listener
 from .splitters import Delimited, Documents, Part, Splitter, Whole, unescape
@@ -34,6 +35,7 @@ __all__ = [
     "BLOCK_SIZE",
     "MAX_LINE",
     "Address",
+    "BadRecord",
     "Delimited",
     "Documents",
     "Feed",
@@ -47,10 +49,12 @@ __all__ = [
     "Listener",
     "MakeSplitter",
     "ObjectInput",
+    "OnBad",
     "Opening",
     "ParquetInput",
     "ParquetTexts",
     "Part",
+    "Places",
     "Reading",
     "ReplacedBytes",
     "SocketInput",

@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from .inputs import Input
+from .records import Places
 from .splitters import Part
 
 
 class Feed:
-    """The documents of all inputs, in order.
-
-    `read` and `skipped` count bytes on the disk and broken records, in this process.
-    """
+    """The documents of all inputs, in order. `read` counts bytes on the disk, in this process."""
 
     def __init__(self, inputs: Iterator[Input], first: int = 0, at: dict[str, Any] | None = None):
         """inputs: the inputs from number `first` on; at: a position in the first of them."""
@@ -24,7 +22,7 @@ class Feed:
         self._number = first
         self._at = at
         self._input: Input | None = None
-        self._read = self._skipped = 0
+        self._read = 0
         self._is_before_wait = False
 
     @property
@@ -48,7 +46,6 @@ class Feed:
                 groups.close()  # type: ignore[attr-defined]
             is_open = False
             self._read += one.read
-            self._skipped += one.skipped
             self._input = None
             self._number += 1
             yield []  # allows a checkpoint even after an input without any group
@@ -59,12 +56,13 @@ class Feed:
         return self._input.name if self._input is not None else ""
 
     @property
-    def read(self) -> int:
-        return self._read + (self._input.read if self._input is not None else 0)
+    def places(self) -> Places:
+        """Which records the documents of the last group are."""
+        return self._input.places if self._input is not None else Places(lambda number: "")
 
     @property
-    def skipped(self) -> int:
-        return self._skipped + (self._input.skipped if self._input is not None else 0)
+    def read(self) -> int:
+        return self._read + (self._input.read if self._input is not None else 0)
 
     def stop(self) -> list[Part]:
         """The remaining parts of this input if nothing more is read."""

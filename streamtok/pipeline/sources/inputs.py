@@ -33,6 +33,7 @@ from .follow import Follower
 from .make_splitter import MakeSplitter
 from .parquet import ParquetTexts
 from .read_ahead import read_ahead
+from .records import OnBad, Places
 from .sockets import Address, Listener, connect
 from .splitters import Part, Splitter
 
@@ -58,8 +59,9 @@ class Input(Protocol):
     """One input of a run.
 
     name: for errors; size: bytes on the disk, None if unknown; read: how many of them were read;
-    is_done: the last group was yielded; skipped: broken records so far; replaced: bytes that became
-    U+FFFD in records; may_wait: the next group may take a while to arrive.
+    is_done: the last group was yielded; places: which records the documents of the last group are;
+    replaced: bytes that became U+FFFD in records; may_wait: the next group may take a while to
+    arrive.
     """
 
     name: str
@@ -68,7 +70,7 @@ class Input(Protocol):
     is_done: bool
 
     @property
-    def skipped(self) -> int: ...
+    def places(self) -> Places: ...
     @property
     def replaced(self) -> int: ...
     @property
@@ -175,8 +177,10 @@ class ByteInput:
         return self._splitter.stop()
 
     @property
-    def skipped(self) -> int:
-        return self._splitter.skipped if self._splitter is not None else 0
+    def places(self) -> Places:
+        if self._splitter is None:
+            return Places(lambda number: self.name)
+        return self._splitter.places
 
     @property
     def replaced(self) -> int:
@@ -347,7 +351,7 @@ class ParquetInput:
         name: str,
         column: str,
         *,
-        skip_bad: bool = False,
+        on_bad: OnBad | None = None,
         waiting: Waiting = contextlib.nullcontext,
         groups: range | None = None,
     ):
@@ -362,7 +366,7 @@ class ParquetInput:
         self._watch = None if is_url(path) else FileWatch(path, name)
         self._path = path
         self._column = column
-        self._skip_bad = skip_bad
+        self._on_bad = on_bad
         self._waiting = waiting
         self._groups = groups
         self._texts = self._open(0)
@@ -371,12 +375,12 @@ class ParquetInput:
 
     def _open(self, row: int) -> ParquetTexts:
         return ParquetTexts(
-            self._path, self._column, skip_bad=self._skip_bad, row=row, groups=self._groups
+            self._path, self._column, on_bad=self._on_bad, row=row, groups=self._groups
         )
 
     @property
-    def skipped(self) -> int:
-        return self._texts.skipped
+    def places(self) -> Places:
+        return self._texts.places
 
     @property
     def may_wait(self) -> bool:

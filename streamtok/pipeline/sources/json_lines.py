@@ -6,17 +6,29 @@ Lines are parsed whole, so their length is limited. Other documents are in `spli
 from __future__ import annotations
 
 import codecs
+import functools
 import json
 import zlib
 from typing import Any
 
 from ...errors import DocumentError
+from .records import BadRecord, OnBad
 from .replaced_bytes import count_replaced
 from .splitters import Part, Splitter, together
 
 MAX_LINE = 1 << 26  # bytes
 _BLANKS = " \t\r"  # what JSON allows around a value, within a line
 _parse = json.JSONDecoder().raw_decode  # as json.loads, but it does not skip blanks
+
+
+class _BadLine(ValueError):
+    """Why a line has no text: see BadRecord. hint: what else helps than to skip it."""
+
+    def __init__(self, kind: str, detail: str = "", hint: str = ""):
+        super().__init__(kind)
+        self.kind = kind
+        self.detail = detail
+        self.hint = hint
 
 
 class JsonLines(Splitter):
@@ -26,19 +38,21 @@ class JsonLines(Splitter):
     its own is found in the outermost object only. Blank lines are ignored.
     """
 
+    unit = "line"
+
     def __init__(
         self,
         field: str,
         name: str,
         *,
-        skip_bad: bool = False,
+        on_bad: OnBad | None = None,
         max_line: int = MAX_LINE,
         errors: str = "strict",
         consumed: int = 0,
         records: int = 0,
         crc: int = 0,
     ):
-        """name: the input, for errors. skip_bad: count broken lines instead of raising.
+        """name: the input, for errors. on_bad: skips broken lines; None: they are errors.
 
         max_line: bytes; a longer line is broken. errors: for bytes that are not UTF-8, before the
         line is parsed: "strict" makes the line a broken one, "replace" makes them U+FFFD,
@@ -48,13 +62,15 @@ class JsonLines(Splitter):
         self._errors = errors
         self._field = field
         self._path = field.split(".")
-        self._name = name
-        self._skip_bad = skip_bad
+        self.name = name
+        self._on_bad = on_bad
+        self._found = 0, 0  # a line of the block, as many have begun before it, and its offset
         self._max_line = max_line
         self._rest: list[bytes] = []
         self._size = 0
         self._dropped: int | None = None  # bytes so far of a line that is being skipped
         self._dropped_crc = 0
+        self._data = b""  # the lines that are being split
 
     def split(self, block: bytes) -> list[Part]:
         """The parts that the block completes. Raises DocumentError with the line number."""
@@ -65,12 +81,14 @@ class JsonLines(Splitter):
                 return []
             self._end_dropped()
             block = block[end:]
+        self._begin_group()
         end = block.rfind(b"\n") + 1
         if not end:
             self._hold(block)
             return []
         data = b"".join([*self._rest, block[:end]])
         self._rest, self._size = [], 0
+        self._data, self._found = data, (self.records + 1, 0)
         texts: list[str | bytes] = []
         try:
             lines = data[:-1].decode() if len(data) <= self._max_line else None
@@ -81,16 +99,26 @@ class JsonLines(Splitter):
         else:  # some of the lines may still be good
             for line in data[:-1].split(b"\n"):
                 self._add(texts, line)
+        self._data = b""
         self._consume(data)
         self._hold(block[end:])
         return together(texts)
+
+    def _offset(self) -> int:
+        """Where the line begins that is being added; each line of a block is looked for once."""
+        line, at = self._found
+        while line < self.records:
+            line, at = line + 1, self._data.index(b"\n", at) + 1
+        self._found = line, at
+        return self.consumed + at
 
     def _hold(self, data: bytes) -> None:
         if data:
             self._rest.append(data)
             self._size += len(data)
             if self._size > self._max_line:
-                self._refuse(self.records + 1, self._too_long())
+                if self._on_bad is None:
+                    self._refuse(self.records + 1, self._too_long())
                 self._dropped, self._dropped_crc = 0, self.crc
                 for held in self._rest:
                     self._drop(held)
@@ -106,25 +134,33 @@ class JsonLines(Splitter):
 
     def _end_dropped(self) -> None:
         assert self._dropped is not None
+        self._refuse(self.records + 1, self._too_long(), self.consumed)
         self.consumed += self._dropped
         self.crc = self._dropped_crc
         self._dropped = None
         self.records += 1
-        self.skipped += 1
 
-    def _too_long(self) -> str:
-        return f" has more than {self._max_line} bytes (--max-pending)"
+    def _too_long(self) -> _BadLine:
+        kind = f"more than {self._max_line} bytes"
+        return _BadLine(kind, hint="a larger --max-pending takes it")
 
-    def _refuse(self, line: int, what: str) -> None:
-        """Raise DocumentError unless broken lines are skipped."""
-        if not self._skip_bad:
-            raise DocumentError(f"{self._name}: line {line}{what}; --skip-bad-lines skips it")
+    def _refuse(self, line: int, why: _BadLine, offset: int = 0) -> None:
+        """Skip a line, or raise DocumentError."""
+        place = {"line": line, "offset": offset}
+        where = functools.partial(self.where, line)
+        bad = BadRecord(self.name, place, where, why.kind, why.detail)
+        if self._on_bad is None:
+            hint = f"{why.hint}; " if why.hint else ""
+            raise DocumentError(f"{where()}: {bad.reason}; {hint}--skip-bad-lines skips it")
+        self._on_bad(bad)
 
     def finish(self) -> list[Part]:
         if self._dropped is not None:
             self._end_dropped()
+        self._begin_group()
         data = b"".join(self._rest)
         self._rest, self._size = [], 0
+        self._found = self.records + 1, 0
         texts: list[str | bytes] = []
         if data:
             self._add(texts, data)
@@ -156,43 +192,42 @@ class JsonLines(Splitter):
         if self.records == 1:
             line = line.removeprefix(codecs.BOM_UTF8)
         if not line or line.isspace():
+            self._holes.append(self.records)
             return
-        if len(line) > self._max_line:
-            what = self._too_long()
-        else:
-            try:
-                texts.append(self._text_of(line))
-                if self._errors == "replace":
-                    self.replaced += count_replaced(line)
-                return
-            except (ValueError, RecursionError) as error:
-                what = f": {error}"
-        self._refuse(self.records, what)
-        self.skipped += 1
+        try:
+            if len(line) > self._max_line:
+                raise self._too_long()
+            texts.append(self._text_of(line))
+            if self._errors == "replace":
+                self.replaced += count_replaced(line)
+        except _BadLine as why:
+            self._holes.append(self.records)
+            self._refuse(self.records, why, self._offset() if self._on_bad else 0)
 
     def _text_of(self, line: bytes) -> str | bytes:
         try:
             text = line.decode("utf-8", self._errors)
         except UnicodeDecodeError as error:
-            raise ValueError(
-                f"byte {error.start} is not UTF-8; --errors replace or --errors surrogateescape "
-                "keeps the line"
-            ) from None
+            hint = "--errors replace or --errors surrogateescape keeps the line"
+            raise _BadLine("not UTF-8", f"byte {error.start} ({error.reason})", hint) from None
         try:
             row = json.loads(text)
         except json.JSONDecodeError as error:
-            raise ValueError(f"invalid JSON: {error.msg} at character {error.pos}") from None
+            what = f"{error.msg} at character {error.pos}"
+            raise _BadLine("invalid JSON", what) from None
+        except ValueError as error:  # a number of too many digits
+            raise _BadLine("invalid JSON", str(error).partition(";")[0]) from None
         except RecursionError:
-            raise ValueError("the JSON is nested too deeply") from None
+            raise _BadLine("JSON that is nested too deeply") from None
         found = text_field(row, self._field, self._path)
         if self._errors != "surrogateescape" or found.isascii():
             return found
         try:
             return found.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
-            raise ValueError(
-                f"character {error.start} of the text is half of a surrogate pair, which has no "
-                "UTF-8 bytes"
+            raise _BadLine(
+                "half of a surrogate pair, which has no UTF-8 bytes",
+                f"character {error.start} of the text",
             ) from None
 
 
@@ -208,9 +243,9 @@ def text_field(row: Any, field: str, path: list[str]) -> str:
             elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
                 value = value[int(name)]
             else:
-                raise ValueError(f"there is no field {field!r}")
+                raise _BadLine(f"no field {field!r}")
     if not isinstance(value, str):
-        raise ValueError(f"the field {field!r} holds {_kind(value)}: expected a text")
+        raise _BadLine(f"the field {field!r} holds {_kind(value)}, not a text")
     return value
 
 

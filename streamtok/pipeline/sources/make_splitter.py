@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .json_lines import MAX_LINE, JsonLines
+from .records import OnBad
 from .splitters import Delimited, Splitter, Whole
 
 MakeSplitter = Callable[[str, int, int, int, bool], Splitter]
@@ -17,22 +18,29 @@ def splitter_maker(
     jsonl: str | None,
     delimiter: bytes | None,
     *,
-    skip_bad: bool,
+    on_bad: OnBad | None,
     max_line: int,
     errors: str,
     ends: bool = True,
+    before: Callable[[], int] | None = None,
 ) -> MakeSplitter:
     """Makes splitters: JSON lines, else documents with a delimiter, else the whole input is one.
 
-    ends: that one document ends where the input does. The others: as for `JsonLines`.
+    ends: that one document ends where the input does. before: as for `Splitter`. The others: as for
+    `JsonLines`.
     """
 
     def make(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
+        splitter = choose(name, consumed, records, crc, is_open)
+        splitter.name, splitter.before = name, before
+        return splitter
+
+    def choose(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
         if jsonl is not None:
             return JsonLines(
                 jsonl,
                 name,
-                skip_bad=skip_bad,
+                on_bad=on_bad,
                 max_line=max_line,
                 errors=errors,
                 consumed=consumed,
@@ -87,15 +95,25 @@ class Reading:
         end = self.end or b""
         return self.is_split and not any(end[:i] == end[-i:] for i in range(1, len(end)))
 
-    def splitter_maker(self, ends: bool = True) -> MakeSplitter:
-        """Makes the splitter of an input of bytes; ends: as for `splitter_maker`."""
+    def splitter_maker(
+        self,
+        on_bad: OnBad | None,
+        *,
+        ends: bool = True,
+        before: Callable[[], int] | None = None,
+    ) -> MakeSplitter:
+        """Makes the splitter of an input of bytes. on_bad: takes the bad lines that are skipped.
+
+        ends, before: as for `splitter_maker`.
+        """
         return splitter_maker(
             self.jsonl,
             self.end,
-            skip_bad=self.skip_bad_lines,
+            on_bad=on_bad if self.skip_bad_lines else None,
             max_line=self.max_line,
             errors=self.errors,
             ends=ends,
+            before=before,
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
+import functools
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +14,7 @@ from ...errors import DocumentError
 from ..optional_pyarrow import load_pyarrow, open_raw
 from .blocks import Waiting
 from .parquet_pages import MAX_PAGE, MAX_TEXT, PageGuard
+from .records import BadRecord, OnBad, Places
 
 _FEW = 16  # rows in the first batch, before the size of a row is known: one may be a book
 _MANY = 1 << 12  # rows in later batches, at most
@@ -29,7 +33,7 @@ class ParquetTexts:
         path: str,
         column: str,
         *,
-        skip_bad: bool = False,
+        on_bad: OnBad | None = None,
         row: int = 0,
         groups: range | None = None,
     ):
@@ -38,8 +42,8 @@ class ParquetTexts:
         groups: the row groups to read, all by default.
 
         column: the name of a column, or the path of a field inside one, with dots between the
-        names; a column whose own name has dots goes first. skip_bad: count rows without a text
-        instead of raising. Raises OSError, MissingLibraryError, and DocumentError if the file is
+        names; a column whose own name has dots goes first. on_bad: skips rows without a text;
+        None: they are errors. Raises OSError, MissingLibraryError, and DocumentError if the file is
         not Parquet or has no such column of texts.
         """
         pa = load_pyarrow()
@@ -48,10 +52,10 @@ class ParquetTexts:
         self._pool = pa.default_memory_pool()
         self._arrow_error = pa.ArrowException
         self._path = path
-        self._skip_bad = skip_bad
+        self._on_bad = on_bad
         self._groups = groups
         self.row = row
-        self.skipped = 0
+        self._places = Places(self.where)
         with contextlib.ExitStack() as stack:
             try:
                 self._guard = stack.enter_context(PageGuard(open_raw(path), path))
@@ -67,7 +71,7 @@ class ParquetTexts:
             stack.pop_all()
 
     def texts(self, waiting: Waiting = contextlib.nullcontext) -> Iterator[list[str | bytes]]:
-        """Yield the texts of some rows at a time; `row` and `skipped` then include these rows."""
+        """Yield the texts of some rows at a time; `row` then includes these rows."""
         first = unreleased = 0
         for group in range(self._metadata.num_row_groups):
             size = self._metadata.row_group(group).num_rows
@@ -83,8 +87,11 @@ class ParquetTexts:
                 self._check_sizes(values)
                 found = _as_list(values)
                 texts = [text for text in found if text is not None]
+                holes: list[int] = []
                 if len(texts) < len(found):
-                    self._skip(found)
+                    holes = [self.row + i for i, text in enumerate(found) if text is None]
+                    self._skip(holes)
+                self._places = Places(self.where, self.row, holes)
                 self.row += len(found)
                 del batch, values, found
                 if unreleased > _RELEASE:
@@ -174,16 +181,40 @@ class ParquetTexts:
             if max(sizes) > MAX_TEXT:
                 size = max(sizes)
                 raise DocumentError(
-                    f"{self._path}: the text of row {self.row + sizes.index(size)} has {size:,} "
-                    f"bytes; a text may have {MAX_TEXT >> 20} MiB"
+                    f"{self.where(self.row + sizes.index(size))}: the text has {size:,} bytes; a "
+                    f"text may have {MAX_TEXT >> 20} MiB"
                 )
 
-    def _skip(self, found: list[Any]) -> None:
-        """Count the rows without a text, or raise DocumentError for the first of them."""
-        if not self._skip_bad:
-            row = self.row + found.index(None)
-            raise DocumentError(f"{self._path}: row {row} has no text; --skip-bad-lines skips it")
-        self.skipped += found.count(None)
+    def _skip(self, rows: list[int]) -> None:
+        """Skip the rows, which have no text, or raise DocumentError for the first of them."""
+        for row in rows:
+            where = functools.partial(self.where, row)
+            if self._on_bad is None:
+                raise DocumentError(f"{where()}: no text; --skip-bad-lines skips it")
+            group, inside = self._place(row)
+            place = {"row_group": group, "row": inside}
+            self._on_bad(BadRecord(self._path, place, where, "no text"))
+
+    @property
+    def places(self) -> Places:
+        """Which rows the texts are that were given out last."""
+        return self._places
+
+    def where(self, row: int) -> str:
+        """The file, the row group and the row in that, all from 0, for messages."""
+        group, row = self._place(row)
+        return f"{self._path} row group {group} row {row}"
+
+    def _place(self, row: int) -> tuple[int, int]:
+        group = bisect.bisect_right(self._first_rows, row) - 1
+        return group, row - self._first_rows[group]
+
+    @functools.cached_property
+    def _first_rows(self) -> list[int]:
+        """The number of the first row of each row group."""
+        groups = range(self._metadata.num_row_groups)
+        sizes = (self._metadata.row_group(group).num_rows for group in groups)
+        return list(itertools.accumulate(sizes, initial=0))
 
     def close(self) -> None:
         """Close the file."""

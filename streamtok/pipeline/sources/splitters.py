@@ -9,10 +9,11 @@ which everything has been returned; a new splitter that is fed from there contin
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ..._core.encode import find_documents
+from .records import Places
 
 _TOGETHER = 1 << 20  # characters, at most, of texts that are joined
 
@@ -51,18 +52,38 @@ class Splitter:
     """The interface and the counters of a splitter.
 
     consumed: bytes returned as parts or skipped for good; crc: their CRC-32, if has_crc is set;
-    records: lines or documents that have ended; skipped: broken records that were left out;
-    replaced: bytes that were not UTF-8 and became U+FFFD here, before records were parsed.
+    records: lines or documents that have ended; replaced: bytes that were not UTF-8 and became
+    U+FFFD here, before records were parsed. name: the input; unit: what a record is called, ""
+    if there is only one; before: tells how many records of the input come before the first one
+    here, which is only asked for messages.
     """
 
     has_crc = True
+    name = ""
+    unit = ""
+    before: Callable[[], int] | None = None
 
     def __init__(self, consumed: int = 0, records: int = 0, crc: int = 0):
         self.consumed = consumed
         self.records = records
         self.crc = crc
-        self.skipped = 0
         self.replaced = 0
+        self._first = records + 1
+        self._holes: list[int] = []
+
+    def where(self, number: int) -> str:
+        """The input, and the record with this number, for messages."""
+        if not self.unit:
+            return self.name
+        return f"{self.name} {self.unit} {number + (self.before() if self.before else 0)}"
+
+    @property
+    def places(self) -> Places:
+        """Which records the documents are that were returned last."""
+        return Places(self.where, self._first, self._holes)
+
+    def _begin_group(self) -> None:
+        self._first, self._holes = self.records + 1, []
 
     def _consume(self, data: bytes | memoryview) -> None:
         self.consumed += len(data)
@@ -125,10 +146,12 @@ class Delimited(Splitter):
         if not delimiter:
             raise ValueError("a delimiter must have at least one byte")
         self._delimiter = delimiter
+        self.unit = "line" if delimiter == b"\n" else "document"
         self._rest = b""
         self._is_open = is_open
 
     def split(self, block: bytes) -> list[Part]:
+        self._begin_group()
         data = self._rest + block if self._rest else block
         view = memoryview(data)
         parts: list[Part] = []
@@ -158,6 +181,7 @@ class Delimited(Splitter):
         return 0
 
     def finish(self) -> list[Part]:
+        self._begin_group()
         rest, self._rest = self._rest, b""
         self._consume(rest)
         if not rest and not self._is_open:

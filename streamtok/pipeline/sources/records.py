@@ -1,0 +1,52 @@
+"""The records of an input, lines or rows: how messages and the log of skipped ones name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+__all__ = ["BadRecord", "OnBad", "Places"]
+
+
+class BadRecord(NamedTuple):
+    """A record without a text.
+
+    file: the name of the input. place: its line (from 1) and the line's byte offset in the text, or
+    its row group and its row in that (both from 0). where: gives both as messages have them. kind:
+    why it is bad, the same for all such records; detail: more about this one, or "".
+    """
+
+    file: str
+    place: Mapping[str, int]
+    where: Callable[[], str]
+    kind: str
+    detail: str = ""
+
+    @property
+    def reason(self) -> str:
+        """kind and detail."""
+        return f"{self.kind}: {self.detail}" if self.detail else self.kind
+
+
+OnBad: TypeAlias = Callable[[BadRecord], None]
+"""Called with each bad record, in order, when it is skipped."""
+
+
+class Places(NamedTuple):
+    """Which records of an input the documents of a group are: consecutive ones, except for holes.
+
+    where: the name of a record by its number. first: the number of the first document's. holes:
+    numbers of records that are not documents, in ascending order.
+    """
+
+    where: Callable[[int], str]
+    first: int = 1
+    holes: Sequence[int] = ()
+
+    def name(self, index: int) -> str:
+        """The name of document number `index` of the group."""
+        number = self.first + index
+        for hole in self.holes:
+            if hole <= number:
+                number += 1
+        return self.where(number)
