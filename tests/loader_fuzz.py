@@ -5,14 +5,15 @@
 Sound files of every format are cut off, flipped, spliced and sprinkled with what asks for much:
 huge counts, deep nesting, patterns that explode. Whatever comes of it is an encoding that encodes,
 or a `VocabularyError` or `PatternError`. Anything else ends the run with what repeats it, and so
-does a file that takes more calls of Python functions than its size allows. Memory is limited to
-2 GiB for the process.
+does a file that takes more calls of Python functions, or more memory, than its size allows. The
+process has 2 GiB.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import json
 import random
 import resource
@@ -30,8 +31,10 @@ from streamtok.formats import packed
 from streamtok.formats.packed import PACKED_MAGIC
 from streamtok.formats.protobuf import field
 from streamtok.normalizers.charsmap import write_charsmap
+from streamtok.normalizers.growth import MOST_GROWTH
 
 MEMORY = 2 << 30
+MEMORY_OF_ANY, MEMORY_PER_BYTE = 256 << 20, 1 << 10  # above what the process had before
 CALLS, CALLS_PER_BYTE = 8_000_000, 1_000  # far above what the work of any budget here takes
 
 PATTERNS = [
@@ -134,6 +137,9 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
         return with_damaged_section(data, rng)
     if data[:1] == b"{" and rng.random() < 0.6:
         value = json.loads(data)
+        if "model" in value and rng.random() < 0.3:
+            amplify(value, rng)
+            return json.dumps(value).encode()
         for _ in range(rng.choice([1, 1, 2, 4])):
             change_value(value, rng)
         try:
@@ -213,6 +219,47 @@ def change_value(value: Any, rng: random.Random) -> None:
         return
 
 
+def amplify(file: dict[str, Any], rng: random.Random) -> None:
+    """Let a tokenizer.json ask for much more than it has: in a text, and around one."""
+    long = rng.choice(["a", "ab", " ", "é"]) * rng.choice([2, 60, 2_000, 60_000])
+    short = rng.choice(["a", "b", " ", "ab", "l"])
+    step = rng.choice(
+        [
+            {"type": "Replace", "pattern": {"String": short}, "content": long},
+            {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": long},
+            {"type": "Prepend", "prepend": long},
+            {"type": "NFKD"},
+            {
+                "type": "Precompiled",
+                "precompiled_charsmap": base64.b64encode(write_charsmap({short: long})).decode(),
+            },
+        ]
+    )
+    kind = rng.randrange(5)
+    if kind < 2:
+        steps = [step] * rng.choice([1, 2, 3, 10, 24])
+        file["normalizer"] = {"type": "Sequence", "normalizers": steps}
+    elif kind == 2:
+        file["normalizer"] = step
+        contents = [f"{long[:3_000]}{i}" for i in range(rng.choice([1, 30, 300]))]
+        file["added_tokens"] = [
+            {"id": 1_000 + i, "content": one, "normalized": True} for i, one in enumerate(contents)
+        ]
+    elif kind == 3:
+        file["model"] |= {
+            "continuing_subword_prefix": long, "byte_fallback": True, "unk_token": None,
+        }  # fmt: skip
+    else:
+        ids = [1] * rng.choice([1, 100, 10_000])
+        pieces = [{"SpecialToken": {"id": "s", "type_id": 0}}] * rng.choice([1, 100, 10_000])
+        file["post_processor"] = {
+            "type": "TemplateProcessing",
+            "single": [*pieces, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [],
+            "special_tokens": {"s": {"id": "s", "ids": ids, "tokens": []}},
+        }
+
+
 def nested(rng: random.Random) -> Any:
     """What holds itself a few or many times over."""
     made: Any = rng.choice([None, "a", {"type": "NFC"}, {"type": "Digits"}])
@@ -250,6 +297,10 @@ def load_counting(load: Loader, path: Path) -> str:
     text = " abc ab\n123 <|end|>> é"
     ids = encoding.encode(text, allowed_special="all")
     encoding.decode_bytes(ids)
+    if len(ids) > MOST_GROWTH * len(text.encode()):
+        raise AssertionError(f"{len(ids)} ids for {len(text)} characters")
+    if len(encoding.encode(text, allowed_special="all", add_special_tokens=True)) > len(ids) + 4096:
+        raise AssertionError("more ids around the text than a template may have")
     return "encoding"
 
 
@@ -268,12 +319,32 @@ def run(rounds: int, seed: int, folder: Path) -> dict[str, dict[str, int]]:
         data, load = sound[name]
         path = folder / "case" / name
         path.write_bytes(damaged(data, rng))
+        forget_peak()
+        before = peak()
         try:
             outcomes[name][load_counting(load, path)] += 1
+            most = MEMORY_OF_ANY + MEMORY_PER_BYTE * path.stat().st_size
+            if (taken := peak() - before) > most:
+                raise AssertionError(f"{taken} bytes of memory; {most} were expected at most")
         except BaseException:
             print(f"{name}: python -m tests.loader_fuzz --rounds 1 --seed {number}", flush=True)
             raise
     return outcomes
+
+
+def peak() -> int:
+    """The most memory that this process had since `forget_peak`, in bytes; 0 if nobody tells."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
+
+
+def forget_peak() -> None:
+    """Let the peak be what the process has now."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def main() -> None:

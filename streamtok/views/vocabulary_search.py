@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 import unicodedata
 from collections import Counter
@@ -114,14 +115,9 @@ def token_page(encoding: EncodingDefinition, id: int, neighbours: int = 4) -> To
     token = find_id(encoding, id)
     table = merge_table(encoding)
     number = None if token.is_special else table.number_of.get(id)
-    near: list[int] = []
-    for step in (-1, 1):
-        at, found = id + step, 0
-        while found < neighbours and 0 <= at <= encoding.max_token_value:
-            if _is_id(encoding, at):
-                near.append(at)
-                found += 1
-            at += step
+    ids = every_id(encoding)
+    place = bisect.bisect_left(ids, id)
+    near = [one for one in ids[max(place - neighbours, 0) : place + neighbours + 1] if one != id]
     try:
         text, is_utf8 = token.bytes.decode(), True
     except UnicodeDecodeError:
@@ -130,7 +126,7 @@ def token_page(encoding: EncodingDefinition, id: int, neighbours: int = 4) -> To
         encoding.name,
         token,
         [] if number is None else _tree(table, number),
-        list(describe_ids(encoding, sorted(near))),
+        list(describe_ids(encoding, near)),
         script_shares(text),
         is_utf8,
     )
@@ -162,14 +158,6 @@ def _script(character: str) -> str:
     if kind in _KINDS:
         return _KINDS[kind]
     return unicodedata.name(character, "unnamed").split(" ")[0]
-
-
-def _is_id(encoding: EncodingDefinition, id: int) -> bool:
-    try:
-        encoding.decode_single_token_bytes(id)
-    except KeyError:
-        return False
-    return True
 
 
 def _tree(table: MergeTable, number: int) -> list[MergeNode]:

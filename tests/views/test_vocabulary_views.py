@@ -151,3 +151,15 @@ def test_neighbours_and_scripts():
         ["CJK", "bytes", "controls", "digits", "punctuation", "symbols"], 1 / 6
     )
     assert search.script_shares("") == {}
+
+
+def test_neighbours_are_not_looked_for_one_by_one() -> None:
+    """A file may give a token any id: between this one and its neighbours are four billion."""
+    last = 2**32 - 3
+    enc = streamtok.Encoding(
+        "wide", pat_str=PATTERN, mergeable_ranks={bytes([i]): i for i in range(256)},
+        special_tokens={"<s>": last},
+    )  # fmt: skip
+    assert [token.id for token in search.token_page(enc, last).neighbours] == [252, 253, 254, 255]
+    near = [token.id for token in search.token_page(enc, 254).neighbours]
+    assert near == [250, 251, 252, 253, 255, last]
