@@ -48,10 +48,12 @@ class TokenBlocks:
 
     Each iteration goes on where the last one stopped, up to the end of the pass, and the one after
     that begins the next pass. From the state of a process that has ended its pass nothing comes
-    before the next pass: the others may still be in the old one. In a pass, each record goes to exactly one process, and each id into
-    exactly one block, except for those that `drop_last` leaves out. Processes may get different
-    numbers of blocks. Blocks are new arrays, int64 [length]. A block costs the records that it is
-    made of, wherever the pass begins. Raises ValueError.
+    before the next pass: the others may still be in the old one.
+
+    In a pass, each record goes to exactly one process, and each id into exactly one block, except
+    for those that `drop_last` leaves out. Processes may get different numbers of blocks. Blocks are
+    new arrays, int64 [length]. A block costs the records that it is made of, wherever the pass
+    begins. Raises ValueError.
     """
 
     def __init__(
