@@ -16,6 +16,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -32,6 +33,10 @@ from streamtok.cli.main import main as streamtok_main
 
 ROOT = Path(__file__).resolve().parent.parent
 RESUME = ["--resume", "--chunk-size", "1k"]
+POLICIES = [
+    [], ["--max-bad-lines", "9000"], ["--disallowed-special", "none"], ["--errors", "replace"],
+    ["--allowed-special", "all"], ["--max-pending", "1M"],
+]  # fmt: skip
 LARGE = ["--resume", "--chunk-size", "150k", "--threads", "2"]  # enough to be cut between threads
 WORDS = ["the", "of", "and", "12", "345", "x", "==", "naïve", "日本語", "🎉", "streaming"]
 WORDS += ["\ttokens", "  ", "\r\n"]
@@ -49,7 +54,10 @@ def make_text(rng: random.Random, size: int) -> str:
 
 @dataclass
 class Scenario:
-    """A command line, whose files are made in a folder. out: the output; stdin: fed slowly."""
+    """A command line, whose files are made in a folder. out: the output; stdin: fed slowly.
+
+    policies: options of which each process takes some; they decide about nothing in these inputs.
+    """
 
     name: str
     args: list[str]
@@ -57,6 +65,7 @@ class Scenario:
     files: dict[str, bytes] = field(default_factory=dict)
     stdin: bytes | None = None
     resume: list[str] = field(default_factory=lambda: RESUME)
+    policies: list[list[str]] = field(default_factory=lambda: [[]])
 
     def prepare(self, folder: Path) -> None:
         for name, data in self.files.items():
@@ -94,7 +103,7 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
         Scenario("raw ids with a sidecar", [], "out.bin", plain),
         Scenario("npy in shards, of packed files", shards, "out.npy", packed),
         Scenario("exact shards of llm.c", [*llmc, *shards, *end], "out.bin", plain),
-        Scenario("Megatron, of JSONL", [*megatron, *shards], "out.bin", jsonl),
+        Scenario("Megatron, of JSONL", [*megatron, *shards], "out.bin", jsonl, policies=POLICIES),
         Scenario("datatrove, of lines", ["--lines", *shards, *end], "out.ds", plain),
         Scenario("JSONL, of paragraphs", ["--delimiter", r"\n\n", *end], "out.jsonl", packed),
         Scenario("Parquet, of lines", ["--lines", *shards], "out.parquet", plain),
@@ -105,7 +114,13 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
 
 def results(folder: Path, scenario: Scenario) -> dict[str, bytes]:
     """What a run has left besides its inputs, hidden files included."""
-    return contents(folder, scenario.files)
+    found = contents(folder, scenario.files)
+    if len(scenario.policies) > 1:  # a sidecar tells which job made it
+        found = {name: _JOB.sub(b"", data) for name, data in found.items()}
+    return found
+
+
+_JOB = re.compile(rb'"job": "[0-9a-f]+"')
 
 
 def contents(folder: Path, but: Collection[str]) -> dict[str, bytes]:
@@ -171,7 +186,8 @@ def kill_at_random(scenario: Scenario, rng: random.Random, good: dict[str, bytes
         while True:
             every = rng.choice(["0", "0", "0.01"])
             before = _stamp(checkpoint)
-            more = [*scenario.resume, "--checkpoint-every", every]
+            policy = rng.choice(scenario.policies)
+            more = [*scenario.resume, "--checkpoint-every", every, *policy]
             with spawned(scenario, folder, *more) as process:
                 code = _wait_or_kill(process, checkpoint, before, rng)
             if code == 0:

@@ -134,13 +134,16 @@ class ByteInput:
             self.is_done = True
             yield last
         except (ArchiveError, DocumentError):
-            self._check_unchanged()  # a file that was cut off looks damaged
+            self._check_unchanged(False)  # a file that was cut off looks damaged
             raise
         finally:
             blocks.close()  # type: ignore[attr-defined]  # a generator
 
-    def _check_unchanged(self) -> None:
-        """Raise OSError if the input has changed since it was opened, as far as it can tell."""
+    def _check_unchanged(self, is_read: bool = True) -> None:
+        """Raise OSError if the input has changed since it was opened, as far as it can tell.
+
+        is_read: all of it has been read.
+        """
 
     def _unpacked(
         self, blocks: Iterator[bytes], may_be_compressed: bool, position: dict[str, Any] | None
@@ -237,9 +240,9 @@ class FileInput(ByteInput):
             return {"name": self.name}
         return {"name": self.name, **self._watch.fingerprint()._asdict()}
 
-    def _check_unchanged(self) -> None:
+    def _check_unchanged(self, is_read: bool = True) -> None:
         if self._watch is not None:
-            self._watch.check(self.read, self._stop)
+            self._watch.check(self.read, self._stop if is_read else 0)
 
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
         if self._path == "-":
