@@ -29,6 +29,7 @@ from ..vocabulary.table import (
     check_numbers,
     offsets_of,
 )
+from .loading import shown
 from .merge_lists import MAX_MERGES
 
 __all__ = ["CUT_BEFORE_SPACES", "character_prefixes", "from_character_merges", "pattern_of_cuts"]
@@ -86,8 +87,8 @@ def from_character_merges(
             pair = index_of[left], index_of[right]
         except KeyError as error:
             raise VocabularyError(
-                f"merge {place}, of {left!r} and {right!r}: {error.args[0]!r} is not in the "
-                "vocabulary"
+                f"merge {place}, of {shown(left)} and {shown(right)}: {shown(error.args[0])} is "
+                "not in the vocabulary"
             ) from None
         places.pop(pair, None)  # a pair's row is its priority, and the later place counts
         places[pair] = place

@@ -122,8 +122,8 @@ def vocabulary_of(
         parts = to_bytes(pair[0]), to_bytes(pair[1])
         if parts[0] is None or parts[1] is None:
             raise VocabularyError(
-                f"{source}: merge {place}, of {pair[0]!r} and {pair[1]!r}, is not in the byte "
-                "alphabet"
+                f"{source}: merge {place}, of {shown(pair[0])} and {shown(pair[1])}, is not in the "
+                "byte alphabet"
             )
         pairs.append((parts[0], parts[1]))
     try:

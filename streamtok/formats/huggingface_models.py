@@ -104,7 +104,7 @@ def as_objects(model: Model | TableModel) -> Model:
 def read_model(model: JsonValue) -> Model | TableModel:
     """The model in this field. Raises VocabularyError naming the place."""
     if model["type"].value not in (None, "BPE"):
-        model.fail(f"the model {model['type'].value!r} is not supported: expected BPE")
+        model.fail(f"the model {shown(model['type'].value)} is not supported: expected BPE")
     model.allow_only(
         "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
         "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges",
@@ -202,8 +202,8 @@ def character_vocabulary(
             continue
         if text in parts:
             raise VocabularyError(
-                f"{model.place}: merges take or make {text!r}, which stands for a byte, too: this "
-                "is not supported"
+                f"{model.place}: merges take or make {shown(text)}, which stands for a byte, too: "
+                "this is not supported"
             )
         byte_ids[byte] = number
     merges = model.merges

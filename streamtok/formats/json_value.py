@@ -14,7 +14,8 @@ import numpy as np
 
 from .._core.json_tables import TextIds, read_tables
 from ..errors import VocabularyError
-from .loading import decode_utf8, shown
+from ..patterns.budget import shortened
+from .loading import MAX_MESSAGE, decode_utf8, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +24,6 @@ __all__ = ["Entries", "JsonValue", "MergeRows", "parse_json", "parse_tokenizer"]
 
 MAX_VALUES = 1 << 23  # two million tokens, each with a merge
 MAX_DEPTH = 64  # of the values that are read; known formats nest less than ten deep
-MAX_MESSAGE = 500  # characters, because a value in a file can have megabytes
 MAX_DIGITS = 32  # of an integer: more than any id or size has; int() of many digits is slow
 _T = TypeVar("_T")
 
@@ -155,8 +155,7 @@ class JsonValue:
 
     def fail(self, message: str) -> NoReturn:
         """Raise a VocabularyError that begins with the place."""
-        message = message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "…"
-        raise VocabularyError(f"{self.place}: {message}")
+        raise VocabularyError(f"{self.place}: {shortened(message, MAX_MESSAGE)}")
 
     def _typed(self, kind: type[_T], description: str) -> _T:
         if not isinstance(self.value, kind) or (kind is int and isinstance(self.value, bool)):

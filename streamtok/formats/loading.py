@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PatternError, VocabularyError
+from ..patterns.budget import shortened
 from ..vocabulary.table import MAX_ID
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 MAX_FILE_BYTES = 1 << 27
+MAX_MESSAGE = 500  # characters, because a value in a file can have megabytes
 _BLOCK = 1 << 20  # bytes read at a time where nobody knows how many come
 MAX_SPECIAL_BYTES = 1 << 21  # of all special and added tokens, which become a tree in memory
 
@@ -81,11 +83,12 @@ def check_specials(special_tokens: Mapping[str, int], source: str) -> dict[str, 
             raise VocabularyError(f"{source}: the special token with id {token} is empty")
         if not 0 <= token <= MAX_ID:
             raise VocabularyError(
-                f"{source}: the id of {text!r} is {token}: it must be in 0 … {MAX_ID}"
+                f"{source}: the id of {shown(text)} is {token}: it must be in 0 … {MAX_ID}"
             )
         if token in owners:
             raise VocabularyError(
-                f"{source}: id {token} is given twice: to {owners[token]!r} and to {text!r}"
+                f"{source}: id {token} is given twice: to {shown(owners[token])} and "
+                f"to {shown(text)}"
             )
         owners[token] = text
     return dict(special_tokens)
@@ -109,6 +112,6 @@ def make_encoding(source: str, name: str, **parts: Any) -> Encoding:
     try:
         return Encoding(name, **parts)
     except PatternError as error:
-        raise VocabularyError(f"{source}: {error}") from error
+        raise VocabularyError(f"{source}: {shortened(str(error), MAX_MESSAGE)}") from error
     except ValueError as error:
-        raise VocabularyError(f"{source}: {error}") from None
+        raise VocabularyError(f"{source}: {shortened(str(error), MAX_MESSAGE)}") from None

@@ -327,7 +327,7 @@ def _template(value: Any) -> Template:
 
 def _rules(fields: dict[str, Any]) -> TextRules:
     if unknown := fields.keys() - set(TextRules._fields):
-        raise VocabularyError(f"the text rule {min(unknown)!r} is not known: update streamtok")
+        raise VocabularyError(f"the text rule {shown(min(unknown))} is not known: update streamtok")
     return TextRules(**{name: _from_json(value) for name, value in fields.items()})
 
 

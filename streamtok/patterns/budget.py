@@ -35,9 +35,11 @@ _PARTS = re.compile(
 _VERBOSE = re.compile(r"\(\?[a-zA-Z]*x")
 
 
-def shortened(written: str) -> str:
-    """A part of a pattern for a message."""
-    return written if len(written) <= 40 else f"{written[:20]}…{written[-19:]}"
+def shortened(written: str, most: int = 40) -> str:
+    """A part of a pattern, or another text, for a message: its beginning and its end."""
+    if len(written) <= most:
+        return written
+    return f"{written[: most // 2]}…{written[most // 2 + 1 - most :]}"
 
 
 class _Repeat(NamedTuple):

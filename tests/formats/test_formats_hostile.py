@@ -38,6 +38,7 @@ BOMBS = [
     ("dicts.pkl", 'b"\\x80\\x04" + b"}" * 20_000_000', "4194304 opcodes"),
     ("marks.pkl", 'b"\\x80\\x04" + b"(" * 20_000_000', "4194304 opcodes"),
     ("blanks/tokenizer.json", "huggingface(merges=[' ' * 100_000_000])", "expected two tokens"),
+    ("names/tokenizer.json", "huggingface(merges=['\\u4e00' * 100_000 + ' a'])", "merge 0, of"),
     ("added/tokenizer.json", "huggingface(added=added())", "added tokens have more than 2 MiB"),
     ("splits/tokenizer.json", "huggingface(splits=['a{1,9}|[^x]'] * 1_000)", "more than 16"),
     ("states/tokenizer.json", "huggingface(splits=['((a{1,20}){1,20}){1,20}'])", "4096 states"),
