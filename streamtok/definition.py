@@ -6,6 +6,7 @@ that users call are in `encoding.py`.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from ._core.encode import (
     TokenTable,
 )
 from ._types import AllowedSpecial, DisallowedSpecial, Text
+from .engines.model_settings import NO_SETTINGS, ModelSettings
 from .engines.plain import PlainEngine
 from .engines.protocol import Engine, encode_whole
 from .engines.rules import NO_RULES, TextRules
@@ -52,6 +54,7 @@ class EncodingDefinition(FastEncoding):
     """
 
     name: str
+    _model_settings: ModelSettings = NO_SETTINGS  # set by loaders
     _origin: tuple[Any, ...] | None = None  # how a process that loads a pickle gets the same object
 
     def __init__(
@@ -188,8 +191,40 @@ class EncodingDefinition(FastEncoding):
 
     @property
     def eot_token(self) -> int:
-        """int: the id of <|endoftext|>. KeyError if the encoding has none."""
+        """int: the id of <|endoftext|>, as in tiktoken. KeyError if the encoding has none.
+
+        A model may end its texts with another token: see `eos_token`.
+        """
         return self._special_tokens["<|endoftext|>"]
+
+    @property
+    def eos_token(self) -> int:
+        """int: the id that ends a text of this model, as the files beside its vocabulary say.
+
+        That is the `eos_token` of `tokenizer_config.json` or `special_tokens_map.json`, or else the
+        first `eos_token_id` of `generation_config.json` or `config.json`. Without such files, it is
+        `eot_token`. Raises KeyError if there is none.
+        """
+        return self._model_settings.eos[0] if self._model_settings.eos else self.eot_token
+
+    @property
+    def eos_tokens(self) -> tuple[int, ...]:
+        """tuple[int, ...]: all ids that end what the model writes, `eos_token` first.
+
+        `generation_config.json` may name several. Empty if there is none.
+        """
+        eot = self._special_tokens.get("<|endoftext|>")
+        return self._model_settings.eos or (() if eot is None else (eot,))
+
+    @property
+    def truncation(self) -> dict[str, Any] | None:
+        """dict | None: the field `truncation` of the tokenizer.json, which is kept, not applied."""
+        return copy.deepcopy(self._model_settings.truncation)
+
+    @property
+    def padding(self) -> dict[str, Any] | None:
+        """dict | None: the field `padding` of the tokenizer.json, which is kept, not applied."""
+        return copy.deepcopy(self._model_settings.padding)
 
     def is_special_token(self, token: int) -> bool:
         """bool: whether this id is a special token's."""
@@ -242,6 +277,12 @@ class EncodingDefinition(FastEncoding):
         ids = {token: id for id, token in self._decode_only.items()}
         known = self._added_tokens | self._special_tokens
         return ids | {text.encode(): token for text, token in known.items()}
+
+    @functools.cached_property
+    def _special_texts(self) -> dict[int, bytes]:
+        """The texts of the special tokens that decode to others."""
+        changed = (text for text, _ in self._rules.decoded_texts if text in self._special_tokens)
+        return {self._special_tokens[text]: text.encode() for text in changed}
 
     @property
     def _is_plain(self) -> bool:
@@ -346,6 +387,7 @@ class EncodingDefinition(FastEncoding):
             self._special_tokens,
             self._rules,
             self._template,
+            *([] if self._model_settings == NO_SETTINGS else [self._model_settings]),
         )
 
 
@@ -367,8 +409,9 @@ def _rebuilt(
     special_tokens: dict[str, int],
     rules: TextRules,
     template: Template = NO_TEMPLATE,  # pickles of 0.1.0 have none
+    settings: ModelSettings = NO_SETTINGS,
 ) -> EncodingDefinition:
-    return kind(
+    made = kind(
         name,
         pat_str=pat_str,
         mergeable_ranks=mergeable_ranks,
@@ -376,6 +419,8 @@ def _rebuilt(
         rules=rules,
         template=template,
     )
+    made._model_settings = settings
+    return made
 
 
 def _compile(pat_str: str | Pattern) -> tuple[Pattern | None, UnsupportedPatternError | None]:

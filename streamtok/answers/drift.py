@@ -101,7 +101,7 @@ def _go_behind_special(
 
     Behind one, an encoding that changes text may do other things than at the beginning.
     """
-    text = encoding._decoder.token_bytes(id).decode()
+    text = next(one for one, number in encoding._special_tokens.items() if number == id)
     other = Settings(encoding, {text}, (), stream.errors).stream(encoding)
     other.encode(text)
     if other.pending:
@@ -139,7 +139,11 @@ def _end_of_specials(encoding: EncodingDefinition, ids: Sequence[int]) -> int:
 
 
 def _text_of(encoding: EncodingDefinition, ids: list[int], is_first: bool) -> bytes:
-    data = encoding._decoder.decode(ids)
+    own = encoding._special_texts
+    if own.keys().isdisjoint(ids):
+        data = encoding._decoder.decode(ids)
+    else:  # some are found in other text than they decode to
+        data = b"".join(own.get(id) or encoding._decoder.token_bytes(id) for id in ids)
     # Decoding leaves out the space that encoding puts before a text.
     return data.removeprefix(b" ") if is_first and encoding._rules.space_first else data
 

@@ -22,7 +22,14 @@ from .json_value import JsonValue, parse_json, parse_tokenizer
 from .load_cache import load_kept
 from .loading import read_bytes, shown, stem
 from .minbpe import MAGIC, load_minbpe
-from .model_folder import CONFIG_FILES, load_merges, read_config, with_config
+from .model_folder import (
+    CONFIG_FILES,
+    EOS_FILES,
+    load_merges,
+    read_config,
+    read_eos,
+    with_config,
+)
 from .nanochat import load_nanochat
 from .packed import PACKED_MAGIC, load_packed, loads_packed
 from .sentencepiece import load_sentencepiece, read_sentencepiece
@@ -47,6 +54,10 @@ _ON_THE_HUB = (
     ("merges.txt", "vocab.json"),
 )
 _BESIDE = dict.fromkeys(("tokenizer.model", "merges.txt"), CONFIG_FILES)  # what these need
+_ALSO_FETCHED = {
+    group[0]: tuple(dict.fromkeys((*_BESIDE.get(group[0], ()), *EOS_FILES)))
+    for group in _ON_THE_HUB
+}
 
 
 def recognise(data: bytes) -> str | None:
@@ -81,7 +92,7 @@ def read_together(path: str) -> list[str]:
         if file in pair:
             return [os.path.join(folder, name) for name in pair]
     names = [file] if file else [*_IN_FOLDERS, *(name for pair in _PAIRS for name in pair)]
-    names += () if file else CONFIG_FILES
+    names += () if file else dict.fromkeys((*CONFIG_FILES, *EOS_FILES))
     return [os.path.join(folder, name) for name in names]
 
 
@@ -153,7 +164,7 @@ def load(
         from .hub import fetch, is_hub_name
 
         if is_hub_name(path):
-            main = fetch(path, _ON_THE_HUB, _BESIDE, revision)
+            main = fetch(path, _ON_THE_HUB, _ALSO_FETCHED, revision)
             return _load_main(main, options._replace(name=name or path.rpartition("/")[2]))
         known = "; get_encoding takes this name" if path in list_encoding_names() else ""
         raise FileNotFoundError(
@@ -251,6 +262,13 @@ def _load_folder(path: Path, options: _Options) -> Encoding:
 
 def _load_main(main: str, options: _Options) -> Encoding:
     """The encoding of a model's main file, with what the files beside it add."""
+    made = _load_with_config(main, options)
+    eos = read_eos(os.path.dirname(main), made)
+    made._model_settings = made._model_settings._replace(eos=eos)
+    return made
+
+
+def _load_with_config(main: str, options: _Options) -> Encoding:
     folder, file = os.path.split(main)
     if file not in _BESIDE:
         return _load_file(main, options)

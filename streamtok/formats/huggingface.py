@@ -7,7 +7,8 @@ special become special tokens: `allowed_special="all"` finds them in text, as Hu
 does. Other added tokens are always found. What the parts of a file mean is in `huggingface_*.py`,
 how one is written in `huggingface_writing.py`.
 
-These raise an error that names them: truncation and padding, other models, dropout.
+The fields `truncation` and `padding` are kept, not applied. These raise an error that names them:
+other models, dropout.
 (github.com/huggingface/tokenizers, Apache-2.0)
 """
 
@@ -15,8 +16,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..engines.model_settings import ModelSettings
 from ..engines.rules import MARK, TextRules
 from ..errors import UnsupportedPatternError, VocabularyError
 from ..normalizers import IDENTITY, MetaspaceText, Normalizer, Step
@@ -72,8 +74,9 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     """The encoding of a parsed `tokenizer.json`."""
     file.allow_only(
         "version", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder",
-        "model",
+        "model", "truncation", "padding",
     )  # fmt: skip
+    settings = ModelSettings((), *(_settings_in(file[key]) for key in ("truncation", "padding")))
     normalizer = read_normalizer(file["normalizer"])
     template = read_post_processor(file["post_processor"])
     decoding = read_decoder(file["decoder"])
@@ -121,7 +124,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         )
     except ValueError as error:
         raise VocabularyError(f"{file.place}: {error}") from None
-    return make_encoding(
+    made = make_encoding(
         file.place,
         name,
         pat_str=pat_str or pattern_of(cutting.splits, file["pre_tokenizer"].place),
@@ -130,6 +133,13 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         rules=rules,
         template=template,
     )
+    made._model_settings = settings
+    return made
+
+
+def _settings_in(field: JsonValue) -> dict[str, Any] | None:
+    """The object in this field, if there is one."""
+    return None if field.value is None else field.as_dict()
 
 
 def _second_normalizer(steps: Iterable[Step], part: JsonValue) -> Normalizer:
@@ -191,6 +201,9 @@ def _decoded_texts(
         byte = byte_of(found) if decoding.joins_bytes else None
         if byte is not None:
             found = bytes([byte]).decode("utf-8", "surrogateescape")
+        data = to_bytes(found) if decoding.is_byte_level else None
+        if data is not None:  # each character is a byte of the byte alphabet
+            found = data.decode("utf-8", "surrogateescape")
         if found != text:
             decoded.append((text, found))
     return tuple(decoded)

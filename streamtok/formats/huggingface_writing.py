@@ -13,6 +13,7 @@ from ..files.part_file import write_whole
 from ..normalizers import Normalizer
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..patterns.sequence import SplitSequence
+from ..vocabulary.byte_alphabet import to_bytes
 from ..vocabulary.table import NO_ID, Vocabulary
 from .character_merges import pattern_of_cuts
 from .gpt2 import merges_and_ids
@@ -72,8 +73,8 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
         decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
     value: dict[str, Any] = {
         "version": "1.0",
-        "truncation": None,
-        "padding": None,
+        "truncation": encoding._model_settings.truncation,
+        "padding": encoding._model_settings.padding,
         "added_tokens": _added_tokens(encoding, ids),
         "normalizer": _normalizer(encoding, normalizer),
         "pre_tokenizer": pre_tokenizer,
@@ -105,6 +106,7 @@ def _added_tokens(encoding: Encoding, ids: dict[str, int]) -> list[dict[str, Any
     tokens = [(number, text, True) for text, number in encoding._special_tokens.items()]
     tokens += [(number, text, False) for text, number in rules.added_tokens]
     for number, text, is_special in sorted(tokens):
+        _check_decoding(encoding, text, number)
         flag = flags.get(text, TokenFlags())
         entries.append(
             {
@@ -124,6 +126,16 @@ def _added_tokens(encoding: Encoding, ids: dict[str, int]) -> list[dict[str, Any
             )
         ids[text] = number
     return entries
+
+
+def _check_decoding(encoding: Encoding, text: str, number: int) -> None:
+    """Raise VocabularyError where the decoder ByteLevel would take the text for other bytes."""
+    data = to_bytes(text) if encoding._vocabulary.byte_ids is None else None
+    if data is not None and data != encoding.decode_single_token_bytes(number):
+        raise VocabularyError(
+            f"{_FORMAT} with ByteLevel decodes the token {text!r} of {encoding.name} to {data!r}, "
+            "because each of its characters stands for a byte there; keep the original"
+        )
 
 
 def _normalizer(encoding: Encoding, normalizer: Normalizer | str | None) -> dict[str, Any] | None:

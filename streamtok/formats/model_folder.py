@@ -1,14 +1,18 @@
 """What the other files of a model's folder add to a vocabulary file that does not say it itself.
 
-A `tokenizer.json` and a `tekken.json` say everything. Beside a `tokenizer.model`, and beside
-`vocab.json` with `merges.txt`, these files have the special tokens, the added tokens, the class
-that the model's authors used, and whether a text begins with a token: `tokenizer_config.json`,
-`special_tokens_map.json` and `added_tokens.json`. What the classes do is from transformers'
-converters (github.com/huggingface/transformers, Apache-2.0).
+A `tokenizer.json` and a `tekken.json` say everything about text and ids. Beside a
+`tokenizer.model`, and beside `vocab.json` with `merges.txt`, these files have the special tokens,
+the added tokens, the class that the model's authors used, and whether a text begins with a token:
+`tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json`. What the classes do is
+from transformers' converters (github.com/huggingface/transformers, Apache-2.0).
+
+Which token ends a text is in no vocabulary file: `tokenizer_config.json`, `generation_config.json`
+and `config.json` say it, and `special_tokens_map.json`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,9 +28,19 @@ from .loading import make_encoding, read_bytes, shown
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["CONFIG_FILES", "Config", "load_merges", "read_config", "with_config"]
+__all__ = [
+    "CONFIG_FILES",
+    "EOS_FILES",
+    "Config",
+    "load_merges",
+    "read_config",
+    "read_eos",
+    "with_config",
+]
 
 CONFIG_FILES = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+
+EOS_FILES = (*CONFIG_FILES[:2], "generation_config.json", "config.json")
 
 _ROLES = tuple(f"{role}_token" for role in ["bos", "eos", "unk", "sep", "pad", "cls", "mask"])
 _FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
@@ -86,6 +100,33 @@ def read_config(folder: str) -> Config | None:
         _said(config["add_eos_token"]),
         config["add_prefix_space"].as_bool(),
     )
+
+
+def read_eos(folder: str, encoding: Encoding) -> tuple[int, ...]:
+    """The ids that end a text of the model in this folder, the tokenizer's own first.
+
+    What is not a token of the encoding does not count. Raises VocabularyError, OSError.
+    """
+    found: list[int] = []
+    for file in EOS_FILES:
+        path = os.path.join(folder, file)
+        if not os.path.isfile(path):
+            continue
+        value = JsonValue(parse_json(read_bytes(path), path), path)
+        if file in CONFIG_FILES:
+            token = value["eos_token"]
+            if not found and token.value is not None:
+                with contextlib.suppress(KeyError):
+                    found.append(encoding.encode_single_token(_text_and_flags(token)[0]))
+            continue
+        ids = value["eos_token_id"]
+        if ids.value is None and value["text_config"].value is not None:
+            ids = value["text_config"]["eos_token_id"]  # of models of more than text
+        listed = ids.value if isinstance(ids.value, list) else [ids.value]
+        known = [id for id in listed if type(id) is int and 0 <= id <= encoding.max_token_value]
+        if known:
+            return tuple(dict.fromkeys(found + known))
+    return tuple(found)
 
 
 def _class_of(field: JsonValue) -> str | None:

@@ -11,9 +11,10 @@ numbers are little-endian.
              file, uint32 CRC-32 of the table
     table    for each section: its name in 16 bytes, uint64 offset, uint64 size, uint32 CRC-32
 
-The section `about` is JSON: name, special tokens, text rules, template, pattern. The others are the
-arrays of `Vocabulary` and `Pattern`. Every CRC is checked, so a damaged file is found out. A file
-that was made to deceive can give wrong ids, but all that memory safety depends on is checked.
+The section `about` is JSON: name, special tokens, text rules, template, pattern, settings. The
+others are the arrays of `Vocabulary` and `Pattern`. Every CRC is checked, so a damaged file is
+found out. A file that was made to deceive can give wrong ids, but all that memory safety depends on
+is checked.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..engines.model_settings import NO_SETTINGS, ModelSettings
 from ..engines.rules import TextRules, TokenFlags
 from ..engines.template import Template
 from ..errors import PatternError, VocabularyError
@@ -108,6 +110,7 @@ def dumps_packed(encoding: Encoding) -> bytes:
             if value != encoding._rules._field_defaults[name]
         },
         "template": encoding._template,
+        "model_settings": encoding._model_settings,
     }
     return join_sections({"about": json.dumps(about).encode(), **sections})
 
@@ -139,7 +142,7 @@ def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) 
     file = _Sections(data, source)
     try:
         about = json.loads(file.data("about"))
-        return make_encoding(
+        made = make_encoding(
             source,
             name or str(about["name"]),
             pat_str=_pattern(file, about),
@@ -148,6 +151,8 @@ def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) 
             rules=_rules(about["rules"]),
             template=_template(about.get("template", [[], []])),
         )
+        made._model_settings = _model_settings(about.get("model_settings", NO_SETTINGS))
+        return made
     except VocabularyError:
         raise
     except RecursionError:
@@ -323,6 +328,14 @@ def _checked_id(number: Any) -> int:
 def _template(value: Any) -> Template:
     before, after = (tuple(_checked_id(number) for number in part) for part in value)
     return Template(before, after)
+
+
+def _model_settings(value: Any) -> ModelSettings:
+    eos, truncation, padding = value
+    for field in (truncation, padding):
+        if field is not None and not isinstance(field, dict):
+            raise ValueError(f"expected an object, found {shown(field)}")
+    return ModelSettings(tuple(map(_checked_id, eos)), truncation, padding)
 
 
 def _rules(fields: dict[str, Any]) -> TextRules:

@@ -37,9 +37,13 @@ def from_object(given: Any, name: str | None) -> Encoding | None:
     if isinstance(given, type):
         return None
     is_wrapped = False
+    eos = getattr(given, "eos_token_id", None)
     for _ in range(_MAX_DEPTH):
         if callable(getattr(given, "to_str", None)) and hasattr(given, "token_to_id"):
-            return _from_tokenizers(given, source, name, is_wrapped)
+            made = _from_tokenizers(given, source, name, is_wrapped)
+            if is_wrapped and type(eos) is int:
+                made._model_settings = made._model_settings._replace(eos=(eos,))
+            return made
         if callable(getattr(given, "serialized_model_proto", None)):
             model: bytes = given.serialized_model_proto()
             return read_sentencepiece(model, source, name or "sentencepiece")

@@ -343,8 +343,8 @@ def changed(**changes) -> str:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"truncation": {"max_length": 5}}, "the field 'truncation' is not supported"),
-        ({"padding": {"strategy": "BatchLongest"}}, "the field 'padding' is not supported"),
+        ({"truncation": 5}, "truncation: expected an object"),
+        ({"padding": [1]}, "padding: expected an object"),
         ({"more": 1}, "the field 'more' is not supported"),
         ({"normalizer": {"type": "Magic"}}, "normalizer: the normalizer 'Magic' is not"),
         ({"pre_tokenizer": {"type": "UnicodeScripts"}}, "'UnicodeScripts' is not supported"),
@@ -471,3 +471,58 @@ def test_pretokens_of_every_character():
     for point in points:
         text = "a{0}1{0}' {0}.{0}B\n".format(chr(point))
         assert mine.findall(text) == [part for part, _ in theirs.pre_tokenize_str(text)], hex(point)
+
+
+LATIN = [
+    "\u0120a",
+    "caf\xe9",
+    "\xe9\xe9",
+    "\xc3\xa9",
+    "\u0120\u010a",
+    "\xff\xff",
+    "a\xc3",
+    "\xa9a",
+    "\u65e5",
+]
+LATIN += ["a\xe9\u65e5", "<|x|>", "a b", "a b\xe9", "\xad\xad", "x\t\u010a", "\u0120 ", "\u0142o"]
+
+
+@pytest.mark.parametrize("is_special", [True, False])
+def test_added_tokens_in_the_byte_alphabet_decode_as_bytes(tmp_path, is_special):
+    """The decoder ByteLevel takes each of their characters for a byte, if it is one."""
+    theirs = Tokenizer.from_str(trained("gpt2"))
+    (theirs.add_special_tokens if is_special else theirs.add_tokens)(LATIN)
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    enc = streamtok.load(tmp_path / "tokenizer.json", cache=False)
+    ids = [theirs.token_to_id(text) for text in LATIN]
+    plain = enc.encode("hello a world")
+    rng = random.Random(5)
+    rows = [[id] for id in ids] + [rng.choices([*ids, *plain], k=6) for _ in range(200)]
+    for row in rows:
+        expected = theirs.decode(row, skip_special_tokens=False)
+        assert enc.decode(row) == expected
+        decoder = enc.stream_decoder()
+        assert "".join(decoder.decode([id]) for id in row) + decoder.flush() == expected
+        data = enc.decode_bytes(row)
+        assert b"".join(enc.decode_tokens_bytes(row)) == data
+        if data == expected.encode():
+            assert enc.decode_with_offsets(row)[0] == expected
+    text = "a".join(LATIN)
+    found = enc.encode(text, allowed_special="all")
+    assert found == theirs.encode(text, add_special_tokens=False).ids
+    if is_special:
+        assert enc.first_drift(found) is None
+    streamtok.formats.save_huggingface(enc, tmp_path / "again.json")
+    assert streamtok.load(tmp_path / "again.json").decode(ids) == enc.decode(ids)
+
+
+def test_a_token_that_the_byte_alphabet_would_change_is_not_written(tmp_path):
+    base = streamtok.get_encoding("gpt2")
+    enc = streamtok.Encoding(
+        "mine",
+        pat_str=base._pat_str,
+        mergeable_ranks=base._vocabulary,
+        special_tokens={"caf\xe9": 60000},
+    )
+    with pytest.raises(streamtok.VocabularyError, match="keep the original"):
+        streamtok.formats.save_huggingface(enc, tmp_path / "tokenizer.json")

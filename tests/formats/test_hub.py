@@ -156,13 +156,15 @@ def test_only_files_that_are_needed_are_fetched(
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
     streamtok.load("org/model")
-    beside = ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"]
+    ends = ["generation_config.json", "config.json"]  # which token ends a text
+    beside = ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", *ends]
     first = ["tokenizer.json", "tekken.json", "tokenizer.model"]
     assert asked == [(file, None) for file in first] + [(file, COMMIT) for file in beside]
     tokenizer().save(str(folder / "tokenizer.json"))
     asked.clear()
     streamtok.load("org/model", revision="main")
-    assert asked == [("tokenizer.json", "main")]
+    beside.remove("added_tokens.json")
+    assert asked == [("tokenizer.json", "main"), *((file, COMMIT) for file in beside)]
 
 
 def test_without_huggingface_hub(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

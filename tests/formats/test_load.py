@@ -75,9 +75,16 @@ def test_tokenizers(tmp_path: Path) -> None:
     assert enc.digest == streamtok.load(path).digest
     assert enc.name == "tokenizer"
     assert streamtok.load(theirs, name="mine").name == "mine"
-    theirs.enable_truncation(5)  # its ids are others now
-    with pytest.raises(VocabularyError, match=r"^<tokenizers\.Tokenizer>: .*truncation"):
-        streamtok.load(theirs)
+    theirs.enable_truncation(5)  # kept, not applied
+    theirs.enable_padding(pad_id=3, length=9)
+    kept = streamtok.load(theirs)
+    assert kept.truncation == json.loads(theirs.to_str())["truncation"]
+    assert kept.padding == json.loads(theirs.to_str())["padding"]
+    assert (enc.truncation, enc.padding) == (None, None)
+    kept.padding["pad_id"] = 4  # a copy
+    theirs.no_truncation()
+    theirs.no_padding()
+    check(kept, theirs)
 
 
 def test_transformers() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,90 @@ def test_a_beginning_that_the_model_does_not_have(model: Path) -> None:
     write(model, tokenizer_config={"add_bos_token": True, "bos_token": "<none>"})
     with pytest.raises(VocabularyError, match=r"bos_token '<none>' is not a token of the model"):
         streamtok.load(model)
+
+
+# Which token ends a text
+
+
+def _with_ends(folder: Path) -> streamtok.Encoding:
+    """A tokenizer.json with two tokens that may end a text."""
+    base = streamtok.get_encoding("r50k_base")
+    made = streamtok.Encoding(
+        "ends",
+        pat_str=base._pat_str,
+        mergeable_ranks=base._vocabulary,
+        special_tokens={"<|endoftext|>": 50256, "<|im_end|>": 50257, "<|eom|>": 50258},
+    )
+    streamtok.formats.save_huggingface(made, folder / "tokenizer.json")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, (50256,)),
+        ({"tokenizer_config.json": {"eos_token": "<|im_end|>"}}, (50257,)),
+        ({"special_tokens_map.json": {"eos_token": {"content": "<|im_end|>"}}}, (50257,)),
+        ({"generation_config.json": {"eos_token_id": [50258, 50256]}}, (50258, 50256)),
+        ({"config.json": {"eos_token_id": 50257}}, (50257,)),
+        ({"config.json": {"text_config": {"eos_token_id": 50257}}}, (50257,)),
+        (
+            {
+                "tokenizer_config.json": {"eos_token": "<|im_end|>"},
+                "special_tokens_map.json": {"eos_token": "<|eom|>"},
+                "generation_config.json": {"eos_token_id": [50258, 50257, 50256]},
+                "config.json": {"eos_token_id": 5},
+            },
+            (50257, 50258, 50256),
+        ),
+        ({"tokenizer_config.json": {"eos_token": "<|none|>"}}, (50256,)),  # not a token
+        ({"config.json": {"eos_token_id": [True, -1, 1 << 40, None, "x"]}}, (50256,)),
+        ({"config.json": {"eos_token_id": None, "text_config": None}}, (50256,)),
+    ],
+    ids=str,
+)
+def test_the_tokens_that_end_a_text(
+    tmp_path: Path, files: dict[str, Any], expected: tuple[int, ...]
+) -> None:
+    _with_ends(tmp_path)
+    for name, value in files.items():
+        (tmp_path / name).write_text(json.dumps(value))
+    enc = streamtok.load(tmp_path)
+    packed = tmp_path / "packed.streamtok"
+    streamtok.formats.save_packed(enc, packed)
+    for one in (enc, streamtok.load(packed), pickle.loads(pickle.dumps(enc))):
+        assert (one.eos_token, one.eos_tokens, one.eot_token) == (expected[0], expected, 50256)
+    assert streamtok.load(tmp_path / "tokenizer.json").eos_token == 50256  # one file alone
+    assert enc.digest == streamtok.load(tmp_path / "tokenizer.json").digest
+
+
+def test_no_token_ends_a_text(tmp_path: Path) -> None:
+    enc = streamtok.Encoding(
+        "none", pat_str=".", mergeable_ranks={bytes([i]): i for i in range(256)}, special_tokens={}
+    )
+    assert enc.eos_tokens == ()
+    with pytest.raises(KeyError):
+        enc.eos_token  # noqa: B018
+    _with_ends(tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(VocabularyError, match=r"config\.json"):
+        streamtok.load(tmp_path)
+
+
+def test_truncation_and_padding_are_kept(tmp_path: Path) -> None:
+    """tokenizers writes and reads what it has set; the ids are those without."""
+    _with_ends(tmp_path)
+    theirs = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    theirs.enable_truncation(3, stride=1)
+    theirs.enable_padding(pad_id=50256, pad_token="<|endoftext|>", length=8)
+    theirs.save(str(tmp_path / "set.json"))
+    enc = streamtok.load(tmp_path / "set.json", cache=False)
+    written = json.loads((tmp_path / "set.json").read_text())
+    assert (enc.truncation, enc.padding) == (written["truncation"], written["padding"])
+    text = "a text of more than three tokens"
+    assert len(enc.encode(text)) > 3
+    streamtok.formats.save_huggingface(enc, tmp_path / "again.json")
+    again = Tokenizer.from_file(str(tmp_path / "again.json"))
+    assert again.encode(text).ids == theirs.encode(text).ids
+    streamtok.formats.save_packed(enc, tmp_path / "packed.streamtok")
+    assert streamtok.load(tmp_path / "packed.streamtok").truncation == written["truncation"]
