@@ -39,7 +39,9 @@ def add_parser(subparsers: Any) -> None:
         "--boundary",
         choices=("character", "grapheme", "pretoken", "line", "paragraph"),
         default="character",
-        help="where chunks end, unless that is too far (default: character)",
+        metavar="UNIT",
+        help="where chunks end, unless that is too far: at a character (the default), grapheme, "
+        "pretoken, line or paragraph",
     )
     where.add_argument(
         "--regex", metavar="EXPRESSION", help="chunks end behind matches of this expression"
