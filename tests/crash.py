@@ -91,8 +91,8 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
         for i, line in enumerate("".join(texts).split("\n"))
     ]
     for i in range(len(rows), 0, -9):  # skipped, and logged
-        rows.insert(i, rng.choice(["{broken", '{"meta": {"text": 5}}', "{}", '{"meta": "\xff"}']))
-    jsonl = {"rows.jsonl": ("\n".join(rows) + "\n{broken\n").encode("latin-1", "replace")}
+        rows.insert(i, rng.choice(["{broken", '{"meta": {"text": 5}}', "{}", '{"meta": []}']))
+    jsonl = {"rows.jsonl": ("\n".join(rows) + "\n{broken\n").encode()}
     end = ["--append", "<|endoftext|>"]
     tokens = str(max(50, size // 12))
     shards = ["--shard-tokens", tokens]

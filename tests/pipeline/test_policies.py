@@ -141,7 +141,7 @@ def test_what_the_message_asks_for_lets_the_parts_go_on(
         (["--skip-empty"], "skip_empty"), (["--strip-bom"], "strip_bom"),
         (["--no-unpack"], "unpack"), (["--no-sidecar"], "sidecar"),
         (["--shard-tokens", "100"], "shard_tokens"), (["--format", "u32"], "format"),
-        (["-e", "cl100k_base"], "encoding"),
+        (["-e", "p50k_base"], "encoding"),
     ],
 )  # fmt: skip
 def test_what_ids_depend_on_is_refused_by_name(
