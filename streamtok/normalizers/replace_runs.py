@@ -2,7 +2,7 @@
 
 A run needs not wait: as soon as it is long enough, its replacement comes out, and the rest of it is
 left out. Only regular expressions of this kind are understood: one character or set, such as
-`\\s` or `[\\r\\n]`, then nothing, `+` or `{2,}`. Others are refused by name.
+`\\s`, `[\\r\\n]` or `[^a-z]`, then nothing, `+` or `{2,}`. Others are refused by name.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .step import Blocks
 __all__ = ["ReplaceRuns"]
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
-_ONE = r"\\[snrtfv]|\\[^\w\s]|[^\\\[\](){}.*+?^$|&-]"
-_REGEX = re.compile(rf"(?P<set>\[(?:(?:{_ONE})(?:-(?!\\s)(?:{_ONE}))?)+\]|{_ONE}|-|&)"
+_ONE = r"\\[sSnrtfv]|\\[^\w\s]|[^\\\[\](){}.*+?^$|&-]"
+_REGEX = re.compile(rf"(?P<set>\[\^?(?:(?:{_ONE})(?:-(?!\\s)(?:{_ONE}))?)+\]|{_ONE}|-|&)"
                     r"(?P<times>\+|\{(?P<least>[1-9]\d{0,2}),\})?")  # fmt: skip
 _PARTS = re.compile(rf"({_ONE})(?:-({_ONE}))?", re.DOTALL)
 _State = tuple[str, bool]
@@ -111,10 +111,16 @@ class ReplaceRuns:
 def _members(spelled: str) -> list[tuple[int, int]]:
     """The ranges of a set, or of a character."""
     ranges = []
+    if spelled == "\\S":
+        return _others(_members("\\s"))
+    if spelled.startswith("[^"):
+        return _others(_members(f"[{spelled[2:]}"))
     inner = spelled[1:-1] if len(spelled) > 2 and spelled[0] == "[" else spelled
     if inner in ("-", "&"):
         return [(ord(inner), ord(inner))]
     for first, last in _PARTS.findall(inner):
+        if "\\S" in (first, last):
+            raise ValueError(f"the set {spelled!r} is not supported")
         if first == "\\s":
             if last:
                 raise ValueError(f"the set {spelled!r} is not supported")
@@ -126,6 +132,20 @@ def _members(spelled: str) -> list[tuple[int, int]]:
             raise ValueError(f"the set {spelled!r} has an empty range")
         ranges.append((low, high))
     return sorted(ranges)
+
+
+def _others(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """All other characters. Bytes that are not UTF-8, which are surrogates here, are none."""
+    found, low = [], 0
+    for first, last in sorted([*ranges, (0xD800, 0xDFFF)]):
+        if first > low:
+            found.append((low, first - 1))
+        low = max(low, last + 1)
+    if low <= 0x10FFFF:
+        found.append((low, 0x10FFFF))
+    if not found:
+        raise ValueError("a set without any character is not supported")
+    return found
 
 
 def _char(spelled: str) -> int:

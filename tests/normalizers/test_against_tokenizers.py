@@ -1,13 +1,15 @@
 """Every step does to every character, and to nasty texts at every cut, what `tokenizers` does."""
 
+import random
 import unicodedata
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import pre_tokenizers
+from tokenizers import Regex, pre_tokenizers
+from tokenizers import normalizers as hf
 
-from streamtok.normalizers import MetaspaceText, Normalizer
+from streamtok.normalizers import MetaspaceText, Normalizer, ReplaceRuns
 
 from .cuts import check, check_all_cuts
 from .oracles import NORMALIZERS, PRE_TOKENIZERS
@@ -107,3 +109,25 @@ def test_prefix_space(text, cut):
         part for part, _ in as_bytes.pre_tokenize_str(ours.normalize(text))
     ]
     check(ours, text, [cut])
+
+
+@pytest.mark.parametrize(
+    "regex",
+    ["[^a-z]", r"\S", r"\S+", r"[^\s]", "[^a]{2,}", r"[^\n\t ]+", "[^b\U0001f600]", r"[^\]]"],
+)
+def test_replace_of_all_others(regex):
+    """Sets that say which characters are not in them."""
+    rng = random.Random(regex)
+    ours = Normalizer([ReplaceRuns(regex, "_")])
+    theirs = hf.Replace(Regex(regex), "_")
+    for _ in range(300):
+        text = "".join(
+            rng.choices("ab1\xb2 \xe9\n_-x\u2026\t\U0001f600\u3000]^", k=rng.randint(0, 9))
+        )
+        assert ours.normalize(text) == theirs.normalize_str(text)
+        stream = ReplaceRuns(regex, "_")
+        state, parts = stream.begin(True), []
+        for number, letter in enumerate([*text, ""]):
+            state, blocks = stream.feed(state, letter, number == len(text))
+            parts += [new for new, _ in blocks]
+        assert "".join(parts) == theirs.normalize_str(text)
