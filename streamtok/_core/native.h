@@ -10,11 +10,18 @@
 #define ST_PREFETCH(p) _mm_prefetch((const char *)(p), 1)
 #define ST_RARELY(condition) (condition)
 #define ST_NOINLINE __declspec(noinline)
+#define ST_ALIGNED(n) __declspec(align(n))
+#define ST_ALWAYS_INLINE __forceinline
 #else
 #define ST_PREFETCH(p) __builtin_prefetch(p)
 #define ST_RARELY(condition) __builtin_expect((condition), 0)
 #define ST_NOINLINE __attribute__((noinline))
+#define ST_ALIGNED(n) __attribute__((aligned(n)))
+#define ST_ALWAYS_INLINE inline __attribute__((always_inline))
 #endif
+
+/* What a tier may need at the most, for tests of those that a faster one hides. */
+enum { ST_PLAIN, ST_UP_TO_AVX2, ST_ANY };
 
 static inline uint64_t st_load64(const uint8_t *p) {
     uint64_t value;
@@ -44,7 +51,7 @@ static inline uint64_t st_mix(uint64_t a, uint64_t b) {
 #endif
 }
 
-/* The number of the lowest bit that is set (bits != 0), and of all that are. */
+/* The number of the lowest bit that is set and of the highest one (bits != 0), and of all that are. */
 static inline int st_lowest(uint64_t bits) {
 #if defined(_MSC_VER)
     unsigned long at;
@@ -52,6 +59,15 @@ static inline int st_lowest(uint64_t bits) {
     return (int)at;
 #else
     return __builtin_ctzll(bits);
+#endif
+}
+static inline int st_highest(uint64_t bits) {
+#if defined(_MSC_VER)
+    unsigned long at;
+    _BitScanReverse64(&at, bits);
+    return (int)at;
+#else
+    return 63 - __builtin_clzll(bits);
 #endif
 }
 static inline int st_ones(uint64_t bits) {

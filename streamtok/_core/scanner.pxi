@@ -261,8 +261,7 @@ cdef int fill_windows(st_windows* w, windows) except -1:
     w.reach = windows.reach
     w.counted = windows.counted
     w.count = windows.run
-    st_count_rows(w)
-    st_fill_small(w)
+    st_fill_tables(w)
     return 0
 
 

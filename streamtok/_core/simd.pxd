@@ -91,8 +91,7 @@ cdef extern from "windows.h" nogil:
         u8 reach
         u8 counted
         u8 count
-    void st_count_rows(st_windows* w) noexcept
-    void st_fill_small(st_windows* w) noexcept
+    void st_fill_tables(st_windows* w) noexcept
     ctypedef void st_mark_function(const st_windows* w, const u8* p, size_t blocks, u64* begins,
                                    u64* open) noexcept
     size_t st_copy_rest(u8* to, const u8* p, size_t n, size_t extra) noexcept

@@ -19,10 +19,17 @@ typedef struct {
     uint8_t reach;
     uint8_t counted;        /* a class; 255: none */
     uint8_t count;
-    uint8_t n_classes, n_lefts; /* rows of the tables that are in use, at most 16 */
+    /* What follows is made of it by `st_fill_tables`. */
+    uint8_t n_classes, n_lefts, n_rights;
     uint8_t pitch; /* 8 or 9: `lefts` and `rights` by class * pitch + next class, and `decisions` by the
                       sum of both, are in the small tables; 16: they do not fit there */
     uint8_t small_lefts[128], small_rights[128], small_decisions[128];
+    uint8_t pairs[256];       /* by class << 4 | next class: left << 4 | right */
+    uint8_t class_steps[128]; /* rows of 16, each but the first as the difference (xor) to the one before */
+    uint8_t times[16];        /* by class: class * n_classes */
+    uint8_t pair_steps[256];  /* of pairs by class * n_classes + next class; two halves of rows like these */
+    uint8_t right_bits[2][16], begin_sets[2][16], open_sets[2][16]; /* a bit for each of 8 rights; by left:
+                                                                       which of these begin, or are open */
 } st_windows;
 
 #define ST_CLASS 15
@@ -31,26 +38,41 @@ typedef struct {
 #define ST_HARMLESS 64
 #define ST_FOLLOWER 128
 
-/* Fills in how many rows there are. */
-static inline void st_count_rows(st_windows *w) {
-    w->n_classes = w->n_lefts = 0;
-    for (int k = 0; k < 128; k++) {
-        uint8_t number = w->classes[k] & ST_CLASS;
-        if (number >= w->n_classes) w->n_classes = (uint8_t)(number + 1);
+static inline uint8_t st_number_of(const uint8_t *table, size_t size, uint8_t mask) {
+    uint8_t most = 0;
+    for (size_t k = 0; k < size; k++) most = (table[k] & mask) > most ? table[k] & mask : most;
+    return (uint8_t)(most + 1);
+}
+
+/* Fills in what AVX2 looks up, 16 bytes at a time, and what plain C does. */
+static inline void st_fill_steps(st_windows *w) {
+    uint8_t pairs[256] = {0};
+    for (int k = 0; k < 256; k++) w->pairs[k] = (uint8_t)(w->lefts[k] << 4 | w->rights[k]);
+    for (int c = 0; c < w->n_classes; c++) {
+        w->times[c] = (uint8_t)(c * w->n_classes);
+        for (int d = 0; d < w->n_classes; d++) pairs[c * w->n_classes + d] = w->pairs[c << 4 | d];
     }
-    for (int k = 0; k < 256; k++)
-        if (w->lefts[k] >= w->n_lefts) w->n_lefts = w->lefts[k] < 15 ? (uint8_t)(w->lefts[k] + 1) : 16;
+    for (int k = 0; k < 256; k++) w->pair_steps[k] = pairs[k] ^ (k & 112 ? pairs[k - 16] : 0);
+    for (int k = 0; k < 128; k++) w->class_steps[k] = w->classes[k] ^ (k & 112 ? w->classes[k - 16] : 0);
+    memset(w->begin_sets, 0, sizeof w->begin_sets);
+    memset(w->open_sets, 0, sizeof w->open_sets);
+    for (int left = 0; left < 16; left++)
+        for (int right = 0; right < 16; right++) {
+            uint8_t bit = (uint8_t)(1 << (right & 7)), decision = w->decisions[left << 4 | right];
+            w->right_bits[0][right] = right < 8 ? bit : 0;
+            w->right_bits[1][right] = right < 8 ? 0 : bit;
+            if (decision & 1) w->begin_sets[right >> 3][left] |= bit;
+            if (decision & 2) w->open_sets[right >> 3][left] |= bit;
+        }
 }
 
 /* Fills in the small tables, if all fits there: one look-up in 64 or 128 bytes is one instruction. */
 static inline void st_fill_small(st_windows *w) {
-    uint32_t n_rights = 0;
+    uint32_t n_rights = w->n_rights;
     w->pitch = 16;
     memset(w->small_lefts, 0, sizeof w->small_lefts);
     memset(w->small_rights, 0, sizeof w->small_rights);
     memset(w->small_decisions, 0, sizeof w->small_decisions);
-    for (int k = 0; k < 256; k++)
-        if (w->rights[k] >= n_rights) n_rights = w->rights[k] + 1u;
     if (w->n_classes > 9 || w->n_lefts * n_rights > 128) return;
     w->pitch = w->n_classes > 8 ? 9 : 8;
     for (int c = 0; c < w->n_classes; c++)
@@ -61,6 +83,15 @@ static inline void st_fill_small(st_windows *w) {
     for (uint32_t left = 0; left < w->n_lefts; left++)
         for (uint32_t right = 0; right < n_rights; right++)
             w->small_decisions[left * n_rights + right] = w->decisions[left << 4 | right];
+}
+
+/* Fills in all that is made of the tables that a pattern has. */
+static inline void st_fill_tables(st_windows *w) {
+    w->n_classes = st_number_of(w->classes, 128, ST_CLASS);
+    w->n_lefts = st_number_of(w->lefts, 256, 15);
+    w->n_rights = st_number_of(w->rights, 256, 15);
+    st_fill_small(w);
+    st_fill_steps(w);
 }
 
 /* What the windows of 64 positions say, before what they cannot see is added. */

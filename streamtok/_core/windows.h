@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "native.h"
+#include "window_group.h"
 #include "window_seen.h"
 #include "windows_512.h"
 
@@ -16,37 +17,25 @@
 typedef void st_mark_function(const st_windows *w, const uint8_t *p, size_t blocks,
                               uint64_t *begins, uint64_t *open);
 
-static inline void st_mark_plain(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins,
-                          uint64_t *open) {
-    st_carry carry = st_carry_before(w, p);
-    uint8_t a = w->classes[p[-2] & 127] & ST_CLASS, b = w->classes[p[-1] & 127] & ST_CLASS;
-    uint8_t raw = w->classes[p[0] & 127], c = raw & ST_CLASS;
-    uint32_t left_pair = w->lefts[a << 4 | b], next_left = w->lefts[b << 4 | c];
-    uint32_t high = (p[-2] >> 7) << 2 | (p[-1] >> 7) << 1 | p[0] >> 7; /* of the last four */
-    for (size_t block = 0; block < blocks; block++, p += 64) {
-        st_seen seen = {0, 0, 0, 0, 0, 0, 0, 0};
-        for (int i = 0; i < 64; i++) {
-            uint8_t next = w->classes[p[i + 1] & 127], d = next & ST_CLASS;
-            uint32_t pair = (uint32_t)c << 4 | d;
-            uint64_t decision = w->decisions[left_pair << 4 | w->rights[pair]];
-            int is_found = p[i] == w->trigger && st_is_follower(w, p[i + 1]) &&
-                           !st_is_harmless(w, p[i - 1]);
-            high = (high << 1 | p[i + 1] >> 7) & 15;
-            seen.begins |= (decision & 1) << i;
-            seen.open |= (uint64_t)((decision >> 1) | (high != 0)) << i;
-            seen.high |= (uint64_t)(p[i] >> 7) << i;
-            seen.found |= (uint64_t)is_found << i;
-            seen.counted |= (uint64_t)(p[i] < 0x80 && c == w->counted) << i;
-            seen.same |= (uint64_t)((high & 3) == 0 && c == d) << i;
-            seen.rows |= (uint64_t)(high == 0 && c == d && decision >> 1 && raw & ST_RUN) << i;
-            seen.ends |= (uint64_t)(p[i] < 0x80 && raw & ST_ENDS_RUN) << i;
-            left_pair = next_left;
-            next_left = w->lefts[pair];
-            raw = next;
-            c = d;
-        }
-        st_finish(w, &seen, &carry, begins + block, open + block);
+static void st_fill_plain(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g) {
+    uint8_t *classes = g->classes + ST_BEFORE, *pairs = g->pairs + ST_BEFORE, decisions[64], trigger[64], counted[64];
+    int size = (int)(64 * blocks);
+    memset(trigger, w->trigger, sizeof trigger);
+    memset(counted, w->counted, sizeof counted);
+    for (int i = 0; i < size; i++) classes[i] = w->classes[p[i] & 127];
+    for (int i = -2; i < size; i++) pairs[i] = w->pairs[(classes[i] & ST_CLASS) << 4 | (classes[i + 1] & ST_CLASS)];
+    for (size_t k = 0; k < blocks; k++, p += 64, classes += 64, pairs += 64) {
+        for (int i = 0; i < 64; i++) decisions[i] = w->decisions[(pairs[i - 2] & 0xF0) | (pairs[i] & 15)];
+        g->high[k] = st_tops(p, 0);
+        g->triggers[k] = st_alike(p, trigger, 0xFF);
+        g->counted[k] = st_alike(classes, counted, ST_CLASS);
+        g->begins[k] = st_tops(decisions, 7);
+        g->undecided[k] = st_tops(decisions, 6);
     }
+}
+
+static void st_mark_plain(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins, uint64_t *open) {
+    st_mark_in_groups(st_fill_plain, w, p, blocks, begins, open);
 }
 
 #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
@@ -54,78 +43,89 @@ static inline void st_mark_plain(const st_windows *w, const uint8_t *p, size_t b
 #include <immintrin.h>
 
 #define ST_AVX2 __attribute__((target("avx2")))
+#define ST_TABLE_256(p) _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(p)))
+#define ST_LOAD_256(p) _mm256_loadu_si256((const __m256i *)(p))
 
-/* table[index] for 32 indices: `rows` times 16 entries, each row looked up and kept where the high
-   nibble of the index is the row's. */
-ST_AVX2 static inline __m256i st_look_up_256(const uint8_t *table, int rows, __m256i index) {
-    const __m256i nibble = _mm256_set1_epi8(15);
-    __m256i low = _mm256_and_si256(index, nibble);
-    __m256i row_of = _mm256_and_si256(_mm256_srli_epi16(index, 4), nibble);
-    __m256i result = _mm256_setzero_si256();
-    for (int row = 0; row < rows; row++) {
-        __m256i entries =
-            _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(table + 16 * row)));
-        __m256i is_row = _mm256_cmpeq_epi8(row_of, _mm256_set1_epi8((char)row));
-        result = _mm256_or_si256(
-            result, _mm256_and_si256(is_row, _mm256_shuffle_epi8(entries, low)));
+/* table[index] for 32 indices below 16 * rows, rows <= 8, and 0 for those from 128 on. `steps` are the rows of
+   the table, each but the first as the difference to the one before: an index reaches all rows up to its own,
+   and beyond, where it is below zero, a shuffle gives 0. */
+ST_AVX2 static inline __attribute__((always_inline)) __m256i st_steps_256(const uint8_t *steps, int rows,
+                                                                          __m256i index) {
+    __m256i result = _mm256_shuffle_epi8(ST_TABLE_256(steps), index);
+    for (int row = 1; row < rows; row++) {
+        index = _mm256_subs_epi8(index, _mm256_set1_epi8(16));
+        result = _mm256_xor_si256(result, _mm256_shuffle_epi8(ST_TABLE_256(steps + 16 * row), index));
     }
     return result;
 }
 
-ST_AVX2 static inline void st_mark_half(const st_windows *w, int rows, int left_rows,
-                                        const uint8_t *p, int shift, st_seen *seen) {
-    const __m256i nibble = _mm256_set1_epi8(15);
-    __m256i a = _mm256_loadu_si256((const __m256i *)(p - 2));
-    __m256i b = _mm256_loadu_si256((const __m256i *)(p - 1));
-    __m256i c = _mm256_loadu_si256((const __m256i *)p);
-    __m256i d = _mm256_loadu_si256((const __m256i *)(p + 1));
-    __m256i any = _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d));
-    __m256i is_trigger = _mm256_cmpeq_epi8(c, _mm256_set1_epi8((char)w->trigger));
-    __m256i next = d, wide = _mm256_or_si256(c, d);
-    uint32_t high = (uint32_t)_mm256_movemask_epi8(c);
-    a = _mm256_and_si256(st_look_up_256(w->classes, 8, a), nibble);
-    b = st_look_up_256(w->classes, 8, b); /* 0 for what is not ASCII */
-    c = st_look_up_256(w->classes, 8, c);
-    d = st_look_up_256(w->classes, 8, d);
-    __m256i found = _mm256_and_si256(is_trigger, _mm256_or_si256(d, next));
-    found = _mm256_andnot_si256(_mm256_slli_epi16(b, 1), found); /* the bit of ST_HARMLESS */
-    __m256i ends = _mm256_slli_epi16(c, 3), in_row = _mm256_slli_epi16(c, 2);
-    b = _mm256_and_si256(b, nibble);
-    c = _mm256_and_si256(c, nibble);
-    d = _mm256_and_si256(d, nibble);
-    __m256i counted = _mm256_cmpeq_epi8(c, _mm256_set1_epi8((char)w->counted));
-    __m256i same = _mm256_andnot_si256(wide, _mm256_cmpeq_epi8(c, d));
-    __m256i left =
-        st_look_up_256(w->lefts, rows, _mm256_or_si256(_mm256_slli_epi16(a, 4), b));
-    __m256i right =
-        st_look_up_256(w->rights, rows, _mm256_or_si256(_mm256_slli_epi16(c, 4), d));
-    __m256i decision = st_look_up_256(w->decisions, left_rows,
-                                      _mm256_or_si256(_mm256_slli_epi16(left, 4), right));
-    __m256i undecided = _mm256_slli_epi16(decision, 6);
-    __m256i unsure = _mm256_or_si256(any, undecided);
-    in_row = _mm256_and_si256(_mm256_and_si256(in_row, same), _mm256_andnot_si256(any, undecided));
-    seen->high |= (uint64_t)high << shift;
-    seen->found |= (uint64_t)(uint32_t)_mm256_movemask_epi8(found) << shift;
-    seen->counted |= (uint64_t)((uint32_t)_mm256_movemask_epi8(counted) & ~high) << shift;
-    seen->same |= (uint64_t)(uint32_t)_mm256_movemask_epi8(same) << shift;
-    seen->rows |= (uint64_t)(uint32_t)_mm256_movemask_epi8(in_row) << shift;
-    seen->ends |= (uint64_t)(uint32_t)_mm256_movemask_epi8(ends) << shift;
-    seen->open |= (uint64_t)(uint32_t)_mm256_movemask_epi8(unsure) << shift;
-    seen->begins |=
-        (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(decision, 7)) << shift;
+ST_AVX2 static inline __attribute__((always_inline)) uint64_t st_tops_256(const __m256i *halves) {
+    return (uint32_t)_mm256_movemask_epi8(halves[0]) | (uint64_t)(uint32_t)_mm256_movemask_epi8(halves[1]) << 32;
 }
 
-ST_AVX2 static inline void st_mark_avx2(const st_windows *w, const uint8_t *p, size_t blocks,
-                                 uint64_t *begins, uint64_t *open) {
-    st_carry carry = st_carry_before(w, p);
-    int rows = w->n_classes, left_rows = w->n_lefts;
-    if (rows > 16 || left_rows > 16) __builtin_unreachable(); /* so the loops over them are unrolled */
-    for (size_t block = 0; block < blocks; block++, p += 64) {
-        st_seen seen = {0, 0, 0, 0, 0, 0, 0, 0};
-        st_mark_half(w, rows, left_rows, p, 0, &seen);
-        st_mark_half(w, rows, left_rows, p + 32, 32, &seen);
-        st_finish(w, &seen, &carry, begins + block, open + block);
+/* rows: of the numbers of pairs; sets: of eight kinds of right pairs each. */
+ST_AVX2 static inline __attribute__((always_inline)) void st_fill_in_256(int rows, int sets, const st_windows *w,
+                                                                         const uint8_t *p, size_t blocks,
+                                                                         st_group *g) {
+    const __m256i nibble = _mm256_set1_epi8(15), zero = _mm256_setzero_si256(), times = ST_TABLE_256(w->times);
+    const __m256i trigger = _mm256_set1_epi8((char)w->trigger), counted = _mm256_set1_epi8((char)w->counted);
+    uint8_t *classes = g->classes + ST_BEFORE, *pairs = g->pairs + ST_BEFORE;
+    __m256i is[2], has[2];
+    for (size_t k = 0; k < blocks; k++) {
+        for (int half = 0; half < 2; half++) {
+            __m256i bytes = ST_LOAD_256(p + 64 * k + 32 * half), found = st_steps_256(w->class_steps, 8, bytes);
+            _mm256_storeu_si256((__m256i *)(classes + 64 * k + 32 * half), found);
+            is[half] = _mm256_cmpeq_epi8(bytes, trigger);
+            has[half] = _mm256_cmpeq_epi8(_mm256_and_si256(found, nibble), counted);
+        }
+        g->high[k] = st_tops(p + 64 * k, 0);
+        g->triggers[k] = st_tops_256(is);
+        g->counted[k] = st_tops_256(has);
     }
+    for (int k = -2; k < 0; k++) pairs[k] = w->pairs[(classes[k] & ST_CLASS) << 4 | (classes[k + 1] & ST_CLASS)];
+    for (size_t k = 0; k < 64 * blocks; k += 32) {
+        __m256i first = _mm256_and_si256(ST_LOAD_256(classes + k), nibble);
+        __m256i second = _mm256_and_si256(ST_LOAD_256(classes + k + 1), nibble);
+        __m256i pair = _mm256_add_epi8(_mm256_shuffle_epi8(times, first), second);
+        __m256i found = st_steps_256(w->pair_steps, rows < 8 ? rows : 8, pair);
+        if (rows > 8) {
+            pair = _mm256_xor_si256(pair, _mm256_set1_epi8((char)128));
+            found = _mm256_or_si256(found, st_steps_256(w->pair_steps + 128, 8, pair));
+        }
+        _mm256_storeu_si256((__m256i *)(pairs + k), found);
+    }
+    for (size_t k = 0; k < blocks; k++, pairs += 64) {
+        for (int half = 0; half < 2; half++) {
+            __m256i left = _mm256_and_si256(_mm256_srli_epi16(ST_LOAD_256(pairs + 32 * half - 2), 4), nibble);
+            __m256i right = _mm256_and_si256(ST_LOAD_256(pairs + 32 * half), nibble);
+            is[half] = has[half] = zero;
+            for (int set = 0; set < sets; set++) {
+                __m256i bit = _mm256_shuffle_epi8(ST_TABLE_256(w->right_bits[set]), right);
+                __m256i begin = _mm256_shuffle_epi8(ST_TABLE_256(w->begin_sets[set]), left);
+                __m256i open = _mm256_shuffle_epi8(ST_TABLE_256(w->open_sets[set]), left);
+                is[half] = _mm256_or_si256(is[half], _mm256_and_si256(begin, bit));
+                has[half] = _mm256_or_si256(has[half], _mm256_and_si256(open, bit));
+            }
+            is[half] = _mm256_cmpeq_epi8(is[half], zero);
+            has[half] = _mm256_cmpeq_epi8(has[half], zero);
+        }
+        g->begins[k] = ~st_tops_256(is);
+        g->undecided[k] = ~st_tops_256(has);
+    }
+}
+
+ST_AVX2 static void st_fill_256(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g) {
+    int rows = (w->n_classes * w->n_classes + 15) / 16;
+    if (rows <= 4 && w->n_rights <= 8)
+        st_fill_in_256(4, 1, w, p, blocks, g);
+    else if (rows <= 6)
+        st_fill_in_256(6, 2, w, p, blocks, g);
+    else
+        st_fill_in_256(16, 2, w, p, blocks, g);
+}
+
+static void st_mark_avx2(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins, uint64_t *open) {
+    st_mark_in_groups(st_fill_256, w, p, blocks, begins, open);
 }
 #endif
 
