@@ -19,6 +19,7 @@ from streamtok._core.encode cimport (
     strategy,
 )
 from streamtok._core.simd cimport (
+    ST_ANY,
     ST_MARGIN,
     ST_REST,
     ST_REST_BLOCKS,
@@ -29,7 +30,6 @@ from streamtok._core.simd cimport (
     st_leads_tier,
     st_mark_function,
     st_mark_tier,
-    st_place_plain,
     st_place_tier,
     st_squeeze_before,
     st_squeeze_tier,
@@ -82,10 +82,9 @@ def use_wide_search(bint wanted):
     strategy.find_pair = st_find_pair_tier(wanted)
 
 
-def use_wide_transcode(bint wanted):
-    """bool: whether str are transcoded 16 characters at a time from now on."""
-    strategy.transcode = st_transcode_tier(wanted)
-    return strategy.transcode != st_transcode_tier(False)
+def use_transcode(int most):
+    """Transcode str from now on with plain C (0), or up to AVX2 (1), or with all that there is (2)."""
+    strategy.transcode = st_transcode_tier(most)
 
 
 def use_wide_leads(bint wanted):
@@ -113,7 +112,7 @@ def use_tier(Scanner scanner not None, int number, marked_from=None):
     scanner.c.mark = mark
     scanner.c.marked_from = known if marked_from is None else min(marked_from, 128)
     scanner.c.extra_from = extra if marked_from is None else 1
-    scanner.c.place = st_place_tier() if number == 0 else st_place_plain
+    scanner.c.place = st_place_tier(ST_ANY - number)
     scanner.c.squeeze = st_squeeze_tier(number == 0)
     scanner.c.deposit = st_deposit_tier(number == 0)
     return name.decode()

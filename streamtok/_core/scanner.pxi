@@ -235,7 +235,7 @@ cdef class Scanner:
             t.mark = st_mark_tier(0, &tier, &t.marked_from, &t.extra_from)
             margins = make_margins(steps, blocks[pages[0]])
             t.margins = <const u64*>self.own(margins, UINT64, "margins", 1)
-            t.place = st_place_tier()
+            t.place = st_place_tier(ST_ANY)
             t.squeeze = st_squeeze_tier(True)
             t.deposit = st_deposit_tier(True)
             t.windows = &self.windows

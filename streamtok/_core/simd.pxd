@@ -6,6 +6,12 @@ better without it. What each does is said in its header.
 
 from streamtok._core.types cimport i64, u8, u16, u32, u64
 
+cdef extern from "native.h" nogil:
+    enum:
+        ST_PLAIN            # what a tier may need at the most
+        ST_UP_TO_AVX2
+        ST_ANY
+
 cdef extern from "pairs.h" nogil:
     enum:
         ST_BUCKET
@@ -63,7 +69,7 @@ cdef extern from "transcode.h" nogil:
     enum:
         ST_SLACK
     ctypedef size_t st_transcode_function(const void* text, int kind, size_t n, u8* out) noexcept
-    st_transcode_function* st_transcode_tier(bint wanted)
+    st_transcode_function* st_transcode_tier(int most)
     size_t st_transcode_room_of(int kind, size_t n) noexcept
 
 cdef extern from "untouched.h" nogil:
@@ -99,8 +105,7 @@ cdef extern from "windows.h" nogil:
 
 cdef extern from "places.h" nogil:
     ctypedef size_t st_place_function(u64 bits, size_t base, i64* ends) noexcept
-    st_place_function* st_place_tier()
-    size_t st_place_plain(u64 bits, size_t base, i64* ends) noexcept
+    st_place_function* st_place_tier(int most)
 
 cdef extern from "substitutes.h" nogil:
     enum:

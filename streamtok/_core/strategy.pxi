@@ -7,6 +7,6 @@ strategy.merge_segments = st_merge_segments_tier()
 strategy.keys = st_keys_tier()
 strategy.together_from = TOGETHER_FROM
 strategy.find_pair = st_find_pair_tier(True)
-strategy.transcode = st_transcode_tier(True)
+strategy.transcode = st_transcode_tier(ST_ANY)
 strategy.leads = st_leads_tier(True)
 strategy.look_period = PERIOD

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "native.h"
+
 /* The UTF-8 that the str holds already (all of an ASCII one); NULL if none. */
 static inline const char *st_ready_utf8(PyObject *text, Py_ssize_t *size) {
     if (PyUnicode_IS_COMPACT_ASCII(text)) {
@@ -160,6 +162,99 @@ ST_VBMI2 static size_t st_transcode_512(const void *text, int kind, size_t n, ui
     if (kind == 2) return st_transcode_wide(text, 2, n, out);
     return st_transcode_wide(text, 4, n, out);
 }
+
+#define ST_AVX2_TRANSCODE __attribute__((target("avx2")))
+
+/* For four characters, each written as four bytes, which of the 16 are theirs. Bit k of a row's number is the
+   lower bit of the size of character k, less one; bit k + 4 the upper one. */
+static ST_ALIGNED(64) uint8_t st_packings[256][16], st_packing_sizes[256];
+
+static void st_fill_packings(void) {
+    for (int row = 0; row < 256; row++) {
+        uint8_t n = 0;
+        memset(st_packings[row], 0x80, 16);
+        for (int k = 0; k < 4; k++)
+            for (int byte = 0; byte <= (row >> k & 1) + 2 * (row >> (k + 4) & 1); byte++)
+                st_packings[row][n++] = (uint8_t)(4 * k + byte);
+        st_packing_sizes[row] = n;
+    }
+}
+
+/* The UTF-8 of eight characters, four bytes for each, and in `odd` and `many` the bits of their sizes. */
+ST_AVX2_TRANSCODE static ST_ALWAYS_INLINE __m256i st_eight_characters(int kind, __m256i code, int *odd, int *many) {
+    const __m256i low_six = _mm256_set1_epi32(0x3F), rest = _mm256_set1_epi32(0x80);
+    __m256i two = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0x7F));
+    __m256i three = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0x7FF)), ones = _mm256_xor_si256(two, three);
+    __m256i six = _mm256_srli_epi32(code, 6), twelve = _mm256_srli_epi32(code, 12);
+    /* The last byte, the one before and so on, then the first, whose high bits tell the length. */
+    __m256i last = _mm256_or_si256(_mm256_and_si256(code, low_six), rest);
+    __m256i middle = _mm256_or_si256(_mm256_and_si256(six, low_six), rest);
+    __m256i bytes = _mm256_or_si256(_mm256_or_si256(six, _mm256_set1_epi32(0xC0)), _mm256_slli_epi32(last, 8));
+    bytes = _mm256_blendv_epi8(code, bytes, two);
+    __m256i of_three = _mm256_or_si256(_mm256_or_si256(twelve, _mm256_set1_epi32(0xE0)),
+                                       _mm256_or_si256(_mm256_slli_epi32(middle, 8), _mm256_slli_epi32(last, 16)));
+    bytes = _mm256_blendv_epi8(bytes, of_three, three);
+    *many = _mm256_movemask_ps(_mm256_castsi256_ps(three));
+    if (kind == 4) {
+        __m256i four = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0xFFFF));
+        if (!_mm256_testz_si256(four, four)) {
+            __m256i second = _mm256_or_si256(_mm256_and_si256(twelve, low_six), rest);
+            __m256i first = _mm256_or_si256(_mm256_srli_epi32(code, 18), _mm256_set1_epi32(0xF0));
+            first = _mm256_or_si256(first, _mm256_slli_epi32(second, 8));
+            second = _mm256_or_si256(_mm256_slli_epi32(middle, 16), _mm256_slli_epi32(last, 24));
+            bytes = _mm256_blendv_epi8(bytes, _mm256_or_si256(first, second), four);
+            ones = _mm256_xor_si256(ones, four);
+        }
+    }
+    *odd = _mm256_movemask_ps(_mm256_castsi256_ps(ones));
+    return bytes;
+}
+
+ST_AVX2_TRANSCODE static ST_ALWAYS_INLINE size_t st_transcode_in_256(const void *text, int kind, size_t n,
+                                                                     uint8_t *out) {
+    uint8_t *begin = out;
+    size_t i = 0, size;
+    __m256i lone = _mm256_setzero_si256();
+    for (; i + 16 <= n; i += 16) {
+        const char *p = (const char *)text + i * (size_t)kind;
+        __m256i codes[2], low = _mm256_loadu_si256((const __m256i *)p), high = low;
+        if (kind == 4) high = _mm256_loadu_si256((const __m256i *)(p + 32));
+        if (_mm256_testz_si256(_mm256_or_si256(low, high),
+                               kind == 2 ? _mm256_set1_epi16(~0x7F) : _mm256_set1_epi32(~0x7F))) {
+            if (kind == 4) low = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xD8);
+            _mm_storeu_si128((__m128i *)out, _mm_packus_epi16(_mm256_castsi256_si128(low),
+                                                              _mm256_extracti128_si256(low, 1)));
+            out += 16;
+            continue;
+        }
+        codes[0] = kind == 2 ? _mm256_cvtepu16_epi32(_mm256_castsi256_si128(low)) : low;
+        codes[1] = kind == 2 ? _mm256_cvtepu16_epi32(_mm256_extracti128_si256(low, 1)) : high;
+        for (int half = 0; half < 2; half++) {
+            int odd, many, row;
+            __m256i top = _mm256_and_si256(codes[half], _mm256_set1_epi32((int)0xFFFFF800u));
+            __m256i bytes = st_eight_characters(kind, codes[half], &odd, &many);
+            lone = _mm256_or_si256(lone, _mm256_cmpeq_epi32(top, _mm256_set1_epi32(0xD800)));
+            row = (odd & 15) | (many & 15) << 4;
+            _mm_storeu_si128((__m128i *)out, _mm_shuffle_epi8(_mm256_castsi256_si128(bytes),
+                                                              _mm_load_si128((const __m128i *)st_packings[row])));
+            out += st_packing_sizes[row];
+            row = odd >> 4 | (many & 0xF0);
+            _mm_storeu_si128((__m128i *)out, _mm_shuffle_epi8(_mm256_extracti128_si256(bytes, 1),
+                                                              _mm_load_si128((const __m128i *)st_packings[row])));
+            out += st_packing_sizes[row];
+        }
+    }
+    if (!_mm256_testz_si256(lone, lone)) return SIZE_MAX;
+    text = (const char *)text + i * (size_t)kind;
+    size = kind == 2 ? st_transcode_2((const uint16_t *)text, n - i, out)
+                     : st_transcode_4((const uint32_t *)text, n - i, out);
+    return size == SIZE_MAX ? size : (size_t)(out - begin) + size;
+}
+
+ST_AVX2_TRANSCODE static size_t st_transcode_256(const void *text, int kind, size_t n, uint8_t *out) {
+    if (kind == 1) return st_transcode_1((const uint8_t *)text, n, out);
+    return kind == 2 ? st_transcode_in_256(text, 2, n, out) : st_transcode_in_256(text, 4, n, out);
+}
 #endif
 
 /* The UTF-8 of `n` code units of 1, 2 or 4 bytes (`kind`) into `out`; see ST_DEFINE_TRANSCODE. */
@@ -173,14 +268,18 @@ static size_t st_transcode_plain(const void *text, int kind, size_t n, uint8_t *
     }
 }
 
-static inline st_transcode_function *st_transcode_tier(int wanted) {
+static inline st_transcode_function *st_transcode_tier(int most) {
 #if defined(ST_WIDE_TRANSCODE)
     __builtin_cpu_init();
-    if (wanted && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw") &&
+    if (most == ST_ANY && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2"))
         return st_transcode_512;
+    if (most && __builtin_cpu_supports("avx2")) {
+        st_fill_packings();
+        return st_transcode_256;
+    }
 #else
-    (void)wanted;
+    (void)most;
 #endif
     return st_transcode_plain;
 }

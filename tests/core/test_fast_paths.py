@@ -22,8 +22,8 @@ from streamtok._core._testing import (
     use_lanes,
     use_side_by_side,
     use_tier,
+    use_transcode,
     use_wide_keys,
-    use_wide_transcode,
 )
 from streamtok._core.encode import TokenTable
 from streamtok.patterns.pattern import Pattern
@@ -520,8 +520,8 @@ def test_batches_are_spread_by_size_and_keep_their_order() -> None:
         enc.encode_batch(["a"], num_threads=0)
 
 
-@pytest.mark.parametrize("wide", [True, False])
-def test_str_of_every_width_becomes_its_utf8(wide: bool) -> None:
+@pytest.mark.parametrize("most", range(3))
+def test_str_of_every_width_becomes_its_utf8(most: int) -> None:
     enc = streamtok.get_encoding("gpt2")
     rng = random.Random(1)
     kinds = [
@@ -530,7 +530,7 @@ def test_str_of_every_width_becomes_its_utf8(wide: bool) -> None:
         [*range(0xD800), *range(0xE000, 0x10000)],
         range(0x10000, 0x110000),
     ]
-    use_wide_transcode(wide)
+    use_transcode(most)
     try:
         for kind in range(4):
             for size in [*range(40), 100, 1000]:
@@ -554,4 +554,4 @@ def test_str_of_every_width_becomes_its_utf8(wide: bool) -> None:
             with pytest.raises(UnicodeEncodeError):
                 enc.encode_to_numpy(text)
     finally:
-        use_wide_transcode(True)
+        use_transcode(2)
