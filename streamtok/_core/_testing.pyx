@@ -30,6 +30,7 @@ from streamtok._core.simd cimport (
     st_leads_tier,
     st_mark_function,
     st_mark_tier,
+    st_merge_batch_tier,
     st_place_tier,
     st_squeeze_before,
     st_squeeze_tier,
@@ -53,6 +54,11 @@ def use_lanes(bint wanted):
     strategy.merge_lanes = fastest.merge_lanes if wanted else NULL
     strategy.merge_batch = fastest.merge_batch if wanted else NULL
     return strategy.merge_lanes != NULL
+
+
+def use_batch(int most):
+    """Merge pieces together from now on with plain C (0), or up to AVX2 (1), or with all that there is (2)."""
+    strategy.merge_batch = st_merge_batch_tier(most)
 
 
 def use_turns(bint wanted):

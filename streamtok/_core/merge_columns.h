@@ -4,6 +4,7 @@
 #define STREAMTOK_MERGE_COLUMNS_H
 
 #include "merge_lanes.h"
+#include "merge_turns.h"
 
 #define ST_MERGE_BATCH 1024 /* the most pieces of a batch */
 
@@ -238,12 +239,17 @@ ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t
 }
 #endif
 
-/* The way to merge a batch of short pre-tokens; NULL where the processor has none. */
-static inline st_merge_batch_function *st_merge_batch_tier(void) {
+static inline st_merge_batch_function *st_merge_batch_tier(int most) {
 #if defined(ST_LANES)
-    if (st_has_lanes()) return st_merge_batch;
+    if (most == ST_ANY && st_has_lanes()) return st_merge_batch;
 #endif
-    return NULL;
+#if defined(ST_WIDE_TURNS)
+    __builtin_cpu_init();
+    if (most && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi")) return st_merge_batch_256; /* and lzcnt */
+#else
+    (void)most;
+#endif
+    return st_merge_batch_plain;
 }
 
 #endif

@@ -39,7 +39,7 @@ cdef extern from "merge_columns.h" nogil:
                                           const u32* byte_pairs, const u8* bytes,
                                           const u16* units, const u8* sizes, size_t count,
                                           size_t few, u32* out, const u16* places, u8* counts) noexcept
-    st_merge_batch_function* st_merge_batch_tier()
+    st_merge_batch_function* st_merge_batch_tier(int most)
 
 cdef extern from "merge_segments.h" nogil:
     enum:

@@ -1,7 +1,7 @@
 """The fastest way that this processor has, for each of them. Results do not depend on it."""
 
 strategy.merge_lanes = st_merge_tier()
-strategy.merge_batch = st_merge_batch_tier()
+strategy.merge_batch = st_merge_batch_tier(ST_ANY)
 strategy.few = ST_FEW
 strategy.merge_segments = st_merge_segments_tier()
 strategy.keys = st_keys_tier()

@@ -19,6 +19,7 @@ from streamtok._core._testing import (
     last_marks,
     marks,
     sorted_tokens,
+    use_batch,
     use_lanes,
     use_side_by_side,
     use_tier,
@@ -227,9 +228,12 @@ def test_windows_are_packed_as_derived() -> None:
     source=st.sampled_from(SPLITS),
     seed=st.integers(0, 2**32),
     lanes=st.booleans(),
+    most=st.integers(0, 2),
     errors=st.sampled_from(["replace", "surrogateescape"]),
 )
-def test_long_texts_equal_the_reference(source: str, seed: int, lanes: bool, errors: str) -> None:
+def test_long_texts_equal_the_reference(
+    source: str, seed: int, lanes: bool, most: int, errors: str
+) -> None:
     rng = random.Random(seed)
     data = bytearray(text_of(rng, 300).encode())
     for _ in range(rng.choice([0, 0, 1, 5])):
@@ -240,6 +244,8 @@ def test_long_texts_equal_the_reference(source: str, seed: int, lanes: bool, err
     order = [*singles, *sorted(t for t in pairs | tokens if len(t) > 1)]
     ranks = {token: rank for rank, token in enumerate(order)}
     use_lanes(lanes)
+    if lanes:
+        use_batch(most)
     use_wide_keys(lanes)
     try:
         enc = streamtok.Encoding("random", pat_str=source, mergeable_ranks=ranks, special_tokens={})
@@ -377,8 +383,10 @@ def test_pretokens_in_several_pieces_wait_with_others(seed: int) -> None:
     text = " ".join(words)
     expected = twin.encode_ordinary(text)
     try:
-        for lanes in (True, False):
+        for lanes, most in ((True, 2), (True, 1), (True, 0), (False, None)):
             use_lanes(lanes)
+            if most is not None:
+                use_batch(most)
             enc._encoder.release()  # what is remembered does not wait
             assert enc.encode_ordinary(text) == expected
             assert enc.encode_ordinary(text) == expected
