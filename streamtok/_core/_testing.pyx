@@ -21,12 +21,14 @@ from streamtok._core.encode cimport (
 from streamtok._core.simd cimport (
     ST_ANY,
     ST_MARGIN,
+    ST_PLAIN,
     ST_REST,
     ST_REST_BLOCKS,
     ST_REST_SIZE,
     st_copy_rest,
     st_deposit_tier,
     st_find_pair_tier,
+    st_keys_tier,
     st_leads_tier,
     st_mark_function,
     st_mark_tier,
@@ -73,9 +75,8 @@ def use_side_by_side(bint wanted):
 
 
 def use_wide_keys(bint wanted):
-    """bool: whether keys are made eight at a time from now on."""
-    strategy.keys = fastest.keys if wanted else NULL
-    return strategy.keys != NULL
+    """Whether keys are made eight at a time from now on, where the processor can."""
+    strategy.keys = st_keys_tier(ST_ANY if wanted else ST_PLAIN)
 
 
 def use_at_once(bint wanted):

@@ -1,4 +1,4 @@
-/* The keys of short pre-tokens and the cells where they belong, eight pre-tokens at a time. */
+/* The keys of short pre-tokens and the cells where they belong, many pre-tokens at a time. */
 #ifndef STREAMTOK_KEYS_H
 #define STREAMTOK_KEYS_H
 
@@ -18,7 +18,7 @@
 #define ST_LOW(size) ((size) < 8 ? ((uint64_t)1 << 8 * ((size) & 7)) - 1 : ~(uint64_t)0)
 #define ST_HIGH(size) ((size) > 8 ? ((uint64_t)1 << 8 * ((size) & 7)) - 1 : 0)
 #define ST_MASKS(size) ST_LOW(size), ST_HIGH(size)
-static const uint64_t st_key_masks[32] = {
+static const ST_ALIGNED(64) uint64_t st_key_masks[32] = {
     ST_MASKS(0), ST_MASKS(1), ST_MASKS(2),  ST_MASKS(3),  ST_MASKS(4),  ST_MASKS(5),
     ST_MASKS(6), ST_MASKS(7), ST_MASKS(8),  ST_MASKS(9),  ST_MASKS(10), ST_MASKS(11),
     ST_MASKS(12), ST_MASKS(13), ST_MASKS(14), ST_MASKS(15)};
@@ -27,6 +27,12 @@ static const uint64_t st_key_masks[32] = {
 static inline uint64_t st_cell_hash(uint64_t low, uint64_t high) {
     return low * ST_CELL_LOW + high * ST_CELL_HIGH;
 }
+
+/* And the size, where its own bytes end at the latest. */
+#define ST_TAG(size) 0, (uint64_t)(size) << 56
+static const ST_ALIGNED(64) uint64_t st_key_tags[32] = {
+    ST_TAG(0), ST_TAG(1), ST_TAG(2),  ST_TAG(3),  ST_TAG(4),  ST_TAG(5),  ST_TAG(6),  ST_TAG(7),
+    ST_TAG(8), ST_TAG(9), ST_TAG(10), ST_TAG(11), ST_TAG(12), ST_TAG(13), ST_TAG(14), ST_TAG(15)};
 
 typedef struct { /* Cell in pretoken_cache.pxi */
     uint64_t low, high;
@@ -64,10 +70,65 @@ static inline void st_fetch_behind(const uint64_t *keys, void *const *cells, siz
 /* Pre-token i goes from ends[i - 1] (the first: start) to ends[i]. Its key goes to keys[2 i], the
    address of the cell where it belongs in `table`, of hash >> shift, to cells[i]; `nothing` if it is
    empty or has more than 15 bytes. Reads 16 bytes from where each begins. Returns how many pre-tokens
-   were done: it stops before a negative end, and does no less than eight. */
+   were done: it stops before a negative end. */
 typedef size_t st_keys_function(const uint8_t *buffer, size_t start, const int64_t *ends, size_t count,
                                 uint64_t *keys, void **cells, uint64_t *not_short, void *table, int shift,
                                 void *nothing);
+
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__) && defined(__SSE2__)
+#include <emmintrin.h>
+#define ST_KEYS_IN_SSE2 1
+#endif
+
+/* The key of a pre-token of up to 15 bytes at p, of which 16 may be read; returns its hash. */
+static ST_ALWAYS_INLINE uint64_t st_put_key(const uint8_t *p, size_t size, uint64_t *key) {
+#if defined(ST_KEYS_IN_SSE2)
+    __m128i own = _mm_and_si128(_mm_loadu_si128((const __m128i *)p),
+                                _mm_load_si128((const __m128i *)(st_key_masks + 2 * size)));
+    own = _mm_or_si128(own, _mm_load_si128((const __m128i *)(st_key_tags + 2 * size)));
+    _mm_storeu_si128((__m128i *)key, own);
+#if defined(__x86_64__)
+    return st_cell_hash((uint64_t)_mm_cvtsi128_si64(own), (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(own, own)));
+#endif
+#else
+    key[0] = st_load64(p) & st_key_masks[2 * size];
+    key[1] = (st_load64(p + 8) & st_key_masks[2 * size + 1]) | st_key_tags[2 * size + 1];
+#endif
+    return st_cell_hash(key[0], key[1]);
+}
+
+/* From pre-token i on, which goes from `at`, one after the other: each fetches its cell as soon as its hash
+   is there. */
+static ST_ALWAYS_INLINE size_t st_keys_from(size_t i, size_t at, const uint8_t *buffer, const int64_t *ends,
+                                            size_t count, uint64_t *keys, void **cells, uint64_t *not_short,
+                                            void *table, int shift, void *nothing) {
+    int64_t end = 0;
+    while (i < count && end >= 0) {
+        size_t word = i / 64, stop = count / 64 > word ? 64 * word + 64 : count;
+        uint64_t odds = i & 63 ? not_short[word] : 0;
+        for (; i < stop && (end = ends[i]) >= 0; i++) {
+            const uint8_t *p = buffer + at;
+            size_t size = (size_t)end - at;
+            at = (size_t)end;
+            if (ST_RARELY(size - 1 >= 15)) {
+                st_put_key(p, size ? 15 : 0, keys + 2 * i);
+                odds |= (uint64_t)1 << (i & 63);
+                cells[i] = nothing;
+                continue;
+            }
+            uint64_t hash = st_put_key(p, size, keys + 2 * i);
+            cells[i] = (char *)table + (hash >> shift) * ST_CELL_BYTES;
+            ST_PREFETCH(cells[i]);
+        }
+        if (i > 64 * word) not_short[word] = odds;
+    }
+    return i;
+}
+
+static size_t st_keys_plain(const uint8_t *buffer, size_t start, const int64_t *ends, size_t count, uint64_t *keys,
+                            void **cells, uint64_t *not_short, void *table, int shift, void *nothing) {
+    return st_keys_from(0, start, buffer, ends, count, keys, cells, not_short, table, shift, nothing);
+}
 
 #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
 #define ST_WIDE_KEYS 1
@@ -150,19 +211,21 @@ ST_KEYS static inline size_t st_keys_512(const uint8_t *buffer, size_t start, co
     }
     if (i) st_fetch_eight(cells + i - 8);
     if (i & 63) not_short[i / 64] = odds;
-    return i;
+    return st_keys_from(i, (size_t)(first - buffer), buffer, ends, count, keys, cells, not_short, table, shift,
+                        nothing);
 }
 #endif
 
-/* NULL where the processor has none. */
-static inline st_keys_function *st_keys_tier(void) {
+static inline st_keys_function *st_keys_tier(int most) {
 #if defined(ST_WIDE_KEYS)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+    if (most == ST_ANY && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512dq"))
         return st_keys_512;
+#else
+    (void)most;
 #endif
-    return NULL;
+    return st_keys_plain;
 }
 
 #endif

@@ -110,16 +110,12 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
     make_room(table.tokens(), &w.cache, BATCH, BATCH_ARENA)
     w.is_alone = count < strategy.together_from
     # All keys, then all cells: so that many wait for memory at a time.
-    if strategy.keys != NULL:
-        i = count
-        while i >= 8 and <size_t>llabs(ends[i - 2]) + 16 > readable:
-            i -= 1
-        if i >= 8:
-            i = strategy.keys(buffer, start, ends, i, b.keys, <void**>b.cells, b.not_short, w.cache.cells,
-                          w.cache.cell_shift, &w.cache.nothing)
-            at = <size_t>ends[i - 1] if i else start
-        else:
-            i = 0
+    i = count
+    while i > 0 and (<size_t>llabs(ends[i - 2]) if i > 1 else start) + 16 > readable:
+        i -= 1
+    i = strategy.keys(buffer, start, ends, i, b.keys, <void**>b.cells, b.not_short, w.cache.cells,
+                      w.cache.cell_shift, &w.cache.nothing)
+    at = <size_t>ends[i - 1] if i else start
     for k in range((i + 63) // 64, <size_t>BIT_WORDS):
         b.not_short[k] = 0
     while i < count:

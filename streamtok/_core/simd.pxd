@@ -59,7 +59,7 @@ cdef extern from "keys.h" nogil:
     ctypedef size_t st_keys_function(const u8* buffer, size_t start, const i64* ends, size_t count,
                                      u64* keys, void** cells, u64* not_short, void* table, int shift,
                                      void* nothing) noexcept
-    st_keys_function* st_keys_tier()
+    st_keys_function* st_keys_tier(int most)
 
 cdef extern from "find_pair.h" nogil:
     ctypedef size_t st_find_pair_function(const u8* p, size_t n, u8 first, u8 second) noexcept
