@@ -90,7 +90,7 @@ def test_bad_bytes_do_not_end_a_count(options: list[str], tmp_path: Path, capsys
     elif "--each" not in options:
         assert int(said.out.split()[0]) == expected
     assert main(["count", *options, "--errors", "strict", str(path)]) == 1
-    assert "a.log: " in (message := capsys.readouterr().err)
+    assert "a.log" in (message := capsys.readouterr().err)
     assert "byte 3 is not UTF-8" in message
 
 
