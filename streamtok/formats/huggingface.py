@@ -90,6 +90,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     pat_str: str | Pattern | None = None
     is_of_symbols = (
         has_symbols(model, cutting.is_byte_level)
+        or decoding.replaced != ()
         or not _has_one_pattern(cutting, file["pre_tokenizer"].place)
         or _looks_up_bytes(model, cutting, file["pre_tokenizer"].place)
     )
@@ -194,6 +195,7 @@ def _decoded_texts(
     normalized = dict(zip(changed, normalizer.normalize_tokens(changed, True), strict=True))
     for text in texts:
         found = normalized.get(text, text)
+        found = decoding.given(found)
         if decoding.word_end:
             found = found.replace(decoding.word_end, " ")
         if decoding.replaces_marks:

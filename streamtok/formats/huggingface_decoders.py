@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..engines.rules import MARK
+from ..normalizers.step import Step
+from .huggingface_normalizers import read_replace
 from .huggingface_splits import metaspace_scheme
 from .json_value import JsonValue
 from .loading import shown
@@ -26,6 +28,13 @@ class Decoding(NamedTuple):
     joins_bytes: bool  # an added token <0x41> is that byte
     word_end: str = ""  # what becomes a space in each token
     is_byte_level: bool = False  # tokens are in the byte alphabet
+    replaced: tuple[Step, ...] = ()  # what is done to each token first
+
+    def given(self, token: str) -> str:
+        """The token as the other decoders get it."""
+        for step in self.replaced:
+            token = step.normalize(token, True)
+        return token
 
 
 def read_decoder(field: JsonValue) -> Decoding:
@@ -34,13 +43,20 @@ def read_decoder(field: JsonValue) -> Decoding:
         return Decoding(True, False, False, False)
     marks = drops = is_joined = joins_bytes = is_byte_level = False
     word_end = ""
+    replaced: list[Step] = []
     for part in _flat(field):
         kind = part["type"].as_str()
         if kind == "Replace":
             part.allow_only("type", "pattern", "content")
-            if part["pattern"].value != {"String": MARK} or part["content"].value != " ":
-                part.fail(f"the decoder Replace is supported for {MARK!r} and a space alone")
-            marks = True
+            if part["pattern"].value == {"String": MARK} and part["content"].value == " ":
+                marks = True
+                continue
+            if is_joined or joins_bytes or is_byte_level or drops or marks or word_end:
+                part.fail(
+                    f"the decoder Replace is supported for {MARK!r} and a space, and as the first "
+                    "decoder, where it changes each token by itself"
+                )
+            replaced.append(read_replace(part))
         elif kind == "Metaspace":
             marks = True
             drops = metaspace_scheme(part) != "never"
@@ -65,7 +81,7 @@ def read_decoder(field: JsonValue) -> Decoding:
             word_end = part["suffix"].as_str()
         else:
             part.fail(f"the decoder {shown(kind)} is not supported")
-    return Decoding(marks, drops, marks, joins_bytes, word_end, is_byte_level)
+    return Decoding(marks, drops, marks, joins_bytes, word_end, is_byte_level, tuple(replaced))
 
 
 def _flat(field: JsonValue, depth: int = 0) -> list[JsonValue]:

@@ -30,7 +30,7 @@ from ..normalizers import (
 from .json_value import JsonValue
 from .loading import shown
 
-__all__ = ["normalizer_json", "read_normalizer"]
+__all__ = ["normalizer_json", "read_normalizer", "read_replace"]
 
 _MAX_STEPS = 1000
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
@@ -83,7 +83,7 @@ def _read(field: JsonValue, steps: list[Step]) -> None:
         field.allow_only("type", "strip_left", "strip_right")
         steps.append(Strip(_flag(field["strip_left"]), _flag(field["strip_right"])))
     elif kind == "Replace":
-        steps.append(_replace(field))
+        steps.append(read_replace(field))
     elif kind == "Precompiled":
         field.allow_only("type", "precompiled_charsmap")
         steps.append(_precompiled(field["precompiled_charsmap"]))
@@ -100,7 +100,7 @@ def _flag(field: JsonValue) -> bool:
     return field.as_bool()
 
 
-def _replace(field: JsonValue) -> Step:
+def read_replace(field: JsonValue) -> Step:
     field.allow_only("type", "pattern", "content")
     pattern = field["pattern"]
     pattern.allow_only("String", "Regex")

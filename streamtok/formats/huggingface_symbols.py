@@ -183,6 +183,7 @@ def _check_look_up(model: Model) -> None:
 
 def _decoded(text: str, is_byte_level: bool, decoding: Decoding) -> bytes:
     """What a token decodes to."""
+    text = decoding.given(text)
     if decoding.word_end:
         text = text.replace(decoding.word_end, " ")
     if decoding.replaces_marks:

@@ -323,11 +323,15 @@ def test_what_is_put_before_a_text_that_lost_its_beginning(tmp_path):
     refuses(formats.load_huggingface, path, match="first is not supported with Prepend behind")
 
 
+REPLACE = {"type": "Replace", "pattern": {"String": "a"}, "content": " "}
+REPLACE_LAST = {"type": "Sequence", "decoders": [{"type": "Fuse"}, REPLACE]}
+
+
 @pytest.mark.parametrize(
     ("decoder", "message"),
     [
         ({"type": "Strip", "content": " ", "start": 1, "stop": 0}, "supported behind Fuse"),
-        ({"type": "Replace", "pattern": {"String": "a"}, "content": " "}, "decoder Replace is"),
+        (REPLACE_LAST, "decoder Replace is"),
         ({"type": "CTC"}, "the decoder 'CTC' is not supported"),
         ({"type": "Metaspace", "replacement": "_"}, "decoder Metaspace is supported with"),
     ],
