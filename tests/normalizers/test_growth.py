@@ -15,8 +15,10 @@ import streamtok
 from streamtok import formats
 from streamtok.engines.rules import TextRules
 from streamtok.errors import VocabularyError
+from streamtok.formats import packed
 from streamtok.formats.huggingface_normalizers import read_normalizer
 from streamtok.formats.json_value import JsonValue
+from streamtok.formats.protobuf import field
 from streamtok.normalizers import (
     BertAccents,
     BertChinese,
@@ -41,6 +43,8 @@ from streamtok.normalizers import (
 from streamtok.normalizers.charsmap import write_charsmap
 from streamtok.normalizers.growth import MOST_GROWTH, growth_of, n_bytes
 from streamtok.reference import tokenizer_json
+
+from ..loader_fuzz import sound_files
 
 CHARACTERS = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
 MAP = write_charsmap({"a": "bb", "b\u0301": "long", "\xa0": " ", "é": "e\u0301x"})
@@ -213,3 +217,26 @@ def test_the_reference_stops_as_well(times):
         tokenizer_json.normalize({"type": "Sequence", "normalizers": [one] * 3}, "hello")
     normalizer = read_normalizer(JsonValue(doubling(5), "x"))
     assert tokenizer_json.normalize(doubling(5), "xa") == normalizer.normalize("xa")
+
+
+def test_a_model_and_a_packed_file_with_a_bomb_are_named(tmp_path):
+    files = sound_files(tmp_path)
+    data, load = files["mapped.model"]
+    sound = write_charsmap({"a": "A", "e\u0301": "é", "\xa0": " ", "ab": ""})
+    assert field(3, field(2, sound)) in data
+    bomb = field(3, field(2, write_charsmap({"a": "b" * 60_000})))
+    (tmp_path / "bomb.model").write_bytes(data.replace(field(3, field(2, sound)), bomb))
+    with pytest.raises(VocabularyError, match=r"bomb.model: a text could grow .*'LongestMap'"):
+        load(tmp_path / "bomb.model")
+    rules = TextRules(normalizer=Normalizer([Replace("l", "l" * 9)] * 3))
+    enc = streamtok.Encoding(
+        "x", pat_str=r"[\s\S]+", mergeable_ranks={bytes([i]): i for i in range(256)},
+        special_tokens={}, rules=rules,
+    )  # fmt: skip
+    path = tmp_path / "bomb.streamtok"
+    formats.save_packed(enc, path)
+    sections = packed.sections_of(path.read_bytes())
+    sections["about"] = sections["about"].replace(b"l" * 9, b"l" * 2_000)
+    path.write_bytes(packed.join_sections(sections))
+    with pytest.raises(VocabularyError, match=r"bomb.streamtok is damaged.*could grow"):
+        formats.load_packed(path)
