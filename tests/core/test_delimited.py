@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -300,6 +301,9 @@ def test_every_sink_takes_them(name: str, more: list[str], tmp_path: Path) -> No
         folder.mkdir()
         args = [str(tmp_path / source[0]), *source[1:], "-o", str(folder / name), *more]
         assert main(["encode", *args, "--disallowed-special", "none", "-q"]) == 0
-        made.append({one.name: one.read_bytes() for one in sorted(folder.iterdir())})
+        made.append({
+            one.name: re.sub(rb'"job": "\w+"', b"", one.read_bytes())  # of another input
+            for one in sorted(folder.iterdir())
+        })  # fmt: skip
     assert made[0] == made[1]
     assert len(made[0]) > (3 if more else 0)

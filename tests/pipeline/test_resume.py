@@ -84,7 +84,8 @@ def text(tmp_path: Path) -> Path:
 
 
 def resumed(path: Path, out: Path, *more: str) -> list[str]:
-    return ["encode", str(path), "-o", str(out), "-q", "--resume", "--chunk-size", "1k", *more]
+    size = [] if "--chunk-size" in more else ["--chunk-size", "1k"]
+    return ["encode", str(path), "-o", str(out), "-q", "--resume", *size, *more]
 
 
 def left(folder: Path) -> set[str]:
