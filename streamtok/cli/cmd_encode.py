@@ -9,13 +9,15 @@ from typing import Any
 
 from .._core.encode import set_cache_limit
 from ..encoding import Encoding
+from ..errors import StateError
 from ..formats.opening import vocabulary_of
 from ..parallel.threads import usable_cores
 from ..parts.settings import POLICY
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.job_digest import job_digest
-from ..pipeline.run import Run, Totals
+from ..pipeline.run import Run, Totals, check_state
+from ..pipeline.saved_state import damaged
 from ..pipeline.sources import Feed, Input, Listener
 from . import dry_run, encoding_options, input_options, open_inputs, options, parts_options
 from . import encode_output as outputs
@@ -189,6 +191,8 @@ def run(args: argparse.Namespace) -> int:
             path = checkpoint_path(family.names(args.output, None)[0])
             checkpoint = Checkpoint(path, settings)
             state = checkpoint.load()
+            if state is not None:
+                check_state(state, family, args.shard_tokens is not None, opened, path)
         outputs.refuse_foreign(args, family, state["files"] if state else None)
         if args.dry_run:
             dry_run.show_run(args, family, encoding.name, opened, state)
@@ -213,7 +217,10 @@ def run(args: argparse.Namespace) -> int:
         else:
             first, at = 0, None
             if state:
-                encoder.setstate(state["encoder"])
+                try:
+                    encoder.setstate(state["encoder"])
+                except (StateError, ValueError) as error:
+                    raise damaged(path, "state.encoder.stream", str(error)) from None
                 first, at = state["position"]["input"], state["position"]["at"]
                 feed_inputs = iter(opened[first:])
                 progress.skip(sum(one.size or 0 for one in opened[:first]))

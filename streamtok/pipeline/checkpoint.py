@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import CheckpointError
 from ..files.own_files import ForeignFileError, check_own, open_own, remove_own
 from ..files.part_file import remove_left, write_whole
+from .saved_state import Optional, check_shape
 
 _MAGIC = "streamtok checkpoint 3"
 
@@ -46,7 +47,8 @@ class Checkpoint:
     def load(self) -> dict[str, Any] | None:
         """The state that was saved last, or None if there is no checkpoint.
 
-        Raises CheckpointError if the file is damaged or comes from a run with other settings.
+        Raises CheckpointError if the file is damaged or comes from a run with other settings. The
+        state is as `Run.save` has saved it only if `run.check_state` says so.
         """
         try:
             with open(open_own(self.path, os.O_RDONLY), "rb") as file:
@@ -60,7 +62,12 @@ class Checkpoint:
             is_ours = head.startswith(_MAGIC.encode())
             kind = "damaged" if is_ours else "not a checkpoint of this version of streamtok"
             raise CheckpointError(f"{self.path} is {kind}; remove it to start again")
-        found = json.loads(body)
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            raise CheckpointError(f"{self.path} is damaged; remove it to start again") from None
+        check_shape(found, {"settings": dict, "state": dict}, "contents", self.path)
+        check_shape(found["settings"].get("inputs"), Optional([_is_input]), "inputs", self.path)
         self._compare(found["settings"])
         state: dict[str, Any] = found["state"]
         return state
@@ -89,6 +96,10 @@ class Checkpoint:
         """Remove the checkpoint, because the run is complete."""
         remove_left(self.path)
         remove_own(self.path)
+
+
+def _is_input(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("name"), str)
 
 
 def _changed(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:

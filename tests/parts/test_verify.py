@@ -188,6 +188,20 @@ def test_what_is_wrong_in_a_job(job: Path) -> None:
     assert part.name in " ".join(faults(job))
 
 
+def test_the_log_of_skipped_lines_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text('{"text": "words"}\n' * 50 + "no JSON\n")
+    plan = streamtok.plan(
+        tmp_path / "text", tmp_path / "job", encoding="gpt2", jsonl="text", skip_bad_lines=True
+    )
+    plan.save()
+    streamtok.run_part(plan, 0)
+    streamtok.commit(plan)
+    assert streamtok.verify(tmp_path / "job").is_ok
+    (log,) = (tmp_path / "job" / "records").rglob("*.skipped.jsonl")
+    log.write_bytes(log.read_bytes().replace(b"text", b"test"))
+    assert [one.partition(" is ")[0] for one in faults(tmp_path / "job")] == [f"{log}: its SHA-256"]
+
+
 def test_the_command(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(job)]) == 0
     assert "no faults in" in capsys.readouterr().err

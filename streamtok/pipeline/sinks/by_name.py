@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 
 from ...files.part_file import PartFile
 from ...stores import places
+from ..saved_state import COUNT, Choice
 from .arrow import ArrowSink
 from .flat import (
+    JSONL_BEGIN,
     RAW_WIDTHS,
     About,
     JsonlSink,
@@ -99,6 +101,33 @@ class Family:
         if self.chosen == "megatron":
             return "uint16" if MegatronSink.width(self.about) == 2 else "int32"
         return "uint16" if self._width == 2 else "uint32"
+
+    @property
+    def state_shape(self) -> dict[str, Any]:
+        """The shape of what the sink's `getstate` gives, for `saved_state.check_shape`."""
+        counted: dict[str, Any] = {"tokens": COUNT}
+        opened = {"open": COUNT}
+        inner: dict[str, Any] = {
+            "npy": counted,
+            "llmc": counted,
+            "datatrove": counted,
+            "jsonl": {"before": Choice((JSONL_BEGIN.decode(), ","))},
+            "megatron": opened,
+            "parquet": opened | {"first": COUNT},
+            "arrow": opened | {"first": COUNT},
+        }.get(self.chosen, {})
+        return counted | {"documents": COUNT, "sink": inner} if self.has_sidecar else inner
+
+    def has_counts(self, sizes: Sequence[int], state: dict[str, Any]) -> bool:
+        """Whether files of these sizes can have the ids that a state of the sink counts."""
+        inner = state["sink"] if self.has_sidecar else state
+        is_table = self.chosen in ("parquet", "arrow")
+        width = 4 if is_table or self.dtype in ("uint32", "int32") else 2
+        tokens, rest = divmod(sizes[is_table] - self.header_size, width)
+        if self.chosen in ("text", "jsonl"):
+            return True
+        counts = [one["tokens"] for one in (state, inner) if "tokens" in one]
+        return not rest and inner.get("open", 0) <= tokens and all(one == tokens for one in counts)
 
     def names(self, path: str, shard: int | None) -> list[str]:
         """The files of shard number `shard`, or of an output without shards if it is None."""

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 from ...errors import ArchiveError, CheckpointError, DocumentError
 from ...files.named_errors import naming
 from ...stores.urls import is_url
+from ..saved_state import COUNT, Limit
 from .blocks import (
     BLOCK_SIZE,
     STDIN,
@@ -53,6 +54,7 @@ class Opening(NamedTuple):
 
 
 _UNCHANGED = Opening()
+_POSITION = {"at": COUNT, "records": COUNT, "crc": Limit(0xFFFFFFFF)}
 
 
 class Input(Protocol):
@@ -81,6 +83,10 @@ class Input(Protocol):
 
     def groups(self, position: dict[str, Any] | None, is_open: bool) -> Iterator[list[Part]]:
         """Yield groups of parts from `position` on; is_open: it is inside a document."""
+
+    @property
+    def position_shape(self) -> Any:
+        """The shape of a position, for `saved_state.check_shape`."""
 
     def position(self) -> dict[str, Any]:
         """Where the next group begins, for JSON."""
@@ -189,6 +195,10 @@ class ByteInput:
     def replaced(self) -> int:
         return self._splitter.replaced if self._splitter is not None else 0
 
+    @property
+    def position_shape(self) -> Any:
+        return _POSITION
+
     def position(self) -> dict[str, Any]:
         assert self._splitter is not None
         return {
@@ -266,6 +276,10 @@ class FileInput(ByteInput):
         if self.size is not None and not self._is_compressed(fd):
             assert self._splitter is not None
             self._splitter.has_crc = False  # `fingerprint` tells whether the file is the same
+            if at > self.size:
+                raise CheckpointError(
+                    f"{self.name} has {self.size} bytes, but the checkpoint continues at byte {at}"
+                )
             if at:
                 os.lseek(fd, at, os.SEEK_SET)
                 self.read += at
@@ -311,6 +325,10 @@ class FollowInput(ByteInput):
         for block in self._follower.blocks(position):
             self.read += len(block)
             yield block
+
+    @property
+    def position_shape(self) -> Any:
+        return self._follower.is_position
 
     def position(self) -> dict[str, Any]:
         own = super().position()
@@ -412,6 +430,10 @@ class ParquetInput:
             raise
         finally:
             self._texts.close()
+
+    @property
+    def position_shape(self) -> Any:
+        return {"at": Limit(self._texts.rows)}
 
     def position(self) -> dict[str, Any]:
         return {"at": self._texts.row}
