@@ -90,7 +90,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     pat_str: str | Pattern | None = None
     is_of_symbols = (
         has_symbols(model, cutting.is_byte_level)
-        or decoding.replaced != ()
+        or not decoding.replaced.is_identity
         or not _has_one_pattern(cutting, file["pre_tokenizer"].place)
         or _looks_up_bytes(model, cutting, file["pre_tokenizer"].place)
     )

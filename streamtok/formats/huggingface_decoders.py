@@ -10,13 +10,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..engines.rules import MARK
-from ..normalizers.step import Step
+from ..normalizers import IDENTITY, Normalizer, Step
+from ..normalizers.growth import growth_of
 from .huggingface_normalizers import read_replace
 from .huggingface_splits import metaspace_scheme
 from .json_value import JsonValue
 from .loading import shown
 
 __all__ = ["Decoding", "read_decoder"]
+
+_MOST_GROWTH = 16  # of a token that a decoder changes: a vocabulary may have 128 MiB of them
 
 
 class Decoding(NamedTuple):
@@ -28,13 +31,11 @@ class Decoding(NamedTuple):
     joins_bytes: bool  # an added token <0x41> is that byte
     word_end: str = ""  # what becomes a space in each token
     is_byte_level: bool = False  # tokens are in the byte alphabet
-    replaced: tuple[Step, ...] = ()  # what is done to each token first
+    replaced: Normalizer = IDENTITY  # what is done to each token first
 
     def given(self, token: str) -> str:
         """The token as the other decoders get it."""
-        for step in self.replaced:
-            token = step.normalize(token, True)
-        return token
+        return self.replaced.normalize(token)
 
 
 def read_decoder(field: JsonValue) -> Decoding:
@@ -81,7 +82,14 @@ def read_decoder(field: JsonValue) -> Decoding:
             word_end = part["suffix"].as_str()
         else:
             part.fail(f"the decoder {shown(kind)} is not supported")
-    return Decoding(marks, drops, marks, joins_bytes, word_end, is_byte_level, tuple(replaced))
+    growth = growth_of([step.growth for step in replaced])
+    if growth > _MOST_GROWTH:
+        field.fail(
+            f"Replace could make a token grow by a factor of {growth:.4g}, and at most "
+            f"{_MOST_GROWTH} is allowed"
+        )
+    first = Normalizer(replaced)
+    return Decoding(marks, drops, marks, joins_bytes, word_end, is_byte_level, first)
 
 
 def _flat(field: JsonValue, depth: int = 0) -> list[JsonValue]:
