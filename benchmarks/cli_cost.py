@@ -68,7 +68,17 @@ def through_cli(
 ) -> tuple[float, float]:
     """Seconds and processor seconds of one process, from its start to its end."""
     name = way.split()[1] if way.startswith("-o") else "ids"
-    command = [sys.executable, "-m", "streamtok", "encode", "-q", "-e", encoding, str(path)]
+    command = [
+        sys.executable,
+        "-m",
+        "streamtok",
+        "encode",
+        "-q",
+        "--force",
+        "-e",
+        encoding,
+        str(path),
+    ]
     begin = time.perf_counter()
     process = subprocess.Popen([*command, "-o", str(folder / name), *options], env=env)
     _, status, usage = os.wait4(process.pid, 0)

@@ -87,7 +87,7 @@ def make(folder: Path, name: str, size: int) -> None:
 def measure(folder: Path, options: list[str], fed: str = "") -> tuple[float, float, float]:
     """(peak MB, private MB, seconds) of one run in the folder; fed: how its text comes."""
     path = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")]))
-    command = [sys.executable, "-m", "streamtok", "encode", "-q", *options]
+    command = [sys.executable, "-m", "streamtok", "encode", "-q", "--force", *options]
     source = (folder / "text").open("rb") if fed == "stdin" else subprocess.DEVNULL
     begin = time.perf_counter()
     process = subprocess.Popen(
