@@ -12,15 +12,14 @@ from ..encoding import Encoding
 from ..errors import StateError
 from ..formats.opening import vocabulary_of
 from ..parallel.threads import usable_cores
-from ..parts.settings import POLICY
 from ..pipeline import sinks
 from ..pipeline.checkpoint import Checkpoint, checkpoint_path
-from ..pipeline.job_digest import job_digest
+from ..pipeline.job_digest import POLICY, job_digest
 from ..pipeline.run import Run, Totals, check_state
 from ..pipeline.saved_state import damaged
 from ..pipeline.sources import Feed, Input, Listener
-from . import dry_run, encoding_options, input_options, open_inputs, options, parts_options
 from . import encode_output as outputs
+from . import encoding_options, input_options, open_inputs, options, parts_options
 from .argument_types import parse_count, parse_positive, parse_seconds
 from .messages import Misused
 from .progress import Made, Progress
@@ -195,6 +194,8 @@ def run(args: argparse.Namespace) -> int:
                 check_state(state, family, args.shard_tokens is not None, opened, path)
         outputs.refuse_foreign(args, family, state["files"] if state else None)
         if args.dry_run:
+            from . import dry_run  # as encode_parts
+
             dry_run.show_run(args, family, encoding.name, opened, state)
             return 0
         totals = Totals(**state["totals"]) if state else Totals()

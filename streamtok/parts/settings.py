@@ -12,6 +12,7 @@ from ..errors import PlanError
 from ..formats.opening import open_encoding, vocabulary_of
 from ..pipeline import sinks
 from ..pipeline.documents import DocumentEncoder
+from ..pipeline.job_digest import POLICY
 from ..pipeline.sources import Reading
 from ..registry import get_encoding, list_encoding_names
 from .bounds import Cuts, clean_cuts, cuts_behind
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["POLICY", "Settings", "same_encoding"]
 
-POLICY = (
-    "allowed_special", "disallowed_special", "errors", "max_pending", "skip_bad_lines",
-    "max_bad_lines",
-)  # fmt: skip
 
 _OPEN = 4  # encodings that a process keeps
 

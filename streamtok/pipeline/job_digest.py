@@ -6,6 +6,12 @@ import hashlib
 import json
 from typing import Any
 
+POLICY = (
+    "allowed_special", "disallowed_special", "errors", "max_pending", "skip_bad_lines",
+    "max_bad_lines",
+)  # fmt: skip
+"""Options that only decide about text that has not been read: they may change as a job goes on."""
+
 
 def job_digest(settings: dict[str, Any]) -> str | None:
     """The digest of a job; None if an input cannot be compared with that of another run.
