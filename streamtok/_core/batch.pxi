@@ -48,13 +48,14 @@ cdef class Batch:
     cdef bint is_stopped
     cdef PyThread_type_lock lock
 
-    def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, list texts,
-                  str errors, size_t limit):
+    def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, list texts not None,
+                  str errors not None, size_t limit):
         """limit: characters or bytes from which a text is left out."""
         cdef size_t i, size
         self.lock = PyThread_allocate_lock()
         if self.lock == NULL:
             raise MemoryError("no lock")
+        need_scanner(encoder)
         self.encoder = encoder
         self.matcher = matcher
         self.errors = errors
@@ -82,7 +83,7 @@ cdef class Batch:
 
     def share(self, size_t n_threads):
         """How many threads there will be."""
-        self.n_threads = n_threads
+        self.n_threads = max(n_threads, <size_t>1)
 
     def stop(self):
         """Let no thread take any more texts."""
@@ -173,8 +174,8 @@ cdef class Batch:
         return 0
 
 
-def encode_documents(Encoder encoder not None, SpecialMatcher matcher not None, list texts,
-                     str errors, i64 prepend, i64 append):
+def encode_documents(Encoder encoder not None, SpecialMatcher matcher not None, list texts not None,
+                     str errors not None, i64 prepend, i64 append):
     """(numpy.uint32 [n], ends, bytes) of many texts in a row, almost all without the GIL.
 
     ends: list[int], the places at which they end; bytes: of UTF-8 in all. prepend, append: ids

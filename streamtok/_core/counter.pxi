@@ -21,7 +21,7 @@ cdef class PretokenCounter:
     cdef Scan walk              # positions relative to `bytes`
     cdef u64 offset             # place of bytes[0] in all the text
 
-    def __cinit__(self, Scanner scanner not None, clean_cut_pairs, str errors, size_t limit):
+    def __cinit__(self, Scanner scanner not None, clean_cut_pairs, str errors not None, size_t limit):
         """clean_cut_pairs: bool [128, 128], for pairs of ASCII characters; errors: strict or
         surrogateescape; limit: bytes of memory, 0 for none.
         """
@@ -185,7 +185,7 @@ cdef class PretokenCounter:
         finally:
             text_close(&text)
 
-    def count_documents(self, list documents, size_t start, size_t stop):
+    def count_documents(self, list documents not None, size_t start, size_t stop):
         """bool: count each text start:stop of a list by itself, as what comes next; nothing may be
         pending. Nobody may change the list meanwhile.
 
@@ -288,7 +288,7 @@ cdef class PretokenCounter:
         """(int, bytes): bytes taken in, and those of them that are pending."""
         return self.bytes_in, self.bytes[self.walk.start:self.size] if self.size else b""
 
-    def setstate(self, u64 bytes_in, bytes pending):
+    def setstate(self, u64 bytes_in, bytes pending not None):
         """Continue where `getstate` was called; the table is filled by itself.
 
         Raises ValueError for a state that `getstate` cannot give; nothing has changed then.

@@ -36,7 +36,7 @@ def find_documents(data, bytes delimiter not None, size_t start, size_t wanted):
     cdef size_t width = PyBytes_GET_SIZE(delimiter), count = 0, size
     if width == 0:
         raise ValueError("a delimiter has at least one byte")
-    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    get_bytes(data, &view)
     try:
         size = view.len
         if start > size:
@@ -57,7 +57,7 @@ def find_documents(data, bytes delimiter not None, size_t start, size_t wanted):
 
 
 def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, data,
-                     bytes delimiter not None, size_t count, str errors, i64 prepend, i64 append,
+                     bytes delimiter not None, size_t count, str errors not None, i64 prepend, i64 append,
                      bint skip_empty):
     """(numpy.uint32 [n], numpy.int64 [documents]) of `count` documents, each with a delimiter
     behind it.
@@ -81,7 +81,7 @@ def encode_delimited(Encoder encoder not None, SpecialMatcher matcher not None, 
     workspace = encoder.take()
     w = &workspace.c
     try:
-        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        get_bytes(data, &view)
         try:
             b.data = <const u8*>view.buf
             b.size = view.len

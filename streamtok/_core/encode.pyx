@@ -16,7 +16,6 @@ import numpy as np
 from cpython.buffer cimport (
     PyBUF_FORMAT,
     PyBUF_ND,
-    PyBUF_SIMPLE,
     PyBUF_STRIDES,
     PyBUF_WRITABLE,
     PyBuffer_IsContiguous,

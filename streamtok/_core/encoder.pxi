@@ -102,6 +102,13 @@ cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, const u8
     return 0
 
 
+cdef int need_scanner(Encoder encoder) except -1:
+    """ValueError for an encoder whose text must be cut by others: see `Encoder.encode_split`."""
+    if encoder.scanner is None:
+        raise ValueError("this encoder has no scanner: cut the text and use encode_split")
+    return 0
+
+
 @cython.final
 cdef class Encoder:
     """Tokens and pre-tokens together: whole texts to ids. `scanner` may be None, see
@@ -174,7 +181,7 @@ cdef class Encoder:
         self.give(workspace)
         return total
 
-    def encode(self, data, SpecialMatcher matcher not None, str errors, str into,
+    def encode(self, data, SpecialMatcher matcher not None, str errors not None, str into not None,
                Untouched untouched=None):
         """The ids of a whole text.
 
@@ -188,6 +195,7 @@ cdef class Encoder:
         cdef size_t total
         cdef Form form = form_of(into)
         cdef bint count_only = form == AS_COUNT, is_left
+        need_scanner(self)
         if untouched is not None and errors == "surrogateescape":
             return None                 # bytes may be no UTF-8
         workspace = self.take()
@@ -221,7 +229,7 @@ cdef class Encoder:
         finally:
             self.give(workspace)
 
-    def encode_split(self, data, ends, str into):
+    def encode_split(self, data, ends, str into not None):
         """The ids of pre-tokens that the caller found: data[0:ends[0]], data[ends[0]:ends[1]], ….
 
         data: bytes-like; ends: int64 [n], not beyond the data and, but for their signs,

@@ -41,6 +41,7 @@ cdef class FastEncoding:
     def _set_fast_path(self, Encoder encoder not None, SpecialMatcher ordinary not None,
                    SpecialMatcher default not None):
         """Let small texts take the fast path from now on."""
+        need_scanner(encoder)
         if self.encoder is not None:
             self.outlive((self.encoder, self.ordinary, self.default))
         self.ordinary, self.default = ordinary, default

@@ -7,7 +7,7 @@ order of their length. If the loop ends with two tokens that the list pairs, tha
 token. If not, no text ever becomes the token.
 """
 
-def find_merges(bytes blob, offsets, merges):
+def find_merges(bytes blob not None, offsets, merges):
     """numpy.uint32 [n]: for each token the row of `merges` that makes it, 0xFFFFFFFF for none.
 
     blob, offsets: the tokens, as for `TokenTable`, in any order. merges: uint32 [m, 2], the tokens
@@ -128,7 +128,7 @@ cdef bint meet(const Tokens* run, const Maker* makers, u32 left, u32 right) noex
             return False
 
 
-def find_parts(bytes blob, offsets, merges):
+def find_parts(bytes blob not None, offsets, merges):
     """(rows, lefts, rights, is_complete): what `find_merges` finds, and the two tokens of each.
 
     uint32 [n] each, 0xFFFFFFFF where no merge makes a token. merges: uint32 [m, 3], the tokens that
@@ -311,7 +311,7 @@ cdef void insert_pairs(st_pairs* table, const u32* pairs, size_t m) noexcept nog
             st_pairs_insert(table, pairs[2 * i], pairs[2 * i + 1], <u32>i)
 
 
-def gather_tokens(bytes blob, offsets, order):
+def gather_tokens(bytes blob not None, offsets, order):
     """(bytes, uint32 [k + 1]): the tokens with the numbers `order`, uint32 [k], end to end."""
     cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
     cdef ArrayView order_view = read_array(order, UINT32, "order")

@@ -65,9 +65,12 @@ cdef class LargeText:
     cdef PyThread_type_lock lock
 
     def __cinit__(self, Encoder encoder not None, Cuts cuts not None,
-                  SpecialMatcher matcher not None, text, str errors, str into, size_t part_size):
+                  SpecialMatcher matcher not None, text, str errors not None, str into not None, size_t part_size):
         """part_size: characters or bytes of a part, about. into: as for `Encoder.encode`."""
         cdef size_t most, place, i
+        need_scanner(encoder)
+        if part_size == 0:
+            raise ValueError("part_size must be positive")
         self.encoder = encoder
         self.matcher = matcher
         self.text = text

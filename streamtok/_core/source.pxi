@@ -36,7 +36,7 @@ cdef size_t source_size(object text) except? 0:
     if not PyObject_CheckBuffer(text):
         return 0
     try:
-        PyObject_GetBuffer(text, &view, PyBUF_SIMPLE)
+        get_bytes(text, &view)
     except Exception:       # it is raised again by who takes the text
         return 0
     size = view.len
@@ -69,7 +69,7 @@ cdef bint source_open(Source* s, object text, str errors):
     if not PyObject_CheckBuffer(text):
         return False
     try:
-        PyObject_GetBuffer(text, &s.view, PyBUF_SIMPLE)
+        get_bytes(text, &s.view)
     except Exception:       # it is raised again by who takes the text after us
         return False
     s.has_view = True

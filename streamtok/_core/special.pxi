@@ -112,7 +112,7 @@ cdef class SpecialMatcher:
         finally:
             st_free_block(room.bytes)
 
-    def split(self, bytes data):
+    def split(self, bytes data not None):
         """list of (start, end, token): segments in order, with token -1, and special tokens.
 
         token None: a disallowed string stands there; nothing follows.

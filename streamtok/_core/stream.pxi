@@ -63,7 +63,8 @@ cdef class Tail:
     cdef object _note           # what the caller remembers with the mark
     cdef char busy
 
-    def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, str errors):
+    def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, str errors not None):
+        need_scanner(encoder)
         self.encoder = encoder
         self.matcher = matcher
         self.errors = errors
@@ -134,7 +135,7 @@ cdef class Tail:
             st_leave(&self.busy)
         return twin
 
-    def encode(self, chunk, bint final, str into, out, size_t limit, expected=None, note=None):
+    def encode(self, chunk, bint final, str into not None, out, size_t limit, expected=None, note=None):
         """Take `chunk` in; the ids that became certain.
 
         into: "list", "array", "count" (their number) or "buffer" (then `out` is a writable uint16 or
@@ -212,7 +213,7 @@ cdef class Tail:
         finally:
             self.encoder.give(workspace)
 
-    def encode_parts(self, list parts not None, bint final, str into, out, settle, expected=None):
+    def encode_parts(self, list parts not None, bint final, str into not None, out, settle, expected=None):
         """`encode` of a text that someone has cut into stretches: see `stream_parts.pxi`."""
         return feed_parts(self, parts, final, form_of(into), out, settle, expected)
 
@@ -239,7 +240,7 @@ cdef class Tail:
         finally:
             st_leave(&self.busy)
 
-    def setstate(self, bytes state, note=None):
+    def setstate(self, bytes state not None, note=None):
         """Continue where `getstate` was called. StateError if the bytes are damaged."""
         cdef Mark m
         cdef size_t held = len(state), i

@@ -155,6 +155,8 @@ cdef class FastStreamDecoder:
     def _set_reached(self, u64 tokens_in, u64 bytes_out, bint is_begun, bytes held not None):
         """Go on from there. ValueError where the bytes are not those of an unfinished character."""
         cdef Reached here
+        if (tokens_in | bytes_out) >> 62:
+            raise ValueError(f"{tokens_in} ids and {bytes_out} bytes are more than any stream has")
         # The widest policy: a surrogate, too, may be unfinished.
         if len(held) > 3 or codecs.utf_8_decode(held, "surrogatepass", False)[1]:
             raise ValueError(f"{held!r} is not the beginning of a character")

@@ -21,6 +21,8 @@ cdef int check_mark(Tail tail, const Mark* m) except -1:
     """StateError unless a call may go on from `m`: what is saved is checked like what is loaded."""
     cdef i32 why = 0
     cdef int length = 0
+    if (m.offset | m.bytes_in | m.tokens_out) >> 62:
+        raise damaged("it counts more bytes or ids than any stream has")
     if not (fits(tail, &m.scan, m.searched) and m.searched <= m.size):
         raise damaged("positions are beyond its bytes, or not in order")
     if m.has_other and not (m.scan.committed and fits(tail, &m.other, m.scan.position)

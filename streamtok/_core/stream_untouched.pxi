@@ -63,7 +63,7 @@ cdef class UntouchedPath:
         self.waits_behind = waits_behind
         self.known = {}
 
-    def feed(self, Tail tail not None, chunk, str into, out, size_t limit):
+    def feed(self, Tail tail not None, chunk, str into not None, out, size_t limit):
         """As `Tail.encode`, of a chunk that is not the last; None: it does not go this way."""
         return self.feed_untouched(tail, chunk, form_of(into), out, limit)
 

@@ -152,6 +152,25 @@ cdef bint view_may_change(object data, const Py_buffer* view):
     return base == NULL or not PyBytes_CheckExact(<object>base)
 
 
+cdef int get_bytes(object data, Py_buffer* view) except -1:
+    """Borrow the memory of `data` until `PyBuffer_Release`. TypeError where its items are not bytes.
+
+    The memory of an array of wider numbers, or of a matrix, is no text that somebody meant.
+    """
+    cdef const char* format
+    PyObject_GetBuffer(data, view, PyBUF_ND | PyBUF_FORMAT)
+    format = view.format
+    if format == NULL:
+        format = b"B"
+    if format[0] in b"@=<>!":
+        format += 1
+    if view.ndim <= 1 and view.itemsize == 1 and format[0] in b"Bbc" and format[1] == 0:
+        return 0
+    found = f"{view.ndim}-dimensional, with items of the format {format.decode()!r}"
+    PyBuffer_Release(view)
+    raise TypeError(f"text must be str or a flat buffer of bytes; this {type(data).__name__} is {found}")
+
+
 cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
     """Borrow the bytes of `data` until `text_close`, or until the next use of `room` (or NULL).
 
@@ -175,7 +194,7 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
         return 0
     if not PyObject_CheckBuffer(data):
         raise TypeError(f"text must be str or bytes-like, not {type(data).__name__}")
-    PyObject_GetBuffer(data, &text.view, PyBUF_SIMPLE)
+    get_bytes(data, &text.view)
     text.has_view = True
     text.data = <const u8*>text.view.buf
     text.size = text.view.len

@@ -297,7 +297,7 @@ cdef class TokenTable:
             if self.c.sorted == NULL:
                 order_tokens(&self.c)
 
-    def find(self, bytes token):
+    def find(self, bytes token not None):
         """Id of the token that is exactly these bytes, or None."""
         cdef u32 found = find_token(&self.c, <const u8*><const char*>token, len(token))
         return None if found == NONE or self.c.ids[found] == NONE else self.c.ids[found]

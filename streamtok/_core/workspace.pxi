@@ -63,7 +63,7 @@ cdef class Workspace:
 
     cdef Work c
 
-    def __cinit__(self, TokenTable table):
+    def __cinit__(self, TokenTable table not None):
         cdef Work* w = &self.c
         cdef const Tokens* t = table.tokens()
         w.section = <u8*>malloc(SECTION)

@@ -215,29 +215,21 @@ class AnsweringEncoding(EncodingDefinition):
             max_pending=max_pending,
         )
 
-    def _encode_settings(
-        self,
-        *,
-        allowed_special: AllowedSpecial = NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = ALL,
-        errors: str = "strict",
-        add_special_tokens: bool = False,
-    ) -> Settings:
+    def _encode_settings(self, **settings: Any) -> Settings:
+        return self._settings(**{"disallowed_special": ALL, **settings})
+
+    def _settings(self, **settings: Any) -> Settings:
         from .text_settings import Settings
 
-        return Settings(self, allowed_special, disallowed_special, errors, add_special_tokens)
-
-    def _settings(
-        self,
-        *,
-        allowed_special: AllowedSpecial = NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = (),
-        errors: str = "strict",
-        add_special_tokens: bool = False,
-    ) -> Settings:
-        from .text_settings import Settings
-
-        return Settings(self, allowed_special, disallowed_special, errors, add_special_tokens)
+        known: dict[str, Any] = {
+            "allowed_special": NO_SPECIAL,
+            "disallowed_special": (),
+            "errors": "strict",
+            "add_special_tokens": False,
+        }
+        for name in settings.keys() - known.keys():
+            raise TypeError(f"unknown setting {name!r}: expected one of {', '.join(known)}")
+        return Settings(self, **{**known, **settings})
 
     def _encode_first(
         self,

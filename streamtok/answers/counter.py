@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.encode import OneCall, one_call
 from ..errors import StateError, raise_disallowed_special
-from .source_text import is_buffer
+from .source_text import bytes_view, is_buffer
 from .text_settings import Settings
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class Counter(OneCall):
 
 def _without_unfinished(held: bytes, chunk: Any) -> tuple[Any, bytes]:
     """(held + chunk without the unfinished character at the end, the bytes of that one)."""
-    data: Any = memoryview(chunk).cast("B") if memoryview(chunk).contiguous else chunk
+    data: Any = bytes_view(chunk)
     if held:
         data = held + bytes(data)
     tail = bytes(data[-3:])

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from .._core.encode import bytes_of
 from ..readers import read_chunks
 
 __all__ = ["PAIR", "SourceText", "bytes_view", "character_ends", "is_buffer"]
@@ -119,6 +120,8 @@ def bytes_view(value: Any) -> Any:
     view = memoryview(value)
     if not view.contiguous:
         raise TypeError("text must be contiguous bytes")
+    if view.ndim > 1 or view.format not in ("B", "b", "c"):
+        return bytes_of(value)  # raises, where that is not said in another way only
     return view.cast("B")
 
 

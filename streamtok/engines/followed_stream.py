@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.encode import OneCall, one_call, utf8_size
+from .._core.encode import OneCall, bytes_of, one_call, utf8_size
 from ..errors import StateError
 from .block_map import TOKEN, Block, BlockMap, marked, pieces_of
 from .chunk_text import characters_of
@@ -189,7 +189,7 @@ class FollowedStream(OneCall):
     ) -> Any:
         """(ids, spans in this unit, what is now then), or (offset, text) of a refused token."""
         if not isinstance(chunk, str):
-            chunk = bytes(memoryview(chunk))  # once: others may write to it
+            chunk = bytes_of(chunk)  # once: others may write to it
         before, errors = self._now[1], self._errors
         ids = draft.encode(chunk, final, "array", None, limit)
         if type(ids) is tuple:
@@ -309,7 +309,8 @@ class FollowedStream(OneCall):
                 BlockMap.from_json(first, has_escapes), BlockMap.from_json(second, has_escapes),
                 begun == [True],
             )  # fmt: skip
-            if type(at) is not int or type(given) is not int or min(at, given) < 0:
+            numbers = at, given
+            if not all(type(n) is int and 0 <= n < 1 << 62 for n in numbers):
                 raise ValueError("expected numbers of bytes")
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise StateError(f"the saved stream state is damaged: {error}") from None

@@ -285,7 +285,7 @@ class RewritingStream:
     ) -> _Note:
         """What was saved. Raises ValueError and TypeError for what no stream saves."""
         for number in (bytes_in, grown):
-            if type(number) is not int or number < 0:
+            if type(number) is not int or not 0 <= number < 1 << 62:
                 raise ValueError("expected numbers of bytes")
         if (
             len(partial) > 3

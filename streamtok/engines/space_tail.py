@@ -213,6 +213,8 @@ class SpaceTail:
         except (struct.error, IndexError):
             raise StateError("the saved stream state is damaged: it is too short") from None
         held = state[at + 1 : at + 1 + size]
+        if max(bytes_in, given, gone, grown) >> 62:
+            raise StateError("the saved stream state is damaged: it counts too many bytes")
         if flags > 7 or marks != sorted(set(marks)) or (marks and marks[-1] >= given):
             raise StateError("the saved stream state is damaged: positions are not in order")
         place = _Place(half, held, bool(flags & 2), flags & 1, bytes_in, grown, given, gone, marks)

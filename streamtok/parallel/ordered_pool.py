@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from .threads import check_threads
+
 Result = TypeVar("Result")
 Owner = TypeVar("Owner")
 
@@ -51,9 +53,7 @@ class OrderedPool(Generic[Result, Owner]):
 
     def __init__(self, num_threads: int = 1):
         """num_threads: that work, the owner's among them. ValueError if not positive."""
-        if num_threads <= 0:
-            raise ValueError(f"num_threads must be positive, not {num_threads}")
-        self.num_threads = num_threads
+        self.num_threads = check_threads(num_threads)
         self._tasks: deque[Task[Result, Owner]] = deque()  # in order
         self._waiting: deque[Task[Result, Owner]] = deque()  # those that nobody has begun
         self._changed = threading.Condition()

@@ -40,7 +40,7 @@ def encode_batch(
     encoder, cuts: of the engine; cuts is None where texts must go through it one by one. Raises
     what encoding them one after the other would raise first.
     """
-    check_threads(num_threads)
+    num_threads = check_threads(num_threads)
     check_policy(errors)
     texts = list(texts)
     if cuts is None:
@@ -78,9 +78,8 @@ def encode_large(
     That is so for texts that are small, that cannot be cut, or that may need repair. A text that is
     only counted goes in parts in one thread, too, so that no copy of all of it is needed.
     """
-    check_threads(num_threads)
     check_policy(errors)
-    num_threads = min(num_threads, usable_cores())
+    num_threads = min(check_threads(num_threads), usable_cores())
     needs_parts = num_threads > 1 or (into == "count" and not isinstance(text, bytes))
     if not needs_parts or cuts is None or size_of(text) < LARGE:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import operator
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -68,7 +69,7 @@ def map_in_threads(
 
     ValueError if num_threads is not positive.
     """
-    check_threads(num_threads)
+    num_threads = check_threads(num_threads)
     if num_threads == 1 or len(items) < 2:
         return [function(item) for item in items]
     from concurrent.futures import ThreadPoolExecutor
@@ -114,6 +115,12 @@ def call_in_threads(
     return [results[i] for i in range(len(arguments))]
 
 
-def check_threads(num_threads: int) -> None:
-    if num_threads <= 0:
-        raise ValueError(f"num_threads must be positive, not {num_threads}")
+def check_threads(num_threads: object) -> int:
+    """`num_threads` as an int. Raises ValueError unless it is a positive integer."""
+    try:
+        number = operator.index(num_threads)  # type: ignore[arg-type]
+    except TypeError:
+        number = 0
+    if number < 1 or isinstance(num_threads, bool):
+        raise ValueError(f"num_threads must be a positive integer, not {num_threads!r}")
+    return number

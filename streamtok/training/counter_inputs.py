@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import Scanner
+from .._core.encode import Scanner, bytes_of
 from ..patterns.pattern import Pattern
 
 if TYPE_CHECKING:
@@ -36,7 +36,4 @@ def is_wide(text: str) -> bool:
 
 def copied(text: Text) -> bytes:
     """What is bytes-like, as bytes of its own. Raises TypeError for everything else."""
-    try:
-        return bytes(memoryview(text))  # type: ignore[arg-type]
-    except TypeError:
-        raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}") from None
+    return bytes_of(text)  # type: ignore[arg-type]

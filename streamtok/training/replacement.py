@@ -14,6 +14,7 @@ import codecs
 from typing import TYPE_CHECKING
 
 from .. import surrogates
+from .._core.encode import bytes_of
 
 if TYPE_CHECKING:
     from .._types import Text
@@ -38,7 +39,7 @@ def repair(held: bytes, chunk: Text, final: bool, offset: int) -> tuple[str, byt
                 "a str chunk follows an unfinished character",
             )  # fmt: skip
         chunk = b""
-    return surrogates.decode_begun(held + bytes(memoryview(chunk)), final)
+    return surrogates.decode_begun(held + bytes_of(chunk), final)
 
 
 def held_bytes(held: bytes) -> bytes:

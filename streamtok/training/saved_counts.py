@@ -61,7 +61,7 @@ def save_counts(path: str | os.PathLike[str], saved: SavedCounts) -> None:
 
 def read_counts(path: str | os.PathLike[str]) -> SavedCounts:
     """What `save_counts` wrote. Raises OSError, and StateError for another or a damaged file."""
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:
         data = file.read()
     # zipfile, NumPy and json raise many kinds of exceptions for damaged bytes. So every exception
     # from here on is the file's fault.

@@ -22,7 +22,7 @@ import numpy as np
 
 from .._core.encode import OneCall, check_policy, one_call
 from ..errors import MemoryLimitExceeded
-from ..parallel.threads import usable_cores
+from ..parallel.threads import check_threads, usable_cores
 from ..patterns.named import PATTERNS
 from ..patterns.pattern import Pattern
 from ..vocabulary.table import Vocabulary
@@ -81,8 +81,7 @@ class VocabularyTrainer(OneCall):
             pattern = _compiled(PATTERNS.get(pattern, pattern))
         if num_threads is None:
             num_threads = usable_cores()
-        if not isinstance(num_threads, int) or num_threads < 1:
-            raise ValueError(f"num_threads must be a positive integer, not {num_threads!r}")
+        num_threads = check_threads(num_threads)
         self._pattern = pattern
         if spill_folder is not None:
             spill_folder = os.fspath(spill_folder)
@@ -139,7 +138,7 @@ class VocabularyTrainer(OneCall):
         tells how far it came.
         """
         counting = self._counting
-        with open(path, "rb", buffering=0) as file:
+        with open(os.fspath(path), "rb", buffering=0) as file:
             counting.update(b"", True)
             total = os.fstat(file.fileno()).st_size
             done = 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .._core.encode import bytes_of
 from ..engines.source_units import BEGIN
 from .markup import Box, boxes_html
 from .merge_table import merge_table
@@ -171,7 +172,7 @@ def show_tokens(
         "add_special_tokens": add_special_tokens,
     }
     if not isinstance(text, str):
-        text = bytes(memoryview(text))
+        text = bytes_of(text)
     ids, in_bytes = encoding.encode_with_offsets(text, "byte", **settings)
     in_characters = encoding.encode_with_offsets(text, "character", **settings)[1]
     tokens = [

@@ -1,0 +1,167 @@
+"""Arguments that mean nothing: each call says so at once, and names the argument."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import streamtok
+from streamtok import Trainer
+
+from ..states.encodings import made
+
+ENC = streamtok.get_encoding("gpt2")
+LARGE = "a text of some words " * 60_000
+NO_NUMBERS: list[Any] = [float("nan"), 1.5, 0, -1, None, "2", True, [], 2.0]
+
+THREADS: dict[str, Callable[[Any], Any]] = {
+    "encode_batch": lambda n: ENC.encode_batch(["a", "b"], num_threads=n),
+    "encode_ordinary_batch": lambda n: ENC.encode_ordinary_batch(["a"], num_threads=n),
+    "decode_batch": lambda n: ENC.decode_batch([[1], [2]], num_threads=n),
+    "decode_bytes_batch": lambda n: ENC.decode_bytes_batch([[1], [2]], num_threads=n),
+    "offsets": lambda n: ENC.encode_batch_with_offsets(["a", "b"], num_threads=n),
+    "encode_to_numpy": lambda n: ENC.encode_to_numpy(LARGE, num_threads=n),
+    "small": lambda n: ENC.encode_to_numpy("a", num_threads=n),
+    "count": lambda n: ENC.count(LARGE, num_threads=n),
+    "Trainer": lambda n: Trainer("gpt2", num_threads=n),
+}
+
+
+@pytest.mark.parametrize("door", THREADS)
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+def test_numbers_of_threads(door: str, value: Any) -> None:
+    if value is None and door == "Trainer":
+        return  # its default
+    if value is True and door not in ("Trainer", "encode_batch"):
+        return  # it is 1
+    with pytest.raises(ValueError, match="num_threads must be a positive integer, not"):
+        THREADS[door](value)
+
+
+def test_numpy_numbers_of_threads() -> None:
+    assert ENC.encode_batch(["a"], num_threads=np.int64(2)) == [ENC.encode("a")]
+
+
+@pytest.mark.parametrize("value", [-1, True, None, "9", 1.5, float("nan"), 1 << 63], ids=repr)
+def test_max_pending(value: Any) -> None:
+    stream = ENC.stream_encoder()
+    with pytest.raises(ValueError, match="max_pending must be a number of bytes, not"):
+        stream.max_pending = value
+    assert stream.max_pending == 1 << 26
+    if value is not None:
+        with pytest.raises(ValueError, match="max_pending"):
+            ENC.stream_encoder(max_pending=value)
+
+
+def test_descriptors_are_no_paths(tmp_path: Path) -> None:
+    """A number would be taken for one, and the caller's file closed."""
+    path = tmp_path / "counts"
+    Trainer("gpt2").save_counts(path)
+    with open(path, "rb") as file:
+        for call in (Trainer.load_counts, Trainer("gpt2").update_file):
+            with pytest.raises(TypeError, match="PathLike"):
+                call(file.fileno())  # type: ignore[arg-type]
+        assert os.fstat(file.fileno()).st_size
+
+
+@pytest.mark.parametrize("call", ["fits", "truncate", "split"])
+def test_unknown_settings(call: str) -> None:
+    with pytest.raises(TypeError, match="'allowed'") as caught:
+        list(getattr(ENC, call)("a", 9, allowed="all"))
+    assert "_settings" not in str(caught.value)
+    with pytest.raises(TypeError, match="'allowed'"):
+        ENC.encode_with_offsets("a", allowed="all")
+
+
+NO_TEXTS = {
+    "uint32": np.arange(4, dtype=np.uint32),
+    "float": np.zeros(2),
+    "bool": np.zeros(2, bool),
+    "matrix": np.zeros((2, 2), np.uint8),
+    "array": array.array("I", [1, 2]),
+    "strings": np.array([b"ab", b"cd"]),
+    "cast": memoryview(b"abcd").cast("I"),
+}
+SPACES = made("spaces", 1).encoding
+REWRITING = made("rewriting", 3).encoding
+
+
+def _followed(text: Any) -> Any:
+    return ENC.stream_encoder().encode_with_offsets(text)
+
+
+def _begun(text: Any) -> Any:
+    counter = ENC.counter()
+    counter.update("é".encode()[:1])
+    return counter.update(text)
+
+
+DOORS: dict[str, Callable[[Any], Any]] = {
+    "encode": ENC.encode,
+    "ordinary": ENC.encode_ordinary,
+    "numpy": ENC.encode_to_numpy,
+    "count": ENC.count,
+    "replace": lambda text: ENC.encode(text, errors="replace"),
+    "spaces": SPACES.encode,
+    "rewriting": REWRITING.encode,
+    "batch": lambda text: ENC.encode_batch([text]),
+    "offsets": ENC.encode_with_offsets,
+    "stream": lambda text: ENC.stream_encoder().encode(text),
+    "spaces stream": lambda text: SPACES.stream_encoder().encode(text),
+    "rewriting stream": lambda text: REWRITING.stream_encoder().encode(text),
+    "stream offsets": _followed,
+    "counter": lambda text: ENC.counter().update(text),
+    "begun counter": _begun,
+    "fits": lambda text: ENC.fits(text, 5),
+    "truncate": lambda text: ENC.truncate(text, 5),
+    "split": lambda text: list(ENC.split(text, 5)),
+    "trainer": lambda text: Trainer("gpt2").update(text),
+    "trainer replace": lambda text: Trainer("gpt2", errors="replace").update(text),
+    "documents": lambda text: Trainer("gpt2").update_documents([text]),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("kind", NO_TEXTS)
+def test_arrays_of_numbers_are_no_text(door: str, kind: str) -> None:
+    with pytest.raises(TypeError):
+        DOORS[door](NO_TEXTS[kind])
+
+
+BYTES = [
+    bytearray(b"hello"),
+    memoryview(b"hello"),
+    memoryview(b"hello").cast("c"),
+    np.frombuffer(b"hello", np.uint8),
+    array.array("b", b"hello"),
+    (ctypes.c_char * 5)(*b"hello"),
+]
+
+
+@pytest.mark.parametrize("data", BYTES, ids=lambda data: type(data).__name__)
+def test_buffers_of_bytes_are_text(data: Any) -> None:
+    assert ENC.encode(data) == ENC.encode_batch([data])[0] == ENC.encode("hello")
+    assert ENC.count(data) == len(ENC.encode("hello"))
+
+
+def test_states_that_count_too_much() -> None:
+    from streamtok import chunker
+
+    for stream in (ENC.stream_encoder(), ENC.stream_decoder()):
+        body = bytearray(chunker._unseal(stream.getstate()))
+        for at in range(32, len(body) - 7):
+            forged = bytearray(body)
+            forged[at : at + 8] = b"\xff" * 7 + b"\x7f"
+            try:
+                stream.setstate(chunker._seal(bytes(forged)))
+            except streamtok.StateError:
+                continue
+            assert stream.bytes_in < 1 << 62 if hasattr(stream, "bytes_in") else True
+            stream.reset()

@@ -1,0 +1,142 @@
+"""What no caller should pass: the core raises, in time, and never ends the process."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import inspect
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import streamtok
+from streamtok._core import encode, json_tables, train
+
+WRONG: list[Any] = [
+    None, -1, 0, 1 << 64, 1.5, float("nan"), True, "", "ab", b"", b"ab", (), [],
+    [None], {}, {"a": b""}, frozenset(), object(), np.zeros(3, np.uint32), np.zeros((2, 2)), bytearray(4),
+]  # fmt: skip
+CALLS = [  # each ended the process once, or would with another layout of memory
+    "none.encode('a b', m, 'strict', 'list')",
+    "encode.Tail(none, m, 'strict')",
+    "encode.Workspace(None)",
+    "encode.LargeText(e, cuts, m, 'a b' * 99, 'strict', 'list', 0)",
+    "encode.LargeText(none, cuts, m, 'a b' * 99, 'strict', 'list', 16)",
+    "encode.Batch(none, m, ['a'], 'strict', 9)",
+    "encode.Batch(e, m, None, 'strict', 9)",
+    "encode.encode_documents(e, m, None, 'strict', -1, -1)",
+    "encode.gather_tokens(None, None, None)",
+    "m.split(None)",
+    "table.find(None)",
+    "t.setstate(None)",
+    "t.encode('a', True, None, None, 9)",
+]
+TRIES = 40  # calls of each function with each number of arguments
+
+
+def made() -> list[Any]:
+    """An object of each class of the core that there is a way to."""
+    enc = streamtok.get_encoding("gpt2")
+    stream, trainer = enc.stream_encoder(), streamtok.Trainer("gpt2")
+    engine: Any = enc._engine
+    table, encoder = enc._encoder.table, enc._encoder
+    cuts: Any = enc._cuts
+    return [
+        enc, stream, enc.stream_decoder(), stream._stream.fast, table, encoder, encoder.scanner,
+        enc._ordinary, enc._decoder, cuts, trainer._counting.counter,
+        trainer._counting.counter.table,
+        encode.Workspace(table), encode.Batch(encoder, enc._ordinary, ["a"], "strict", 9),
+        encode.LargeText(encoder, cuts, enc._ordinary, "a b " * 99, "strict", "list", 16), engine,
+        encode.Untouched([(97, 98)], [], []), enc.counter(), trainer,
+    ]  # fmt: skip
+
+
+def functions() -> Iterator[tuple[str, Callable[..., Any], int]]:
+    """All that can be called, by name, and with how many arguments."""
+    for module in encode, train, json_tables:
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", None) != module.__name__ or name.startswith("__pyx"):
+                continue
+            if not callable(value) or (name.startswith("__") and name != "__init__"):
+                continue
+            if isinstance(value, type):
+                yield f"{name}", value, 8
+                yield from _methods(f"{name}.__new__", lambda value=value: value.__new__(value))
+            else:
+                yield name, value, len(inspect.signature(value).parameters)
+    for thing in made():
+        kind = type(thing).__name__
+        if type(thing).__module__.startswith("streamtok._core"):
+            yield from _methods(kind, lambda thing=thing: thing)
+
+
+def _methods(name: str, make: Callable[[], Any]) -> Iterator[tuple[str, Callable[..., Any], int]]:
+    try:
+        thing = make()
+    except TypeError:
+        return
+    for method in dir(type(thing)):
+        if method.startswith("__") and method not in ("__len__", "__init__"):
+            continue
+        attribute = getattr(type(thing), method, None)
+        if callable(attribute):
+            count = 8
+            with contextlib.suppress(ValueError):
+                count = len(inspect.signature(attribute).parameters) - 1
+            yield f"{name}.{method}", getattr(thing, method), count
+        else:
+            yield f"{name}.{method}", lambda thing=thing, method=method: getattr(thing, method), 0
+
+
+def call_all(place: str) -> None:
+    """Call each function with random arguments, right and wrong; first write which to a file."""
+    faulthandler.enable()
+    file = os.open(place, os.O_WRONLY | os.O_CREAT)
+    rng = random.Random(1)
+    done = 0
+    arguments = [*WRONG, *made(), "strict", "list", 7, b"text", np.arange(9, dtype=np.uint32)]
+    enc = streamtok.get_encoding("gpt2")
+    names = {
+        "e": enc._encoder, "m": enc._ordinary, "table": enc._encoder.table, "cuts": enc._cuts,
+        "t": enc.stream_encoder()._stream.fast, "none": encode.Encoder(enc._encoder.table, None),
+        "b": encode.Batch(enc._encoder, enc._ordinary, ["a"] * 9, "strict", 9), "encode": encode,
+    }  # fmt: skip
+    for call in CALLS:
+        os.pwrite(file, call.ljust(999).encode(), 0)
+        try:
+            eval(call, names)
+        except (TypeError, ValueError):
+            continue
+        raise AssertionError(f"{call} raised nothing")
+    encode.Batch.share(names["b"], 0)
+    names["b"].work()
+    for name, function, most in functions():
+        for size in range(most + 1):
+            for _ in range(TRIES if size else 1):
+                given = rng.choices(arguments, k=size)
+                os.pwrite(file, f"{name}{given!r}"[:999].ljust(999).encode("utf-8", "replace"), 0)
+                try:
+                    function(*given)
+                except SystemError as error:
+                    raise AssertionError(f"{name}{given!r}") from error
+                except Exception:
+                    pass
+                done += 1
+    print(done)
+
+
+def test_the_core_outlives_wrong_arguments(tmp_path: Path) -> None:
+    place = tmp_path / "call"
+    code = f"from {__name__} import call_all; call_all({str(place)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, timeout=300, check=False
+    )
+    last = place.read_text("utf-8", "replace").strip()
+    assert done.returncode == 0, f"{last}: {done.stderr.decode()[-2000:]}"
+    assert int(done.stdout) > 5000
