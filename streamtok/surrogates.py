@@ -9,8 +9,6 @@ from __future__ import annotations
 import codecs
 import re
 
-from ._core.encode import bytes_of
-
 _PAIR_OR_LOST = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udc7f\udd00-\udfff]")
 
 
@@ -36,7 +34,7 @@ def repair_chunk(half: str, chunk: object, final: bool, errors: str) -> tuple[st
     """
     if isinstance(chunk, str):
         text, half = half + str.__str__(chunk), ""
-    elif bytes_of(chunk):  # type: ignore[arg-type]
+    elif memoryview(chunk).nbytes:  # type: ignore[arg-type]
         raise UnicodeEncodeError(
             "utf-8", half, 0, 1, "bytes follow the first half of a surrogate pair"
         )

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from .threads import check_threads
+from .threads import Helper, check_threads
 
 Result = TypeVar("Result")
 Owner = TypeVar("Owner")
@@ -57,7 +57,7 @@ class OrderedPool(Generic[Result, Owner]):
         self._tasks: deque[Task[Result, Owner]] = deque()  # in order
         self._waiting: deque[Task[Result, Owner]] = deque()  # those that nobody has begun
         self._changed = threading.Condition()
-        self._helpers: list[threading.Thread] = []
+        self._helpers: list[Helper] = []
         self._is_closed = False
 
     def __len__(self) -> int:
@@ -71,13 +71,11 @@ class OrderedPool(Generic[Result, Owner]):
             self._waiting.append(task)
             self._changed.notify()
         while len(self._helpers) < min(self.num_threads - 1, len(self._tasks) - 1):
-            helper = threading.Thread(target=self._help, name="streamtok", daemon=True)
-            try:
-                helper.start()
-            except RuntimeError:  # the system gives no more
-                self.num_threads = len(self._helpers) + 1
+            helper = Helper(self._help)
+            self._helpers.append(helper)  # first: a signal handler may raise once it has started
+            if not helper.start():  # the system gives no more
+                self.num_threads = len(self._helpers)
                 break
-            self._helpers.append(helper)
 
     def add_done(self, result: Result, owner: Owner) -> None:
         """A task that needs no work."""

@@ -6,10 +6,18 @@ import collections
 import operator
 import os
 import threading
+from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-__all__ = ["call_in_threads", "check_threads", "map_in_threads", "run_in_threads", "usable_cores"]
+__all__ = [
+    "Helper",
+    "call_in_threads",
+    "check_threads",
+    "map_in_threads",
+    "run_in_threads",
+    "usable_cores",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -23,6 +31,44 @@ def usable_cores() -> int:
         return os.cpu_count() or 1
 
 
+class Helper:
+    """A thread that nobody waits for before it has begun.
+
+    `threading.Thread.start` waits until the thread says that it has begun. Where memory ends, a
+    thread can end before it can say that, and the caller would wait for ever.
+    """
+
+    __slots__ = ("_ended", "_owner", "_work")
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        """work: is called in the thread, and raises nothing."""
+        self._work = work
+        self._owner: dict[str, str] = {}  # the first who puts himself in decides
+        self._ended = allocate_lock()
+        self._ended.acquire()
+
+    def start(self) -> bool:
+        """Start the thread, once. False if the system gives none."""
+        try:
+            start_new_thread(self._run, ())
+        except (RuntimeError, MemoryError):
+            return False
+        return True
+
+    def _run(self) -> None:
+        if self._owner.setdefault("by", "thread") == "thread":
+            try:
+                self._work()
+            finally:
+                self._ended.release()
+
+    def join(self) -> None:
+        """Return when the work is done, or will never begin. May be called again."""
+        if self._owner.setdefault("by", "caller") == "thread":
+            with self._ended:
+                pass
+
+
 def run_in_threads(
     work: Callable[[], None], num_threads: int, stop: Callable[[], None] = lambda: None
 ) -> None:
@@ -31,6 +77,7 @@ def run_in_threads(
     Raises what it raises in one of them, when all are back. `stop` is called before that, so that
     they come back soon.
     """
+    num_threads = check_threads(num_threads)
     errors: list[BaseException] = []
 
     def help_out() -> None:
@@ -40,24 +87,20 @@ def run_in_threads(
             errors.append(error)
             stop()
 
-    threads: list[threading.Thread] = []
+    helpers = [Helper(help_out) for _ in range(num_threads - 1)]
     try:
-        for _ in range(num_threads - 1):
-            thread = threading.Thread(target=help_out)
-            try:
-                thread.start()
-            except RuntimeError:  # the system gives no more
+        for helper in helpers:
+            if not helper.start():
                 break
-            threads.append(thread)
         work()
-        for thread in threads:
-            thread.join()
+        for helper in helpers:
+            helper.join()
     except BaseException:
         stop()
         raise
     finally:
-        for thread in threads:
-            thread.join()
+        for helper in helpers:
+            helper.join()
     if errors:
         raise errors[0]
 
@@ -72,10 +115,26 @@ def map_in_threads(
     num_threads = check_threads(num_threads)
     if num_threads == 1 or len(items) < 2:
         return [function(item) for item in items]
-    from concurrent.futures import ThreadPoolExecutor
+    results: dict[int, Result] = {}
+    errors: dict[int, BaseException] = {}
+    left = collections.deque(range(len(items)))
 
-    with ThreadPoolExecutor(min(num_threads, len(items))) as pool:
-        return list(pool.map(function, items))
+    def work() -> None:
+        while left:
+            try:
+                i = left.popleft()
+            except IndexError:  # another thread was faster
+                return
+            try:
+                results[i] = function(items[i])
+            except BaseException as error:
+                errors[i] = error
+                left.clear()
+
+    run_in_threads(work, min(num_threads, len(items)), left.clear)
+    if errors:
+        raise errors[min(errors)]
+    return [results[i] for i in range(len(items))]
 
 
 def call_in_threads(

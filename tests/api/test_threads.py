@@ -585,10 +585,13 @@ def test_threads_are_back_when_one_of_them_failed() -> None:
     """Also where the one who waits for the others is interrupted: they are told to stop."""
     stopped = threading.Event()
     ended: list[int] = []
+    begun = threading.Semaphore(0)
 
     def work() -> None:
         if threading.current_thread() is threading.main_thread():
+            assert all(begun.acquire(timeout=60) for _ in range(2))
             raise KeyboardInterrupt
+        begun.release()
         assert stopped.wait(60)
         ended.append(1)
 

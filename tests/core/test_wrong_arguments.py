@@ -20,7 +20,8 @@ from streamtok._core import encode, json_tables, train
 
 WRONG: list[Any] = [
     None, -1, 0, 1 << 64, 1.5, float("nan"), True, "", "ab", b"", b"ab", (), [],
-    [None], {}, {"a": b""}, frozenset(), object(), np.zeros(3, np.uint32), np.zeros((2, 2)), bytearray(4),
+    [None], {}, {"a": b""}, frozenset(), object(), np.zeros(3, np.uint32), np.zeros((2, 2)),
+    bytearray(4),
 ]  # fmt: skip
 CALLS = [  # each ended the process once, or would with another layout of memory
     "none.encode('a b', m, 'strict', 'list')",

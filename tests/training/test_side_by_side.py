@@ -17,6 +17,7 @@ from streamtok import Trainer
 from streamtok._core._testing import utf8_of
 from streamtok._core.encode import has_surrogate
 from streamtok._core.train import PretokenCounter, PretokenTable
+from streamtok.parallel import threads as thread_module
 from streamtok.parallel.threads import call_in_threads
 from streamtok.patterns.named import PATTERNS
 from streamtok.patterns.pattern import Pattern
@@ -278,11 +279,11 @@ def test_a_pipe_is_a_file(tmp_path: Path, threads: int) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_without_threads_all_is_counted_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: threading.Thread) -> None:
+    def refuse(work: object, arguments: object) -> None:
         raise RuntimeError("can't start new thread")
 
     text = some("a日", 5000)
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(thread_module, "start_new_thread", refuse)
     trainer = Trainer(num_threads=4)
     trainer.update(text, final=True)
     trainer.update(text.encode(), final=True)

@@ -1,0 +1,85 @@
+"""Threads that the system does not give, or that end before they begin: nobody waits for them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import streamtok
+from streamtok.parallel import texts, threads
+from streamtok.parallel.ordered_pool import OrderedPool
+
+
+def refused(work: Callable[[], Any], arguments: tuple[()]) -> int:
+    raise RuntimeError("can't start new thread")
+
+
+def stillborn(work: Callable[[], Any], arguments: tuple[()]) -> int:
+    """As where a new thread finds no memory for its first step."""
+    return 1
+
+
+@pytest.mark.parametrize("start", [refused, stillborn])
+def test_work_is_done_here(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "start_new_thread", start)
+    monkeypatch.setattr(texts, "usable_cores", lambda: 4)
+    monkeypatch.setattr(texts, "PER_THREAD", 10)
+    monkeypatch.setattr(texts, "LARGE", 1000)
+    monkeypatch.setattr(texts, "PART", 100)
+    enc = streamtok.get_encoding("gpt2")
+    batch = ["some words " * n for n in range(1, 200)]
+    ids = [enc.encode(text) for text in batch]
+    assert enc.encode_batch(batch, num_threads=4) == ids
+    assert enc.decode_batch(ids, num_threads=4) == batch
+    assert threads.call_in_threads(divmod, [(7, 2), (9, 4), (5, 3)]) == [(3, 1), (2, 1), (1, 2)]
+    pool: OrderedPool[int, None] = OrderedPool(4)
+    for number in range(9):
+        pool.add(lambda number=number: number * number, None)
+    assert [pool.take() for _ in range(9)] == [n * n for n in range(9)]
+    pool.close()
+
+
+def test_join_may_be_called_again() -> None:
+    helper = threads.Helper(lambda: None)
+    helper.join()
+    helper.join()
+    assert helper.start()  # and does nothing
+    done: list[int] = []
+    helper = threads.Helper(lambda: done.append(1))
+    assert helper.start()
+    while not done:
+        pass
+    helper.join()
+    helper.join()
+
+
+TIGHT = """
+import resource, streamtok, sys
+from streamtok.parallel import texts
+texts.usable_cores = lambda: 16
+texts.PER_THREAD = 100
+enc = streamtok.get_encoding("gpt2")
+batch = ["some words of a text " * 50] * 300
+ids = enc.encode_batch(batch, num_threads=16)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+for room in range(0, 40_000_000, 400_000):
+    resource.setrlimit(resource.RLIMIT_AS, (used + room, -1))
+    try:
+        assert enc.encode_batch(batch, num_threads=16) == ids
+    except MemoryError:
+        pass
+    resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+print("done")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and limits of address space")
+def test_a_tight_limit_of_memory_ends_in_an_answer() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TIGHT], capture_output=True, timeout=120, check=False
+    )
+    assert done.stdout == b"done\n", done.stderr.decode()[-2000:]
