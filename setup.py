@@ -13,6 +13,12 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
+if sys.byteorder != "little":
+    sys.exit(
+        "streamtok needs a little-endian processor: it reads text as words, and ids would be wrong "
+        "on this one. Encode on another machine, or use tokenizers or tiktoken here."
+    )
+
 # The largest first: they are compiled side by side.
 UNITS = ["encode", "train", "json_tables", "_testing"]
 

@@ -14,6 +14,7 @@ from streamtok._core.encode cimport (
     Strategy,
     TokenTable,
     array_memory,
+    hash_secret,
     mark_squeezed,
     read_array,
     strategy,
@@ -39,14 +40,25 @@ from streamtok._core.simd cimport (
     st_transcode_room_of,
     st_transcode_tier,
 )
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.string cimport memcpy
 
-from streamtok._core.types cimport i32, st_load64, u8, u64
+from streamtok._core.types cimport (
+    i32,
+    st_hash_begin,
+    st_hash_bytes,
+    st_hash_key,
+    st_load64,
+    u8,
+    u64,
+)
 from streamtok._core.utf8 cimport valid_bytes
 
 cdef extern from "Python.h":
     int PyUnicode_KIND(object text)
     void* PyUnicode_DATA(object text)
+
+st_hash_begin(hash_secret())
 
 cdef Strategy fastest = strategy
 
@@ -200,6 +212,34 @@ def squeeze(Scanner scanner not None, text, size_t start, size_t blocks):
         scanner.c.substitutes, p, blocks, view.size - start, &skip,
         <u8*>array_memory(squeezed, UINT8), <u64*>array_memory(kept, UINT64))
     return squeezed[:count].tobytes(), kept, before.tobytes() if is_enough else None
+
+
+def longest_run(TokenTable table not None):
+    """int: the most slots in a row, of the table of tokens, that are taken: what a look-up may visit."""
+    cdef u64 i, run = 0, longest = 0
+    for i in range(2 * (table.c.slot_mask + 1)):
+        run = run + 1 if table.c.slots[i & table.c.slot_mask] else 0
+        longest = max(longest, min(run, table.c.slot_mask + 1))
+    return longest
+
+
+def crowd(bytes keys not None, bint as_keys, int bits):
+    """int: of inputs of 16 bytes end to end, the most that one of 2^bits places gets.
+
+    as_keys: whether their hash is that of short pre-tokens, or else that of bytes.
+    """
+    cdef const u8* p = <const u8*>PyBytes_AS_STRING(keys)
+    cdef size_t i
+    cdef u64 hash
+    places = np.empty(len(keys) // 16, np.uint64)
+    cdef u64* out = <u64*>array_memory(places, UINT64)
+    for i in range(<size_t>len(keys) // 16):
+        if as_keys:
+            hash = st_hash_key(st_load64(p + 16 * i), st_load64(p + 16 * i + 8))
+        else:
+            hash = st_hash_bytes(p + 16 * i, 16)
+        out[i] = hash >> (64 - bits)
+    return int(np.unique(places, return_counts=True)[1].max())
 
 
 def sorted_tokens(TokenTable table not None):

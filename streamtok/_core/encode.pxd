@@ -63,6 +63,8 @@ cdef struct Text:
     bint has_view
     void* owner         # a bytes object that holds the data, or NULL
 
+cdef const void* hash_secret() noexcept     # of the tables of this unit
+
 cdef struct Room:       # memory for the UTF-8 of one text after the other
     u8* bytes
     size_t size

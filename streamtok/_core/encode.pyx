@@ -9,6 +9,7 @@ cimport cython
 cimport numpy as cnp
 
 import codecs
+import os
 import struct
 
 import numpy as np
@@ -56,6 +57,11 @@ from streamtok._core.utf8 cimport (
 )
 
 from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
+
+hash_begin(os.urandom(ST_SECRET_SIZE))
+
+cdef const void* hash_secret() noexcept:
+    return st_hash_secret()
 
 # What all use
 include "signals.pxi"

@@ -130,9 +130,9 @@ cdef bint read_merges(Cursor* c, size_t end, TextIds ids, u32** rows, size_t* co
                 done = False
                 break
             p = buffer + used
-            m.hashes[0] = hash_text(p, m.left)
-            m.hashes[1] = hash_text(p + m.left, m.size - m.left)
-            m.hashes[2] = hash_text(p, m.size)
+            m.hashes[0] = st_hash_bytes(p, m.left)
+            m.hashes[1] = st_hash_bytes(p + m.left, m.size - m.left)
+            m.hashes[2] = st_hash_bytes(p, m.size)
             for i in range(3):
                 ST_PREFETCH(&ids.slots[m.hashes[i] & ids.mask])
             used += m.size

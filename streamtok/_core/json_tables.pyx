@@ -29,6 +29,7 @@ from streamtok._core.types cimport *
 from streamtok._core.utf8 cimport valid_bytes
 
 cnp.import_array()
+hash_begin(os.urandom(ST_SECRET_SIZE))
 
 include "text_ids.pxi"
 include "json_cursor.pxi"

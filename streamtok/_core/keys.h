@@ -6,11 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "native.h"
-
-#define ST_CELL_LOW 0x9E3779B97F4A7C15ull
-#define ST_CELL_HIGH 0xD6E8FEB86659FD93ull
-#define ST_CELL_BYTES 32
+#include "hash.h"
 
 #define ST_KEY_MASK 0x0FFFFFFFFFFFFFFFull /* of the upper half: all but the count */
 
@@ -22,11 +18,6 @@ static const ST_ALIGNED(64) uint64_t st_key_masks[32] = {
     ST_MASKS(0), ST_MASKS(1), ST_MASKS(2),  ST_MASKS(3),  ST_MASKS(4),  ST_MASKS(5),
     ST_MASKS(6), ST_MASKS(7), ST_MASKS(8),  ST_MASKS(9),  ST_MASKS(10), ST_MASKS(11),
     ST_MASKS(12), ST_MASKS(13), ST_MASKS(14), ST_MASKS(15)};
-
-/* The number of a cell are the topmost bits: all bytes of the key reach these. */
-static inline uint64_t st_cell_hash(uint64_t low, uint64_t high) {
-    return low * ST_CELL_LOW + high * ST_CELL_HIGH;
-}
 
 /* And the size, where its own bytes end at the latest. */
 #define ST_TAG(size) 0, (uint64_t)(size) << 56
@@ -68,7 +59,7 @@ static inline void st_fetch_behind(const uint64_t *keys, void *const *cells, siz
 }
 
 /* Pre-token i goes from ends[i - 1] (the first: start) to ends[i]. Its key goes to keys[2 i], the
-   address of the cell where it belongs in `table`, of hash >> shift, to cells[i]; `nothing` if it is
+   address of the cell where it belongs in `table`, st_hash_key >> shift, to cells[i]; `nothing` if it is
    empty or has more than 15 bytes. Reads 16 bytes from where each begins. Returns how many pre-tokens
    were done: it stops before a negative end. */
 typedef size_t st_keys_function(const uint8_t *buffer, size_t start, const int64_t *ends, size_t count,
@@ -88,13 +79,13 @@ static ST_ALWAYS_INLINE uint64_t st_put_key(const uint8_t *p, size_t size, uint6
     own = _mm_or_si128(own, _mm_load_si128((const __m128i *)(st_key_tags + 2 * size)));
     _mm_storeu_si128((__m128i *)key, own);
 #if defined(__x86_64__)
-    return st_cell_hash((uint64_t)_mm_cvtsi128_si64(own), (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(own, own)));
+    return st_hash_key((uint64_t)_mm_cvtsi128_si64(own), (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(own, own)));
 #endif
 #else
     key[0] = st_load64(p) & st_key_masks[2 * size];
     key[1] = (st_load64(p + 8) & st_key_masks[2 * size + 1]) | st_key_tags[2 * size + 1];
 #endif
-    return st_cell_hash(key[0], key[1]);
+    return st_hash_key(key[0], key[1]);
 }
 
 /* From pre-token i on, which goes from `at`, one after the other: each fetches its cell as soon as its hash
@@ -117,7 +108,7 @@ static ST_ALWAYS_INLINE size_t st_keys_from(size_t i, size_t at, const uint8_t *
                 continue;
             }
             uint64_t hash = st_put_key(p, size, keys + 2 * i);
-            cells[i] = (char *)table + (hash >> shift) * ST_CELL_BYTES;
+            cells[i] = (char *)table + (hash >> shift) * sizeof(st_cell);
             ST_PREFETCH(cells[i]);
         }
         if (i > 64 * word) not_short[word] = odds;
@@ -156,14 +147,6 @@ ST_KEYS static inline __m512i st_four_keys(__m512i bytes, __m512i bits) {
     return _mm512_or_si512(_mm512_and_si512(bytes, mask), _mm512_sllv_epi64(bits, up));
 }
 
-/* In both halves of each key, its hash. */
-ST_KEYS static inline __m512i st_four_hashes(__m512i keys) {
-    const __m512i factors = _mm512_set4_epi64((long long)ST_CELL_HIGH, (long long)ST_CELL_LOW,
-                                              (long long)ST_CELL_HIGH, (long long)ST_CELL_LOW);
-    __m512i parts = _mm512_mullo_epi64(keys, factors);
-    return _mm512_add_epi64(parts, _mm512_shuffle_epi32(parts, _MM_PERM_BADC));
-}
-
 static inline void st_fetch_eight(void *const *cells) {
     for (int k = 0; k < 8; k++) ST_PREFETCH(cells[k]);
 }
@@ -174,7 +157,6 @@ ST_KEYS static inline size_t st_keys_512(const uint8_t *buffer, size_t start, co
     const __m512i one = _mm512_set1_epi64(1), most = _mm512_set1_epi64(15);
     const __m512i first_half = _mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3);
     const __m512i last_half = _mm512_setr_epi64(4, 4, 5, 5, 6, 6, 7, 7);
-    const __m512i evens = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
     const __m512i no_cell = _mm512_set1_epi64((long long)(uintptr_t)nothing);
     const __m512i base = _mm512_set1_epi64((long long)(uintptr_t)table);
     const __m128i down = _mm_cvtsi32_si128(shift);
@@ -203,8 +185,7 @@ ST_KEYS static inline size_t st_keys_512(const uint8_t *buffer, size_t start, co
         high = st_four_keys(high, _mm512_permutexvar_epi64(last_half, bits));
         _mm512_storeu_si512(keys + 2 * i, low);
         _mm512_storeu_si512(keys + 2 * i + 8, high);
-        __m512i hash = _mm512_permutex2var_epi64(st_four_hashes(low), evens, st_four_hashes(high));
-        __m512i cell = _mm512_slli_epi64(_mm512_srl_epi64(hash, down), 5);
+        __m512i cell = _mm512_slli_epi64(_mm512_srl_epi64(st_hash_keys_512(low, high), down), 5);
         cell = _mm512_mask_add_epi64(no_cell, is_short, cell, base);
         _mm512_storeu_si512(cells + i, cell);
         if (i) st_fetch_eight(cells + i - 8); /* not those that were stored just now */

@@ -41,8 +41,7 @@ typedef struct {
 /* The two halves of 16 pairs, and of their buckets, appended where `wanted`. */
 ST_LANES static inline __attribute__((always_inline)) size_t st_ask(
     st_columns *c, const st_pairs *pairs, size_t asked, __mmask16 wanted, __m512i left, __m512i right) {
-    const __m512i factor = _mm512_set1_epi64((long long)0x9E3779B97F4A7C15ull);
-    const __m512i mask = _mm512_set1_epi64((long long)pairs->mask);
+    const __m128i down = _mm_cvtsi32_si128(pairs->shift);
     for (int half = 0; half < 2; half++) {
         __m512i l = _mm512_cvtepu32_epi64(half ? _mm512_extracti64x4_epi64(left, 1)
                                                : _mm512_castsi512_si256(left));
@@ -50,11 +49,9 @@ ST_LANES static inline __attribute__((always_inline)) size_t st_ask(
                                                : _mm512_castsi512_si256(right));
         __mmask8 take = (__mmask8)(wanted >> (8 * half));
         __m512i pair = _mm512_or_si512(_mm512_slli_epi64(l, ST_TOKEN_BITS), r);
-        __m512i hash = _mm512_mullo_epi64(pair, factor);
-        hash = _mm512_xor_si512(hash, _mm512_srli_epi64(hash, 29));
-        hash = _mm512_slli_epi64(_mm512_and_si512(_mm512_srli_epi64(hash, 13), mask), 6);
+        __m512i bucket = _mm512_slli_epi64(_mm512_srl_epi64(st_hash_words_512(pair), down), 6);
         _mm512_storeu_si512(c->pairs + asked, _mm512_maskz_compress_epi64(take, pair));
-        _mm512_storeu_si512(c->buckets + asked, _mm512_maskz_compress_epi64(take, hash));
+        _mm512_storeu_si512(c->buckets + asked, _mm512_maskz_compress_epi64(take, bucket));
         asked += (size_t)st_ones(take);
     }
     return asked;

@@ -27,7 +27,7 @@ typedef struct {
    is there already. No branch depends on which it is. */
 static ST_ALWAYS_INLINE const uint64_t *st_ask_bucket(const st_pairs *t, uint64_t pair) {
     static const ST_ALIGNED(64) uint64_t empty[ST_BUCKET] = {~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull};
-    uint64_t hash = st_pair_hash(pair), bit = hash >> t->filter_shift;
+    uint64_t hash = st_hash_word(pair), bit = hash >> t->filter_shift;
     uintptr_t slots = (uintptr_t)st_pair_bucket(t, hash), other = (uintptr_t)empty;
     slots = other ^ ((slots ^ other) & (0 - (uintptr_t)(t->filter[bit >> 6] >> (bit & 63) & 1)));
     ST_PREFETCH((const uint64_t *)slots);

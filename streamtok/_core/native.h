@@ -1,9 +1,13 @@
-/* What Cython cannot say: unaligned loads, prefetch, 64 x 64 -> 128 bit products, atomic flags. */
+/* What Cython cannot say: unaligned loads, prefetch, atomic flags. */
 #ifndef STREAMTOK_NATIVE_H
 #define STREAMTOK_NATIVE_H
 
 #include <stdint.h>
 #include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "streamtok needs a little-endian processor: it reads text as words, and ids would be wrong here"
+#endif
 
 #if defined(_MSC_VER)
 #include <intrin.h>
@@ -34,21 +38,6 @@ static inline uint64_t st_load_part(const uint8_t *p, size_t n) {
     uint64_t value = 0;
     memcpy(&value, p, n);
     return value;
-}
-
-/* One multiplication folded: the mixing step of wyhash (Wang Yi, public domain). */
-static inline uint64_t st_mix(uint64_t a, uint64_t b) {
-#if defined(__SIZEOF_INT128__)
-    __uint128_t product = (__uint128_t)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-#elif defined(_MSC_VER) && defined(_M_X64)
-    uint64_t high, low = _umul128(a, b, &high);
-    return low ^ high;
-#else
-    uint64_t x = a * 0x9E3779B97F4A7C15ull ^ b;
-    x ^= x >> 32;
-    return x * 0xD6E8FEB86659FD93ull;
-#endif
 }
 
 /* The number of the lowest bit that is set and of the highest one (bits != 0), and of all that are. */

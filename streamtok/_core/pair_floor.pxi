@@ -162,4 +162,4 @@ cdef inline u64 key_at(Merging* m, size_t at) noexcept nogil:
 
 
 cdef inline u64 in_sketch(u64 key) noexcept nogil:
-    return hash_pair(key) >> (64 - SKETCH_BITS)
+    return st_hash_word(key) >> (64 - SKETCH_BITS)

@@ -18,6 +18,7 @@ cdef int new_table(Merging* m, u64 slots) except -1 nogil:
         table[i].key = NO_PAIR
     m.table = table
     m.mask = slots - 1
+    m.shift = st_hash_shift(slots)
     m.used = 0
     return 0
 

@@ -66,6 +66,7 @@ cdef struct Merging:        # all that a MergeLoop has
     size_t tokens_capacity
     Pair* table
     u64 mask
+    int shift               # of a hash that gives the number of a record
     u64 used
     Side* of_bytes          # [1 << 16] pairs of bytes, until the first floor is chosen
     u32* sketch             # [1 << SKETCH_BITS] while a floor is chosen
@@ -88,13 +89,9 @@ cdef struct Merging:        # all that a MergeLoop has
     u32 most                # merges that will be made at the most
 
 
-cdef inline u64 hash_pair(u64 key) noexcept nogil:
-    return st_mix(key ^ <u64>0x9E3779B97F4A7C15, <u64>0xD6E8FEB86659FD93)
-
-
 cdef inline Pair* find_record(Merging* m, u64 key) noexcept nogil:
     """The record of a pair, or the empty one where it belongs."""
-    cdef u64 at = hash_pair(key) & m.mask
+    cdef u64 at = st_hash_word(key) >> m.shift
     while m.table[at].key != key and m.table[at].key != NO_PAIR:
         at = (at + 1) & m.mask
     return m.table + at

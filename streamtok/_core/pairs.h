@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "native.h"
+#include "hash.h"
 
 #define ST_NONE 0xFFFFFFFFu
 #define ST_TOKEN_BITS 21
@@ -14,24 +14,23 @@ typedef struct {
     uint64_t *slots; /* [ST_BUCKET * buckets] left << 42 | right << 21 | token; all ones: empty, and
                         so is the rest of its bucket */
     uint64_t mask;   /* buckets - 1 */
+    int shift;       /* of a hash that gives the number of a bucket */
     uint64_t *filter; /* [1 << (58 - filter_shift)] bits by hash: most pairs do not merge, and these few
                          bits a pair stay in the cache */
     int filter_shift;
 } st_pairs;
 
-static inline uint64_t st_pair_hash(uint64_t pair) { return pair * 0x9E3779B97F4A7C15ull; }
-
 static inline uint64_t *st_pair_bucket(const st_pairs *t, uint64_t hash) {
-    return t->slots + ((hash ^ hash >> 29) >> 13 & t->mask) * ST_BUCKET;
+    return t->slots + (hash >> t->shift) * ST_BUCKET;
 }
 
 /* To be in the cache when it is inserted. */
 static inline void st_pairs_fetch(const st_pairs *t, uint32_t left, uint32_t right) {
-    ST_PREFETCH(st_pair_bucket(t, st_pair_hash((uint64_t)left << ST_TOKEN_BITS | right)));
+    ST_PREFETCH(st_pair_bucket(t, st_hash_word((uint64_t)left << ST_TOKEN_BITS | right)));
 }
 
 static inline void st_pairs_insert(st_pairs *t, uint32_t left, uint32_t right, uint32_t token) {
-    uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right, hash = st_pair_hash(pair);
+    uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right, hash = st_hash_word(pair);
     uint64_t *slot = st_pair_bucket(t, hash), *end = t->slots + (t->mask + 1) * ST_BUCKET;
     uint64_t bit = hash >> t->filter_shift;
     t->filter[bit >> 6] |= (uint64_t)1 << (bit & 63);
@@ -42,7 +41,7 @@ static inline void st_pairs_insert(st_pairs *t, uint32_t left, uint32_t right, u
 
 /* The token that `left` and `right` merge into, or ST_NONE. Its number is the rank of the merge. */
 static inline uint32_t st_pairs_find(const st_pairs *t, uint32_t left, uint32_t right) {
-    uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right, hash = st_pair_hash(pair);
+    uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right, hash = st_hash_word(pair);
     uint64_t bit = hash >> t->filter_shift;
     if (!(t->filter[bit >> 6] >> (bit & 63) & 1)) return ST_NONE;
     const uint64_t *slot = st_pair_bucket(t, hash), *end = t->slots + (t->mask + 1) * ST_BUCKET;
@@ -60,7 +59,7 @@ static inline uint32_t st_pairs_find(const st_pairs *t, uint32_t left, uint32_t 
 __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,bmi,lzcnt"))) static inline uint32_t
 st_pairs_find_512(const st_pairs *t, uint32_t left, uint32_t right) {
     uint64_t pair = (uint64_t)left << ST_TOKEN_BITS | right;
-    const uint64_t *slots = st_pair_bucket(t, st_pair_hash(pair));
+    const uint64_t *slots = st_pair_bucket(t, st_hash_word(pair));
     __m512i all = _mm512_load_si512(slots);
     uint32_t bits = _mm512_cmpeq_epi64_mask(_mm512_srli_epi64(all, ST_TOKEN_BITS),
                                             _mm512_set1_epi64((long long)pair));

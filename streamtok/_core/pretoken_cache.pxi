@@ -2,14 +2,14 @@
 
 Pre-tokens of up to 15 bytes are in a hash table of 32-byte cells: a 16-byte key and up to four ids.
 One that finds its home taken goes to the other cell of that cache line first, then to the next lines.
-Longer ones are found by a hash and compared byte by byte. Both tables start small and grow to a
-limit, so memory is bounded. A full table forgets what was not looked up since it was full last,
+Longer ones are found by a hash and compared byte by byte. A look-up ends after PROBES cells: what
+finds no place up to there is not remembered. Both tables start small and grow to a limit, so memory is
+bounded. A full table forgets what was not looked up since it was full last,
 tokens included (the second-chance rule of page replacement, Corbató 1968). So text that repeats
 itself stays fast, however much new text comes.
 """
 
 cdef extern from "keys.h" nogil:
-    u64 st_cell_hash(u64 low, u64 high) noexcept
     const u64 st_key_masks[32]
     const u64 ST_KEY_MASK
 
@@ -17,6 +17,7 @@ cdef extern from "keys.h" nogil:
 cdef enum:
     CELL_IDS = 4            # ids that a cell holds
     LONG_PRETOKEN = 256     # longest pre-token that is remembered
+    PROBES = 128            # cells: at the largest load, one of a million pre-tokens finds no place up to there
     MANY = 7                # count of a cell whose ids are in the arena
     IDLE = 8                # flag of a count: nobody has asked for the pre-token since the last sweep
     IDLE_LONG = 0x8000      # the same of a long cell's
@@ -43,7 +44,8 @@ cdef struct PretokenCache:
     size_t cells_limit
     u64 unasked             # flag of the count of a new cell: before the first sweep it is not worth
                             # the mispredicted branch of the first question
-    Cell nothing            # an empty cell
+    Cell nothing            # an empty cell, in the place of one that is not found
+    LongCell nothing_long
     LongCell* long_cells
     u64 long_mask
     size_t long_used
@@ -53,8 +55,8 @@ cdef struct PretokenCache:
     size_t arena_size
 
 
-cdef inline Cell* home_of(PretokenCache* cache, u64 low, u64 high) noexcept nogil:
-    return &cache.cells[st_cell_hash(low, high) >> cache.cell_shift]
+cdef inline Cell* home_of(const PretokenCache* cache, u64 low, u64 high) noexcept nogil:
+    return &cache.cells[st_hash_key(low, high) >> cache.cell_shift]
 
 
 cdef inline u64 next_place(u64 home, u64 place, u64 mask) noexcept nogil:
@@ -67,12 +69,49 @@ cdef inline u64 next_place(u64 home, u64 place, u64 mask) noexcept nogil:
 
 
 cdef inline Cell* find_cell(PretokenCache* cache, Cell* cell, u64 low, u64 high) noexcept nogil:
-    """From its home on, the cell of a pre-token, or the empty one where it belongs."""
+    """From its home on, the cell of a pre-token, or the empty one where it belongs; `nothing` if there
+    is none.
+    """
     cdef u64 home = cell - cache.cells, place = home
+    cdef int probes = 1
     while cell.high != 0 and not (cell.low == low and (cell.high & ST_KEY_MASK) == high):
+        if probes == PROBES:
+            return &cache.nothing
+        probes += 1
         place = next_place(home, place, cache.cell_mask)
         cell = cache.cells + place
     return cell
+
+
+cdef inline bint put_cell(Cell* cells, u64 mask, u64 home, const Cell* cell) noexcept nogil:
+    """Copy a cell to the first empty one from its home on. False: there is none."""
+    cdef u64 at = home
+    cdef int probes = 1
+    while cells[at].high != 0:
+        if probes == PROBES:
+            return False
+        probes += 1
+        at = next_place(home, at, mask)
+    cells[at] = cell[0]
+    return True
+
+
+cdef inline bint put_long(LongCell* cells, u64 mask, const LongCell* cell) noexcept nogil:
+    """`put_cell` of a long cell."""
+    cdef u64 at = cell.hash >> 32
+    cdef int probes
+    for probes in range(PROBES):
+        if cells[at & mask].hash == 0:
+            cells[at & mask] = cell[0]
+            return True
+        at += 1
+    return False
+
+
+cdef inline bint is_near(const PretokenCache* cache, const Cell* cell, const Cell* place) noexcept nogil:
+    """Whether a cell would be found if it were in that place, all between it and its home being taken."""
+    cdef u64 home = home_of(cache, cell.low, cell.high & ST_KEY_MASK) - cache.cells
+    return ((place - cache.cells) // 2 - home // 2) & cache.cell_mask // 2 < PROBES // 2
 
 
 cdef inline u64 ask(Cell* cell) noexcept nogil:
@@ -93,12 +132,7 @@ cdef inline size_t ask_long(LongCell* cell) noexcept nogil:
 
 cdef inline u64 hash_long(const u8* p, size_t n) noexcept nogil:
     """Hash of more than 15 bytes; never 0."""
-    cdef u64 h = st_mix(st_load64(p) ^ n, st_load64(p + n - 8) ^ <u64>0xD6E8FEB86659FD93)
-    cdef size_t i = 8
-    while i + 8 < n:
-        h = st_mix(h ^ st_load64(p + i), <u64>0x9E3779B97F4A7C15)
-        i += 8
-    return h | 1
+    return st_hash_bytes(p, n) | 1
 
 
 cdef enum:
@@ -147,9 +181,7 @@ cdef int cache_open(PretokenCache* cache, const Tokens* t) except -1:
     if cache.cells == NULL or cache.long_cells == NULL or cache.arena == NULL:
         raise MemoryError("no memory to remember pre-tokens")
     cache.cell_mask = cells - 1
-    cache.cell_shift = 64
-    while cells >> (64 - cache.cell_shift) > 1:
-        cache.cell_shift -= 1
+    cache.cell_shift = st_hash_shift(cells)
     cache.cells_limit = cells * 5 // 8
     cache.long_mask = long_cells - 1
     cache.long_limit = long_cells * 5 // 8
@@ -182,19 +214,26 @@ cdef inline void fill_cell(PretokenCache* cache, Cell* cell, u64 low, u64 high, 
 
 
 cdef LongCell* find_long(PretokenCache* cache, u64 hash, const u8* p, size_t n) noexcept nogil:
-    """The cell of a pre-token of more than 15 bytes, or the empty one where it belongs."""
-    cdef u64 at = (hash >> 32) & cache.long_mask
+    """The cell of a pre-token of more than 15 bytes, or the empty one where it belongs; `nothing_long` if
+    there is none.
+    """
+    cdef u64 at = hash >> 32
     cdef LongCell* cell
-    while True:
-        cell = &cache.long_cells[at]
+    cdef int probes
+    for probes in range(PROBES):
+        cell = &cache.long_cells[at & cache.long_mask]
         if cell.hash == 0 or (cell.hash == hash and cell.size == n
                               and memcmp(cache.arena + cell.at, p, n) == 0):
             return cell
-        at = (at + 1) & cache.long_mask
+        at += 1
+    return &cache.nothing_long
 
 
 cdef void fill_long(PretokenCache* cache, LongCell* cell, u64 hash, const u8* p, size_t n, const u32* ids,
                     size_t count, bint is_idle) noexcept nogil:
+    """Remember a pre-token in the cell that `find_long` gave."""
+    if cell == &cache.nothing_long:
+        return
     cell.hash = hash
     cell.at = <u32>cache.arena_used
     cell.size = <u16>n
@@ -227,10 +266,8 @@ cdef void seed_cells(const Tokens* t, PretokenCache* cache) noexcept nogil:
     cdef u32 token, first, end = 0, place, size, readable = t.offsets[t.n]
     cdef const u8* p
     cdef u64 low, high, hash
-    cdef Cell* cell
-    cdef u64 home, at
-    cdef u64[2 * SEEDED] keys
-    cdef Cell* cells[SEEDED]
+    cdef Cell[SEEDED] filled
+    cdef Cell* homes[SEEDED]
     cache.cells_used = cache.long_used = cache.arena_used = cache.unasked = 0
     # All keys, then all cells: so that many wait for memory at a time.
     while end < t.n:
@@ -239,7 +276,7 @@ cdef void seed_cells(const Tokens* t, PretokenCache* cache) noexcept nogil:
         for token in range(first, end):
             place = t.offsets[token]
             size = t.offsets[token + 1] - place
-            cells[token - first] = NULL
+            homes[token - first] = NULL
             p = t.blob + place
             if size > SHORT_PRETOKEN or t.ids[token] == NONE:
                 if is_long_token(t, token):
@@ -254,22 +291,15 @@ cdef void seed_cells(const Tokens* t, PretokenCache* cache) noexcept nogil:
                 low = st_load_part(p, size if size < 8 else 8)
                 high = st_load_part(p + 8, size - 8) if size > 8 else 0
             high |= <u64>size << 56
-            keys[2 * (token - first)] = low
-            keys[2 * (token - first) + 1] = high
-            cell = home_of(cache, low, high)
-            ST_PREFETCH(cell)
-            cells[token - first] = cell
+            homes[token - first] = home_of(cache, low, high)
+            ST_PREFETCH(homes[token - first])
+            filled[token - first].low = low
+            filled[token - first].high = high | <u64>1 << 60
+            filled[token - first].ids[0] = t.ids[token]
         for token in range(first, end):
-            cell = cells[token - first]
-            if cell == NULL:
-                continue
-            if cell.high != 0:
-                home = at = cell - cache.cells
-                while cache.cells[at].high != 0:
-                    at = next_place(home, at, cache.cell_mask)
-                cell = cache.cells + at
-            fill_cell(cache, cell, keys[2 * (token - first)], keys[2 * (token - first) + 1],
-                      &t.ids[token], 1, 1)
+            if homes[token - first] != NULL:
+                cache.cells_used += put_cell(cache.cells, cache.cell_mask, homes[token - first] - cache.cells,
+                                             &filled[token - first])
 
 
 cdef void learn_short(PretokenCache* cache, Cell* home, const u8* key, const u32* ids,
@@ -277,7 +307,7 @@ cdef void learn_short(PretokenCache* cache, Cell* home, const u8* key, const u32
     cdef u64 low = st_load64(key), high = st_load64(key + 8)
     cdef Cell* cell = find_cell(cache, home, low, high)
     cdef u32[2] where
-    if cell.high != 0:                  # it was twice among those that waited
+    if cell.high != 0 or cell == &cache.nothing:    # it was twice among those that waited
         return
     if count <= CELL_IDS:
         fill_cell(cache, cell, low, high, ids, count, count | cache.unasked)

@@ -2,7 +2,7 @@
 
 cdef bint grow_cells(PretokenCache* cache) noexcept nogil:
     """Twice the cells, and all that they hold; False if they may not grow."""
-    cdef u64 i, home, at, count = cache.cell_mask + 1
+    cdef u64 i, home, count = cache.cell_mask + 1, used = 0
     cdef Cell* grown
     cdef size_t most = st_load_size(&most_cached)
     if 2 * count * sizeof(Cell) > most - most // 3:
@@ -12,12 +12,10 @@ cdef bint grow_cells(PretokenCache* cache) noexcept nogil:
         return False
     for i in range(count):
         if cache.cells[i].high != 0:
-            home = st_cell_hash(cache.cells[i].low, cache.cells[i].high & ST_KEY_MASK) >> (cache.cell_shift - 1)
-            at = home
-            while grown[at].high != 0:
-                at = next_place(home, at, 2 * count - 1)
-            grown[at] = cache.cells[i]
+            home = st_hash_key(cache.cells[i].low, cache.cells[i].high & ST_KEY_MASK) >> (cache.cell_shift - 1)
+            used += put_cell(grown, 2 * count - 1, home, &cache.cells[i])
     st_free_table(cache.cells)
+    cache.cells_used = used
     cache.cells = grown
     cache.cell_mask = 2 * count - 1
     cache.cell_shift -= 1
@@ -27,7 +25,7 @@ cdef bint grow_cells(PretokenCache* cache) noexcept nogil:
 
 cdef bint grow_long_cells(PretokenCache* cache) noexcept nogil:
     """Twice the long cells; False if they may not grow."""
-    cdef u64 i, at, count = cache.long_mask + 1
+    cdef u64 i, count = cache.long_mask + 1, used = 0
     cdef LongCell* grown
     if (2 * count * sizeof(LongCell) + cache.arena_size * sizeof(u32)
             > st_load_size(&most_cached) // 3):
@@ -37,11 +35,9 @@ cdef bint grow_long_cells(PretokenCache* cache) noexcept nogil:
         return False
     for i in range(count):
         if cache.long_cells[i].hash != 0:
-            at = (cache.long_cells[i].hash >> 32) & (2 * count - 1)
-            while grown[at].hash != 0:
-                at = (at + 1) & (2 * count - 1)
-            grown[at] = cache.long_cells[i]
+            used += put_long(grown, 2 * count - 1, &cache.long_cells[i])
     st_free_table(cache.long_cells)
+    cache.long_used = used
     cache.long_cells = grown
     cache.long_mask = 2 * count - 1
     cache.long_limit = 2 * count * 5 // 8
@@ -68,7 +64,7 @@ cdef inline u64 share_of(size_t kept, size_t limit) noexcept nogil:
 
 cdef void sweep_cells(PretokenCache* cache) noexcept nogil:
     """Forget the idle cells; all others are idle from now on."""
-    cdef u64 i, home, at, n = cache.cell_mask + 1, start = 0, share
+    cdef u64 i, home, n = cache.cell_mask + 1, start = 0, share
     cdef size_t kept = 0
     cdef Cell cell
     for i in range(n):
@@ -85,19 +81,16 @@ cdef void sweep_cells(PretokenCache* cache) noexcept nogil:
         cache.cells[i & cache.cell_mask].high = 0
         if cell.high == 0 or cell.high >> 60 >= IDLE or (cell.low ^ i) & 255 >= share:
             continue
-        home = at = home_of(cache, cell.low, cell.high & ST_KEY_MASK) - cache.cells
-        while cache.cells[at].high != 0:
-            at = next_place(home, at, cache.cell_mask)
+        home = home_of(cache, cell.low, cell.high & ST_KEY_MASK) - cache.cells
         cell.high |= <u64>IDLE << 60
-        cache.cells[at] = cell
-        cache.cells_used += 1
+        cache.cells_used += put_cell(cache.cells, cache.cell_mask, home, &cell)
 
 
 cdef bint sweep_long_cells(PretokenCache* cache) noexcept nogil:
     """`sweep_cells` for long ones, and the arena without what is forgotten; False without
     memory.
     """
-    cdef u64 i, at, n = cache.long_mask + 1, empty = n, share
+    cdef u64 i, n = cache.long_mask + 1, empty = n, share
     cdef size_t kept = 0, words = 0
     cdef LongCell cell
     cdef u64* starts = <u64*>calloc(cache.arena_used // 64 + 1, sizeof(u64))
@@ -124,11 +117,7 @@ cdef bint sweep_long_cells(PretokenCache* cache) noexcept nogil:
         if cell.hash == 0:
             continue
         cell.count |= IDLE_LONG
-        at = (cell.hash >> 32) & cache.long_mask
-        while cache.long_cells[at].hash != 0:
-            at = (at + 1) & cache.long_mask
-        cache.long_cells[at] = cell
-        cache.long_used += 1
+        cache.long_used += put_long(cache.long_cells, cache.long_mask, &cell)
     return True
 
 

@@ -5,6 +5,10 @@ line finds it. Longer ones are rare: they are kept in one arena and compared byt
 Pre-tokens are looked up in batches: first all keys, hashes and prefetches, then the table.
 """
 
+cdef extern from "keys.h" nogil:
+    const u64 st_key_masks[32]
+
+
 cdef struct Pretoken:       # two to a cache line
     u64 low                 # up to 15 bytes, zeros behind them, and their number in the last byte;
     u64 high                # for longer ones a hash, and LONG with the place in the arena
@@ -38,6 +42,7 @@ cdef class PretokenTable:
 
     cdef Pretoken* slots
     cdef u64 mask           # number of slots - 1
+    cdef int shift          # of a hash that gives the number of a slot
     cdef u64 used           # slots that hold a pre-token
     cdef u8* arena          # long pre-tokens, each behind its length in 4 bytes
     cdef size_t arena_size
@@ -49,6 +54,7 @@ cdef class PretokenTable:
         """limit: bytes of memory, 0 for none."""
         self.limit = limit
         self.mask = SMALLEST - 1
+        self.shift = st_hash_shift(SMALLEST)
         self.slots = <Pretoken*>st_new_table(SMALLEST * sizeof(Pretoken))
         if self.slots == NULL:
             raise MemoryError
@@ -167,7 +173,7 @@ cdef class PretokenTable:
         """
         cdef u64[BATCH] lows
         cdef u64[BATCH] highs
-        cdef u64[BATCH] hashes
+        cdef u64[BATCH] homes
         cdef size_t[BATCH] starts
         cdef size_t i, n = 0, size, end
         cdef u64 low, high
@@ -179,25 +185,19 @@ cdef class PretokenTable:
                 start = end
                 continue
             if size <= SHORT_PRETOKEN and start + 16 <= readable:
-                low = st_load64(text + start)
-                high = st_load64(text + start + 8)
-                if size < 8:
-                    low &= (<u64>1 << (8 * size)) - 1
-                    high = 0
-                else:
-                    high &= (<u64>1 << (8 * (size - 8))) - 1
-                high |= <u64>size << TAG_SHIFT
+                low = st_load64(text + start) & st_key_masks[2 * size]
+                high = st_load64(text + start + 8) & st_key_masks[2 * size + 1] | <u64>size << TAG_SHIFT
             else:
                 make_key(text + start, size, &low, &high)
             lows[n] = low
             highs[n] = high
-            hashes[n] = hash_key(low, high)
+            homes[n] = st_hash_key(low, high) >> self.shift
             starts[n] = start
-            ST_PREFETCH(self.slots + (hashes[n] & self.mask))
+            ST_PREFETCH(self.slots + homes[n])
             n += 1
             start = end
         for i in range(n):
-            slot = self.slots + (hashes[i] & self.mask)
+            slot = self.slots + homes[i]
             if highs[i] >> TAG_SHIFT == LONG:
                 # For now `high` has the size where the table has a place.
                 slot = find_long(self, slot, lows[i], text + starts[i], highs[i] & PLACE)

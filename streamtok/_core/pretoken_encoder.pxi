@@ -99,7 +99,7 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
     more than the pre-tokens, so that keys can be loaded 16 bytes at a time.
     """
     cdef Lookup b
-    cdef size_t i = 0, k, at = start, end, size, part, count_here
+    cdef size_t i, k, at = start, end, size, part, count_here
     cdef u64 low, high
     cdef Cell* cell
     cdef Cell displaced
@@ -129,7 +129,6 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
         else:
             low = st_load_part(buffer + at, part if part < 8 else 8)
             high = st_load_part(buffer + at + 8, part - 8) if part > 8 else 0
-        # Looked up, since sizes are too irregular for a branch to be predicted.
         low &= st_key_masks[2 * part]
         high = (high & st_key_masks[2 * part + 1]) | <u64>part << 56
         b.keys[2 * i] = low
@@ -158,7 +157,7 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
             reserve(w, <size_t>(llabs(ends[count - 1]) - llabs(ends[i])))
             out = w.out + w.count
         else:
-            if cell != b.cells[i]:
+            if cell != b.cells[i] and is_near(&w.cache, b.cells[i], cell):
                 # It changes places with what is in its home, which is asked for less often. All
                 # lines between the two are full, so that both are found.
                 displaced = cell[0]
@@ -202,6 +201,6 @@ cdef int encode_uncached(TokenTable table, Work* w, const u8* buffer, size_t sta
         return encode_long(table, w, buffer + start, size, key[0])
     if w.is_alone:
         return encode_now(table, w, <const u8*>key, size)
-    if not wait_again(w, st_cell_hash(key[0], key[1]), <const u8*>key, size, 0):
+    if not wait_again(w, st_hash_key(key[0], key[1]), <const u8*>key, size, 0):
         wait(w, <const u8*>key, UNIT, size, 0)
     return 0

@@ -6,23 +6,10 @@ cdef size_t peak(PretokenTable table, u64 slots, size_t arena) noexcept nogil:
     return both + (table.memory() - table.arena_capacity if slots != table.mask + 1 else 0)
 
 
-cdef inline u64 hash_key(u64 low, u64 high) noexcept nogil:
-    return st_mix(low ^ <u64>0x9E3779B97F4A7C15, high ^ <u64>0xD6E8FEB86659FD93)
-
-
-cdef inline u64 hash_long(const u8* bytes, size_t size) noexcept nogil:
-    cdef u64 h = size
-    while size >= 8:
-        h = st_mix(h ^ st_load64(bytes), <u64>0xA0761D6478BD642F)
-        bytes += 8
-        size -= 8
-    return st_mix(h ^ st_load_part(bytes, size), <u64>0xE7037ED1A0B428DB)
-
-
 cdef inline void make_key(const u8* bytes, size_t size, u64* low, u64* high) noexcept nogil:
     """The key of a pre-token; in that of a long one its size stands for its place in the arena."""
     if size > SHORT_PRETOKEN:
-        low[0] = hash_long(bytes, size)
+        low[0] = st_hash_bytes(bytes, size)
         high[0] = <u64>LONG << TAG_SHIFT | size
     else:
         low[0] = st_load_part(bytes, size if size < 8 else 8)
@@ -45,7 +32,7 @@ cdef Pretoken* find_long(PretokenTable table, Pretoken* slot, u64 low, const u8*
 
 cdef inline Pretoken* find_short(PretokenTable table, u64 low, u64 high) noexcept nogil:
     """The slot of a pre-token of up to 15 bytes, or the empty one where it belongs."""
-    cdef Pretoken* slot = table.slots + (hash_key(low, high) & table.mask)
+    cdef Pretoken* slot = table.slots + (st_hash_key(low, high) >> table.shift)
     while slot.count and (slot.low != low or slot.high != high):
         slot += 1
         if slot == table.slots + table.mask + 1:
@@ -58,7 +45,7 @@ cdef Pretoken* find_slot(PretokenTable table, const u8* bytes, size_t size, u64*
     make_key(bytes, size, low, high)
     if size <= SHORT_PRETOKEN:
         return find_short(table, low[0], high[0])
-    return find_long(table, table.slots + (hash_key(low[0], high[0]) & table.mask), low[0], bytes, size)
+    return find_long(table, table.slots + (st_hash_key(low[0], high[0]) >> table.shift), low[0], bytes, size)
 
 
 cdef u64 keep(PretokenTable table, const u8* bytes, size_t size) noexcept nogil:
@@ -76,7 +63,7 @@ cdef inline u64 home_of(PretokenTable table, const Pretoken* pretoken) noexcept 
     cdef u64 high = pretoken.high
     if high >> TAG_SHIFT == LONG:       # hashed with its size in the place of its place
         high = <u64>LONG << TAG_SHIFT | table.size_of(pretoken)
-    return hash_key(pretoken.low, high) & table.mask
+    return st_hash_key(pretoken.low, high) >> table.shift
 
 
 cdef int rehash(PretokenTable table, u64 slots) noexcept nogil:
@@ -87,6 +74,7 @@ cdef int rehash(PretokenTable table, u64 slots) noexcept nogil:
     if fresh == NULL:
         return NO_MEMORY
     table.mask = slots - 1
+    table.shift = st_hash_shift(slots)
     table.slots = fresh
     for i in range(n):
         if old[i].count:
@@ -103,6 +91,7 @@ cdef void take_table(PretokenTable table, PretokenTable other, u64 shift) noexce
     cdef u64 i
     table.slots, other.slots = other.slots, table.slots
     table.mask, other.mask = other.mask, table.mask
+    table.shift, other.shift = other.shift, table.shift
     table.used, other.used = other.used, table.used
     table.arena, other.arena = other.arena, table.arena
     table.arena_size, other.arena_size = other.arena_size, table.arena_size

@@ -19,6 +19,7 @@ cdef extern from "pairs.h" nogil:
     ctypedef struct st_pairs:
         u64* slots
         u64 mask
+        int shift
         u64* filter
         int filter_shift
     u32 st_pairs_find(const st_pairs* t, u32 left, u32 right) noexcept

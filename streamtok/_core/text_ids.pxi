@@ -4,23 +4,6 @@ cdef enum:
     AT_ONCE = 16            # look-ups that wait for memory together
     SLACK = 16              # bytes that can be read behind the last text
 
-# Of this process: nobody can know which texts would fall on the same slots.
-cdef u64 SEED = int.from_bytes(os.urandom(8), "little")
-
-
-cdef inline u64 hash_text(const u8* p, size_t n) noexcept nogil:
-    """Of p[:n], with eight bytes more that can be read."""
-    cdef u64 h = SEED ^ n, last
-    while n > 8:
-        h = st_mix(h ^ st_load64(p), <u64>0xD6E8FEB86659FD93)
-        p += 8
-        n -= 8
-    last = st_load64(p)
-    if n < 8:
-        last &= (<u64>1 << (8 * n)) - 1
-    return st_mix(h ^ last, <u64>0x9E3779B97F4A7C15)
-
-
 @cython.final
 cdef class TextIds:
     """What a JSON object of integers holds: texts, in their order, and an id for each. Immutable.
@@ -83,7 +66,7 @@ cdef class TextIds:
             first = end
             end = first + AT_ONCE if self.n - first > AT_ONCE else self.n
             for row in range(first, end):
-                h = hash_text(self.blob + self.offsets[row],
+                h = st_hash_bytes(self.blob + self.offsets[row],
                               self.offsets[row + 1] - self.offsets[row])
                 hashes[row - first] = h
                 ST_PREFETCH(&self.slots[h & self.mask])
@@ -114,7 +97,7 @@ cdef class TextIds:
             return -1
         size = PyBytes_GET_SIZE(padded) - SLACK
         found = self.find(<const u8*>PyBytes_AS_STRING(padded), size,
-                          hash_text(<const u8*>PyBytes_AS_STRING(padded), size))
+                          st_hash_bytes(<const u8*>PyBytes_AS_STRING(padded), size))
         return -1 if found == NONE else found
 
     def get(self, str text not None, default=None):

@@ -42,7 +42,7 @@ cdef int index_tokens(Tokens* t) except -1 nogil:
             if size == 1:
                 t.byte_token[t.blob[t.offsets[i]]] = i
                 singles += 1
-            hashes[i - first] = hash_bytes(t.blob + t.offsets[i], size)
+            hashes[i - first] = st_hash_bytes(t.blob + t.offsets[i], size)
             ST_PREFETCH(&t.slots[hashes[i - first] & t.slot_mask])
         for i in range(first, end):
             h = hashes[i - first]
@@ -186,6 +186,6 @@ cdef int mark_unreachable(Tokens* t) except -1 nogil:
             raise MemoryError("no memory for the token table")
     for token in range(t.n):
         if is_unreachable(t, token):
-            bit = hash_bytes(t.blob + t.offsets[token], token_size(t, token)) >> t.unreachable_shift
+            bit = st_hash_bytes(t.blob + t.offsets[token], token_size(t, token)) >> t.unreachable_shift
             t.unreachable[bit >> 6] |= <u64>1 << (bit & 63)
     return 0

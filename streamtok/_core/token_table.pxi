@@ -21,29 +21,6 @@ cdef enum:
     MAX_TOKENS = (1 << 21) - 2      # 21 bits and a value to spare
 
 
-cdef extern from *:
-    """
-    #define ST_FIRST_MIX 0x9E3779B97F4A7C15ull
-    #define ST_SECOND_MIX 0xD6E8FEB86659FD93ull
-    """
-    u64 FIRST_MIX "ST_FIRST_MIX"
-    u64 SECOND_MIX "ST_SECOND_MIX"
-
-
-cdef inline u64 hash_bytes(const u8* p, size_t n) noexcept nogil:
-    """Of n >= 1 bytes."""
-    cdef u64 h = n
-    if n < 8:
-        if n < 4:
-            return st_mix(h ^ p[0] ^ <u64>p[n >> 1] << 8 ^ <u64>p[n - 1] << 16, FIRST_MIX)
-        return st_mix(h ^ st_load_part(p, 4) ^ st_load_part(p + n - 4, 4) << 32, FIRST_MIX)
-    while n > 8:
-        h = st_mix(h ^ st_load64(p), SECOND_MIX)
-        p += 8
-        n -= 8
-    return st_mix(h ^ st_load64(p + n - 8), FIRST_MIX)
-
-
 cdef inline size_t token_size(const Tokens* t, u32 token) noexcept nogil:
     return t.offsets[token + 1] - t.offsets[token]
 
@@ -75,7 +52,7 @@ cdef u32 find_token(const Tokens* t, const u8* p, size_t n) noexcept nogil:
     """The token that is exactly p[:n], or NONE."""
     if n - 1 >= t.longest:              # of no bytes, too
         return NONE
-    return find_hashed(t, p, n, hash_bytes(p, n))
+    return find_hashed(t, p, n, st_hash_bytes(p, n))
 
 
 cdef inline u32 find_hashed(const Tokens* t, const u8* p, size_t n, u64 h) noexcept nogil:
@@ -103,7 +80,7 @@ cdef inline u32 find_unreachable(const Tokens* t, const u8* p, size_t n) noexcep
     cdef u32 token
     if n - 1 >= t.longest_unreachable:
         return NONE
-    h = hash_bytes(p, n)
+    h = st_hash_bytes(p, n)
     bit = h >> t.unreachable_shift
     if not (t.unreachable[bit >> 6] >> (bit & 63)) & 1:
         return NONE
@@ -162,6 +139,7 @@ cdef int open_pairs(st_pairs* pairs, u64 entries) except -1:
     """An empty table for `entries` pairs; `close_pairs` frees it."""
     pairs.mask = table_size(entries) // ST_BUCKET - 1
     cdef size_t size = (pairs.mask + 1) * ST_BUCKET * sizeof(u64)
+    pairs.shift = st_hash_shift(pairs.mask + 1)
     pairs.filter_shift = 58
     while <u64>1 << (64 - pairs.filter_shift) < 8 * entries:
         pairs.filter_shift -= 1

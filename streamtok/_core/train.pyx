@@ -5,6 +5,8 @@ One unit for the C compiler; see `encode.pyx`, of which it uses the scanner and 
 
 cimport cython
 
+import os
+
 import numpy as np
 
 from libc.stdlib cimport calloc, free, malloc, realloc
@@ -39,6 +41,7 @@ cdef extern from "Python.h":
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
     bint PyUnicode_IS_ASCII(object text)
 
+hash_begin(os.urandom(ST_SECRET_SIZE))
 
 include "pretoken_counts.pxi"
 include "pretoken_slots.pxi"

@@ -12,7 +12,6 @@ ctypedef int64_t i64
 cdef extern from "native.h" nogil:
     u64 st_load64(const u8* p) noexcept
     u64 st_load_part(const u8* p, size_t n) noexcept
-    u64 st_mix(u64 a, u64 b) noexcept
     int st_lowest(u64 bits) noexcept
     int st_ones(u64 bits) noexcept
     void ST_PREFETCH(const void* p) noexcept
@@ -30,6 +29,20 @@ cdef extern from "native.h" nogil:
     void st_store_pointer(void** place, void* value) noexcept
     size_t st_load_size(const size_t* place) noexcept
     void st_store_size(size_t* place, size_t value) noexcept
+
+cdef extern from "hash.h" nogil:
+    enum:
+        ST_SECRET_SIZE
+    void st_hash_begin(const void* random) noexcept
+    u64 st_hash_word(u64 x) noexcept
+    u64 st_hash_key(u64 low, u64 high) noexcept
+    const void* st_hash_secret() noexcept
+    int st_hash_shift(u64 places) noexcept
+    u64 st_hash_bytes(const u8* p, size_t n) noexcept
+
+cdef inline void hash_begin(bytes random):
+    """Key the hash of the unit that calls this, before it makes any table."""
+    st_hash_begin(<const char*>random)
 
 cdef enum:
     NONE = 0xFFFFFFFF       # "no token", "no pair", "no node"

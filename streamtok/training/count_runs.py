@@ -177,6 +177,15 @@ def merge_last(folder: str, runs: tuple[CountRun, ...], memory: int) -> tuple[Co
     return *runs[:-_FAN], CountRun(folder, sum_counts(last, memory), last[0].level + 1)
 
 
+def in_order(arrays: Arrays) -> Arrays:
+    """The rows by the offset of the first occurrence."""
+    data, sizes, counts, firsts = arrays
+    order = np.argsort(firsts, kind="stable")
+    begins = (np.cumsum(sizes, dtype=np.int64) - sizes)[order]
+    sizes = sizes[order]
+    return gather(data, begins, sizes), sizes, counts[order], firsts[order]
+
+
 def in_memory(blocks: Iterable[Arrays]) -> Arrays:
     """All blocks together."""
     columns = zip(PretokenTable().export(), *blocks, strict=True)

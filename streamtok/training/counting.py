@@ -170,12 +170,8 @@ class Counting:
             self._known = self.counter.bytes_in, self.pending, len(sizes)
         else:
             data, sizes, counts, firsts = self.counter.table.export()
-        if not in_order:
-            return data, sizes, counts, firsts
-        order = np.argsort(firsts, kind="stable")
-        begins = (np.cumsum(sizes, dtype=np.int64) - sizes)[order]
-        sizes = sizes[order]
-        return count_runs.gather(data, begins, sizes), sizes, counts[order], firsts[order]
+        arrays = data, sizes, counts, firsts
+        return count_runs.in_order(arrays) if in_order else arrays
 
     def n_pretokens(self) -> int:
         """Number of different pre-tokens. After a spill, counts are read again. Raises OSError."""
@@ -399,5 +395,8 @@ class Counting:
         return sum_counts([table, *self.runs], self._sum_memory)
 
     def _exported(self) -> Arrays:
-        """All counts, in memory."""
-        return count_runs.in_memory(self._sums()) if self.runs else self.counter.table.export()
+        """All counts, in memory, in an order that does not depend on the hash of this process."""
+        table = self.counter.table
+        return count_runs.in_order(
+            count_runs.in_memory(self._sums()) if self.runs else table.export()
+        )
