@@ -83,7 +83,7 @@ class PartFile:
         self.is_scratch = is_scratch
         self._unsynced = 0  # bytes that the thread wrote since it last had them synced
         # A thread of its own: the writer does not wait for the disk until a second fsync is due.
-        self._syncer = WriterThread(limit=0, name="streamtok-sync")
+        self._syncer = WriterThread(limit=0)
         self._final = follow_links(path)
         self._part = _part_path(self._final) if is_resumable else _random_path(self._final)
         mode = None

@@ -11,6 +11,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+from ..parallel.threads import Helper
+
 LIMIT = 1 << 22  # bytes in the queue: some ten blocks
 _WORTH_WAKING = 1 << 20  # bytes: a sleeping thread costs a system call to wake, and the GIL twice
 
@@ -23,16 +25,16 @@ class WriterThread:
     inside any of the calls; `close` still works afterwards.
     """
 
-    def __init__(self, limit: int = LIMIT, name: str = "streamtok-write"):
-        """limit: bytes that may be queued, not counting the last block. name: of the thread."""
+    def __init__(self, limit: int = LIMIT):
+        """limit: bytes that may be queued, not counting the last block."""
         self._limit = limit
-        self._name = name
         self._jobs: deque[tuple[Callable[[], None], int]] = deque()
         self._size = 0  # bytes held by unfinished jobs
         self._error: BaseException | None = None
         self._is_closing = False
         self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
+        self._thread: Helper | None = None
+        self._has_thread = False
 
     def submit(self, job: Callable[[], None], size: int) -> None:
         """Queue a job that holds `size` bytes. Blocks while the queue is full.
@@ -43,7 +45,9 @@ class WriterThread:
             while self._size > self._limit and self._error is None:
                 self._changed.wait()
             self._raise()
-            if self._thread is None and not self._start():
+            if self._thread is None:
+                self._start()
+            if not self._has_thread:
                 job()
                 return
             self._jobs.append((job, size))
@@ -51,16 +55,10 @@ class WriterThread:
             if self._size > min(self._limit, _WORTH_WAKING):
                 self._changed.notify_all()
 
-    def _start(self) -> bool:
-        """Start the thread. False if the system cannot create one."""
+    def _start(self) -> None:
         self._is_closing = False
-        thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:
-            return False
-        self._thread = thread
-        return True
+        self._thread = Helper(self._run)
+        self._has_thread = self._thread.begin()
 
     def wait(self) -> None:
         """Return when all jobs are done. Raises the exception of a failed job."""
@@ -86,6 +84,15 @@ class WriterThread:
             raise self._error
 
     def _run(self) -> None:
+        try:
+            self._do_jobs()
+        except BaseException as error:
+            with self._changed:
+                self._error = error
+                self._jobs.clear()
+                self._changed.notify_all()
+
+    def _do_jobs(self) -> None:
         while True:
             with self._changed:
                 while not (self._jobs or self._is_closing):
@@ -93,14 +100,7 @@ class WriterThread:
                 if self._is_closing:
                     return
                 job, size = self._jobs.popleft()
-            try:
-                job()
-            except BaseException as error:
-                with self._changed:
-                    self._error = error
-                    self._jobs.clear()
-                    self._changed.notify_all()
-                return
+            job()
             del job  # frees the block that it holds
             with self._changed:
                 self._size -= size

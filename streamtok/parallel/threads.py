@@ -19,6 +19,7 @@ __all__ = [
     "usable_cores",
 ]
 
+_PATIENCE = 1.0  # seconds: a thread begins in 0.1 ms, or a few times that on a busy machine
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -38,13 +39,14 @@ class Helper:
     thread can end before it can say that, and the caller would wait for ever.
     """
 
-    __slots__ = ("_ended", "_owner", "_work")
+    __slots__ = ("_begun", "_ended", "_owner", "_work")
 
     def __init__(self, work: Callable[[], object]) -> None:
         """work: is called in the thread, and raises nothing."""
         self._work = work
         self._owner: dict[str, str] = {}  # the first who puts himself in decides
-        self._ended = allocate_lock()
+        self._begun, self._ended = allocate_lock(), allocate_lock()
+        self._begun.acquire()
         self._ended.acquire()
 
     def start(self) -> bool:
@@ -55,9 +57,16 @@ class Helper:
             return False
         return True
 
+    def begin(self) -> bool:
+        """Start the thread, and say whether it has begun. If not within a second, it never will."""
+        if self.start():
+            self._begun.acquire(timeout=_PATIENCE)
+        return self._owner.setdefault("by", "caller") == "thread"
+
     def _run(self) -> None:
         if self._owner.setdefault("by", "thread") == "thread":
             try:
+                self._begun.release()
                 self._work()
             finally:
                 self._ended.release()

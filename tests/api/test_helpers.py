@@ -13,14 +13,7 @@ import streamtok
 from streamtok.parallel import texts, threads
 from streamtok.parallel.ordered_pool import OrderedPool
 
-
-def refused(work: Callable[[], Any], arguments: tuple[()]) -> int:
-    raise RuntimeError("can't start new thread")
-
-
-def stillborn(work: Callable[[], Any], arguments: tuple[()]) -> int:
-    """As where a new thread finds no memory for its first step."""
-    return 1
+from ..live_threads import refused, stillborn
 
 
 @pytest.mark.parametrize("start", [refused, stillborn])
@@ -55,6 +48,23 @@ def test_join_may_be_called_again() -> None:
         pass
     helper.join()
     helper.join()
+
+
+def test_a_thread_that_begins_too_late_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    late: list[Callable[[], None]] = []
+    monkeypatch.setattr(threads, "start_new_thread", lambda work, _: late.append(work))
+    monkeypatch.setattr(threads, "_PATIENCE", 0.01)
+    done: list[int] = []
+    helper = threads.Helper(lambda: done.append(1))
+    assert not helper.begin()
+    late[0]()
+    assert done == []
+    helper.join()
+    monkeypatch.undo()
+    helper = threads.Helper(lambda: done.append(1))
+    assert helper.begin()
+    helper.join()
+    assert done == [1]
 
 
 TIGHT = """

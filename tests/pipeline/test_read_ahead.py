@@ -9,46 +9,50 @@ import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from streamtok.cli import cmd_encode
+from streamtok.parallel import threads as thread_module
 from streamtok.pipeline.sources import FileInput, inputs, splitter_maker
 from streamtok.pipeline.sources.read_ahead import read_ahead
 
 from ..cli.test_cli import POSIX, run
 from ..crash import Scenario, compare, die_at_step, make_text, results
+from ..live_threads import Threads, refused, stillborn
 
 BLOCKS = [bytes([i]) * (i + 1) for i in range(100)]
 MAKE = splitter_maker(None, None, on_bad=None, max_line=1 << 20, errors="replace")
 
 
-def readers() -> int:
-    return sum(one.name == "streamtok-read" for one in threading.enumerate())
+@pytest.fixture(autouse=True)
+def readers(monkeypatch: pytest.MonkeyPatch) -> Threads:
+    return Threads(monkeypatch)
 
 
 @pytest.fixture
-def reading(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The names of the threads that have read from a descriptor."""
-    names: set[str] = set()
-    read = os.read
+def reading(monkeypatch: pytest.MonkeyPatch) -> set[bool]:
+    """Who has read from a descriptor: True stands for another thread than the caller's."""
+    found: set[bool] = set()
+    read, here = os.read, threading.get_ident()
 
     def note(fd: int, size: int) -> bytes:
-        names.add(threading.current_thread().name)
+        found.add(threading.get_ident() != here)
         return read(fd, size)
 
     monkeypatch.setattr(os, "read", note)
-    return names
+    return found
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 200])
-def test_the_same_blocks_come_in_order(count: int) -> None:
+def test_the_same_blocks_come_in_order(count: int, readers: Threads) -> None:
     assert list(read_ahead(iter(BLOCKS), count)) == BLOCKS
     assert list(read_ahead(iter([]), count)) == []
-    assert readers() == 0
+    assert readers.left() == 0
 
 
-def test_blocks_are_read_ahead_but_no_more_than_were_allowed() -> None:
+def test_blocks_are_read_ahead_but_no_more_than_were_allowed(readers: Threads) -> None:
     taken = threading.Semaphore(0)
     n = 0
 
@@ -67,10 +71,10 @@ def test_blocks_are_read_ahead_but_no_more_than_were_allowed() -> None:
     assert n == 4
     found.close()  # type: ignore[attr-defined]
     assert n == 4
-    assert readers() == 0
+    assert readers.left() == 0
 
 
-def test_an_error_comes_after_the_blocks_before_it() -> None:
+def test_an_error_comes_after_the_blocks_before_it(readers: Threads) -> None:
     def blocks() -> Iterator[bytes]:
         yield from BLOCKS[:5]
         raise OSError(5, "Input/output error", "a")
@@ -79,18 +83,17 @@ def test_an_error_comes_after_the_blocks_before_it() -> None:
     assert [next(found) for _ in range(5)] == BLOCKS[:5]
     with pytest.raises(OSError, match="Input/output error"):
         next(found)
-    assert readers() == 0
+    assert readers.left() == 0
 
 
-def test_without_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+@pytest.mark.parametrize("start", [refused, stillborn])
+def test_without_a_thread(monkeypatch: pytest.MonkeyPatch, start: Any) -> None:
+    monkeypatch.setattr(thread_module, "start_new_thread", start)
+    monkeypatch.setattr(thread_module, "_PATIENCE", 0.01)
     assert list(read_ahead(iter(BLOCKS), 2)) == BLOCKS
 
 
-def test_signals_are_heard_before_each_block() -> None:
+def test_signals_are_heard_before_each_block(readers: Threads) -> None:
     heard: list[str] = []
 
     @contextlib.contextmanager
@@ -105,13 +108,18 @@ def test_signals_are_heard_before_each_block() -> None:
     with pytest.raises(KeyboardInterrupt):
         next(found)
     assert heard == [threading.current_thread().name] * 3
-    assert readers() == 0
+    assert readers.left() == 0
 
 
 @pytest.mark.parametrize("size", [1000, 1 << 16, 1 << 21])
 @pytest.mark.parametrize("begin", [0, 1, 250_000])
 def test_a_file_is_read_from_any_position(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading: set[str], size: int, begin: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reading: set[bool],
+    size: int,
+    begin: int,
+    readers: Threads,
 ) -> None:
     monkeypatch.setattr(inputs, "_WORTH_A_THREAD", 1000)
     path = tmp_path / "a.txt"
@@ -126,12 +134,12 @@ def test_a_file_is_read_from_any_position(
         assert one.read == begin + len(text)  # not what the thread has read
         assert one.position()["at"] == begin + len(text)
     assert text == data[begin:]
-    assert reading == {"streamtok-read"}
-    assert readers() == 0
+    assert reading == {True}
+    assert readers.left() == 0
 
 
 def test_a_file_that_is_left_is_read_no_further(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readers: Threads
 ) -> None:
     monkeypatch.setattr(inputs, "_WORTH_A_THREAD", 1000)
     monkeypatch.setattr(inputs, "_AHEAD", 3000)
@@ -140,27 +148,27 @@ def test_a_file_that_is_left_is_read_no_further(
     one = FileInput(str(path), "a", MAKE, block_size=1000, reads_ahead=True)
     groups = one.groups(None, False)
     next(groups)
-    assert readers() == 1
+    assert readers.left(1) == 1
     descriptor = one._fd
     groups.close()  # type: ignore[attr-defined]
-    assert readers() == 0
+    assert readers.left() == 0
     with pytest.raises(OSError, match="descriptor"):
         os.fstat(descriptor)  # type: ignore[arg-type]
 
 
-def test_small_and_compressed_files_need_no_thread(tmp_path: Path) -> None:
+def test_small_and_compressed_files_need_no_thread(tmp_path: Path, readers: Threads) -> None:
     small, packed = tmp_path / "a.txt", tmp_path / "a.gz"
     small.write_bytes(b"a" * 300_000)
     packed.write_bytes(gzip.compress(os.urandom(inputs._WORTH_A_THREAD)))
     for path in (small, packed):
         groups = FileInput(str(path), "a", MAKE, reads_ahead=True).groups(None, False)
         next(groups)
-        assert readers() == 0
+        assert readers.left() == 0
         groups.close()  # type: ignore[attr-defined]
 
 
 def test_the_command_reads_ahead_where_a_core_is_free(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading: set[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading: set[bool]
 ) -> None:
     text = tmp_path / "a.txt"
     text.write_bytes(b"some words, and more of them\n" * 200_000)
@@ -169,7 +177,7 @@ def test_the_command_reads_ahead_where_a_core_is_free(
         reading.clear()
         out = tmp_path / f"{cores}{threads}.u32"
         run("encode", "-q", str(text), "-o", str(out), "--threads", str(threads))
-        assert ("streamtok-read" in reading) == is_ahead
+        assert (True in reading) == is_ahead
         assert out.read_bytes() == (tmp_path / "11.u32").read_bytes()
 
 

@@ -18,33 +18,36 @@ import pytest
 
 from streamtok.files import part_file
 from streamtok.files.writer_thread import WriterThread
+from streamtok.parallel import threads as thread_module
 from streamtok.pipeline.sinks import About, Family, Files
 
 from ..cli.test_cli import POSIX, only_error, run, spawn, wrapped
+from ..live_threads import Threads, refused, stillborn
 
 ABOUT = About("none", "", 100_000)
 BLOCK = np.arange(5_000, dtype=np.uint32)
 LARGE = np.arange(300_000, dtype=np.uint32)  # worth waking a thread for
 
 
-def threads() -> list[str]:
-    return [one.name for one in threading.enumerate() if one.name.startswith("streamtok-")]
+@pytest.fixture(autouse=True)
+def threads(monkeypatch: pytest.MonkeyPatch) -> Threads:
+    return Threads(monkeypatch)
 
 
-def test_jobs_are_done_in_order() -> None:
+def test_jobs_are_done_in_order(threads: Threads) -> None:
     writer, done = WriterThread(limit=50), []
     for i in range(500):
         writer.submit(lambda i=i: done.append(i), 10)
     writer.wait()
     assert done == list(range(500))
-    assert len(threads()) == 1
+    assert threads.left(1) == 1
     writer.close()
-    assert threads() == []
+    assert threads.left() == 0
     writer.submit(lambda: done.append(500), 10)  # another thread begins
     writer.wait()
     writer.close()
     assert done[-1] == 500
-    assert threads() == []
+    assert threads.left() == 0
 
 
 def test_no_more_waits_than_the_limit() -> None:
@@ -70,7 +73,7 @@ def test_no_more_waits_than_the_limit() -> None:
 
 
 @pytest.mark.parametrize("later", ["do", "wait"])
-def test_an_error_is_raised_by_what_comes_next(later: str) -> None:
+def test_an_error_is_raised_by_what_comes_next(later: str, threads: Threads) -> None:
     writer, done = WriterThread(), []
 
     def fail() -> None:
@@ -88,7 +91,7 @@ def test_an_error_is_raised_by_what_comes_next(later: str) -> None:
         assert caught.value.filename == "name"
     assert done == [1]
     writer.close()
-    assert threads() == []
+    assert threads.left() == 0
 
 
 def test_who_waits_for_room_hears_of_an_error() -> None:
@@ -105,7 +108,7 @@ def test_who_waits_for_room_hears_of_an_error() -> None:
     writer.close()
 
 
-def test_close_drops_what_has_not_begun() -> None:
+def test_close_drops_what_has_not_begun(threads: Threads) -> None:
     writer, gate, begun, done = WriterThread(), threading.Event(), threading.Event(), []
 
     def first() -> None:
@@ -119,11 +122,11 @@ def test_close_drops_what_has_not_begun() -> None:
     threading.Timer(0.05, gate.set).start()
     writer.close()
     assert done == [1]
-    assert threads() == []
+    assert threads.left() == 0
 
 
 @POSIX
-def test_a_signal_while_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_while_waiting(monkeypatch: pytest.MonkeyPatch, threads: Threads) -> None:
     class Stop(BaseException):
         pass
 
@@ -141,7 +144,7 @@ def test_a_signal_while_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         signal.signal(signal.SIGALRM, previous)
     writer.close()
-    assert threads() == []
+    assert threads.left() == 0
 
 
 def test_small_jobs_do_not_wake_a_sleeping_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,14 +174,16 @@ def test_small_jobs_do_not_wake_a_sleeping_thread(monkeypatch: pytest.MonkeyPatc
     writer.close()
 
 
-def test_without_a_thread_jobs_are_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(self: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", start)
+@pytest.mark.parametrize("start", [refused, stillborn])
+def test_without_a_thread_jobs_are_done_at_once(
+    monkeypatch: pytest.MonkeyPatch, start: Any
+) -> None:
+    monkeypatch.setattr(thread_module, "start_new_thread", start)
+    monkeypatch.setattr(thread_module, "_PATIENCE", 0.01)
     writer, done = WriterThread(), []
-    writer.submit(lambda: done.append(1), 1)
-    assert done == [1]
+    for i in range(3):
+        writer.submit(lambda i=i: done.append(i), 10)
+        assert done == list(range(i + 1))
     writer.wait()
     writer.close()
 
@@ -205,7 +210,7 @@ def failing(after: int, error: BaseException) -> Callable[..., int]:
 @pytest.mark.parametrize("chosen", ["u32", "npy", "megatron", "datatrove", "jsonl", "parquet"])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EIO])
 def test_a_failing_write_names_the_file_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, number: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, number: int, threads: Threads
 ) -> None:
     path = tmp_path / "a.x"
     monkeypatch.setattr(os, "write", failing(50_000, OSError(number, os.strerror(number))))
@@ -224,11 +229,11 @@ def test_a_failing_write_names_the_file_and_leaves_nothing(
         files.sync()
     files.discard()
     assert list(tmp_path.iterdir()) == []
-    assert threads() == []
+    assert threads.left() == 0
 
 
 def test_what_a_failed_run_leaves_can_be_gone_on_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Threads
 ) -> None:
     """The state of the last `sync` holds, whatever was on its way."""
     path = tmp_path / "a.bin"
@@ -254,10 +259,12 @@ def test_what_a_failed_run_leaves_can_be_gone_on_with(
     assert path.read_bytes() == data
     sidecar = json.loads((tmp_path / "a.bin.json").read_text())
     assert sidecar["sha256"] == hashlib.sha256(data).hexdigest()
-    assert threads() == []
+    assert threads.left() == 0
 
 
-def test_files_are_synced_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_synced_on_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Threads
+) -> None:
     synced: list[bool] = []
     real = os.fsync
 
@@ -276,7 +283,7 @@ def test_files_are_synced_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyP
     files.publish()
     assert synced.count(True) == 3  # their folder, once
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.bin", "a.idx"]
-    assert threads() == []
+    assert threads.left() == 0
 
 
 class SlowDisk:
@@ -302,7 +309,7 @@ class SlowDisk:
 
 
 def test_what_is_synced_does_not_stop_the_writer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Threads
 ) -> None:
     disk = SlowDisk(monkeypatch)
     files = Files(str(tmp_path / "a.bin"), Family("u32", ABOUT))
@@ -319,12 +326,12 @@ def test_what_is_synced_does_not_stop_the_writer(
     assert len(disk.done) == 2
     files.discard()
     assert list(tmp_path.iterdir()) == []
-    assert threads() == []
+    assert threads.left() == 0
 
 
 @pytest.mark.parametrize("then", ["sync", "finish", "write"])
 def test_a_disk_that_fails_meanwhile_is_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str, threads: Threads
 ) -> None:
     disk = SlowDisk(monkeypatch, OSError(errno.EIO, os.strerror(errno.EIO)))
     files = Files(str(tmp_path / "a.bin"), Family("u32", ABOUT))
@@ -348,12 +355,12 @@ def test_a_disk_that_fails_meanwhile_is_told_of(
         files.sync()
     files.discard()
     assert list(tmp_path.iterdir()) == []
-    assert threads() == []
+    assert threads.left() == 0
 
 
 @pytest.mark.parametrize("end", ["close", "discard"])
 def test_a_file_is_not_closed_while_it_is_synced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, threads: Threads
 ) -> None:
     """The number of its descriptor may be another file's then."""
     disk = SlowDisk(monkeypatch)
@@ -367,12 +374,12 @@ def test_a_file_is_not_closed_while_it_is_synced(
     assert disk.done == [fd]
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(fd)
-    assert threads() == []
+    assert threads.left() == 0
 
 
 @POSIX
 @pytest.mark.parametrize("more", [[], ["--resume", "--checkpoint-every", "0"]])
-def test_a_full_disk_in_large_blocks(tmp_path: Path, more: list[str]) -> None:
+def test_a_full_disk_in_large_blocks(tmp_path: Path, more: list[str], threads: Threads) -> None:
     text, out = tmp_path / "text", tmp_path / "out.bin"
     text.write_bytes(b"".join(b"line %d of many\n" % i for i in range(200_000)))
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))"
@@ -386,4 +393,4 @@ def test_a_full_disk_in_large_blocks(tmp_path: Path, more: list[str]) -> None:
     assert run("encode", str(text), "-o", str(good), "-q").returncode == 0
     assert out.read_bytes() == good.read_bytes()
     assert (tmp_path / "out.bin.json").read_bytes() == (tmp_path / "good.bin.json").read_bytes()
-    assert threads() == []
+    assert threads.left() == 0

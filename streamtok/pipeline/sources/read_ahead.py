@@ -7,10 +7,10 @@ Where a core is free, this costs the caller no more than taking the block from a
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from queue import SimpleQueue
 
+from ...parallel.threads import Helper
 from .blocks import Waiting
 
 
@@ -41,14 +41,15 @@ def read_ahead(
         except BaseException as error:
             ready.put(error)
 
-    thread = _started(read)
+    thread = Helper(read)
     try:
+        has_thread = thread.begin()
         for _ in range(count):
             wanted.put(None)
         while True:
             with waiting():
                 pass
-            block = next(blocks, b"") if thread is None else ready.get()
+            block = ready.get() if has_thread else next(blocks, b"")
             if isinstance(block, BaseException):
                 raise block
             if not block:
@@ -58,15 +59,4 @@ def read_ahead(
     finally:
         is_closed = True
         wanted.put(None)
-        if thread is not None:
-            thread.join()
-
-
-def _started(work: Callable[[], None]) -> threading.Thread | None:
-    """The thread that does it; None if the system gives no more threads."""
-    thread = threading.Thread(target=work, name="streamtok-read", daemon=True)
-    try:
-        thread.start()
-    except RuntimeError:
-        return None
-    return thread
+        thread.join()
