@@ -80,7 +80,7 @@ def _warn_of_records(args: argparse.Namespace, names: Sequence[str]) -> None:
         return
     for suffixes, kind, option in _RECORDS:
         found = [one for one in names if _unpacked_name(args, one).endswith(suffixes)]
-        if found:
+        if found and sinks.matching_sidecar(found[0]) is None:  # else it is refused: it holds ids
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             name = f"{input_name(found[0])}{more}"
             _note_once(args, f"{name}:", f"{kind} taken as plain text; {option}")

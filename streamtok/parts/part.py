@@ -147,7 +147,7 @@ def run_part(plan: Plan, number: int) -> Record:
         return done
     settings = plan.settings
     encoding = settings.open_encoding()
-    family = settings.family(encoding, plan.digest)
+    family = settings.family(encoding, plan.job)
     with _made_in(plan, number, family) as path:
         if not is_url(plan.output):
             done = read_record(plan, number)  # another process may just have finished it

@@ -44,8 +44,9 @@ _SUFFIXES = {"text": ".txt", "llmc": ".bin", "megatron": ".bin", "datatrove": ".
 class Plan:
     """The parts of one job. Immutable.
 
-    `len(plan)` parts, `plan[i]` is part number i. `digest` (SHA-256) stands for all that the ids
-    of finished parts depend on. Plans with one digest are equal, though their POLICY may differ.
+    `len(plan)` parts, `plan[i]` is part number i. `job` (SHA-256) stands for all that the ids of
+    finished parts depend on, `digest` (SHA-256) for that and the output. Plans with one digest are
+    equal, though their POLICY may differ.
     """
 
     def __init__(
@@ -65,8 +66,10 @@ class Plan:
             for column, value in zip(self._columns, row, strict=True):
                 column.append(value)
         digest = hashlib.sha256()
-        for line in self._lines(POLICY):
+        for line in self._lines((*POLICY, "output")):
             digest.update(line.encode("utf-8", "surrogatepass"))
+        self.job = digest.hexdigest()
+        digest.update(output.encode("utf-8", "surrogatepass"))
         self.digest = digest.hexdigest()
 
     def __len__(self) -> int:
@@ -109,16 +112,15 @@ class Plan:
         return self._lines(())
 
     def _lines(self, omitted: Iterable[str]) -> Iterator[str]:
-        settings = self.settings.as_json()
-        for name in omitted:
-            del settings[name]
         header = {
             "streamtok": _MAGIC,
             "output": self.output,
             "parts": len(self),
             "inputs": len(self.inputs),
-            **settings,
+            **self.settings.as_json(),
         }
+        for name in omitted:
+            del header[name]
         yield json.dumps(header) + "\n"
         for part in self:
             one = part.input

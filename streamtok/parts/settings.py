@@ -159,7 +159,7 @@ class Settings:
         return clean_cuts(self.open_stream(encoding))
 
     def family(self, encoding: Encoding, job: str | None = None) -> sinks.Family:
-        """The files of a part. job: the digest of the plan."""
+        """The files of a part. job: of the plan."""
         vocabulary = vocabulary_of(self.encoding)
         about = sinks.About(
             encoding.name, encoding.digest, encoding.max_token_value, vocabulary, job

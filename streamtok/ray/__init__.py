@@ -19,7 +19,7 @@ from .cluster import RETRIES, connected, in_flight, why_lost
 __all__ = ["encode", "run_parts"]
 
 _SHOWN = 5  # errors in a message
-_plans: dict[str, Plan] = {}  # in a process of Ray: the plan of its last part, by digest
+_plans: dict[str, Plan] = {}  # in a process of Ray: the plan of its last part, by its reference
 
 
 def encode(
@@ -78,7 +78,7 @@ def _run(
     try:
         while True:
             while len(running) < limit and (number := next(waiting, None)) is not None:
-                running[task.remote(shared, plan.digest, number)] = number
+                running[task.remote(shared, number)] = number
             if not running:
                 break
             done, _ = ray.wait(list(running), num_returns=1)
@@ -101,14 +101,15 @@ def _run(
         raise PlanError("\n".join(errors[:_SHOWN]) + more)
 
 
-def _work(shared: list[Any], digest: str, number: int) -> dict[str, Any]:
+def _work(shared: list[Any], number: int) -> dict[str, Any]:
     """What a task does. Bad text is an answer and not an exception, which Ray would try again."""
-    if digest not in _plans:
+    key = shared[0].hex()  # not the digest: the POLICY of a plan may change
+    if key not in _plans:
         import ray
 
         _plans.clear()
-        _plans[digest] = ray.get(shared[0])
+        _plans[key] = ray.get(shared[0])
     try:
-        return run_part(_plans[digest], number).as_json()
+        return run_part(_plans[key], number).as_json()
     except (StreamtokError, ValueError) as error:
         return {"error": str(error)}

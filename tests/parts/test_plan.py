@@ -39,6 +39,9 @@ def test_it_is_the_same_whoever_makes_it(text: Path) -> None:
     made = make(text)
     assert make(text) == made
     assert make(text).digest == made.digest
+    elsewhere = plan(text, text.parent / "elsewhere", encoding="gpt2", part_size=500)
+    assert elsewhere.job == made.job != make(text, part_size=501).job
+    assert elsewhere != made
     assert make(text, part_size=501) != made
     assert make(text, append=50256) != made
     assert pickle.loads(pickle.dumps(made)) == made
