@@ -22,7 +22,8 @@ from .sources import BadRecord
 
 __all__ = ["SkipLog", "reasons", "skip_log_path"]
 
-_BEGIN = b'{"file": '
+_LOOKED_AT = 1 << 16  # bytes of a file whose lines tell whether it is a log
+_PLACES = {("line", "offset"), ("line_in_part", "offset_in_part"), ("row_group", "row")}
 
 
 def skip_log_path(output: str) -> str:
@@ -173,8 +174,27 @@ class SkipLog:
 
 
 def is_skip_log(path: str) -> bool:
-    """Whether the file is a log that we wrote."""
+    """Whether the file is a log that we wrote: every line that is looked at is as ours are."""
     try:
-        return places.read_head(path, len(_BEGIN)) == _BEGIN
+        head = places.read_head(path, _LOOKED_AT)
     except OSError:
         return False
+    *lines, rest = head.split(b"\n")
+    is_whole = not rest or len(head) == _LOOKED_AT
+    return is_whole and bool(lines) and all(map(_is_row, lines))
+
+
+def _is_row(line: bytes) -> bool:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(row, dict) or json.dumps(row).encode() != line:
+        return False
+    first, *place, last = row if len(row) > 2 else ("", "")
+    kinds = [str, *(int for _ in place), str]
+    return (
+        (first, last) == ("file", "reason")
+        and tuple(place) in _PLACES
+        and list(map(type, row.values())) == kinds
+    )

@@ -327,19 +327,59 @@ def test_the_summary_counts_by_reason(tmp_path: Path, capsys: pytest.CaptureFixt
     }  # fmt: skip
 
 
-def test_a_log_that_is_not_ours_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+OURS = '{"file": "old", "line": 1, "offset": 0, "reason": "x"}\n'
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        "mine",
+        '{"file": ',
+        '{"file": "a.txt", "size": 3}\n',
+        '{"file": "a.txt", "line": 1, "offset": 0, "reason": "x", "by": "me"}\n',
+        '{"file": "a.txt", "line": "1", "offset": 0, "reason": "x"}\n',
+        '{"file": "a.txt", "line":1, "offset": 0, "reason": "x"}\n',
+        '{"file": "a.txt", "reason": "x"}\n',
+        OURS + '{"file": "a.txt"}\n',
+        OURS + "mine",
+        OURS + "\n",
+        OURS.strip(),
+    ],
+)
+def test_a_log_that_is_not_ours_stays(
+    theirs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, out = tmp_path / "input", tmp_path / "out.u16"
     path.write_bytes(rows("one"))
     log = tmp_path / "out.u16.skipped.jsonl"
-    log.write_text("mine")
+    log.write_text(theirs)
     args = [path, "--jsonl", "text", "--skip-bad-lines", "-o", out]
     assert encode(*args) == 1
     assert f"{log} exists" in capsys.readouterr().err
     assert encode(*args[:3], "-o", out) == 0  # it does not log
-    assert log.read_text() == "mine"
-    log.write_text('{"file": "old", "line": 1, "offset": 0, "reason": "x"}\n')
+    assert encode(*args, "--force") == 0  # it has skipped nothing
+    assert log.read_text() == theirs
+    path.write_bytes(rows("one", 5))
     assert encode(*args, "--force") == 0
-    assert not log.exists()  # of an earlier run: this one has skipped nothing
+    assert len(logged(log, path)) == 1
+
+
+@pytest.mark.parametrize(
+    "ours",
+    [
+        OURS,
+        OURS * 3000,
+        '{"file": "\\udcff", "row_group": 1, "row": 0, "reason": "x"}\n',
+        '{"file": "a", "line_in_part": 1, "offset_in_part": 0, "reason": "x"}\n',
+    ],
+)
+def test_a_log_of_an_earlier_run_goes(ours: str, tmp_path: Path) -> None:
+    path, out = tmp_path / "input", tmp_path / "out.u16"
+    path.write_bytes(rows("one"))
+    log = tmp_path / "out.u16.skipped.jsonl"
+    log.write_text(ours)
+    assert encode(path, "--jsonl", "text", "--skip-bad-lines", "-o", out) == 0
+    assert not log.exists()  # this one has skipped nothing
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
