@@ -116,11 +116,13 @@ def results(folder: Path, scenario: Scenario) -> dict[str, bytes]:
     """What a run has left besides its inputs, hidden files included."""
     found = contents(folder, scenario.files)
     if len(scenario.policies) > 1:  # a sidecar tells which job made it
-        found = {name: _JOB.sub(b"", data) for name, data in found.items()}
+        found = without_jobs(found)
     return found
 
 
-_JOB = re.compile(rb'"job": "[0-9a-f]+"')
+def without_jobs(found: dict[str, bytes]) -> dict[str, bytes]:
+    """The files, whose sidecars do not tell which job made them."""
+    return {name: re.sub(rb'"job": "[0-9a-f]+"', b"", data) for name, data in found.items()}
 
 
 def contents(folder: Path, but: Collection[str]) -> dict[str, bytes]:
