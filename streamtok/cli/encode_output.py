@@ -17,7 +17,7 @@ from ..pipeline.skip_log import SkipLog, is_skip_log, skip_log_path
 from ..stores import places
 from ..stores.urls import is_url
 from . import overwriting
-from .messages import Misused, Refused, is_terminal
+from .messages import Misused, Refused, is_terminal, shown
 from .open_inputs import input_paths, skips
 from .vocabulary_output import vocabulary_files
 
@@ -84,17 +84,31 @@ def refuse_foreign(
 ) -> None:
     """Raise Refused if the run would replace files that another job made, unless --force is given.
 
-    state: that of the files if the run has begun; the shards it has published are its own.
+    Shards that no job made are refused even then: how many the run will replace, and whether it
+    removes the rest, is not known before its end. state: that of the files if the run has begun;
+    the shards it has published are its own.
     """
-    if args.force or not sinks.check_output(args.output):
+    if not sinks.check_output(args.output):
         return
     complete = state["shard"] - (state["open"] is not None) if state else 0
     shards: list[int | None] = [] if complete else [None]
     if args.shard_tokens is not None:
         shards = [one for one in family.shards_there(args.output) if one >= complete]
     for shard in shards:
-        if (found := sinks.find_foreign(family, args.output, shard)) is not None:
+        if (found := sinks.find_foreign(family, args.output, shard)) is None:
+            continue
+        nobodys = shard is not None and sinks.find_foreign(
+            family, args.output, shard, of_any_job=True
+        )
+        if nobodys:
+            raise Refused(
+                f"{shown(nobodys.path)} has the name of a shard of this output, and nothing shows "
+                "that streamtok wrote it: move it away, or give another output"
+            )
+        if not args.force:
             raise overwriting.already_exists(*found)
+    if args.force:
+        return
     log = skip_log_path(family.names(args.output, None)[0])
     if skips(args) and places.exists(log) and not is_skip_log(log):
         raise overwriting.already_exists(log)

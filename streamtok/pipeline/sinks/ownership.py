@@ -2,7 +2,8 @@
 
 It may if the same job made it, so that the same command can be run again: its sidecar, or the
 schema of a table, has the digest of the job. Anything else is somebody's work: a file of another
-kind, ids of other inputs or settings, ids without a sidecar.
+kind, ids of other inputs or settings, ids without a sidecar. Shards are removed, too, where a run
+writes fewer of them: --force allows that for outputs of any job, and for nothing else.
 """
 
 from __future__ import annotations
@@ -25,13 +26,18 @@ class Foreign(NamedTuple):
     why: str
 
 
-def find_foreign(family: Family, path: str, shard: int | None = None) -> Foreign | None:
+def find_foreign(
+    family: Family, path: str, shard: int | None = None, *, of_any_job: bool = False
+) -> Foreign | None:
     """The first file that the family would replace and that another job made, or None.
 
-    Empty files hold nothing that could be lost, nor does a sidecar without its file.
+    of_any_job: find only what nothing shows to be an output of some job. Empty files hold nothing
+    that could be lost, nor does a sidecar without its file.
     """
     first, *further = family.kept_names(path, shard)
-    why = _why_foreign(family, first) if _is_there(first) else None
+    why = None
+    if _is_there(first) and not (of_any_job and _is_file(first) and has_sidecar(first)):
+        why = _why_foreign(family, first, of_any_job)
     if why is not None:
         return Foreign(first, why)
     for name in further:
@@ -40,6 +46,15 @@ def find_foreign(family: Family, path: str, shard: int | None = None) -> Foreign
         if _is_there(name) and not (is_own and _is_file(name)):
             return Foreign(name, _OTHER_KIND if _is_file(name) else "is not a regular file")
     return None
+
+
+def left_shards(family: Family, path: str, first: int) -> list[int]:
+    """The numbers, from `first` on, of the shards there that are outputs of some job."""
+    return [
+        shard
+        for shard in family.shards_there(path)
+        if shard >= first and find_foreign(family, path, shard, of_any_job=True) is None
+    ]
 
 
 def _is_there(path: str) -> bool:
@@ -52,13 +67,13 @@ def _is_file(path: str) -> bool:
     return is_url(path) or os.path.isfile(path)
 
 
-def _why_foreign(family: Family, path: str) -> str | None:
+def _why_foreign(family: Family, path: str, of_any_job: bool) -> str | None:
     if not _is_file(path):
         return "is not a regular file"
     found = matching_description(path)
     if found is None:
         return _OTHER_KIND
-    if found.job is not None and found.job == family.about.job:
+    if of_any_job or (found.job is not None and found.job == family.about.job):
         return None
     if family.about.job is None:
         return f"{_finished(found)}, and this input cannot be compared with the one of that job"

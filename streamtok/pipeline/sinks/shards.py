@@ -19,6 +19,7 @@ from ...files.part_file import PartFile, Saved, publish_left, publish_together, 
 from ...files.writer_thread import WriterThread
 from .by_name import Family
 from .flat import Sink
+from .ownership import left_shards
 from .sidecar import has_sidecar, sidecar_path
 
 if TYPE_CHECKING:
@@ -225,13 +226,12 @@ class Files:
 
         A reader of all files of this name would take them for a part of this output.
         """
-        for shard in self._family.shards_there(self._path):
-            if shard >= self._shard:
-                names = self._family.kept_names(self._path, shard)
-                self._forget_sidecar(names[0])
-                for name in names:
-                    with contextlib.suppress(FileNotFoundError):
-                        os.remove(name)
+        for shard in left_shards(self._family, self._path, self._shard):
+            names = self._family.kept_names(self._path, shard)
+            self._forget_sidecar(names[0])
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(name)
 
     def close(self) -> None:
         """Close the hidden files and leave them for a later process."""

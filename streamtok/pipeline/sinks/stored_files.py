@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...stores import objects
 from .by_name import Family
+from .ownership import left_shards
 from .shards import Files
 from .sidecar import has_sidecar, sidecar_path
 
@@ -82,12 +83,11 @@ class StoredFiles:
 
     def _remove_leftovers(self) -> None:
         """Remove the shards of an earlier run that come after our last one."""
-        for shard in self._family.shards_there(self._url):
-            if shard >= self._shards:
-                names = self._family.kept_names(self._url, shard)
-                self._forget_sidecar(names[0])
-                for name in names:
-                    objects.remove(name)
+        for shard in left_shards(self._family, self._url, self._shards):
+            names = self._family.kept_names(self._url, shard)
+            self._forget_sidecar(names[0])
+            for name in names:
+                objects.remove(name)
 
     def close(self) -> None:
         """As `discard`: no other process can continue."""
