@@ -6,8 +6,7 @@ call takes a workspace of its own.
 
 cdef enum:
     RELEASE_FROM = 4096     # bytes from which the GIL is released: below, handing it over costs more
-    STEP = 1 << 20          # bytes between two looks at the clock,
-    COUNT_STEP = 1 << 16    # and of which the ids are counted at a time
+    STEP = 1 << 20          # bytes between two looks at the clock
 
 
 cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable, size_t end,
@@ -73,6 +72,8 @@ cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, const u8
     cdef Found found
     cdef size_t begin = 0, end, step = COUNT_STEP if count_only else STEP
     total[0] = 0
+    w.counts_only = count_only
+    w.forgotten = 0
     while True:
         found = matcher.find(p, begin, n, True)
         if found.kind == DISALLOWED:
@@ -97,7 +98,7 @@ cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, const u8
         w.out[w.count] = matcher.ids[found.which]
         w.count += 1
         begin = found.end
-    total[0] += w.count
+    total[0] += w.count + w.forgotten
     refused[0].kind = found.kind
     return 0
 
@@ -147,6 +148,7 @@ cdef class Encoder:
 
     cdef void give(self, Workspace workspace):
         workspace.c.count = 0
+        workspace.c.counts_only = False
         forget_gaps(&workspace.c)       # if a call ended with an error
         room_trim(&workspace.c.room)
         if workspace.c.capacity > SPARE_LIMIT:      # do not sit on the memory of one huge text

@@ -116,7 +116,8 @@ cdef class FastEncoding:
 
     def count(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=(), errors="strict",
               add_special_tokens=False, num_threads=1):
-        """int: len(encode(text, …)), without making the ids: memory does not grow with the text.
+        """int: len(encode(text, …)), without keeping the ids: they take no memory. docs/howto/counting.md
+        has the cases in which the text is copied.
 
         Special tokens in the text are plain text unless it is said otherwise, as in all that counts
         (`counter`, `fits`, `truncate`, `split`). num_threads: as for `encode_to_numpy`.

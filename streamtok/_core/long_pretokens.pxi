@@ -41,11 +41,33 @@ cdef size_t commit_certain(TokenTable table, Work* w, const u8* p, size_t n) exc
     return done
 
 
+cdef size_t count_certain(TokenTable table, Work* w, const u8* p, size_t n) except? 0 nogil:
+    """Count the tokens of all but the end of p[:n] into w.forgotten; the bytes that they cover.
+
+    In pieces, as if they came in a stream, so that a count needs no memory for the ids. A piece has as
+    many new bytes as old ones, so that what is merged again remains proportional to n.
+    """
+    cdef size_t before = w.count, at = 0, done, size = COUNT_STEP
+    while n - at > size:
+        look(&w.watch)
+        done = commit_certain(table, w, p + at, size)
+        w.forgotten += w.count - before
+        w.count = before
+        at += done
+        size = 2 * (size - done)
+        size = size if size > COUNT_STEP else COUNT_STEP
+    return at
+
+
 cdef int encode_rest(TokenTable table, Work* w, const u8* p, size_t n) except -1 nogil:
     """Encode p[:n], all there is, by the merge loop alone."""
     cdef const Tokens* t = table.tokens()
     cdef size_t before = w.count, i
     cdef Growing into
+    if w.counts_only:
+        i = count_certain(table, w, p, n)
+        p += i
+        n -= i
     if t.byte_ids != NULL:      # there may be more ids than tokens
         into.items = w.scratch.result
         into.capacity = w.scratch.result_capacity

@@ -91,6 +91,11 @@ cdef void fetch_long(const Work* w, Lookup* b, const u8* buffer, size_t start, c
             ST_PREFETCH(w.cache.arena + cell.at)
 
 
+cdef inline size_t room_for(size_t n, size_t count) noexcept nogil:
+    """The most ids of so many pre-tokens of n bytes but for the long ones, which make room for theirs."""
+    return n if n < count * SHORT_PRETOKEN else count * SHORT_PRETOKEN
+
+
 cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t readable, size_t start,
                        const i64* ends, size_t count) except -1 nogil:
     """Encode the pre-tokens that end at ends[:count], count <= BATCH, the first from `start`.
@@ -139,7 +144,7 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
         at = end if close >= 0 else <size_t>(-close)
         i += 1
     fetch_long(w, &b, buffer, start, ends, count)
-    reserve(w, at - start)
+    reserve(w, room_for(at - start, count))
     out = w.out + w.count
     if w.strangers >= MANY_STRANGERS:
         st_fetch_behind(b.keys, <void**>b.cells, count)
@@ -154,7 +159,7 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
             w.count = out - w.out
             at = <size_t>llabs(ends[i - 1]) if i else start
             encode_uncached(table, w, buffer, at, ends[i], &b.keys[2 * i])
-            reserve(w, <size_t>(llabs(ends[count - 1]) - llabs(ends[i])))
+            reserve(w, room_for(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count))
             out = w.out + w.count
         else:
             if cell != b.cells[i] and is_near(&w.cache, b.cells[i], cell):

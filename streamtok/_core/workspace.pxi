@@ -2,6 +2,7 @@
 
 cdef enum:
     BATCH = 256             # pre-tokens found, then encoded, at a time
+    COUNT_STEP = 1 << 16    # bytes of which the ids are counted at a time
     MIDDLE_PRETOKEN = 64    # longest pre-token that is merged in one piece together with others,
     WIDE_PRETOKEN = 240     # and in segments that overlap
     PENDING = 512           # pre-tokens that wait to be merged, at the most,
@@ -40,6 +41,8 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     u32* out                    # ids
     size_t count
     size_t capacity
+    bint counts_only            # ids of long pre-tokens need not be kept
+    size_t forgotten            # of these ids, those that were not
     PretokenCache cache         # what is remembered
     Gap[PENDING] gaps           # in order
     size_t gap_count
