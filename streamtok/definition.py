@@ -119,6 +119,7 @@ class EncodingDefinition(FastEncoding):
             _table_without_ids() if rules.has_symbols else self._table,
             {token: decoded[text] for text, token in self._special_tokens.items()},
             self._decode_only,
+            {token: text.encode() for token, text in rules.first_texts},
         )
         self._set_decoder(self._decoder, rules.decodes_without_first_space)
         self._pattern, unsupported = _compile(pat_str)

@@ -300,9 +300,10 @@ class Encoding(AnsweringEncoding):
         A token that begins inside a character has that character's index. Raises
         UnicodeDecodeError where the tokens are not UTF-8.
         """
+        tokens = list(tokens)
         parts = self.decode_tokens_bytes(tokens)
         if parts:
-            parts[0] = self._without_first_space(parts[0])
+            parts[0] = self.decode_bytes(tokens[:1])
         characters = 0
         offsets = []
         for part in parts:
@@ -332,9 +333,6 @@ class Encoding(AnsweringEncoding):
         from .unstable import encode_bytes
 
         return encode_bytes(self, text)
-
-    def _without_first_space(self, data: bytes) -> bytes:
-        return data.removeprefix(b" ") if self._rules.decodes_without_first_space else data
 
     def _encode_large(
         self, text: Text, matcher: SpecialMatcher, errors: str, into: str, num_threads: int

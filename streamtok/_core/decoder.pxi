@@ -64,12 +64,14 @@ cdef class Decoder:
     cdef TokenTable table
     cdef dict specials          # id -> bytes
     cdef dict decode_only            # id -> bytes
+    cdef dict firsts            # id -> bytes where it begins a text; None: there as elsewhere
     cdef u32* rank_of           # [max_id + 1] token of the id or NONE; NULL: ids are ranks, or sparse
     cdef Entry* entries         # [n_entries] by id; NULL until they are needed
     cdef u32 n_entries          # 0: ids are too sparse for them
     cdef list kept              # bytes that the entries point to
 
-    def __cinit__(self, TokenTable table not None, dict specials not None, dict decode_only=None):
+    def __cinit__(self, TokenTable table not None, dict specials not None, dict decode_only=None,
+                  dict firsts=None):
         cdef const Tokens* t = table.tokens()
         cdef u32 i
         cdef bint is_shared = any(id <= table.max_id for id in specials)
@@ -77,6 +79,7 @@ cdef class Decoder:
         self.table = table
         self.specials = specials
         self.decode_only = decode_only or {}
+        self.firsts = firsts or None
         self.kept = []
         if table.max_id < most:
             self.n_entries = 1 + max(
@@ -155,6 +158,17 @@ cdef class Decoder:
             found = self.decode_slowly(ids, skip_special)
         count[0] = len(ids)
         return found
+
+    cdef bytes as_first(self, bytes data, object ids, bint skip_special, bint* is_begun):
+        """`data`, which these settled ids are, where they begin a text; and whether they do."""
+        is_begun[0] = False
+        for id in ids:
+            if skip_special and id in self.specials:
+                continue
+            is_begun[0] = True
+            first = self.firsts.get(id)
+            return data if first is None else first + data[len(self.token_bytes(id)):]
+        return data
 
     cdef object unpack(self, object ids, bint skip_special, const char* errors):
         """bytes, or str if `errors` is not NULL; None if anything about the ids is unusual.

@@ -191,6 +191,7 @@ class Decoder:
         table: TokenTable,
         specials: dict[int, bytes],
         decode_only: dict[int, bytes] | None = None,
+        firsts: dict[int, bytes] | None = None,
     ) -> Decoder: ...
     def token_bytes(self, id: int) -> bytes: ...
     def decode(

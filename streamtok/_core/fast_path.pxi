@@ -149,11 +149,16 @@ cdef class FastEncoding:
         Raises KeyError at an id that is not in the vocabulary, OverflowError at one that is no
         uint32; the message has its position.
         """
+        cdef bint is_begun
         if self.decoder is None:
             raise ValueError(NOT_READY)
+        if self.decoder.firsts is not None:
+            tokens = settled_ids(tokens)
         data = self.decoder.unpack(tokens, False, NULL)
         if data is None:
             data = self.decoder.decode_slowly(tokens, False)
+        if self.decoder.firsts is not None:
+            return self.decoder.as_first(data, tokens, False, &is_begun)
         return data.removeprefix(b" ") if self.drops_space else data
 
     def decode(self, tokens, errors="replace"):
@@ -162,7 +167,8 @@ cdef class FastEncoding:
         >>> enc.decode([31373, 995])
         'hello world'
         """
-        if errors is replace and not self.drops_space and self.decoder is not None:
+        if (errors is replace and not self.drops_space and self.decoder is not None
+                and self.decoder.firsts is None):
             text = self.decoder.unpack(tokens, False, b"replace")
             if text is not None:
                 return text

@@ -8,7 +8,7 @@ handlers, which may raise, run between any two instructions.
 cdef struct Reached:        # where a stream of ids stands
     u64 tokens_in
     u64 bytes_out
-    bint is_begun           # there was text: a format may drop its first space
+    bint is_begun           # there was text: a format may change how it begins
     u8 held[4]              # bytes of an unfinished character
     u8 n_held
 
@@ -107,9 +107,13 @@ cdef class FastStreamDecoder:
         """The bytes of the ids, and where the stream stands behind them."""
         cdef size_t count
         cdef bytes data
+        cdef bint has_first
         if self.decoder is None:
             raise ValueError("this StreamDecoder was not made by its own __init__")
+        has_first = not self.reached.is_begun and self.decoder.firsts is not None
         try:
+            if has_first:
+                ids = settled_ids(ids)
             data = self.decoder.decode_counted(ids, self.skips_special, &count)
         except KeyError as error:
             where = self.reached.tokens_in + getattr(error, "position", 0)
@@ -117,7 +121,9 @@ cdef class FastStreamDecoder:
             raise
         after[0] = self.reached
         after.tokens_in += count
-        if data and not after.is_begun:
+        if has_first:
+            data = self.decoder.as_first(data, ids, self.skips_special, &after.is_begun)
+        elif data and not after.is_begun:
             after.is_begun = True
             if self.drops_space:
                 data = data.removeprefix(b" ")

@@ -140,6 +140,8 @@ def _end_of_specials(encoding: EncodingDefinition, ids: Sequence[int]) -> int:
 
 def _text_of(encoding: EncodingDefinition, ids: list[int], is_first: bool) -> bytes:
     own = encoding._special_texts
+    if is_first and encoding._rules.first_texts and ids and ids[0] not in own:
+        return encoding.decode_bytes(ids[:1]) + _text_of(encoding, ids[1:], False)
     if own.keys().isdisjoint(ids):
         data = encoding._decoder.decode(ids)
     else:  # some are found in other text than they decode to

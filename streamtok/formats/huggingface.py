@@ -31,6 +31,7 @@ from .huggingface_decoders import Decoding, read_decoder
 from .huggingface_models import (
     Model,
     TableModel,
+    as_objects,
     byte_level_vocabulary,
     byte_of,
     character_vocabulary,
@@ -91,6 +92,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     is_of_symbols = (
         has_symbols(model, cutting.is_byte_level)
         or not decoding.replaced.is_identity
+        or decoding.words is not None
         or not _has_one_pattern(cutting, file["pre_tokenizer"].place)
         or _looks_up_bytes(model, cutting, file["pre_tokenizer"].place)
     )
@@ -112,6 +114,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         pat_str = pattern_of(cutting.splits, file["pre_tokenizer"].place, folds)
         if pat_str == WHOLE_TEXT_PATTERN and not model.ignore_merges:
             pat_str = pattern_of_cuts(vocabulary)
+    found = _found_texts(tokens, stated)
     try:
         rules = TextRules(
             tuple(tokens.added.items()),
@@ -120,8 +123,9 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
             token_flags=tuple(tokens.flags.items()),
             second_normalizer=None if second == IDENTITY else second,
             drops_first_space=decoding.drops_first_space,
-            decoded_texts=_decoded_texts(tokens, stated, decoding),
+            decoded_texts=_decoded_texts(found, decoding),
             has_symbols=is_of_symbols,
+            first_texts=_first_texts(model, tokens, found, decoding),
         )
     except ValueError as error:
         raise VocabularyError(f"{file.place}: {error}") from None
@@ -183,19 +187,39 @@ def _check_first(part: JsonValue, normalizer: Normalizer, tokens: AddedTokens) -
         part.fail(f"the scheme first is not supported {what}")
 
 
-def _decoded_texts(
-    tokens: AddedTokens, normalizer: Normalizer, decoding: Decoding
-) -> tuple[tuple[str, str], ...]:
-    """What special and added tokens decode to, where that is not their text: as the decoder has it,
-    after the normalizer for those that are found in normalized text.
-    """
-    decoded = []
+def _found_texts(tokens: AddedTokens, normalizer: Normalizer) -> dict[str, str]:
+    """What special and added tokens are found as: those in normalized text, as normalized."""
     texts = [*tokens.special, *tokens.added]
     changed = [text for text in texts if text in tokens.flags and tokens.flags[text].normalized]
     normalized = dict(zip(changed, normalizer.normalize_tokens(changed, True), strict=True))
-    for text in texts:
-        found = normalized.get(text, text)
+    return {text: normalized.get(text, text) for text in texts}
+
+
+def _first_texts(
+    model: Model | TableModel, tokens: AddedTokens, found: dict[str, str], decoding: Decoding
+) -> tuple[tuple[int, str], ...]:
+    """What ids decode to at the beginning of a text, where that is not what they do elsewhere."""
+    words = decoding.words
+    if words is None:
+        return ()
+    texts = {number: text for text, number in as_objects(model).ids.items()}
+    texts |= {number: found[text] for text, number in (tokens.special | tokens.added).items()}
+    return tuple(
+        (number, first)
+        for number, text in sorted(texts.items())
+        if (first := words.decoded(text, is_first=True)) != words.decoded(text, is_first=False)
+    )
+
+
+def _decoded_texts(found_texts: dict[str, str], decoding: Decoding) -> tuple[tuple[str, str], ...]:
+    """What special and added tokens decode to, where that is not their text, as the decoder has it;
+    found_texts: from `_found_texts`.
+    """
+    decoded = []
+    for text, found in found_texts.items():
         found = decoding.given(found)
+        if decoding.words is not None:
+            found = decoding.words.decoded(found, is_first=False)
         if decoding.word_end:
             found = found.replace(decoding.word_end, " ")
         if decoding.replaces_marks:

@@ -1,7 +1,8 @@
 """The `decoder` of a tokenizer.json.
 
 Decoding gives the bytes of the tokens. So a decoder is read for what differs from that: whether
-"▁" becomes a space, and whether the space before the text is taken off again. A decoder that gives
+"▁" becomes a space, whether the space before the text is taken off again, and what WordPiece makes
+of tokens. A decoder that gives
 less than the bytes, such as one without ByteFallback, is not imitated.
 """
 
@@ -17,9 +18,33 @@ from .huggingface_splits import metaspace_scheme
 from .json_value import JsonValue
 from .loading import shown
 
-__all__ = ["Decoding", "read_decoder"]
+__all__ = ["Decoding", "WordPieces", "read_decoder"]
 
 _MOST_GROWTH = 16  # of a token that a decoder changes: a vocabulary may have 128 MiB of them
+
+
+# What `cleanup` of WordPiece replaces, in this order.
+_CLEANED = (
+    (" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"),
+    (" 'm", "'m"), (" do not", " don't"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re"),
+)  # fmt: skip
+
+
+class WordPieces(NamedTuple):
+    """The decoder WordPiece: a space before each token but the first, or no prefix any more."""
+
+    prefix: str
+    cleans: bool
+
+    def decoded(self, token: str, *, is_first: bool) -> str:
+        """What the token gives, as the first of a text or behind others."""
+        if not is_first:
+            has_prefix = token.startswith(self.prefix)
+            token = token[len(self.prefix) :] if has_prefix else " " + token
+        if self.cleans:
+            for found, content in _CLEANED:
+                token = token.replace(found, content)
+        return token
 
 
 class Decoding(NamedTuple):
@@ -32,6 +57,7 @@ class Decoding(NamedTuple):
     word_end: str = ""  # what becomes a space in each token
     is_byte_level: bool = False  # tokens are in the byte alphabet
     replaced: Normalizer = IDENTITY  # what is done to each token first
+    words: WordPieces | None = None  # then it is all that the decoder does
 
     def given(self, token: str) -> str:
         """The token as the other decoders get it."""
@@ -45,7 +71,8 @@ def read_decoder(field: JsonValue) -> Decoding:
     marks = drops = is_joined = joins_bytes = is_byte_level = False
     word_end = ""
     replaced: list[Step] = []
-    for part in _flat(field):
+    parts = _flat(field)
+    for part in parts:
         kind = part["type"].as_str()
         if kind == "Replace":
             part.allow_only("type", "pattern", "content")
@@ -80,6 +107,12 @@ def read_decoder(field: JsonValue) -> Decoding:
         elif kind == "BPEDecoder":
             part.allow_only("type", "suffix")
             word_end = part["suffix"].as_str()
+        elif kind == "WordPiece":
+            part.allow_only("type", "prefix", "cleanup")
+            if len(parts) > 1:
+                part.fail("the decoder WordPiece is supported as the only decoder")
+            words = WordPieces(part["prefix"].as_str(), part["cleanup"].as_bool())
+            return Decoding(False, False, False, False, words=words)
         else:
             part.fail(f"the decoder {shown(kind)} is not supported")
     growth = growth_of([step.growth for step in replaced])

@@ -182,7 +182,9 @@ def _check_look_up(model: Model) -> None:
 
 
 def _decoded(text: str, is_byte_level: bool, decoding: Decoding) -> bytes:
-    """What a token decodes to."""
+    """What a token decodes to, behind others."""
+    if decoding.words is not None:
+        return decoding.words.decoded(text, is_first=False).encode()
     text = decoding.given(text)
     if decoding.word_end:
         text = text.replace(decoding.word_end, " ")

@@ -6,6 +6,7 @@ import functools
 import json
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -360,7 +361,8 @@ def changed(**changes) -> str:
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "("}}, "pattern"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {}}, "expected a Regex or a String"),
         ({"post_processor": {"type": "Magic"}}, "the post-processor 'Magic' is not supported"),
-        ({"decoder": {"type": "WordPiece"}}, "the decoder 'WordPiece' is not supported"),
+        ({"decoder": {"type": "CTC"}}, "the decoder 'CTC' is not supported"),
+        ({"decoder": {"type": "WordPiece", "cleanup": True}}, "prefix: expected a string"),
         ({"model__type": "Unigram"}, "the model 'Unigram' is not supported: expected BPE"),
         ({"model__dropout": 0.1}, "dropout 0.1 is not supported"),
         ({"model__end_of_word_suffix": 5}, "end_of_word_suffix: expected a string"),
@@ -578,3 +580,94 @@ def test_a_decoder_that_replaces_behind_others_is_refused(tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps(theirs))
     with pytest.raises(streamtok.VocabularyError, match="each token by itself"):
         streamtok.load(tmp_path / "tokenizer.json")
+
+
+# What the decoder WordPiece cleans, what nearly is that, and what begins with a prefix.
+PIECES = [
+    "", " ", ".", " .", "?", "!", ",", "'", " ' ", "' ", "n't", " n't", "'m", "do not", " do not",
+    "do", "not", "'s", " 's .", "'ve", "'re", "a . b", "##", "##a", "###b", "##.", "## .", "##'s",
+    "## do not", "a##", "#", "\u0120a", "<0x41>", "<0xE9>", "\u2581a", "\xe9", "x" * 20,
+]  # fmt: skip
+
+
+def with_word_pieces(kind: str, prefix: str, cleanup: bool) -> Tokenizer:
+    alphabet = pre.ByteLevel.alphabet() if kind == "bytes" else list("abcdo nt'.,?!#")
+    inner = "##" if kind == "prefix" else ""
+    tokens = dict.fromkeys([*PIECES, *alphabet, *(inner + letter for letter in alphabet)])
+    if kind == "fallback":
+        tokens |= dict.fromkeys(f"<0x{byte:02X}>" for byte in range(256))
+    tokens["[UNK]"] = None
+    merges = [("a", inner + "b"), ("d", inner + "o"), ("n", inner + "o")]
+    tokens |= dict.fromkeys(left + right.removeprefix(inner) for left, right in merges)
+    settings = {"continuing_subword_prefix": inner} if inner else {}
+    made = Tokenizer(
+        models.BPE(
+            {token: 3 * id for id, token in enumerate(tokens)},
+            merges,
+            unk_token="[UNK]",
+            byte_fallback=kind == "fallback",
+            **settings,
+        )
+    )
+    made.normalizer = normalizers.Lowercase()
+    made.pre_tokenizer = pre.ByteLevel(False) if kind == "bytes" else pre.BertPreTokenizer()
+    made.add_tokens([AddedToken("Do Not", normalized=True), "##Added", "!!"])
+    made.add_special_tokens(["[SEP]", "##[X]", ".[Y]"])
+    made.decoder = decoders.WordPiece(prefix, cleanup)
+    return made
+
+
+@pytest.mark.parametrize("kind", ["letters", "prefix", "bytes", "fallback"])
+@pytest.mark.parametrize("prefix", ["##", "", "#"])
+@pytest.mark.parametrize("cleanup", [True, False])
+def test_the_decoder_word_piece(tmp_path, kind, prefix, cleanup):
+    """Whole, in streams cut anywhere and saved between, as arrays, in batches."""
+    theirs = with_word_pieces(kind, prefix, cleanup)
+    enc = loaded(theirs, tmp_path)
+    formats.save_packed(enc, tmp_path / "packed.streamtok")
+    again = streamtok.load(tmp_path / "packed.streamtok")
+    text = "Do not ab ##added [SEP] aa. do!!"
+    found = enc.encode(text, allowed_special="all")
+    assert found == ids_of(theirs)(text)
+    rng = random.Random(f"{kind} {prefix} {cleanup}")
+    known = list(theirs.get_vocab(with_added_tokens=True).values())
+    special = sorted(enc._special_ids)
+    rows = [[], found, special, *([id] for id in known), *([id, id] for id in known)]
+    rows += [rng.choices(known, k=rng.randint(2, 7)) for _ in range(300)]
+    rows += [[*rng.choices(special, k=2), *rng.choices(known, k=3)] for _ in range(30)]
+    expected = [theirs.decode(row, skip_special_tokens=False) for row in rows]
+    assert enc.decode_batch(rows) == again.decode_batch(rows) == expected
+    for row, whole in zip(rows, expected, strict=True):
+        data = whole.encode()
+        assert enc.decode_bytes(iter(row)) == data
+        assert enc.decode_bytes(np.array(row, np.uint32)) == data
+        assert enc.decode(row, errors="strict") == whole
+        if not enc._special_ids.intersection(row):
+            is_canonical = enc.encode(whole, disallowed_special=()) == row
+            assert enc.is_canonical(row) == is_canonical
+        shown, offsets = enc.decode_with_offsets(row)
+        assert shown == whole
+        assert offsets == [len(enc.decode(row[:at])) for at in range(len(row))]
+        for skip in (False, True):
+            decoder = enc.stream_decoder(skip_special_tokens=skip)
+            got = ""
+            at = 0
+            while at < len(row):
+                step = rng.randint(0, 3)
+                got += decoder.decode(iter(row[at : at + step]))
+                at += step
+                state = decoder.getstate()
+                decoder = rng.choice((enc, again)).stream_decoder(skip_special_tokens=skip)
+                decoder.setstate(state)
+            assert got + decoder.flush() == theirs.decode(row, skip_special_tokens=skip)
+            assert decoder.decode_bytes(row).decode() == theirs.decode(
+                row, skip_special_tokens=skip
+            )
+
+
+def test_the_decoder_word_piece_with_others_is_refused(tmp_path):
+    theirs = json.loads(trained("gpt2"))
+    parts = [{"type": "WordPiece", "prefix": "##", "cleanup": True}, {"type": "Fuse"}]
+    theirs["decoder"] = {"type": "Sequence", "decoders": parts}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(theirs))
+    refuses(streamtok.load, tmp_path / "tokenizer.json", match="WordPiece is supported as the only")
