@@ -41,7 +41,7 @@ ENC = encoding()
 def without_path(stream: streamtok.StreamEncoder) -> streamtok.StreamEncoder:
     """The same stream, whose chunks all go the other ways."""
     stream._stream.path = None
-    stream._set_fast_path(None)
+    stream._set_stream(stream._stream)
     return stream
 
 
