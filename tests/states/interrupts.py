@@ -39,7 +39,12 @@ class AtInstruction:
 
     Python itself calls handlers at some instructions only, which depend on its version; what can
     stand being left at each of them can stand them all. `is_done`: the call had so many.
+
+    Python 3.10 itself ends with a segmentation fault if a trace function raises at some instructions
+    of an exception handler: there the handler raises before lines instead.
     """
+
+    _event = "opcode" if sys.version_info >= (3, 11) else "line"
 
     def __init__(self, n: int, error: type[BaseException] = KeyboardInterrupt) -> None:
         self.left = self.n = n
@@ -61,9 +66,9 @@ class AtInstruction:
     def trace(self, frame: FrameType, event: str, arg: object) -> Any:
         if not is_ours(frame.f_code):
             return None
-        frame.f_trace_opcodes = True
-        frame.f_trace_lines = False
-        if event == "opcode" and not self.is_done:
+        frame.f_trace_opcodes = self._event == "opcode"
+        frame.f_trace_lines = self._event == "line"
+        if event == self._event and not self.is_done:
             self.left -= 1
             if self.left < 0:
                 self.is_done = True
