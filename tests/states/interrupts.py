@@ -40,8 +40,8 @@ class AtInstruction:
     Python itself calls handlers at some instructions only, which depend on its version; what can
     stand being left at each of them can stand them all. `is_done`: the call had so many.
 
-    Python 3.10 itself ends with a segmentation fault if a trace function raises at some instructions
-    of an exception handler: there the handler raises before lines instead.
+    Python 3.10 ends with a segmentation fault if a trace function raises at some instructions of an
+    exception handler: there the handler raises before lines instead.
     """
 
     _event = "opcode" if sys.version_info >= (3, 11) else "line"
