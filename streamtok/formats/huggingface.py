@@ -114,8 +114,8 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         pat_str = pattern_of(cutting.splits, file["pre_tokenizer"].place, folds)
         if pat_str == WHOLE_TEXT_PATTERN and not model.ignore_merges:
             pat_str = pattern_of_cuts(vocabulary)
-    found = _found_texts(tokens, stated)
     try:
+        found = _found_texts(tokens, stated)
         rules = TextRules(
             tuple(tokens.added.items()),
             longest_first=True,
