@@ -132,7 +132,7 @@ def counts(made: Trainer) -> Any:
 
 BROKEN = LONG.encode() + b"\xff"
 MANY = {"num_threads": 3}
-WORKSPACES = 64  # blocks of those that three threads keep, at most
+WORKSPACES = 256  # blocks of those that three threads keep, at most
 WIDE = "".join(f"wörter{i} 日本 " for i in range(6000))  # a str of which the UTF-8 is made first
 WORDS = "".join(f"word{i} " for i in range(900))
 STATE = saved(b"the <|e")
