@@ -22,6 +22,7 @@ import streamtok
 from streamtok import Trainer
 from streamtok._core import _failing
 from streamtok.parallel import texts as batch
+from streamtok.parallel.threads import Helper
 from streamtok.patterns.pattern import Pattern
 from streamtok.training import part_counters
 
@@ -132,7 +133,6 @@ def counts(made: Trainer) -> Any:
 
 BROKEN = LONG.encode() + b"\xff"
 MANY = {"num_threads": 3}
-WORKSPACES = 256  # blocks of those that three threads keep, at most
 WIDE = "".join(f"wörter{i} 日本 " for i in range(6000))  # a str of which the UTF-8 is made first
 WORDS = "".join(f"word{i} " for i in range(900))
 STATE = saved(b"the <|e")
@@ -231,6 +231,16 @@ DOORS = {
 def many_cores_and_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "usable_cores", lambda: 4)
     monkeypatch.setattr(batch, "LARGE", 500)
+    start = Helper.start
+
+    def start_and_wait(helper: Helper) -> bool:
+        """Each call has all its threads, so the workspaces that are kept are as many each time."""
+        if not start(helper):
+            return False
+        with helper._begun:
+            return True
+
+    monkeypatch.setattr(Helper, "start", start_and_wait)
     monkeypatch.setattr(batch, "PART", 100)
     monkeypatch.setattr(batch, "PER_THREAD", 50)
     monkeypatch.setattr(part_counters, "LARGE", 50_000)  # that of WIDE, not of LONG
@@ -250,9 +260,7 @@ def test_core(name: str, keeps_failing: bool) -> None:
     else:
         pytest.fail("the call has no end of allocations")
     gc.collect()
-    # Workspaces are kept; how many a call needs depends on how many of its threads begin in time.
-    kept = WORKSPACES if "threads" in name else 0
-    assert abs(_failing.live_blocks() - live) <= kept, "blocks were leaked"
+    assert _failing.live_blocks() == live, "blocks were leaked"
 
 
 def test_longer_text_needs_no_other_block() -> None:
