@@ -42,6 +42,9 @@ class AtInstruction:
 
     Python 3.10 ends with a segmentation fault if a trace function raises at some instructions of an
     exception handler: there the handler raises before lines instead.
+
+    Generators that are dropped before their end are left out: Python 3.12 runs a few instructions
+    of theirs, and what is raised there is lost.
     """
 
     _event = "opcode" if sys.version_info >= (3, 11) else "line"
@@ -63,11 +66,12 @@ class AtInstruction:
         finally:
             sys.settrace(before)
 
-    def trace(self, frame: FrameType, event: str, arg: object) -> Any:
+    def trace(self, frame: FrameType, event: str, arg: Any) -> Any:
         if not is_ours(frame.f_code):
             return None
-        frame.f_trace_opcodes = self._event == "opcode"
-        frame.f_trace_lines = self._event == "line"
+        dropped = event == "exception" and arg[0] is GeneratorExit
+        frame.f_trace_opcodes = self._event == "opcode" and not dropped
+        frame.f_trace_lines = self._event == "line" and not dropped
         if event == self._event and not self.is_done:
             self.left -= 1
             if self.left < 0:
