@@ -79,7 +79,7 @@ def use_checkout(session: nox.Session, *extras: str) -> None:
     command = "import sysconfig; print(sysconfig.get_config_var('EXT_SUFFIX'))"
     suffix = str(session.run("python", "-c", command, silent=True, log=False)).strip()
     built = [path.stat().st_mtime for path in CORE.glob(f"*{suffix}")]
-    sources = [ROOT / "setup.py", *(path for kind in SOURCES for path in CORE.glob(kind))]
+    sources = [ROOT / "setup.py", *(path for kind in SOURCES for path in CORE.rglob(kind))]
     if not built or min(built) < max(path.stat().st_mtime for path in sources):
         session.run("python", "setup.py", "build_ext", "--inplace", silent=True)
 

@@ -4,7 +4,6 @@ import hashlib
 import os
 import shutil
 import sys
-from glob import glob
 from pathlib import Path
 
 import Cython
@@ -21,6 +20,12 @@ if sys.byteorder != "little":
 
 # The largest first: they are compiled side by side.
 UNITS = ["encode", "train", "json_tables", "_testing"]
+NEED_NUMPY = ("encode", "json_tables")
+SOURCES = sorted(
+    file
+    for file in Path("streamtok/_core").rglob("*.*")
+    if file.suffix in (".pyx", ".pxd", ".pxi", ".h")
+)
 
 DIRECTIVES = {
     "language_level": 3,
@@ -39,12 +44,16 @@ link_args = ["-Wl,-s"] if sys.platform == "linux" else []
 macros = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
 if os.environ.get("STREAMTOK_TESTING"):  # with allocations that fail on request, for gcc and clang
     UNITS.append("_failing")
-    compile_args += ["-O1", "-include", "streamtok/_core/failing_alloc.h"]
+    compile_args += ["-O1", "-include", "streamtok/_core/base/failing_alloc.h"]
 simd = os.environ.get("STREAMTOK_SIMD")  # "none" or "avx2": no more than that, for gcc and clang
 if simd:
     if simd not in ("none", "avx2"):
         sys.exit(f"STREAMTOK_SIMD must be none or avx2, not {simd!r}")
-    compile_args += [f"-DST_SIMD_{simd.upper()}", "-include", "streamtok/_core/fewer_features.h"]
+    compile_args += [
+        f"-DST_SIMD_{simd.upper()}",
+        "-include",
+        "streamtok/_core/base/fewer_features.h",
+    ]
 sanitizers = os.environ.get("STREAMTOK_SANITIZE")  # e.g. "address,undefined"
 if sanitizers:
     flags = ["-O1", "-g1", "-fno-omit-frame-pointer", f"-fsanitize={sanitizers}"]
@@ -56,9 +65,9 @@ def extension(name: str) -> Extension:
     return Extension(
         f"streamtok._core.{name}",
         [f"streamtok/_core/{name}.pyx"],
-        include_dirs=[numpy.get_include()] if name in ("encode", "json_tables") else [],
+        include_dirs=["streamtok/_core", *([numpy.get_include()] if name in NEED_NUMPY else [])],
         define_macros=macros + ([("STREAMTOK_KEEP_MALLOC", "1")] if name == "_failing" else []),
-        depends=sorted(glob("streamtok/_core/*.h") + glob("streamtok/_core/*.px[di]")),
+        depends=[str(file) for file in SOURCES if file.suffix != ".pyx"],
         extra_compile_args=compile_args,
         extra_link_args=link_args,
     )
@@ -91,9 +100,8 @@ def fingerprint() -> str:
     how = [Cython.__version__, numpy.__version__, UNITS, DIRECTIVES, compile_args, link_args]
     settings = [os.environ.get(name) for name in ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS")]
     hashed = hashlib.sha256(repr([how, settings]).encode())
-    for file in sorted(Path("streamtok/_core").glob("*.*")):
-        if file.suffix in (".pyx", ".pxd", ".pxi", ".h"):
-            hashed.update(file.name.encode() + file.read_bytes())
+    for file in SOURCES:
+        hashed.update(file.as_posix().encode() + file.read_bytes())
     return hashed.hexdigest()[:12]
 
 

@@ -42,7 +42,7 @@ class StreamEncoder(FastStreamEncoder):
     [31373, 995]
     """
 
-    # And those of `_core/stream_fast_path.pxi`.
+    # And those of `_core/stream/fast_path.pxi`.
     __slots__ = ("_encoding", "_matcher", "_settings", "_template")
 
     _stream: EngineStream
@@ -315,7 +315,7 @@ class StreamDecoder(FastStreamDecoder):
     'hello world'
     """
 
-    # And those of `_core/stream_decoder.pxi`.
+    # And those of `_core/decode/stream_decoder.pxi`.
     __slots__ = ("_encoding", "_errors", "_skip")
 
     def __init__(

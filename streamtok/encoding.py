@@ -75,7 +75,7 @@ class Encoding(AnsweringEncoding):
         )
 
     # Encoding. `encode`, `encode_ordinary`, `encode_to_numpy` and `count` are in
-    # `_core/fast_path.pxi`.
+    # `_core/texts/fast_path.pxi`.
 
     def _encode_to_numpy(
         self,
@@ -288,7 +288,7 @@ class Encoding(AnsweringEncoding):
         if ids := stream.flush():
             yield ids
 
-    # Decoding. `decode` and `decode_bytes` are in `_core/fast_path.pxi`.
+    # Decoding. `decode` and `decode_bytes` are in `_core/texts/fast_path.pxi`.
 
     def decode_tokens_bytes(self, tokens: Sequence[int] | IdArray) -> list[bytes]:
         """list[bytes]: each token by itself."""

@@ -44,33 +44,33 @@ SLOW = ("--slowest", "12")
 DEFECTS = [
     Defect(
         "1", "room for the UTF-8 of a cut is too small", "whole",
-        (Change(CORE + "cuts.pxi", "malloc(transcode_room(s, stop - first))",
+        (Change(CORE + "scan/cuts.pxi", "malloc(transcode_room(s, stop - first))",
                 "malloc(4 * (stop - first) + 32)"),),
     ),
     Defect(
         "2", "a failed call moves bytes that are held", "stream",
-        (Change(CORE + "stream.pxi", "floor = tail.mark.size", "floor = 0"),),
+        (Change(CORE + "stream/tail.pxi", "floor = tail.mark.size", "floor = 0"),),
     ),
     Defect(
         "3", "a bytearray that is written to meanwhile", "whole",
-        (Change(CORE + "text.pxi", "base == NULL or not PyBytes_CheckExact(<object>base)",
+        (Change(CORE + "text/text.pxi", "base == NULL or not PyBytes_CheckExact(<object>base)",
                 "False"),),
     ),
     Defect(
         "5", "a resolved hypothesis is saved with old positions", "stream",
-        (Change(CORE + "stream.pxi",
+        (Change(CORE + "stream/tail.pxi",
                 "            if not m.has_other:                 # nobody looks at it then\n"
                 "                m.other = m.scan\n            check_mark(self, &m)\n", ""),
-         Change(CORE + "stream.pxi",
+         Change(CORE + "stream/tail.pxi",
                 "        if not m.has_other:                     "
                 "# early versions left something stale in it\n            m.other = m.scan\n", ""),
-         Change(CORE + "stream_mark.pxi", "    if m.has_other and not (m.scan.committed",
+         Change(CORE + "stream/mark.pxi", "    if m.has_other and not (m.scan.committed",
                 "    if not fits(tail, &m.other, m.size):\n        raise damaged('other')\n"
                 "    if m.has_other and not (m.scan.committed")),
     ),
     Defect(
         "6", "a failed call loses an unfinished character", "stream",
-        (Change(CORE + "stream_utf8.pxi", "    m.partial_size = 0\n    if is_clean",
+        (Change(CORE + "stream/utf8.pxi", "    m.partial_size = 0\n    if is_clean",
                 "    m.partial_size = tail.mark.partial_size = 0\n    if is_clean"),),
     ),
     Defect(
@@ -93,47 +93,47 @@ DEFECTS = [
     ),
     Defect(
         "11", "repair moves the rest of the slice for each byte", "stream",
-        (Change(CORE + "stream_utf8.pxi", "        to += fine\n        p += fine\n",
+        (Change(CORE + "stream/utf8.pxi", "        to += fine\n        p += fine\n",
                 "        memmove(to + fine, p + fine, raw - fine)\n"
                 "        p = to + fine\n        to += fine\n"),
-         Change(CORE + "stream_utf8.pxi", "        to[0] = 0xEF\n",
+         Change(CORE + "stream/utf8.pxi", "        to[0] = 0xEF\n",
                 "        memmove(tail.bytes + tail.capacity - raw - 8, p, raw)\n"
                 "        p = tail.bytes + tail.capacity - raw - 8\n        to[0] = 0xEF\n"),
-         Change(CORE + "stream_utf8.pxi", "    grow(tail, m.size + size)\n    # U+FFFD has",
+         Change(CORE + "stream/utf8.pxi", "    grow(tail, m.size + size)\n    # U+FFFD has",
                 "    grow(tail, m.size + 2 * size + 100)\n    # U+FFFD has")),
         SLOW,
     ),
     Defect(
         "28", "a heap for runs, and a certificate for each kilobyte", "stream",
-        (Change(CORE + "merge.pxi", "    if t.ties == NULL:          # else the rank",
+        (Change(CORE + "merge/merge.pxi", "    if t.ties == NULL:          # else the rank",
                 "    if False:          # else the rank"),
-         Change(CORE + "stable_prefix.pxi", "WORK_PER_BYTE = 32 ", "WORK_PER_BYTE = 1 << 30 "),
-         Change(CORE + "long_pretokens.pxi",
+         Change(CORE + "merge/stable_prefix.pxi", "WORK_PER_BYTE = 32 ", "WORK_PER_BYTE = 1 << 30 "),
+         Change(CORE + "merge/long_pretokens.pxi",
                 "        if n - done < SECTION or memcmp(p + done, w.section, SECTION) != 0:\n"
                 "            break\n", "")),
         SLOW,
     ),
     Defect(
         "29", "a certificate encodes each prefix again, at any cost", "stream",
-        (Change(CORE + "stable_prefix.pxi", "WORK_PER_BYTE = 32 ", "WORK_PER_BYTE = 1 << 30 "),
-         Change(CORE + "stable_prefix.pxi", "FIRST_OVERLAP = 32 ", "FIRST_OVERLAP = 1 << 30 "),
-         Change(CORE + "merge.pxi", "    if t.ties == NULL:          # else the rank",
+        (Change(CORE + "merge/stable_prefix.pxi", "WORK_PER_BYTE = 32 ", "WORK_PER_BYTE = 1 << 30 "),
+         Change(CORE + "merge/stable_prefix.pxi", "FIRST_OVERLAP = 32 ", "FIRST_OVERLAP = 1 << 30 "),
+         Change(CORE + "merge/merge.pxi", "    if t.ties == NULL:          # else the rank",
                 "    if False:          # else the rank"),
-         Change(CORE + "encoder.pxi", "    retry_at[0] = 2 * (certain - s.start)\n", "")),
+         Change(CORE + "texts/encoder.pxi", "    retry_at[0] = 2 * (certain - s.start)\n", "")),
         SLOW,
     ),
     Defect(
         "12", "Python's len() under the lock of a batch", "whole",
-        (Change(CORE + "batch.pxi", "            at += 1\n        run.count",
+        (Change(CORE + "texts/batch.pxi", "            at += 1\n        run.count",
                 "            len(self.texts[at])\n            at += 1\n        run.count"),),
     ),
     Defect(
         "13", "a StreamDecoder has no guard", "decoder",
-        (Change(CORE + "stream_decoder.pxi", "        enter(&self.busy)\n", "        pass\n"),),
+        (Change(CORE + "decode/stream_decoder.pxi", "        enter(&self.busy)\n", "        pass\n"),),
     ),
     Defect(
         "38", "a decoder moves on before the call is sure to succeed", "decoder",
-        (Change(CORE + "stream_decoder.pxi",
+        (Change(CORE + "decode/stream_decoder.pxi",
                 "            try:\n                text = PyUnicode_DecodeUTF8Stateful(",
                 "            self.reached.tokens_in = after.tokens_in\n"
                 "            try:\n                text = PyUnicode_DecodeUTF8Stateful("),),

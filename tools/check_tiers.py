@@ -1,4 +1,4 @@
-"""Compare the SIMD tiers of windows.h and substitutes.h with plain C, also for other processors.
+"""Compare the SIMD tiers of scan/windows.h and scan/substitutes.h with plain C, also for other processors.
 
     python tools/check_tiers.py
     CC=aarch64-linux-gnu-gcc RUN=qemu-aarch64 python tools/check_tiers.py
@@ -27,8 +27,8 @@ PROGRAM = r"""
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "substitutes.h"
-#include "windows.h"
+#include "scan/substitutes.h"
+#include "scan/windows.h"
 
 enum { BLOCKS = 1000, SIZE = 64 * BLOCKS + 64 };
 enum { PACKED = offsetof(st_windows, n_classes) }; /* what `Windows.to_bytes` gives */

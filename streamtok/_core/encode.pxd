@@ -19,7 +19,7 @@ from streamtok._core.simd cimport (
 )
 from streamtok._core.types cimport i32, i64, u8, u16, u32, u64
 
-# How this processor does what can be done in several ways (strategy.pxi)
+# How this processor does what can be done in several ways (merge/strategy.pxi)
 
 cdef struct Strategy:
     st_merge_function* merge_lanes
@@ -35,7 +35,7 @@ cdef struct Strategy:
 
 cdef Strategy strategy
 
-# Arrays (arrays.pxi)
+# Arrays (base/arrays.pxi)
 
 cdef enum Kind:
     UINT8
@@ -54,7 +54,7 @@ cdef class ArrayView:
 cdef ArrayView read_array(object array, Kind kind, str name, int dimensions=*)
 cdef void* array_memory(object array, Kind kind) except? NULL
 
-# Text (text.pxi)
+# Text (text/text.pxi)
 
 cdef struct Text:
     const u8* data
@@ -73,7 +73,7 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1
 cdef void text_close(Text* text) noexcept
 cdef str explain(u8 byte, i32 why)
 
-# Tokens (token_table.pxi)
+# Tokens (tokens/table.pxi)
 
 cdef struct Tokens:
     const u8* blob              # bytes of all tokens, end to end, in order of rank
@@ -107,7 +107,7 @@ cdef class TokenTable:
     cdef const Tokens* tokens(self) noexcept nogil
     cdef tuple ints(self, size_t count)
 
-# Scanner (scanner.pxi)
+# Scanner (scan/scanner.pxi)
 
 cdef enum:
     MARKED_BLOCKS = 32      # blocks of 64 bytes that are marked at a time

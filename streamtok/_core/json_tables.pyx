@@ -31,6 +31,6 @@ from streamtok._core.utf8 cimport valid_bytes
 cnp.import_array()
 hash_begin(os.urandom(ST_SECRET_SIZE))
 
-include "text_ids.pxi"
-include "json_cursor.pxi"
-include "json_model.pxi"
+include "json/text_ids.pxi"
+include "json/cursor.pxi"
+include "json/model.pxi"

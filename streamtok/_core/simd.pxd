@@ -6,13 +6,13 @@ better without it. What each does is said in its header.
 
 from streamtok._core.types cimport i64, u8, u16, u32, u64
 
-cdef extern from "native.h" nogil:
+cdef extern from "base/native.h" nogil:
     enum:
         ST_PLAIN            # what a tier may need at the most
         ST_UP_TO_AVX2
         ST_ANY
 
-cdef extern from "pairs.h" nogil:
+cdef extern from "tokens/pairs.h" nogil:
     enum:
         ST_BUCKET
         ST_TOKEN_BITS
@@ -26,7 +26,7 @@ cdef extern from "pairs.h" nogil:
     void st_pairs_insert(st_pairs* t, u32 left, u32 right, u32 token) noexcept
     void st_pairs_fetch(const st_pairs* t, u32 left, u32 right) noexcept
 
-cdef extern from "merge_lanes.h" nogil:
+cdef extern from "merge/lanes.h" nogil:
     enum:
         ST_MERGE_LANES
         ST_FEW
@@ -35,14 +35,14 @@ cdef extern from "merge_lanes.h" nogil:
                                       u32* out) noexcept
     st_merge_function* st_merge_tier()
 
-cdef extern from "merge_columns.h" nogil:
+cdef extern from "merge/columns.h" nogil:
     ctypedef void st_merge_batch_function(const st_pairs* pairs, const u32* byte_token,
                                           const u32* byte_pairs, const u8* bytes,
                                           const u16* units, const u8* sizes, size_t count,
                                           size_t few, u32* out, const u16* places, u8* counts) noexcept
     st_merge_batch_function* st_merge_batch_tier(int most)
 
-cdef extern from "merge_segments.h" nogil:
+cdef extern from "merge/segments.h" nogil:
     enum:
         ST_SEGMENT
         ST_STRIDE
@@ -54,7 +54,7 @@ cdef extern from "merge_segments.h" nogil:
     st_merge_segments_function* st_merge_segments_tier()
     unsigned st_agree(u64 one, u64 other)
 
-cdef extern from "keys.h" nogil:
+cdef extern from "cache/keys.h" nogil:
     void st_fetch_behind(const u64* keys, void** cells, size_t count) noexcept
     size_t st_take_known(const u64* keys, void** cells, size_t i, size_t count, u32** out) noexcept
     ctypedef size_t st_keys_function(const u8* buffer, size_t start, const i64* ends, size_t count,
@@ -62,18 +62,18 @@ cdef extern from "keys.h" nogil:
                                      void* nothing) noexcept
     st_keys_function* st_keys_tier(int most)
 
-cdef extern from "find_pair.h" nogil:
+cdef extern from "scan/find_pair.h" nogil:
     ctypedef size_t st_find_pair_function(const u8* p, size_t n, u8 first, u8 second) noexcept
     st_find_pair_function* st_find_pair_tier(bint wanted)
 
-cdef extern from "transcode.h" nogil:
+cdef extern from "text/transcode.h" nogil:
     enum:
         ST_SLACK
     ctypedef size_t st_transcode_function(const void* text, int kind, size_t n, u8* out) noexcept
     st_transcode_function* st_transcode_tier(int most)
     size_t st_transcode_room_of(int kind, size_t n) noexcept
 
-cdef extern from "untouched.h" nogil:
+cdef extern from "text/untouched.h" nogil:
     enum:
         ST_TOGETHER         # bytes
     ctypedef struct st_leads:
@@ -83,7 +83,7 @@ cdef extern from "untouched.h" nogil:
     ctypedef u64 st_leads_function(const st_leads* set, const u8* p) noexcept
     st_leads_function* st_leads_tier(bint wanted)
 
-cdef extern from "windows.h" nogil:
+cdef extern from "scan/windows.h" nogil:
     enum:
         ST_MARGIN           # bytes before a marked segment that must be true text
         ST_REST             # bytes at the end of a text that are marked at once,
@@ -104,11 +104,11 @@ cdef extern from "windows.h" nogil:
     size_t st_copy_rest(u8* to, const u8* p, size_t n, size_t extra) noexcept
     st_mark_function* st_mark_tier(int number, const char** name, size_t* from_, size_t* extra)
 
-cdef extern from "places.h" nogil:
+cdef extern from "scan/places.h" nogil:
     ctypedef size_t st_place_function(u64 bits, size_t base, i64* ends) noexcept
     st_place_function* st_place_tier(int most)
 
-cdef extern from "substitutes.h" nogil:
+cdef extern from "scan/substitutes.h" nogil:
     enum:
         ST_SUBSTITUTES_SIZE
         ST_NO_SUBSTITUTE

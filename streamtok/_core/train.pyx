@@ -43,14 +43,14 @@ cdef extern from "Python.h":
 
 hash_begin(os.urandom(ST_SECRET_SIZE))
 
-include "pretoken_counts.pxi"
-include "pretoken_slots.pxi"
-include "counter.pxi"
-include "counter_feed.pxi"
-include "counter_text.pxi"
-include "counter_documents.pxi"
+include "training/pretoken_counts.pxi"
+include "training/pretoken_slots.pxi"
+include "training/counter.pxi"
+include "training/counter_feed.pxi"
+include "training/counter_text.pxi"
+include "training/counter_documents.pxi"
 
-include "pair_state.pxi"
-include "pair_queue.pxi"
-include "pair_floor.pxi"
-include "merge_loop.pxi"
+include "training/pair_state.pxi"
+include "training/pair_queue.pxi"
+include "training/pair_floor.pxi"
+include "training/merge_loop.pxi"

@@ -9,7 +9,7 @@ ctypedef uint64_t u64
 ctypedef int32_t i32
 ctypedef int64_t i64
 
-cdef extern from "native.h" nogil:
+cdef extern from "base/native.h" nogil:
     u64 st_load64(const u8* p) noexcept
     u64 st_load_part(const u8* p, size_t n) noexcept
     int st_lowest(u64 bits) noexcept
@@ -30,7 +30,7 @@ cdef extern from "native.h" nogil:
     size_t st_load_size(const size_t* place) noexcept
     void st_store_size(size_t* place, size_t value) noexcept
 
-cdef extern from "hash.h" nogil:
+cdef extern from "base/hash.h" nogil:
     enum:
         ST_SECRET_SIZE
     void st_hash_begin(const void* random) noexcept

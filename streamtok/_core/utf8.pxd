@@ -2,7 +2,7 @@
 
 from streamtok._core.types cimport i32, st_load64, u8, u32, u64
 
-cdef extern from "valid_utf8.h" nogil:
+cdef extern from "text/valid_utf8.h" nogil:
     size_t st_valid_utf8(const u8* p, size_t n) noexcept
 
 cdef enum:

@@ -1,6 +1,6 @@
 """As much of the end of a text as fits a budget, without looking at its beginning.
 
-At a *clean cut* (`_core/cuts.pxi`) a text falls into two parts whose ids, one after the other, are
+At a *clean cut* (`_core/scan/cuts.pxi`) a text falls into two parts whose ids, one after the other, are
 those of the whole. So the ids of an end that begins at a clean cut are the last ids of the text,
 and every end that begins before it has more. The walk goes back from cut to cut until the budget is
 used up; what is left is to find the place between two neighbouring cuts.

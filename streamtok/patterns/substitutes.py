@@ -1,4 +1,4 @@
-"""ASCII substitutes: what windows see in the place of other characters (`_core/substitutes.h`).
+"""ASCII substitutes: what windows see in the place of other characters (`_core/scan/substitutes.h`).
 
 Windows (`windows.py`) know 128 characters. Another character may be replaced by an ASCII character
 of the same class: the automaton does the same at both. So pre-tokens begin at the same characters.

@@ -2,7 +2,7 @@
 
 Whether a pre-token begins at position i is nearly always decided by the characters i - 2, i - 1, i
 and i + 1, whatever comes before and after. Deciding from a window has no dependency from one byte
-to the next, as a walk has, so it can be done for 64 bytes at once (`_core/windows.h`). What a
+to the next, as a walk has, so it can be done for 64 bytes at once (`_core/scan/windows.h`). What a
 window leaves undecided is walked.
 
 Derivation. Let q be the state before character i - 2 of the walk over the pre-token that holds that

@@ -14,7 +14,7 @@ SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 
 def test_the_core_is_that_of_its_sources() -> None:
     """Of a checkout; where the package is installed, it has no sources beside it."""
-    sources = [*CORE.glob("*.px[di]"), *CORE.glob("*.h")] if list(CORE.glob("*.pyx")) else []
+    sources = [*CORE.rglob("*.px[di]"), *CORE.rglob("*.h")] if list(CORE.glob("*.pyx")) else []
     built = {path.name.removesuffix(SUFFIX): path for path in CORE.glob(f"*{SUFFIX}")}
     built = {unit: path for unit, path in built.items() if not sources or own(unit).exists()}
     assert built

@@ -20,7 +20,7 @@ from ..doc_blocks import need
 
 CORE = Path(__file__).resolve().parents[2] / "streamtok" / "_core"
 TOOL = CORE.parents[1] / "tools" / "check_tiers.py"
-HEADERS = sorted(path.name for path in CORE.glob("*.h"))
+HEADERS = sorted(path.relative_to(CORE).as_posix() for path in CORE.rglob("*.h"))
 CONDITIONS = (
     "(defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)",
     "defined(__aarch64__)",
@@ -40,7 +40,7 @@ def check(compiler: str, folder: Path, *options: str) -> None:
     python = sysconfig.get_path("include")
     sources = []
     for name in HEADERS:
-        source = folder / f"{Path(name).stem}.c"
+        source = folder / f"{name.replace('/', '_')}.c"
         is_about_python = "Py_" in (CORE / name).read_text("utf-8")
         python_h = "#include <Python.h>\n" if is_about_python else ""
         twice = f'#include "{name}"\n' * 2
@@ -52,7 +52,7 @@ def check(compiler: str, folder: Path, *options: str) -> None:
 
 
 def test_there_are_headers() -> None:
-    assert "windows.h" in HEADERS
+    assert "scan/windows.h" in HEADERS
 
 
 @pytest.mark.parametrize("compiler", compilers())
@@ -69,7 +69,9 @@ def test_each_header_is_plain_c11_without_simd(compiler: str, tmp_path: Path) ->
         for condition in CONDITIONS:
             text = text.replace(condition, "0")
         assert "immintrin.h" not in text.partition("#if 0")[0], name
-        (tmp_path / name).write_text(text, "utf-8")
+        copy = tmp_path / name
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(text, "utf-8")
     assert all(condition in found for condition in CONDITIONS)
     # memory in huge pages is asked for by functions that C11 alone does not have
     check(compiler, tmp_path, "-std=c11", "-pedantic", "-D_DEFAULT_SOURCE", f"-I{tmp_path}")
@@ -93,7 +95,7 @@ def test_no_function_of_long_is_used_on_64_bits() -> None:
     """`long` has 32 bits on Windows: labs, ftell and strtol would lose the upper half."""
     import re
 
-    for path in [*CORE.glob("*.h"), *CORE.glob("*.p??")]:
+    for path in [*CORE.rglob("*.h"), *CORE.rglob("*.p??")]:
         for function in ("labs", "ftell", "strtol", "strtoul", "atol"):
             used = re.search(rf"(?<![\w.]){function}\(", path.read_text("utf-8"))
             assert not used, f"{path.name}: {function}"
@@ -116,7 +118,7 @@ def test_a_build_can_do_without_features(compiler: str, tmp_path: Path) -> None:
 
     def has(*options: str) -> list[bool]:
         made = tmp_path / "features"
-        header = ["-include", str(CORE / "fewer_features.h")]
+        header = ["-include", str(CORE / "base/fewer_features.h")]
         subprocess.run([compiler, *options, *header, str(source), "-o", str(made)], check=True)
         found = subprocess.run([str(made)], capture_output=True, text=True, check=True).stdout
         return [one == "1" for one in found.split()]

@@ -1,0 +1,149 @@
+/* The hash of all tables of the core. Its keys are random numbers of this process, so nobody can choose
+   texts, vocabularies or pairs that fall on the same slots. Hash values are never saved, and no result
+   depends on them: two processes have other keys and give the same ids.
+
+   Each function is universal: whatever two different inputs are, few of the keys let them collide. The
+   proofs ask nothing of the inputs. P is over the keys, for inputs that were chosen without them:
+
+   st_hash_word   x K mod 2^64, K odd. For x != y with t zeros at the end of x - y, (x - y) K is uniform
+                  over the odd multiples of 2^t, so P(the top b bits agree) <= 2 / 2^b (Dietzfelbinger
+                  et al. 1997). Only the top bits are as good as that.
+   st_hash_key    low K_1 + (low >> 32) K_2 + high K_3 mod 2^64, all K odd, for the top b <= 32 bits. If the low
+                  words differ, so do their lower halves, and K_1 makes P <= 2 / 2^b as above, or else only
+                  the upper ones, and K_2 does. If only the high words differ, in nothing but their top
+                  m bits, P <= 2 / 2^m, but there are only 2^m of these: in all, a key can expect no more
+                  than two of them. Without K_2, inputs that differ in the last bytes of both words
+                  would have few values together.
+   st_hash_bytes  B + A_0 n + A_1 x_1 + A_2 x_2 + ... mod 2^128 of the words of up to 256 bytes, and of
+                  that the upper half: any two inputs have independent uniform values (Thorup 2015,
+                  "High speed hashing for integers and strings"), so all bits are equally good. The
+                  values of longer inputs' blocks are the coefficients of a polynomial modulo
+                  2^61 - 1 at a secret place: P <= (blocks + 9) / 2^61. */
+#ifndef STREAMTOK_HASH_H
+#define STREAMTOK_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/native.h"
+
+#define ST_HASH_WORDS 32 /* of a block */
+#define ST_HASH_PRIME (((uint64_t)1 << 61) - 1)
+
+static struct {
+    uint64_t factors[3]; /* odd */
+    uint64_t place;      /* of the polynomial */
+    uint64_t low[ST_HASH_WORDS + 4], high[ST_HASH_WORDS + 4]; /* A: words, size, B, a polynomial and its size */
+} st_secret;
+
+enum { ST_OF_SIZE = ST_HASH_WORDS, ST_OF_NOTHING, ST_OF_POLYNOMIAL, ST_OF_WHOLE_SIZE };
+
+#define ST_SECRET_SIZE sizeof st_secret
+
+/* Takes ST_SECRET_SIZE random bytes, once in a process and before there is any table: other
+   interpreters and forked processes go on with the same. */
+static inline void st_hash_begin(const void *random) {
+    static volatile char begun = 0;
+    if (st_enter(&begun)) return;
+    memcpy(&st_secret, random, ST_SECRET_SIZE);
+    for (int i = 0; i < 3; i++) st_secret.factors[i] |= 1;
+    st_secret.place &= ST_HASH_PRIME;
+}
+
+/* For a unit that works on the tables of another, to begin with the same. */
+static inline const void *st_hash_secret(void) { return &st_secret; }
+
+/* To shift hashes by, so that they number the places of a table: 2 to 2^63, a power of two. */
+static inline int st_hash_shift(uint64_t places) { return 64 - st_lowest(places); }
+
+/* a b: the lower half, and the upper one in *high. */
+static inline uint64_t st_multiply(uint64_t a, uint64_t b, uint64_t *high) {
+#if defined(__SIZEOF_INT128__)
+    __extension__ typedef unsigned __int128 st_u128;
+    st_u128 product = (st_u128)a * b;
+    *high = (uint64_t)(product >> 64);
+    return (uint64_t)product;
+#elif defined(_MSC_VER) && defined(_M_X64)
+    return _umul128(a, b, high);
+#else
+    uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
+    uint64_t middle = ah * bl + (al * bl >> 32), other = al * bh + (uint32_t)middle;
+    *high = ah * bh + (middle >> 32) + (other >> 32);
+    return a * b;
+#endif
+}
+
+static inline uint64_t st_hash_word(uint64_t x) { return x * st_secret.factors[0]; }
+
+static inline uint64_t st_hash_key(uint64_t low, uint64_t high) {
+    return st_hash_word(low) + (low >> 32) * st_secret.factors[1] + high * st_secret.factors[2];
+}
+
+typedef struct {
+    uint64_t low, high;
+} st_sum;
+
+static inline void st_add_word(st_sum *sum, uint64_t x, size_t which) {
+    uint64_t high, low = st_multiply(x, st_secret.low[which], &high);
+    sum->low += low;
+    sum->high += high + (sum->low < low) + x * st_secret.high[which];
+}
+
+/* Of n <= 8 * ST_HASH_WORDS bytes. */
+static inline uint64_t st_hash_block(const uint8_t *p, size_t n) {
+    st_sum sum = {st_secret.low[ST_OF_NOTHING], st_secret.high[ST_OF_NOTHING]};
+    st_add_word(&sum, n, ST_OF_SIZE);
+    if (n >= 8) {
+        for (size_t i = 0; i + 8 < n; i += 8) st_add_word(&sum, st_load64(p + i), 1 + i / 8);
+        st_add_word(&sum, st_load64(p + n - 8), 0); /* some bytes twice, rather than a part of a word */
+    } else if (n >= 4) {
+        st_add_word(&sum, st_load_part(p, 4) | st_load_part(p + n - 4, 4) << 32, 0);
+    } else if (n) {
+        st_add_word(&sum, p[0] | (uint64_t)p[n >> 1] << 8 | (uint64_t)p[n - 1] << 16, 0);
+    }
+    return sum.high;
+}
+
+ST_NOINLINE static uint64_t st_hash_blocks(const uint8_t *p, size_t n) {
+    st_sum sum = {st_secret.low[ST_OF_NOTHING], st_secret.high[ST_OF_NOTHING]};
+    uint64_t value = 0, low, high;
+    for (size_t i = 0, step; i < n; i += step) {
+        step = n - i < 8 * ST_HASH_WORDS ? n - i : 8 * ST_HASH_WORDS;
+        uint64_t x = st_hash_block(p + i, step);
+        low = st_multiply(value, st_secret.place, &high);
+        value = (low & ST_HASH_PRIME) + (low >> 61 | high << 3) + (x & ST_HASH_PRIME) + (x >> 61);
+        value = (value & ST_HASH_PRIME) + (value >> 61);
+    }
+    st_add_word(&sum, value == ST_HASH_PRIME ? 0 : value, ST_OF_POLYNOMIAL);
+    st_add_word(&sum, n, ST_OF_WHOLE_SIZE);
+    return sum.high;
+}
+
+static inline uint64_t st_hash_bytes(const uint8_t *p, size_t n) {
+    return n <= 8 * ST_HASH_WORDS ? st_hash_block(p, n) : st_hash_blocks(p, n);
+}
+
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
+#include <immintrin.h>
+
+#define ST_HASH_512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+
+ST_HASH_512 static inline __m512i st_times_512(__m512i x, int which) {
+    return _mm512_mullo_epi64(x, _mm512_set1_epi64((long long)st_secret.factors[which]));
+}
+
+/* st_hash_word of each. */
+ST_HASH_512 static inline __m512i st_hash_words_512(__m512i x) { return st_times_512(x, 0); }
+
+/* st_hash_key of eight keys, four in each, in their order. */
+ST_HASH_512 static inline __m512i st_hash_keys_512(__m512i first, __m512i last) {
+    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7); /* of 0 4 1 5 2 6 3 7 */
+    __m512i low = _mm512_unpacklo_epi64(first, last), high = _mm512_unpackhi_epi64(first, last);
+    __m512i words = _mm512_add_epi64(st_hash_words_512(low), st_times_512(high, 2));
+    __m512i halves = st_times_512(_mm512_srli_epi64(low, 32), 1);
+    return _mm512_permutexvar_epi64(order, _mm512_add_epi64(words, halves));
+}
+#endif
+
+#endif

@@ -1,0 +1,211 @@
+"""Encodes pre-tokens into ids: cached ones, new ones and long ones.
+
+A pre-token that is a token becomes that token, as in tiktoken, even if merges would not build it.
+The cache (`cache/pretoken_cache.pxi`) starts with all tokens. When it has forgotten them, tokens that
+merges do not build are looked up in the token table instead.
+
+New pre-tokens leave gaps in the ids and wait for others, so that several are merged side by side
+(`cache/waiting.pxi`). Pre-tokens that are too long for the cache are merged in segments (`merge/segments.pxi`). Those whose end
+has not arrived are merged section by section, as far as `merge/stable_prefix.pxi` proves ids final.
+
+`scan/scanner.pxi` finds the pre-tokens; `texts/encoder.pxi` puts both together.
+"""
+
+
+cdef enum:
+    BATCH_ARENA = BATCH * (LONG_PRETOKEN + LONG_PRETOKEN // 4)    # the most that a batch may need
+    BIT_WORDS = BATCH // 64
+    SETTLE_AT = 256             # pre-tokens: more at a time are not merged faster
+    MANY_STRANGERS = 16         # of a batch, with which it is worth to fetch more of the next one
+    TOGETHER_FROM = 12          # pre-tokens of a batch from which the new ones among them wait for others
+
+
+cdef struct Lookup:             # of pre-tokens that are looked up together
+    u64[2 * BATCH] keys
+    Cell* cells[BATCH]          # where each belongs; an empty one if it is not short
+    u64[BIT_WORDS] not_short    # a bit each: it has more than 15 bytes, or is not a pre-token
+
+
+cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash) except -1 nogil:
+    """Encode a pre-token of more than 15 bytes, or let it wait. `hash` is its, if it may be
+    remembered.
+    """
+    cdef const Tokens* t = table.tokens()
+    cdef LongCell* cell = NULL
+    cdef size_t before = w.count, count
+    cdef u32 token
+    if n > LONG_PRETOKEN:
+        token = find_token(t, p, n)
+        if token != NONE:
+            return emit(t, w, &token, 1)
+        return encode_rest(table, w, p, n)
+    cell = find_long(&w.cache, hash, p, n)
+    if cell.hash != 0:
+        count = ask_long(cell)
+        reserve(w, count)
+        memcpy(w.out + w.count, ids_of_long(&w.cache, cell), count * sizeof(u32))
+        w.count += count
+    elif not w.is_alone and wait_again(w, hash, p, n, hash):
+        pass
+    elif n <= MIDDLE_PRETOKEN and not w.is_alone:
+        wait(w, p, n, n, hash)
+    elif n > WIDE_PRETOKEN or not wait_in_segments(table, w, p, n, hash):
+        token = find_unreachable(t, p, n)
+        if token != NONE:
+            emit(t, w, &token, 1)
+        else:
+            encode_rest(table, w, p, n)
+        fill_long(&w.cache, cell, hash, p, n, w.out + before, w.count - before, True)
+    return 0
+
+
+cdef void fetch_long(const Work* w, Lookup* b, const u8* buffer, size_t start, const i64* ends,
+                   size_t count) noexcept nogil:
+    """Put the hashes of long pre-tokens in the place of their keys, and fetch what is known of
+    them.
+
+    First all their cells, then what these point to: so that many wait for memory at a time.
+    """
+    cdef size_t which[BATCH]
+    cdef size_t i, k, at, size, found = 0
+    cdef u64 hash, bits
+    cdef LongCell* cell
+    for k in range((count + 63) // 64):
+        bits = b.not_short[k]
+        while bits:
+            i = 64 * k + <size_t>st_lowest(bits)
+            bits &= bits - 1
+            at = <size_t>llabs(ends[i - 1]) if i else start
+            size = <size_t>ends[i] - at
+            if ends[i] < 0 or size - SHORT_PRETOKEN - 1 >= LONG_PRETOKEN - SHORT_PRETOKEN:
+                continue                    # none at all, or longer than what is remembered
+            hash = hash_long(buffer + at, size)
+            b.keys[2 * i] = hash
+            ST_PREFETCH(&w.cache.long_cells[(hash >> 32) & w.cache.long_mask])
+            which[found] = i
+            found += 1
+    for k in range(found):
+        hash = b.keys[2 * which[k]]
+        cell = &w.cache.long_cells[(hash >> 32) & w.cache.long_mask]
+        if cell.hash == hash:
+            ST_PREFETCH(w.cache.arena + cell.at)
+
+
+cdef inline size_t room_for(size_t n, size_t count) noexcept nogil:
+    """The most ids of so many pre-tokens of n bytes but for the long ones, which make room for theirs."""
+    return n if n < count * SHORT_PRETOKEN else count * SHORT_PRETOKEN
+
+
+cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t readable, size_t start,
+                       const i64* ends, size_t count) except -1 nogil:
+    """Encode the pre-tokens that end at ends[:count], count <= BATCH, the first from `start`.
+
+    New ones wait for `settle`, without which w.out is not complete. buffer[:readable] may be read:
+    more than the pre-tokens, so that keys can be loaded 16 bytes at a time.
+    """
+    cdef Lookup b
+    cdef size_t i, k, at = start, end, size, part, count_here
+    cdef u64 low, high
+    cdef Cell* cell
+    cdef Cell displaced
+    cdef u32* out
+    cdef i64 close
+    if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
+        settle(table, w)
+    make_room(table.tokens(), &w.cache, BATCH, BATCH_ARENA)
+    w.is_alone = count < strategy.together_from
+    # All keys, then all cells: so that many wait for memory at a time.
+    i = count
+    while i > 0 and (<size_t>llabs(ends[i - 2]) if i > 1 else start) + 16 > readable:
+        i -= 1
+    i = strategy.keys(buffer, start, ends, i, b.keys, <void**>b.cells, b.not_short, w.cache.cells,
+                      w.cache.cell_shift, &w.cache.nothing)
+    at = <size_t>ends[i - 1] if i else start
+    for k in range((i + 63) // 64, <size_t>BIT_WORDS):
+        b.not_short[k] = 0
+    while i < count:
+        close = ends[i]
+        end = <size_t>close if close >= 0 else at
+        size = end - at
+        part = size if size < SHORT_PRETOKEN else SHORT_PRETOKEN
+        if at + 16 <= readable:
+            low = st_load64(buffer + at)
+            high = st_load64(buffer + at + 8)
+        else:
+            low = st_load_part(buffer + at, part if part < 8 else 8)
+            high = st_load_part(buffer + at + 8, part - 8) if part > 8 else 0
+        low &= st_key_masks[2 * part]
+        high = (high & st_key_masks[2 * part + 1]) | <u64>part << 56
+        b.keys[2 * i] = low
+        b.keys[2 * i + 1] = high
+        b.cells[i] = home_of(&w.cache, low, high) if size - 1 < SHORT_PRETOKEN else &w.cache.nothing
+        ST_PREFETCH(b.cells[i])
+        b.not_short[i >> 6] |= <u64>(size - 1 >= SHORT_PRETOKEN) << (i & 63)
+        at = end if close >= 0 else <size_t>(-close)
+        i += 1
+    fetch_long(w, &b, buffer, start, ends, count)
+    reserve(w, room_for(at - start, count))
+    out = w.out + w.count
+    if w.strangers >= MANY_STRANGERS:
+        st_fetch_behind(b.keys, <void**>b.cells, count)
+    w.strangers = 0
+    i = st_take_known(b.keys, <void**>b.cells, 0, count, &out)
+    while i < count:
+        w.strangers += 1
+        low = b.keys[2 * i]
+        high = b.keys[2 * i + 1]
+        cell = find_cell(&w.cache, b.cells[i], low, high)
+        if cell.high == 0:
+            w.count = out - w.out
+            at = <size_t>llabs(ends[i - 1]) if i else start
+            encode_uncached(table, w, buffer, at, ends[i], &b.keys[2 * i])
+            reserve(w, room_for(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count))
+            out = w.out + w.count
+        else:
+            if cell != b.cells[i] and is_near(&w.cache, b.cells[i], cell):
+                # It changes places with what is in its home, which is asked for less often. All
+                # lines between the two are full, so that both are found.
+                displaced = cell[0]
+                cell[0] = b.cells[i][0]
+                b.cells[i][0] = displaced
+                cell = b.cells[i]
+            count_here = ask(cell)
+            if count_here == MANY:
+                count_here = cell.ids[1]
+                memcpy(out, w.cache.arena + cell.ids[0], count_here * sizeof(u32))
+            else:
+                memcpy(out, cell.ids, CELL_IDS * sizeof(u32))
+            out += count_here
+        i = st_take_known(b.keys, <void**>b.cells, i + 1, count, &out)
+    w.count = out - w.out
+    return 0
+
+
+cdef int encode_now(TokenTable table, Work* w, const u8* key, size_t size) except -1 nogil:
+    """Encode a new pre-token of up to 15 bytes and remember it. There must be room for its ids."""
+    cdef const Tokens* t = table.tokens()
+    cdef u32* ids = w.out + w.count
+    cdef size_t count = 1
+    ids[0] = find_unreachable(t, key, size)
+    if ids[0] == NONE:
+        count = merge_alone(t, &w.merger, key, size, ids)
+    count = to_ids(table, ids, count)
+    learn_short(&w.cache, home_of(&w.cache, st_load64(key), st_load64(key + 8)), key, ids, count)
+    w.count += count
+    return 0
+
+
+cdef int encode_uncached(TokenTable table, Work* w, const u8* buffer, size_t start, i64 end,
+                    const u64* key) except -1 nogil:
+    """Encode a pre-token that has no cell, or let it wait: it is new, long or none at all."""
+    cdef size_t size
+    if end < 0:                     # characters that no pre-token covers
+        return 0
+    size = <size_t>end - start
+    if size > SHORT_PRETOKEN:
+        return encode_long(table, w, buffer + start, size, key[0])
+    if w.is_alone:
+        return encode_now(table, w, <const u8*>key, size)
+    if not wait_again(w, st_hash_key(key[0], key[1]), <const u8*>key, size, 0):
+        wait(w, <const u8*>key, UNIT, size, 0)
+    return 0

@@ -1,0 +1,323 @@
+"""Decodes ids into bytes.
+
+A table by id holds the bytes of each token of up to 15 bytes. So an id costs one cache line and one
+copy of 16 bytes, whatever its length. All other input (unknown ids, ids that are not int,
+iterators, arrays of other types) is decoded again by `decode_slowly`, which checks each id and
+raises for the first that is wrong.
+"""
+
+cdef struct Entry:
+    u8 bytes[15]                # of the token, or a `Far`
+    u8 size                     # of the token, or where else it is
+
+
+cdef extern from "Python.h":
+    PyObject** PySequence_Fast_ITEMS(object row)
+    Py_ssize_t PySequence_Fast_GET_SIZE(object row)
+
+
+cdef extern from "text/utf8_to_str.h":
+    object st_utf8_to_str(const char* p, size_t size, const char* errors)
+
+
+cdef extern from "base/read_ids.h" nogil:
+    bint ST_LISTS_HOLD_STILL
+    ctypedef int (*st_reader)(const char* p, size_t n, u32* ids) noexcept
+    st_reader st_reader_for(const char* format, Py_ssize_t size) noexcept
+    bint st_read_ints(PyObject** items, size_t n, size_t have, u32* ids, const void* table,
+                      size_t width) noexcept
+
+
+cdef enum:
+    NEAR = 15               # bytes of the longest token that is in its entry
+    FAR = 16                # sizes of an entry that has a `Far` instead,
+    FAR_SPECIAL = 17        # also of each special token, for it may be left out,
+    UNKNOWN = 18            # or nothing
+    BLOCK = 512             # ids at a time
+    ON_STACK = 4096         # bytes for which no memory is asked for
+    ALONE_FROM = 1 << 16    # ids of an array for which others get the GIL
+
+
+cdef struct Far:
+    const u8* bytes
+    u32 size
+
+
+cdef struct ByteRoom:           # for bytes, with 16 to write beyond the end of the last token
+    u8* bytes
+    size_t used
+    size_t size
+    bint is_lent                # not to be freed
+
+
+cdef object np_ndarray = np.ndarray
+
+
+@cython.final
+cdef class Decoder:
+    """Immutable: token bytes by id, special tokens and `decode_only`, which no text becomes,
+    included.
+
+    An id that is both a token's and a special token's is taken for the special token's.
+    """
+
+    cdef TokenTable table
+    cdef dict specials          # id -> bytes
+    cdef dict decode_only            # id -> bytes
+    cdef dict firsts            # id -> bytes where it begins a text; None: there as elsewhere
+    cdef u32* rank_of           # [max_id + 1] token of the id or NONE; NULL: ids are ranks, or sparse
+    cdef Entry* entries         # [n_entries] by id; NULL until they are needed
+    cdef u32 n_entries          # 0: ids are too sparse for them
+    cdef list kept              # bytes that the entries point to
+
+    def __cinit__(self, TokenTable table not None, dict specials not None, dict decode_only=None,
+                  dict firsts=None):
+        cdef const Tokens* t = table.tokens()
+        cdef u32 i
+        cdef bint is_shared = any(id <= table.max_id for id in specials)
+        cdef u64 most = 2 * <u64>t.n + (1 << 16)
+        self.table = table
+        self.specials = specials
+        self.decode_only = decode_only or {}
+        self.firsts = firsts or None
+        self.kept = []
+        if table.max_id < most:
+            self.n_entries = 1 + max(
+                id for id in (table.max_id, *specials, *self.decode_only) if id < most
+            )
+        if is_shared or not table.is_dense:
+            if table.max_id >= 16 * t.n + (1 << 16):
+                if table.is_increasing:
+                    return
+                raise ValueError(
+                    f"ids up to {table.max_id} for {t.n} tokens, in another order than the merges"
+                )
+            self.rank_of = <u32*>malloc((<size_t>table.max_id + 1) * sizeof(u32))
+            if self.rank_of == NULL:
+                raise MemoryError("no memory for the decoder")
+            for i in range(table.max_id + 1):
+                self.rank_of[i] = NONE
+            for i in range(t.n):
+                if t.ids[i] != NONE:
+                    self.rank_of[t.ids[i]] = i
+            for id in specials:
+                if id <= table.max_id:
+                    self.rank_of[id] = NONE
+
+    def __dealloc__(self):
+        free(self.rank_of)
+        st_free_block(self.entries)
+
+    cdef u32 find(self, u64 id) noexcept:
+        cdef const Tokens* t = self.table.tokens()
+        cdef size_t low = 0, high = t.n, middle
+        if id > self.table.max_id:
+            return NONE
+        if self.rank_of != NULL:
+            return self.rank_of[id]
+        if self.table.is_dense:
+            return <u32>id
+        while low < high:
+            middle = (low + high) // 2
+            if t.ids[middle] < id:
+                low = middle + 1
+            else:
+                high = middle
+        return <u32>low if low < t.n and t.ids[low] == id else <u32>NONE
+
+    def token_bytes(self, id):
+        """bytes of one token; KeyError if there is none of this id."""
+        cdef const Tokens* t = self.table.tokens()
+        cdef u32 token = self.find(checked_id(id, 0))
+        if token != NONE:
+            return t.blob[t.offsets[token]:t.offsets[token + 1]]
+        if id in self.specials:
+            return self.specials[id]
+        if id in self.decode_only:
+            return self.decode_only[id]
+        raise KeyError(str(id))
+
+    def decode(self, ids, bint skip_special=False):
+        """bytes of the tokens in a row.
+
+        ids: iterable of int, or an integer array. Raises UnknownId (a KeyError) at the first id
+        that is in neither table, OverflowError at one that is no uint32.
+        """
+        found = self.unpack(ids, skip_special, NULL)
+        return self.decode_slowly(ids, skip_special) if found is None else found
+
+    cdef bytes decode_counted(self, object ids, bint skip_special, size_t* count):
+        """`decode`, and how many ids there were: of what it can go through but once, too."""
+        if type(ids) is np_ndarray:
+            ids = ids[...]              # whose shape nobody else sets
+        elif not PyList_CheckExact(ids) or not ST_LISTS_HOLD_STILL:
+            ids = settled_ids(ids)
+        found = self.unpack(ids, skip_special, NULL)    # which changes no list
+        if found is None:
+            ids = settled_ids(ids)
+            found = self.decode_slowly(ids, skip_special)
+        count[0] = len(ids)
+        return found
+
+    cdef bytes as_first(self, bytes data, object ids, bint skip_special, bint* is_begun):
+        """`data`, which these settled ids are, where they begin a text; and whether they do."""
+        is_begun[0] = False
+        for id in ids:
+            if skip_special and id in self.specials:
+                continue
+            is_begun[0] = True
+            first = self.firsts.get(id)
+            return data if first is None else first + data[len(self.token_bytes(id)):]
+        return data
+
+    cdef object unpack(self, object ids, bint skip_special, const char* errors):
+        """bytes, or str if `errors` is not NULL; None if anything about the ids is unusual.
+
+        Runs no code but this, so that nobody changes a list, and reads each id but once, since
+        nothing keeps others from writing to an array.
+        """
+        cdef u8 small[ON_STACK]
+        cdef ByteRoom room
+        cdef Py_buffer view
+        cdef st_reader reader
+        cdef Py_ssize_t n
+        cdef bint done, has_view
+        if (st_load_pointer(<void**>&self.entries) == NULL
+                and (self.n_entries == 0 or not self.make_entries())):
+            return None
+        room.bytes, room.used, room.size, room.is_lent = small, 0, ON_STACK, True
+        if PyList_CheckExact(ids) or PyTuple_CheckExact(ids):
+            if not ST_LISTS_HOLD_STILL:
+                ids = tuple(ids)
+            n = PySequence_Fast_GET_SIZE(ids)
+            done = unpack_ids(self, NULL, 0, <const char*>PySequence_Fast_ITEMS(ids), n, skip_special,
+                              &room)
+        elif type(ids) is np_ndarray:
+            has_view = True
+            try:
+                PyObject_GetBuffer(ids, &view, PyBUF_ND | PyBUF_FORMAT)
+            except (BufferError, ValueError):
+                has_view = False        # no `return` here: it crashes where a traceback finds no memory
+            if not has_view:
+                return None
+            reader = st_reader_for(view.format, view.itemsize)
+            done = False
+            if reader != NULL and view.ndim == 1:
+                n = view.shape[0]
+                if n >= ALONE_FROM:
+                    with nogil:
+                        done = unpack_ids(self, reader, view.itemsize, <const char*>view.buf, n,
+                                          skip_special, &room)
+                else:
+                    done = unpack_ids(self, reader, view.itemsize, <const char*>view.buf, n,
+                                      skip_special, &room)
+            PyBuffer_Release(&view)
+        else:
+            return None
+        try:
+            if room.bytes == NULL:
+                raise MemoryError(f"no memory to decode {n} ids")
+            if not done:
+                return None
+            if errors == NULL:
+                return PyBytes_FromStringAndSize(<const char*>room.bytes, room.used)
+            return st_utf8_to_str(<const char*>room.bytes, room.used, errors)
+        finally:
+            if not room.is_lent:
+                free(room.bytes)
+
+    cdef int make_entries(self) except -1:
+        """Make them, if nobody did meanwhile; 1."""
+        cdef const Tokens* t = self.table.tokens()
+        cdef size_t i
+        cdef Entry* entries
+        cdef bytes part
+        with cython.critical_section(self):
+            if self.entries != NULL:
+                return 1
+            # What may fail comes first. Kept twice does no harm, if another call gets further.
+            self.kept.extend(part for id, part in self.decode_only.items() if id < self.n_entries)
+            self.kept.extend(part for id, part in self.specials.items() if id < self.n_entries)
+            decode_only, specials = list(self.decode_only.items()), list(self.specials.items())
+            entries = <Entry*>st_new_block(self.n_entries * sizeof(Entry), 64)
+            if entries == NULL:
+                raise MemoryError("no memory for the decoder")
+            for i in range(self.n_entries):
+                entries[i].size = UNKNOWN
+            for id, part in decode_only:
+                if id < self.n_entries:
+                    set_entry(&entries[<size_t>id], <const u8*>PyBytes_AS_STRING(part), len(part),
+                              FAR)
+            for i in range(t.n):
+                if t.ids[i] != NONE:
+                    set_entry(&entries[t.ids[i]], t.blob + t.offsets[i],
+                              t.offsets[i + 1] - t.offsets[i], FAR)
+            for id, part in specials:
+                if id < self.n_entries:
+                    set_entry(&entries[<size_t>id], <const u8*>PyBytes_AS_STRING(part), len(part),
+                              FAR_SPECIAL)
+            st_store_pointer(<void**>&self.entries, entries)
+        return 1
+
+    cdef bytes decode_slowly(self, object ids, bint skip_special):
+        cdef ArrayView view
+        cdef u64* raw
+        cdef size_t n, i
+        ids = settled_ids(ids)
+        if type(ids) is np_ndarray:
+            if ids.size == 0:
+                return b""
+            if ids.dtype.kind not in "iu":
+                raise TypeError(f"ids must be integers, not {ids.dtype}")
+            # A negative id is a huge one, which is not found.
+            view = read_array(ids.astype(np.uint64), UINT64, "ids")
+            return self.join(<const u64*>view.data, view.size, skip_special)
+        n = len(ids)
+        raw = <u64*>malloc((n + 1) * sizeof(u64))
+        if raw == NULL:
+            raise MemoryError(f"no memory to decode {n} ids")
+        try:
+            for i, value in enumerate(ids):
+                raw[i] = checked_id(value, i)
+            return self.join(raw, n, skip_special)
+        finally:
+            free(raw)
+
+    cdef bytes join(self, const u64* ids, size_t n, bint skip_special):
+        cdef const Tokens* t = self.table.tokens()
+        cdef size_t total = 0, size, i, k = 0
+        cdef u32 token
+        cdef list parts = []        # bytes of the special tokens, in turn
+        cdef bytes part, result
+        cdef u8* p
+        for i in range(n):
+            token = self.find(ids[i])
+            if token != NONE:
+                total += t.offsets[token + 1] - t.offsets[token]
+                continue
+            if ids[i] > 0xFFFFFFFF:
+                raise OverflowError(f"id {<i64>ids[i]} is no uint32 (position {i})")
+            found = self.specials.get(ids[i])
+            if found is not None and skip_special:
+                found = b""
+            elif found is None:
+                found = self.decode_only.get(ids[i])
+            if found is None:
+                raise UnknownId(ids[i], i)
+            part = found
+            parts.append(part)
+            total += len(part)
+        result = PyBytes_FromStringAndSize(NULL, total)
+        p = <u8*>PyBytes_AS_STRING(result)
+        for i in range(n):
+            token = self.find(ids[i])
+            if token != NONE:
+                size = t.offsets[token + 1] - t.offsets[token]
+                memcpy(p, t.blob + t.offsets[token], size)
+            else:
+                part = parts[k]
+                k += 1
+                size = len(part)
+                memcpy(p, <const u8*>PyBytes_AS_STRING(part), size)
+            p += size
+        return result

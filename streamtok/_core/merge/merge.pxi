@@ -1,0 +1,325 @@
+"""The merge engine: byte pair encoding of one segment of bytes, without the GIL.
+
+Merges the adjacent pair of lowest rank, the leftmost on ties, until no pair is in the table. Short
+segments scan a small array for the lowest rank. Longer ones keep a doubly linked list of nodes and
+a binary min-heap of candidates (rank, position, versions); a merge bumps the versions of both its
+nodes, so that a candidate which was pushed before and now means other tokens is recognised and
+dropped when it is popped. That makes O(n log n) for any input. The technique is the usual one
+(SentencePretoken's agenda of symbol pairs, Kudo and Richardson 2018); the results are those of the
+obvious O(n^2) loop in `reference.py`. Before the heap come rounds, as long as they pay: runs of
+blanks or dashes merge the same pair everywhere, and one pass over the tokens does what would be a
+thousand candidates.
+
+Does not look whole pre-tokens up and knows no pre-tokens: that is `texts/encoder.pxi`.
+"""
+
+cdef enum:
+    SCAN_LIMIT = 40     # segments up to here are merged by scanning for the lowest rank: at most 63
+
+
+cdef struct Node:       # doubly linked list over the bytes of the segment
+    u32 previous
+    u32 next
+    u32 token
+    u32 version         # a merge bumps it: candidates that carry an older one are stale
+
+
+cdef struct Candidate:  # a pair that may merge: ordered by place, then position
+    u64 key             # place in the order (rank) << 32 | position of the left node
+    u32 left_version
+    u32 right_version
+
+
+cdef struct Merger:     # scratch of one thread, grown as needed
+    Node* nodes
+    Candidate* heap
+    size_t capacity     # nodes; the heap holds three times as many candidates
+    u32* result         # tokens of the last call
+    size_t result_capacity
+
+
+cdef enum:
+    SMALL_PRETOKEN = 16     # bytes up to which scanning is faster than registers, for one pre-token
+    ROUND_SHARE = 16        # of so many pairs one must be the next to merge, or a round does not pay
+
+
+cdef void merger_free(Merger* m) noexcept nogil:
+    free(m.nodes)
+    free(m.heap)
+    free(m.result)
+    m.nodes = NULL
+    m.heap = NULL
+    m.result = NULL
+    m.capacity = m.result_capacity = 0
+
+
+cdef int grow_result(Merger* m, size_t n) except -1 nogil:
+    if n <= m.result_capacity:
+        return 0
+    cdef size_t capacity = n + n // 2 + 64
+    cdef u32* result = <u32*>malloc(capacity * sizeof(u32))
+    if result == NULL:
+        raise MemoryError("no memory for the tokens of a pre-token")
+    free(m.result)
+    m.result = result
+    m.result_capacity = capacity
+    return 0
+
+
+cdef int grow_lists(Merger* m, size_t n) except -1 nogil:
+    if n <= m.capacity:
+        return 0
+    cdef size_t capacity = n + n // 2 + 64
+    cdef Node* nodes = <Node*>malloc(capacity * sizeof(Node))
+    # A merge pushes two candidates and takes one node away: below 3 n pushes in all.
+    cdef Candidate* heap = <Candidate*>malloc(3 * capacity * sizeof(Candidate))
+    if nodes == NULL or heap == NULL:
+        free(nodes)
+        free(heap)
+        raise MemoryError("no memory to merge a pre-token")
+    free(m.nodes)
+    free(m.heap)
+    m.nodes = nodes
+    m.heap = heap
+    m.capacity = capacity
+    return 0
+
+
+cdef size_t merge_short(const Tokens* t, u32* tokens, const u8* p, size_t n) noexcept nogil:
+    """Encode p[:n], 1 <= n <= SCAN_LIMIT, into tokens[:n]; returns the number of tokens."""
+    cdef u64[SCAN_LIMIT] keys       # rank of the pair that starts here << 6 | here: the least is next
+    cdef u8[SCAN_LIMIT] following   # where the next token begins, n after the last one
+    cdef u8[SCAN_LIMIT + 1] before
+    cdef u64 least, nothing = <u64>NONE << 6
+    cdef size_t i, at, gone, after, count = 0
+    cdef u32 merged
+    for i in range(n):
+        tokens[i] = t.byte_token[p[i]]
+        following[i] = <u8>(i + 1)
+        before[i + 1] = <u8>i
+    for i in range(n - 1):
+        keys[i] = <u64>t.byte_pairs[(<u32>p[i] << 8) | p[i + 1]] << 6 | i
+    while True:
+        # Nothing is moved, and no branch depends on where the least is: that cannot be predicted.
+        least = nothing
+        for i in range(n - 1):
+            least = keys[i] if keys[i] < least else least
+        if least == nothing:
+            break
+        at = least & 63
+        merged = <u32>(least >> 6)
+        gone = following[at]
+        after = following[gone]
+        tokens[at] = merged
+        following[at] = <u8>after
+        before[after] = <u8>at
+        keys[gone] = keys[at] = nothing
+        if after < n:
+            keys[at] = <u64>find_pair(t, merged, tokens[after]) << 6 | at
+        if at > 0:
+            gone = before[at]
+            keys[gone] = <u64>find_pair(t, tokens[gone], merged) << 6 | gone
+    at = 0
+    while at < n:
+        tokens[count] = tokens[at]
+        count += 1
+        at = following[at]
+    return count
+
+
+cdef inline void push(Candidate* heap, size_t* size, Candidate item) noexcept nogil:
+    cdef size_t at = size[0], up
+    size[0] = at + 1
+    while at > 0:
+        up = (at - 1) >> 1
+        if heap[up].key <= item.key:
+            break
+        heap[at] = heap[up]
+        at = up
+    heap[at] = item
+
+
+cdef inline void sift_down(Candidate* heap, size_t size, size_t at) noexcept nogil:
+    cdef Candidate item = heap[at]
+    cdef size_t down
+    while True:
+        down = 2 * at + 1
+        if down >= size:
+            break
+        if down + 1 < size and heap[down + 1].key < heap[down].key:
+            down += 1
+        if item.key <= heap[down].key:
+            break
+        heap[at] = heap[down]
+        at = down
+    heap[at] = item
+
+
+cdef inline u64 place_of(const Tokens* t, u32 token) noexcept nogil:
+    """Where the merge into `token` stands in the order; several may share a place: the leftmost."""
+    return t.ties[token] if t.ties != NULL else token
+
+
+cdef inline void consider(const Tokens* t, Merger* m, size_t* size, u32 left) noexcept nogil:
+    """Push the pair that starts at node `left`, if it can merge."""
+    cdef Node* node = &m.nodes[left]
+    cdef Candidate item
+    cdef u32 token = find_pair(t, node.token, m.nodes[node.next].token)
+    if token != NONE:
+        item.key = (place_of(t, token) << 32) | left
+        item.left_version = node.version
+        item.right_version = m.nodes[node.next].version
+        push(m.heap, size, item)
+
+
+cdef size_t merge_round(const Tokens* t, u32* tokens, u32* ranks, size_t n, u32 least) noexcept nogil:
+    """Merge the pairs of rank `least`, the lowest there is, from left to right; the tokens left.
+
+    ranks[i] is what tokens[i] and tokens[i + 1] merge into, ranks[n - 1] is NONE. Ends early where
+    a merge makes a pair of lower rank, which comes first then.
+    """
+    cdef size_t i = 0, k = 0
+    while i < n:
+        tokens[k] = tokens[i]
+        ranks[k] = ranks[i]
+        if ranks[i] != least:
+            i += 1
+            k += 1
+            continue
+        tokens[k] = least
+        i += 2
+        ranks[k] = find_pair(t, least, tokens[i]) if i < n else NONE
+        if k > 0:
+            ranks[k - 1] = find_pair(t, tokens[k - 1], least)
+        if ranks[k] < least or (k > 0 and ranks[k - 1] < least):
+            k += 1
+            memmove(tokens + k, tokens + i, (n - i) * sizeof(u32))
+            memmove(ranks + k, ranks + i, (n - i) * sizeof(u32))
+            return k + n - i
+        k += 1
+    return k
+
+
+cdef size_t merge_in_rounds(const Tokens* t, u32* tokens, u32* ranks, size_t n) noexcept nogil:
+    """Merge as long as one pair is a good part of all; the number of tokens that are left."""
+    cdef size_t i, same
+    cdef u32 least
+    while n > 1:
+        least = NONE
+        for i in range(n - 1):
+            least = ranks[i] if ranks[i] < least else least
+        if least == NONE:
+            break
+        same = 0
+        for i in range(n - 1):
+            same += ranks[i] == least
+        if same * ROUND_SHARE < n:
+            break
+        n = merge_round(t, tokens, ranks, n, least)
+    return n
+
+
+cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexcept nogil:
+    cdef Node* nodes = m.nodes
+    cdef Candidate* heap = m.heap
+    cdef Candidate top
+    cdef u32* ranks = <u32*>m.nodes
+    cdef size_t size = 0, count = 0, i
+    cdef u32 at, right, rank
+    for i in range(n):
+        m.result[i] = t.byte_token[p[i]]
+    for i in range(n - 1):
+        ranks[i] = t.byte_pairs[(<u32>p[i] << 8) | p[i + 1]]
+    ranks[n - 1] = NONE
+    if t.ties == NULL:          # else the rank of a pair is not what it becomes
+        n = merge_in_rounds(t, m.result, ranks, n)
+    for i in range(n - 1):
+        rank = ranks[i]
+        if rank != NONE:
+            heap[size].key = (place_of(t, rank) << 32) | i
+            heap[size].left_version = heap[size].right_version = 0
+            size += 1
+    for i in range(n):
+        nodes[i].previous = <u32>i - 1          # NONE for the first
+        nodes[i].next = <u32>(i + 1)
+        nodes[i].token = m.result[i]
+        nodes[i].version = 0
+    nodes[n - 1].next = NONE
+    if size == 0:
+        return n
+    for i in range(size // 2, 0, -1):
+        sift_down(heap, size, i - 1)
+    while size > 0:
+        top = heap[0]
+        size -= 1
+        if size > 0:
+            heap[0] = heap[size]
+            sift_down(heap, size, 0)
+        at = <u32>top.key
+        if nodes[at].version != top.left_version:
+            continue
+        right = nodes[at].next
+        if right == NONE or nodes[right].version != top.right_version:
+            continue
+        if t.ties == NULL:
+            nodes[at].token = <u32>(top.key >> 32)
+        else:                                   # its place does not say what the pair becomes
+            nodes[at].token = find_pair(t, nodes[at].token, nodes[right].token)
+        nodes[at].version += 1
+        nodes[right].version += 1               # the node is gone: whatever names it is stale
+        nodes[at].next = nodes[right].next
+        if nodes[at].next != NONE:
+            nodes[nodes[at].next].previous = at
+            consider(t, m, &size, at)
+        if nodes[at].previous != NONE:
+            consider(t, m, &size, nodes[at].previous)
+    at = 0
+    while at != NONE:
+        m.result[count] = nodes[at].token
+        count += 1
+        at = nodes[at].next
+    return count
+
+
+cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except -1 nogil:
+    """Encode p[:n], n < 2**32 - 1, into m.result; returns the number of tokens."""
+    if n == 0:
+        return 0
+    if n >= NONE:
+        raise MemoryError("a pre-token of 4 GiB cannot be merged at once")
+    grow_result(m, n)
+    if t.ties == NULL:          # else only the heap knows the order
+        if n <= ST_MERGE_LANES and strategy.merge_lanes != NULL:
+            return <Py_ssize_t>strategy.merge_lanes(&t.pairs, t.byte_token, t.byte_pairs, p, n, m.result)
+        if n <= SCAN_LIMIT:
+            return <Py_ssize_t>merge_short(t, m.result, p, n)
+    grow_lists(m, n)
+    return <Py_ssize_t>merge_long(t, m, p, n)
+
+
+cdef Py_ssize_t merge_alone(const Tokens* t, Merger* m, const u8* p, size_t n,
+                            u32* tokens) except -1 nogil:
+    """Encode p[:n], 1 <= n <= 64, into tokens[:n]; returns the number of tokens."""
+    cdef Py_ssize_t count
+    if t.ties == NULL and n <= SMALL_PRETOKEN:
+        return <Py_ssize_t>merge_short(t, tokens, p, n)
+    count = merge(t, m, p, n)
+    memcpy(tokens, m.result, count * sizeof(u32))
+    return count
+
+
+cdef int merge_many(const Tokens* t, Merger* m, const u8* bytes, const u16* units, const u8* sizes,
+                    size_t count, u32* tokens, const u16* places, u8* counts) except -1 nogil:
+    """Encode `count` pieces, at most ST_MERGE_BATCH, of up to 64 bytes each.
+
+    Piece i is at bytes[16 * units[i]], its tokens go to tokens[16 * places[i]], their number to
+    counts[i].
+    """
+    cdef size_t i
+    if strategy.merge_batch != NULL and t.ties == NULL and (count > 1 or strategy.few == 0):
+        strategy.merge_batch(&t.pairs, t.byte_token, t.byte_pairs, bytes, units, sizes, count,
+                             strategy.few, tokens, places, counts)
+        return 0
+    for i in range(count):
+        counts[i] = <u8>merge_alone(t, m, bytes + 16 * units[i], sizes[i], tokens + 16 * places[i])
+    return 0

@@ -1,0 +1,219 @@
+"""Long pre-tokens: merged in short segments that overlap, and joined where two of them agree.
+
+Let E be the byte pair encoding of p[:b] and S that of p[a:c], a < b < c. If both have the same
+token at the same place, p[i:j], then the encoding of p[:c] is that of E up to j and of S from j on:
+the lemma of `merge/stable_prefix.pxi` says that E up to j is the encoding of p[:j] and that S from j on
+is that of p[j:c], and since the token stands before the next one in S, those two are compatible. So
+a boundary at j is exact; that holds for every rank table, and no pair has to be looked up.
+
+Most of the time two encodings agree within a few tokens. The segments then wait for nothing of each
+other: with AVX-512 they are merged side by side (`merge/segments.h`), and a byte costs a fifth of
+what it costs in the heap of one long merge. Otherwise each segment begins where a token of E
+begins, which makes it agree with E at once, as a rule: runs of one letter, whose tokens would be
+out of step if they began anywhere. Where it doesn't, it begins earlier and is made longer: all of E
+again at the worst, and then E grows fourfold, so that all that was merged remains proportional to
+what is done, times log n for the heap.
+"""
+
+cdef struct Growing:    # tokens; `items` is moved by realloc
+    u32* items
+    size_t count
+    size_t capacity
+
+
+cdef enum:
+    OVERLAP = ST_SEGMENT - ST_STRIDE
+    FEWEST = 6                  # segments that are worth merging side by side
+    MISSES = 6                  # of a round: then the text is not for that
+    LONG_SEGMENT = 1024         # of text that does not agree soon
+    LONG_OVERLAP = 48
+    LONGEST_PERIOD = 64         # bytes
+    FIRST_SHUN = 1 << 14        # bytes that are then merged in such segments; twice as many each time
+    LOOK_EVERY = 1 << 16        # bytes between two looks at the clock
+
+
+cdef struct Join:
+    Growing* out
+    size_t first        # of the tokens in `out` that are E's
+    size_t done         # bytes of E
+    size_t misses       # times that the next segment did not agree
+    size_t last         # where the segment whose tokens are still in the merger begins
+    size_t last_size    # 0: none
+    size_t last_count
+
+
+cdef inline int reserve_tokens(Growing* out, size_t more) except -1 nogil:
+    cdef size_t wanted = out.count + more
+    cdef u32* items
+    if wanted <= out.capacity:
+        return 0
+    wanted += wanted // 2 + 256
+    items = <u32*>realloc(out.items, wanted * sizeof(u32))
+    if items == NULL:
+        raise MemoryError(f"no memory for {wanted} ids")
+    out.items = items
+    out.capacity = wanted
+    return 0
+
+
+cdef size_t period_of(const u8* p) noexcept nogil:
+    """After how many bytes, at most LONGEST_PERIOD, p[:ST_SEGMENT] is repeated; 0: it is not."""
+    cdef const u8* at = p
+    cdef const u8* end = p + LONGEST_PERIOD + 1
+    while True:
+        at = <const u8*>memchr(at + 1, p[0], end - at - 1)
+        if at == NULL:
+            return 0
+        if memcmp(at, p, ST_SEGMENT) == 0:
+            return at - p
+
+
+cdef int extend(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n, size_t size,
+                size_t overlap, size_t period=0) except -1 nogil:
+    """Append one segment of about `size` bytes, which begins with a token of E.
+
+    In a text with that period, best where it has the same bytes as the last one.
+    """
+    cdef Growing* out = j.out
+    cdef size_t start = j.done, i = out.count, k, end, at, other, wide, count
+    cdef u32* items
+    cdef u32* found
+    while True:
+        while i > j.first and start + overlap > j.done:
+            i -= 1
+            start -= token_size(t, out.items[i])
+        if period and j.last_size:
+            k = i
+            at = start
+            while k > j.first and at > j.last and (at - j.last) % period:
+                k -= 1
+                at -= token_size(t, out.items[k])
+            if at > j.last and (at - j.last) % period == 0:
+                i = k
+                start = at
+        period = 0
+        end = 4 * (j.done - start)
+        end = start + (end if end > size else size)
+        end = end if end < n else n
+        if (end - start == j.last_size
+                and memcmp(p + start, p + j.last, j.last_size) == 0):
+            count = j.last_count
+        else:
+            count = <size_t>merge(t, m, p + start, end - start)
+            j.last_size = end - start
+            j.last_count = count
+        j.last = start
+        reserve_tokens(out, count)
+        items = out.items
+        found = m.result
+        # The first token that both have at the same place.
+        at = other = start
+        wide = i
+        k = 0
+        if i > j.first:
+            while wide < out.count and k < count and (at != other or items[wide] != found[k]):
+                if at <= other:
+                    at += token_size(t, items[wide])
+                    wide += 1
+                else:
+                    other += token_size(t, found[k])
+                    k += 1
+        if i == j.first or (wide < out.count and k < count):
+            memcpy(items + wide, found + k, (count - k) * sizeof(u32))
+            out.count = wide + count - k
+            j.done = end
+            return 0
+        j.misses += 1
+        overlap = 2 * (j.done - start)
+
+
+cdef u64 begins_from(const Tokens* t, const Join* j, size_t start) noexcept nogil:
+    """Where E's tokens begin from `start` on, a bit each, and where E ends: at most 63 bytes on."""
+    cdef u64 begins = <u64>1 << (j.done - start)
+    cdef size_t at = j.done, i = j.out.count
+    while i > j.first:
+        i -= 1
+        if at < start + token_size(t, j.out.items[i]):
+            break
+        at -= token_size(t, j.out.items[i])
+        begins |= <u64>1 << (at - start)
+    return begins
+
+
+cdef int join_many(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n) except -1 nogil:
+    """Append up to ST_SEGMENTS of them that are merged side by side, or fewer, if they disagree."""
+    cdef u32[ST_SEGMENTS * ST_SEGMENT] tokens
+    cdef u64[ST_SEGMENTS] begins
+    cdef Growing* out = j.out
+    cdef size_t start = j.done - OVERLAP if j.done else 0, count, k = 0, skip, misses = j.misses, added
+    cdef u64 here, after
+    cdef unsigned place
+    count = (n - start - ST_SEGMENT) // ST_STRIDE + 1
+    count = count if count < ST_SEGMENTS else ST_SEGMENTS
+    strategy.merge_segments(&t.pairs, t.byte_token, t.byte_pairs, t.offsets, p + start, count, tokens,
+                            begins)
+    here = begins_from(t, j, start)
+    while k < count:
+        if j.done - start < ST_SEGMENT:
+            place = st_agree(here, begins[k]) if j.done else 0
+            if place == 0 and j.done:
+                if j.misses - misses >= MISSES:
+                    return 0
+                j.misses += 1
+                extend(t, m, j, p, n, ST_SEGMENT, OVERLAP)
+                if j.done - start < ST_SEGMENT:
+                    here = begins_from(t, j, start)
+                continue
+            after = <u64>-1 << place
+            skip = st_ones(begins[k] & ~after)
+            added = st_ones(begins[k]) - skip
+            if j.done:          # of which the last bit is its end
+                out.count -= st_ones(here & after) - 1
+            reserve_tokens(out, added)
+            memcpy(out.items + out.count, tokens + ST_SEGMENT * k + skip, added * sizeof(u32))
+            out.count += added
+            j.done = start + ST_SEGMENT
+            here = begins[k] >> ST_STRIDE | <u64>1 << OVERLAP
+            start += ST_STRIDE
+        else:
+            start += ST_STRIDE
+            if j.done - start < ST_SEGMENT:
+                here = begins_from(t, j, start)
+        k += 1
+    return 0
+
+
+cdef int merge_segments(const Tokens* t, Merger* m, const u8* p, size_t n,
+                         Growing* out, Watch* watch) except -1 nogil:
+    """Append the encoding of p[:n], by the merge loop alone, to `out`; m.result is overwritten.
+
+    With a `watch`, raises what a signal's handler raises; out.count means nothing then.
+    """
+    cdef Join j
+    cdef size_t looked = 0
+    cdef size_t misses, shun = FIRST_SHUN, until = 0, period
+    j.out = out
+    j.first = out.count
+    j.done = j.misses = j.last = j.last_size = j.last_count = 0
+    while j.done < n:
+        if watch != NULL and j.done - looked >= LOOK_EVERY:
+            looked = j.done
+            look(watch)
+        misses = j.misses
+        if t.ties != NULL or j.done < until:
+            extend(t, m, &j, p, n, LONG_SEGMENT, LONG_OVERLAP)
+            continue
+        if strategy.merge_segments == NULL:
+            extend(t, m, &j, p, n, SCAN_LIMIT, SCAN_LIMIT // 4)
+        elif n - j.done >= FEWEST * ST_STRIDE:
+            period = period_of(p + j.done)
+            if period:
+                extend(t, m, &j, p, n, LONG_SEGMENT, LONG_OVERLAP, period)
+            else:
+                join_many(t, m, &j, p, n)
+        else:
+            extend(t, m, &j, p, n, ST_SEGMENT, OVERLAP)
+        if j.misses - misses >= MISSES:
+            until = j.done + shun
+            shun *= 2
+    return 0

@@ -1,0 +1,141 @@
+/* Byte pair encoding of many pieces that take turns, one merge each: while one waits for what its next merge
+   asks for, the others compute. The same merges as those of `merge_short` in merge/merge.pxi. Compiled for AVX2, too,
+   where the compiler finds the least key and a pair among those of a bucket eight and four at a time. */
+#ifndef STREAMTOK_MERGE_TURNS_H
+#define STREAMTOK_MERGE_TURNS_H
+
+#include "base/native.h"
+#include "tokens/pairs.h"
+
+#define ST_IN_TURN 8
+#define ST_POSITIONS 64
+#define ST_NOTHING ((uint32_t)ST_NONE << 6)
+
+typedef struct {
+    ST_ALIGNED(64) uint32_t keys[ST_POSITIONS + 16]; /* what this token and the next merge into << 6 | here: the
+                                                        least is next; or ST_NONE */
+    uint32_t tokens[ST_POSITIONS];                   /* of the positions that are alive */
+    uint64_t alive;                                  /* a bit for each position at which a token begins */
+    uint64_t left_pair, right_pair;                  /* that the last merge made, */
+    const uint64_t *left, *right;                    /* in which buckets they would be, */
+    uint32_t before, at, no_right;                   /* and where */
+    uint32_t most;                                   /* keys that are looked at, in steps of 16 */
+    size_t piece;
+} st_in_turn;
+
+/* The bucket of a pair, on its way to the cache; of one that the filter knows not to merge, an empty one, which
+   is there already. No branch depends on which it is. */
+static ST_ALWAYS_INLINE const uint64_t *st_ask_bucket(const st_pairs *t, uint64_t pair) {
+    static const ST_ALIGNED(64) uint64_t empty[ST_BUCKET] = {~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull};
+    uint64_t hash = st_hash_word(pair), bit = hash >> t->filter_shift;
+    uintptr_t slots = (uintptr_t)st_pair_bucket(t, hash), other = (uintptr_t)empty;
+    slots = other ^ ((slots ^ other) & (0 - (uintptr_t)(t->filter[bit >> 6] >> (bit & 63) & 1)));
+    ST_PREFETCH((const uint64_t *)slots);
+    return (const uint64_t *)slots;
+}
+
+static ST_ALWAYS_INLINE uint32_t st_answer(const st_pairs *t, const uint64_t *slots, uint64_t pair) {
+    const uint32_t mask = (1u << ST_TOKEN_BITS) - 1;
+    uint64_t found = 0; /* never 0 for a pair: of two tokens 0 comes another one */
+    for (int k = 0; k < ST_BUCKET; k++) found |= slots[k] >> ST_TOKEN_BITS == pair ? slots[k] : 0;
+    if (ST_RARELY(found == 0 && slots[ST_BUCKET - 1] != ~(uint64_t)0))
+        return st_pairs_find(t, (uint32_t)(pair >> ST_TOKEN_BITS), (uint32_t)pair & mask);
+    return found ? (uint32_t)found & mask : ST_NONE;
+}
+
+static ST_ALWAYS_INLINE void st_in_turn_begin(st_in_turn *s, const uint32_t *byte_token, const uint32_t *byte_pairs,
+                                              const uint8_t *p, size_t n) {
+    s->most = (uint32_t)(n + 15) & ~15u;
+    s->alive = ~(uint64_t)0 >> (64 - n);
+    for (uint32_t i = 0; i < s->most; i++) s->keys[i] = ST_NONE;
+    for (size_t i = 0; i + 1 < n; i++) {
+        s->tokens[i] = byte_token[p[i]];
+        s->keys[i] = byte_pairs[(uint32_t)p[i] << 8 | p[i + 1]] << 6 | (uint32_t)i;
+    }
+    s->tokens[n - 1] = byte_token[p[n - 1]];
+}
+
+/* One merge, if there is one, and what it asks for. No branch depends on where it is. */
+static ST_ALWAYS_INLINE int st_in_turn_ask(st_in_turn *s, const st_pairs *pairs) {
+    uint32_t eight[8], least = ST_NONE;
+    for (int k = 0; k < 8; k++) eight[k] = s->keys[k] < s->keys[k + 8] ? s->keys[k] : s->keys[k + 8];
+    for (uint32_t i = 16; i < s->most; i += 8)
+        for (int k = 0; k < 8; k++) eight[k] = s->keys[i + k] < eight[k] ? s->keys[i + k] : eight[k];
+    for (int k = 0; k < 8; k++) least = eight[k] < least ? eight[k] : least;
+    if (least >= ST_NOTHING) return 0;
+    uint32_t at = least & 63, merged = least >> 6;
+    uint64_t alive = s->alive, here = (uint64_t)1 << at;
+    uint64_t earlier = alive & (here - 1), later = alive ^ earlier ^ here, gone = later & (0 - later);
+    uint64_t beyond = later ^ gone;
+    int after = st_lowest(beyond | (uint64_t)1 << 63), before = st_highest(earlier | 1);
+    s->right_pair = (uint64_t)merged << ST_TOKEN_BITS | s->tokens[after];
+    s->left_pair = (uint64_t)s->tokens[before] << ST_TOKEN_BITS | merged;
+    s->right = st_ask_bucket(pairs, s->right_pair);
+    s->left = st_ask_bucket(pairs, s->left_pair);
+    s->no_right = beyond ? 0 : ST_NONE;
+    s->before = earlier ? (uint32_t)before : ST_POSITIONS; /* a key that nobody looks at */
+    s->at = at;
+    s->alive = alive ^ gone;
+    s->tokens[at] = merged;
+    s->keys[st_lowest(gone)] = ST_NONE;
+    return 1;
+}
+
+static ST_ALWAYS_INLINE void st_in_turn_answer(st_in_turn *s, const st_pairs *pairs) {
+    uint32_t right = st_answer(pairs, s->right, s->right_pair) | s->no_right;
+    uint32_t left = st_answer(pairs, s->left, s->left_pair);
+    s->keys[s->at] = right << 6 | s->at;
+    s->keys[s->before] = left << 6 | (s->before & 63);
+}
+
+/* As `st_merge_batch_function` says. */
+static ST_ALWAYS_INLINE void st_merge_in_turn(const st_pairs *pairs, const uint32_t *byte_token,
+                                              const uint32_t *byte_pairs, const uint8_t *bytes,
+                                              const uint16_t *units, const uint8_t *sizes, size_t count,
+                                              uint32_t *out, const uint16_t *places, uint8_t *counts) {
+    st_in_turn turns[ST_IN_TURN];
+    size_t next = 0, going = 0;
+    for (; going < ST_IN_TURN && next < count; going++, next++) {
+        st_in_turn_begin(&turns[going], byte_token, byte_pairs, bytes + 16 * (size_t)units[next], sizes[next]);
+        turns[going].piece = next;
+    }
+    while (going) {
+        for (size_t k = 0; k < going; k++) {
+            st_in_turn *s = &turns[k];
+            while (!st_in_turn_ask(s, pairs)) {
+                uint32_t *to = out + 16 * (size_t)places[s->piece];
+                size_t n = 0;
+                for (uint64_t alive = s->alive; alive; alive &= alive - 1) to[n++] = s->tokens[st_lowest(alive)];
+                counts[s->piece] = (uint8_t)n;
+                if (next < count) {
+                    st_in_turn_begin(s, byte_token, byte_pairs, bytes + 16 * (size_t)units[next], sizes[next]);
+                    s->piece = next++;
+                } else {
+                    if (k == --going) break;
+                    turns[k] = turns[going];
+                }
+            }
+        }
+        for (size_t k = 0; k < going; k++) st_in_turn_answer(&turns[k], pairs);
+    }
+}
+
+static void st_merge_batch_plain(const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs,
+                                 const uint8_t *bytes, const uint16_t *units, const uint8_t *sizes, size_t count,
+                                 size_t few, uint32_t *out, const uint16_t *places, uint8_t *counts) {
+    (void)few;
+    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
+}
+
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
+#define ST_WIDE_TURNS 1
+__attribute__((target("avx2,bmi,lzcnt"))) static void st_merge_batch_256(
+    const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs, const uint8_t *bytes,
+    const uint16_t *units, const uint8_t *sizes, size_t count, size_t few, uint32_t *out, const uint16_t *places,
+    uint8_t *counts) {
+    (void)few;
+    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
+}
+#endif
+
+#endif

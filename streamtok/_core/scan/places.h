@@ -1,0 +1,70 @@
+/* Bits to positions: where pre-tokens end, from the masks of `scan/windows.h`. */
+#ifndef STREAMTOK_PLACES_H
+#define STREAMTOK_PLACES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/native.h"
+
+/* Puts base + i into `ends` for each bit i that is set, in order, and returns how many these are. There
+   must be room for 64. */
+typedef size_t st_place_function(uint64_t bits, size_t base, int64_t *ends);
+
+/* Eight at a time, whether there are so many or not: how many there are cannot be predicted. */
+static ST_ALWAYS_INLINE size_t st_place_eights(uint64_t bits, size_t count, size_t base, int64_t *ends) {
+    for (size_t i = 0; i < count; i += 8)
+        for (int k = 0; k < 8; k++, bits &= bits - 1)
+            ends[i + k] = (int64_t)(base + (size_t)st_lowest(bits | (uint64_t)1 << 63));
+    return count;
+}
+
+static size_t st_place_plain(uint64_t bits, size_t base, int64_t *ends) {
+    return st_place_eights(bits, (size_t)st_ones(bits), base, ends);
+}
+
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
+#define ST_WIDE_PLACES 1
+#include <immintrin.h>
+
+__attribute__((target("avx512f,avx512bw,avx512vbmi2,popcnt"))) static inline size_t st_place_512(
+    uint64_t bits, size_t base, int64_t *ends) {
+    static const uint8_t numbers[64] __attribute__((aligned(64))) = {
+        0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+        22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
+        44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+    size_t count = (size_t)__builtin_popcountll(bits), i = 0;
+    uint8_t places[64] __attribute__((aligned(64)));
+    __m512i start = _mm512_set1_epi64((long long)base);
+    __m512i found = _mm512_maskz_compress_epi8(bits, _mm512_load_si512(numbers));
+    __m128i first = _mm512_castsi512_si128(found);
+    _mm512_storeu_si512(ends, _mm512_add_epi64(start, _mm512_cvtepu8_epi64(first)));
+    _mm512_storeu_si512(ends + 8,
+                        _mm512_add_epi64(start, _mm512_cvtepu8_epi64(_mm_srli_si128(first, 8))));
+    if (count > 16) {
+        _mm512_store_si512(places, found);
+        for (i = 16; i < count; i += 8)
+            _mm512_storeu_si512(ends + i, _mm512_add_epi64(start, _mm512_cvtepu8_epi64(_mm_loadl_epi64(
+                                                                     (const __m128i *)(places + i)))));
+    }
+    return count;
+}
+
+__attribute__((target("bmi,popcnt"))) static size_t st_place_bmi(uint64_t bits, size_t base, int64_t *ends) {
+    return st_place_eights(bits, (size_t)__builtin_popcountll(bits), base, ends);
+}
+#endif
+
+static inline st_place_function *st_place_tier(int most) {
+#if defined(ST_WIDE_PLACES)
+    __builtin_cpu_init();
+    if (most == ST_ANY && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw"))
+        return st_place_512;
+    if (most && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt")) return st_place_bmi;
+#else
+    (void)most;
+#endif
+    return st_place_plain;
+}
+
+#endif

@@ -1,0 +1,325 @@
+"""Finds pre-tokens: a walk of the split pattern's DFA that can stop and go on at any byte.
+
+The tables come from `pattern.Pattern`. One step looks at one character: if the pattern may end a
+pre-token before it, that place is remembered; then the state changes. When no state is left, the
+pre-token ends at the place remembered last, and the walk goes on from there; where that place is
+right here, both are one step. ASCII takes one look-up a byte; other characters are decoded and
+classified first. A character that is cut off by the end of the buffer is left for later, unless
+`final`.
+
+`scan` leaves the walk out where windows of four characters decide (`patterns/windows.py`,
+`scan/windows.h`, `scan/marks.pxi`), and walks the pre-tokens that they leave open.
+
+Bytes that are not UTF-8 count as one character each of the surrogates' class, which is what
+`bytes.decode("utf-8", "surrogateescape")` makes of them.
+"""
+
+cdef enum:                  # one step: next state << STEP_BITS | flags
+    ENDS = 1                # the pre-token ends before this character; `next` is already inside the next
+    ACCEPTS = 2             # the pre-token may end before this character
+    STUCK = 4               # no way on: go back to where the pre-token could end last
+    STEP_BITS = 3
+    ASCII_COLUMNS = 128
+
+
+cdef enum:
+    DENSE = 12              # open positions of 64 from which the walk takes the whole block
+    SEEN_AGAIN = 32         # bytes of a pre-token that was walked up to the end of a chunk
+
+
+cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bint final,
+                 i64* ends, size_t room) noexcept nogil:
+    """Put the ends of up to `room` closed pre-tokens of buffer[s.start:end] into `ends`.
+
+    A negative end is that of a segment which no pre-token covers (a pattern that skips characters).
+    Fewer than `room`: all that can be decided was; the open pre-token is buffer[s.start:], and
+    empty after `final`. If s.committed, the first pre-token closed is the rest of one whose
+    beginning was encoded before; that rest may be empty.
+    """
+    cdef size_t start = s.start, accept = s.accept, position = s.position, limit
+    cdef u32 row_bits = t.row_bits, state = s.state << row_bits, step, column
+    cdef size_t count = 0
+    cdef int size
+    cdef i32 code
+    cdef u8 byte
+    cdef bint committed = s.committed
+    while count < room:
+        # A character closes one pre-token at the most: so far there is room without looking.
+        limit = end if end - position < room - count else position + (room - count)
+        step = 0
+        while position < limit:
+            byte = buffer[position]
+            column = byte
+            size = 1
+            if byte >= 0x80:
+                code = decode_common(buffer + position, end - position, &size)
+                if code >= 0:
+                    column = ASCII_COLUMNS + t.bmp[code]
+                else:
+                    code = decode_one(buffer + position, end - position, &size)
+                    if code >= 0:
+                        column = t.blocks[(<u32>t.pages[code >> 7] << 7) | (code & 127)]
+                    elif code == INCOMPLETE and not final:
+                        break
+                    else:
+                        size = 1
+                        column = t.surrogate
+                    column += ASCII_COLUMNS
+            # No branch depends on where pre-tokens end: they are too irregular to be predicted.
+            step = t.steps[state + column]
+            if step & STUCK:
+                break
+            ends[count] = <i64>position
+            count += step & ENDS
+            accept = position if step & ACCEPTS else accept
+            state = step >> STEP_BITS
+            position += size
+        else:
+            if position < end:
+                continue
+        if count == room:           # what comes next is looked at again by the next call
+            break
+        if count:
+            start = <size_t>(ends[count - 1] if ends[count - 1] >= 0 else -ends[count - 1])
+            committed = False
+            if accept < start:
+                accept = start
+        if not step & STUCK:
+            # The end of the bytes, or of what they hold of a character.
+            if not final or (start == end and not committed):
+                break
+            if t.final[state >> row_bits]:
+                accept = position
+        elif step & ACCEPTS:
+            accept = position
+        # No way on: the pre-token ends at the last accepting position.
+        if accept > start or committed:
+            ends[count] = <i64>accept
+            committed = False
+        else:                       # no pre-token begins here: pass over one character
+            if decode_one(buffer + start, end - start, &size) < 0:
+                size = 1
+            accept = start + size
+            ends[count] = -<i64>accept
+        count += 1
+        start = position = accept
+        state = 1 << row_bits
+    if count:
+        start = <size_t>(ends[count - 1] if ends[count - 1] >= 0 else -ends[count - 1])
+        committed = False
+        if accept < start:
+            accept = start
+    s.start = start
+    s.accept = accept
+    s.position = position
+    s.state = state >> row_bits
+    s.committed = committed
+    return count
+
+
+cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
+                 bint final, i64* ends, size_t room) noexcept nogil:
+    """As `walk`, but by the window tables where they decide. room >= 64.
+
+    `marks` belongs to this buffer and these bytes; `marks_begin` prepares it.
+    """
+    cdef size_t count = 0, start, base, block, dense, found
+    cdef u64 begins, open = 0, after
+    if t.windows == NULL or end - s.start < t.marked_from:
+        return walk(t, s, buffer, end, final, ends, room)
+    while True:
+        start = s.start
+        if start + 1 - marks.base >= marks.blocks << 6:
+            if end - start < t.marked_from or (marks.is_squeezed and end - start < MARKED_FROM):
+                return count + walk(t, s, buffer, end, final, ends + count, room - count)
+            # The walk goes on where it stands, up to the end of a pre-token, if that is far, or if
+            # little follows. Else the windows see its bytes again.
+            if (
+                s.committed or s.position - start > SEEN_AGAIN or end - s.position < t.marked_from or
+                not mark_from(t, marks, buffer, start, end)
+            ):
+                if walk(t, s, buffer, end, final, ends + count, 1) == 0:
+                    return count
+                count += 1
+                scan_begin(s, s.start)
+                if count > room - 64:
+                    return count
+                continue
+        base = marks.base
+        block = (start + 1 - base) >> 6
+        after = <u64>-1 << ((start + 1 - base) & 63)
+        base += block << 6
+        while block < marks.blocks and count <= room - 64:
+            begins = marks.begins[block] & after
+            open = marks.open[block] & after
+            if open:
+                begins &= (open & (~open + 1)) - 1      # those before the first that is open
+            if begins:
+                count += t.place(begins, base, ends + count)
+                start = <size_t>ends[count - 1]
+            if open:
+                break
+            after = <u64>-1
+            base += 64
+            block += 1
+        scan_begin(s, start)
+        if count > room - 64:
+            return count
+        if block == marks.blocks:
+            # The pre-token may be longer than what was marked: marks of what follows would not
+            # tell.
+            if walk(t, s, buffer, end, final, ends + count, 1) == 0:
+                return count
+            count += 1
+            scan_begin(s, s.start)
+            continue
+        dense = st_ones(open)
+        if dense < DENSE:
+            dense = 1
+        else:
+            dense = room - count if room - count < dense else dense
+        found = walk(t, s, buffer, end, final, ends + count, dense)
+        count += found
+        if found < dense:           # all that could be decided was
+            return count
+        if count > room - 64:
+            return count
+        scan_begin(s, s.start)
+
+
+@cython.final
+cdef class Scanner:
+    """Immutable; made from a `pattern.Pattern`.
+
+    substitutes: uint8 [0x10000], an ASCII character for each code point that has one, else 0; None:
+    there are none.
+    """
+
+    def __cinit__(self, pattern, substitutes):
+        cdef ScanTables* t = &self.c
+        cdef const char* tier = NULL
+        states, classes = pattern.n_states, pattern.n_classes
+        if states > 32767 or classes > 256:
+            raise ValueError(f"{states} states and {classes} classes do not fit")
+        self.n_states = states
+        accepts = np.asarray(pattern.accepts, dtype=bool)
+        transitions = np.asarray(pattern.transitions, dtype=np.uint32)
+        steps = make_steps(accepts, transitions)
+        pages = np.ascontiguousarray(pattern.class_pages, dtype=np.uint16)
+        blocks = np.ascontiguousarray(pattern.class_blocks, dtype=np.uint8)
+        t.row_bits = 8 if ASCII_COLUMNS + classes <= 256 else 9
+        rows = np.full((states, 1 << t.row_bits), STUCK, dtype=np.uint32)
+        rows[:, :ASCII_COLUMNS] = steps[:, blocks[pages[0]]]
+        rows[:, ASCII_COLUMNS : ASCII_COLUMNS + classes] = steps[:, :classes]
+        rows = np.ascontiguousarray((rows >> STEP_BITS << (t.row_bits + STEP_BITS)) | (rows & 7))
+        bmp = np.ascontiguousarray(blocks[pages[: 0x10000 >> 7]]).reshape(-1)
+        final = np.ascontiguousarray(accepts[:, classes], dtype=np.uint8)
+        settled = np.ascontiguousarray(pattern.settled)
+        self._owners = []
+        t.steps = <const u32*>self.own(rows, UINT32, "steps", 2)
+        t.bmp = <const u8*>self.own(bmp, UINT8, "bmp", 1)
+        t.final = <const u8*>self.own(final, UINT8, "final", 1)
+        t.pages = <const u16*>self.own(pages, UINT16, "class_pages", 1)
+        t.blocks = <const u8*>self.own(blocks, UINT8, "class_blocks", 2)
+        t.settled = <const u8*>self.own(settled, UINT8, "settled", 1)
+        t.n_classes = classes
+        t.windows = NULL
+        t.substitutes = NULL
+        if substitutes is not None:
+            if substitutes.shape != (0x10000,):
+                raise ValueError(f"ASCII substitutes are for 65536 code points, not {substitutes.shape}")
+            substitutes = np.append(substitutes, np.zeros(ST_SUBSTITUTES_SIZE - 0x10000, np.uint8))
+            substitutes[0x80:][substitutes[0x80:] == 0] = ST_NO_SUBSTITUTE
+            t.substitutes = <const u8*>self.own(substitutes, UINT8, "substitutes", 1)
+        if pattern.windows is not None:
+            t.mark = st_mark_tier(0, &tier, &t.marked_from, &t.extra_from)
+            margins = make_margins(steps, blocks[pages[0]])
+            t.margins = <const u64*>self.own(margins, UINT64, "margins", 1)
+            t.place = st_place_tier(ST_ANY)
+            t.squeeze = st_squeeze_tier(True)
+            t.deposit = st_deposit_tier(True)
+            t.windows = &self.windows
+            fill_windows(&self.windows, pattern.windows)
+        t.surrogate = blocks[pages[0xDC80 >> 7]][0xDC80 & 127]
+
+    cdef const void* own(self, array, Kind kind, str name, int dimensions) except NULL:
+        """The memory of an array that stays with this object."""
+        cdef ArrayView view = read_array(array, kind, name, dimensions)
+        self._owners.append(view)
+        return view.data
+
+    cdef const ScanTables* tables(self) noexcept nogil:
+        return &self.c
+
+
+cdef int fill_windows(st_windows* w, windows) except -1:
+    fill_bytes(w.classes, 128, windows.classes, "classes")
+    fill_bytes(w.lefts, 256, windows.lefts.ravel(), "lefts")
+    fill_bytes(w.rights, 256, windows.rights.ravel(), "rights")
+    fill_bytes(w.decisions, 256, windows.decisions.ravel(), "decisions")
+    w.trigger = windows.trigger
+    w.reach = windows.reach
+    w.counted = windows.counted
+    w.count = windows.run
+    st_fill_tables(w)
+    return 0
+
+
+cdef int fill_bytes(u8* out, size_t size, object array, str name) except -1:
+    cdef ArrayView view = read_array(array, UINT8, name)
+    if view.size != size:
+        raise ValueError(f"{view.size} {name} of windows, not {size}")
+    memcpy(out, view.data, size)
+    return 0
+
+
+def make_steps(accepts, transitions):
+    """uint32 [n_states, n_classes]: one step of the walk.
+
+    Where a pre-token ends before a character that begins the next one, both are one step: the walk
+    goes on from the state that the character leads to at the start of a pre-token.
+    """
+    accepting = accepts[:, :-1]
+    dead = transitions == 0
+    begun = np.broadcast_to(transitions[1], transitions.shape)
+    ends = dead & accepting & (begun != 0)
+    stuck = dead & ~ends
+    following = np.where(ends, begun, transitions).astype(np.uint32)
+    steps = following << STEP_BITS
+    steps |= np.where(ends, ENDS, 0).astype(np.uint32)
+    steps |= np.where(accepting & ~ends, ACCEPTS, 0).astype(np.uint32)
+    steps |= np.where(stuck, STUCK, 0).astype(np.uint32)
+    return np.ascontiguousarray(steps)
+
+
+# Text that ends before a pre-token, whatever that begins with: one of them does for nearly all
+# characters of the usual patterns.
+cdef tuple ENDINGS = (b"aaaaaaa", b"aaaaaa0", b"aaaaaa!", b"aaaaa!\n", b"!!!!!!!", b"\n\n\n\n\n\n\n")
+
+
+cdef object make_margins(object steps, object classes):
+    """uint64 [128]: for each ASCII character, seven bytes and itself, as one word in memory.
+
+    The windows look at the bytes before the first that they tell about. At the beginning of a text,
+    or of what a stream has kept, there are none. Then they see these: after them a pre-token surely
+    begins with this character, so that all goes on as without them. 0: none of the endings does it.
+    """
+    margins = np.zeros((128, 8), np.uint8)
+    is_left = np.ones(128, bool)
+    columns = classes.tolist()
+    for ending in ENDINGS:
+        state = 1
+        for byte in ending:
+            step = int(steps[state, columns[byte]])
+            if step & STUCK:
+                break
+            state = step >> STEP_BITS
+        else:
+            fits = is_left & (steps[state, classes] & ENDS != 0)
+            margins[fits] = [*ending, 0]
+            is_left &= ~fits
+            if not is_left.any():
+                break
+    margins[:, 7] = np.arange(128)
+    margins[is_left] = 0
+    return margins.view(np.uint64).reshape(-1)

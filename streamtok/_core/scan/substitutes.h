@@ -1,0 +1,209 @@
+/* Text with one byte for each character, so that windows can decide about characters that are not ASCII:
+   ASCII itself, and an ASCII substitute of the same class for others (patterns/substitutes.py). */
+#ifndef STREAMTOK_SUBSTITUTES_H
+#define STREAMTOK_SUBSTITUTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/native.h"
+
+#define ST_SUBSTITUTES_SIZE (0x10000 + 4) /* bytes of a table that may be read */
+#define ST_NO_SUBSTITUTE 0xFF
+#define ST_LOOK_BACK 32 /* bytes in which eight characters begin, at least */
+
+/* Puts a byte for each character of p[:64 * blocks] into `to`: of two and three bytes, its substitute or
+   ST_NO_SUBSTITUTE. What is no such character, nor ASCII, stays as it is, each byte of it. Bit i of
+   kept[k] says whether p[64 * k + i] gave a byte. The first `skip` bytes, at most two, belong to a
+   character before; how many of what follows belong to the last one is what `skip` is then. Returns
+   how many bytes there are. p[:readable], at least p[:64 * blocks], may be looked at, and `to` needs
+   room for 64 bytes more.
+   substitutes: for each code point of two and three bytes below 0x10000; 0 for code point 0. */
+typedef size_t st_squeeze_function(const uint8_t *substitutes, const uint8_t *p, size_t blocks,
+                                   size_t readable, unsigned *skip, uint8_t *to, uint64_t *kept);
+
+/* Bit i of `bits` in the place of the i-th bit that `places` has. */
+typedef uint64_t st_deposit_function(uint64_t bits, uint64_t places);
+
+/* The code point of a well-formed character of two or three bytes at p, and its size; else 0 and 1. */
+static inline uint32_t st_wide_code(const uint8_t *p, size_t readable, unsigned *size) {
+    uint32_t a = p[0], b, c, code;
+    *size = 1;
+    if (a < 0xC2 || a >= 0xF0 || readable < (a < 0xE0 ? 2 : 3)) return 0;
+    b = p[1] ^ 0x80u;
+    if (b >= 0x40) return 0;
+    if (a < 0xE0) {
+        *size = 2;
+        return (a & 0x1F) << 6 | b;
+    }
+    c = p[2] ^ 0x80u;
+    code = (a & 0x0F) << 12 | b << 6 | c;
+    if (c >= 0x40 || code < 0x800 || (code & 0xF800) == 0xD800) return 0;
+    *size = 3;
+    return code;
+}
+
+/* The byte for the character at p, and its size. */
+static inline uint8_t st_squeeze_one(const uint8_t *substitutes, const uint8_t *p, size_t readable,
+                                     unsigned *size) {
+    *size = 1;
+    if (p[0] < 0x80) return p[0];
+    uint32_t code = st_wide_code(p, readable, size);
+    return code ? substitutes[code] : p[0];
+}
+
+static size_t st_squeeze_plain(const uint8_t *substitutes, const uint8_t *p, size_t blocks, size_t readable,
+                               unsigned *skip, uint8_t *to, uint64_t *kept) {
+    size_t count = 0, rest = *skip;
+    for (size_t k = 0; k < blocks; k++) {
+        size_t i = rest;
+        kept[k] = 0;
+        while (i < 64) {
+            unsigned size;
+            kept[k] |= (uint64_t)1 << i;
+            to[count++] = st_squeeze_one(substitutes, p + 64 * k + i, readable - 64 * k - i, &size);
+            i += size;
+        }
+        rest = i - 64;
+    }
+    *skip = (unsigned)rest;
+    return count;
+}
+
+static inline uint64_t st_deposit_plain(uint64_t bits, uint64_t places) {
+    uint64_t result = 0;
+    for (; bits && places; bits >>= 1, places &= places - 1)
+        if (bits & 1) result |= places & (0 - places);
+    return result;
+}
+
+/* The bytes for the last eight characters before p, of which p[-before:] is there; 0: there are fewer.
+   skip: how many bytes from p on belong to the last of them. */
+static inline int st_squeeze_before(const uint8_t *substitutes, const uint8_t *p, size_t before,
+                                    size_t readable, uint8_t *to, unsigned *skip) {
+    uint8_t all[ST_LOOK_BACK];
+    size_t count = 0;
+    const uint8_t *at = p - (before < ST_LOOK_BACK ? before : ST_LOOK_BACK);
+    unsigned size;
+    while (at < p && (*at & 0xC0) == 0x80) at++; /* the rest of a character, or none at all */
+    for (; at < p; at += size) all[count++] = st_squeeze_one(substitutes, at, (size_t)(p - at) + readable, &size);
+    *skip = (unsigned)(at - p);
+    if (count < 8) return 0;
+    memcpy(to, all + count - 8, 8);
+    return 1;
+}
+
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
+#define ST_WIDE_SUBSTITUTES 1
+#include <immintrin.h>
+
+#define ST_AVX512_SUBSTITUTES __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,popcnt")))
+
+/* What stands for the characters of bytes a, b and, of three, c; 0: these are no character. */
+ST_AVX512_SUBSTITUTES static inline __m128i st_sixteen_substitutes(const uint8_t *substitutes, __mmask16 some,
+                                                        __m128i a_bytes, __m128i b_bytes,
+                                                        __m128i c_bytes) {
+    const __m512i mark = _mm512_set1_epi32(0x80), limit = _mm512_set1_epi32(0x40);
+    __m512i a = _mm512_cvtepu8_epi32(a_bytes);
+    __m512i b = _mm512_xor_si512(_mm512_cvtepu8_epi32(b_bytes), mark);
+    __m512i c = _mm512_xor_si512(_mm512_cvtepu8_epi32(c_bytes), mark);
+    __mmask16 is_three = _mm512_cmpge_epu32_mask(a, _mm512_set1_epi32(0xE0));
+    __m512i two = _mm512_or_si512(
+        _mm512_slli_epi32(_mm512_and_si512(a, _mm512_set1_epi32(0x1F)), 6), b);
+    __m512i three = _mm512_or_si512(
+        _mm512_slli_epi32(_mm512_and_si512(a, _mm512_set1_epi32(0x0F)), 12),
+        _mm512_or_si512(_mm512_slli_epi32(b, 6), c));
+    __m512i top = _mm512_and_si512(three, _mm512_set1_epi32(0xF800)); /* 0: too long; or a surrogate */
+    __mmask16 bad = _mm512_cmpge_epu32_mask(_mm512_mask_or_epi32(b, is_three, b, c), limit);
+    bad |= is_three & (_mm512_testn_epi32_mask(top, top) |
+                       _mm512_cmpeq_epi32_mask(top, _mm512_set1_epi32(0xD800)));
+    __m512i code = _mm512_mask_mov_epi32(two, is_three, three);
+    __m512i found = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), some & (__mmask16)~bad, code,
+                                                substitutes, 1);
+    return _mm512_cvtepi32_epi8(found);
+}
+
+/* In `first`, for each byte of a block that begins a character of two or three bytes, what stands for it. */
+ST_AVX512_SUBSTITUTES static inline __m512i st_leading_substitutes(const uint8_t *substitutes,
+                                                                   const uint8_t *p, uint64_t leads,
+                                                                   __m512i bytes) {
+    uint8_t packed[64];
+    __m512i as = _mm512_maskz_compress_epi8(leads, bytes);
+    __m512i bs = _mm512_maskz_compress_epi8(leads, _mm512_loadu_si512(p + 1));
+    __m512i cs = _mm512_maskz_compress_epi8(leads, _mm512_loadu_si512(p + 2));
+    int count = (int)__builtin_popcountll(leads);
+    for (int k = 0;; k += 16) {
+        __mmask16 some = count - k < 16 ? (__mmask16)((1u << (count - k)) - 1) : 0xFFFF;
+        _mm_storeu_si128((__m128i *)(packed + k),
+                         st_sixteen_substitutes(substitutes, some, _mm512_castsi512_si128(as),
+                                                _mm512_castsi512_si128(bs), _mm512_castsi512_si128(cs)));
+        if (k + 16 >= count) break;
+        as = _mm512_alignr_epi64(_mm512_setzero_si512(), as, 2);
+        bs = _mm512_alignr_epi64(_mm512_setzero_si512(), bs, 2);
+        cs = _mm512_alignr_epi64(_mm512_setzero_si512(), cs, 2);
+    }
+    return _mm512_maskz_expand_epi8(leads, _mm512_loadu_si512(packed));
+}
+
+ST_AVX512_SUBSTITUTES static size_t st_squeeze_512(const uint8_t *substitutes, const uint8_t *p, size_t blocks,
+                                                   size_t readable, unsigned *skip, uint8_t *to,
+                                                   uint64_t *kept) {
+    const __m512i lead = _mm512_set1_epi8((char)0xC2), wide = _mm512_set1_epi8((char)0xE0);
+    const __m512i widest = _mm512_set1_epi8((char)0xF0);
+    size_t count = 0, k = 0;
+    uint64_t rests = ((uint64_t)1 << *skip) - 1;
+    for (; k < blocks && 64 * k + 66 <= readable; k++) {
+        __m512i bytes = _mm512_loadu_si512(p + 64 * k);
+        uint64_t leads = _mm512_cmpge_epu8_mask(bytes, lead) & _mm512_cmplt_epu8_mask(bytes, widest);
+        uint64_t next_rests = 0;
+        if (leads) {
+            __m512i first = st_leading_substitutes(substitutes, p + 64 * k, leads, bytes);
+            uint64_t two = _mm512_test_epi8_mask(first, first);
+            uint64_t three = _mm512_mask_cmpge_epu8_mask(two, bytes, wide);
+            bytes = _mm512_mask_mov_epi8(bytes, two, first);
+            rests |= two << 1 | three << 2;
+            next_rests = two >> 63 | three >> 62;
+        }
+        kept[k] = ~rests;
+        _mm512_storeu_si512(to + count, _mm512_maskz_compress_epi8(~rests, bytes));
+        count += (size_t)__builtin_popcountll(~rests);
+        rests = next_rests;
+    }
+    *skip = (unsigned)__builtin_popcountll(rests);
+    return count + st_squeeze_plain(substitutes, p + 64 * k, blocks - k, readable - 64 * k, skip, to + count,
+                                    kept + k);
+}
+
+__attribute__((target("bmi2"))) static uint64_t st_deposit_bmi2(uint64_t bits, uint64_t places) {
+#if defined(__x86_64__)
+    return _pdep_u64(bits, places);
+#else
+    return st_deposit_plain(bits, places);
+#endif
+}
+#endif
+
+static inline st_squeeze_function *st_squeeze_tier(int wanted) {
+#if defined(ST_WIDE_SUBSTITUTES)
+    __builtin_cpu_init();
+    if (wanted && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl"))
+        return st_squeeze_512;
+#else
+    (void)wanted;
+#endif
+    return st_squeeze_plain;
+}
+
+static inline st_deposit_function *st_deposit_tier(int wanted) {
+#if defined(ST_WIDE_SUBSTITUTES)
+    __builtin_cpu_init();
+    if (wanted && __builtin_cpu_supports("bmi2")) return st_deposit_bmi2;
+#else
+    (void)wanted;
+#endif
+    return st_deposit_plain;
+}
+
+#endif

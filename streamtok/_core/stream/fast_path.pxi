@@ -1,0 +1,88 @@
+"""The fast path of streams: `encode` of a small chunk. See `texts/fast_path.pxi`."""
+
+cdef class FastStreamEncoder:
+    """The base class of `StreamEncoder`: its calls that have a fast path."""
+
+    cdef readonly object _stream    # an `EngineStream`
+    cdef Tail tail                  # None: there is no fast path
+    cdef UntouchedPath path         # None: chunks go to the tail as they are
+    cdef object _max_pending
+
+    def _set_stream(self, stream):
+        """Go on with this `EngineStream`. Chunks take its fast path, if it has one."""
+        cdef Tail tail = stream.fast
+        cdef UntouchedPath path = stream.path
+        with cython.critical_section(self):     # all or nothing, also for handlers of signals
+            self._stream, self.tail, self.path = stream, tail, path
+
+    @property
+    def max_pending(self):
+        """int: bytes that may be left waiting; a call that would leave more raises."""
+        with cython.critical_section(self):
+            return self._max_pending
+
+    @max_pending.setter
+    def max_pending(self, value):
+        if type(value) is bool or not isinstance(value, int) or not 0 <= value < 1 << 63:
+            raise ValueError(f"max_pending must be a number of bytes, not {value!r}")
+        with cython.critical_section(self):
+            self._max_pending = value
+
+    def encode(self, chunk, final=False):
+        """list[int]: the ids that `chunk` makes certain; with `final`, all that are left.
+
+        Raises ValueError at a disallowed special token and UnicodeDecodeError at bytes that are no
+        UTF-8, both with the offset in the stream; UnicodeDecodeError for a str after bytes that
+        end inside a character; PendingLimitExceeded. Costs O(len(chunk)).
+        """
+        return self.feed_fast(chunk, final, AS_LIST, None)
+
+    def encode_to_numpy(self, chunk, final=False):
+        """numpy.uint32 [n]: as `encode`."""
+        return self.feed_fast(chunk, final, AS_ARRAY, None)
+
+    def encode_into(self, chunk, out, final=False, *, Py_ssize_t start=0):
+        """int: as `encode`, but the ids go to `out`, from `start` on; their number.
+
+        out: a writable, contiguous uint16 or uint32 buffer; an array of NumPy costs least. Raises
+        ValueError if it is too small, OverflowError if an id does not fit into uint16; the stream is
+        then as before the call. n bytes never give more than n + pending ids, or 3 n + pending where
+        "replace" repairs them; an encoding that puts a space before its text may add one, a template
+        what it consists of. For small chunks this is the fastest way: no object is made.
+
+        >>> import numpy
+        >>> out = numpy.empty(100, dtype=numpy.uint32)
+        >>> stream = enc.stream_encoder()
+        >>> n = stream.encode_into("hello ", out)
+        >>> n += stream.encode_into("world", out, final=True, start=n)
+        >>> out[:n].tolist()
+        [31373, 995]
+        """
+        if start == 0:
+            return self.feed_fast(chunk, final, IN_BUFFER, out)
+        if start < 0:
+            raise ValueError(f"start must not be negative: {start}")
+        return self.feed_fast(chunk, final, IN_BUFFER, from_item(out, start))
+
+    cdef object feed_fast(self, object chunk, object final, Form form, object out):
+        cdef object ids, limit
+        cdef Tail tail
+        cdef UntouchedPath path
+        with cython.critical_section(self):
+            tail, path, limit = self.tail, self.path, self._max_pending
+        # Where these give no ids, they have not changed anything.
+        if path is not None:
+            if not final:
+                ids = path.feed_untouched(tail, chunk, form, out, limit)
+                if ids is not None and type(ids) is not tuple:
+                    return ids
+        elif tail is not None and tail._note is None:
+            try:
+                ids = tail.feed(chunk, final, form, out, limit, None, None)
+                if type(ids) is not tuple:
+                    return ids
+            except UnicodeEncodeError:
+                pass
+        if type(out) is FromItem:
+            out = items_from((<FromItem>out).out, (<FromItem>out).start)
+        return self._feed(chunk, final, name_of(form), out)

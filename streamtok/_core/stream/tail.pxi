@@ -1,0 +1,331 @@
+"""The open end of a stream: the bytes that wait, and where the walk over them stands.
+
+A `Tail` takes chunks of any size and gives the ids that no later chunk can change. What it keeps is
+the *tail*: an unfinished UTF-8 sequence, what may begin a special token, and the open pre-token as
+far as its tokens are not certain yet.
+
+A pattern may look arbitrarily far ahead: after a newline, cl100k's `\\s*[\\r\\n]` takes a run of
+blanks into the same pre-token if another newline follows, and leaves it to the next pre-token if
+not. Then there are two hypotheses: the pre-token goes on (`scan`), or it ended where the pattern
+accepted last, and another one began there (`other`). If the encoding under the first has a token
+boundary at that place, both agree on the tokens before it. From there on both merge the same bytes
+from the same boundary inside one pre-token, so what `merge/stable_prefix.pxi` finds final is final under
+both, and memory stays bounded. Where there is no such boundary the answer really depends on what
+follows, and the bytes wait, up to the caller's limit.
+
+A failed call cannot matter, by construction. `Tail.mark` and the first `mark.size` bytes of the
+buffer are what has been committed, and no call writes to them: it works on a copy of the mark, and
+on the bytes behind those. When the ids are there and nothing can fail any more, `commit` puts the
+copy in the place of the mark.
+"""
+
+cdef struct Mark:           # all of a tail but its bytes; positions are relative to `bytes`
+    size_t size             # bytes held, well-formed unless they are kept as they are
+    size_t searched         # of these, known to begin no special token
+    u8[3] partial           # the bytes behind them: those of a character that is not complete
+    u8 partial_size
+    Scan scan
+    Scan other              # the second hypothesis, see stream/tail.pxi
+    bint has_other
+    size_t retry_at         # see encoder.commit_open
+    size_t fork_at          # bytes beyond the last acceptance from which a fork is worth trying
+    u64 offset              # place of bytes[0] in the stream
+    u64 bytes_in            # bytes that came in
+    u64 tokens_out          # ids that went out
+
+
+cdef enum Policy:           # what to do with bytes that are no UTF-8
+    REFUSE
+    REPAIR
+    KEEP
+
+
+import struct
+
+
+cdef enum:
+    SLICE = 1 << 16         # bytes of a chunk that are taken in at a time
+    SLACK = 64              # bytes beyond the tail that may be read
+    SHRINK_FROM = 1 << 18   # a buffer beyond this is given back when it is no longer needed
+
+
+@cython.final
+cdef class Tail:
+    """The state of one stream. One call at a time: a second one raises StreamInUseError."""
+
+    cdef Encoder encoder
+    cdef SpecialMatcher matcher
+    cdef readonly str errors
+    cdef Policy policy
+    cdef u8* bytes
+    cdef size_t capacity
+    cdef Mark mark
+    cdef object _note           # what the caller remembers with the mark
+    cdef char busy
+
+    def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, str errors not None):
+        need_scanner(encoder)
+        self.encoder = encoder
+        self.matcher = matcher
+        self.errors = errors
+        self.policy = REFUSE if errors == "strict" else REPAIR if errors == "replace" else KEEP
+        self.capacity = 0
+        begin(&self.mark, 0)
+        self._note = None
+
+    def __dealloc__(self):
+        free(self.bytes)
+
+    # One thread may look while another is in a call: what is committed is read and written as a
+    # whole.
+
+    @property
+    def note(self):
+        """What the caller remembers with the state; None: nothing."""
+        with cython.critical_section(self):
+            return self._note
+
+    @property
+    def pending(self):
+        """Bytes held back."""
+        with cython.critical_section(self):
+            return pending(&self.mark)
+
+    @property
+    def partial(self):
+        """bytes: those of a character that is not complete, unless bytes are kept as they are."""
+        with cython.critical_section(self):
+            return self.mark.partial[:self.mark.partial_size]
+
+    @property
+    def bytes_in(self):
+        """Bytes taken in since the stream began."""
+        with cython.critical_section(self):
+            return self.mark.bytes_in
+
+    @property
+    def tokens_out(self):
+        """Ids given out since the stream began."""
+        with cython.critical_section(self):
+            return self.mark.tokens_out
+
+    def reset(self):
+        """Forget everything but the settings."""
+        self.begin_at(0)
+
+    def begin_at(self, u64 offset):
+        """Forget everything but the settings; what comes next is at byte `offset` of the stream."""
+        enter(&self.busy)
+        with cython.critical_section(self):
+            begin(&self.mark, offset)
+            self._note = None
+        st_leave(&self.busy)
+
+    def copy(self):
+        """An independent Tail in the same state."""
+        cdef Tail twin = Tail(self.encoder, self.matcher, self.errors)
+        enter(&self.busy)
+        try:
+            grow(twin, self.mark.size)
+            if self.mark.size:
+                memcpy(twin.bytes, self.bytes, self.mark.size)
+            twin.mark = self.mark
+            twin._note = self._note
+        finally:
+            st_leave(&self.busy)
+        return twin
+
+    def encode(self, chunk, bint final, str into not None, out, size_t limit, expected=None, note=None):
+        """Take `chunk` in; the ids that became certain.
+
+        into: "list", "array", "count" (their number) or "buffer" (then `out` is a writable uint16 or
+        uint32 buffer, and the number of ids is returned). limit: bytes that may be left waiting. Returns (offset, text)
+        where a disallowed special token stands; the stream is then as before.
+
+        note: what the caller wants to remember with the new state; it is committed together with
+        it, and gone after `final`. expected: the note that the caller knows of; if there is
+        another, a thread came in between, and StreamInUseError is raised.
+        """
+        return self.feed(chunk, final, form_of(into), out, limit, expected, note)
+
+    cdef object feed(self, object chunk, bint final, Form form, object out, size_t limit,
+                     object expected, object note):
+        cdef Mark draft
+        cdef object result
+        enter(&self.busy)
+        try:
+            if self._note is not expected:
+                refuse_use()
+            draft = self.mark
+            result = self.encode_draft(&draft, chunk, final, form, out, limit)
+            if type(result) is not tuple:       # nothing below can fail
+                with cython.critical_section(self):
+                    commit(self, &draft, final)
+                    self._note = None if final else note
+            return result
+        finally:
+            st_leave(&self.busy)
+
+    cdef object encode_draft(self, Mark* m, object chunk, bint final, Form form, object out,
+                             size_t limit):
+        """Move `m`, which is a copy of self.mark, on behind `chunk`; the ids. Commits nothing."""
+        cdef Text text
+        cdef Workspace workspace
+        cdef Work* w
+        cdef Found refused
+        cdef object result
+        cdef bint is_text = PyUnicode_Check(chunk), is_clean
+        if is_text and m.partial_size and len(<str>chunk):
+            raise UnicodeDecodeError(
+                "utf-8", m.partial[:m.partial_size], m.bytes_in - m.partial_size, m.bytes_in,
+                "a str chunk follows bytes that end inside a character",
+            )
+        workspace = self.encoder.take()
+        w = &workspace.c
+        try:
+            # The policy is applied below, where sequences may go on from the chunk before.
+            text_open(&text, &w.room, chunk, "surrogateescape" if not is_text or
+                      self.policy == KEEP else "strict")
+            try:
+                is_clean = is_text and m.partial_size == 0
+                if form == AS_ARRAY:
+                    foresee(self.encoder._spares, w, text.size // 3)
+                refused.kind = PARTIAL
+                if text.size >= RELEASE_FROM:
+                    with nogil:
+                        take_in(self, m, w, text.data, text.size, is_clean, final, &refused)
+                else:
+                    take_in(self, m, w, text.data, text.size, is_clean, final, &refused)
+                m.bytes_in += text.size
+            finally:
+                text_close(&text)
+            if refused.kind == DISALLOWED:
+                return (m.offset + refused.start,
+                        self.bytes[refused.start:refused.end].decode("utf-8"))
+            if pending(m) > limit:
+                raise PendingLimitExceeded(
+                    f"{pending(m)} bytes from offset {m.offset + m.scan.start} of the stream would "
+                    f"have to wait, max_pending allows {limit}",
+                    offset=m.offset + m.scan.start, pending=pending(m), limit=limit,
+                )
+            m.tokens_out += w.count
+            return ids_as(form, self.encoder.table, self.encoder._spares, w, out)
+        finally:
+            self.encoder.give(workspace)
+
+    def encode_parts(self, list parts not None, bint final, str into not None, out, settle, expected=None):
+        """`encode` of a text that someone has cut into stretches: see `stream/parts.pxi`."""
+        return feed_parts(self, parts, final, form_of(into), out, settle, expected)
+
+    def getstate(self, expected=None):
+        """bytes: everything that the next call depends on but the settings and the note.
+
+        expected: the note that the caller knows of, as for `encode`.
+        """
+        cdef Mark m
+        enter(&self.busy)
+        try:
+            if self._note is not expected:
+                refuse_use()
+            m = self.mark
+            if not m.has_other:                 # nobody looks at it then
+                m.other = m.scan
+            check_mark(self, &m)
+            return STATE.pack(
+                m.size, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
+                m.scan.start, m.scan.accept, m.scan.position, m.scan.state, m.scan.committed,
+                m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
+                m.has_other,
+            ) + self.bytes[:m.size] + m.partial[:m.partial_size]
+        finally:
+            st_leave(&self.busy)
+
+    def setstate(self, bytes state not None, note=None):
+        """Continue where `getstate` was called. StateError if the bytes are damaged."""
+        cdef Mark m
+        cdef size_t held = len(state), i
+        if held < <size_t>STATE.size:
+            raise StateError(f"a saved stream state has at least {STATE.size} bytes, not {held}")
+        (m.size, m.searched, m.retry_at, m.fork_at, m.offset, m.bytes_in, m.tokens_out,
+         m.scan.start, m.scan.accept, m.scan.position, m.scan.state, m.scan.committed,
+         m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
+         m.has_other) = STATE.unpack_from(state)
+        held -= STATE.size
+        if m.size > held or held - m.size > sizeof(m.partial):
+            raise damaged("it does not hold the bytes that it speaks of")
+        m.partial_size = <u8>(held - m.size)
+        for i in range(m.partial_size):
+            m.partial[i] = <u8>state[STATE.size + m.size + i]
+        if not m.has_other:                     # early versions left something stale in it
+            m.other = m.scan
+        if m.size < m.searched <= held:         # and looked into the unfinished character
+            m.searched = m.size
+        check_mark(self, &m)
+        enter(&self.busy)
+        try:
+            grow(self, m.size)
+            memcpy(self.bytes, <const u8*><const char*>state + <size_t>STATE.size, m.size)
+            with cython.critical_section(self):
+                self.mark = m
+                self._note = note
+        finally:
+            st_leave(&self.busy)
+
+
+STATE = struct.Struct("<7Q3QIB3QIBB")
+
+
+cdef object damaged(str why):
+    return StateError(f"the saved stream state is damaged: {why}")
+
+
+cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,
+                 Found* refused, bint searches=True) except -1 nogil:
+    """Encode p[:n] behind the tail, slice by slice. `is_clean`: with the tail, it is UTF-8.
+    `searches`: there may be special tokens.
+    """
+    cdef size_t step, floor = tail.mark.size
+    while True:
+        step = n if n < SLICE else SLICE
+        append(tail, m, p, step, is_clean, final and step == n)
+        p += step
+        n -= step
+        encode_tail(tail, m, w, final and n == 0, refused, searches)
+        if refused.kind == DISALLOWED or n == 0:
+            return 0
+        drop(tail, m, floor)
+        look(&w.watch)
+
+
+cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, Found* refused,
+                     bint searches) except -1 nogil:
+    cdef Found found
+    cdef size_t start
+    found.kind = NOTHING
+    found.start = m.size
+    while True:
+        if searches:
+            found = tail.matcher.find(tail.bytes, m.searched, m.size, final)
+        if found.kind == DISALLOWED:
+            refused[0] = found
+            return 0
+        start = m.scan.start
+        advance(tail, m, w, found.start, final or found.kind == ALLOWED)
+        if m.scan.start != start:       # another pre-token is open now
+            m.retry_at = SECTION
+            m.fork_at = 2 * SECTION
+        m.searched = found.start
+        if found.kind != ALLOWED:
+            break
+        reserve(w, 1)
+        w.out[w.count] = tail.matcher.ids[found.which]
+        w.count += 1
+        m.searched = found.end
+        scan_begin(&m.scan, found.end)
+    if not final:
+        if not m.has_other:
+            commit_open(tail.encoder, w, tail.bytes, &m.scan, &m.retry_at)
+            fork(tail, m, w)
+        if m.has_other:
+            commit_both(tail, m, w)
+    return 0

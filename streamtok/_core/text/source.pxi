@@ -1,0 +1,128 @@
+"""The text of a Python object, borrowed, so that threads read it without the GIL and in parts.
+
+`text/text.pxi` transcodes a str and validates bytes at once, under the GIL. Here each thread does that
+for its own part. Nothing is raised: a text that is not well-formed is left to `Encoder.encode`,
+which repairs it or raises.
+
+Bytes that others can write to are copied, and only the copy is read. Encoding reads a byte several
+times, and the cache must not learn anything wrong.
+"""
+
+cdef struct Source:
+    const u8* data          # UTF-8, or the code units of a str
+    size_t size             # bytes, or code units
+    int unit                # bytes of a code unit; 0: the data is UTF-8
+    bint is_checked         # that the UTF-8 is well-formed, or it need not be
+    bint may_change         # others can write to the bytes while they are read
+    bint has_view
+    Py_buffer view
+
+
+def size_of(text):
+    """int: characters of a str, bytes of what is bytes-like; 0: it is neither.
+
+    Runs no code of a class that is derived from str or bytes.
+    """
+    return source_size(text)
+
+
+cdef size_t source_size(object text) except? 0:
+    cdef Py_buffer view
+    cdef size_t size
+    if PyUnicode_Check(text):
+        return PyUnicode_GET_LENGTH(text)
+    if PyBytes_CheckExact(text):
+        return PyBytes_GET_SIZE(text)
+    if not PyObject_CheckBuffer(text):
+        return 0
+    try:
+        get_bytes(text, &view)
+    except Exception:       # it is raised again by who takes the text
+        return 0
+    size = view.len
+    PyBuffer_Release(&view)
+    return size
+
+
+cdef bint source_open(Source* s, object text, str errors):
+    """Borrow `text` until `source_close`; the caller keeps a reference to it. False: it cannot
+    be.
+    """
+    cdef Py_ssize_t size
+    s.has_view = s.may_change = False
+    s.unit = 0
+    s.is_checked = True
+    if PyUnicode_Check(text):
+        s.data = <const u8*>st_ready_utf8(text, &size)
+        if s.data != NULL:
+            s.size = size
+            return True
+        s.data = <const u8*>PyUnicode_DATA(text)
+        s.size = PyUnicode_GET_LENGTH(text)
+        s.unit = PyUnicode_KIND(text)
+        return True
+    s.is_checked = errors == "surrogateescape"
+    if PyBytes_CheckExact(text):
+        s.data = <const u8*>PyBytes_AS_STRING(text)
+        s.size = PyBytes_GET_SIZE(text)
+        return True
+    if not PyObject_CheckBuffer(text):
+        return False
+    try:
+        get_bytes(text, &s.view)
+    except Exception:       # it is raised again by who takes the text after us
+        return False
+    s.has_view = True
+    s.may_change = view_may_change(text, &s.view)
+    s.data = <const u8*>s.view.buf
+    s.size = s.view.len
+    return True
+
+
+cdef void source_close(Source* s) noexcept:
+    if s.has_view:
+        PyBuffer_Release(&s.view)
+        s.has_view = False
+
+
+cdef size_t transcode_room(const Source* s, size_t n) noexcept nogil:
+    """The most that `transcode_units` writes for n code units."""
+    return n * (2 if s.unit == 1 else 3 if s.unit == 2 else 4) + ST_SLACK
+
+
+cdef size_t transcode_units(const Source* s, size_t start, size_t stop, u8* out) noexcept nogil:
+    """The UTF-8 of code units start:stop in `out`, which has `transcode_room` for them.
+
+    The bytes written, or (size_t)-1 at a lone surrogate.
+    """
+    return strategy.transcode(s.data + start * s.unit, s.unit, stop - start, out)
+
+
+cdef const u8* source_utf8(const Source* s, Room* room, size_t start, size_t stop,
+                           size_t* size) noexcept nogil:
+    """The UTF-8 of start:stop, borrowed, or made in `room`; `size` are its bytes.
+
+    NULL: it is no well-formed UTF-8, has a lone surrogate, or there is no memory.
+    """
+    cdef i32 why = 0
+    cdef int length = 0
+    cdef const u8* p = s.data + start
+    size[0] = stop - start
+    if s.unit == 0:
+        if s.may_change:
+            if not room_ensure(room, stop - start):
+                return NULL
+            if stop > start:            # p may be NULL where there is nothing
+                memcpy(room.bytes, p, stop - start)
+            p = room.bytes
+        if not s.is_checked:
+            valid_bytes(p, stop - start, &why, &length)
+        if why:
+            return NULL
+        return p
+    if not room_ensure(room, transcode_room(s, stop - start)):
+        return NULL
+    size[0] = transcode_units(s, start, stop, room.bytes)
+    if size[0] == <size_t>-1:
+        return NULL
+    return room.bytes

@@ -1,0 +1,259 @@
+"""What callers may pass as text: str or bytes-like, as UTF-8 bytes, under one of three policies.
+
+strict: what is no UTF-8 raises. replace: exactly `bytes.decode("utf-8", "replace")`.
+surrogateescape: bytes that are no UTF-8 are kept as they are.
+"""
+
+cdef extern from "Python.h":
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+
+
+cdef extern from "text/transcode.h":
+    const char* st_ready_utf8(object text, Py_ssize_t* size)
+    size_t st_transcode_room(object text)
+
+
+cdef enum:
+    ROOM_KEPT = 1 << 23     # bytes: what a `Room` keeps between calls
+
+
+cdef extern from "Python.h":
+    bint PyMemoryView_Check(object value)
+    PyObject* PyMemoryView_GET_BASE(object view)
+    int PyUnicode_KIND(object text)
+    void* PyUnicode_DATA(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
+    bint PyUnicode_IS_ASCII(object text)
+
+
+POLICIES = ("strict", "replace", "surrogateescape")
+
+
+def check_policy(errors):
+    """ValueError unless `errors` is one of the three policies."""
+    if errors not in POLICIES:
+        raise ValueError(f"errors must be one of {', '.join(POLICIES)}, not {errors!r}")
+
+
+def bytes_of(data):
+    """bytes: a copy of what is bytes-like. TypeError for everything else, numbers among it."""
+    cdef Text text
+    if PyUnicode_Check(data):
+        raise TypeError("a bytes-like object is needed, not str")
+    text_open(&text, NULL, data, "strict")
+    try:
+        return PyBytes_FromStringAndSize(<const char*>text.data, text.size)
+    finally:
+        text_close(&text)
+
+
+cdef extern from "text/utf8_size.h":
+    size_t st_utf8_size(const void* text, int kind, size_t n, size_t* surrogates) noexcept nogil
+    bint st_has_surrogate(const void* text, int kind, size_t n) noexcept nogil
+
+
+def utf8_size(str text not None, bint has_escapes):
+    """int: the bytes of a str in UTF-8. has_escapes: U+DC80 to U+DCFF stand for one byte each.
+
+    UnicodeEncodeError for other surrogates.
+    """
+    cdef size_t surrogates = 0, size
+    if PyUnicode_IS_ASCII(text):
+        return PyUnicode_GET_LENGTH(text)
+    size = st_utf8_size(PyUnicode_DATA(text), PyUnicode_KIND(text), PyUnicode_GET_LENGTH(text),
+                        &surrogates)
+    if surrogates:
+        return len(str.encode(text, "utf-8", "surrogateescape" if has_escapes else "strict"))
+    return size
+
+
+cdef inline size_t transcode_str(object text, u8* out):
+    """The UTF-8 of a str in `out`, which has `st_transcode_room` for it: its size, (size_t)-1 if
+    none.
+
+    There is none where a surrogate stands alone.
+    """
+    return strategy.transcode(PyUnicode_DATA(text), PyUnicode_KIND(text), PyUnicode_GET_LENGTH(text), out)
+
+
+def has_surrogate(str text not None, size_t start, size_t stop):
+    """bool: whether one of characters start:stop is a surrogate. ValueError if there are no such."""
+    cdef size_t size = PyUnicode_GET_LENGTH(text)
+    cdef bint is_there
+    cdef int kind = PyUnicode_KIND(text)
+    cdef const u8* units = <const u8*>PyUnicode_DATA(text) + start * kind
+    if not start <= stop <= size:
+        raise ValueError(f"no characters {start}:{stop} in {size}")
+    with nogil:
+        is_there = st_has_surrogate(units, kind, stop - start)
+    return is_there
+
+
+cdef int hold_bytes(Text* text, object data) except -1:
+    Py_INCREF(data)
+    text.owner = <void*>data
+    text.data = <const u8*>PyBytes_AS_STRING(data)
+    text.size = PyBytes_GET_SIZE(data)
+    return 0
+
+
+cdef int transcode(Text* text, Room* room, object data) except -1:
+    """The UTF-8 of a str in `room`, or, without one, kept with the str.
+
+    UnicodeEncodeError for a lone surrogate.
+    """
+    cdef Py_ssize_t size
+    cdef size_t written
+    text.data = <const u8*>st_ready_utf8(data, &size)
+    if text.data != NULL:
+        text.size = size
+        return 0
+    if room == NULL:
+        text.data = <const u8*>PyUnicode_AsUTF8AndSize(data, &size)
+        text.size = size
+        return 0
+    if not room_ensure(room, st_transcode_room(data)):
+        raise MemoryError("no memory for the UTF-8 of a str")
+    written = transcode_str(data, room.bytes)
+    if written == <size_t>-1:
+        str.encode(data)        # raises; a derived class may have another `encode`
+    text.data = room.bytes
+    text.size = written
+    return 0
+
+
+cdef bint room_ensure(Room* room, size_t wanted) noexcept nogil:
+    """Room for so many bytes, in which nothing is kept; False: there is no memory."""
+    if wanted <= room.size:
+        return True
+    wanted = st_block_size(wanted)      # all of it, so that a text a little longer needs no other
+    st_free_block(room.bytes)
+    room.size = 0
+    room.bytes = <u8*>st_new_block(wanted, 64)
+    if room.bytes == NULL:
+        return False
+    room.size = wanted
+    return True
+
+
+cdef void room_trim(Room* room) noexcept:
+    """Do not sit on the memory of one huge text."""
+    if room.size > ROOM_KEPT:
+        st_free_block(room.bytes)
+        room.bytes = NULL
+        room.size = 0
+
+
+cdef bint view_may_change(object data, const Py_buffer* view):
+    """Whether others can write to the bytes of `data`; a read-only view of them does not tell."""
+    cdef PyObject* base = <PyObject*>view.obj
+    if PyMemoryView_Check(data):
+        base = PyMemoryView_GET_BASE(data)
+    return base == NULL or not PyBytes_CheckExact(<object>base)
+
+
+cdef int get_bytes(object data, Py_buffer* view) except -1:
+    """Borrow the memory of `data` until `PyBuffer_Release`. TypeError where its items are not bytes.
+
+    The memory of an array of wider numbers, or of a matrix, is no text that somebody meant.
+    """
+    cdef const char* format
+    PyObject_GetBuffer(data, view, PyBUF_ND | PyBUF_FORMAT)
+    format = view.format
+    if format == NULL:
+        format = b"B"
+    if format[0] in b"@=<>!":
+        format += 1
+    if view.ndim <= 1 and view.itemsize == 1 and format[0] in b"Bbc" and format[1] == 0:
+        return 0
+    found = f"{view.ndim}-dimensional, with items of the format {format.decode()!r}"
+    PyBuffer_Release(view)
+    raise TypeError(f"text must be str or a flat buffer of bytes; this {type(data).__name__} is {found}")
+
+
+cdef int text_open(Text* text, Room* room, object data, str errors) except -1:
+    """Borrow the bytes of `data` until `text_close`, or until the next use of `room` (or NULL).
+
+    Those of a str are UTF-8; others are not checked, and others may write to them meanwhile. Raises
+    TypeError, UnicodeEncodeError (lone surrogates in a str, but for "surrogateescape").
+    """
+    cdef bint has_escapes
+    text.owner = NULL
+    text.has_view = False
+    if PyUnicode_Check(data):
+        if errors == "surrogateescape":
+            has_escapes = False
+            try:
+                transcode(text, room, data)
+            except UnicodeEncodeError:
+                has_escapes = True      # no `return` here: it crashes where a traceback finds no memory
+            if has_escapes:
+                hold_bytes(text, str.encode(data, "utf-8", "surrogateescape"))
+        else:
+            transcode(text, room, data)
+        return 0
+    if not PyObject_CheckBuffer(data):
+        raise TypeError(f"text must be str or bytes-like, not {type(data).__name__}")
+    get_bytes(data, &text.view)
+    text.has_view = True
+    text.data = <const u8*>text.view.buf
+    text.size = text.view.len
+    return 0
+
+
+cdef int text_open_whole(Text* text, Room* room, object data, str errors) except -1:
+    """As `text_open`, of a whole text: its bytes are as `errors` wants them, and nobody changes
+    them.
+
+    What others can write to is copied: encoding looks at a byte several times, and what it
+    remembers must be true. Raises UnicodeDecodeError, too (strict).
+    """
+    text_open(text, room, data, errors)
+    if not text.has_view:
+        return 0
+    try:
+        if view_may_change(data, &text.view):
+            if not room_ensure(room, text.size):
+                raise MemoryError("no memory for a copy of the text")
+            if text.size:           # where there is nothing, some objects have no address either
+                with nogil:
+                    memcpy(room.bytes, text.data, text.size)
+            text.data = room.bytes
+        if errors != "surrogateescape":
+            check(text, errors)
+    except BaseException:
+        text_close(text)
+        raise
+    return 0
+
+
+cdef int check(Text* text, str errors) except -1:
+    """Raise or repair what is no UTF-8, as `errors` says."""
+    cdef i32 why
+    cdef int length
+    cdef size_t valid
+    with nogil:
+        valid = valid_bytes(text.data, text.size, &why, &length)
+    if why == 0:
+        return 0
+    whole = PyBytes_FromStringAndSize(<const char*>text.data, text.size)
+    if errors == "strict":
+        raise UnicodeDecodeError(
+            "utf-8", whole, valid, valid + length, explain(text.data[valid], why)
+        )
+    return hold_bytes(text, whole.decode("utf-8", "replace").encode())
+
+
+cdef void text_close(Text* text) noexcept:
+    if text.has_view:
+        PyBuffer_Release(&text.view)
+        text.has_view = False
+    Py_XDECREF(<PyObject*>text.owner)
+    text.owner = NULL
+
+
+cdef str explain(u8 byte, i32 why):
+    """The words of Python's own decoder."""
+    if why == INCOMPLETE:
+        return "unexpected end of data"
+    return "invalid start byte" if byte < 0xC2 or byte > 0xF4 else "invalid continuation byte"

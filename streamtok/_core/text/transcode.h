@@ -1,0 +1,296 @@
+/* CPython's str to UTF-8, into memory that is used again: PyUnicode_AsUTF8AndSize would leave a second
+   copy with every str that has passed. */
+#ifndef STREAMTOK_TRANSCODE_H
+#define STREAMTOK_TRANSCODE_H
+
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/native.h"
+
+/* The UTF-8 that the str holds already (all of an ASCII one); NULL if none. */
+static inline const char *st_ready_utf8(PyObject *text, Py_ssize_t *size) {
+    if (PyUnicode_IS_COMPACT_ASCII(text)) {
+        *size = PyUnicode_GET_LENGTH(text);
+        return (const char *)PyUnicode_1BYTE_DATA(text);
+    }
+#if !defined(Py_GIL_DISABLED)
+    *size = ((PyCompactUnicodeObject *)text)->utf8_length;
+    return ((PyCompactUnicodeObject *)text)->utf8;
+#else
+    return NULL;
+#endif
+}
+
+static inline size_t st_put_utf8(uint8_t *out, uint32_t code) {
+    if (code < 0x80) {
+        out[0] = (uint8_t)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        out[0] = (uint8_t)(0xC0 | code >> 6);
+        out[1] = (uint8_t)(0x80 | (code & 63));
+        return 2;
+    }
+    if (code < 0x10000) {
+        out[0] = (uint8_t)(0xE0 | code >> 12);
+        out[1] = (uint8_t)(0x80 | (code >> 6 & 63));
+        out[2] = (uint8_t)(0x80 | (code & 63));
+        return 3;
+    }
+    out[0] = (uint8_t)(0xF0 | code >> 18);
+    out[1] = (uint8_t)(0x80 | (code >> 12 & 63));
+    out[2] = (uint8_t)(0x80 | (code >> 6 & 63));
+    out[3] = (uint8_t)(0x80 | (code & 63));
+    return 4;
+}
+
+#define ST_SLACK 64 /* bytes that may be written beyond the end */
+
+/* UTF-8 of `n` code units into `out`, which has room for 4 bytes each and ST_SLACK; the bytes written,
+   or SIZE_MAX if there is a lone surrogate. 16 ASCII characters at a time while there are so many. */
+#define ST_DEFINE_TRANSCODE(name, unit)                                                    \
+    static inline size_t name(const unit *p, size_t n, uint8_t *out) {                     \
+        uint8_t *begin = out;                                                              \
+        size_t i = 0;                                                                      \
+        while (i < n) {                                                                    \
+            while (i + 16 <= n) {                                                          \
+                unit any = 0;                                                              \
+                for (int k = 0; k < 16; k++) {                                             \
+                    any |= p[i + k];                                                       \
+                    out[k] = (uint8_t)p[i + k];                                            \
+                }                                                                          \
+                if (any & (unit)~0x7F) break;                                              \
+                i += 16;                                                                   \
+                out += 16;                                                                 \
+            }                                                                              \
+            for (size_t stop = i + 16 < n ? i + 16 : n; i < stop; i++) {                   \
+                uint32_t code = p[i];                                                      \
+                if ((code & 0xFFFFF800u) == 0xD800) return SIZE_MAX;                       \
+                out += st_put_utf8(out, code);                                             \
+            }                                                                              \
+        }                                                                                  \
+        return (size_t)(out - begin);                                                      \
+    }
+
+ST_DEFINE_TRANSCODE(st_transcode_1, uint8_t)
+ST_DEFINE_TRANSCODE(st_transcode_2, uint16_t)
+ST_DEFINE_TRANSCODE(st_transcode_4, uint32_t)
+
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
+#define ST_WIDE_TRANSCODE 1
+#include <immintrin.h>
+#define ST_VBMI2 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,bmi2,popcnt")))
+
+/* 16 characters at a time: each is written as four bytes, those that it does not have are left out.
+   The compressing store is from the UTF-8 routines of simdutf (Lemire, Keiser and others). */
+ST_VBMI2 static inline __attribute__((always_inline)) size_t st_transcode_wide(const void *text,
+                                                                              int kind, size_t n,
+                                                                              uint8_t *out) {
+    const __m512i low_six = _mm512_set1_epi32(0x3F), rest = _mm512_set1_epi32(0x80);
+    uint8_t *begin = out;
+    for (size_t i = 0; i < n; i += 16) {
+        const char *p = (const char *)text + i * (size_t)kind;
+        __mmask16 have = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : 0xFFFF;
+        __m512i code;
+        if (kind == 1) {
+            __m128i bytes = _mm_maskz_loadu_epi8(have, p);
+            if (have == 0xFFFF && _mm_movepi8_mask(bytes) == 0) {
+                _mm_storeu_si128((__m128i *)out, bytes);
+                out += 16;
+                continue;
+            }
+            code = _mm512_cvtepu8_epi32(bytes);
+        } else if (kind == 2) {
+            __m256i units = _mm256_maskz_loadu_epi16(have, p);
+            if (have == 0xFFFF && _mm256_test_epi16_mask(units, _mm256_set1_epi16(~0x7F)) == 0) {
+                _mm_storeu_si128((__m128i *)out, _mm256_cvtepi16_epi8(units));
+                out += 16;
+                continue;
+            }
+            code = _mm512_cvtepu16_epi32(units);
+        } else {
+            code = _mm512_maskz_loadu_epi32(have, p);
+            if (have == 0xFFFF && _mm512_test_epi32_mask(code, _mm512_set1_epi32(~0x7F)) == 0) {
+                _mm_storeu_si128((__m128i *)out, _mm512_cvtepi32_epi8(code));
+                out += 16;
+                continue;
+            }
+        }
+        __mmask16 two = _mm512_cmpge_epu32_mask(code, _mm512_set1_epi32(0x80));
+        __mmask16 three = _mm512_cmpge_epu32_mask(code, _mm512_set1_epi32(0x800));
+        __mmask16 four = _mm512_cmpge_epu32_mask(code, _mm512_set1_epi32(0x10000));
+        __mmask16 lone = _mm512_cmpeq_epu32_mask(
+            _mm512_and_si512(code, _mm512_set1_epi32((int)0xFFFFF800u)), _mm512_set1_epi32(0xD800));
+        if (lone) return SIZE_MAX;
+        /* The last byte, the one before and so on, then the first, whose high bits tell the length. */
+        __m512i last = _mm512_or_si512(_mm512_and_si512(code, low_six), rest);
+        __m512i middle =
+            _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(code, 6), low_six), rest);
+        __m512i bytes = code;
+        bytes = _mm512_mask_mov_epi32(
+            bytes, two,
+            _mm512_or_si512(_mm512_or_si512(_mm512_srli_epi32(code, 6), _mm512_set1_epi32(0xC0)),
+                            _mm512_slli_epi32(last, 8)));
+        bytes = _mm512_mask_mov_epi32(
+            bytes, three,
+            _mm512_or_si512(
+                _mm512_or_si512(_mm512_srli_epi32(code, 12), _mm512_set1_epi32(0xE0)),
+                _mm512_or_si512(_mm512_slli_epi32(middle, 8), _mm512_slli_epi32(last, 16))));
+        if (four) {
+            __m512i second =
+                _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi32(code, 12), low_six), rest);
+            __m512i first = _mm512_or_si512(_mm512_srli_epi32(code, 18), _mm512_set1_epi32(0xF0));
+            bytes = _mm512_mask_mov_epi32(
+                bytes, four,
+                _mm512_or_si512(
+                    _mm512_or_si512(first, _mm512_slli_epi32(second, 8)),
+                    _mm512_or_si512(_mm512_slli_epi32(middle, 16), _mm512_slli_epi32(last, 24))));
+        }
+        uint64_t used = _pdep_u64(have, 0x1111111111111111ull) | _pdep_u64(two, 0x2222222222222222ull) |
+                        _pdep_u64(three, 0x4444444444444444ull) |
+                        _pdep_u64(four, 0x8888888888888888ull);
+        _mm512_storeu_si512(out, _mm512_maskz_compress_epi8(used, bytes));
+        out += __builtin_popcountll(used);
+    }
+    return (size_t)(out - begin);
+}
+
+ST_VBMI2 static size_t st_transcode_512(const void *text, int kind, size_t n, uint8_t *out) {
+    if (kind == 1) return st_transcode_wide(text, 1, n, out);
+    if (kind == 2) return st_transcode_wide(text, 2, n, out);
+    return st_transcode_wide(text, 4, n, out);
+}
+
+#define ST_AVX2_TRANSCODE __attribute__((target("avx2")))
+
+/* For four characters, each written as four bytes, which of the 16 are theirs. Bit k of a row's number is the
+   lower bit of the size of character k, less one; bit k + 4 the upper one. */
+static ST_ALIGNED(64) uint8_t st_packings[256][16], st_packing_sizes[256];
+
+static void st_fill_packings(void) {
+    for (int row = 0; row < 256; row++) {
+        uint8_t n = 0;
+        memset(st_packings[row], 0x80, 16);
+        for (int k = 0; k < 4; k++)
+            for (int byte = 0; byte <= (row >> k & 1) + 2 * (row >> (k + 4) & 1); byte++)
+                st_packings[row][n++] = (uint8_t)(4 * k + byte);
+        st_packing_sizes[row] = n;
+    }
+}
+
+/* The UTF-8 of eight characters, four bytes for each, and in `odd` and `many` the bits of their sizes. */
+ST_AVX2_TRANSCODE static ST_ALWAYS_INLINE __m256i st_eight_characters(int kind, __m256i code, int *odd, int *many) {
+    const __m256i low_six = _mm256_set1_epi32(0x3F), rest = _mm256_set1_epi32(0x80);
+    __m256i two = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0x7F));
+    __m256i three = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0x7FF)), ones = _mm256_xor_si256(two, three);
+    __m256i six = _mm256_srli_epi32(code, 6), twelve = _mm256_srli_epi32(code, 12);
+    /* The last byte, the one before and so on, then the first, whose high bits tell the length. */
+    __m256i last = _mm256_or_si256(_mm256_and_si256(code, low_six), rest);
+    __m256i middle = _mm256_or_si256(_mm256_and_si256(six, low_six), rest);
+    __m256i bytes = _mm256_or_si256(_mm256_or_si256(six, _mm256_set1_epi32(0xC0)), _mm256_slli_epi32(last, 8));
+    bytes = _mm256_blendv_epi8(code, bytes, two);
+    __m256i of_three = _mm256_or_si256(_mm256_or_si256(twelve, _mm256_set1_epi32(0xE0)),
+                                       _mm256_or_si256(_mm256_slli_epi32(middle, 8), _mm256_slli_epi32(last, 16)));
+    bytes = _mm256_blendv_epi8(bytes, of_three, three);
+    *many = _mm256_movemask_ps(_mm256_castsi256_ps(three));
+    if (kind == 4) {
+        __m256i four = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0xFFFF));
+        if (!_mm256_testz_si256(four, four)) {
+            __m256i second = _mm256_or_si256(_mm256_and_si256(twelve, low_six), rest);
+            __m256i first = _mm256_or_si256(_mm256_srli_epi32(code, 18), _mm256_set1_epi32(0xF0));
+            first = _mm256_or_si256(first, _mm256_slli_epi32(second, 8));
+            second = _mm256_or_si256(_mm256_slli_epi32(middle, 16), _mm256_slli_epi32(last, 24));
+            bytes = _mm256_blendv_epi8(bytes, _mm256_or_si256(first, second), four);
+            ones = _mm256_xor_si256(ones, four);
+        }
+    }
+    *odd = _mm256_movemask_ps(_mm256_castsi256_ps(ones));
+    return bytes;
+}
+
+ST_AVX2_TRANSCODE static ST_ALWAYS_INLINE size_t st_transcode_in_256(const void *text, int kind, size_t n,
+                                                                     uint8_t *out) {
+    uint8_t *begin = out;
+    size_t i = 0, size;
+    __m256i lone = _mm256_setzero_si256();
+    for (; i + 16 <= n; i += 16) {
+        const char *p = (const char *)text + i * (size_t)kind;
+        __m256i codes[2], low = _mm256_loadu_si256((const __m256i *)p), high = low;
+        if (kind == 4) high = _mm256_loadu_si256((const __m256i *)(p + 32));
+        if (_mm256_testz_si256(_mm256_or_si256(low, high),
+                               kind == 2 ? _mm256_set1_epi16(~0x7F) : _mm256_set1_epi32(~0x7F))) {
+            if (kind == 4) low = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xD8);
+            _mm_storeu_si128((__m128i *)out, _mm_packus_epi16(_mm256_castsi256_si128(low),
+                                                              _mm256_extracti128_si256(low, 1)));
+            out += 16;
+            continue;
+        }
+        codes[0] = kind == 2 ? _mm256_cvtepu16_epi32(_mm256_castsi256_si128(low)) : low;
+        codes[1] = kind == 2 ? _mm256_cvtepu16_epi32(_mm256_extracti128_si256(low, 1)) : high;
+        for (int half = 0; half < 2; half++) {
+            int odd, many, row;
+            __m256i top = _mm256_and_si256(codes[half], _mm256_set1_epi32((int)0xFFFFF800u));
+            __m256i bytes = st_eight_characters(kind, codes[half], &odd, &many);
+            lone = _mm256_or_si256(lone, _mm256_cmpeq_epi32(top, _mm256_set1_epi32(0xD800)));
+            row = (odd & 15) | (many & 15) << 4;
+            _mm_storeu_si128((__m128i *)out, _mm_shuffle_epi8(_mm256_castsi256_si128(bytes),
+                                                              _mm_load_si128((const __m128i *)st_packings[row])));
+            out += st_packing_sizes[row];
+            row = odd >> 4 | (many & 0xF0);
+            _mm_storeu_si128((__m128i *)out, _mm_shuffle_epi8(_mm256_extracti128_si256(bytes, 1),
+                                                              _mm_load_si128((const __m128i *)st_packings[row])));
+            out += st_packing_sizes[row];
+        }
+    }
+    if (!_mm256_testz_si256(lone, lone)) return SIZE_MAX;
+    text = (const char *)text + i * (size_t)kind;
+    size = kind == 2 ? st_transcode_2((const uint16_t *)text, n - i, out)
+                     : st_transcode_4((const uint32_t *)text, n - i, out);
+    return size == SIZE_MAX ? size : (size_t)(out - begin) + size;
+}
+
+ST_AVX2_TRANSCODE static size_t st_transcode_256(const void *text, int kind, size_t n, uint8_t *out) {
+    if (kind == 1) return st_transcode_1((const uint8_t *)text, n, out);
+    return kind == 2 ? st_transcode_in_256(text, 2, n, out) : st_transcode_in_256(text, 4, n, out);
+}
+#endif
+
+/* The UTF-8 of `n` code units of 1, 2 or 4 bytes (`kind`) into `out`; see ST_DEFINE_TRANSCODE. */
+typedef size_t st_transcode_function(const void *text, int kind, size_t n, uint8_t *out);
+
+static size_t st_transcode_plain(const void *text, int kind, size_t n, uint8_t *out) {
+    switch (kind) {
+    case 1: return st_transcode_1((const uint8_t *)text, n, out);
+    case 2: return st_transcode_2((const uint16_t *)text, n, out);
+    default: return st_transcode_4((const uint32_t *)text, n, out);
+    }
+}
+
+static inline st_transcode_function *st_transcode_tier(int most) {
+#if defined(ST_WIDE_TRANSCODE)
+    __builtin_cpu_init();
+    if (most == ST_ANY && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2"))
+        return st_transcode_512;
+    if (most && __builtin_cpu_supports("avx2")) {
+        st_fill_packings();
+        return st_transcode_256;
+    }
+#else
+    (void)most;
+#endif
+    return st_transcode_plain;
+}
+
+/* The most that is written for `n` code units, and for a str. */
+static inline size_t st_transcode_room_of(int kind, size_t n) {
+    return n * (kind == 1 ? 2 : kind == 2 ? 3 : 4) + ST_SLACK;
+}
+
+static inline size_t st_transcode_room(PyObject *text) {
+    return st_transcode_room_of(PyUnicode_KIND(text), (size_t)PyUnicode_GET_LENGTH(text));
+}
+
+#endif

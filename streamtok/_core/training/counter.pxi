@@ -1,0 +1,364 @@
+"""Counts the pre-tokens of a text that comes in chunks. A trainer does this before it merges.
+
+As in streams, the scanner stops at the end of a chunk (`scan/scanner.pxi`). What is carried to the next
+chunk are the bytes of the open pre-token, and where the scanner stands. Large texts are cut where
+the pattern never looks across (`Pattern.clean_cut_pairs`); several counters count the parts.
+"""
+
+@cython.final
+cdef class PretokenCounter:
+    """Counts the pre-tokens of texts. The caller sees to it that there is one call at a time."""
+
+    cdef Scanner scanner
+    cdef readonly PretokenTable table
+    cdef readonly str errors
+    cdef const u8* cut_pairs    # [128 * 128] whether text may be cut between two ASCII characters
+    cdef object _owner, _view
+    cdef u8* bytes              # of the open pre-token, and those after it
+    cdef size_t size
+    cdef size_t capacity
+    cdef size_t unfinished      # strict: of these at the end, bytes of an incomplete character
+    cdef Scan walk              # positions relative to `bytes`
+    cdef u64 offset             # place of bytes[0] in all the text
+
+    def __cinit__(self, Scanner scanner not None, clean_cut_pairs, str errors not None, size_t limit):
+        """clean_cut_pairs: bool [128, 128], for pairs of ASCII characters; errors: strict or
+        surrogateescape; limit: bytes of memory, 0 for none.
+        """
+        pairs = np.ascontiguousarray(clean_cut_pairs, dtype=np.uint8)
+        if pairs.shape != (128, 128):
+            raise ValueError(f"one flag for each pair of ASCII characters, not {pairs.shape}")
+        cdef ArrayView view = read_array(pairs, UINT8, "clean_cut_pairs", 2)
+        self._owner = pairs
+        self._view = view
+        self.cut_pairs = <const u8*>view.data
+        self.scanner = scanner
+        self.errors = errors
+        self.table = PretokenTable(limit)
+        scan_begin(&self.walk, 0)
+
+    def __dealloc__(self):
+        free(self.bytes)
+
+    @property
+    def pending(self):
+        """Bytes taken in that are not counted yet: those of the open pre-token."""
+        return self.size - self.walk.start
+
+    @property
+    def is_in_character(self):
+        """bool: text of which the errors are strict waits for the rest of a character."""
+        return self.unfinished > 0
+
+    @property
+    def bytes_in(self):
+        """Bytes taken in."""
+        return self.offset + self.size
+
+    @property
+    def nbytes(self):
+        """Bytes of memory held."""
+        return self.table.memory() + self.capacity
+
+    def worker(self):
+        """A counter of its own with the same settings, for a part of the text."""
+        cdef size_t limit = self.table.limit, held = self.table.memory() + self.capacity
+        return PretokenCounter(self.scanner, self._owner, self.errors,
+                            0 if limit == 0 else limit - held if held < limit else 1)
+
+    def ended(self, bytes more=b""):
+        """PretokenCounter: what would be counted besides if the text ended here, behind `more`.
+
+        Nothing changes here. Raises UnicodeDecodeError as `feed` with `final`.
+        """
+        cdef PretokenCounter rest = PretokenCounter(self.scanner, self._owner, self.errors, 0)
+        cdef bytes text = self.bytes[self.walk.start:self.size] if self.size else b""
+        rest.count_part(text + more, 0, len(text) + len(more), self.bytes_in - len(text))
+        return rest
+
+    def part_end(self, chunk, size_t start, size_t size):
+        """(int, int): where about `size` bytes of `chunk` end that begin at `start`, and all do.
+
+        The first is not inside a character of well-formed text.
+        """
+        cdef Text text
+        cdef size_t stop
+        open_text(&text, chunk, self.errors)
+        try:
+            stop = text.size if text.size - start <= size else start + whole(text.data + start, size)
+            return stop, text.size
+        finally:
+            text_close(&text)
+
+    def feed(self, chunk, size_t start=0, stop=None, bint final=False, bint checked=False):
+        """bool: take in bytes start:stop of `chunk`; False where the limit was met on the way.
+
+        checked: `check_bytes` has seen them.
+
+        Raises UnicodeDecodeError before anything is taken in. Where the limit or the memory ends
+        (MemoryError), `bytes_in` says how far it came, nothing that was taken in is lost, and a
+        well-formed text goes on with a whole character.
+        """
+        cdef Text text
+        cdef Units units
+        cdef size_t end
+        cdef u64 before = self.bytes_in
+        cdef int room
+        open_text(&text, chunk, self.errors)
+        try:
+            end = text.size if stop is None else stop
+            if not start <= end <= text.size:
+                raise ValueError(f"no bytes {start}:{end} in {text.size}")
+            if isinstance(chunk, str) and self.unfinished and start == 0 and end:
+                raise UnicodeDecodeError(
+                    "utf-8", self.bytes[self.size - self.unfinished:self.size],
+                    self.bytes_in - self.unfinished, self.bytes_in,
+                    "a str chunk follows bytes that end inside a character",
+                )
+            if not checked:
+                self.check(text.data + start, end - start, final, self.bytes_in)
+            units.data, units.size, units.kind = text.data + start, end - start, 0
+            with nogil:
+                room = take_in(self, &units, final)
+            if self.errors == "strict" and self.bytes_in > before:
+                self.unfinished = unfinished_at_end(self.bytes, self.size)
+            return counted_all(self, room)
+        finally:
+            text_close(&text)
+
+    def end(self, bytes more not None):
+        """End the text behind `more`, whatever the limit is. Raises UnicodeDecodeError.
+
+        In C, so that no signal handler can raise while there is no limit.
+        """
+        cdef size_t limit = self.table.limit
+        self.table.limit = 0
+        try:
+            self.feed(more, 0, None, True)
+        finally:
+            self.table.limit = limit
+
+    def feed_characters(self, str text not None, size_t start, size_t stop, bint final=False):
+        """(int, bool): `feed` for characters start:stop, without UTF-8 of all of them.
+
+        The first of those that were not taken in; whether all is counted, or the limit was met. None
+        of them is a surrogate (ValueError), and no bytes of an unfinished character wait.
+        """
+        cdef Units units
+        cdef int room
+        if not start <= stop <= <size_t>PyUnicode_GET_LENGTH(text) or self.unfinished:
+            raise ValueError(f"no characters {start}:{stop} in {len(text)}, or one is not complete")
+        units.kind = PyUnicode_KIND(text)
+        units.data = <const u8*>PyUnicode_DATA(text) + start * units.kind
+        units.size = stop - start
+        with nogil:
+            room = take_in(self, &units, final)
+        return stop - units.size, counted_all(self, room)
+
+    def check_bytes(self, chunk, size_t start, size_t stop, bint final, u64 base):
+        """Raise what `feed` would raise for bytes start:stop, without taking them in.
+
+        base: place of chunk[0] in all the text.
+        """
+        cdef Text text
+        open_text(&text, chunk, self.errors)
+        try:
+            self.check(text.data + start, stop - start, final, base + start)
+        finally:
+            text_close(&text)
+
+    def count_part(self, chunk, size_t start, size_t stop, u64 base):
+        """bool: count bytes start:stop of `chunk`, a text of its own; False: the limit was met.
+
+        base: place of chunk[0] in all the text.
+        """
+        cdef Text text
+        cdef Scan walk
+        cdef int room
+        open_text(&text, chunk, self.errors)
+        try:
+            self.check(text.data + start, stop - start, True, base + start)
+            scan_begin(&walk, start)
+            with nogil:
+                room = self.count(text.data, text.size, stop, &walk, True, base)
+            return counted_all(self, room)
+        finally:
+            text_close(&text)
+
+    def count_documents(self, list documents not None, size_t start, size_t stop):
+        """bool: count each text start:stop of a list by itself, as what comes next; nothing may be
+        pending. Nobody may change the list meanwhile.
+
+        False: the limit was met. Raises UnicodeDecodeError, UnicodeEncodeError; a part of them is
+        counted then, as where it is False.
+        """
+        return count_documents(self, documents, start, stop)
+
+    def absorb(self, PretokenCounter other not None, u64 shift, u64 size):
+        """bool: add all that `other` has counted, from `size` bytes that come next in the text.
+
+        shift: by how much its places are too low. `other` is of no use then but to be restarted.
+        False, and nothing changed: the limit forbids it. Nothing may be pending.
+        """
+        if self.size:
+            raise ValueError(f"{self.size} bytes are pending")
+        if not self.table.used and not self.table.limit:
+            with nogil:
+                take_table(self.table, other.table, shift)
+        elif not self.table.absorb(other.table, shift):
+            return False
+        self.offset += size
+        return True
+
+    def go_on(self, PretokenCounter other not None):
+        """bool: go on where `other` stands, which began at place 0 and has taken in what comes next.
+
+        Between the two is one of the cuts, where the open pre-token ends. `other` is of no use then
+        but to be restarted. False: the limit forbids it, and nothing changed; nor does it with a
+        MemoryError.
+        """
+        cdef u64 here = self.bytes_in
+        if not self.take_over(self.ended(), other, here):
+            return False
+        self.size = other.size
+        exchange_bytes(self, other)
+        self.walk, self.offset, self.unfinished = other.walk, here + other.offset, other.unfinished
+        self.table.other_bytes = self.capacity
+        return True
+
+    def restart(self):
+        """Forget everything and begin at place 0. The memory is kept."""
+        self.size = self.unfinished = self.offset = 0
+        scan_begin(&self.walk, 0)
+        with nogil:
+            self.table.clear()
+
+    def merge(self, PretokenCounter other not None, PretokenCounter rest not None, size_t more):
+        """bool: end the text and add what `other` has counted, behind it.
+
+        rest: what `ended` gave for `more` bytes. False, and nothing changed: the limit forbids it;
+        so does a MemoryError change nothing.
+        """
+        cdef u64 end = self.offset + self.size + more, after = end + other.offset + other.size
+        if not self.take_over(rest, other, end):
+            return False
+        self.size = self.unfinished = 0
+        self.offset = after
+        scan_begin(&self.walk, 0)
+        return True
+
+    cdef bint take_over(self, PretokenCounter rest, PretokenCounter other, u64 shift) except -1:
+        """Add the table of `rest`, and that of `other`, `shift` bytes later; both or none."""
+        cdef int room
+        with nogil:
+            room = self.table.reserve_for(other.table, rest.table.used, rest.table.arena_size)
+            if room == FITS:
+                self.table.take_over(rest.table, 0)
+                self.table.take_over(other.table, shift)
+        return counted_all(self, room)
+
+    def set_limit(self, size_t limit):
+        """limit: bytes of memory from now on, 0 for none."""
+        self.table.limit = limit
+
+    def cuts(self, chunk, size_t start, size_t stop, size_t parts):
+        """list[int]: up to parts + 1 places in start:stop, in order, where `chunk` may be cut.
+
+        The first is near the start, the last near the stop, the others between at about equal
+        distances. Fewer than two: it cannot be cut.
+        """
+        cdef Text text
+        open_text(&text, chunk, self.errors)
+        try:
+            if stop > text.size or start > stop:
+                raise ValueError(f"no bytes {start}:{stop} in {text.size}")
+            return cuts_between(self.cut_pairs, text.data, 1, start, stop, parts)
+        finally:
+            text_close(&text)
+
+    def character_cuts(self, str text not None, size_t start, size_t stop, size_t parts):
+        """list[int]: `cuts` of characters start:stop of a str."""
+        cdef size_t size = PyUnicode_GET_LENGTH(text)
+        if stop > size or start > stop:
+            raise ValueError(f"no characters {start}:{stop} in {size}")
+        return cuts_between(self.cut_pairs, <const u8*>PyUnicode_DATA(text), PyUnicode_KIND(text), start,
+                            stop, parts)
+
+    def getstate(self):
+        """(int, bytes): bytes taken in, and those of them that are pending."""
+        return self.bytes_in, self.bytes[self.walk.start:self.size] if self.size else b""
+
+    def setstate(self, u64 bytes_in, bytes pending not None):
+        """Continue where `getstate` was called; the table is filled by itself.
+
+        Raises ValueError for a state that `getstate` cannot give; nothing has changed then.
+        """
+        cdef size_t size = len(pending)
+        if size > bytes_in or self.size or self.offset:
+            raise ValueError("not the state of a counter of pre-tokens, or not of a fresh one")
+        self.check(<const u8*><const char*>pending, size, False, bytes_in - size)
+        if grow(self, size) != FITS:
+            raise MemoryError(f"no memory to hold {size} bytes of a pre-token")
+        memcpy(self.bytes, <const u8*><const char*>pending, size)
+        self.size = size
+        if self.errors == "strict":
+            self.unfinished = unfinished_at_end(self.bytes, size)
+        self.offset = bytes_in - size
+
+    cdef int count(self, const u8* text, size_t readable, size_t end, Scan* walk, bint final,
+                   u64 base) noexcept nogil:
+        """Count the pre-tokens of text[walk.start:end] that are closed.
+
+        Unless it FITS, `walk` stands where the first pre-token begins that is not counted.
+        """
+        cdef i64[BATCH] ends
+        cdef size_t n, start
+        cdef Marks marks
+        cdef int room
+        marks_begin(&marks, walk.start)
+        while True:
+            start = walk.start
+            n = scan(self.scanner.tables(), walk, &marks, text, end, final, ends, BATCH)
+            if n:
+                room = self.table.reserve(n, walk.start - start + n * sizeof(u32))
+                if room != FITS:
+                    scan_begin(walk, start)
+                    return room
+                self.table.add(text, readable, start, ends, n, base)
+            if n <= BATCH - 64:     # all that can be decided was
+                return FITS
+
+    cdef int check(self, const u8* text, size_t size, bint final, u64 offset) except -1:
+        """Raise UnicodeDecodeError unless text[:size] is UTF-8.
+
+        offset: place of text[0] in all the text; where that is the next one to be taken in, the
+        text goes on behind the bytes of an unfinished character.
+        """
+        cdef u8[8] both
+        cdef size_t waiting, skip = 0, valid, room
+        cdef i32 why = 0
+        cdef int length = 0
+        if self.errors != "strict":
+            return 0
+        waiting = self.unfinished if offset == self.bytes_in else 0
+        if waiting:
+            room = size if size < 4 else 4
+            memcpy(both, self.bytes + self.size - waiting, waiting)
+            memcpy(both + waiting, text, room)
+            why = decode_one(both, waiting + room, &length)
+            if why == INVALID or (why == INCOMPLETE and (final or room == 4)):
+                raise UnicodeDecodeError(
+                    "utf-8", (<u8*>both)[:length], offset - waiting, offset - waiting + length,
+                    explain(both[0], INVALID if why == INVALID else INCOMPLETE),
+                )
+            if why == INCOMPLETE:
+                return 0
+            skip = length - waiting
+        with nogil:
+            valid = skip + valid_bytes(text + skip, size - skip, &why, &length)
+        if why == INVALID or (why == INCOMPLETE and final):
+            raise UnicodeDecodeError(
+                "utf-8", text[valid:valid + length], offset + valid, offset + valid + length,
+                explain(text[valid], why),
+            )
+        return 0

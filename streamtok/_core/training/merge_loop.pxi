@@ -1,0 +1,336 @@
+"""The merge loop of training: which pair of neighbours is the most frequent, again and again.
+
+**The rows.** All pre-tokens stand one after the other in one array, a slot for each byte and one
+between two pre-tokens. A token occupies the slots of its parts; its id is written into the first
+and the last of them, so that both neighbours of a token are found from its ends without a linked
+list. A slot also has how often its pre-token was seen.
+
+**Pairs.** A hash table of 32-byte records: how often the pair occurs, and where, as a run of slots
+in an array that is only appended to. Places are never removed; a look at the slots tells whether
+the pair still stands there. A new pair always has the new token in it, so all its places come up
+during one merge; and no count ever grows afterwards. Hence:
+
+- what a merge does to other pairs is summed up for each neighbour in two arrays, and the hash table
+  is asked once for each *different* neighbour;
+- the greatest count never rises. Records lie in buckets by count (exact for small ones), linked
+  through the table; only the bucket in turn is made a heap, ordered by count and tie
+  (`training/pair_queue.pxi`);
+- a pair rarer than the `floor` cannot be chosen before the greatest count has sunk below that. Such
+  pairs are not even recorded. When there is nothing left above, the floor is lowered and the pairs
+  are counted anew (`training/pair_floor.pxi`). Most of all different pairs are rare, and most rare pairs
+  vanish before their turn would come.
+
+Related: rustbpe and Hugging Face keep a lazily refreshed heap of all pairs with a set of pre-tokens
+each.
+
+Not here: pre-tokens and their counts (`training/pretoken_counts.pxi`), what the ids stand for
+(`trainer.py`).
+"""
+
+@cython.final
+cdef class MergeLoop:
+    """Merges pairs in the order of their counts. Made once, used up by `run`."""
+
+    cdef Merging m
+
+    def __cinit__(self, data, sizes, counts, byte_ids, u32 most, u64 min_frequency,
+                  bint by_place, u64 fall=4096):
+        """data: uint8, pre-tokens in a row, of the sizes (uint32 [n]) and counts (uint64 [n])
+        given; byte_ids: uint32 [256], the ids 0 … 255 of the bytes; min_frequency: rarer pairs are
+        not merged; by_place: a tie goes to the pair that comes first, not to the smallest ids;
+        fall: by what factor the floor falls, which changes nothing but speed and memory.
+        """
+        cdef ArrayView data_view = read_array(data, UINT8, "data")
+        cdef ArrayView size_view = read_array(sizes, UINT32, "sizes")
+        cdef ArrayView count_view = read_array(counts, UINT64, "counts")
+        cdef ArrayView id_view = read_array(byte_ids, UINT32, "byte_ids")
+        cdef const u32* size = <const u32*>size_view.data
+        cdef const u64* count = <const u64*>count_view.data
+        cdef const u32* byte_id = <const u32*>id_view.data
+        cdef size_t n = size_view.size, i, total = 0, slots = 1, many = 0
+        if count_view.size != n or id_view.size != 256:
+            raise ValueError("as many counts as sizes and 256 ids are needed")
+        if fall < 2:
+            raise ValueError(f"the floor has to fall by a factor of 2 or more, not {fall}")
+        if most > 0x7FFFFFFF:
+            raise ValueError(f"{most} merges are too many")
+        for i in range(256):
+            if byte_id[i] > 255:
+                raise ValueError("the ids of the bytes are 0 … 255")
+        for i in range(n):
+            total += size[i]
+            if size[i] > 1:
+                slots += size[i] + 1
+                many += count[i] >= MANY
+        if total != data_view.size:
+            raise ValueError(f"the sizes sum to {total}, but there are {data_view.size} bytes")
+        if slots > LONGEST:
+            raise MemoryError(
+                f"{slots} bytes of different pre-tokens are more than can be trained on "
+                f"({<size_t>LONGEST}): leave out rare ones"
+            )
+        self.m.most = most
+        self.m.fall = fall
+        self.m.by_place = by_place
+        self.m.lowest = min_frequency if min_frequency else 1
+        self.m.rows_capacity = slots
+        self.m.rows = <Slot*>st_new_table(slots * sizeof(Slot))
+        self.m.weights = <u64*>malloc((many + 1) * sizeof(u64))
+        self.m.of_bytes = <Side*>calloc(1 << 16, sizeof(Side))
+        reserve_tokens(&self.m, 4096 if most > 4096 else most + 1)
+        if self.m.rows == NULL or self.m.weights == NULL or self.m.of_bytes == NULL:
+            raise MemoryError(f"no memory for {slots} bytes of pre-tokens")
+        with nogil:
+            fill_rows(&self.m, <const u8*>data_view.data, size, count, n, byte_id)
+            for i in range(256):
+                self.m.lengths[i] = 1
+
+    def __dealloc__(self):
+        st_free_table(self.m.rows)
+        st_free_table(self.m.table)
+        free(self.m.weights)
+        free(self.m.lengths)
+        free(self.m.left)
+        free(self.m.right)
+        free(self.m.left_seen)
+        free(self.m.right_seen)
+        free(self.m.lefts)
+        free(self.m.rights)
+        free(self.m.places)
+        free(self.m.sketch)
+        free(self.m.of_bytes)
+        free(self.m.events)
+        free(self.m.heap)
+
+    @property
+    def n_merges(self):
+        """Merges made so far."""
+        return self.m.n_merges
+
+    @property
+    def most(self):
+        """Merges that will be made at the most."""
+        return self.m.most
+
+    def run(self, size_t effort):
+        """bool: merge until about `effort` places were looked at; whether there is more to do."""
+        cdef bint more
+        with nogil:
+            more = merge_on(&self.m, effort)
+        return more
+
+    def merges(self):
+        """(uint32 [n], uint32 [n]): the left and right ids so far."""
+        cdef u32 n = self.m.n_merges
+        lefts = np.empty(n, np.uint32)
+        rights = np.empty(n, np.uint32)
+        memcpy(array_memory(lefts, UINT32), self.m.lefts, n * sizeof(u32))
+        memcpy(array_memory(rights, UINT32), self.m.rights, n * sizeof(u32))
+        return lefts, rights
+
+
+cdef void fill_rows(Merging* m, const u8* data, const u32* sizes, const u64* counts, size_t n,
+                    const u32* byte_ids) noexcept nogil:
+    cdef size_t i, j, at = 1
+    cdef u32 weight, pair
+    cdef Slot* rows = m.rows
+    rows[0].token = EDGE
+    for i in range(n):
+        if sizes[i] > 1:
+            weight = <u32>counts[i]
+            if counts[i] >= MANY:
+                weight = <u32>MANY | <u32>m.n_weights
+                m.weights[m.n_weights] = counts[i]
+                m.n_weights += 1
+            pair = 0
+            for j in range(sizes[i]):
+                rows[at].token = byte_ids[data[j]]
+                rows[at].weight = weight
+                pair = (pair << 8 | rows[at].token) & 0xFFFF
+                at += 1
+                if j:
+                    m.of_bytes[pair].weight += counts[i]
+                    m.of_bytes[pair].size += 1
+            rows[at].token = EDGE
+            at += 1
+        data += sizes[i]
+    m.rows_size = at
+
+
+cdef int reserve_tokens(Merging* m, size_t merges) except -1 nogil:
+    """Room for so many merges in all."""
+    cdef size_t tokens = 256 + merges
+    if tokens <= m.tokens_capacity:
+        return 0
+    if tokens < 2 * m.tokens_capacity:
+        tokens = 2 * m.tokens_capacity
+    m.lengths = <u32*>resized(m.lengths, tokens * sizeof(u32))
+    m.left = <Side*>resized(m.left, tokens * sizeof(Side))
+    m.right = <Side*>resized(m.right, tokens * sizeof(Side))
+    m.left_seen = <u32*>resized(m.left_seen, tokens * sizeof(u32))
+    m.right_seen = <u32*>resized(m.right_seen, tokens * sizeof(u32))
+    m.lefts = <u32*>resized(m.lefts, tokens * sizeof(u32))
+    m.rights = <u32*>resized(m.rights, tokens * sizeof(u32))
+    memset(m.left + m.tokens_capacity, 0, (tokens - m.tokens_capacity) * sizeof(Side))
+    memset(m.right + m.tokens_capacity, 0, (tokens - m.tokens_capacity) * sizeof(Side))
+    m.tokens_capacity = tokens
+    return 0
+
+
+# Merging
+
+
+cdef bint merge_on(Merging* m, size_t effort) except -1 nogil:
+    cdef Pair* record
+    cdef size_t spent = 0
+    while m.n_merges < m.most and not m.finished:
+        record = choose(m) if m.table != NULL else NULL
+        if record == NULL:
+            if m.floor == m.lowest:
+                m.finished = True
+                return False
+            lower_floor(m)
+            spent += m.rows_size
+        else:
+            spent += 16 + record.size
+            merge(m, record)
+        if spent >= effort:
+            break
+    return m.n_merges < m.most and not m.finished
+
+
+cdef int merge(Merging* m, Pair* record) except -1 nogil:
+    """Put a new token for the pair everywhere."""
+    cdef u32 a = <u32>(record.key >> 32), b = <u32>record.key, x, y, place, second, end, i
+    cdef u32 new = 256 + m.n_merges, size = record.size, n_left = 0, n_right = 0
+    cdef u32 size_a, size_b, neighbour
+    cdef u64 key, weight, both_weight = 0, n_both = 0
+    cdef size_t n_events_left = 0, n_events_right = 0
+    cdef Event* events_left
+    cdef Event* events_right
+    cdef const u32* places
+    cdef Slot* rows = m.rows
+    cdef Side* left
+    cdef Side* right
+    cdef Pair* other
+    reserve_tokens(m, m.n_merges + 1)
+    if m.events_capacity < 2 * <size_t>size:
+        m.events_capacity = 3 * <size_t>size
+        m.events = <Event*>resized(m.events, m.events_capacity * sizeof(Event))
+    events_left = m.events
+    events_right = m.events + size
+    left = m.left
+    right = m.right
+    size_a = m.lengths[a]
+    size_b = m.lengths[b]
+    m.lengths[new] = size_a + size_b
+    m.lefts[m.n_merges] = a
+    m.rights[m.n_merges] = b
+    m.n_merges += 1
+    record.count = 0
+    places = m.places + record.start
+    for i in range(size):
+        if i + AHEAD < size:
+            ST_PREFETCH(rows + places[i + AHEAD])
+        place = places[i]
+        second = place + size_a
+        if rows[place].token != a or rows[second].token != b:
+            continue
+        end = second + size_b
+        x = rows[place - 1].token
+        y = rows[end].token
+        weight = weight_of(m, rows[place].weight)
+        rows[second].token = INNER
+        rows[place].token = new
+        rows[end - 1].token = new
+        if x == new:        # the pair twice in a row
+            both_weight += weight
+            events_left[n_events_left].token = new
+            events_left[n_events_left].place = place - m.lengths[new]
+            n_events_left += 1
+            n_both += 1
+        elif x != EDGE:
+            if left[x].size == 0:
+                m.left_seen[n_left] = x
+                n_left += 1
+            left[x].weight += weight
+            left[x].size += 1
+            events_left[n_events_left].token = x
+            events_left[n_events_left].place = place - m.lengths[x]
+            n_events_left += 1
+        if y != EDGE:
+            if right[y].size == 0:
+                m.right_seen[n_right] = y
+                n_right += 1
+            right[y].weight += weight
+            right[y].size += 1
+            events_right[n_events_right].token = y
+            events_right[n_events_right].place = place
+            n_events_right += 1
+    # Pairs with the parts get rarer, each neighbour at once.
+    for i in range(n_left):
+        lessen(m, <u64>m.left_seen[i] << 32 | a, left[m.left_seen[i]].weight)
+    for i in range(n_right):
+        y = m.right_seen[i]
+        lessen(m, <u64>b << 32 | y, right[y].weight)
+        if y == a:          # of these, some are followed by the new token, too
+            right[y].weight -= both_weight
+    # Pairs with the new token.
+    if n_both:
+        left[new].weight = both_weight
+        left[new].size = <u32>n_both
+        m.left_seen[n_left] = new
+        n_left += 1
+    reserve_pairs(m, n_left + n_right)
+    for i in range(n_left):
+        x = m.left_seen[i]
+        begin_pair(m, <u64>x << 32 | new, left + x)
+    for i in range(n_right):
+        y = m.right_seen[i]
+        begin_pair(m, <u64>new << 32 | y, right + y)
+    for i in range(<u32>n_events_left):
+        x = events_left[i].token
+        if left[x].start != NONE:
+            m.places[left[x].start] = events_left[i].place
+            left[x].start += 1
+    for i in range(<u32>n_events_right):
+        y = events_right[i].token
+        if right[y].start != NONE:
+            m.places[right[y].start] = events_right[i].place
+            right[y].start += 1
+    for i in range(n_left):
+        x = m.left_seen[i]
+        if left[x].start != NONE:
+            place_record(m, find_record(m, <u64>x << 32 | new))
+        left[x].weight = 0
+        left[x].size = 0
+    for i in range(n_right):
+        y = m.right_seen[i]
+        if right[y].start != NONE:
+            place_record(m, find_record(m, <u64>new << 32 | y))
+        right[y].weight = 0
+        right[y].size = 0
+    return 0
+
+
+cdef inline void lessen(Merging* m, u64 key, u64 weight) noexcept nogil:
+    cdef Pair* record = find_record(m, key)
+    if record.key == key and record.count:
+        record.count -= weight
+
+
+cdef inline int begin_pair(Merging* m, u64 key, Side* side) except -1 nogil:
+    """A record for a new pair, and room for its places, unless it is too rare; there is room."""
+    cdef Pair* record
+    if side.weight < m.floor:
+        side.start = NONE
+        return 0
+    reserve_places(m, side.size)
+    record = find_record(m, key)
+    record.key = key
+    record.count = side.weight
+    record.start = side.start = <u32>m.places_size
+    record.size = side.size
+    m.places_size += side.size
+    m.used += 1
+    return 0
