@@ -107,7 +107,8 @@ DEFECTS = [
         "28", "a heap for runs, and a certificate for each kilobyte", "stream",
         (Change(CORE + "merge/merge.pxi", "    if t.ties == NULL:          # else the rank",
                 "    if False:          # else the rank"),
-         Change(CORE + "merge/stable_prefix.pxi", "WORK_PER_BYTE = 32 ", "WORK_PER_BYTE = 1 << 30 "),
+         Change(CORE + "merge/stable_prefix.pxi", "WORK_PER_BYTE = 32 ",
+                "WORK_PER_BYTE = 1 << 30 "),
          Change(CORE + "merge/long_pretokens.pxi",
                 "        if n - done < SECTION or memcmp(p + done, w.section, SECTION) != 0:\n"
                 "            break\n", "")),
@@ -115,8 +116,10 @@ DEFECTS = [
     ),
     Defect(
         "29", "a certificate encodes each prefix again, at any cost", "stream",
-        (Change(CORE + "merge/stable_prefix.pxi", "WORK_PER_BYTE = 32 ", "WORK_PER_BYTE = 1 << 30 "),
-         Change(CORE + "merge/stable_prefix.pxi", "FIRST_OVERLAP = 32 ", "FIRST_OVERLAP = 1 << 30 "),
+        (Change(CORE + "merge/stable_prefix.pxi", "WORK_PER_BYTE = 32 ",
+                "WORK_PER_BYTE = 1 << 30 "),
+         Change(CORE + "merge/stable_prefix.pxi", "FIRST_OVERLAP = 32 ",
+                "FIRST_OVERLAP = 1 << 30 "),
          Change(CORE + "merge/merge.pxi", "    if t.ties == NULL:          # else the rank",
                 "    if False:          # else the rank"),
          Change(CORE + "texts/encoder.pxi", "    retry_at[0] = 2 * (certain - s.start)\n", "")),
@@ -129,7 +132,8 @@ DEFECTS = [
     ),
     Defect(
         "13", "a StreamDecoder has no guard", "decoder",
-        (Change(CORE + "decode/stream_decoder.pxi", "        enter(&self.busy)\n", "        pass\n"),),
+        (Change(CORE + "decode/stream_decoder.pxi", "        enter(&self.busy)\n",
+                "        pass\n"),),
     ),
     Defect(
         "38", "a decoder moves on before the call is sure to succeed", "decoder",

@@ -1,4 +1,4 @@
-"""Compare the SIMD tiers of scan/windows.h and scan/substitutes.h with plain C, also for other processors.
+"""Compare the SIMD tiers of windows and substitutes with plain C, also for other processors.
 
     python tools/check_tiers.py
     CC=aarch64-linux-gnu-gcc RUN=qemu-aarch64 python tools/check_tiers.py

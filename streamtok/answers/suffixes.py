@@ -1,13 +1,12 @@
 """As much of the end of a text as fits a budget, without looking at its beginning.
 
-At a *clean cut* (`_core/scan/cuts.pxi`) a text falls into two parts whose ids, one after the other, are
-those of the whole. So the ids of an end that begins at a clean cut are the last ids of the text,
-and every end that begins before it has more. The walk goes back from cut to cut until the budget is
-used up; what is left is to find the place between two neighbouring cuts.
-
-There, ends are tried from the longest on. Where there are many, as in an encoding without cuts, a
-lower bound spares most of the tries: no way to cover an end with tokens has fewer of them than the
-shortest way, and the shortest ways of all ends come from one pass over the text, from its end.
+At a *clean cut* (`_core/scan/cuts.pxi`) a text falls into two parts whose ids, one after the other,
+are those of the whole. So the ids of an end that begins at a clean cut are the last ids of the
+text, and every end that begins before it has more. The walk goes back from cut to cut until the
+budget is used up; what is left is to find the place between two neighbouring cuts. There, ends are
+tried from the longest on. Where there are many, as in an encoding without cuts, a lower bound
+spares most of the tries: no way to cover an end with tokens has fewer of them than the shortest
+way, and the shortest ways of all ends come from one pass over the text, from its end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""ASCII substitutes: what windows see in the place of other characters (`_core/scan/substitutes.h`).
+"""ASCII substitutes: what windows see in the place of other characters.
 
 Windows (`windows.py`) know 128 characters. Another character may be replaced by an ASCII character
-of the same class: the automaton does the same at both. So pre-tokens begin at the same characters.
+of the same class (`_core/scan/substitutes.h`): the automaton does the same at both. So pre-tokens
+begin at the same characters.
 A character of a class that has no ASCII character, or only such as windows treat in a way of their
 own (triggers and their followers), has no substitute.
 """

@@ -2,8 +2,9 @@
 
 Text that can be encoded independently becomes a task: whole documents, in a list or many in one
 buffer (`_core/texts/delimited.pxi`), and the segments of a long document between clean cuts
-(`_core/scan/cuts.pxi`). The document's stream encodes the text before the first cut and after the last
-one. Its state after a group of parts therefore equals that of a stream that has seen all the text.
+(`_core/scan/cuts.pxi`). The document's stream encodes the text before the first cut and after the
+last one. Its state after a group of parts therefore equals that of a stream that has seen all the
+text.
 A task gives up on text that is invalid or not allowed. A stream then encodes that text in order,
 and repairs it or raises the error.
 """
