@@ -367,6 +367,19 @@ def few_letters(rng: random.Random, letters: str) -> dict[bytes, int]:
     return ranks | {token.encode(): 256 + i for i, token in enumerate(order)}
 
 
+@pytest.mark.parametrize("width", range(56, 68))
+def test_segments_that_agree_late_are_joined_where_they_agree(width: int) -> None:
+    """Lines of no-break spaces: a segment may agree beyond the place where the next one begins."""
+    enc = streamtok.get_encoding("r50k_base")
+    ranks = enc._mergeable_ranks
+    twin = tiktoken.Encoding("t", pat_str=r"(?s).+", mergeable_ranks=ranks, special_tokens={})
+    lines = 8 * ("\r\n" + width * "\u00a0")
+    for start in range(4):
+        for size in range(150, len(lines) - start, 13):
+            part = lines[start : start + size]
+            assert enc._encode_single_piece(part) == twin.encode_ordinary(part)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_pretokens_in_several_pieces_wait_with_others(seed: int) -> None:
     """Up to 240 bytes, among short ones and longer ones: some join, some do not."""

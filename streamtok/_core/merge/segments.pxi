@@ -173,8 +173,11 @@ cdef int join_many(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n) e
             memcpy(out.items + out.count, tokens + ST_SEGMENT * k + skip, added * sizeof(u32))
             out.count += added
             j.done = start + ST_SEGMENT
-            here = begins[k] >> ST_STRIDE | <u64>1 << OVERLAP
             start += ST_STRIDE
+            # Before `place` the tokens are E's, whatever the segment has there.
+            here = begins[k] >> ST_STRIDE | <u64>1 << OVERLAP
+            if place > ST_STRIDE:
+                here = begins_from(t, j, start)
         else:
             start += ST_STRIDE
             if j.done - start < ST_SEGMENT:
