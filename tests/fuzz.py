@@ -25,6 +25,7 @@ from .conftest import PACKED, encoding_of, stream_ids, twin_of
 from .nasty import TEXTS
 
 WORDS = b"the of and to in is you that it he was for on are as with his they I at be this".split()
+ROWS = [" ", "-", "=", "01", "\u00a0", "─", "……", "日"]
 REFERENCE_BYTES = 400  # the reference is slow: it sees this much of a text
 
 
@@ -41,6 +42,9 @@ def random_text(rng: random.Random, size: int) -> bytes:
         elif kind < 0.7:
             part = rng.choice([b" ", b"\n", b"a", b"=", b"\t", b"ab", "日".encode(), b"1"])
             part *= rng.choice([3, 17, 130, 1000, 9000])
+        elif kind < 0.73:  # a table or a frame: rows of the same width
+            row = rng.choice(ROWS).encode() * rng.randint(1, 70)
+            part = (row + rng.choice([b"\n", b"\r\n", b"", b"|"])) * rng.randint(2, 20)
         elif kind < 0.8:
             part = "".join(chr(random_code_point(rng)) for _ in range(rng.randint(1, 40))).encode()
         elif kind < 0.85:

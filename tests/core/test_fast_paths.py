@@ -370,14 +370,18 @@ def few_letters(rng: random.Random, letters: str) -> dict[bytes, int]:
 @pytest.mark.parametrize("width", range(56, 68))
 def test_segments_that_agree_late_are_joined_where_they_agree(width: int) -> None:
     """Lines of no-break spaces: a segment may agree beyond the place where the next one begins."""
-    enc = streamtok.get_encoding("r50k_base")
-    ranks = enc._mergeable_ranks
-    twin = tiktoken.Encoding("t", pat_str=r"(?s).+", mergeable_ranks=ranks, special_tokens={})
+    r50k = streamtok.get_encoding("r50k_base")
+    made = {"pat_str": r"\s+", "mergeable_ranks": r50k._mergeable_ranks, "special_tokens": {}}
+    enc, twin = streamtok.Encoding("s", **made), tiktoken.Encoding("t", **made)
     lines = 8 * ("\r\n" + width * "\u00a0")
     for start in range(4):
         for size in range(150, len(lines) - start, 13):
             part = lines[start : start + size]
-            assert enc._encode_single_piece(part) == twin.encode_ordinary(part)
+            expected = twin.encode_ordinary(part)
+            assert enc.encode_ordinary(part) == expected
+            assert enc.count(part) == len(expected)
+            chunks = [part[:20], part[20:-1], part[-1:]]
+            assert stream_ids(enc.stream_encoder(), chunks) == expected
 
 
 @pytest.mark.parametrize("seed", range(8))

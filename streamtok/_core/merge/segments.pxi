@@ -152,36 +152,29 @@ cdef int join_many(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n) e
     count = count if count < ST_SEGMENTS else ST_SEGMENTS
     strategy.merge_segments(&t.pairs, t.byte_token, t.byte_pairs, t.offsets, p + start, count, tokens,
                             begins)
-    here = begins_from(t, j, start)
     while k < count:
-        if j.done - start < ST_SEGMENT:
-            place = st_agree(here, begins[k]) if j.done else 0
-            if place == 0 and j.done:
-                if j.misses - misses >= MISSES:
-                    return 0
-                j.misses += 1
-                extend(t, m, j, p, n, ST_SEGMENT, OVERLAP)
-                if j.done - start < ST_SEGMENT:
-                    here = begins_from(t, j, start)
-                continue
-            after = <u64>-1 << place
-            skip = st_ones(begins[k] & ~after)
-            added = st_ones(begins[k]) - skip
-            if j.done:          # of which the last bit is its end
-                out.count -= st_ones(here & after) - 1
-            reserve_tokens(out, added)
-            memcpy(out.items + out.count, tokens + ST_SEGMENT * k + skip, added * sizeof(u32))
-            out.count += added
-            j.done = start + ST_SEGMENT
+        if j.done - start >= ST_SEGMENT:        # `extend` has gone beyond this one
             start += ST_STRIDE
-            # Before `place` the tokens are E's, whatever the segment has there.
-            here = begins[k] >> ST_STRIDE | <u64>1 << OVERLAP
-            if place > ST_STRIDE:
-                here = begins_from(t, j, start)
-        else:
-            start += ST_STRIDE
-            if j.done - start < ST_SEGMENT:
-                here = begins_from(t, j, start)
+            k += 1
+            continue
+        here = begins_from(t, j, start)
+        place = st_agree(here, begins[k]) if j.done else 0
+        if place == 0 and j.done:
+            if j.misses - misses >= MISSES:
+                return 0
+            j.misses += 1
+            extend(t, m, j, p, n, ST_SEGMENT, OVERLAP)
+            continue
+        after = <u64>-1 << place
+        skip = st_ones(begins[k] & ~after)
+        added = st_ones(begins[k]) - skip
+        if j.done:              # of which the last bit is its end
+            out.count -= st_ones(here & after) - 1
+        reserve_tokens(out, added)
+        memcpy(out.items + out.count, tokens + ST_SEGMENT * k + skip, added * sizeof(u32))
+        out.count += added
+        j.done = start + ST_SEGMENT
+        start += ST_STRIDE
         k += 1
     return 0
 
