@@ -53,7 +53,7 @@ ST_LANES static inline __attribute__((always_inline)) void st_turn_begin(
     s->rank = st_least(s->ranks, registers);
 }
 
-/* One merge. No branch: where it is, and whether something stands before and behind it, cannot be
+/* One merge. No branch: where it is, and whether a token is before and after it, cannot be
    predicted. */
 ST_LANES static inline __attribute__((always_inline)) void st_turn_step(st_turn *s, int registers,
                                                                         const st_pairs *pairs) {

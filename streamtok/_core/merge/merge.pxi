@@ -1,32 +1,48 @@
 """The merge engine: byte pair encoding of one segment of bytes, without the GIL.
 
-Merges the adjacent pair of lowest rank, the leftmost on ties, until no pair is in the table. Short
-segments scan a small array for the lowest rank. Longer ones keep a doubly linked list of nodes and
-a binary min-heap of candidates (rank, position, versions); a merge bumps the versions of both its
-nodes, so that a candidate which was pushed before and now means other tokens is recognised and
-dropped when it is popped. That makes O(n log n) for any input. The technique is the usual one
-(SentencePretoken's agenda of symbol pairs, Kudo and Richardson 2018); the results are those of the
-obvious O(n^2) loop in `reference.py`. Before the heap come rounds, as long as they pay: runs of
-blanks or dashes merge the same pair everywhere, and one pass over the tokens does what would be a
-thousand candidates.
+Merges the adjacent pair of lowest rank, the leftmost of equal ones, until no pair is in the table.
+`merge_long` does that in O(n log n) for any input, with three things, as SentencePiece's agenda of
+symbol pairs does (Kudo and Richardson 2018):
 
-Does not look whole pre-tokens up and knows no pre-tokens: that is `texts/encoder.pxi`.
+- The *linked list*: one `Node` for each byte. A merge changes the left node of a pair and unlinks
+  the right one.
+- The *heap*: one `Candidate` for each pair that may merge, the lowest rank first, then the leftmost.
+- The *version stamps*: a node counts the merges that it took part in, and a candidate carries the
+  versions of both its nodes. Where they differ, the candidate is stale: it means tokens that have
+  changed since. It stays in the heap and is dropped when it is popped.
+
+`reference/heap_merge.py` has the same steps in Python, `reference/bpe.py` the obvious O(n^2) loop,
+and all three give the same tokens.
+
+Ordinary text almost never gets to the heap. Most of its pre-tokens are in the cache and are not
+merged at all (`cache/pretoken_cache.pxi`). A new one is short, and up to 64 bytes it costs less to
+look through all ranks for the lowest than to keep a heap: `merge_short` does that for one
+pre-token, `merge/lanes.h` in registers, `merge/turns.h` and `merge/columns.h` for many. Longer
+pre-tokens become segments of 40 or 64 bytes (`merge/segments.pxi`). The heap remains for segments of
+1 KiB, where a long run repeats itself or short segments do not agree; for 41 bytes and more that
+have to be merged as one, where no registers take them; and for vocabularies with equal ranks
+(`ties`). It is what bounds the cost of the worst input.
+
+Before the heap come rounds, as long as they pay: a run of blanks or dashes merges the same pair
+everywhere, and one pass over the tokens does the work of a thousand candidates.
+
+Pre-tokens are looked up in `cache/pretoken_encoder.pxi`, not here.
 """
 
 cdef enum:
     SCAN_LIMIT = 40     # segments up to here are merged by scanning for the lowest rank: at most 63
 
 
-cdef struct Node:       # doubly linked list over the bytes of the segment
+cdef struct Node:       # of the linked list, which begins with one for each byte
     u32 previous
     u32 next
     u32 token
-    u32 version         # a merge bumps it: candidates that carry an older one are stale
+    u32 version         # merges so far: a candidate that carries an older one is stale
 
 
-cdef struct Candidate:  # a pair that may merge: ordered by place, then position
-    u64 key             # place in the order (rank) << 32 | position of the left node
-    u32 left_version
+cdef struct Candidate:  # of the heap: a pair that may merge, ordered by rank, then position
+    u64 key             # rank << 32 | position of the left node
+    u32 left_version    # the version stamps of its nodes when it was pushed
     u32 right_version
 
 
@@ -40,7 +56,7 @@ cdef struct Merger:     # scratch of one thread, grown as needed
 
 cdef enum:
     SMALL_PRETOKEN = 16     # bytes up to which scanning is faster than registers, for one pre-token
-    ROUND_SHARE = 16        # of so many pairs one must be the next to merge, or a round does not pay
+    ROUND_SHARE = 16        # a round pays if at least one pair in so many is the next to merge
 
 
 cdef void merger_free(Merger* m) noexcept nogil:
@@ -86,7 +102,10 @@ cdef int grow_lists(Merger* m, size_t n) except -1 nogil:
 
 
 cdef size_t merge_short(const Tokens* t, u32* tokens, const u8* p, size_t n) noexcept nogil:
-    """Encode p[:n], 1 <= n <= SCAN_LIMIT, into tokens[:n]; returns the number of tokens."""
+    """Encode p[:n], 1 <= n <= SCAN_LIMIT, into tokens[:n]; returns the number of tokens.
+
+    Looks through all ranks for the lowest, so it needs no heap and no version stamps.
+    """
     cdef u64[SCAN_LIMIT] keys       # rank of the pair that starts here << 6 | here: the least is next
     cdef u8[SCAN_LIMIT] following   # where the next token begins, n after the last one
     cdef u8[SCAN_LIMIT + 1] before
@@ -156,12 +175,12 @@ cdef inline void sift_down(Candidate* heap, size_t size, size_t at) noexcept nog
 
 
 cdef inline u64 place_of(const Tokens* t, u32 token) noexcept nogil:
-    """Where the merge into `token` stands in the order; several may share a place: the leftmost."""
+    """The rank of the merge into `token`. Several tokens may share one: then the leftmost goes first."""
     return t.ties[token] if t.ties != NULL else token
 
 
 cdef inline void consider(const Tokens* t, Merger* m, size_t* size, u32 left) noexcept nogil:
-    """Push the pair that starts at node `left`, if it can merge."""
+    """Push a candidate for the pair that starts at node `left`, if it can merge."""
     cdef Node* node = &m.nodes[left]
     cdef Candidate item
     cdef u32 token = find_pair(t, node.token, m.nodes[node.next].token)
@@ -201,7 +220,7 @@ cdef size_t merge_round(const Tokens* t, u32* tokens, u32* ranks, size_t n, u32 
 
 
 cdef size_t merge_in_rounds(const Tokens* t, u32* tokens, u32* ranks, size_t n) noexcept nogil:
-    """Merge as long as one pair is a good part of all; the number of tokens that are left."""
+    """Merge in rounds as long as they pay; the number of tokens that are left."""
     cdef size_t i, same
     cdef u32 least
     while n > 1:
@@ -220,6 +239,10 @@ cdef size_t merge_in_rounds(const Tokens* t, u32* tokens, u32* ranks, size_t n) 
 
 
 cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexcept nogil:
+    """Encode p[:n] into m.result with the linked list, the heap and the version stamps.
+
+    Returns the number of tokens. m has room for n nodes.
+    """
     cdef Node* nodes = m.nodes
     cdef Candidate* heap = m.heap
     cdef Candidate top
@@ -257,16 +280,16 @@ cdef size_t merge_long(const Tokens* t, Merger* m, const u8* p, size_t n) noexce
             sift_down(heap, size, 0)
         at = <u32>top.key
         if nodes[at].version != top.left_version:
-            continue
+            continue                            # stale: the left node has changed
         right = nodes[at].next
         if right == NONE or nodes[right].version != top.right_version:
-            continue
+            continue                            # stale: the right node has changed
         if t.ties == NULL:
             nodes[at].token = <u32>(top.key >> 32)
-        else:                                   # its place does not say what the pair becomes
+        else:                                   # its rank does not say what the pair becomes
             nodes[at].token = find_pair(t, nodes[at].token, nodes[right].token)
         nodes[at].version += 1
-        nodes[right].version += 1               # the node is gone: whatever names it is stale
+        nodes[right].version += 1               # unlinked: every candidate with this node is stale
         nodes[at].next = nodes[right].next
         if nodes[at].next != NONE:
             nodes[nodes[at].next].previous = at

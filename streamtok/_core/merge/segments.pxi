@@ -3,10 +3,10 @@
 Let E be the byte pair encoding of p[:b] and S that of p[a:c], a < b < c. If both have the same
 token at the same place, p[i:j], then the encoding of p[:c] is that of E up to j and of S from j on:
 the lemma of `merge/stable_prefix.pxi` says that E up to j is the encoding of p[:j] and that S from j on
-is that of p[j:c], and since the token stands before the next one in S, those two are compatible. So
+is that of p[j:c], and the token is compatible with the next one, since they are neighbours in S. So
 a boundary at j is exact; that holds for every rank table, and no pair has to be looked up.
 
-Most of the time two encodings agree within a few tokens. The segments then wait for nothing of each
+Most of the time two encodings agree within a few tokens. Segments then do not depend on each
 other: with AVX-512 they are merged side by side (`merge/segments.h`), and a byte costs a fifth of
 what it costs in the heap of one long merge. Otherwise each segment begins where a token of E
 begins, which makes it agree with E at once, as a rule: runs of one letter, whose tokens would be
@@ -24,11 +24,11 @@ cdef struct Growing:    # tokens; `items` is moved by realloc
 cdef enum:
     OVERLAP = ST_SEGMENT - ST_STRIDE
     FEWEST = 6                  # segments that are worth merging side by side
-    MISSES = 6                  # of a round: then the text is not for that
-    LONG_SEGMENT = 1024         # of text that does not agree soon
+    MISSES = 6                  # segments of a round that do not agree: longer ones pay then
+    LONG_SEGMENT = 1024         # bytes where short segments do not pay: these go to the heap
     LONG_OVERLAP = 48
     LONGEST_PERIOD = 64         # bytes
-    FIRST_SHUN = 1 << 14        # bytes that are then merged in such segments; twice as many each time
+    FIRST_SHUN = 1 << 14        # bytes that are merged in these after MISSES; twice as many each time
     LOOK_EVERY = 1 << 16        # bytes between two looks at the clock
 
 

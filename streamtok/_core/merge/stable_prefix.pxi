@@ -16,7 +16,7 @@ up to c are final whatever follows. So c is the last boundary that e(n) shares w
 No e(m) is encoded from the beginning for that. Let a < m be a boundary of e(n), and S =
 BPE(p[a:m]). If e(n) and S have the same token at the same place, p[i:j], then e(m) is e(n) up to j
 and S from j on: e(n) up to j is e(j), S from j on is BPE(p[j:m]), and the token before j is
-compatible with the one behind it, since they are neighbours in S. So the boundaries that e(n) and S
+compatible with the one after it, since they are neighbours in S. So the boundaries that e(n) and S
 share from j on are shared with e(m). Where no token agrees, S begins earlier; at a = 0 it is e(m)
 itself.
 
@@ -74,7 +74,7 @@ cdef int part(const Tokens* t, const u32* tokens, size_t count, Merger* scratch,
     """Move `cut` back to the last boundary that tokens[:count], which are e(n), share with e(end).
 
     `kept` is the number of tokens before it. `overlap` is how far before `end` the comparison
-    begins; the next call had better begin where this one came to an end.
+    begins; pass what a call has left in it to the next one.
     """
     cdef size_t i, k, found, at, mine, other, shared, shared_count
     cdef const u32* again

@@ -1,4 +1,4 @@
-"""The fastest way that this processor has, for each of them. Results do not depend on it."""
+"""Choose the fastest kernels that this processor can run. Results do not depend on the choice."""
 
 strategy.merge_lanes = st_merge_tier()
 strategy.merge_batch = st_merge_batch_tier(ST_ANY)

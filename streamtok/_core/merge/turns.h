@@ -73,7 +73,7 @@ static ST_ALWAYS_INLINE int st_in_turn_ask(st_in_turn *s, const st_pairs *pairs)
     s->right = st_ask_bucket(pairs, s->right_pair);
     s->left = st_ask_bucket(pairs, s->left_pair);
     s->no_right = beyond ? 0 : ST_NONE;
-    s->before = earlier ? (uint32_t)before : ST_POSITIONS; /* a key that nobody looks at */
+    s->before = earlier ? (uint32_t)before : ST_POSITIONS; /* a key that is never read */
     s->at = at;
     s->alive = alive ^ gone;
     s->tokens[at] = merged;
