@@ -224,9 +224,7 @@ def hints(session: nox.Session) -> None:
 def benchmarks(session: nox.Session) -> None:
     """All that the benchmarks time gives equal ids; nothing is timed."""
     use_checkout(session, "test")
-    session.run(
-        "python", "-m", "pytest", "-q", "benchmarks", "--benchmark-disable", *session.posargs
-    )
+    session.run("python", "-m", "benchmarks.compare", "--equal", *session.posargs)
 
 
 @nox.session

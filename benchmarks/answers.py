@@ -18,12 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tiktoken
-
 import streamtok
 
-from . import corpus
-from .big_file import parse_size
+from . import corpus, peers
+from .corpus import parse_size
 
 BUDGET = 4096
 CHUNK_BUDGET = 512
@@ -70,29 +68,21 @@ def make_text(size: int) -> str:
 
 def measure(text: str, name: str, rounds: int) -> list[Row]:
     """Compare the answers, then the time that they take."""
-    ours, theirs = streamtok.get_encoding(name), twin_of(name)
-    rows = [
+    ours = streamtok.get_encoding(name)
+    with tempfile.TemporaryDirectory() as folder:
+        peers.write_assets(Path(folder), [name])
+        theirs = peers.by_name("tiktoken")(name, Path(folder)).tokenizer
+        tokenizer = peers.by_name("tokenizers")(name, Path(folder)).tokenizer
+    return [
         *budgets(ours, theirs, text, rounds),
         chunks(ours, theirs, text, rounds),
         *splitters(ours, theirs, name, text[:DOCUMENT], rounds),
         *live(ours, theirs, text[: EVENTS * EVENT_SIZE], rounds),
         *from_a_model(ours, theirs, text, rounds),
         *edits(ours, theirs, text, rounds),
-        *offsets(ours, theirs, text, rounds),
+        *offsets(ours, theirs, tokenizer, text, rounds),
         stop_strings(ours, theirs, text, rounds),
     ]
-    return rows
-
-
-def twin_of(name: str) -> tiktoken.Encoding:
-    """tiktoken's encoding from our tables: nothing is downloaded."""
-    ours = streamtok.get_encoding(name)
-    return tiktoken.Encoding(
-        name,
-        pat_str=ours._pat_str,
-        mergeable_ranks=ours._mergeable_ranks,
-        special_tokens=ours._special_tokens,
-    )
 
 
 def budgets(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
@@ -153,7 +143,7 @@ def chunks(ours: Any, theirs: Any, text: str, rounds: int) -> Row:
 def splitters(ours: Any, theirs: Any, name: str, text: str, rounds: int) -> list[Row]:
     """LangChain's splitters and semchunk, on the same text, as far as they are installed."""
     rows = []
-    for what, boundary, split in peers_of(theirs, name):
+    for what, boundary, split in installed_splitters(theirs, name):
         found = split(text)
         exact = [chunk.text for chunk in ours.split(text, CHUNK_BUDGET, boundary=boundary)]
         assert "".join(exact) == text
@@ -179,11 +169,14 @@ def splitters(ours: Any, theirs: Any, name: str, text: str, rounds: int) -> list
     return rows
 
 
-def peers_of(theirs: Any, name: str) -> list[tuple[str, str, Callable[[str], list[str]]]]:
+def installed_splitters(
+    theirs: Any, name: str
+) -> list[tuple[str, str, Callable[[str], list[str]]]]:
     """(name, our boundary that is like theirs, function) of each library that is installed."""
     found: list[tuple[str, str, Callable[[str], list[str]]]] = []
     with contextlib.suppress(ImportError):
         import langchain_text_splitters as langchain
+        import tiktoken
 
         tiktoken.registry.ENCODINGS.setdefault(name, theirs)  # it would be downloaded
         sizes = {"encoding_name": name, "chunk_size": CHUNK_BUDGET, "chunk_overlap": 0}
@@ -311,7 +304,7 @@ def edits(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
     ]
 
 
-def offsets(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
+def offsets(ours: Any, theirs: Any, tokenizer: Any, text: str, rounds: int) -> list[Row]:
     """Against our own ids without offsets, and against tiktoken and `tokenizers`."""
     text = text[:DOCUMENT]
     rows = []
@@ -339,7 +332,6 @@ def offsets(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
             f"no ends; {n_wrong:,} of {len(ids):,} starts are others",
         )
     )
-    tokenizer = huggingface_twin(ours)
     found = tokenizer.encode(text, add_special_tokens=False)
     assert found.ids == ids.tolist()
     n_wrong = sum(a != tuple(b) for a, b in zip(found.offsets, spans.tolist(), strict=True))
@@ -352,18 +344,6 @@ def offsets(ours: Any, theirs: Any, text: str, rounds: int) -> list[Row]:
         )
     )
     return rows
-
-
-def huggingface_twin(encoding: Any) -> Any:
-    """The same encoding in `tokenizers`."""
-    import tokenizers
-
-    from streamtok import formats
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "tokenizer.json")
-        formats.save_huggingface(encoding, path)
-        return tokenizers.Tokenizer.from_file(str(path))
 
 
 def stop_strings(ours: Any, theirs: Any, text: str, rounds: int) -> Row:

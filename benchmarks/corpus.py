@@ -3,10 +3,13 @@
 `../shared/corpus` (relative to the project) is taken where it is; another folder with the same
 five names can be given in STREAMTOK_CORPUS. Without either, the texts are made from Python's own
 standard library and from seeded generators: the same on every machine with the same Python.
+
+`python -m benchmarks.corpus FILE SIZE` writes a file of the lines of all texts.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import base64
 import functools
@@ -14,6 +17,8 @@ import json
 import os
 import pydoc
 import random
+import re
+import sys
 import sysconfig
 import unicodedata
 from collections.abc import Iterator
@@ -47,6 +52,28 @@ def write(to: Path) -> None:
     """Write the five texts into a folder: for processes that would each make them anew."""
     for name in NAMES:
         (to / f"{name}.txt").write_bytes(load(name))
+
+
+def parse_size(text: str) -> int:
+    """Bytes: a number with KB, MB or GB (powers of ten) behind it, or none."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]B)?", text.strip().upper())
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 1GB")
+    return int(float(match[1]) * {None: 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}[match[2]])
+
+
+def write_lines(path: Path, size: int) -> None:
+    """Write the lines of all texts, shuffled anew in each pass over them, at least `size` bytes."""
+    rng = random.Random(1)
+    lines = [line for name in NAMES for line in load(name).splitlines(keepends=True)]
+    lines = [line if line.endswith(b"\n") else line + b"\n" for line in lines]
+    with path.open("wb") as file:
+        while file.tell() < size:
+            rng.shuffle(lines)
+            for line in lines:
+                file.write(line)
+                if file.tell() >= size:
+                    break
 
 
 def shortened(data: bytes, limit: int) -> bytes:
@@ -245,3 +272,7 @@ _GENERATORS = {
     "logs": _logs,
     "json": _json,
 }
+
+
+if __name__ == "__main__":
+    write_lines(Path(sys.argv[1]), parse_size(sys.argv[2]))

@@ -20,10 +20,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from .big_file import parse_size
+from .corpus import parse_size
 
 _MAKE = {
-    "text": "from benchmarks.big_file import make; make(p('text'), size)",
+    "text": "from benchmarks.corpus import write_lines; write_lines(p('text'), size)",
     "gz": "copy(gzip.open(p('gz'), 'wb', 1))",
     "zst": "import zstandard; copy(zstandard.open(p('zst'), 'wb'))",
     "xz": "copy(lzma.open(p('xz'), 'wb', preset=0))",

@@ -159,7 +159,7 @@ def count(encoding: str, text: str, library: Path) -> dict[Count, float]:
             check=True,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=Path(__file__).resolve().parents[1],
+            cwd=FIGURES.parents[1],
             env=os.environ | _ENVIRONMENT,
         )
         sizes = json.loads(done.stdout.splitlines()[-1])
@@ -193,6 +193,12 @@ def to_json(data: dict[str, Any], counts: dict[Count, float], texts: list[str]) 
         figures.setdefault(key.encoding, {}).setdefault(key.text, {})[key.door] = value
     digests = data.get("texts", {}) | {text: digest(text) for text in texts}
     return {"about": about(), "texts": digests, "figures": figures}
+
+
+def lines_of(data: dict[str, Any]) -> str:
+    """JSON with a line for each text, so that a change of figures is seen."""
+    written = json.dumps(data, indent=1)
+    return re.sub(r"\{[^{}]*\}", lambda found: " ".join(found[0].split()), written) + "\n"
 
 
 def from_json(data: dict[str, Any], texts: list[str]) -> tuple[dict[Count, float], list[str]]:
@@ -259,8 +265,7 @@ def main() -> int:
     kept, others = from_json(data, texts)
     print("\n".join(table(kept, counts)))
     if options.write:
-        written = json.dumps(to_json(data, counts, texts), indent=1)
-        options.figures.write_text(written + "\n")
+        options.figures.write_text(lines_of(to_json(data, counts, texts)))
         return 0
     if others:
         print(f"not compared, since the texts are others than in the file: {', '.join(others)}")

@@ -29,6 +29,7 @@ import argparse
 import hashlib
 import mmap
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -38,35 +39,36 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import regex
 
 import streamtok
 from streamtok._core.encode import has_surrogate
 from streamtok.parallel.threads import call_in_threads
 
-from . import cli_cost, corpus, worker
-from .big_file import make, parse_size
-from .chunk_limits import chunked, chunked_unseen
-from .steps import Row, Timed, after, in_turns, new_pretokens, side_by_side, timed
+from . import command_line, corpus, worker
+from .corpus import parse_size
 
 _COLD_TEXTS = ("english", "logs")
 _CHUNKED_TEXTS = ("english", "json")
 _LONG_TEXTS = ("code", "logs")
+_CHUNKS = (1 << 16, 4096, 256)
+_COMPANY = [b"a"] * 16  # known pre-tokens beside a few new ones, which then wait for each other
 _CALLS = 1000  # on short texts, in a turn
 _DOCUMENT = 4000  # characters, in a batch
 _BLOCK = 1 << 19  # bytes that the command line reads at a time
 
 # Prints the seconds of one step of a first text, and the new pages that it touched.
 _COLD = """
-import sys, time
-import numpy as np
-import streamtok
-from benchmarks import corpus, limits, steps
+import sys, time, streamtok
+from benchmarks import corpus, limits
 encoding, name, limit, step, pages = sys.argv[1:]
 enc = streamtok.get_encoding(encoding)
 enc.encode_ordinary("a")
 text = corpus.halves(corpus.load(name, int(limit)))[0].decode()
-data, ends = steps.side_by_side(steps.new_pretokens(enc, "", text) if step == "new" else [])
+data, ends = limits.side_by_side(limits.new_pretokens(enc, "", text) if step == "new" else [])
 work = {
     "all": lambda: enc.encode_to_numpy(text),
     "new": lambda: enc._encoder.encode_split(data, ends, "array"),
@@ -78,13 +80,61 @@ kept = work()
 print(time.perf_counter() - begin, limits.faults() - before)
 """
 
+Timed = Callable[[], float]  # does it, and gives the seconds
+
+
+class Row(NamedTuple):
+    """A step and the whole that it is a part of: seconds, medians; share: of a turn's ratios."""
+
+    goal: str
+    step: str
+    seconds: float
+    whole: float
+    share: float
+
+
+def in_turns(goal: str, whole: Timed, steps: dict[str, Timed], rounds: int) -> Iterator[Row]:
+    median = statistics.median
+    for step, kernel in steps.items():
+        pairs = [(kernel(), whole()) for _ in range(rounds)]
+        times = [median(column) for column in zip(*pairs, strict=True)]
+        yield Row(goal, step, *times, median(a / b for a, b in pairs))
+
+
+def timed(work: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    result = work()
+    taken = time.perf_counter() - begin
+    del result
+    return taken
+
+
+def new_pretokens(enc: streamtok.Encoding, first: str, second: str) -> list[bytes]:
+    """Those of `second` that are neither tokens nor in `first`, each once."""
+    known = set(enc.token_byte_values()) | {x.encode() for x in regex.findall(enc._pat_str, first)}
+    found = dict.fromkeys(x.encode() for x in regex.findall(enc._pat_str, second))
+    return [pretoken for pretoken in found if pretoken not in known]
+
+
+def side_by_side(pretokens: list[bytes]) -> tuple[Any, Any]:
+    """The bytes of all, as uint8, and where each ends, as int64: what `encode_split` takes."""
+    sizes = [len(pretoken) for pretoken in pretokens]
+    return np.frombuffer(b"".join(pretokens), np.uint8), np.cumsum(sizes, dtype=np.int64)
+
+
+def after(enc: streamtok.Encoding, first: str, work: Callable[[], Any]) -> Timed:
+    """`work`, where `first` is all that the encoding knows besides its tokens."""
+
+    def run() -> float:
+        enc._encoder.release()
+        enc.encode_ordinary(first)
+        return timed(work)
+
+    return run
+
 
 def faults() -> int:
-    """Pages of memory that this process has touched for the first time; 0 where nobody counts."""
-    try:
-        import resource
-    except ImportError:
-        return 0
+    """Pages of memory that this process has touched for the first time."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
@@ -96,22 +146,23 @@ def touch(pages: int) -> mmap.mmap:
     return memory
 
 
+def all_texts(limit: int | None) -> str:
+    return b"".join(corpus.load(name, limit) for name in corpus.NAMES).decode()
+
+
 def unseen(enc: streamtok.Encoding, name: str, limit: int | None, rounds: int) -> Iterator[Row]:
     first, second = (half.decode() for half in corpus.halves(corpus.load(name, limit)))
     new = new_pretokens(enc, first, second)
     data, ends = side_by_side(new)
-
-    def again(work: Callable[[], Any]) -> Timed:
-        return after(enc, first, work)
-
+    again = partial(after, enc, first)
     whole = again(lambda: enc.encode_to_numpy(second))
-    goal = f"unseen {name}, to an array"
     merged = again(lambda: enc._encoder.encode_split(data, ends, "array"))
-    yield in_turns(goal, f"{len(new):,} new pre-tokens", merged, whole, rounds)
+    yield from in_turns(
+        f"unseen {name}, to an array", whole, {f"{len(new):,} new pre-tokens": merged}, rounds
+    )
     count = enc.count(second)
-    listed = again(lambda: enc.encode(second))
-    empty = again(lambda: [None] * count)
-    yield in_turns(f"unseen {name}, to a list", "an empty list", empty, listed, rounds)
+    whole, empty = again(lambda: enc.encode(second)), again(lambda: [None] * count)
+    yield from in_turns(f"unseen {name}, to a list", whole, {"an empty list": empty}, rounds)
 
 
 def long(enc: streamtok.Encoding, name: str, rounds: int) -> Iterator[Row]:
@@ -123,27 +174,27 @@ def long(enc: streamtok.Encoding, name: str, rounds: int) -> Iterator[Row]:
     data, ends = side_by_side(new)
     whole = after(enc, first, lambda: [enc.encode_to_numpy(text) for text in rest])
     merged = after(enc, first, lambda: enc._encoder.encode_split(data, ends, "array"))
-    yield in_turns(f"long {name}", f"{len(new):,} new pre-tokens", merged, whole, rounds)
+    yield from in_turns(f"long {name}", whole, {f"{len(new):,} new pre-tokens": merged}, rounds)
 
 
 def cold(encoding: str, name: str, limit: int | None, rounds: int) -> Iterator[Row]:
     size = len(corpus.load(name)) if limit is None else limit
-    root = str(Path(__file__).resolve().parents[1])
     touched = 0
 
     def run(step: str) -> float:
         nonlocal touched
         command = [sys.executable, "-c", _COLD, encoding, name, str(size), step, str(touched)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root)
+        done = subprocess.run(
+            command, check=True, capture_output=True, text=True, cwd=command_line.ROOT
+        )
         seconds, pages = done.stdout.split()
         if step == "all":
             touched = int(pages)
         return float(seconds)
 
-    goal = f"cold {name}, to an array"
-    whole = partial(run, "all")
-    yield in_turns(goal, "new pre-tokens, cold", partial(run, "new"), whole, rounds)
-    yield in_turns(goal, f"{touched:,} new pages", partial(run, "pages"), whole, rounds)
+    steps = {"new pre-tokens, cold": partial(run, "new"), "new pages": partial(run, "pages")}
+    for row in in_turns(f"cold {name}, to an array", partial(run, "all"), steps, rounds):
+        yield row._replace(step=f"{touched:,} new pages") if row.step == "new pages" else row
 
 
 def short_calls(enc: streamtok.Encoding, rounds: int) -> Iterator[Row]:
@@ -151,59 +202,133 @@ def short_calls(enc: streamtok.Encoding, rounds: int) -> Iterator[Row]:
     texts = iter(corpus.slices(corpus.load("english"), 11, (2 * rounds + 1) * _CALLS))
     seen = [enc.encode(text) and text for text in islice(texts, _CALLS)]
 
-    def calls(texts: list[str]) -> float:
-        begin = time.perf_counter()
-        for text in texts:
-            enc.encode(text)
-        return time.perf_counter() - begin
-
     def whole() -> float:
         seen[:] = list(islice(texts, _CALLS))
-        return calls(seen)
+        return timed(lambda: [enc.encode(text) for text in seen])
 
-    goal = f"{_CALLS:,} calls on 11 letters"
-    yield in_turns(goal, "an empty call", lambda: calls([""] * len(seen)), whole, rounds)
-    yield in_turns(goal, "texts seen before", lambda: calls(seen), whole, rounds)
+    steps = {
+        "an empty call": lambda: timed(lambda: [enc.encode("") for _ in seen]),
+        "texts seen before": lambda: timed(lambda: [enc.encode(text) for text in seen]),
+    }
+    yield from in_turns(f"{_CALLS:,} calls on 11 letters", whole, steps, rounds)
 
 
 def batch(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterator[Row]:
     """Lists for documents, on two threads, all pre-tokens known."""
-    text = b"".join(corpus.load(name, limit) for name in corpus.NAMES).decode()
+    text = all_texts(limit)
     documents = [text[at : at + _DOCUMENT] for at in range(0, len(text), _DOCUMENT)]
     counts = [len(ids) for ids in enc.encode_ordinary_batch(documents, num_threads=2)]
-    yield in_turns(
+    yield from in_turns(
         f"two threads, a batch of {len(text) / 1e6:.0f} MB",
-        "empty lists",
-        lambda: timed(lambda: [[None] * count for count in counts]),
         lambda: timed(lambda: enc.encode_ordinary_batch(documents, num_threads=2)),
+        {"empty lists": lambda: timed(lambda: [[None] * count for count in counts])},
         rounds,
     )
 
 
+def chunked(enc: streamtok.Encoding, name: str, limit: int | None, rounds: int) -> Iterator[Row]:
+    data = corpus.load(name, limit)
+    ids = enc.encode_to_numpy(data)
+    out = np.empty(_CHUNKS[0] + 4096, np.uint32)
+    stream = enc.stream_encoder()
+    for size in _CHUNKS:
+        chunks = [data[at : at + size] for at in range(0, len(data), size)]
+        some = ids[: -(-len(ids) // len(chunks))]
+
+        def of_each(call: Callable[[bytes], Any], chunks: list[bytes] = chunks) -> Timed:
+            return lambda: timed(lambda: [call(chunk) for chunk in chunks])
+
+        at_once = {"the same as one text": lambda: timed(lambda: enc.encode_to_numpy(data))}
+        steps = at_once | {
+            "arrays that are kept": of_each(lambda chunk, some=some: some.copy()),
+            "an empty chunk": of_each(lambda chunk: stream.encode_to_numpy(b"")),
+        }
+        whole = of_each(stream.encode_to_numpy)
+        yield from in_turns(f"chunks of {size} bytes, {name}", whole, steps, rounds)
+        steps = at_once | {"an empty chunk": of_each(lambda chunk: stream.encode_into(b"", out))}
+        whole = of_each(lambda chunk: stream.encode_into(chunk, out))
+        goal = f"chunks of {size} bytes into one array, {name}"
+        yield from in_turns(goal, whole, steps, rounds)
+
+
+def new_in_chunks(
+    enc: streamtok.Encoding, first: str, second: str, size: int
+) -> list[tuple[Any, Any]]:
+    """The new pre-tokens of each chunk of `size` bytes that has some, side by side."""
+    new = set(new_pretokens(enc, first, second))
+    chunks: dict[int, list[bytes]] = {}
+    at = 0
+    for found in regex.finditer(enc._pat_str, second):
+        pretoken = found[0].encode()
+        at += len(pretoken)
+        if pretoken in new:
+            new.remove(pretoken)
+            chunks.setdefault((at - 1) // size, []).append(pretoken)
+    return [side_by_side(_COMPANY + pretokens) for pretokens in chunks.values()]
+
+
+def chunked_unseen(
+    enc: streamtok.Encoding, name: str, limit: int | None, rounds: int
+) -> Iterator[Row]:
+    """Of text not seen before, in chunks that go into one array."""
+    first, second = (half.decode() for half in corpus.halves(corpus.load(name, limit)))
+    data = second.encode()
+    new = new_pretokens(enc, first, second)
+    together, company = side_by_side(_COMPANY + new), side_by_side(_COMPANY)
+    out = np.empty(_CHUNKS[0] + 4096, np.uint32)
+    stream = enc.stream_encoder()
+
+    def split(pieces: list[tuple[Any, Any]]) -> float:
+        return timed(lambda: [enc._encoder.encode_split(*piece, "array") for piece in pieces])
+
+    def merged(apart: list[tuple[Any, Any]]) -> float:
+        """Beyond as many calls with known pre-tokens only."""
+        enc._encoder.release()
+        enc.encode_ordinary(first)
+        return max(0.0, split(apart) - split([company] * len(apart)))
+
+    for size in _CHUNKS:
+        chunks = [data[at : at + size] for at in range(0, len(data), size)]
+        apart = new_in_chunks(enc, first, second, size)
+
+        def into(chunks: list[bytes]) -> Timed:
+            return after(enc, first, lambda: [stream.encode_into(chunk, out) for chunk in chunks])
+
+        steps: dict[str, Timed] = {
+            "the same as one text": after(enc, first, lambda: enc.encode_to_numpy(data)),
+            f"{len(new):,} new pre-tokens at once": partial(merged, [together]),
+            "the same, those of a chunk at a time": partial(merged, apart),
+            "an empty chunk": into([b""] * len(chunks)),
+        }
+        goal = f"unseen {name}, chunks of {size} bytes into one array"
+        yield from in_turns(goal, into(chunks), steps, rounds)
+
+
 def second_thread(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterator[Row]:
-    text = b"".join(corpus.load(name, limit) for name in corpus.NAMES).decode()
+    text = all_texts(limit)
+    middle = len(text) // 2
 
     def first_call() -> float:
         enc._encoder.release()
         return timed(lambda: enc.encode_ordinary("a"))
 
     def cold(text: str, threads: int) -> float:
-        enc._encoder.release()
-        enc.encode_ordinary("a")
+        first_call()
         return timed(lambda: enc.encode_to_numpy(text, num_threads=threads))
 
-    def half() -> float:
-        return statistics.mean((cold(text[:middle], 1), cold(text[middle:], 1)))
-
-    whole = partial(cold, text, 2)
-    middle = len(text) // 2
+    steps = {
+        "the first call of a workspace": first_call,
+        "half of it on one thread, cold": lambda: statistics.mean(
+            (cold(text[:middle], 1), cold(text[middle:], 1))
+        ),
+    }
     goal = f"two threads, cold, {len(text) / 1e6:.0f} MB"
-    yield in_turns(goal, "the first call of a workspace", first_call, whole, rounds)
-    yield in_turns(goal, "half of it on one thread, cold", half, whole, rounds)
+    yield from in_turns(goal, partial(cold, text, 2), steps, rounds)
 
 
 def training(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterator[Row]:
-    text = b"".join(corpus.load(name, limit) for name in corpus.NAMES).decode()
+    text = all_texts(limit)
+    middle = len(text) // 2
 
     def counted(part: str, threads: int) -> Any:
         trainer = streamtok.Trainer(enc._pat_str, num_threads=threads)
@@ -211,52 +336,36 @@ def training(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterato
         return trainer
 
     def added() -> float:
-        half = len(text) // 2
-        one, other = counted(text[:half], 1), counted(text[half:], 1)
+        one, other = counted(text[:middle], 1), counted(text[middle:], 1)
         return timed(lambda: one.merge(other))
 
-    def whole() -> float:
-        return timed(lambda: counted(text, 2))
-
-    def looked_through() -> float:
-        middle = len(text) // 2
-        spans = [(text, 0, middle), (text, middle, len(text))]
-        return timed(lambda: call_in_threads(has_surrogate, spans))
-
+    spans = [(text, 0, middle), (text, middle, len(text))]
+    steps = {
+        "a look for surrogates, by halves": lambda: timed(
+            lambda: call_in_threads(has_surrogate, spans)
+        ),
+        "adding up": added,
+    }
     goal = f"training, two threads, {len(text) / 1e6:.0f} MB"
-    yield in_turns(goal, "a look for surrogates, by halves", looked_through, whole, rounds)
-    yield in_turns(goal, "adding up", added, whole, rounds)
+    yield from in_turns(goal, lambda: timed(lambda: counted(text, 2)), steps, rounds)
 
 
 def command(encoding: str, size: int, rounds: int) -> Iterator[Row]:
     """Of `streamtok encode FILE -o OUT` against the encode in memory, in chunks of 64 KiB."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        env = cli_cost.environment(folder) | {
-            "PYTHONPATH": str(Path(__file__).resolve().parents[1])
-        }
+        env = command_line.environment(folder)
         small, large, out = folder / "small", folder / "large", folder / "ids.u32"
         small.write_text("a")
-        make(large, size)
+        corpus.write_lines(large, size)
         enc = streamtok.get_encoding(encoding)
 
-        def whole() -> float:
-            return cli_cost.in_memory(large, encoding, 1 << 16, env)[0]
-
-        def start() -> float:
-            run = [sys.executable, "-m", "streamtok", "encode", "-q", "-e", encoding, str(small)]
-            out.unlink(missing_ok=True)
-            return timed(lambda: subprocess.run([*run, "-o", str(out)], check=True, env=env))
-
-        def blocks(path: Path) -> Iterator[bytes]:
-            with path.open("rb", buffering=0) as file:
+        def blocks() -> Iterator[bytes]:
+            with large.open("rb", buffering=0) as file:
                 while block := file.read(_BLOCK):
                     yield block
 
-        def reading() -> float:
-            return timed(lambda: sum(map(len, blocks(large))))
-
-        share = len(enc.encode_to_numpy(next(blocks(large)))) * 4 / _BLOCK
+        share = len(enc.encode_to_numpy(next(blocks()))) * 4 / _BLOCK
         block = os.urandom(_BLOCK)
         n_blocks = max(1, round(size * share / _BLOCK))
 
@@ -264,27 +373,32 @@ def command(encoding: str, size: int, rounds: int) -> Iterator[Row]:
             digest = hashlib.sha256()
             return timed(lambda: [digest.update(block) for _ in range(n_blocks)])
 
+        def write() -> None:
+            with out.open("wb", buffering=0) as file:
+                for _ in range(n_blocks):
+                    file.write(block)
+                os.fsync(file.fileno())
+
         def writing() -> float:
             out.unlink(missing_ok=True)
-
-            def write() -> None:
-                with out.open("wb", buffering=0) as file:
-                    for _ in range(n_blocks):
-                        file.write(block)
-                    os.fsync(file.fileno())
-
             return timed(write)
 
+        def start() -> float:
+            return command_line.through_cli(small, out, encoding, [], env).seconds
+
         start()  # compiles the modules
-        goal = f"the command line, {size / 1e6:.0f} MB"
         steps = {
             "the start of the command": start,
-            "reading": reading,
+            "reading": lambda: timed(lambda: sum(map(len, blocks()))),
             "SHA-256 of the ids": hashing,
             "writing the ids": writing,
         }
-        for step, kernel in steps.items():
-            yield in_turns(goal, step, kernel, whole, rounds)
+        yield from in_turns(
+            f"the command line, {size / 1e6:.0f} MB",
+            lambda: command_line.in_memory(large, encoding, 1 << 16, env).seconds,
+            steps,
+            rounds,
+        )
 
 
 def rows(encoding: str, limit: int | None, size: int, rounds: int) -> Iterator[Row]:

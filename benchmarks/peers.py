@@ -1,22 +1,24 @@
 """The contenders: how each installed tokenizer is loaded and called.
 
-Each peer is loaded from streamtok's own packed tables, written by `assets.py` into a temporary
+Each peer is loaded from streamtok's own packed tables, written by `write_assets` into a temporary
 folder in the format that the peer reads, or from the tables it brings along: never from a network.
 A model is a vocabulary whose `tokenizer.json` was given; it stands in a folder of its name there.
 A mode is a way to call it that its documentation gives: the default one, and the best one for
 flat ids (an array or bytes without a Python object per token) and for a list.
 
-Adding a peer: one class below, with its modes; whether its ids are equal is found out, not stated.
-What this module imports is loaded before a peer's own import is timed: it takes little.
+Adding a peer: one row in PEERS; whether its ids are equal is found out, not stated. What this
+module imports is loaded before a peer's own import is timed: it takes little.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Callable, Container
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +26,8 @@ ENCODINGS = ("cl100k_base", "o200k_base", "r50k_base")
 CHUNKS = {"64 KiB": 65536, "4 KiB": 4096, "256 B": 256}  # of streams
 STREAMS = [f"stream, {size}" for size in CHUNKS]  # a new array for each chunk
 STREAMS_INTO = [f"stream into one array, {size}" for size in CHUNKS]
+_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"  # names a cached file
+_PLAIN: dict[str, Any] = {"add_special_tokens": False}
 
 # From what `prepare` gives (a str, mostly) to a list[int], a uint32 array, a list of such arrays,
 # little-endian uint32 bytes, or only how many ids there are.
@@ -31,100 +35,81 @@ Encode = Callable[[Any], Any]
 Decode = Callable[[list[int]], "str | bytes"]
 
 
-def model_file(assets: Path, encoding: str) -> Path | None:
-    """The `tokenizer.json` of a model; None for an encoding that streamtok bundles."""
-    path = assets / encoding / "tokenizer.json"
-    return path if path.exists() else None
+class Mode(NamedTuple):
+    """flat: whether the ids come without a Python object for each; of: the call, of a tokenizer."""
+
+    flat: bool
+    of: Callable[[Any], Encode]
 
 
-class Peer:
-    """One tokenizer. `modes` are name → whether the ids come flat; the first one is the default.
-    `decoders` are the names of its methods that decode a list of ids.
+def _method(name: str, flat: bool = False) -> dict[str, Mode]:
+    return {name: Mode(flat, lambda tokenizer: getattr(tokenizer, name))}
+
+
+_ENCODE = _method("encode")
+_IDS = {"encode().ids": Mode(False, lambda t: lambda text: t.encode(text, **_PLAIN).ids)}
+_FLAT_BATCH = {
+    "encode_batch_flat": Mode(True, lambda t: lambda text: t.encode_batch_flat([text], **_PLAIN)[0])
+}
+
+
+class Peer(NamedTuple):
+    """One tokenizer. The first of its modes is the default.
+
+    load: of the name of an encoding, or of the path of a model's file, and the folder of assets.
+    decoders: names of its methods that decode a list of ids. names: what the module imports when
+    it is asked for them.
     """
 
-    name: ClassVar[str]
-    package: ClassVar[str]
-    module: ClassVar[str]
-    encodings: ClassVar[tuple[str, ...]] = ENCODINGS
-    reads_models: ClassVar[bool] = False
-    names: ClassVar[tuple[str, ...]] = ()  # that the module imports when they are asked for
-    modes: ClassVar[dict[str, bool]]
-    decoders: ClassVar[tuple[str, ...]] = ("decode",)
-    tokenizer: Any
+    name: str
+    load: Callable[[str | Path, Path], Any]
+    modes: dict[str, Mode]
+    package: str = ""
+    module: str = ""
+    encodings: tuple[str, ...] = ENCODINGS
+    reads_models: bool = False
+    decoders: tuple[str, ...] = ("decode",)
+    names: tuple[str, ...] = ()
 
-    def __init__(self, encoding: str, assets: Path):
+    def __call__(self, encoding: str, assets: Path) -> Loaded:
         """Load; imports happen here, so that they are part of the time to load."""
-        raise NotImplementedError
+        return Loaded(self, self.load(model_file(assets, encoding) or encoding, assets))
 
-    def prepare(self, mode: str, text: str) -> Any:
-        """What a mode takes; making it is not timed."""
-        return text
+    def import_module(self) -> None:
+        module = importlib.import_module(self.module or self.name)
+        for name in self.names:
+            getattr(module, name)
 
-    def mode(self, name: str) -> Encode:
-        """The function that encodes a str in this mode."""
-        raise NotImplementedError
+    def takes(self, encoding: str) -> bool:
+        return encoding in self.encodings or (self.reads_models and encoding not in ENCODINGS)
 
-    def call_mode(self, name: str) -> Encode:
-        """The same for short texts, which are str."""
-        return self.mode(name)
-
-    def decoder(self, name: str) -> Decode:
-        return getattr(self.tokenizer, name)
-
-    @classmethod
-    def takes(cls, encoding: str) -> bool:
-        return encoding in cls.encodings or (cls.reads_models and encoding not in ENCODINGS)
-
-    @classmethod
-    def is_installed(cls) -> bool:
-        import importlib.util
+    def is_installed(self) -> bool:
+        from importlib.util import find_spec
 
         try:
-            return importlib.util.find_spec(cls.module) is not None
+            return find_spec(self.module or self.name) is not None
         except ImportError:
             return False
 
-    @classmethod
-    def version(cls) -> str:
-        import importlib.metadata
+    def version(self) -> str:
+        if self.name == "streamtok":  # a checkout has no metadata
+            return str(importlib.import_module(self.name).__version__)
+        from importlib.metadata import version
 
-        return importlib.metadata.version(cls.package)
+        return version(self.package or self.name)
 
-    @classmethod
-    def default(cls) -> str:
-        return next(iter(cls.modes))
+    def default(self) -> str:
+        return next(iter(self.modes))
 
 
-class Streamtok(Peer):
-    name = package = module = "streamtok"
-    names = ("get_encoding",)
-    modes: ClassVar = {
-        "encode": False,
-        "encode_to_numpy": True,
-        "encode_to_numpy of bytes": True,
-        **dict.fromkeys(STREAMS + STREAMS_INTO, True),
-        "count": True,
-    }
-    only_for_texts = ("encode_to_numpy of bytes", *STREAMS[1:], *STREAMS_INTO, "count")
-    reads_models = True
-    decoders = ("decode", "decode_bytes")
+class Loaded(NamedTuple):
+    """A peer with its tokenizer."""
 
-    def __init__(self, encoding: str, assets: Path):
-        import streamtok
-
-        path = model_file(assets, encoding)
-        self.tokenizer = (
-            streamtok.load(path, cache=False) if path else streamtok.get_encoding(encoding)
-        )
-
-    @classmethod
-    def version(cls) -> str:
-        import streamtok
-
-        return streamtok.__version__
+    peer: Peer
+    tokenizer: Any
 
     def prepare(self, mode: str, text: str) -> Any:
-        """Streams get the chunks that a file or socket would give."""
+        """What a mode takes; making it is not timed. Streams get the chunks of a file or socket."""
         if mode.startswith("stream"):
             data, size = text.encode(), CHUNKS[mode.partition(", ")[2]]
             chunks = [data[start : start + size] for start in range(0, len(data), size)]
@@ -133,203 +118,187 @@ class Streamtok(Peer):
         return text.encode() if mode.endswith("of bytes") else text
 
     def mode(self, name: str) -> Encode:
-        if name.startswith("stream"):
-            return self._stream_into if name in STREAMS_INTO else self._stream
-        return getattr(self.tokenizer, name.partition(" ")[0])
+        """The function that encodes what is prepared for this mode."""
+        return self.peer.modes[name].of(self.tokenizer)
 
     def call_mode(self, name: str) -> Encode:
-        is_stream = name.startswith("stream")  # one stream that takes text after text
+        """The same for short texts, which are str: one stream takes text after text."""
+        is_stream = name.startswith("stream")
         return self.tokenizer.stream_encoder().encode if is_stream else self.mode(name)
 
-    def _stream(self, chunks: list[bytes]) -> Any:
-        stream = self.tokenizer.stream_encoder()
-        arrays = [stream.encode_to_numpy(chunk) for chunk in chunks]
-        return [*arrays, stream.encode_to_numpy(b"", final=True)]
-
-    def _stream_into(self, given: tuple[list[bytes], Any]) -> Any:
-        stream = self.tokenizer.stream_encoder()
-        chunks, out = given
-        n = 0
-        for chunk in chunks:
-            n += stream.encode_into(chunk, out, start=n)
-        return out[: n + stream.encode_into(b"", out, final=True, start=n)]
-
-
-class Tiktoken(Peer):
-    name = package = module = "tiktoken"
-    modes: ClassVar = {"encode": False, "encode_to_numpy": True}
-    decoders = ("decode", "decode_bytes")
-
-    def __init__(self, encoding: str, assets: Path):
-        os.environ["TIKTOKEN_CACHE_DIR"] = str(assets)
-        import tiktoken
-
-        self.tokenizer = tiktoken.get_encoding(encoding)
-
-    def mode(self, name: str) -> Encode:
+    def decoder(self, name: str) -> Decode:
         return getattr(self.tokenizer, name)
 
 
-class Gigatoken(Peer):
-    name = package = module = "gigatoken"
-    modes: ClassVar = {"encode": True, "encode_batch_list": False}
-    reads_models = True
-
-    def __init__(self, encoding: str, assets: Path):
-        import gigatoken
-
-        if path := model_file(assets, encoding):
-            self.tokenizer = gigatoken.Tokenizer(path)
-        else:
-            self.tokenizer = gigatoken.Tokenizer.from_tiktoken(assets / f"{encoding}.tiktoken")
-
-    def mode(self, name: str) -> Encode:
-        if name == "encode":
-            return self.tokenizer.encode
-        return lambda text: self.tokenizer.encode_batch_list([text], parallel=False)[0]
+# How each is loaded, from the name of an encoding or the path of a model's file.
 
 
-class Fastokens(Peer):
-    name = package = module = "fastokens"
-    modes: ClassVar = {"encode().ids": False, "encode_batch_flat": True}
-    reads_models = True
+def _streamtok(given: str | Path, assets: Path) -> Any:
+    import streamtok
 
-    def __init__(self, encoding: str, assets: Path):
-        import fastokens
-
-        self.plain = {"add_special_tokens": False}
-        if path := model_file(assets, encoding):
-            self.tokenizer = fastokens.Tokenizer.from_file(str(path))
-            return
-        settings: dict[str, Any] = {"encoding": encoding}
-        if encoding == "r50k_base":  # not among its presets
-            settings = {
-                "pattern": json.loads((assets / "patterns.json").read_text())[encoding],
-                "special_tokens": {"<|endoftext|>": 50256},
-            }
-        path = str(assets / f"{encoding}.tiktoken")
-        self.tokenizer = fastokens.Tokenizer.from_tiktoken(path, **settings)
-
-    def mode(self, name: str) -> Encode:
-        if name == "encode_batch_flat":
-            return lambda text: self.tokenizer.encode_batch_flat([text], **self.plain)[0]
-        return lambda text: self.tokenizer.encode(text, **self.plain).ids
+    is_model = isinstance(given, Path)
+    return streamtok.load(given, cache=False) if is_model else streamtok.get_encoding(given)
 
 
-class Snaptokens(Peer):
-    name = package = module = "snaptokens"
-    modes: ClassVar = {"encode().ids": False, "encode_batch_flat": True}
-    reads_models = True
+def _tiktoken(given: str | Path, assets: Path) -> Any:
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(assets)
+    import tiktoken
 
-    def __init__(self, encoding: str, assets: Path):
-        import snaptokens
-
-        path = model_file(assets, encoding) or assets / f"{encoding}.json"
-        self.tokenizer = snaptokens.Tokenizer.from_file(str(path))
-
-    def mode(self, name: str) -> Encode:
-        if name == "encode_batch_flat":
-            return lambda text: self.tokenizer.encode_batch_flat([text], add_special_tokens=False)[
-                0
-            ]
-        return lambda text: self.tokenizer.encode(text, add_special_tokens=False).ids
+    return tiktoken.get_encoding(str(given))
 
 
-class Splintr(Peer):
-    name, package, module = "splintr", "splintr-rs", "splintr"
-    modes: ClassVar = {"encode": False, "encode_flat": True}
-    decoders = ("decode", "decode_bytes")
+def _gigatoken(given: str | Path, assets: Path) -> Any:
+    import gigatoken
 
-    def __init__(self, encoding: str, assets: Path):
-        import splintr
-
-        if encoding == "r50k_base":  # not among those it brings along
-            data = (assets / f"{encoding}.tiktoken").read_bytes()
-            special = {"<|endoftext|>": 50256}
-            self.tokenizer = splintr.Tokenizer.from_bytes(data, splintr.GPT2_PATTERN, special)
-        else:
-            self.tokenizer = splintr.Tokenizer.from_pretrained(encoding)
-
-    def mode(self, name: str) -> Encode:
-        return getattr(self.tokenizer, name)
+    if isinstance(given, Path):
+        return gigatoken.Tokenizer(given)
+    return gigatoken.Tokenizer.from_tiktoken(assets / f"{given}.tiktoken")
 
 
-class RsBpe(Peer):
-    name, package, module = "rs-bpe", "rs-bpe", "rs_bpe"
-    encodings = ("cl100k_base", "o200k_base")  # those it brings along
-    modes: ClassVar = {"encode": False}
+def _fastokens(given: str | Path, assets: Path) -> Any:
+    import fastokens
 
-    def __init__(self, encoding: str, assets: Path):
-        from rs_bpe.bpe import openai
-
-        self.tokenizer = getattr(openai, encoding)()
-
-    def mode(self, name: str) -> Encode:
-        return self.tokenizer.encode
+    if isinstance(given, Path):
+        return fastokens.Tokenizer.from_file(str(given))
+    settings: dict[str, Any] = {"encoding": given}
+    if given == "r50k_base":  # not among its presets
+        patterns = json.loads((assets / "patterns.json").read_text())
+        settings = {"pattern": patterns[given], "special_tokens": {"<|endoftext|>": 50256}}
+    return fastokens.Tokenizer.from_tiktoken(str(assets / f"{given}.tiktoken"), **settings)
 
 
-class Tokenizers(Peer):
-    name = package = module = "tokenizers"
-    modes: ClassVar = {"encode().ids": False, "encode_batch_fast": False}
-    reads_models = True
-
-    def __init__(self, encoding: str, assets: Path):
+def _from_json(module: str) -> Callable[[str | Path, Path], Any]:
+    def load(given: str | Path, assets: Path) -> Any:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
-        import tokenizers
+        path = given if isinstance(given, Path) else assets / f"{given}.json"
+        return importlib.import_module(module).Tokenizer.from_file(str(path))
 
-        path = model_file(assets, encoding) or assets / f"{encoding}.json"
-        self.tokenizer = tokenizers.Tokenizer.from_file(str(path))
-
-    def mode(self, name: str) -> Encode:
-        plain = {"add_special_tokens": False}
-        if name == "encode_batch_fast":
-            return lambda text: self.tokenizer.encode_batch_fast([text], **plain)[0].ids
-        return lambda text: self.tokenizer.encode(text, **plain).ids
+    return load
 
 
-class Iree(Peer):
-    name, package, module = "iree-tokenizer", "iree-tokenizer", "iree.tokenizer"
-    modes: ClassVar = {"encode": False, "encode_to_array": True, "encode_stream": False}
+def _splintr(given: str | Path, assets: Path) -> Any:
+    import splintr
 
-    def __init__(self, encoding: str, assets: Path):
-        from iree.tokenizer import Tokenizer
-
-        path = str(assets / f"{encoding}.tiktoken")
-        self.tokenizer = Tokenizer.from_tiktoken(path, encoding=encoding)
-
-    def mode(self, name: str) -> Encode:
-        if name != "encode_stream":
-            return getattr(self.tokenizer, name)
-
-        def encode(text: str) -> list[int]:
-            ids: list[int] = []
-            with self.tokenizer.encode_stream() as stream:
-                for start in range(0, len(text), 1000):
-                    ids += stream.feed(text[start : start + 1000])
-                return ids + list(stream.finalize())
-
-        return encode
+    if given == "r50k_base":  # not among those it brings along
+        data = (assets / f"{given}.tiktoken").read_bytes()
+        special = {"<|endoftext|>": 50256}
+        return splintr.Tokenizer.from_bytes(data, splintr.GPT2_PATTERN, special)
+    return splintr.Tokenizer.from_pretrained(given)
 
 
-PEERS: tuple[type[Peer], ...] = (
-    Streamtok,
-    Tiktoken,
-    Gigatoken,
-    Fastokens,
-    Snaptokens,
-    Splintr,
-    RsBpe,
-    Tokenizers,
-    Iree,
+def _rs_bpe(given: str | Path, assets: Path) -> Any:
+    from rs_bpe.bpe import openai
+
+    return getattr(openai, str(given))()
+
+
+def _iree(given: str | Path, assets: Path) -> Any:
+    from iree.tokenizer import Tokenizer
+
+    return Tokenizer.from_tiktoken(str(assets / f"{given}.tiktoken"), encoding=given)
+
+
+# Modes that are more than one call.
+
+
+def _stream(tokenizer: Any, chunks: list[bytes]) -> Any:
+    stream = tokenizer.stream_encoder()
+    arrays = [stream.encode_to_numpy(chunk) for chunk in chunks]
+    return [*arrays, stream.encode_to_numpy(b"", final=True)]
+
+
+def _stream_into(tokenizer: Any, given: tuple[list[bytes], Any]) -> Any:
+    stream = tokenizer.stream_encoder()
+    chunks, out = given
+    n = 0
+    for chunk in chunks:
+        n += stream.encode_into(chunk, out, start=n)
+    return out[: n + stream.encode_into(b"", out, final=True, start=n)]
+
+
+def _iree_stream(tokenizer: Any, text: str) -> list[int]:
+    ids: list[int] = []
+    with tokenizer.encode_stream() as stream:
+        for start in range(0, len(text), 1000):
+            ids += stream.feed(text[start : start + 1000])
+        return ids + list(stream.finalize())
+
+
+_STREAMTOK_MODES = {
+    **_ENCODE,
+    **_method("encode_to_numpy", flat=True),
+    "encode_to_numpy of bytes": Mode(True, lambda t: t.encode_to_numpy),
+    **dict.fromkeys(STREAMS, Mode(True, lambda t: partial(_stream, t))),
+    **dict.fromkeys(STREAMS_INTO, Mode(True, lambda t: partial(_stream_into, t))),
+    **_method("count", flat=True),
+}
+ONLY_FOR_TEXTS = ("encode_to_numpy of bytes", *STREAMS[1:], *STREAMS_INTO, "count")
+_BOTH_DECODERS = ("decode", "decode_bytes")
+
+PEERS: tuple[Peer, ...] = (
+    Peer(
+        "streamtok",
+        _streamtok,
+        _STREAMTOK_MODES,
+        reads_models=True,
+        decoders=_BOTH_DECODERS,
+        names=("get_encoding",),
+    ),
+    Peer(
+        "tiktoken",
+        _tiktoken,
+        _ENCODE | _method("encode_to_numpy", flat=True),
+        decoders=_BOTH_DECODERS,
+    ),
+    Peer(
+        "gigatoken",
+        _gigatoken,
+        _method("encode", flat=True)
+        | {
+            "encode_batch_list": Mode(
+                False, lambda t: lambda text: t.encode_batch_list([text], parallel=False)[0]
+            )
+        },
+        reads_models=True,
+    ),
+    Peer("fastokens", _fastokens, _IDS | _FLAT_BATCH, reads_models=True),
+    Peer("snaptokens", _from_json("snaptokens"), _IDS | _FLAT_BATCH, reads_models=True),
+    Peer(
+        "splintr",
+        _splintr,
+        _ENCODE | _method("encode_flat", flat=True),
+        package="splintr-rs",
+        decoders=_BOTH_DECODERS,
+    ),
+    Peer("rs-bpe", _rs_bpe, _ENCODE, module="rs_bpe", encodings=("cl100k_base", "o200k_base")),
+    Peer(
+        "tokenizers",
+        _from_json("tokenizers"),
+        _IDS
+        | {
+            "encode_batch_fast": Mode(
+                False, lambda t: lambda text: t.encode_batch_fast([text], **_PLAIN)[0].ids
+            )
+        },
+        reads_models=True,
+    ),
+    Peer(
+        "iree-tokenizer",
+        _iree,
+        _ENCODE
+        | _method("encode_to_array", flat=True)
+        | {"encode_stream": Mode(False, lambda t: partial(_iree_stream, t))},
+        module="iree.tokenizer",
+    ),
 )
 
 
-def installed() -> list[type[Peer]]:
+def installed() -> list[Peer]:
     """The peers that can be imported here, streamtok first."""
     return [peer for peer in PEERS if peer.is_installed()]
 
 
-def by_name(name: str) -> type[Peer]:
+def by_name(name: str) -> Peer:
     return next(peer for peer in PEERS if peer.name == name)
 
 
@@ -340,7 +309,7 @@ def in_order(names: Container[str]) -> list[str]:
 
 def is_flat(who: tuple[str, str]) -> bool:
     """Whether a (peer, mode) gives ids without a Python object for each."""
-    return by_name(who[0]).modes[who[1]]
+    return by_name(who[0]).modes[who[1]].flat
 
 
 def as_array(ids: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
@@ -350,3 +319,113 @@ def as_array(ids: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
     if isinstance(ids, list) and ids and isinstance(ids[0], np.ndarray):
         return np.concatenate(ids)
     return np.asarray(ids, np.uint32)
+
+
+# The files that they load: streamtok's bundled tables in their formats.
+
+
+def write_assets(folder: Path, encodings: tuple[str, ...] | list[str]) -> None:
+    """Write the vocabularies as `.tiktoken` files, also under tiktoken's names for cached
+    downloads, and as `tokenizer.json`; and the patterns."""
+    import hashlib
+
+    import streamtok
+    from streamtok.vocabulary.ranks_file import dumps_tiktoken
+
+    patterns = {}
+    for name in encodings:
+        encoding = streamtok.get_encoding(name)
+        data = dumps_tiktoken(encoding._vocabulary)
+        (folder / f"{name}.tiktoken").write_bytes(data)
+        cached = hashlib.sha1(_URL.format(name).encode(), usedforsecurity=False).hexdigest()
+        (folder / cached).write_bytes(data)
+        patterns[name] = _plain_pattern(encoding._pat_str)
+        if by_name("tokenizers").is_installed() or by_name("snaptokens").is_installed():
+            text = tokenizer_json(encoding, patterns[name])
+            (folder / f"{name}.json").write_text(text, "utf-8")
+    (folder / "patterns.json").write_text(json.dumps(patterns))
+
+
+def model_file(assets: Path, encoding: str) -> Path | None:
+    """The `tokenizer.json` of a model; None for an encoding that streamtok bundles."""
+    path = assets / encoding / "tokenizer.json"
+    return path if path.exists() else None
+
+
+def copy_models(folder: Path, files: dict[str, Path]) -> None:
+    """Put each model's `tokenizer.json` where peers look for it."""
+    import shutil
+
+    for name, file in files.items():
+        (folder / name).mkdir()
+        shutil.copyfile(file, folder / name / "tokenizer.json")
+
+
+def models(given: list[Path]) -> dict[str, Path]:
+    """Name → file, of files and of folders that have a `tokenizer.json`; a name is its folder's.
+
+    FileNotFoundError if there is none.
+    """
+    found = {}
+    for path in given:
+        file = path / "tokenizer.json" if path.is_dir() else path
+        if not file.is_file():
+            raise FileNotFoundError(f"{file}: there is no such file; give a tokenizer.json")
+        found[file.resolve().parent.name] = file
+    return found
+
+
+def _plain_pattern(pattern: str) -> str:
+    """The pattern without what other engines read otherwise: `$` and possessive quantifiers.
+
+    The latter only save a backtracking engine work: nothing they would give back could match on.
+    """
+    rewrites = (("++", "+"), ("?+", "?"), ("*+", "*"), ("{1,3}+", "{1,3}"), ("$", r"\z"))
+    for possessive, plain in rewrites:
+        pattern = pattern.replace(possessive, plain)
+    return pattern
+
+
+def tokenizer_json(encoding: Any, pattern: str) -> str:
+    """A Hugging Face `tokenizer.json`: every pair of tokens that makes a token is a merge."""
+    from streamtok.vocabulary.byte_alphabet import to_text
+
+    ranks = encoding._mergeable_ranks
+    spelled = {token: to_text(token) for token in ranks}
+    merges = []
+    for token in ranks:  # in order of rank
+        pairs = [(token[:cut], token[cut:]) for cut in range(1, len(token))]
+        found = [pair for pair in pairs if pair[0] in ranks and pair[1] in ranks]
+        found.sort(key=lambda pair: (ranks[pair[0]], ranks[pair[1]]))
+        merges += [[spelled[left], spelled[right]] for left, right in found]
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    specials = encoding._special_tokens.items()
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated"}
+    steps = [split | {"invert": False}, byte_level | {"use_regex": False}]
+    return json.dumps(
+        {
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [
+                {"id": i, "content": text, "special": True, **plain} for text, i in specials
+            ],
+            "normalizer": None,
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
+            "post_processor": None,
+            "decoder": byte_level | {"add_prefix_space": True, "use_regex": True},
+            "model": {
+                "type": "BPE",
+                "dropout": None,
+                "unk_token": None,
+                "continuing_subword_prefix": None,
+                "end_of_word_suffix": None,
+                "fuse_unk": False,
+                "byte_fallback": False,
+                "ignore_merges": True,
+                "vocab": {spelled[token]: rank for token, rank in ranks.items()},
+                "merges": merges,
+            },
+        }
+    )

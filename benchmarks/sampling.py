@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from . import assets, cli_cost, corpus, peers, train
+from . import command_line, corpus, peers, train
 from .two_cores import COMMAND, THREADED
 from .worker import Sample
 
@@ -42,7 +42,7 @@ class Run:
     """Samples of all contenders for one encoding."""
 
     def __init__(
-        self, encoding: str, folder: Path, settings: dict[str, Any], chosen: list[type[peers.Peer]]
+        self, encoding: str, folder: Path, settings: dict[str, Any], chosen: list[peers.Peer]
     ):
         """settings: what is the same for all tasks (`limit`, `endless`, names of files)."""
         self.encoding, self.settings = encoding, settings | {"assets": str(folder)}
@@ -54,7 +54,7 @@ class Run:
 
     def _environment(self) -> dict[str, str]:
         """dict: modules are compiled once, as where a package is installed."""
-        return cli_cost.environment(Path(self.settings["assets"])) | _ENVIRONMENT
+        return command_line.environment(Path(self.settings["assets"])) | _ENVIRONMENT
 
     def sample(self, kind: str, who: Who, **task: Any) -> Sample | str:
         """One process; a str says why there is no figure."""
@@ -73,7 +73,7 @@ class Run:
                 done = subprocess.run(
                     command,
                     check=False,
-                    cwd=Path(__file__).resolve().parents[1],
+                    cwd=command_line.ROOT,
                     env=self._environment() | _texts_of(task),
                     capture_output=True,
                     text=True,
@@ -89,7 +89,7 @@ class Run:
                 break
         return result
 
-    def _equal_ones(self, chosen: list[type[peers.Peer]]) -> list[Who]:
+    def _equal_ones(self, chosen: list[peers.Peer]) -> list[Who]:
         """Those whose ids are the reference's on all texts."""
         names = [peer.name for peer in chosen]
         judge = peers.by_name(next(x for x in (*_JUDGES, "streamtok") if x in names))
@@ -167,14 +167,14 @@ class Run:
         return self.speeds.get(who, _SLOW) < _SLOW
 
     def entrants(self, kind: str) -> list[Who]:
-        own = peers.Streamtok
+        own = peers.PEERS[0]
         flat = [who for who in self.contenders if peers.is_flat(who)]
         known = {peer for peer, _ in self.contenders}
         if kind == "text":
             return self.contenders
         if kind == "steady":
             return [who for who in flat if who in (self.fastest_mode(who[0]), _STEADY)]
-        short = [who for who in self.contenders if who[1] not in own.only_for_texts]
+        short = [who for who in self.contenders if who[1] not in peers.ONLY_FOR_TEXTS]
         if kind == "calls":
             return short
         if kind == "hard":
@@ -293,18 +293,18 @@ def collect(
         texts = corpus.folder() or folder
         if texts == folder:
             corpus.write(folder)
-        assets.write_assets(folder, encodings)
-        assets.copy_models(folder, models)
+        peers.write_assets(folder, encodings)
+        peers.copy_models(folder, models)
         settings: dict[str, Any] = {"limit": limit, "endless": endless_bytes, "texts": str(texts)}
         settings |= _big_files(folder, big_bytes, kinds)
         if "train" in kinds:
             settings["train"] = str(train.write_texts(folder / "train", limit))
         for number, encoding in enumerate([*encodings, *models]):
             run = Run(encoding, folder, settings, chosen)
+            part = {"contenders": run.contenders, "notes": run.notes, "records": run.records}
+            data["encodings"][encoding] = part
             for kind in kinds_for(kinds, encoding, number == 0):
                 run.take(kind, names, rounds)
-                part = {"contenders": run.contenders, "notes": run.notes, "records": run.records}
-                data["encodings"][encoding] = part
                 data["seconds"] = round(time.monotonic() - begin)
                 save(data)
     _progress("")
@@ -316,8 +316,8 @@ def _big_files(folder: Path, size: int, kinds: list[str]) -> dict[str, str]:
     if not {"once", "threads"} & set(kinds):
         return {}
     big = folder / "big"
-    command = [sys.executable, "-m", "benchmarks.big_file", "--size", str(size), "--make", str(big)]
-    subprocess.run(command, check=True, cwd=Path(__file__).resolve().parents[1])
+    command = [sys.executable, "-m", "benchmarks.corpus", str(big), str(size)]
+    subprocess.run(command, check=True, cwd=command_line.ROOT)
     return {"file": str(big)}
 
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import cli_cost, peers
+from . import command_line, peers
 
 Sample = dict[str, Any]
 
@@ -35,7 +35,6 @@ _BYTES, _TURNS = 2_000_000, 7  # of each text; timings of each kind
 _WARM_UPS = 2  # turns that do not count: each shares the text among threads in another way
 _DOCUMENT = 4000  # bytes, of a batch
 _COMMAND_TURNS = 3
-_ROOT = Path(__file__).resolve().parents[1]
 _CHUNK = 1 << 16  # bytes, of the encode in memory that the command line is held against
 
 
@@ -128,7 +127,7 @@ def _children(task: Sample, parts: Iterable[str] = _PARTS) -> dict[str, subproce
     for part in parts:
         command = [sys.executable, "-m", "benchmarks.two_cores", json.dumps(task | {"part": part})]
         started[part] = subprocess.Popen(
-            command, cwd=_ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            command, cwd=command_line.ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
     try:
         for child in started.values():
@@ -221,10 +220,10 @@ def command(task: Sample) -> Sample:
     }
     turns: list[dict[str, float]] = []
     with tempfile.TemporaryDirectory() as name:
-        env = cli_cost.environment(Path(name)) | {"PYTHONPATH": str(_ROOT)}
+        env = command_line.environment(Path(name))
         digests = set()
         for turn in range(_COMMAND_TURNS + 1):  # the first compiles the modules
-            times = {"memory": cli_cost.in_memory(path, task["encoding"], _CHUNK, env)[0]}
+            times = {"memory": command_line.in_memory(path, task["encoding"], _CHUNK, env).seconds}
             for way, (where, options) in ways.items():
                 with tempfile.TemporaryDirectory(dir=name) as folder:
                     os.sched_setaffinity(0, where)

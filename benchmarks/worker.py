@@ -44,9 +44,7 @@ def main() -> int:
         return 0
     before, begin = _rss(), time.perf_counter()
     kind = peers.by_name(task["peer"])
-    module = __import__(kind.module)
-    for name in kind.names:
-        getattr(module, name)
+    kind.import_module()
     imported = time.perf_counter() - begin
     peer = kind(task["encoding"], Path(task["assets"]))
     mode = kind.default() if task["kind"] in ("decode", "threads") else task["mode"]
@@ -64,7 +62,7 @@ def _pin() -> None:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def _equal(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+def _equal(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     """Digest and number of the ids of each text; MB of them in a processor second."""
     from . import corpus
 
@@ -75,7 +73,7 @@ def _equal(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
     return {"texts": done, "mb_s": size / sum(x["cpu_s"] for x in done.values()) / 1e6}
 
 
-def _text(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+def _text(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     """Cold: the first text. Unseen: another text of the same kind. Warm: that one again."""
     from . import corpus
 
@@ -94,7 +92,7 @@ def _text(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
     return phases | {"peak_bytes": peak}
 
 
-def _calls(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+def _calls(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     """µs for a call on each size, over strings not seen before, after a warm-up on others."""
     from . import corpus
 
@@ -117,7 +115,7 @@ def _calls(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
     return {"us": result, "all": spent}
 
 
-def _decode(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+def _decode(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     """MB/s of each text, decoded from a list of ids: the median of five."""
     from . import corpus
 
@@ -137,7 +135,7 @@ def _decode(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
     return {"mb_s": speeds}
 
 
-def _hard(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+def _hard(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     """The first call on such a pre-token, and a call on another one of the same kind after it, if
     that does not take long.
     """
@@ -153,7 +151,7 @@ def _hard(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
     return found
 
 
-def _once(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+def _once(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     """A big file read once, in blocks of whole lines."""
     import hashlib
 
@@ -175,7 +173,7 @@ def _once(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
     return {"once": found | {"digest": digest.hexdigest()}}
 
 
-def _steady(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+def _steady(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     """Consecutive parts of one text, the first of which only fill caches. Equal by all ids."""
     import hashlib
 
@@ -198,14 +196,14 @@ def _steady(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
     return {"steady": found | {"digest": digest.hexdigest()}}
 
 
-def _threads(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+def _threads(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     from . import two_cores
 
     return two_cores.threads(task)
 
 
-def _load(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
-    return {"knobs": _cache_knobs(peer.tokenizer)} if peer.name == "streamtok" else {}
+def _load(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
+    return {"knobs": _cache_knobs(peer.tokenizer)} if peer.peer.name == "streamtok" else {}
 
 
 def _cache_knobs(encoding: Any) -> list[str]:
@@ -219,7 +217,7 @@ def _cache_knobs(encoding: Any) -> list[str]:
     return sorted({name for name in names if "cache" in name and not name.startswith("_")})
 
 
-def _endless(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
+def _endless(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     """By how much resident memory rises while words come that were never seen."""
     from . import corpus
 
@@ -244,7 +242,7 @@ def _endless(peer: peers.Peer, encode: peers.Encode, task: Sample) -> Sample:
     return {"growth_bytes": highest - level, "bytes": fed, "mb_s": fed / spent / 1e6}
 
 
-_KINDS: dict[str, Callable[[peers.Peer, peers.Encode, Sample], Sample]] = {
+_KINDS: dict[str, Callable[[peers.Loaded, peers.Encode, Sample], Sample]] = {
     "equal": _equal,
     "text": _text,
     "calls": _calls,

@@ -1,19 +1,11 @@
-"""Tests of streamtok.cli.measure, and of the benchmark code that defines the figures."""
+"""Tests of streamtok.cli.measure."""
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
-
-import numpy as np
 import pytest
 
 import streamtok
 from streamtok.cli import measure as bench
-
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # last: an installed streamtok goes first
-from benchmarks import assets, big_file, corpus, peers
 
 TEXT = ("Streaming tokenizers, 12345 words… naïve café: 東京 и Москва 🎉\n" * 40).encode()
 
@@ -115,95 +107,3 @@ def test_main(tmp_path, capsys, markdown):
     assert "U+FFFD" in out
     assert "incremental" in out
     assert ("| --- |" in out.replace("  ", "")) == markdown
-
-
-# benchmarks/
-
-
-def test_halves_are_all_of_the_text():
-    data = corpus.load("logs", 400_000)
-    first, second = corpus.halves(data)
-    assert len(first) + len(second) == len(data)
-    assert abs(len(first) - len(second)) < 70_000
-    assert data.startswith(first[:1000])
-
-
-def test_corpus_without_files(monkeypatch, tmp_path):
-    monkeypatch.setenv("STREAMTOK_CORPUS", str(tmp_path))
-    assert corpus.folder() is None
-    for name in ("logs", "json", "multilingual"):
-        data = corpus._GENERATORS[name]()
-        assert data == corpus._GENERATORS[name]()
-        assert len(data) > 500_000
-        data.decode()
-
-
-def test_slices_do_not_overlap():
-    texts = corpus.slices("".join(map(chr, range(0x100, 0x1100))).encode(), 10, 100)
-    assert len(texts) == 100
-    assert len(set("".join(texts))) == 1000
-
-
-def test_tokenizer_json_has_every_merge(encoding):
-    merges = json.loads(assets._tokenizer_json(encoding, "x"))["model"]["merges"]
-    assert len(merges) >= len(encoding._vocabulary) - 256
-    assert merges[0] == ["Ġ", "Ġ"]
-
-
-def test_part_of_a_corpus_is_from_all_of_it():
-    data, part = corpus.load("logs"), corpus.load("logs", 200_000)
-    assert 100_000 < len(part) <= 220_000
-    lines = data.splitlines()
-    places = [lines.index(line) / len(lines) for line in part.splitlines()[::100]]
-    assert min(places) < 0.1
-    assert max(places) > 0.9
-    assert set(part.splitlines()) <= set(lines)
-
-
-def test_prompts_and_log_lines():
-    prompts = corpus.prompts(200, 50, 300_000)
-    assert len(prompts) == 50
-    assert all(150 < len(text.encode()) <= 200 for text in prompts)
-    lines = corpus.log_lines(20)
-    assert len(set(lines)) == 20
-    assert all(90 <= len(line.encode()) <= 110 and line.endswith("\n") for line in lines)
-
-
-def test_hard_and_endless_texts_differ():
-    first, second = (corpus.hard_pretokens(3000, seed) for seed in (20, 21))
-    assert [name for name in first if first[name] == second[name]] == []
-    words = [set(corpus.endless_words(10_000, seed).split()) for seed in (0, 1)]
-    assert len(words[0] & words[1]) < 0.3 * len(words[0])
-
-
-def test_as_array():
-    for ids in ([1, 2], np.array([1, 2]), b"\1\0\0\0\2\0\0\0"):
-        assert peers.as_array(ids).tolist() == [1, 2]
-        assert peers.as_array(ids).dtype == np.uint32
-    parts = [np.array([1], np.uint32), np.array([], np.uint32), np.array([2], np.uint32)]
-    assert peers.as_array(parts).tolist() == [1, 2]
-
-
-def test_modes_of_streamtok(encoding, tmp_path):
-    peer = peers.Streamtok("cl100k_base", tmp_path)
-    text = TEXT.decode() * 50
-    for name in peer.modes:
-        found = peer.mode(name)(peer.prepare(name, text))
-        found = found if name == "count" else peers.as_array(found).tolist()
-        assert found == (encoding.count(text) if name == "count" else encoding.encode(text))
-    assert len(peer.prepare("stream, 4 KiB", text)) == -(-len(text.encode()) // 4096)
-
-
-@pytest.mark.parametrize(("text", "size"), [("1GB", 10**9), ("1.5 mb", 1_500_000), ("7", 7)])
-def test_parse_size(text, size):
-    assert big_file.parse_size(text) == size
-
-
-def test_big_file_is_checked(tmp_path, encoding):
-    path, out = tmp_path / "text", tmp_path / "ids"
-    path.write_bytes(TEXT)
-    ids = encoding.encode_to_numpy(TEXT)
-    out.write_bytes(ids.astype("<u4").tobytes())
-    assert big_file.is_round_trip(path, out, "cl100k_base")
-    out.write_bytes(ids[:-1].astype("<u4").tobytes())
-    assert not big_file.is_round_trip(path, out, "cl100k_base")

@@ -1,0 +1,224 @@
+"""The benchmarks time nothing whose ids differ: each place that compares them finds another one."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import itertools
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import streamtok
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # last: an installed one goes first
+from benchmarks import (
+    answers,
+    command_line,
+    compare,
+    corpus,
+    goals,
+    instructions,
+    peers,
+    sampling,
+    tables,
+    two_cores,
+    worker,
+)
+from streamtok.patterns.named import find_pattern
+
+
+def timed(digest: str | None, tokens: int = 3) -> dict[str, Any]:
+    return {"s": 1.0, "cpu_s": 1.0, "tokens": tokens, "mb_s": 1.0, "digest": digest}
+
+
+def test_equality_is_of_ids_or_of_their_number() -> None:
+    one = {"a": timed("x")}
+    assert sampling.different(one, one) == []
+    assert sampling.different({"a": timed("y")}, one) == ["a"]
+    assert sampling.different({"a": timed(None)}, one) == []
+    assert sampling.different({"a": timed(None, tokens=4)}, one) == ["a"]
+
+
+@pytest.mark.parametrize("phase", ["cold", "unseen", "steady"])
+def test_what_is_timed_is_equal(phase: str) -> None:
+    """The second turn begins with the other half: its cold ids are the unseen ones of the first."""
+    kind = "steady" if phase == "steady" else "text"
+    records = [
+        {
+            "kind": kind, "text": "code", "peer": peer, "mode": "encode", "turn": turn,
+            "got": {
+                "cold": timed(f"half {turn}"),
+                "unseen": timed(f"half {1 - turn}"),
+                "steady": timed("all"),
+            },
+        }
+        for turn, peer in itertools.product((0, 1), ("tiktoken", "gigatoken"))
+    ]  # fmt: skip
+    run = sampling.Run.__new__(sampling.Run)
+    run.judge, run.records = "tiktoken", copy.deepcopy(records)
+    run.check(kind)
+    assert run.records == records
+    run.records[3]["got"][phase]["digest"] = "another"
+    run.check(kind)
+    assert [r["got"] for r in run.records if isinstance(r["got"], str)] == [
+        "other ids than tiktoken"
+    ]
+    assert isinstance(run.records[3]["got"], str)
+
+
+def test_a_wrong_mode_of_streamtok_fails_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    part = {"contenders": [("tiktoken", "encode")], "notes": ["iree `encode`: not timed"]}
+    assert compare.say_who_is_equal({"encodings": {"a": part}}) == 0
+    part["notes"].append("streamtok `encode`: not timed, not the ids of tiktoken on code")
+    assert compare.say_who_is_equal({"encodings": {"a": part}}) == 1
+    assert "not the ids of tiktoken on code" in capsys.readouterr().out
+
+
+def test_a_run_compares_then_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that a run does, with two modes on one small text, of which one gives other ids."""
+    modes = {"encode": peers.PEERS[0].modes["encode"], "count": peers.PEERS[0].modes["count"]}
+    own = peers.PEERS[0]._replace(modes=modes)
+    monkeypatch.setattr(peers, "PEERS", (own, *peers.PEERS[1:]))
+    sample = sampling.Run.sample
+
+    def changed(run: sampling.Run, kind: str, who: sampling.Who, **task: Any) -> Any:
+        got = sample(run, kind, who, **task)
+        if kind == "equal" and who[1] == "count":
+            got["texts"]["logs"]["tokens"] += 1
+        return got
+
+    monkeypatch.setattr(sampling.Run, "sample", changed)
+    found = sampling.collect(
+        ["r50k_base"], {}, ["logs"], ["text", "load"], 1, 60_000, 10**6, 10**6, ["streamtok"]
+    )
+    data = json.loads(json.dumps(found))
+    part = data["encodings"]["r50k_base"]
+    assert part["notes"] == ["streamtok `count`: not timed, not the ids of streamtok on logs"]
+    assert [(r["kind"], r["mode"]) for r in part["records"]] == [
+        ("text", "encode"),
+        ("load", "encode"),
+    ]
+    text = "\n".join([*tables.details(data), *tables.summary(data, "picture")])
+    assert re.search(r"\| streamtok `encode` \| \d+ / \*\*\d+\*\* / \d+ \|", text)
+    assert len(list(goals.table(tables.results_of(data)))) == 2 + len(goals.GOALS)
+
+
+def test_a_decoder_that_gives_another_text_is_no_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer = peers.PEERS[0]("r50k_base", tmp_path)
+    monkeypatch.setattr(peers.Loaded, "decoder", lambda *_: lambda ids: "something else")
+    with pytest.raises(ValueError, match="another text: english"):
+        worker._decode(peer, peer.mode("encode"), {"mode": "decode"})
+
+
+def test_other_ids_on_a_hard_pretoken_are_said() -> None:
+    records = [
+        {"kind": "hard", "text": "CJK", "peer": peer, "mode": "encode", "turn": 0,
+         "got": {"first": timed("a") | {"mb_s": 1.0}, "later": timed(digest)}}
+        for peer, digest in (("streamtok", "b"), ("rs-bpe", "c"))
+    ]  # fmt: skip
+    lines = list(tables._hard(tables.Results(records)))
+    assert lines[-1] == "| rs-bpe `encode` | other ids |"
+
+
+def test_two_threads_must_give_the_same_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    spans = iter("abcde")
+    monkeypatch.setattr(two_cores, "cores", lambda: 2)
+    monkeypatch.setattr(two_cores, "_together", lambda *_: two_cores._Span(1.0, [next(spans)], 1))
+    monkeypatch.setattr(two_cores, "_children", lambda *_: dict.fromkeys(two_cores._PARTS))
+    monkeypatch.setattr(two_cores, "_end", lambda _: None)
+    with pytest.raises(ValueError, match="another result"):
+        two_cores.threads({"mode": "encode_batch"})
+
+
+def test_the_command_line_must_give_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two_cores, "_COMMAND_TURNS", 0)
+    digests = iter("aaab")
+    monkeypatch.setattr(two_cores, "_digest_of_files", lambda folder: next(digests))
+    file = tmp_path / "text"
+    file.write_bytes(corpus.load("logs", 20_000))
+    reason = "one core here" if two_cores.cores() < 2 else "two cores give other ids than one"
+    with pytest.raises(ValueError, match=reason):
+        two_cores.command({"encoding": "r50k_base", "file": str(file)})
+
+
+def test_modes_and_models_give_our_ids(tmp_path: Path) -> None:
+    """The reference's vocabulary as a tokenizer.json: loaded as a model, with the same ids.
+
+    The pattern is Llama 3's, which cuts as cl100k_base's does: some peers know patterns by heart.
+    """
+    file = tmp_path / "mine" / "tokenizer.json"
+    file.parent.mkdir()
+    given = streamtok.get_encoding("cl100k_base")
+    file.write_text(peers.tokenizer_json(given, find_pattern("llama3")))
+    assert peers.models([file.parent]) == {"mine": file}
+    text = corpus.load("multilingual", 20_000).decode()
+    expected = given.encode(text)
+    takes = [peer for peer in peers.installed() if peer.takes("mine")]
+    assert {"streamtok", "tokenizers"} <= {peer.name for peer in takes}
+    for peer in takes:
+        mine = peer("mine", tmp_path)
+        for name in peer.modes:
+            found = mine.mode(name)(mine.prepare(name, text))
+            if name == "count":
+                assert found == len(expected)
+            else:
+                assert peers.as_array(found).tolist() == expected, (peer.name, name)
+
+
+def test_a_file_of_ids_is_compared_with_its_text(tmp_path: Path) -> None:
+    path, out = tmp_path / "text", tmp_path / "ids"
+    path.write_bytes(corpus.load("logs", 50_000))
+    ids = streamtok.get_encoding("cl100k_base").encode_to_numpy(path.read_bytes()).astype("<u4")
+    out.write_bytes(ids.tobytes())
+    assert "are tiktoken's" in command_line.check(path, out, "cl100k_base")
+    out.write_bytes(ids[:-1].tobytes())
+    with pytest.raises(SystemExit, match="less than the file"):
+        command_line.check(path, out, "cl100k_base")
+    ids[7] += 1
+    out.write_bytes(ids.tobytes())
+    with pytest.raises(SystemExit, match="do not decode to the file"):
+        command_line.check(path, out, "cl100k_base")
+
+
+def test_all_answers_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "EVENTS", 100)
+    monkeypatch.setattr(answers, "ANSWER", 400)
+    rows = answers.measure(answers.make_text(100_000), "r50k_base", 1)
+    assert len(rows) >= 16  # more with other splitters installed
+    assert {"chunks", "the"} <= {row.what.partition(" ")[0] for row in rows if row.wrong}
+    with pytest.raises(SystemExit, match="the answers are not the same"):
+        answers.compared("it", lambda: 1, lambda: 2, 1)
+
+
+class _Library:
+    """In the place of valgrind's requests."""
+
+    def __init__(self, name: str) -> None:
+        self.begin, self.end = list, str
+
+
+@pytest.mark.parametrize("encoding", ["r50k_base", "training"])
+def test_instructions_are_counted_for_the_doors_that_are_kept(
+    encoding: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "text"
+    file.write_bytes(corpus.load("logs", 20_000))
+    monkeypatch.setattr(ctypes, "CDLL", _Library)
+    sizes = instructions.count_here({"encoding": encoding, "file": str(file), "library": "x"})
+    kept, others = instructions.from_json(json.loads(instructions.FIGURES.read_text()), ["logs"])
+    monkeypatch.setattr(instructions, "digest", lambda name: "another")
+    assert instructions.from_json(json.loads(instructions.FIGURES.read_text()), ["logs"]) == (
+        {},
+        ["logs"],
+    )
+    if not others:  # the text hangs on the version of Python
+        assert set(sizes) == {key.door for key in kept if key.encoding == encoding}
