@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import streamtok
 from streamtok.cli.main import main
+from streamtok.files.part_file import hidden_path
 from streamtok.pipeline.sinks import FILE_FORMATS
 
 LINES = [f"line {i} of größere words 日本語\n" for i in range(200)]
@@ -117,6 +121,40 @@ def test_what_cannot_be_joined(tmp_path: Path, capsys: pytest.CaptureFixture[str
     next((job / "records").rglob("*.json")).unlink()
     assert "is not done" in fails(job, "-o", out)
     assert not list(tmp_path.glob(".streamtok-*"))
+
+
+DIES = """
+import os, sys
+from streamtok.cli import cmd_join
+from streamtok.cli.main import main
+
+cmd_join.join_into = lambda sink, sources: os._exit(9)
+main(["join", *sys.argv[1:]])
+"""
+
+
+def test_joining_again_removes_what_a_killed_join_has_left(tmp_path: Path) -> None:
+    job, one = encode(tmp_path, "megatron", "--lines")
+    out = tmp_path / "joined" / "all.bin"
+    out.parent.mkdir()
+    command = [sys.executable, "-c", DIES, str(job), "-o", str(out)]
+    assert subprocess.run(command, check=False).returncode == 9
+    assert len(list(out.parent.glob(".*.part"))) > 1
+    assert main(["join", str(job), "-o", str(out), "-q"]) == 0
+    assert {path.name for path in out.parent.iterdir()} == {"all.bin", "all.idx", "all.bin.json"}
+    assert out.read_bytes() == one.read_bytes()
+
+
+def test_joining_goes_through_no_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job, _ = encode(tmp_path, "u16", "--lines")
+    out, precious = tmp_path / "all.u16", tmp_path / "precious"
+    precious.write_text("precious")
+    hidden = Path(hidden_path(str(out), "part"))
+    hidden.symlink_to(precious)
+    assert main(["join", str(job), "-o", str(out)]) == 1
+    assert f"{hidden}: is a symbolic link" in capsys.readouterr().err
+    assert precious.read_text() == "precious"
+    assert os.path.islink(hidden)
 
 
 def test_a_vocabulary_file_is_found_again(
