@@ -12,7 +12,7 @@ symbol pairs does (Kudo and Richardson 2018):
   changed since. It stays in the heap and is dropped when it is popped.
 
 `reference/heap_merge.py` has the same steps in Python, `reference/bpe.py` the obvious O(n^2) loop,
-and all three give the same tokens.
+and all three give the same tokens. `docs/explanation/how_it_works.md` draws the steps.
 
 Ordinary text almost never gets to the heap. Most of its pre-tokens are in the cache and are not
 merged at all (`cache/pretoken_cache.pxi`). A new one is short, and up to 64 bytes it costs less to
