@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import html
 import ipaddress
 import os
 import secrets
 import tempfile
-import threading
 from pathlib import Path
 from typing import Any
 
+from ..parallel.threads import start_thread
 from ..pipeline.sources import read_descriptor
 from . import cmd_languages, encoding_options, options
 from .argument_types import parse_port
@@ -82,9 +83,9 @@ def run(args: argparse.Namespace) -> int:
         )
 
     def ready(url: str) -> None:
-        if feed is not None:  # in a thread that does not keep the process from ending
+        if feed is not None:
             blocks = read_descriptor(0, "standard input", CHUNK)
-            threading.Thread(target=feed.run, args=(blocks,), daemon=True).start()
+            start_thread(functools.partial(feed.run, blocks))
         address = f"{url}?token={token}"
         print_now(address)
         if not args.quiet:

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DocumentError, PlanError, StreamtokError
+from ..parallel.threads import map_in_threads
 from ..pipeline import sinks
 from ..pipeline.run import Run, Totals
 from ..pipeline.skip_log import SkipLog, skip_log_path
@@ -124,12 +125,9 @@ def read_records(plan: Plan) -> Iterator[Record | None]:
     if not is_url(plan.output):
         yield from (read_record(plan, number) for number in numbers)
         return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for start in range(0, len(plan), _GROUP):
-            group = numbers[start : start + _GROUP]
-            yield from pool.map(functools.partial(read_record, plan), group)
+    read = functools.partial(read_record, plan)
+    for start in range(0, len(plan), _GROUP):
+        yield from map_in_threads(read, numbers[start : start + _GROUP], _AT_ONCE)
 
 
 def run_part(plan: Plan, number: int) -> Record:

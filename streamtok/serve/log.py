@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 
+from ..parallel.threads import start_thread
+
 _WAITING = 64  # lines in the queue; further lines are dropped and counted
 _EVERY = 1.0  # seconds; at most one record of the logging library is written in this time
 _PATIENCE = 1.0  # seconds that `close` waits for the lines to be read
@@ -24,13 +26,14 @@ class Log(logging.Handler):
     """
 
     def __init__(self) -> None:
+        """Raises OSError if the system gives no thread."""
         super().__init__()
         self._lines: queue.Queue[str | None] = queue.Queue(_WAITING)
         self._left_out = 0
         self._last_record: float | None = None
         self._is_closed = False
-        self._thread = threading.Thread(target=self._write_lines, name="log", daemon=True)
-        self._thread.start()
+        self._has_ended = threading.Event()
+        start_thread(self._write_lines)
 
     def __enter__(self) -> Log:
         """Take the records of asyncio's logger inside the block."""
@@ -74,13 +77,16 @@ class Log(logging.Handler):
         self._is_closed = True
         with contextlib.suppress(queue.Full):
             self._lines.put(None, timeout=_PATIENCE)
-        self._thread.join(_PATIENCE)
+        self._has_ended.wait(_PATIENCE)
         super().close()
 
     def _write_lines(self) -> None:
-        while (line := self._lines.get()) is not None:
-            with contextlib.suppress(OSError, ValueError):  # it may be closed
-                _write(line)
+        try:
+            while (line := self._lines.get()) is not None:
+                with contextlib.suppress(OSError, ValueError):  # it may be closed
+                    _write(line)
+        finally:
+            self._has_ended.set()
 
 
 def _write(line: str) -> None:

@@ -1,24 +1,27 @@
 """Reads an object: as a file that can be searched, or in blocks from one byte to another.
 
 Both ask for ranges of bytes, so a connection that is cut costs one range. `read_blocks` asks for
-the next range while the caller works on the last one.
+the next two ranges while the caller works on the last one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import io
 import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
+from ..parallel.ordered_pool import OrderedPool
 from .objects import Stored, describe, open_stream, read_range
 
 __all__ = ["ObjectReader", "read_blocks"]
 
 _FIRST, _LARGEST = 1 << 18, 1 << 23  # bytes of a range: few for who needs the beginning only
+_AHEAD = 2  # ranges that are asked for or kept
 
 
 class ObjectReader(io.RawIOBase):
@@ -85,27 +88,22 @@ def read_blocks(
     if about.size is None:
         yield from _stream(url, start, waiting)
         return
-    from concurrent.futures import ThreadPoolExecutor  # few commands read from a store
-
     end = about.size if stop is None else min(stop, about.size)
     stopped = threading.Event()
-    pool = ThreadPoolExecutor(1, "streamtok-read")
+    pool: OrderedPool[bytes, str] = OrderedPool(2)
     size = _FIRST
     try:
-        at = min(start + size, end)
-        ahead = pool.submit(read_range, url, start, at, stopped)
-        while start < end:
-            with waiting():
-                block = ahead.result()
-            start = at
-            if start < end:
-                size = min(2 * size, _LARGEST)
+        while start < end or len(pool):
+            while start < end and len(pool) < _AHEAD:
                 at = min(start + size, end)
-                ahead = pool.submit(read_range, url, start, at, stopped)
+                pool.add(functools.partial(read_range, url, start, at, stopped), url)
+                start, size = at, min(2 * size, _LARGEST)
+            with waiting():
+                block = pool.take()
             yield block
     finally:
         stopped.set()
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.close()
     if describe(url) != about:
         raise OSError(errno.EBUSY, "it has changed while it was read: run the command again", url)
 

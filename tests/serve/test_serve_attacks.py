@@ -15,19 +15,22 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import streamtok
+from streamtok.cli.main import main
+from streamtok.parallel import threads
 from streamtok.serve import Counters, serve
 from streamtok.serve.listening import open_unix, remove_unix
 from streamtok.serve.log import Log
 from streamtok.serve.metrics import expose
 from streamtok.serve.scrape import MAX_REQUEST, MAX_SCRAPES
 
+from ..live_threads import refused, stillborn
 from ..serve_clients import ENV, command, go, hang_up, open_client, receive, talk, until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
@@ -342,6 +345,16 @@ def test_the_log_leaves_out_what_nobody_reads(monkeypatch: pytest.MonkeyPatch) -
     left_out = [int(n) for n in re.findall(r"(\d+) messages were left out", "".join(written))]
     assert 1 <= len(left_out) <= 2
     assert sum(left_out) == 1000 - (len(written) - 1)
+
+
+@pytest.mark.parametrize("start", [refused, stillborn])
+def test_a_log_without_a_thread(
+    monkeypatch: pytest.MonkeyPatch, start: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(threads, "start_new_thread", start)
+    monkeypatch.setattr(threads, "_PATIENCE", 0.01)
+    assert main(["serve", "--tcp", "127.0.0.1:0"]) == 1
+    assert capsys.readouterr().err == "streamtok: error: the system gives no further thread\n"
 
 
 def test_what_asyncio_complains_of_goes_to_the_log(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import errno
 import os
 import random
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -15,9 +16,12 @@ import fsspec
 import pytest
 
 from streamtok.errors import MissingLibraryError
+from streamtok.parallel import threads
 from streamtok.stores import objects, places, retry
 from streamtok.stores.object_reader import ObjectReader, read_blocks
 from streamtok.stores.urls import check_writable, is_url, join
+
+from ..live_threads import Threads, refused, stillborn
 
 DATA = random.Random(4).randbytes(3 << 20)
 
@@ -238,6 +242,31 @@ def test_blocks_of_an_object(memory: str, start: int) -> None:
     about = objects.describe(url)
     assert b"".join(read_blocks(url, about, start, None)) == DATA[start:]
     assert b"".join(read_blocks(url, about, start, start + 9)) == DATA[start : start + 9]
+
+
+@pytest.mark.parametrize("start", [refused, stillborn])
+def test_blocks_without_a_thread(
+    memory: str, monkeypatch: pytest.MonkeyPatch, start: Callable[..., int]
+) -> None:
+    url = f"{memory}/x"
+    objects.write(url, DATA)
+    about = objects.describe(url)
+    monkeypatch.setattr(threads, "start_new_thread", start)
+    assert b"".join(read_blocks(url, about, 0, None)) == DATA
+
+
+def test_nobody_reads_on_when_the_caller_has_stopped(
+    memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"{memory}/x"
+    objects.write(url, DATA)
+    readers = Threads(monkeypatch)
+    blocks = read_blocks(url, objects.describe(url), 0, None)
+    first = next(blocks)
+    assert DATA.startswith(first)
+    assert readers.left(1) == 1
+    blocks.close()
+    assert readers.left() == 0
 
 
 def test_an_object_that_changes_while_it_is_read(memory: str) -> None:
