@@ -70,6 +70,7 @@ class Host(Protocol):
     def _closing_text(self) -> str: ...
     def _open_stream(self) -> StreamEncoder: ...
     def _admit(self, connection: Connection) -> str | None: ...
+    def _heard(self, connection: Connection) -> None: ...
     def _forget(self, connection: Connection) -> None: ...
 
 
@@ -105,6 +106,11 @@ class Connection(asyncio.BufferedProtocol):
         """Whether the client was admitted, rather than refused at once."""
         return self._stream is not None
 
+    @property
+    def age(self) -> float:
+        """Seconds since the client has connected."""
+        return self._loop.time() - self._opened
+
     # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -129,6 +135,7 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._is_ending:  # discarded; see `_say`
             return
+        self._server._heard(self)
         self._last_seen = self._loop.time()
         data = self._buffer[:nbytes]
         if self._rest:  # the loop had read the data before reading was paused
@@ -355,7 +362,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._server._is_closing:
             if not unsent and not self._rest and now - self._last_seen >= _HASTE:
                 self.end(self._server._closing_text)
-        elif max_lifetime and now - self._opened >= max_lifetime:
+        elif max_lifetime and self.age >= max_lifetime:
             self.end(f"a connection may last {max_lifetime:g} seconds", "lifetime")
         elif idle_timeout and now - self._last_seen >= idle_timeout:
             if unsent:  # no message would reach it

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-Limit: TypeAlias = Literal["connections", "descriptors", "pending", "idle", "unread", "lifetime"]
+Limit: TypeAlias = Literal[
+    "connections", "descriptors", "pending", "idle", "silent", "unread", "lifetime"
+]
 LIMITS: tuple[Limit, ...] = get_args(Limit)
 
 

@@ -28,6 +28,7 @@ DEFAULT_MAX_PENDING = 1 << 20
 DEFAULT_GRACE = 5.0
 
 _MAX_REFUSING = 64  # clients that are told why they are refused; more are just dropped
+_SILENCE = 1.0  # seconds after which a client that has sent nothing may lose its place
 _LAST_WORDS = 1.0  # seconds after the grace in which messages may still be sent
 
 
@@ -93,6 +94,9 @@ class Server:
         self._idle_timeout = idle_timeout
         self._max_lifetime = max_lifetime
         self._connections: set[Connection] = set()
+        self._silent: dict[
+            Connection, None
+        ] = {}  # have sent nothing; the one that came first first
         self._all_gone = asyncio.Event()
         self._turns = FairTurns()
         self._is_closing = False
@@ -198,14 +202,29 @@ class Server:
         if self._is_closing:
             counters.refused += 1
             return self._closing_text
-        if counters.open >= self._max_connections:
+        if counters.open >= self._max_connections and not self._drop_silent():
             counters.refused += 1
             counters.limits["connections"] += 1
             return f"there are {self._max_connections} connections already, try later"
         counters.open += 1
+        self._silent[connection] = None
         return None
 
+    def _drop_silent(self) -> bool:
+        """Drop the client that has been silent for longest, if there is one, for a new client."""
+        oldest = next(iter(self._silent), None)
+        if oldest is None or oldest.age < _SILENCE:
+            return False
+        self._heard(oldest)
+        self.counters.limits["silent"] += 1
+        oldest.abort()
+        return True
+
+    def _heard(self, connection: Connection) -> None:
+        self._silent.pop(connection, None)
+
     def _forget(self, connection: Connection) -> None:
+        self._heard(connection)
         self._connections.discard(connection)
         self.counters.open -= connection.is_stream
         if not self._connections:

@@ -20,7 +20,18 @@ import streamtok
 from streamtok.serve import ERROR_MARK, serve
 from streamtok.serve.listening import open_tcp
 
-from ..serve_clients import ENV, command, go, hang_up, ids_of, make_text, open_client, receive, talk
+from ..serve_clients import (
+    ENV,
+    command,
+    go,
+    hang_up,
+    ids_of,
+    make_text,
+    open_client,
+    receive,
+    talk,
+    until,
+)
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Unix sockets and signals")
 
@@ -156,6 +167,37 @@ def test_max_connections(enc: streamtok.Encoding) -> None:
                 await asyncio.sleep(0.02)
             assert answer == b"15339\n"
             await hang_up(clients[1][1])
+
+    go(test)
+
+
+def test_a_client_takes_the_place_of_one_that_has_sent_nothing(
+    enc: streamtok.Encoding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamtok.serve.server._SILENCE", 0.05)
+
+    async def test() -> None:
+        async with await serve(enc, port=0, max_connections=2) as server:
+            reader, writer = await open_client(server)
+            writer.write(b"hello world, hello")
+            await reader.readline()
+            silent = [await open_client(server)]
+            assert (await talk(server, b"hello")).startswith(b"error: there are 2")  # too early
+            await asyncio.sleep(0.06)
+            assert await talk(server, b"hello") == b"15339\n"
+            with contextlib.suppress(ConnectionResetError):
+                assert await silent[0][0].read() == b""
+            assert (server.counters.limits["silent"], server.counters.refused) == (1, 1)
+            await until(lambda: server.counters.open == 1)
+            silent.append(await open_client(server))
+            silent[1][1].write(b"h")  # no longer silent
+            await until(lambda: server.counters.bytes == 24)
+            await asyncio.sleep(0.06)
+            assert (await talk(server, b"hello")).startswith(b"error: there are 2")
+            assert not server._silent
+            for one in (writer, silent[0][1], silent[1][1]):
+                await hang_up(one)
+            await until(lambda: not server._connections)
 
     go(test)
 
