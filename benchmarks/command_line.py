@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -68,6 +69,19 @@ def environment(folder: Path) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     path = os.pathsep.join(filter(None, [str(ROOT), kept.get("PYTHONPATH")]))
     return {**kept, "PYTHONPYCACHEPREFIX": str(folder / "compiled"), "PYTHONPATH": path}
+
+
+def peak_memory() -> int:
+    """The most bytes that this process had resident, since it began or its figure was reset.
+
+    The kernel's other figure, `ru_maxrss`, begins with the size of the parent.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak * (1 if sys.platform == "darwin" else 1024)
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def in_memory(path: Path, encoding: str, size: int, env: dict[str, str]) -> Cost:

@@ -193,19 +193,22 @@ def _command(name: str) -> Measure:
     return measure
 
 
-def trained(results: Results, size: str) -> dict[str, float]:
-    """Trainer → how many times its seconds are streamtok's, by the tie rule that gives its tokens.
+TIES = {"raw": ("streamtok", "train"), "hf": ("streamtok, hf", "train")}
 
-    Those are left out whose tokens neither rule gives, or that have no sample.
+
+def trained(results: Results, size: str) -> dict[str, tuple[str, float | None]]:
+    """Trainer → the tie rule of streamtok that gives its tokens, and how many times its seconds are
+    streamtok's with that rule. Those that have no sample are left out.
     """
-    found: dict[str, float] = {}
-    own = [("streamtok", "train"), ("streamtok, hf", "train")]
+    found: dict[str, tuple[str, float | None]] = {}
     digests = {who: _digests(results, size, who) for who in results.who("train")}
     for who, digest in digests.items():
-        same = [one for one in own if digest and digests.get(one) == digest]
-        if who not in own and same:
-            ratio = results.quotient("train", size, who, same[0], "seconds")
-            found |= {} if ratio is None else {who[0]: ratio}
+        same = [tie for tie, own in TIES.items() if digest and digests.get(own) == digest]
+        if digest:
+            tie = same[0] if same else "neither"
+            is_other = same and who not in TIES.values()
+            ratio = results.quotient("train", size, who, TIES[tie], "seconds") if is_other else None
+            found[who[0]] = tie, ratio
     return found
 
 
@@ -219,7 +222,8 @@ def _training(results: Results) -> Figure | None:
     found = [
         (ratio, f"{int(size):,} tokens, {name}")
         for size in results.texts("train")
-        for name, ratio in trained(results, size).items()
+        for name, (_, ratio) in trained(results, size).items()
+        if ratio is not None and name in ("gigatoken", "ffbpe")
     ]
     return Figure(*min(found)) if found else None
 

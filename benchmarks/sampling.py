@@ -26,7 +26,6 @@ Who = tuple[str, str]  # peer, mode
 KINDS = ("text", "steady", "once", "calls", "decode", "hard", "load", "threads", "endless", "train")
 MODEL_KINDS = ("text", "steady")  # those that a model's vocabulary is asked for
 _PHASES = {"text": ("cold", "unseen"), "steady": ("steady",)}  # whose ids are compared
-_TRAINERS = ("streamtok", "streamtok, hf", "gigatoken", "ffbpe")  # the others take minutes
 _JUDGES = ("tiktoken", "tokenizers")  # a model's is tokenizers: tiktoken does not read its file
 _STEADY = ("streamtok", "encode_to_numpy")
 _LONG_KINDS = ("once", "decode", "hard", "threads", "train")  # half as many turns
@@ -164,6 +163,8 @@ class Run:
                     record["got"] = f"other ids than {self.judge}"
 
     def _is_slow(self, who: Who) -> bool:
+        if who[1] == "train":
+            return who[0] in train.SLOW
         return self.speeds.get(who, _SLOW) < _SLOW
 
     def entrants(self, kind: str) -> list[Who]:
@@ -185,7 +186,7 @@ class Run:
             order = peers.in_order(known)
             return [(peer, name) for peer in order for name in peers.by_name(peer).decoders]
         if kind == "train":
-            return [(name, "train") for name in train.installed() if name in _TRAINERS]
+            return [(name, "train") for name in train.installed()]
         if kind == "threads":
             return [(own.name, way) for way in THREADED]
         if kind == "endless":

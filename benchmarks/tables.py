@@ -312,21 +312,21 @@ def _row(title: str, results: Results, who: Who, *names: str) -> str:
 
 
 def _train(results: Results) -> Iterator[str]:
-    sizes = results.texts("train")
-    yield "Training on all five texts, seconds by the size of the vocabulary, and how many times"
-    yield "streamtok's where the tokens are equal:\n"
-    yield f"| | {' | '.join(f'{int(size):,}' for size in sizes)} |"
-    yield f"|---|{'--:|' * len(sizes)}"
-    ratios = {size: goals.trained(results, size) for size in sizes}
-    for who in results.who("train"):
-        cells = []
-        for size in sizes:
+    yield "Training on all five texts, each with streamtok's tie rule that gives the same tokens:\n"
+    yield "| vocabulary | trainer | merges as with `tie` | seconds | ÷ streamtok | peak MB |"
+    yield "|--:|---|---|--:|--:|--:|"
+    for size in results.texts("train"):
+        ties = goals.trained(results, size)
+        for who in results.who("train"):
             seconds = results.median("train", size, who, "seconds")
-            why = results.figures("train", size, who, "seconds")
-            cell = str(why) if seconds is None else f"{seconds:.2f}"
-            ratio = ratios[size].get(who[0])
-            cells.append(cell if ratio is None else f"{cell} (**{ratio:.2f}**)")
-        yield f"| {who[0]} | {' | '.join(cells)} |"
+            peak = results.median("train", size, who, "peak")
+            row = f"| {int(size):,} | {who[0]} | "
+            if seconds is None or peak is None:
+                yield f"{row}{results.figures('train', size, who, 'seconds')} | | | |"
+                continue
+            tie, ratio = ties[who[0]]
+            times = "" if ratio is None else f"**{ratio:.1f}**"
+            yield f"{row}{tie} | {seconds:.2f} | {times} | {peak / 1e6:.0f} |"
 
 
 def _endless(results: Results) -> Iterator[str]:

@@ -76,6 +76,7 @@ def _equal(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
 def _text(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     """Cold: the first text. Unseen: another text of the same kind. Warm: that one again."""
     from . import corpus
+    from .command_line import peak_memory
 
     parts = corpus.halves(corpus.load(task["corpus"], task["limit"]))
     if task["swap"]:
@@ -84,7 +85,7 @@ def _text(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     before = _rss(reset_peak=True)
     cold = _timed(encode, first)
     unseen = _timed(encode, second)
-    peak = max(0, _peak_rss() - before)
+    peak = max(0, peak_memory() - before)
     times = [_timed(encode, second) for _ in range(1 if task["slow"] else 3)]
     phases = {"cold": cold, "unseen": unseen, "warm": sorted(times, key=_seconds)[len(times) // 2]}
     for name, phase in phases.items():
@@ -283,14 +284,6 @@ def _rss(reset_peak: bool = False) -> int:
             Path("/proc/self/clear_refs").write_text("5")
         pages = Path("/proc/self/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
-    return 0
-
-
-def _peak_rss() -> int:
-    """The most bytes resident since the last reset."""
-    with contextlib.suppress(OSError):
-        status = Path("/proc/self/status").read_text()
-        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
     return 0
 
 

@@ -227,7 +227,7 @@ class Run:
         is_over, last, timer = False, (0, 0, 0, 0), Timer(pid)
         with os.fdopen(watch.read) as pipe:
             while True:
-                ready = select.select([pipe], [], [], 1)[0]
+                ready = select.select([pipe], [], [], min(1, self.options.step_seconds / 4))[0]
                 if ready and not (line := pipe.readline()):
                     break
                 if ready:
@@ -289,8 +289,9 @@ class Run:
             os.close(read)
             for kind in (signal.SIGALRM, signal.SIGPROF):
                 signal.signal(kind, signal.SIG_DFL)
-            signal.setitimer(signal.ITIMER_PROF, self.options.step_seconds + 1)
-            signal.alarm(int(self.options.step_seconds) * _WAITING)
+            seconds = self.options.step_seconds
+            signal.setitimer(signal.ITIMER_PROF, seconds + min(1, seconds))
+            signal.setitimer(signal.ITIMER_REAL, seconds * _WAITING)
             with contextlib.suppress(AttributeError):
                 import faulthandler
 

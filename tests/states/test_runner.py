@@ -69,7 +69,7 @@ def test_what_does_not_end_is_found(
     act: Callable[[], None], what: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setattr(runner, "_WAITING", 3)
-    run = run_of(act, 1)
+    run = run_of(act, 0.5)
     assert not run()
     assert [kind for kind in run.kinds if kind.startswith(what)]
     said = capsys.readouterr().out
@@ -77,4 +77,4 @@ def test_what_does_not_end_is_found(
 
 
 def test_a_step_that_waits_a_little_is_no_hang() -> None:
-    assert run_of(be_slow, 1)()
+    assert run_of(be_slow, 0.5)()

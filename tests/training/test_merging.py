@@ -174,20 +174,19 @@ HF_CL100K = (
 GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
-@pytest.mark.parametrize("vocab_size", [256, 300, 2048, 20_000])
+@pytest.mark.parametrize("vocab_size", [256, 20_000])
 @pytest.mark.parametrize("pattern", [GPT2, PATTERNS["nanochat"], PATTERNS["llama3"]])
 def test_merges_equal_rustbpe(pattern, vocab_size):
     expected = rustbpe_tokens(some_text(), vocab_size, pattern)
     assert tokens_of(counted(some_text(), pattern).merges(vocab_size)) == expected
 
 
-@pytest.mark.parametrize("vocab_size", [300, 2048, 20_000])
 @pytest.mark.parametrize("pattern", [GPT2, HF_CL100K])
 @pytest.mark.parametrize("min_frequency", [0, 3])
-def test_merges_equal_hugging_face(pattern, vocab_size, min_frequency):
-    expected = huggingface_merges(some_text(), vocab_size, pattern, min_frequency)
+def test_merges_equal_hugging_face(pattern, min_frequency):
+    expected = huggingface_merges(some_text(), 20_000, pattern, min_frequency)
     trainer = counted(some_text(), pattern)
-    assert trainer.merges(vocab_size, tie="hf", min_frequency=min_frequency) == expected
+    assert trainer.merges(20_000, tie="hf", min_frequency=min_frequency) == expected
 
 
 @settings(max_examples=100)
@@ -198,9 +197,8 @@ def test_merges_equal_both_on_random_texts(texts, vocab_size):
     assert trainer.merges(vocab_size, tie="hf") == huggingface_merges(texts, vocab_size, GPT2)
 
 
-@pytest.mark.parametrize("vocab_size", [2048, 32_768])
-def test_merges_equal_rustbpe_on_the_corpus(vocab_size):
-    check_against_rustbpe([corpus(name).decode() for name in CORPORA], vocab_size)
+def test_merges_equal_rustbpe_on_the_corpus():
+    check_against_rustbpe([corpus(name).decode() for name in CORPORA], 32_768)
 
 
 def check_against_rustbpe(texts, vocab_size):

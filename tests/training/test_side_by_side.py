@@ -97,6 +97,9 @@ def test_surrogates_in_a_large_str(place: int, threads: int) -> None:
         if errors == "replace":
             data = bad.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
         assert same(escaped, alone(data, errors=errors))
+    trainer.update(b"\xc3")
+    with pytest.raises(UnicodeDecodeError, match="a str chunk follows bytes that end inside"):
+        trainer.update(text)
     with pytest.raises(UnicodeEncodeError):  # no byte: an escape must be of 0x80 to 0xFF
         Trainer(num_threads=threads, errors="surrogateescape").update(text + "\ud83d")
 

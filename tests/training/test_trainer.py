@@ -313,21 +313,6 @@ def test_a_limit_never_cuts_a_character():
         assert trainer.piece_counts() == counted([text], pattern).piece_counts()
 
 
-@pytest.mark.parametrize("num_threads", [1, 2])
-@pytest.mark.parametrize("size", [10, 2_500_000])
-def test_bytes_that_are_not_utf8(size, num_threads):
-    good = ("wörd " * (size // 6 + 1)).encode()
-    for at in (0, len(good) // 2 // 6 * 6, len(good)):
-        trainer = Trainer(num_threads=num_threads)
-        trainer.update("é ")
-        with pytest.raises(UnicodeDecodeError) as caught:
-            trainer.update(good[:at] + b"\xff" + good[at:])
-        assert caught.value.start == at + 3
-        assert trainer.bytes_in == 3  # as before the call
-        trainer.update(good)
-        assert trainer.piece_counts()[" wörd".encode()] == good.count(b"w")
-
-
 def test_unfinished_characters():
     trainer = Trainer()
     trainer.update("é".encode()[:1])
@@ -601,24 +586,14 @@ def test_damaged_counts(tmp_path):
     path = tmp_path / "counts.npz"
     counted(some_text()[:2]).save_counts(path)
     good = path.read_bytes()
-    rng = random.Random(0)
     damaged = [b"", b"PK", good[:100], good[: len(good) // 2], b"x" + good[1:]]
-    for _ in range(60):
-        at = rng.randrange(len(good))
-        damaged.append(good[:at] + bytes([good[at] ^ (1 << rng.randrange(8))]) + good[at + 1 :])
     np.savez(tmp_path / "other.npz", data=np.zeros(3))
     damaged.append((tmp_path / "other.npz").read_bytes())
-    damaged += [deflated(good), good.replace(b"gpt2", b"gpt3"), good.replace(b"<u8", b"<f8")]
-    refused = 0
+    damaged += [deflated(good), good.replace(b"<u8", b"<f8")]
     for data in damaged:
         path.write_bytes(data)
-        try:
-            loaded = Trainer.load_counts(path)
-        except streamtok.StateError:
-            refused += 1
-        else:  # the flipped bit has no meaning, such as one in a date
-            assert loaded.piece_counts() == counted(some_text()[:2]).piece_counts()
-    assert refused > len(damaged) // 2
+        with pytest.raises(streamtok.StateError):
+            Trainer.load_counts(path)
     with pytest.raises(FileNotFoundError):
         Trainer.load_counts(tmp_path / "none.npz")
 
@@ -784,39 +759,6 @@ def test_the_commands_of_the_documentation(tmp_path):
     loaded = streamtok.load(tmp_path / "tokenizer.json")
     assert loaded.special_tokens_set == {"<|endoftext|>"}
     assert len(streamtok.vocabulary.load_tiktoken(tmp_path / "from-jsonl.tiktoken")) < 300
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("letter", ["a", "é", "日", "😀"])
-def test_large_texts_of_every_width(letter: str, threads: int) -> None:
-    text = f"a word {letter}{letter} and 12 more\n" * 60_000
-    trainer, other = Trainer(num_threads=threads), Trainer(num_threads=1)
-    trainer.update(text)
-    other.update(text.encode())
-    assert trainer.piece_counts() == other.piece_counts()
-    assert trainer.bytes_in == len(text.encode())
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_large_texts_that_are_refused_leave_nothing(threads: int) -> None:
-    text = "ein schönes Wort " * 100_000
-    trainer = Trainer(num_threads=threads)
-    trainer.update("vor ")
-    before = trainer.piece_counts()
-    with pytest.raises(UnicodeEncodeError):
-        trainer.update(text + "\ud83d")
-    bad = text.encode() + b"\xff and more"
-    with pytest.raises(UnicodeDecodeError) as refused:
-        trainer.update(bad)
-    assert refused.value.start == 4 + len(text.encode())
-    assert trainer.piece_counts() == before
-    trainer.update(b"\xc3")
-    with pytest.raises(UnicodeDecodeError, match="a str chunk follows bytes that end inside"):
-        trainer.update(text)
-    trainer.update(b"\xb6 " + text.encode(), final=True)
-    both = Trainer(num_threads=1)
-    both.update("vor ö " + text, final=True)
-    assert trainer.piece_counts() == both.piece_counts()
 
 
 def test_the_end_is_open_wherever_the_limit_stops_threads(monkeypatch: pytest.MonkeyPatch) -> None:
