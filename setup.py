@@ -19,7 +19,7 @@ if sys.byteorder != "little":
     )
 
 # The largest first: they are compiled side by side.
-UNITS = ["encode", "train", "json_tables", "_testing"]
+UNITS = ["encode", "train", "json_tables", "prompts", "_testing"]
 NEED_NUMPY = ("encode", "json_tables")
 SOURCES = sorted(
     file

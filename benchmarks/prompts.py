@@ -1,0 +1,150 @@
+"""Prompts that grow: a full encode, `PromptCache`, and the overlap that serving engines guess:
+`python -m benchmarks.prompts`.
+
+A conversation of so many tokens grows by a turn for each call, and every list of ids is compared
+with that of a full encode. The cap is what any cache that returns a whole list has to do: compare
+the text and copy the list. The overlap is built from its description: keep all ids but the last
+few, and encode again from there. What it gets wrong is counted on prompts that end and go on at
+any character. Times are medians of processor time, of rounds in each of which all
+take their turn, in another order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import streamtok
+
+from . import corpus
+
+OVERLAP = 8  # ids that are encoded again
+GUESSES = 2000  # prompts in which the overlap is tried
+TURN = 900  # characters
+
+
+class Row(NamedTuple):
+    """Seconds of each; bytes that are kept for a token; guesses that are wrong, of all."""
+
+    full: float
+    cap: float
+    cache: float
+    change: float
+    overlap: float
+    token_bytes: float
+    wrong: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
+    parser.add_argument("--tokens", type=int, default=100_000, help="of the prompt")
+    parser.add_argument("--rounds", type=int, default=41)
+    parser.add_argument("--encodings", nargs="+", default=["cl100k_base", "o200k_base"])
+    parser.add_argument("--models", nargs="*", type=Path, default=[], help="vocabulary files")
+    parser.add_argument("--corpora", nargs="+", default=list(corpus.NAMES))
+    args = parser.parse_args()
+    encodings = {name: streamtok.get_encoding(name) for name in args.encodings}
+    encodings |= {path.parent.name: streamtok.load(path) for path in args.models}
+    print(
+        f"a prompt of {args.tokens:,} tokens that grows by {TURN} characters, us; of {GUESSES:,}\n"
+    )
+    print(
+        "| encoding | text | full encode | PromptCache | times | of the cap | what changed | times "
+        "| bytes a token | overlap of 8 | its wrong answers |"
+    )
+    print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for name, encoding in encodings.items():
+        for kind in args.corpora:
+            text = corpus.generated(kind).decode("utf-8", "ignore")
+            row = measure(encoding, text, args.tokens, args.rounds)
+            print(
+                f"| {name} | {kind} | {1e6 * row.full:,.0f} | {1e6 * row.cache:,.0f} "
+                f"| {row.full / row.cache:.1f} | {row.cap / row.cache:.2f} "
+                f"| {1e6 * row.change:,.0f} | {row.full / row.change:.1f} "
+                f"| {row.token_bytes:.0f} | {1e6 * row.overlap:,.0f} | {row.wrong:,} |"
+            )
+
+
+def measure(encoding: streamtok.Encoding, text: str, n_tokens: int, rounds: int) -> Row:
+    """Compare the ids of each turn, and take times."""
+    whole = text
+    while encoding.count(whole, allowed_special="all") < n_tokens:
+        whole += text
+    begin = len(whole) * n_tokens // encoding.count(whole, allowed_special="all")
+    whole = whole[:begin] + (text * (rounds * TURN // len(text) + 1))[: rounds * TURN]
+    before = whole[:begin]
+    ids = encoding.encode(before, allowed_special="all")
+    cache, changes = streamtok.PromptCache(encoding), streamtok.PromptCache(encoding)
+    cache.encode(before)
+    changes.encode(before)
+    overlapping = Overlap(encoding)
+    overlapping.encode(before)
+    kept = cache.stats.bytes / len(ids)
+    calls: dict[str, Callable[[str, str, list[int]], Any]] = {
+        "full": lambda before, prompt, ids: encoding.encode(prompt, allowed_special="all"),
+        "cap": lambda before, prompt, ids: (before == prompt[: len(before)], ids[:]),
+        "cache": lambda before, prompt, ids: cache.encode(prompt),
+        "change": lambda before, prompt, ids: changes.encode_change(before, prompt),
+        "overlap": lambda before, prompt, ids: overlapping.encode(prompt),
+    }
+    order = list(calls)
+    times: dict[str, list[float]] = {what: [] for what in calls}
+    held: dict[str, Any] = {}  # until the next turn: nobody gets memory that was just given back
+    rng = random.Random(0)
+    for turn in range(1, rounds + 1):
+        prompt = whole[: begin + turn * TURN]
+        rng.shuffle(order)
+        for what in order:
+            start = time.thread_time()
+            result = calls[what](before, prompt, ids)
+            times[what].append(time.thread_time() - start)
+            held[what] = result
+        kept_ids, added = held["change"]
+        assert held["cache"] == held["full"], "PromptCache gives other ids"
+        assert ids[:kept_ids] + added == held["full"], "encode_change gives other ids"
+        before, ids = prompt, held["full"]
+    middle = {what: statistics.median(found) for what, found in times.items()}
+    return Row(**middle, token_bytes=kept, wrong=wrong_guesses(encoding, text, GUESSES))
+
+
+class Overlap:
+    """The ids of the last prompt but a few, and then those of the rest of the text by itself."""
+
+    def __init__(self, encoding: streamtok.Encoding) -> None:
+        self.encoding = encoding
+        self.text = ""
+        self.ids: list[int] = []
+
+    def encode(self, text: str) -> list[int]:
+        """The ids, if the last prompt is the beginning of this one; right or wrong."""
+        kept = len(self.ids) - OVERLAP
+        if kept <= 0 or not text.startswith(self.text):
+            self.ids = self.encoding.encode(text, allowed_special="all")
+        else:
+            last = len(self.encoding.decode(self.ids[kept:]))
+            rest = text[len(self.text) - last :]
+            self.ids = self.ids[:kept] + self.encoding.encode(rest, allowed_special="all")
+        self.text = text
+        return self.ids
+
+
+def wrong_guesses(encoding: streamtok.Encoding, text: str, n: int) -> int:
+    """How many of `n` prompts that end and go on anywhere the overlap gives other ids for."""
+    rng = random.Random(0)
+    wrong = 0
+    for _ in range(n):
+        start = rng.randrange(len(text) - 400)
+        overlapping = Overlap(encoding)
+        overlapping.encode(text[start : start + 200])
+        prompt = text[start : start + 400]
+        wrong += overlapping.encode(prompt) != encoding.encode(prompt, allowed_special="all")
+    return wrong
+
+
+if __name__ == "__main__":
+    main()

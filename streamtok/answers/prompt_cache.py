@@ -1,0 +1,236 @@
+"""Prompts that grow, fork and lose their tails: what they begin with is encoded once.
+
+A text is cut every few thousand characters, and a stream is fed block by block. What it gives for
+a block, and its state behind it, depend on nothing that comes later. So texts that begin alike
+share blocks, in a tree, and a new text goes on behind the last block that it shares. There is
+nothing to guess: the ids are those of a stream, which are those of the whole text at every cut.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import os
+import sys
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .._core.encode import ALL
+from .._core.prompts import Block, shared_size
+from .prefixes import feed
+from .text_settings import check_budget
+
+if TYPE_CHECKING:
+    from ..definition import EncodingDefinition
+    from ..engines.protocol import EngineStream
+
+__all__ = ["CacheStats", "PromptCache", "PromptChange"]
+
+_BLOCK = 4096  # characters: what is encoded again at the end of a prompt, at most
+_SMALL = 512  # bytes that may wait wherever a stream's state is kept
+_BLOCK_BYTES = 500  # of a block beside its text, ids and state: itself, and what refers to it
+
+
+class CacheStats(NamedTuple):
+    """What a `PromptCache` has done: ids that were known, ids that were encoded, bytes it holds."""
+
+    hits: int
+    misses: int
+    bytes: int
+
+
+class PromptChange(NamedTuple):
+    """The ids of a text after those of another: the first `kept` of these, and then `added`."""
+
+    kept: int
+    added: list[int]
+
+
+class PromptCache:
+    """Encodes texts of which many begin alike, and encodes what they share only once.
+
+    For prompts of a chat that come turn by turn, for conversations that fork or are interleaved,
+    and for tails that are replaced. The ids are always those of
+    `encoding.encode(text, allowed_special="all")`. Any number of threads may use one.
+
+    >>> cache = streamtok.PromptCache(enc)
+    >>> cache.encode("hello world")
+    [31373, 995]
+    """
+
+    def __init__(self, encoding: EncodingDefinition, max_bytes: int = 1 << 28) -> None:
+        """max_bytes: of texts, ids and states that are kept; those used least recently go first.
+
+        A token takes about 15 bytes. Raises UnsupportedPatternError for an encoding that has no
+        streams.
+        """
+        self._encoding = encoding
+        self._limit = check_budget("max_bytes", max_bytes)
+        matcher = encoding._matcher(ALL, ALL)
+        self._fresh: EngineStream = encoding._engine.stream(matcher, "strict")
+        self._begin()
+        _CACHES.add(self)
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._root = Block(None, "", [], self._fresh.getstate(), 0)
+        self._leaves: list[tuple[int, int, Block]] = []  # a heap: (when used, a number, block)
+        self._numbers = itertools.count()  # of entries in the heap
+        self._now = 0  # calls so far
+        self._bytes = 0
+        self._hits = 0
+        self._misses = 0
+
+    @property
+    def encoding(self) -> Any:
+        """The `Encoding` that this cache encodes for."""
+        return self._encoding
+
+    @property
+    def max_bytes(self) -> int:
+        """int: how many bytes it may hold."""
+        return self._limit
+
+    @property
+    def stats(self) -> CacheStats:
+        """CacheStats(hits, misses, bytes): ids that were known, that were encoded; bytes held."""
+        with self._lock:
+            return CacheStats(self._hits, self._misses, self._bytes)
+
+    def encode(self, text: str) -> list[int]:
+        """list[int]: `encoding.encode(text, allowed_special="all")`.
+
+        Costs a comparison of what is known, a copy of its ids, and the encoding of the rest. Raises
+        TypeError for what is not a str.
+        """
+        block, tail = self._encoded(_exact(text))
+        return block.ids_behind(None, tail)
+
+    def encode_change(self, before: str, text: str) -> PromptChange:
+        """PromptChange(kept, added): what takes the ids of `before` to those of `text`.
+
+        `encode(before)[:kept] + added` is `encode(text)`, and less work: there is no list of all
+        ids. `kept` counts whole blocks, so about a thousand of the ids that stay may be in
+        `added`. Raises TypeError for what is not a str.
+
+        >>> cache = streamtok.PromptCache(enc)
+        >>> text = "one two three. " * 1000
+        >>> ids = cache.encode(text)
+        >>> change = cache.encode_change(text, text + "four")
+        >>> ids[: change.kept] + change.added == enc.encode(text + "four")
+        True
+        >>> len(ids), change.kept, len(change.added)
+        (4001, 3276, 725)
+        """
+        before, text = _exact(before), _exact(text)
+        block, tail = self._encoded(text)
+        shared = block.up_to(shared_size(before, text))
+        return PromptChange(shared.end, block.ids_behind(shared, tail))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._encoding, self._limit)  # whoever gets it begins with nothing
+
+    def __repr__(self) -> str:
+        return f"<PromptCache of {self._encoding.name!r}: {self.stats.bytes:,} bytes>"
+
+    def _encoded(self, text: str) -> tuple[Block, list[int]]:
+        """The last whole block of the text, and the ids behind it."""
+        with self._lock:
+            self._now += 1
+            known = self._root.walk(text, _BLOCK, self._now)
+        made, tail = self._encode_behind(known, text)  # others need not wait for this
+        last = made[-1] if made else known
+        with self._lock:
+            self._hits += known.end
+            self._misses += last.end - known.end + len(tail)
+            if made:
+                self._keep(known, made, text)
+        return last, tail
+
+    def _encode_behind(self, known: Block, text: str) -> tuple[list[Block], list[int]]:
+        """The blocks that the text has behind `known`, and the ids of what is left."""
+        begin = known
+        while begin.state is None:
+            assert begin.parent is not None  # the first block has a state
+            begin = begin.parent
+        half, state = begin.state
+        stream = self._fresh.copy()
+        stream.setstate(state, half)
+        if begin is not known:
+            feed(stream, text[begin.stop : known.stop], False, "count")
+        made: list[Block] = []
+        last, stateless = known, known.stop - begin.stop
+        while last.stop + _BLOCK <= len(text):
+            piece = text[last.stop : last.stop + _BLOCK]
+            ids: list[int] = feed(stream, piece, False, "list")
+            size = _BLOCK_BYTES + sys.getsizeof(piece) + sys.getsizeof(ids)
+            stateless += len(piece)
+            # All that waits is in a state: with a long pre-token, not every block can have one.
+            saved = stream.getstate() if stream.pending <= max(_SMALL, stateless) else None
+            if saved is not None:
+                size += sys.getsizeof(saved[1])
+                stateless = 0
+            last = Block(last, piece, ids, saved, size)
+            made.append(last)
+        return made, feed(stream, text[last.stop :], True, "list")
+
+    def _keep(self, parent: Block, made: list[Block], text: str) -> None:
+        """Keep these blocks behind `parent`. What others kept in the meantime stays."""
+        if not parent.is_kept:  # it was removed in the meantime
+            return
+        for block in made:
+            found = parent.child(text, _BLOCK)
+            if found is None:
+                parent.add(block)
+                self._bytes += block.size
+                found = block
+            found.used = self._now
+            parent = found
+        self._queue(parent)
+        while self._bytes > self._limit:
+            self._remove_oldest()
+
+    def _queue(self, leaf: Block) -> None:
+        if not leaf.is_queued:
+            leaf.is_queued = True
+            heapq.heappush(self._leaves, (leaf.used, next(self._numbers), leaf))
+
+    def _remove_oldest(self) -> None:
+        """Remove the leaf that was not used for longest, if it is next in the queue."""
+        used, _, leaf = heapq.heappop(self._leaves)
+        leaf.is_queued = False
+        if not leaf.is_leaf:  # it is queued again when it is a leaf again
+            return
+        if leaf.used != used:
+            self._queue(leaf)
+            return
+        parent = leaf.parent
+        assert parent is not None  # the first block is never queued
+        parent.remove(leaf)
+        self._bytes -= leaf.size
+        if parent.is_leaf and parent is not self._root:
+            self._queue(parent)
+
+
+def _exact(text: Any) -> str:
+    """The text without what a class of its own adds. Raises TypeError for what is no str."""
+    if type(text) is str:
+        return text
+    if not isinstance(text, str):
+        raise TypeError(f"a prompt is a str, not {type(text).__name__}")
+    return str.__str__(text)
+
+
+_CACHES: weakref.WeakSet[PromptCache] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """In the new process, what another thread of the old one was just changing begins anew."""
+    for cache in list(_CACHES):
+        if cache._lock.locked():
+            cache._begin()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
