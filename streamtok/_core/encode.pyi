@@ -154,6 +154,27 @@ class Untouched:
     def parts_of(self, text: str | Buffer) -> tuple[int, int, int, int, int] | None: ...
 
 @final
+class Transform:
+    def __new__(
+        cls,
+        changes: Iterable[tuple[int, int]],
+        joins: bool,
+        holds: Iterable[tuple[int, int]],
+        marks: Iterable[tuple[int, int]] | None,
+        pairs: Iterable[tuple[int, int]],
+        asks_for_begin: bool,
+        asks_for_end: bool,
+        joins_any: bool,
+        learn: Callable[[int], tuple[int, str | None, Sequence[tuple[int, int, int]]]],
+        resolve: Callable[[str, int], tuple[str, Sequence[tuple[int, int, int]], bool]],
+    ) -> Transform: ...
+
+def transform(
+    t: Transform, text: str | Buffer, begins: int, ends: bool, wants_rows: bool
+) -> tuple[bytes | None, str, bytes | None] | None: ...
+def inert_within(t: Transform, text: str) -> int: ...
+
+@final
 class UntouchedNote:
     place: Any
     has_moved: bool

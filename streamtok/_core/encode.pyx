@@ -91,6 +91,8 @@ include "cache/pretoken_encoder.pxi"
 include "base/shared_ints.pxi"
 include "base/output.pxi"
 include "text/untouched.pxi"
+include "transform/table.pxi"
+include "transform/walk.pxi"
 include "texts/encoder.pxi"
 
 # Ids to bytes

@@ -13,7 +13,7 @@ from typing import Any
 from .char_sets import lower_case_pairs, one_of, ranges_of
 from .edges import BLANKS
 from .growth import Growth
-from .step import Blocks
+from .step import Blocks, Interest, Ranges
 
 __all__ = [
     "BertAccents",
@@ -25,7 +25,6 @@ __all__ = [
     "StripAccents",
 ]
 
-Ranges = list[tuple[int, int]]
 NMT_DROPPED = [(1, 8), (0xB, 0xB), (0xE, 0x1F), (0x7F, 0x7F), (0x8F, 0x8F), (0x9F, 0x9F)]
 NMT_BLANKS = "\t\n\f\r\u1680\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u2581\ufeff\ufffd"
 CHINESE = [
@@ -42,18 +41,23 @@ class CharacterStep:
     several (`_dropped`, with `_instead`), and of those that become one other (with `_mapped`).
     """
 
-    __slots__ = ("_changed", "_dropped", "_leaves_ascii", "spec")
+    __slots__ = ("_changed", "_changes", "_dropped", "_leaves_ascii", "spec")
     instead = ""  # for a character of `_dropped`; "{}" is the character
     growth = Growth(1.0)
 
     def __init__(self, dropped: Ranges, mapped: Ranges) -> None:
         self.spec: tuple[Any, ...] = (type(self).__name__,)
+        self._changes = [*dropped, *mapped]
         self._dropped, self._changed = _patterns(tuple(dropped), tuple(mapped))
         self._leaves_ascii = all(low > 0x7F for low, _ in (*dropped, *mapped))
 
     def one_for_one(self, text: str) -> str:
         """`text`, in which nothing is left out or becomes several, with all else changed."""
         return text
+
+    def interest(self) -> Interest:
+        """See `Step`."""
+        return Interest(self._changes)
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""
@@ -123,6 +127,10 @@ class Lowercase(CharacterStep):
         if newer.search(text):
             text = text.translate(table)
         return text.lower()
+
+    def interest(self) -> Interest:
+        """See `Step`."""
+        return Interest(_capitals())
 
     def leaves(self, text: str, is_first: bool) -> bool:
         """See `Step`."""
@@ -216,6 +224,14 @@ def _newer_letters() -> tuple[re.Pattern[str], dict[int, str]]:
     """Capital letters that the oldest Python does not know: their pattern, their small letters."""
     pairs = lower_case_pairs()
     return re.compile(one_of(_of(pairs))), str.maketrans(pairs)
+
+
+@lru_cache(maxsize=1)
+def _capitals() -> Ranges:
+    """The characters that `Lowercase` changes; all of them are in the first two planes."""
+    text = "".join([chr(x) for x in range(0x20000) if x != 0x130 and not 0xD800 <= x < 0xE000])
+    pairs = zip(text, Lowercase().one_for_one(text), strict=True)
+    return [(0x130, 0x130), *((ord(char), ord(char)) for char, lower in pairs if char != lower)]
 
 
 def _of(chars: Iterable[str]) -> Ranges:

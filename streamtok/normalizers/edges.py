@@ -11,7 +11,7 @@ from typing import Any
 
 from .growth import Growth, n_bytes
 from .rope import Rope, extend_rope, rope_from_json
-from .step import Blocks
+from .step import Blocks, Interest
 
 __all__ = ["BLANKS", "MetaspaceText", "PrefixSpace", "Prepend", "Strip"]
 
@@ -43,6 +43,12 @@ class MetaspaceText:
     def _puts(self, is_first: bool) -> bool:
         """Whether a stretch may get something before it."""
         return self.scheme == "always" or (self.scheme == "first" and is_first)
+
+    def interest(self) -> Interest:
+        """See `Step`."""
+        puts = self.scheme != "never"
+        spaces = [] if self.replacement == " " else [(32, 32)]
+        return Interest(spaces, at_begin=puts, looks_at_begin=puts)
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""
@@ -100,6 +106,10 @@ class Prepend:
         self.spec = ("Prepend", prefix)
         self.growth = Growth(put=prefix)
 
+    def interest(self) -> Interest:
+        """See `Step`."""
+        return Interest(at_begin=bool(self.prefix))
+
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""
         return self.prefix + text if text else text
@@ -140,6 +150,16 @@ class Strip:
     def __init__(self, left: bool, right: bool) -> None:
         self.left, self.right = left, right
         self.spec = ("Strip", left, right)
+
+    def interest(self) -> Interest:
+        """See `Step`."""
+        if not self.left and not self.right:
+            return Interest()
+        blanks = [(ord(blank), ord(blank)) for blank in BLANKS]
+        return Interest(
+            holds=blanks, joins=blanks, at_begin=self.left, looks_at_begin=self.left,
+            drops_at_begin=self.left, at_end=self.right,
+        )  # fmt: skip
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""

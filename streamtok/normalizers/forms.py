@@ -21,7 +21,7 @@ from typing import Any, Literal
 from .char_sets import members, one_of, ranges_of
 from .growth import Growth
 from .rope import Rope, extend_rope, rope_from_json
-from .step import Blocks, whole_block
+from .step import Blocks, Interest, whole_block
 
 __all__ = ["Form"]
 
@@ -71,6 +71,13 @@ class Form:
         self.form: FormName = form
         self.spec = (form,)
         self.growth = Growth(11.0 if "K" in form else 3.0)  # UAX #15; U+FDFA has the 11
+
+    def interest(self) -> Interest:
+        """See `Step`."""
+        changes, joins, opens = (
+            ranges_of(f"{self.form}_{name}") for name in ("changes", "joins", "opens")
+        )
+        return Interest(changes, holds=[*opens, *joins], joins=joins)
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""

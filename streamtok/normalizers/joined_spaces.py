@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from .growth import Growth
 from .rope import Rope, extend_rope, rope_from_json
-from .step import Blocks
+from .step import Blocks, Interest
 
 __all__ = ["JoinedSpaces"]
 
@@ -35,6 +35,14 @@ class JoinedSpaces:
         self.puts_space = puts_space
         self.spec = ("JoinedSpaces", puts_space)
         self.growth = Growth(None, (_MARK, " "), " " if puts_space else "")
+
+    def interest(self) -> Interest:
+        """See `Step`."""
+        mark, space = (ord(_MARK), ord(_MARK)), (32, 32)
+        return Interest(
+            [mark], [mark, space], [mark, space], at_begin=True, looks_at_begin=True,
+            drops_at_begin=True, at_end=True,
+        )  # fmt: skip
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from .char_sets import one_of
 from .charsmap import read_charsmap
 from .growth import Growth, ratio
-from .step import Blocks, whole_block
+from .step import Blocks, Interest, Ranges, whole_block
 
 __all__ = ["LongestMap"]
 
@@ -98,6 +98,17 @@ class LongestMap:
         """What the keys become."""
         return frozenset(self._map.keys.values())
 
+    def interest(self) -> Interest:
+        """See `Step`."""
+        known = self._map
+        names = [*known.keys, *known.symbols]
+        return Interest(
+            _ranges({key for key in known.keys if len(key) == 1}),
+            _ranges({char for name in names for char in name[:-1]}),
+            _ranges({char for name in names for char in name[1:]}),
+            at_begin=self.puts_space,
+        )
+
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""
         if self.leaves(text, is_first):
@@ -161,10 +172,15 @@ class LongestMap:
 
 def _one_of(characters: set[str]) -> str:
     """A regular expression for one of them."""
+    ranges = _ranges(characters)
+    return one_of(ranges) if ranges else "(?!)"
+
+
+def _ranges(characters: set[str]) -> Ranges:
     ranges: list[tuple[int, int]] = []
     for point in sorted(map(ord, characters)):
         if ranges and ranges[-1][1] == point - 1:
             ranges[-1] = ranges[-1][0], point
         else:
             ranges.append((point, point))
-    return one_of(ranges) if ranges else "(?!)"
+    return ranges

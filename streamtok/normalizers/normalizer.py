@@ -107,6 +107,11 @@ class Normalizer:
         return found
 
     @property
+    def steps(self) -> Sequence[Step]:
+        """Its steps, in order."""
+        return self._steps
+
+    @property
     def only_form(self) -> Form | None:
         """The Form that is its only step."""
         step = self._steps[0] if len(self._steps) == 1 else None

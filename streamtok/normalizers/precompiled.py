@@ -19,7 +19,7 @@ from .char_sets import one_of
 from .charsmap import read_charsmap
 from .clusters import N_STATES, ON_BORDER, advance, is_settled, joiners, openers
 from .growth import Growth, ratio
-from .step import Blocks, whole_block
+from .step import Blocks, Interest, whole_block
 
 __all__ = ["Precompiled"]
 
@@ -134,6 +134,10 @@ class Precompiled:
         self.spec = ("Precompiled", charsmap)
         self._map = _map(charsmap)
         self.growth = self._map.growth
+
+    def interest(self) -> Interest:
+        """See `Step`."""
+        return Interest(self._map.changing, holds_any=openers(), joins_any=joiners(), at_begin=True)
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .growth import Growth
-from .step import Blocks, whole_block
+from .step import Blocks, Interest, whole_block
 
 __all__ = ["Replace"]
 
@@ -28,6 +28,13 @@ class Replace:
         self._is_char = len(old) == len(new) == 1
         self._occurrence = whole_block(new, old)
         self._borders = _borders(old)
+
+    def interest(self) -> Interest:
+        """See `Step`."""
+        points = [(ord(char), ord(char)) for char in self.old]
+        if len(points) == 1:
+            return Interest(points)
+        return Interest(holds=points[:-1], joins=points[1:])
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""

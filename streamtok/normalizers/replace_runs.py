@@ -13,7 +13,7 @@ from typing import Any
 from .char_sets import one_of
 from .edges import BLANKS
 from .growth import Growth, n_bytes
-from .step import Blocks
+from .step import Blocks, Interest
 
 __all__ = ["ReplaceRuns"]
 
@@ -28,7 +28,7 @@ _State = tuple[str, bool]
 class ReplaceRuns:
     """Each run that `regex` matches becomes `new`. Raises ValueError for other kinds of `regex`."""
 
-    __slots__ = ("_is_each", "_least", "_run", "growth", "new", "regex", "spec")
+    __slots__ = ("_is_each", "_least", "_members", "_run", "growth", "new", "regex", "spec")
 
     def __init__(self, regex: str, new: str) -> None:
         found = _REGEX.fullmatch(regex)
@@ -41,10 +41,16 @@ class ReplaceRuns:
         self.spec = ("ReplaceRuns", regex, new)
         self._is_each = not found["times"]
         self._least = int(found["least"] or 1)
-        members = _members(found["set"])
+        self._members = members = _members(found["set"])
         self.growth = Growth(n_bytes(new) / (self._least * n_bytes(chr(members[0][0]))))
         one = one_of(members)
         self._run = re.compile(one if self._is_each else f"{one}+")
+
+    def interest(self) -> Interest:
+        """See `Step`."""
+        if self._is_each:
+            return Interest(self._members)
+        return Interest(self._members, self._members, self._members)
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""

@@ -6,11 +6,12 @@ anywhere. `feed` gives what no later text can change; the rest waits in the stat
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from .growth import Growth
 
-__all__ = ["Block", "Blocks", "State", "Step", "is_aligned", "whole_block"]
+__all__ = ["Block", "Blocks", "Interest", "Ranges", "State", "Step", "is_aligned", "whole_block"]
 
 # (text, source): `text` stands for `source`, a stretch of the input. Either may be empty: text is
 # put in, or left out. With as many characters on both sides, character i stands for character i;
@@ -20,6 +21,31 @@ Blocks: TypeAlias = "list[tuple[str, str]]"
 # None, bool, int, str and tuples of them. JSON makes lists of the tuples; `check_state` makes them
 # tuples again. Never changed in place.
 State: TypeAlias = Any
+Ranges: TypeAlias = "Sequence[tuple[int, int]]"  # the first and last code point of each
+
+
+class Interest(NamedTuple):
+    """Which characters a step does something about. All others stay as they are, wherever they are.
+
+    Between two characters nothing is changed that is not changed by one of them alone, unless one
+    is in `holds` and the next one in `joins`, or one of them in `holds_any` or `joins_any`.
+    """
+
+    changes: Ranges = ()  # by themselves
+    holds: Ranges = ()
+    joins: Ranges = ()
+    holds_any: Ranges = ()
+    joins_any: Ranges = ()
+    at_begin: bool = False  # something may be done at the beginning of a stretch,
+    looks_at_begin: bool = False  # which depends on what the first character is,
+    drops_at_begin: bool = False  # or takes something off
+    at_end: bool = False
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no character matters to another one, or to what is done at an end."""
+        at_ends = self.at_begin or self.at_end
+        return not (self.holds or self.joins or self.holds_any or self.joins_any or at_ends)
 
 
 class Step(Protocol):
@@ -33,6 +59,10 @@ class Step(Protocol):
     @property
     def growth(self) -> Growth:
         """How much longer it can make a text."""
+        ...
+
+    def interest(self) -> Interest | None:
+        """Which characters it does something about; None: most of them."""
         ...
 
     def normalize(self, text: str, is_first: bool) -> str:

@@ -84,6 +84,9 @@ class Symbols:
         self._later = [_stage(*stage) for stage in stages[1:]]
         self.growth = self._growth(stages[1:], has_fallback)
 
+    def interest(self) -> None:
+        """See `Step`."""
+
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""
         return "".join([block[0] for block in self.feed(self.begin(is_first), text, True)[1]])

@@ -10,7 +10,7 @@ from typing import Any
 
 from .char_sets import one_of
 from .growth import Growth, n_bytes
-from .step import Blocks, whole_block
+from .step import Blocks, Interest, whole_block
 
 __all__ = ["UnknownRuns"]
 
@@ -18,7 +18,7 @@ __all__ = ["UnknownRuns"]
 class UnknownRuns:
     """Each run of characters that are not in `known` becomes `unknown`, which is not in it."""
 
-    __slots__ = ("_run", "growth", "spec", "unknown")
+    __slots__ = ("_run", "_unknown", "growth", "spec", "unknown")
 
     def __init__(self, known: str, unknown: str) -> None:
         if len(unknown) != 1 or unknown in known:
@@ -35,7 +35,12 @@ class UnknownRuns:
         if low <= 0x10FFFF:
             ranges.append((low, 0x10FFFF))
         split = [part for pair in ranges for part in _in_planes(*pair)]
+        self._unknown = ranges
         self._run = re.compile(f"{one_of(split)}+")
+
+    def interest(self) -> Interest:
+        """See `Step`."""
+        return Interest(self._unknown, self._unknown, self._unknown)
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""

@@ -1,0 +1,213 @@
+"""A normalizer's table makes of every text what its steps make, and says where it is from."""
+
+import random
+
+import numpy as np
+import pytest
+
+from streamtok._core.encode import inert_within, transform
+from streamtok.normalizers import (
+    BertAccents,
+    BertChinese,
+    BertClean,
+    Form,
+    JoinedSpaces,
+    LongestMap,
+    Lowercase,
+    MetaspaceText,
+    Nmt,
+    Normalizer,
+    Precompiled,
+    PrefixSpace,
+    Prepend,
+    Replace,
+    ReplaceRuns,
+    Strip,
+    StripAccents,
+    Symbols,
+    UnknownRuns,
+)
+from streamtok.normalizers.charsmap import write_charsmap
+from streamtok.normalizers.compiled import AT_BEGIN, AT_END, AT_FIRST, compiled, marked, rows_of
+
+from ..nasty import TEXTS
+from .oracles import NORMALIZERS, PRE_TOKENIZERS
+
+KNOWN = {name: ours for name, (ours, _) in (NORMALIZERS | PRE_TOKENIZERS).items()}
+NASTY = [text.decode("utf-8", "ignore") for text in TEXTS]
+CHARSMAP = write_charsmap(
+    {
+        "e\u0301": "é", "\n": " ", "\t": "", "ﬁ": "fi", "İ": "I", "\u3000": " ", "A": "a\u0301",
+        "か\u3099": "が", "\u00a8": " \u0308", "\u00a8\u0301": " \u0308\u0301", "a\u0301": "",
+    }
+)  # fmt: skip
+CHARACTERS = (
+    "aeiAEIbΣσςİIſKﬁ<>= \t\n\x00\x1c\x7f\x85\xa0\u1680\u200b\u2028\u3000\ufeff\ufffd▁中文字゛ﾊﾟか"
+    "\u3099\uac00\uac01\u1100\u1161\u11a8\u0958\u0344\u2126\u212b\uf900\u1e0b\u0323\u0301\u0301"
+    "\u0316\u0334éÉ\u00a8\r\n\u200d\U0001f469\U0001f1eb\U0001f1f7न\u094d\u093cक\u08ca\u1715xyz0'"
+)
+STEPS = [
+    *(lambda r, form=form: Form(form) for form in ("NFC", "NFD", "NFKC", "NFKD")),
+    lambda r: Lowercase(),
+    lambda r: StripAccents(),
+    lambda r: Nmt(),
+    lambda r: BertClean(),
+    lambda r: BertChinese(),
+    lambda r: BertAccents(),
+    lambda r: Strip(r.random() < 0.5, r.random() < 0.5),
+    lambda r: Prepend(r.choice(["▁", "ab", "\u0301", " "])),
+    lambda r: Replace(r.choice(" ▁"), r.choice(" ▁")),
+    lambda r: Replace(some(r, 1, 3), some(r, 0, 3)),
+    lambda r: Replace(r.choice("ab e"), r.choice(["", "aa", "b", "e\u0301"])),
+    lambda r: ReplaceRuns(r.choice([r"\s+", " {2,}", "[^a-z]+", r"[\n\t=]{3,}"]), some(r, 0, 1)),
+    lambda r: ReplaceRuns("[A-Z9]", "<>"),
+    lambda r: Precompiled(CHARSMAP),
+    lambda r: LongestMap(CHARSMAP, ("<e>", "ab"), r.random() < 0.5),
+    lambda r: JoinedSpaces(r.random() < 0.5),
+    lambda r: UnknownRuns("abcxyz e中", "\ue000"),
+    lambda r: MetaspaceText("▁", r.choice(["always", "first", "never"])),
+    lambda r: PrefixSpace(),
+]
+
+
+def some(rng, least, most):
+    return "".join(rng.choices(CHARACTERS, k=rng.randint(least, most)))
+
+
+def random_text(rng):
+    few = rng.choices(CHARACTERS, k=rng.randint(1, 8)) if rng.random() < 0.7 else CHARACTERS
+    text = "".join(rng.choice(few) for _ in range(rng.choice([0, 1, 2, 3, 5, 9, 30, 200])))
+    return text + rng.choice(NASTY) if rng.random() < 0.3 else text
+
+
+def changed(table, text, begins=0, ends=True):
+    """(the result, what was not taken in, rows), or None."""
+    found = transform(table, text, begins, ends, True)
+    if found is None:
+        return None
+    result, rest, rows = found
+    assert text.endswith(rest)
+    taken = text[: len(text) - len(rest)]
+    rows = np.frombuffer(rows, np.int64).reshape(-1, 3)
+    result = taken if result is None else result.decode()
+    assert (rows[:, 0] * rows[:, 1]).sum() == len(result.encode())
+    assert (rows[:, 0] * rows[:, 2]).sum() == len(taken.encode())
+    without = transform(table, text.encode(), begins, ends, False)
+    assert (taken if without[0] is None else without[0].decode(), *without[1:]) == (
+        result, rest, None,
+    )  # fmt: skip
+    return result, rest, [tuple(row) for row in rows.tolist()]
+
+
+def check(normalizer, table, text, cut, is_first=True):
+    """Whether the table does the text; then it must be right, also where the text is cut."""
+    expected = normalizer.normalize(text, is_first)
+    begins = AT_BEGIN | AT_FIRST * is_first
+    found = changed(table, text, begins)
+    if found is None:
+        return False
+    assert found[:2] == (expected, "")
+    found = changed(table, text[:cut], begins, False)
+    if found is not None:
+        result, rest, _ = found
+        if len(rest) < cut:  # or else the stretch has not begun yet
+            behind = changed(table, rest + text[cut:])
+            if behind is not None and rest + text[cut:]:
+                assert result + behind[0] == expected
+    return True
+
+
+def test_random_sequences_of_steps():
+    rng = random.Random(33)
+    done = refused = 0
+    while done < 2000:
+        try:
+            steps = [rng.choice(STEPS)(rng) for _ in range(rng.choice([1, 1, 2, 2, 3, 4]))]
+            normalizer = Normalizer(steps)
+        except ValueError:
+            continue  # it would make texts too long
+        table = compiled(normalizer)
+        if table is None:
+            continue
+        for _ in range(30):
+            text = random_text(rng)
+            cut = rng.randint(0, len(text))
+            is_done = check(normalizer, table, text, cut, rng.random() < 0.5)
+            done += is_done
+            refused += not is_done
+    assert refused < done / 20
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_nasty_texts(name):
+    normalizer = KNOWN[name]
+    table = compiled(normalizer)
+    assert table is not None
+    for text in [*NASTY, *(a + b for a in NASTY[::7] for b in NASTY[::5])]:
+        for cut in {0, 1, len(text) // 2, len(text)}:
+            assert check(normalizer, table, text, cut)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_characters_of_all_planes(name):
+    normalizer = KNOWN[name]
+    table = compiled(normalizer)
+    points = [x for x in (*range(0x3400), *range(0x3400, 0x110000, 97)) if not 0xD800 <= x < 0xE000]
+    for text in ("x".join(map(chr, points)), "".join(f"{chr(x)}\u0301x" for x in points[::9])):
+        assert changed(table, text, AT_BEGIN | AT_FIRST)[0] == normalizer.normalize(text)
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if len(KNOWN[name].spec) == 1])
+def test_rows_are_those_of_the_steps_blocks_character_by_character(name):
+    normalizer = KNOWN[name]
+    table = compiled(normalizer)
+    rng = random.Random(name)
+    for _ in range(200):
+        text = random_text(rng)
+        state, blocks = normalizer.begin(), []
+        for char in [*text, ""]:
+            state, new = normalizer.feed(state, char, not char)
+            blocks += marked(new)
+        expected = [row for row in rows_of(blocks)]
+        assert changed(table, text, AT_BEGIN | AT_FIRST)[2] == expected
+
+
+def test_what_two_normalizers_make_together():
+    first, second = Normalizer([Lowercase(), Strip(False, True)]), KNOWN["always"]
+    table = compiled(first, second)
+    for text in NASTY:
+        found = changed(table, text, AT_BEGIN | AT_FIRST)
+        assert found[0] == second.normalize(first.normalize(text))
+
+
+def test_long_elements_and_many_of_them():
+    normalizer = Normalizer([Form("NFC"), ReplaceRuns(" {2,}", "▁")])
+    table = compiled(normalizer)
+    for text in ("a" + " " * 5000 + "b", "e" + "\u0301\u0323" * 300, " " * 600 + "\n" + " " * 600):
+        assert check(normalizer, table, text, 4321)
+    rng = random.Random(5)
+    marks = [chr(x) for x in range(0x300, 0x340)]
+    for _ in range(4):
+        text = "".join("e" + "".join(rng.choices(marks, k=5)) + "." for _ in range(6000))
+        assert changed(table, text, AT_BEGIN)[0] == normalizer.normalize(text)
+
+
+def test_what_has_no_table():
+    symbols = Symbols(("a",), "", "", "", False, False, False, (), ())
+    assert compiled(Normalizer([symbols])) is None
+    assert compiled(Normalizer([Strip(True, False), PrefixSpace()])) is None
+    assert compiled(Normalizer()) is None
+
+
+def test_elements_that_move_borders_are_left_to_the_steps():
+    normalizer = Normalizer([Replace("bc", "d"), Replace("da", "!")])
+    table = compiled(normalizer)
+    assert changed(table, "bca") is None
+    assert changed(table, "bad") == ("bad", "", [(3, 1, 1)])
+    assert changed(table, "da", AT_BEGIN | AT_END) == ("!", "", [(1, 1, 2)])
+
+
+def test_how_far_it_is_to_a_character_that_has_to_do_with_nothing():
+    table = compiled(Normalizer([Form("NFC")]))
+    assert inert_within(table, "e\u0301x.y") == 4
+    assert inert_within(table, "ee") == inert_within(table, "") == 0
