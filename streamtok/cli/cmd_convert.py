@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     folder, names = args.output, FORMATS[format].files
     outputs = [os.path.join(folder, name) for name in names] if len(names) > 1 else [folder]
     read = vocabulary_output.vocabulary_files(args.input)
-    vocabulary_output.check_vocabulary(outputs, read, format, args.force)
+    vocabulary_output.check_vocabulary(outputs, read, args.force)
     try:
         source = open_encoding(args.input)
     except ValueError as error:

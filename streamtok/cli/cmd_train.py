@@ -174,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
     _check_output(args.output, format)
     also = [] if args.save_counts is None else [args.save_counts]
     names = open_inputs.input_paths(args)
-    vocabulary_output.check_vocabulary([args.output], names, format, args.force, also)
+    vocabulary_output.check_vocabulary([args.output], names, args.force, also)
     _check_counting(args, names)
     trainer = _open_trainer(args, names)
     _check_format(trainer, specials, format)

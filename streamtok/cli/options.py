@@ -55,7 +55,7 @@ def add_force(parser: argparse._ActionsContainer, also: str = "") -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help=f"replace an output of another job or program{also}; inputs are never replaced",
+        help=f"replace what is there, whoever made it{also}; inputs are never replaced",
     )
 
 

@@ -34,30 +34,21 @@ def choose_format(path: str, to: str | None) -> str:
 def check_vocabulary(
     outputs: Sequence[str],
     inputs: Iterable[str],
-    format: str,
     is_forced: bool,
     also: Iterable[str] = (),
 ) -> None:
     """Raise Refused unless `outputs`, the files of a vocabulary, may be written.
 
-    They must be regular files and not inputs, and may replace only vocabularies of the same format.
-    also: other files that the command writes.
+    They must be regular files and not inputs, and replace nothing unless that is forced: the ids of
+    a corpus are worth as much as its vocabulary. also: other files that the command writes.
     """
     for path in outputs:
         if not check_output(path):
             raise Refused(f"{shown(path)} is not a regular file: a vocabulary needs one")
     overwriting.refuse_inputs([*outputs, *also], inputs)
-    if not is_forced:
-        _refuse_foreign(outputs, format)
-
-
-def _refuse_foreign(outputs: Sequence[str], format: str) -> None:
-    from ..formats.detection import is_vocabulary
-
     for path in outputs:
-        has_data = os.path.isfile(path) and os.path.getsize(path) > 0
-        if has_data and not is_vocabulary(path, format):
-            raise overwriting.already_exists(path)
+        if not is_forced and os.path.isfile(path) and os.path.getsize(path) > 0:
+            raise overwriting.already_exists(path, "exists")
 
 
 def vocabulary_files(name: str) -> list[str]:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import StreamtokError, VocabularyError
+from ..errors import VocabularyError
 from ..patterns.named import find_pattern
 from ..registry import get_encoding, list_encoding_names
 from ..vocabulary.ranks_file import loads_tiktoken
 from .gpt2 import load_gpt2
-from .huggingface import load_huggingface, read_huggingface
-from .json_value import JsonValue, parse_json, parse_tokenizer
+from .huggingface import read_huggingface
+from .json_value import JsonValue, parse_tokenizer
 from .load_cache import load_kept
 from .loading import read_bytes, shown, stem
 from .minbpe import MAGIC, load_minbpe
@@ -31,17 +31,17 @@ from .model_folder import (
     with_config,
 )
 from .nanochat import load_nanochat
-from .packed import PACKED_MAGIC, load_packed, loads_packed
-from .sentencepiece import load_sentencepiece, read_sentencepiece
+from .packed import PACKED_MAGIC, loads_packed
+from .sentencepiece import read_sentencepiece
 from .sentencepiece_normalizer import settings_of
-from .tekken import load_tekken, read_tekken
+from .tekken import read_tekken
 from .tiktoken import load_tiktoken
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
     from .loading import Path
 
-__all__ = ["is_vocabulary", "load", "read_together", "recognise"]
+__all__ = ["load", "read_together", "recognise"]
 
 _IN_FOLDERS = ("tokenizer.json", "tekken.json", "tokenizer.pkl", "tokenizer.model")  # first wins
 _HOW = 'such as FILE@cl100k on the command line and pattern="cl100k" in Python'
@@ -94,39 +94,6 @@ def read_together(path: str) -> list[str]:
     names = [file] if file else [*_IN_FOLDERS, *(name for pair in _PAIRS for name in pair)]
     names += () if file else dict.fromkeys((*CONFIG_FILES, *EOS_FILES))
     return [os.path.join(folder, name) for name in names]
-
-
-def is_vocabulary(path: str, format: str) -> bool:
-    """Whether the file loads as a vocabulary of `format`, a key of `conversion.FORMATS`.
-
-    One file of GPT-2's pair is enough.
-    """
-    loaders: dict[str, Callable[[str], object]] = {
-        "tiktoken": lambda path: loads_tiktoken(read_bytes(path), path),
-        "gpt2": _check_one_of_pair,
-        "huggingface": load_huggingface,
-        "minbpe": load_minbpe,
-        "nanochat": load_nanochat,
-        "sentencepiece": load_sentencepiece,
-        "streamtok": load_packed,
-        "tekken": load_tekken,
-    }
-    check = loaders[format]
-    try:
-        check(path)
-    except (StreamtokError, ValueError, OSError):
-        return False
-    return True
-
-
-def _check_one_of_pair(path: str) -> None:
-    """Raise ValueError if a file is neither GPT-2's merges nor its ids."""
-    data = read_bytes(path)
-    if data.startswith(b"#version"):
-        return
-    ids = parse_json(data, path)
-    if not isinstance(ids, dict) or not all(type(number) is int for number in ids.values()):
-        raise ValueError(f"{path}: expected a JSON object of ids")
 
 
 def load(

@@ -299,28 +299,32 @@ def test_decode_replaces_only_what_it_would_write(keep: Path) -> None:
         ("g", "gpt2"),
     ],
 )
-def test_convert_replaces_only_vocabularies(tmp_path: Path, name: str, to: str) -> None:
+def test_convert_replaces_a_vocabulary_with_force_only(tmp_path: Path, name: str, to: str) -> None:
     out = tmp_path / name
     command = ["convert", "gpt2", str(out), "--to", to, "-q"]
-    for _ in range(2):
-        done = run(*command)
-        assert done.returncode == 0, done.stderr
+    assert run(*command).returncode == 0
     file = out / "encoder.json" if out.is_dir() else out
+    before = file.read_bytes()
+    assert "exists; --force replaces it" in fails("convert", "cl100k_base", *command[2:])
+    assert file.read_bytes() == before
     file.write_bytes(b'{"name": "package"}')
-    assert f"{file} exists" in fails(*command)
+    assert "exists; --force replaces it" in fails(*command)
     assert file.read_bytes() == b'{"name": "package"}'
     assert run(*command, "--force").returncode == 0
+    assert file.read_bytes() == before
 
 
-def test_train_replaces_only_vocabularies(keep: Path) -> None:
+def test_train_replaces_a_vocabulary_with_force_only(keep: Path) -> None:
     out = keep.parent / "v.tiktoken"
-    command = ["train", str(keep), "--vocab-size", "260", "-q", "-o", str(out)]
-    for _ in range(2):
-        assert run(*command).returncode == 0
-    out.write_bytes(b"my notes")
-    assert "--force replaces it" in fails(*command)
-    assert out.read_bytes() == b"my notes"
-    assert run(*command, "--force").returncode == 0
+    command = ["train", str(keep), "-q", "-o", str(out), "--vocab-size"]
+    assert run(*command, "260").returncode == 0
+    before = out.read_bytes()
+    for data in (before, b"my notes"):
+        out.write_bytes(data)
+        assert f"{out} exists; --force replaces it" in fails(*command, "261")
+        assert out.read_bytes() == data
+    assert run(*command, "260", "--force").returncode == 0
+    assert out.read_bytes() == before
 
 
 # Devices, pipes and descriptors

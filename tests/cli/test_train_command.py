@@ -21,9 +21,10 @@ from ..trained import counted, numbers, some_text, tokens_of
 
 
 def run_cli(*args: object) -> int:
+    """Train, and replace the vocabulary of the call before."""
     from streamtok.cli.main import main
 
-    return main(["train", *map(str, args)])
+    return main(["train", *map(str, args), "--force"])
 
 
 def texts_of_files() -> list[str]:

@@ -140,6 +140,7 @@ def test_counting_goes_on_wherever_it_was_stopped(inputs: Any, monkeypatch: Any)
     monkeypatch.setattr(Trainer, "update", update)
     monkeypatch.setattr(Trainer, "update_documents", update_documents)
     command = ["train", *args, "-q", "-o", "out.tiktoken", "--save-counts", "counts.npz"]
+    command.append("--force")
     rng = random.Random(3)
     for _ in range(1000):
         left[0] = rng.randrange(1, 8)
@@ -162,7 +163,7 @@ def test_counts_of_texts_that_were_read_in_another_way(tmp_path: Path, capsys: A
     path = tmp_path / "a"
     path.write_text('{"text": "low", "more": "lower"}\n')
     args = ["train", str(path), "--vocab-size", "257", "-q", "-o", str(tmp_path / "out")]
-    args += ["--save-counts", str(tmp_path / "counts")]
+    args += ["--save-counts", str(tmp_path / "counts"), "--force"]
     assert main([*args, "--jsonl", "text"]) == 0
     for other in (["--jsonl", "more"], ["--lines"], []):
         assert main([*args, *other]) == 1
@@ -175,13 +176,13 @@ def test_bad_lines(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "low low"}\n{"tex": 1}\nnot JSON\n{"text": "lower"}\n')
     out = str(tmp_path / "out.tiktoken")
-    args = ["train", str(path), "--vocab-size", "257", "-o", out]
+    args = ["train", str(path), "--vocab-size", "257", "-o", out, "--force"]
     for way in ([], ["--workers", "1"]):
         assert main([*args, *way, "--jsonl", "text"]) == 1
         assert "a.jsonl line 2: no field 'text'" in capsys.readouterr().err
-        assert main([*args, *way, "--jsonl", "text", "--skip-bad-lines", "--force"]) == 0
+        assert main([*args, *way, "--jsonl", "text", "--skip-bad-lines"]) == 0
         assert "2 lines or rows without a text were skipped" in capsys.readouterr().err
-        assert main([*args, *way, "--jsonl", "txet", "--skip-bad-lines", "--force"]) == 1
+        assert main([*args, *way, "--jsonl", "txet", "--skip-bad-lines"]) == 1
         assert "no line or row has a text" in capsys.readouterr().err
 
 

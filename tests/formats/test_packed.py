@@ -192,7 +192,6 @@ def test_convert(tmp_path):
     assert conversion.format_of(str(path)) == "streamtok"
     conversion.convert(small_encoding(), str(path), "streamtok")
     assert opening.open_encoding(str(path)).digest == small_encoding().digest
-    assert formats.detection.is_vocabulary(str(path), "streamtok")
     assert formats.detection.recognise(path.read_bytes()) == "streamtok"
     with pytest.raises(VocabularyError, match="has its own pattern"):
         formats.load(path, pattern="gpt2")
