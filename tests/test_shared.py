@@ -13,7 +13,6 @@ import pytest
 from .api.test_chunker import check_all_chunk_sizes, check_every_chunk_size
 from .conftest import CORPORA, PACKED, SHARED
 from .core.test_decoder import check_round_trip
-from .core.test_fast_paths import check_whole
 from .patterns.test_pattern import check_split
 from .training.test_merging import check_against_hugging_face, check_against_rustbpe
 
@@ -31,7 +30,6 @@ def test_streams(name: str, text: str) -> None:
 @pytest.mark.parametrize("name", PACKED)
 @pytest.mark.parametrize("text", CORPORA)
 def test_whole_texts(name: str, text: str) -> None:
-    check_whole(name, shared(text).decode())
     check_round_trip(name, shared(text))
 
 

@@ -88,10 +88,12 @@ def test_corpus_equals_tiktoken_at_every_chunk_size(name, text):
 def check_every_chunk_size(name, data):
     enc = encoding_of(name)
     whole = twin_of(name).encode_to_numpy(data.decode(), disallowed_special=())
-    np.testing.assert_array_equal(enc.encode_to_numpy(data, disallowed_special=()), whole)
-    assert enc.count(data, disallowed_special=()) == len(whole)
+    for text in (data, data.decode()):
+        np.testing.assert_array_equal(enc.encode_to_numpy(text, disallowed_special=()), whole)
+        assert enc.encode(text, disallowed_special=()) == whole.tolist()
+        assert enc.count(text, disallowed_special=()) == len(whole)
     rng = random.Random(f"{name} {len(data)}")
-    part = data[: 1 << 19]
+    part = data[: 1 << 17]
     cut = len(part.decode("utf-8", "ignore").encode())
     part = part[:cut]
     expected = enc.encode(part, disallowed_special=())
@@ -159,11 +161,11 @@ def test_endless_blanks_after_a_newline(enc, twin, head, blank):
     """Two hypotheses: the piece may still go on to another newline."""
     name = next(iter(enc._special_tokens))
     for tail in ["", "x", "\n", "\n  x", "\n\n", "\r", "é", "1", name, f"\n{name}"]:
-        text = head + blank * (24_000 // len(blank)) + tail
+        text = head + blank * (13_000 // len(blank)) + tail
         whole = twin.encode(text, allowed_special="all")
         assert enc.encode(text, allowed_special="all") == whole
         data = text.encode()
-        for size in [1000, 4096, 15_001]:
+        for size in [1000, 4096, 9001]:
             stream = enc.stream_encoder(allowed_special="all")
             assert stream_ids(stream, chunked(data, size)) == whole
     stream = enc.stream_encoder()

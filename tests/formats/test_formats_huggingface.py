@@ -8,8 +8,6 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, processors
 from tokenizers import pre_tokenizers as pre
 from tokenizers.trainers import BpeTrainer
@@ -179,7 +177,7 @@ def test_a_pretoken_that_no_merges_make(tmp_path):
         assert formats.load_huggingface(tmp_path / "again.json").digest == enc.digest
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(8))
 def test_ids_in_any_order_and_merges_in_any_order(seed):
     rng = random.Random(seed)
     file = json.loads(trained("gpt2", 400))
@@ -312,6 +310,9 @@ def test_nfc(tmp_path):
 
 
 METASPACE_FIRST = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}
+BYTE_LEVEL = {"type": "ByteLevel"}
+REPLACE = {"type": "Replace", "pattern": {"Regex": "[ab]"}, "content": "x"}
+WORD_PIECE = {"type": "WordPiece", "prefix": "##", "cleanup": True}
 SLOW_PARTS = [
     {"pre_tokenizer__pretokenizers__1": {"type": "Metaspace", "replacement": "▁"}},
     {"pre_tokenizer__pretokenizers__3__add_prefix_space": True},
@@ -361,6 +362,14 @@ def changed(**changes) -> str:
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "("}}, "pattern"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {}}, "expected a Regex or a String"),
         ({"post_processor": {"type": "Magic"}}, "the post-processor 'Magic' is not supported"),
+        (
+            {"decoder": {"type": "Sequence", "decoders": [BYTE_LEVEL, REPLACE]}},
+            "each token by itself",
+        ),
+        (
+            {"decoder": {"type": "Sequence", "decoders": [WORD_PIECE, {"type": "Fuse"}]}},
+            "as the only",
+        ),
         ({"decoder": {"type": "CTC"}}, "the decoder 'CTC' is not supported"),
         ({"decoder": {"type": "WordPiece", "cleanup": True}}, "prefix: expected a string"),
         ({"model__type": "Unigram"}, "the model 'Unigram' is not supported: expected BPE"),
@@ -426,48 +435,10 @@ def test_encodings_that_cannot_be_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-# Sequences of splits against the slow reference
-
-
-PARTS = [r"\p{N}{1,3}", r"\p{N}", r"[ab]+", r"\s+", r"[一-龥]+", r" ?\p{L}+|\s+(?!\S)|\s", r"'s|\w"]
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(st.sampled_from(PARTS), min_size=1, max_size=3),
-    st.lists(st.text("aab1 2!'\n \r日\x00\u200d\u0301s", max_size=14), min_size=30, max_size=30),
-)
-def test_sequences_of_splits(patterns, samples):
-    try:
-        pattern = _sequence(tuple(patterns))
-    except streamtok.UnsupportedPatternError:
-        return
-    assert pattern.is_total
-    for text in samples:
-        assert pattern.findall(text) == reference.split_in_turn(patterns, text)
-
-
-@functools.lru_cache(maxsize=256)
-def _sequence(patterns: tuple[str, ...]) -> SplitSequence:
-    return SplitSequence(patterns)
-
-
-def test_most_sequences_are_supported():
-    done = 0
-    for first in PARTS:
-        for second in PARTS:
-            try:
-                _sequence((first, second))
-                done += 1
-            except streamtok.UnsupportedPatternError:
-                pass
-    assert done >= 30
-
-
 def test_pretokens_of_every_character():
     """About every hundredth character; all of them would take minutes."""
     theirs = pre.Sequence([pre.Split(Regex(pattern), "isolated") for pattern in DEEPSEEK])
-    mine = _sequence(tuple(DEEPSEEK))
+    mine = SplitSequence(DEEPSEEK)
     rng = random.Random(3)
     points = [rng.randrange(0x20, 0x3000) for _ in range(3000)]
     for point in points:
@@ -573,15 +544,6 @@ def test_decoders_that_replace_in_each_token(tmp_path, kind):
         assert "".join(decoder.decode([id]) for id in ids) + decoder.flush() == expected
 
 
-def test_a_decoder_that_replaces_behind_others_is_refused(tmp_path):
-    theirs = json.loads(trained("gpt2"))
-    replace = {"type": "Replace", "pattern": {"Regex": "[ab]"}, "content": "x"}
-    theirs["decoder"] = {"type": "Sequence", "decoders": [{"type": "ByteLevel"}, replace]}
-    (tmp_path / "tokenizer.json").write_text(json.dumps(theirs))
-    with pytest.raises(streamtok.VocabularyError, match="each token by itself"):
-        streamtok.load(tmp_path / "tokenizer.json")
-
-
 # What the decoder WordPiece cleans, what nearly is that, and what begins with a prefix.
 PIECES = [
     "", " ", ".", " .", "?", "!", ",", "'", " ' ", "' ", "n't", " n't", "'m", "do not", " do not",
@@ -663,11 +625,3 @@ def test_the_decoder_word_piece(tmp_path, kind, prefix, cleanup):
             assert decoder.decode_bytes(row).decode() == theirs.decode(
                 row, skip_special_tokens=skip
             )
-
-
-def test_the_decoder_word_piece_with_others_is_refused(tmp_path):
-    theirs = json.loads(trained("gpt2"))
-    parts = [{"type": "WordPiece", "prefix": "##", "cleanup": True}, {"type": "Fuse"}]
-    theirs["decoder"] = {"type": "Sequence", "decoders": parts}
-    (tmp_path / "tokenizer.json").write_text(json.dumps(theirs))
-    refuses(streamtok.load, tmp_path / "tokenizer.json", match="WordPiece is supported as the only")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,10 @@ from streamtok.errors import DocumentError
 from streamtok.pipeline.sources import BadRecord, Documents, JsonLines, Part
 
 from ..cli.test_cli import fails, run
+from ..conftest import chunked
 from .test_feeds import rows_of
 
 CL100K = streamtok.get_encoding("cl100k_base")
-
-
-def cut(data: bytes, size: int) -> Iterator[bytes]:
-    return (data[i : i + size] for i in range(0, len(data), size))
 
 
 def texts_in(parts: list[Part]) -> list[str | bytes]:
@@ -37,7 +33,7 @@ def texts_in(parts: list[Part]) -> list[str | bytes]:
 
 def read(data: bytes, size: int, **more: Any) -> tuple[list[str | bytes], JsonLines]:
     splitter = JsonLines("t", "rows", **more)
-    parts = [texts_in(splitter.split(block)) for block in cut(data, size)]
+    parts = [texts_in(splitter.split(block)) for block in chunked(data, size)]
     parts.append(texts_in(splitter.finish()))
     assert splitter.consumed == len(data)
     return list(itertools.chain.from_iterable(parts)), splitter
@@ -99,7 +95,7 @@ def test_going_on_amid_long_lines(size: int) -> None:
     first_bad: list[BadRecord] = []
     first = JsonLines("t", "rows", on_bad=first_bad.append, **more)
     found: list[str | bytes] = []
-    for block in cut(data, size):
+    for block in chunked(data, size):
         found += texts_in(first.split(block))
         bad: list[BadRecord] = []
         second = JsonLines(

@@ -15,16 +15,13 @@ import streamtok
 from streamtok.pipeline import sinks
 
 from ..cli.test_cli import fails, run
+from ..conftest import chunked
 
 IDS = [0, 7, 12, 100_276, 65_536, 3] * 20
 
 
-def cut(data: bytes, size: int) -> Iterator[bytes]:
-    return (data[i : i + size] for i in range(0, len(data), size))
-
-
 def read(data: bytes, chosen: str, size: int = 1 << 16) -> list[int]:
-    return [int(one) for ids in sinks.read_ids(cut(data, size), chosen) for one in ids]
+    return [int(one) for ids in sinks.read_ids(iter(chunked(data, size)), chosen) for one in ids]
 
 
 def npy(header: str, version: int = 1) -> bytes:

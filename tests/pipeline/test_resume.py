@@ -382,22 +382,6 @@ def test_standard_input_must_come_again(tmp_path: Path) -> None:
     assert run("decode", str(out)).stdout == TEXT
 
 
-def test_two_processes_do_not_write_one_file(text: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.bin"
-    with Live(wrapped("", *resumed(Path("-"), out))) as live:
-        end = time.monotonic() + 20
-        while not list(tmp_path.glob(".streamtok-*.part")):
-            assert time.monotonic() < end
-            time.sleep(0.01)
-        error = fails(*resumed(Path("-"), out))
-        assert error == f"{out}: another process is writing it"
-        live.stdin.write(TEXT)
-        live.stdin.close()
-        assert live.process.wait(20) == 0
-    assert run("decode", str(out)).stdout == TEXT
-    assert left(tmp_path) == {"out.bin", "out.bin.json"}
-
-
 def test_a_followed_log_goes_on_after_rotation(tmp_path: Path) -> None:
     log, out = tmp_path / "app.log", tmp_path / "out.jsonl"
     command = ["encode", "--follow", str(log), "--lines", "-o", str(out), "--resume", "-q"]
