@@ -77,12 +77,15 @@ def text_of(rng: random.Random, size: int) -> str:
     return "".join(rng.choices(PIECES, k=size))
 
 
+compiled = functools.cache(Pattern.compile)
+
+
 @functools.cache
-def starts_of(pattern: Pattern, text: str) -> np.ndarray:
+def starts_of(source: str, text: str) -> np.ndarray:
     """bool [bytes]: where pieces begin, by the slow walk, which is the same for all tiers."""
     starts = np.zeros(len(text.encode()) + 1, bool)
     at = 0
-    for piece in pattern.findall(text):
+    for piece in compiled(source).findall(text):
         starts[at] = True
         at += len(piece.encode())
     return starts
@@ -90,7 +93,7 @@ def starts_of(pattern: Pattern, text: str) -> np.ndarray:
 
 @pytest.mark.parametrize("source", [*SPLITS, MANY_CLASSES])
 def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
-    pattern = Pattern.compile(source)
+    pattern = compiled(source)
     if pattern.windows is None:
         assert not pattern.is_total or source in PATTERNS
         return
@@ -106,7 +109,7 @@ def test_windows_never_say_what_is_not_so(source: str, tier: int) -> None:
             np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
             for words in marks(scanner, data, 8, blocks, number % 2 == 1)
         )
-        truth = starts_of(pattern, text)[8 : 8 + 64 * blocks]
+        truth = starts_of(source, text)[8 : 8 + 64 * blocks]
         assert not (begins & is_open).any()
         assert (begins == truth)[~is_open].all()
         decided += int((~is_open).sum())
@@ -122,7 +125,7 @@ def test_the_end_of_a_text_is_told_only_as_far_as_it_is_certain(source: str, tie
 
     At the beginning of a text, too, where they see a margin instead of what comes before.
     """
-    pattern = Pattern.compile(source)
+    pattern = compiled(source)
     if pattern.windows is None:
         return
     scanner = scanner_of(pattern)
@@ -144,7 +147,7 @@ def test_the_end_of_a_text_is_told_only_as_far_as_it_is_certain(source: str, tie
         )
         assert is_open[size:].all()
         for more in rng.sample(CONTINUATIONS, 5):
-            truth = starts_of(pattern, text + more)[start : start + size]
+            truth = starts_of(source, text + more)[start : start + size]
             assert (begins[:size] == truth)[~is_open[:size]].all(), (number, text, more)
         decided += int((~is_open).sum())
         margins += start == 1
