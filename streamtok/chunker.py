@@ -2,8 +2,16 @@
 
 The law: for every way of cutting `data` into chunks, the ids from `encode` over the chunks plus
 those of `flush` equal `Encoding.encode(data)`, and the same for decoding. What cannot be decided
-yet is carried as a tail from one chunk to the next. The contract is that of the standard library's
-incremental codecs: after `final` or `flush` a stream is fresh again.
+yet is carried from one chunk to the next: the *tail reserve*. The contract is that of the standard
+library's incremental codecs: after `final` or `flush` a stream is fresh again.
+
+Each chunk goes the same way (`StreamEncoder._take`): it is put behind the reserve, the chain
+transforms it (half characters are joined, added tokens found, text is normalized), the core says
+which ids are final, these are given out, and the rest is the new reserve. All of the reserve is in
+one object, a `Tail` of the core: the open pre-token with the bytes that it holds
+(`_core/stream/tail.pxi`), and the note that the chain has made (`engines/protocol.py`). A call
+works on a copy, which takes the old one's place when nothing can fail any more. `_core/stream/
+fast_path.pxi` does the same in one step where the chain has nothing to do.
 """
 
 from __future__ import annotations
@@ -11,8 +19,15 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING, Any
 
-from ._core.encode import FastStreamDecoder, FastStreamEncoder, check_policy
-from .engines.template import NO_TEMPLATE, TemplateStream
+from ._core.encode import (
+    FastStreamDecoder,
+    FastStreamEncoder,
+    bytes_of,
+    check_policy,
+    fill_ids,
+    one_call,
+)
+from .engines.template import NO_TEMPLATE
 from .errors import StateError, raise_disallowed_special
 
 if TYPE_CHECKING:
@@ -21,13 +36,12 @@ if TYPE_CHECKING:
 
     from ._types import AllowedSpecial, DisallowedSpecial, IdArray, Text
     from .definition import EncodingDefinition
-    from .engines.followed_stream import FollowedStream
-    from .engines.protocol import EngineStream
+    from .engines.trace import Tracer
 
 DEFAULT_MAX_PENDING = 1 << 26
 _STATE_MAGIC = b"streamtok stream 1\n"
 Reached = tuple[int, int, bool, bytes]
-_FOLLOWED = 0x80  # a state of a stream that knows its offsets
+_TRACED = 0x80  # a state of a stream that knows its offsets
 
 
 class StreamEncoder(FastStreamEncoder):
@@ -45,7 +59,7 @@ class StreamEncoder(FastStreamEncoder):
     # And those of `_core/stream/fast_path.pxi`.
     __slots__ = ("_encoding", "_matcher", "_settings", "_template")
 
-    _stream: EngineStream
+    _kind = "stream"
 
     def __init__(
         self,
@@ -81,10 +95,8 @@ class StreamEncoder(FastStreamEncoder):
         self._template = encoding._template if add_special_tokens else NO_TEMPLATE
         matcher = encoding._matcher(allowed_special, disallowed_special)
         self._matcher = matcher
-        stream = encoding._engine.stream(matcher, errors)
-        if self._template != NO_TEMPLATE:
-            stream = TemplateStream(stream, self._template)
-        self._set_stream(stream)
+        chain = encoding._engine.chain(matcher, errors)
+        self._go_on(chain.tail(self._template), chain)
 
     def flush(self) -> list[int]:
         """list[int]: the ids that are left; the same as encode(b"", final=True)."""
@@ -107,34 +119,58 @@ class StreamEncoder(FastStreamEncoder):
         from .engines.source_units import check_unit
 
         check_unit(unit)
-        stream = self._followed()
-        result = stream.encode_with_offsets(chunk, final, unit, self.max_pending)
+        result = self._follow(chunk, final, unit)
         if type(result[0]) is int:
             raise_disallowed_special(*result)
-        if stream is not self._stream:
-            self._set_stream(stream)
         ids, spans = result
         return ids, spans
 
-    def _followed(self) -> FollowedStream:
-        """The stream itself, or one that can take its place."""
-        from .engines.followed_stream import FollowedStream
-
-        stream = self._stream
-        if isinstance(stream, FollowedStream):
-            return stream
-        if stream.bytes_in or stream.tokens_out or stream.pending or stream.getstate()[0]:
-            raise ValueError(
-                "this stream took text in before its offsets were asked for, and did not count "
-                "its characters; call encode_with_offsets from the first chunk on"
-            )
-        return self._encoding._followed_stream(self._matcher, self._settings[2], self._template)
-
     def _feed(self, chunk: Text, final: bool, into: str, out: Any) -> Any:
-        result = self._stream.encode(chunk, final, into, out, self.max_pending)
+        result = self._take(chunk, final, into, out)
         if type(result) is tuple:
             raise_disallowed_special(*result)
         return result  # nothing that could fail may come after the stream has moved on
+
+    def _take(self, chunk: Text, final: bool, into: str, out: Any) -> Any:
+        """The ids as `Chain.encode` gives them, or (offset, text) of a refused special token."""
+        if self._trace is None:
+            return self._chain.encode(self._tail, chunk, final, into, out, self.max_pending)
+        return self._follow(chunk, final, "byte", into, out)
+
+    @one_call
+    def _follow(
+        self, chunk: Text, final: bool, unit: str, into: str = "spans", out: Any = None
+    ) -> Any:
+        """`_take` of a stream that knows where its ids came from; "spans" are ids and spans."""
+        from .engines.trace import BEGINNING
+
+        if not isinstance(chunk, str):
+            chunk = bytes_of(chunk)  # once: others may write to it
+        tail, trace = self._tail, self._trace
+        if trace is None:
+            if tail.bytes_in or tail.tokens_out or self.pending or tail.note is not None:
+                raise ValueError(
+                    "this stream took text in before its offsets were asked for, and did not count "
+                    "its characters; call encode_with_offsets from the first chunk on"
+                )
+            trace = BEGINNING
+        draft = tail.copy()
+        found = self._tracer().encode(draft, trace, chunk, final, unit, self.max_pending)
+        if len(found) == 2:
+            return found
+        ids, spans, trace = found
+        result: Any = ids
+        if into == "spans":
+            result = ids, spans
+        elif into == "buffer":
+            result = fill_ids(out, ids)
+        elif into != "array":
+            result = ids.tolist() if into == "list" else len(ids)
+        self._go_on(draft, self._chain, trace)
+        return result
+
+    def _tracer(self) -> Tracer:
+        return self._encoding._tracer(self._chain, self.errors, self._template)
 
     @property
     def encoding(self) -> Any:
@@ -149,17 +185,17 @@ class StreamEncoder(FastStreamEncoder):
     @property
     def pending(self) -> int:
         """int: bytes taken in whose ids have not been given out yet."""
-        return self._stream.pending
+        return int(self._chain.pending(self._tail))
 
     @property
     def bytes_in(self) -> int:
         """int: bytes (of UTF-8, for str) taken in since the stream began."""
-        return self._stream.bytes_in
+        return int(self._chain.bytes_in(self._tail))
 
     @property
     def tokens_out(self) -> int:
         """int: ids given out since the stream began."""
-        return self._stream.tokens_out
+        return self._tail.tokens_out
 
     def _twin(self) -> StreamEncoder:
         """StreamEncoder: a new stream with the same settings."""
@@ -176,11 +212,12 @@ class StreamEncoder(FastStreamEncoder):
     def _begin_at(self, offset: int) -> None:
         """As `reset`, but what comes next is at byte `offset`: another has encoded what is before.
 
-        That must end where the text may be cut. Not where a format changes text before it is cut.
+        That must end where the text may be cut. Not where a format changes text before it is cut,
+        and not with a template.
         """
-        assert self._stream.fast is not None
-        assert self._stream.path is None
-        self._stream.fast.begin_at(offset)
+        assert self._chain.is_direct
+        assert self._template == NO_TEMPLATE
+        self._tail.begin_at(offset)
 
     def copy(self) -> StreamEncoder:
         """StreamEncoder: an independent stream in the same state."""
@@ -189,7 +226,7 @@ class StreamEncoder(FastStreamEncoder):
         twin._matcher = self._matcher
         twin._settings = self._settings
         twin._template = self._template
-        twin._set_stream(self._stream.copy())
+        twin._go_on(self._tail.copy(), self._chain, self._trace)
         twin.max_pending = self.max_pending
         return twin
 
@@ -197,7 +234,12 @@ class StreamEncoder(FastStreamEncoder):
 
     def reset(self) -> None:
         """Begin a new stream; what was pending is forgotten."""
-        self._stream.reset()
+        if self._trace is None:
+            self._tail.reset()
+        else:
+            from .engines.trace import BEGINNING
+
+            self._go_on(self._chain.tail(self._template), self._chain, BEGINNING)
 
     def _policy(self) -> list[Any]:
         """What text that comes is checked for, as JSON values: special tokens, and `errors`."""
@@ -219,12 +261,12 @@ class StreamEncoder(FastStreamEncoder):
 
         They carry a version and a digest of the vocabulary, the pattern and the settings.
         """
-        from .engines.followed_stream import FollowedStream
-
-        half, body = self._stream.getstate()
+        trace = self._trace
+        half, body = self._chain.getstate(self._tail)
         waiting = half.encode("utf-8", "surrogatepass")
-        head = len(waiting) | _FOLLOWED * isinstance(self._stream, FollowedStream)
-        return _seal(self._state_key() + bytes([head]) + waiting + body)
+        head = len(waiting) | _TRACED * (trace is not None)
+        known = b"" if trace is None else self._tracer().saved(trace)
+        return _seal(self._state_key() + bytes([head]) + waiting + known + body)
 
     def setstate(self, state: bytes) -> None:
         """Continue where `getstate` was called.
@@ -238,27 +280,23 @@ class StreamEncoder(FastStreamEncoder):
                 f"the saved state is of another encoding than {self._encoding.name!r}, or of a "
                 "stream with other settings"
             )
-        from .engines.followed_stream import FollowedStream
-
-        size = body[32] & ~_FOLLOWED
-        waiting, state = body[33 : 33 + size], body[33 + size :]
+        size = body[32] & ~_TRACED
+        waiting, rest = body[33 : 33 + size], body[33 + size :]
         try:
             half = waiting.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             half = "?"
         if half and not "\ud800" <= half <= "\udbff":
             raise StateError("the saved stream state is damaged: it holds no half of a character")
-        is_followed = bool(body[32] & _FOLLOWED)
-        if is_followed == isinstance(self._stream, FollowedStream):
-            self._stream.setstate(state, half)
+        trace = None
+        if body[32] & _TRACED:
+            trace, rest = self._tracer().loaded(rest)
+        if trace is None and self._trace is None:
+            self._chain.setstate(self._tail, rest, half)
             return
-        stream: Any = self._twin()._stream
-        if is_followed:
-            stream = self._encoding._followed_stream(
-                self._matcher, self._settings[2], self._template
-            )
-        stream.setstate(state, half)
-        self._set_stream(stream)
+        tail = self._chain.tail(self._template)
+        self._chain.setstate(tail, rest, half)
+        self._go_on(tail, self._chain, trace)
 
     def _setstate_of(self, state: bytes, policy: list[Any]) -> None:
         """As `setstate`, of a stream with this `_policy`: text that comes follows that of this one.
@@ -278,8 +316,12 @@ class StreamEncoder(FastStreamEncoder):
             add_special_tokens=self._template != NO_TEMPLATE,
         )
         other.setstate(state)
-        half, body = other._stream.getstate()
-        self._stream.setstate(body, half)
+        self._adopt(other)
+
+    def _adopt(self, other: StreamEncoder) -> None:
+        """Stand where another stream does that has other settings."""
+        half, body = other._chain.getstate(other._tail)
+        self._chain.setstate(self._tail, body, half)
 
     def __getstate__(self) -> object:
         more = () if self._template == NO_TEMPLATE else (True,)

@@ -39,8 +39,9 @@ from .special_tokens import (
 from .vocabulary.table import NO_ID, Vocabulary
 
 if TYPE_CHECKING:
-    from .engines.followed_stream import FollowedStream
+    from .engines.protocol import Chain
     from .engines.token_sizes import TokenSizes
+    from .engines.trace import Tracer
 
 __all__ = ["EncodingDefinition"]
 
@@ -320,19 +321,16 @@ class EncodingDefinition(FastEncoding):
 
         return TokenSizes(self._vocabulary, {**self._special_tokens, **self._added_tokens})
 
-    def _followed_stream(
-        self, matcher: SpecialMatcher, errors: str, template: Template = NO_TEMPLATE
-    ) -> FollowedStream:
-        """A stream that says where its ids came from. Raises UnsupportedPatternError."""
-        from .engines.followed_stream import FollowedStream
+    def _tracer(self, chain: Chain, errors: str, template: Template = NO_TEMPLATE) -> Tracer:
+        """What says where the ids of a stream came from. Raises UnsupportedPatternError."""
+        from .engines.trace import Tracer
 
         if self._pattern is not None and not self._pattern.is_total:
             raise UnsupportedPatternError(
                 f"the pattern of {self.name!r} leaves text out, so the ids do not tell where in a "
                 "stream they came from"
             )
-        stream = self._engine.stream(matcher, errors)
-        return FollowedStream(stream, self._token_sizes, errors, template)
+        return Tracer(chain, self._token_sizes, errors, template)
 
     @functools.cached_property
     def _preferred_specials(self) -> list[tuple[str, int]]:

@@ -110,6 +110,8 @@ class FromItem: ...
 @final
 class IdBlock: ...
 
+def fill_ids(out: Buffer, ids: npt.NDArray[np.uint32]) -> int: ...
+
 @final
 class Encoder:
     table: TokenTable
@@ -225,7 +227,14 @@ STATE: Struct
 class Tail:
     errors: str
     note: Any
-    def __new__(cls, encoder: Encoder, matcher: SpecialMatcher, errors: str) -> Tail: ...
+    def __new__(
+        cls,
+        encoder: Encoder,
+        matcher: SpecialMatcher,
+        errors: str,
+        before: tuple[int, ...] = (),
+        after: tuple[int, ...] = (),
+    ) -> Tail: ...
     @property
     def pending(self) -> int: ...
     @property
@@ -322,13 +331,15 @@ class FastEncoding:
     def decode(self, tokens: Iterable[int] | npt.NDArray[Any], errors: str = "replace") -> str: ...
 
 @disjoint_base
-class FastStreamEncoder:
+class FastStreamEncoder(OneCall):
     @property
     def max_pending(self) -> int: ...
     @max_pending.setter
     def max_pending(self, value: int) -> None: ...
-    _stream: Any
-    def _set_stream(self, stream: Any) -> None: ...
+    _tail: Tail
+    _chain: Any
+    _trace: Any
+    def _go_on(self, tail: Tail, chain: Any, trace: Any = None) -> None: ...
     def encode(self, chunk: str | Buffer, final: bool = False) -> list[int]: ...
     def encode_to_numpy(
         self, chunk: str | Buffer, final: bool = False

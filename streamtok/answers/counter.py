@@ -7,7 +7,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from .._core.encode import OneCall, one_call
-from ..errors import StateError, raise_disallowed_special
+from ..errors import StateError
 from .source_text import bytes_view, is_buffer
 from .text_settings import Settings
 
@@ -129,10 +129,7 @@ class Counter(OneCall):
         return stream, tokens + self._feed(stream, b"", True)
 
     def _feed(self, stream: StreamEncoder, chunk: Text, final: bool) -> int:
-        found = stream._stream.encode(chunk, final, "count", None, stream.max_pending)
-        if type(found) is tuple:
-            raise_disallowed_special(*found)
-        n: int = found
+        n: int = stream._feed(chunk, final, "count", None)
         return n
 
     @one_call

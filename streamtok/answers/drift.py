@@ -110,8 +110,7 @@ def _go_behind_special(
             "added token begins with: this encoding cannot go on behind it. Continue from the ids "
             "up to there and some more text"
         )
-    half, state = other._stream.getstate()
-    stream._stream.setstate(state, half)
+    stream._adopt(other)
 
 
 def _shared(found: list[int], given: list[int], start: int) -> int:

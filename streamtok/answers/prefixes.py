@@ -175,7 +175,7 @@ class _Whole:
         """Raise why there is no stream."""
         self._settings.stream(self._encoding, _NO_LIMIT)
 
-    def encode(self, piece: Any, final: bool, into: str, out: Any, limit: int) -> Any:
+    def _take(self, piece: Any, final: bool, into: str, out: Any) -> Any:
         self._parts.append(piece)
         if not final:
             return 0 if into == "count" else []
@@ -185,9 +185,9 @@ class _Whole:
 
 
 def open_stream(encoding: EncodingDefinition, settings: Settings) -> Any:
-    """What has `encode`, `copy` and `tokens_out` as an `EngineStream`, for any encoding."""
+    """A stream without a template, or what looks like one, for any encoding."""
     try:
-        return encoding._engine.stream(settings.matcher, settings.errors)
+        return settings.stream(encoding, _NO_LIMIT, is_bare=True)
     except (UnsupportedStreamError, UnsupportedPatternError):
         return _Whole(encoding, settings)
 
@@ -198,7 +198,7 @@ def feed(stream: Any, piece: Any, final: bool, into: str, offset: int = 0) -> An
     offset: bytes before the stream began, for errors.
     """
     try:
-        result = stream.encode(piece, final, into, None, _NO_LIMIT)
+        result = stream._take(piece, final, into, None)
     except UnicodeDecodeError as error:
         raise UnicodeDecodeError(
             error.encoding, error.object, offset + error.start, offset + error.end, error.reason

@@ -38,8 +38,17 @@ class Settings:
         self.template = encoding._template if add_special_tokens else NO_TEMPLATE
         self.matcher: SpecialMatcher = encoding._matcher(allowed_special, disallowed_special)
 
-    def stream(self, encoding: EncodingDefinition, max_pending: int | None = None) -> StreamEncoder:
-        """A stream with these settings. Raises as `Encoding.stream_encoder` does."""
+    def stream(
+        self,
+        encoding: EncodingDefinition,
+        max_pending: int | None = None,
+        *,
+        is_bare: bool = False,
+    ) -> StreamEncoder:
+        """A stream with these settings; is_bare: without the template.
+
+        Raises as `Encoding.stream_encoder` does.
+        """
         from ..chunker import StreamEncoder
 
         return StreamEncoder(
@@ -48,7 +57,7 @@ class Settings:
             disallowed_special=self.disallowed_special,
             errors=self.errors,
             max_pending=max_pending,
-            add_special_tokens=self.template != NO_TEMPLATE,
+            add_special_tokens=self.template != NO_TEMPLATE and not is_bare,
         )
 
     def budget(self, max_tokens: Any, least: int = 0) -> int:

@@ -1,4 +1,4 @@
-"""Where each token of a whole text came from; streams are in `engines/followed_stream.py`."""
+"""Where each token of a whole text came from; streams are in `engines/trace.py`."""
 
 from __future__ import annotations
 
@@ -57,11 +57,14 @@ def _of_text(
         return ids, _contiguous(ids, sizes, text, unit, errors)
     if hasattr(engine, "why") or isinstance(engine, PlainEngine):  # no tables, or text is left out
         return _by_pattern(encoding, text, unit, settings)
-    stream = encoding._followed_stream(matcher, errors)
-    result = stream.encode_with_offsets(text, True, unit, _NO_LIMIT)
-    if type(result[0]) is int:
+    from ..engines.trace import BEGINNING
+
+    chain = engine.chain(matcher, errors)
+    tail = chain.tail(NO_TEMPLATE)
+    result = encoding._tracer(chain, errors).encode(tail, BEGINNING, text, True, unit, _NO_LIMIT)
+    if len(result) == 2:
         raise_disallowed_special(*result)
-    ids, spans = result
+    ids, spans, _ = result
     return ids, spans
 
 

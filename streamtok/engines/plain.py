@@ -10,8 +10,9 @@ from ..surrogates import repair_chunk
 if TYPE_CHECKING:
     from .._core.encode import SpecialMatcher
     from .._types import Text
+    from .template import Template
 
-__all__ = ["PlainEngine", "PlainStream"]
+__all__ = ["PlainChain", "PlainEngine"]
 
 
 class PlainEngine:
@@ -23,40 +24,40 @@ class PlainEngine:
         self.encoder = encoder
         self.encode = encoder.encode  # no Python function in between
 
-    def stream(self, matcher: SpecialMatcher, errors: str) -> PlainStream:
-        """Begin a stream."""
-        return PlainStream(Tail(self.encoder, matcher, errors))
+    def chain(self, matcher: SpecialMatcher, errors: str) -> PlainChain:
+        """See `Engine`."""
+        return PlainChain(self.encoder, matcher, errors)
 
 
-class PlainStream:
-    """A `Tail`, and before it the repair of surrogate pairs that are cut in two.
+class PlainChain:
+    """Nothing is done to chunks but to join surrogate pairs that are cut in two.
 
-    The first half of a pair that ends a chunk is the tail's `note`, which it commits together with
-    its own state, or not at all.
+    The first half of a pair that ends a chunk is the tail's note.
     """
 
-    __slots__ = ("fast",)
+    __slots__ = ("_new",)
 
+    is_direct = True
     path = None
 
-    def __init__(self, tail: Tail) -> None:
-        self.fast = tail
+    def __init__(self, encoder: Encoder, matcher: SpecialMatcher, errors: str) -> None:
+        self._new = encoder, matcher, errors
 
-    @property
-    def pending(self) -> int:
-        return self.fast.pending
+    def tail(self, template: Template) -> Tail:
+        """See `Chain`."""
+        return Tail(*self._new, *template)
 
-    @property
-    def bytes_in(self) -> int:
-        return self.fast.bytes_in
-
-    @property
-    def tokens_out(self) -> int:
-        return self.fast.tokens_out
-
-    def encode(self, chunk: Text, final: bool, into: str, out: Any, limit: int) -> Any:
-        """See `EngineStream`."""
-        tail = self.fast
+    def encode(
+        self,
+        tail: Tail,
+        chunk: Text,
+        final: bool,
+        into: str,
+        out: Any,
+        limit: int,
+        seen: list[Any] | None = None,
+    ) -> Any:
+        """See `Chain`."""
         half: str | None = tail.note
         try:
             if half:
@@ -66,17 +67,19 @@ class PlainStream:
             text, rest = repair_chunk(half or "", chunk, final, tail.errors)
             return tail.encode(text, final, into, out, limit, half, rest or None)
 
-    def copy(self) -> PlainStream:
-        return PlainStream(self.fast.copy())
+    def pending(self, tail: Tail) -> int:
+        """See `Chain`."""
+        return tail.pending
 
-    def reset(self) -> None:
-        self.fast.reset()
+    def bytes_in(self, tail: Tail) -> int:
+        """See `Chain`."""
+        return tail.bytes_in
 
-    def getstate(self) -> tuple[str, bytes]:
-        """See `EngineStream`."""
-        half = self.fast.note
-        return half or "", self.fast.getstate(half)
+    def getstate(self, tail: Tail) -> tuple[str, bytes]:
+        """See `Chain`."""
+        half = tail.note
+        return half or "", tail.getstate(half)
 
-    def setstate(self, state: bytes, half: str) -> None:
-        """See `EngineStream`."""
-        self.fast.setstate(state, half or None)
+    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
+        """See `Chain`."""
+        tail.setstate(state, half or None)

@@ -11,8 +11,9 @@ from ..errors import raise_disallowed_special
 if TYPE_CHECKING:
     from .._core.encode import SpecialMatcher, Tail, UntouchedPath
     from .._types import Text
+    from .template import Template
 
-__all__ = ["Engine", "EngineStream", "encode_or_refuse", "encode_whole"]
+__all__ = ["Chain", "Engine", "encode_or_refuse", "encode_whole"]
 
 
 class Engine(Protocol):
@@ -26,43 +27,62 @@ class Engine(Protocol):
         """
         ...
 
-    def stream(self, matcher: SpecialMatcher, errors: str) -> EngineStream:
-        """Begin a stream. Raises UnsupportedPatternError, UnsupportedStreamError."""
+    def chain(self, matcher: SpecialMatcher, errors: str) -> Chain:
+        """What a stream does. Raises UnsupportedPatternError, UnsupportedStreamError."""
         ...
 
 
-class EngineStream(Protocol):
-    """One stream of text: what waits for more of it. One call at a time."""
+class Chain(Protocol):
+    """What is done to the chunks of streams before the core has them. Immutable.
+
+    Where a stream stands is all in its `Tail`: what the chain has to remember is the tail's note,
+    which the core commits together with its own state, or not at all.
+    """
 
     @property
-    def fast(self) -> Tail | None:
-        """What chunks may be given to at once, unless they need repair."""
+    def is_direct(self) -> bool:
+        """Whether chunks may go to the tail at once, unless they need repair."""
         ...
 
     @property
     def path(self) -> UntouchedPath | None:
-        """The only way by which they may; None: any."""
+        """A way for chunks that nothing changes."""
         ...
 
-    @property
-    def pending(self) -> int: ...
-    @property
-    def bytes_in(self) -> int: ...
-    @property
-    def tokens_out(self) -> int: ...
-    def encode(self, chunk: Text, final: bool, into: str, out: Any, limit: int) -> Any:
+    def tail(self, template: Template) -> Tail:
+        """The tail of a new stream, which puts the template around its ids."""
+        ...
+
+    def encode(
+        self,
+        tail: Tail,
+        chunk: Text,
+        final: bool,
+        into: str,
+        out: Any,
+        limit: int,
+        seen: list[Any] | None = None,
+    ) -> Any:
         """As `Engine.encode`; `into` may be "buffer": the ids go into `out`. `limit`: bytes that
-        may wait. A call that raises changes nothing.
+        may wait. A call that raises changes nothing. seen: gets what `Trace` asks for.
         """
         ...
 
-    def copy(self) -> EngineStream: ...
-    def reset(self) -> None: ...
-    def getstate(self) -> tuple[str, bytes]:
+    def pending(self, tail: Tail) -> int:
+        """Bytes of the text whose ids have not been given out yet."""
+        ...
+
+    def bytes_in(self, tail: Tail) -> int:
+        """Bytes of the text (of UTF-8, for str) taken in."""
+        ...
+
+    def getstate(self, tail: Tail) -> tuple[str, bytes]:
         """(the first half of a surrogate pair that waits, or "", the rest of the state)."""
         ...
 
-    def setstate(self, state: bytes, half: str) -> None: ...
+    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
+        """Put a tail where `getstate` was called. Raises StateError; the tail is then as before."""
+        ...
 
 
 def encode_whole(

@@ -54,7 +54,7 @@ class RegexEngine:
             data, matcher, lambda part: self._encode(part, policy, time), policy, into
         )
 
-    def stream(self, matcher: SpecialMatcher, errors: str) -> NoReturn:
+    def chain(self, matcher: SpecialMatcher, errors: str) -> NoReturn:
         """Raise UnsupportedPatternError."""
         raise self.why
 

@@ -6,7 +6,7 @@ would change: they go to the engine behind this one as they are.
 
 from __future__ import annotations
 
-from itertools import chain
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from .._core.encode import SpecialMatcher, Tail, bytes_of, utf8_size
 from .added_tokens import Finder, can_overlap
 from .chunk_text import NO_BYTES_YET, characters_of, policy_of
 from .plain import PlainEngine
-from .rewriting_stream import RewritingStream
+from .rewriting_chain import RewritingChain
 from .rules import TextRules, TokenFlags
 from .shortcut import path_of, shortcut_of
 from .stretches import BEGINNING, RefusedToken, Stages, Walk
+from .template import NO_TEMPLATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -137,12 +138,11 @@ class RewritingEngine:
         _, characters = characters_of(NO_BYTES_YET, text, True, errors)
         return self.inner if _is_left(stages, characters) else self
 
-    def stream(self, matcher: SpecialMatcher, errors: str) -> RewritingStream:
+    def chain(self, matcher: SpecialMatcher, errors: str) -> RewritingChain:
         """See `Engine`."""
         stages = self.stages(matcher, errors)
-        tail = self.inner.stream(stages.raw.matcher, policy_of(errors)).fast
-        assert tail is not None
-        return RewritingStream(tail, stages, errors)
+        inner = self.inner.chain(stages.raw.matcher, policy_of(errors))
+        return RewritingChain(inner, stages, errors)
 
     def stages(self, matcher: SpecialMatcher, errors: str) -> Stages:
         """What is done to a text where `matcher` says which special tokens are in it."""
@@ -198,17 +198,20 @@ class RewritingEngine:
         self, text: str, matcher: SpecialMatcher, errors: str, into: str, untouched: Untouched
     ) -> Any:
         """The ids of a long text, block by block, so that most of it takes the short way."""
-        stream = self.stream(matcher, errors)
+        chain = self.chain(matcher, errors)
+        tail = chain.tail(NO_TEMPLATE)
         no_limit = 4 * len(text)  # bytes: all of it may wait
         found = []
         for block in (*_blocks(text, untouched), ""):
-            ids = stream.encode(block, not block, into, None, no_limit)
+            ids = chain.encode(tail, block, not block, into, None, no_limit)
             if type(ids) is tuple:
                 return ids
             found.append(ids)
         if into == "count":
             return sum(found)
-        return list(chain.from_iterable(found)) if into == "list" else np.concatenate(found)
+        return (
+            list(itertools.chain.from_iterable(found)) if into == "list" else np.concatenate(found)
+        )
 
     def _encode_stretches(self, parts: list[str | int | None], errors: str, into: str) -> Any:
         """The ids of parts, through an engine that has no stream."""

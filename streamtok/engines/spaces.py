@@ -1,4 +1,4 @@
-"""Spaces as SentencePiece has them, in whole texts; `space_tail.py` does it for streams.
+"""Spaces as SentencePiece has them, in whole texts; `space_chain.py` does it for streams.
 
 U+2581 stands for a space, so that both are the same to the vocabulary. A space is put before the
 text unless the text is empty or begins with an allowed special token, which SentencePiece does not
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core.encode import bytes_of
 from .rules import MARK
-from .space_tail import SpaceTail
+from .space_chain import SpaceChain
 
 if TYPE_CHECKING:
     from .._core.encode import SpecialMatcher
@@ -46,12 +46,10 @@ class SpacesEngine:
             return self._original(text, result[0], allowed), result[1]
         return result
 
-    def stream(self, matcher: SpecialMatcher, errors: str) -> SpaceTail:
+    def chain(self, matcher: SpecialMatcher, errors: str) -> SpaceChain:
         """See `Engine`."""
         specials = tuple(text.encode() for text in self._allowed(matcher))
-        tail = self.inner.stream(matcher, errors).fast
-        assert tail is not None
-        return SpaceTail(tail, specials, self.space_first)
+        return SpaceChain(self.inner.chain(matcher, errors), specials, self.space_first)
 
     def _allowed(self, matcher: SpecialMatcher) -> list[str]:
         return [text for text in matcher.allowed if text in self.special_tokens]

@@ -414,7 +414,7 @@ def test_a_stream_is_collected():
     enc = encoding_of("r50k_base")
     stream = enc.stream_encoder()
     stream.encode("text")
-    tail = stream._stream.fast
+    tail = stream._tail
     reference_ = weakref.ref(tail) if hasattr(tail, "__weakref__") else None
     before = len(gc.get_objects())
     for _ in range(1000):

@@ -113,13 +113,13 @@ def test_a_state_with_wrong_positions_is_refused(changes):
 
     stream = encoding_of("cl100k_base").stream_encoder()
     stream.encode("hello wor")
-    good = stream._stream.fast.getstate()
+    good = stream._tail.getstate()
     fields = list(STATE.unpack_from(good))
     for index, value in changes.items():
         fields[index] = value
     with pytest.raises(StateError, match="damaged"):
-        stream._stream.fast.setstate(STATE.pack(*fields) + good[STATE.size :])
-    assert stream._stream.fast.getstate() == good
+        stream._tail.setstate(STATE.pack(*fields) + good[STATE.size :])
+    assert stream._tail.getstate() == good
 
 
 # Saved by 0.1.0: after b"hello wor", b"ld \xe4\xb8", and after a hypothesis that was resolved.

@@ -203,8 +203,7 @@ def test_two_threads_in_a_stream_with_spaces() -> None:
         stream = enc.stream_encoder()
         ids = stream.encode("a word\u2581and")
         other = stream.copy()
-        tail: Any = stream._stream
-        real = tail.tail
+        real = stream._tail
 
         class Slow:
             """The tail, and before one call one that another thread makes."""
@@ -212,10 +211,7 @@ def test_two_threads_in_a_stream_with_spaces() -> None:
             def __getattr__(self, name: str, real: Any = real) -> Any:
                 return getattr(real, name)
 
-            def encode(
-                self, *args: Any, tail: Any = tail, real: Any = real, one: Any = stream
-            ) -> Any:
-                tail.tail = real
+            def encode(self, *args: Any, real: Any = real, one: Any = stream) -> Any:
                 call(one)
                 return real.encode(*args)
 
@@ -225,9 +221,9 @@ def test_two_threads_in_a_stream_with_spaces() -> None:
             thread.start()
             thread.join()
 
-        tail.tail = Slow()
+        slow: Any = Slow()
         with pytest.raises(StreamInUseError):
-            stream.encode(" more of it")
+            stream._chain.encode(slow, " more of it", False, "list", None, 100)
         call(other)
         assert stream.getstate() == other.getstate(), name
         assert ids == enc.encode("a word\u2581and")[: len(ids)]
@@ -240,9 +236,8 @@ def test_what_interrupts_a_stream_with_spaces_has_not_happened_or_happened() -> 
     for happened in (False, True):
         for size in (1, 3, 8):
             stream = enc.stream_encoder()
-            tail: Any = stream._stream
             data, ids, at = text.encode(), [], 0
-            real = tail.tail
+            real = stream._tail
 
             class Broken:
                 lost: Any = None
@@ -256,11 +251,10 @@ def test_what_interrupts_a_stream_with_spaces_has_not_happened_or_happened() -> 
                     raise KeyboardInterrupt
 
             while at < len(data):
-                tail.tail = broken = Broken()
+                broken: Any = Broken()
                 before = stream.bytes_in
                 with pytest.raises(KeyboardInterrupt):
-                    stream.encode(data[at : at + size])
-                tail.tail = real
+                    stream._chain.encode(broken, data[at : at + size], False, "list", None, 100)
                 if stream.bytes_in == before:
                     ids += stream.encode(data[at : at + size])
                 else:

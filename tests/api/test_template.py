@@ -6,7 +6,6 @@ import asyncio
 import copy
 import itertools
 import pickle
-import threading
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamtok
+from streamtok._core.encode import STATE
 from streamtok.engines.rules import TextRules
 from streamtok.engines.template import NO_TEMPLATE, Template
-from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
+from streamtok.errors import PendingLimitExceeded, StateError
 from tests.conftest import stream_ids
 
 BASE = streamtok.get_encoding("r50k_base")
@@ -322,42 +322,17 @@ def test_forged_states() -> None:
     for state in (other.getstate(), enc.stream_encoder().getstate()):
         with pytest.raises(StateError, match="of another encoding"):
             stream.setstate(state)
-    inner = stream._stream
     stream.encode("hello wor")
-    half, state = inner.getstate()
-    for forged in (b"", b"\x02" + state[1:], b"\x00" + state[1:], b"\x01"):
+    state = stream.getstate()
+    plain = enc.stream_encoder()
+    plain.encode("hello wor")
+    half, body = plain._chain.getstate(plain._tail)  # " wor" waits, and "hello" is out
+    fields = [*STATE.unpack_from(body)]
+    fields[6] = 0  # ids given out
+    for forged in (b"", body[: STATE.size - 1], STATE.pack(*fields) + body[STATE.size :]):
         with pytest.raises(StateError):
-            inner.setstate(forged, half)
-    assert inner.getstate() == (half, state)
-    with pytest.raises(StateError, match="before its beginning"):
-        enc.stream_encoder(add_special_tokens=True)._stream.setstate(
-            b"\x00" + enc.stream_encoder()._stream.getstate()[1], "\ud83d"
-        )
-
-
-def test_a_call_during_a_call() -> None:
-    stream = made((60000,), ()).stream_encoder(add_special_tokens=True)
-    seen: list[object] = []
-
-    inner, is_begun = stream._stream._begun
-
-    class Slow:
-        def copy(self) -> Any:
-            thread = threading.Thread(target=second)
-            thread.start()
-            thread.join()
-            return inner.copy()
-
-    def second() -> None:
-        try:
-            seen.append(stream.encode("b"))
-        except StreamInUseError as error:
-            seen.append(error)
-
-    stream._stream._begun = Slow(), is_begun
-    assert stream.encode("a ") == [60000, 64]
-    assert isinstance(seen[0], StreamInUseError)
-    assert stream.flush() == [220]
+            stream._chain.setstate(stream._tail, forged, half)
+        assert stream.getstate() == state
 
 
 def test_surrogate_halves(enc: Any) -> None:

@@ -49,7 +49,7 @@ def made() -> list[Any]:
     table, encoder = enc._encoder.table, enc._encoder
     cuts: Any = enc._cuts
     return [
-        enc, stream, enc.stream_decoder(), stream._stream.fast, table, encoder, encoder.scanner,
+        enc, stream, enc.stream_decoder(), stream._tail, table, encoder, encoder.scanner,
         enc._ordinary, enc._decoder, cuts, trainer._counting.counter,
         trainer._counting.counter.table,
         encode.Workspace(table), encode.Batch(encoder, enc._ordinary, ["a"], "strict", 9),
@@ -105,7 +105,7 @@ def call_all(place: str) -> None:
     enc = streamtok.get_encoding("gpt2")
     names = {
         "e": enc._encoder, "m": enc._ordinary, "table": enc._encoder.table, "cuts": enc._cuts,
-        "t": enc.stream_encoder()._stream.fast, "none": encode.Encoder(enc._encoder.table, None),
+        "t": enc.stream_encoder()._tail, "none": encode.Encoder(enc._encoder.table, None),
         "b": encode.Batch(enc._encoder, enc._ordinary, ["a"] * 9, "strict", 9), "encode": encode,
     }  # fmt: skip
     for call in CALLS:

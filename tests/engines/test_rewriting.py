@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok.engines import rewriting, rewriting_stream
+from streamtok.engines import rewriting, rewriting_chain
 from streamtok.engines.rewriting import RewritingEngine
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
@@ -40,7 +40,7 @@ def nfc(**special: int) -> streamtok.Encoding:
 def short(request, monkeypatch):
     """Whether short chunks may take the short way, and short texts go block by block."""
     if request.param:
-        monkeypatch.setattr(rewriting_stream, "_SHORT", 1)
+        monkeypatch.setattr(rewriting_chain, "_SHORT", 1)
         monkeypatch.setattr(rewriting, "_BLOCK", 6)
         monkeypatch.setattr(rewriting, "_SMALL_BLOCK", 2)
 
@@ -241,7 +241,7 @@ def test_an_interrupt_anywhere_changes_nothing(seed):
         def trace(frame, event, arg):
             nonlocal left
             if not any(place in frame.f_code.co_filename for place in places):
-                return trace if "rewriting_stream" in frame.f_code.co_filename else None
+                return trace if "rewriting_chain" in frame.f_code.co_filename else None
             if event == "line":
                 left -= 1
                 if left < 0:
@@ -266,7 +266,7 @@ def test_an_interrupt_anywhere_changes_nothing(seed):
 
 def test_a_call_during_a_call_is_refused(monkeypatch):
     stream = nfc().stream_encoder()
-    walk = rewriting_stream.Walk
+    walk = rewriting_chain.Walk
     known = walk.next_place
     raised = []
 
@@ -286,7 +286,7 @@ def test_a_call_during_a_call_is_refused(monkeypatch):
 def test_forged_states_raise():
     stream = nfc().stream_encoder()
     stream.encode("xe\u0301<")
-    half, state = stream._stream.getstate()
+    half, state = stream._chain.getstate(stream._tail)
     before = stream.getstate()
     size = int.from_bytes(state[:8], "little")
     saved, rest = state[8 : 8 + size], state[8 + size :]
@@ -300,13 +300,14 @@ def test_forged_states_raise():
         forged = saved.replace(old, new, 1)
         if forged == saved:
             continue
+        forged = len(forged).to_bytes(8, "little") + forged + rest
         with pytest.raises(StateError):
-            stream._stream.setstate(len(forged).to_bytes(8, "little") + forged + rest, half)
+            stream._chain.setstate(stream._tail, forged, half)
         assert stream.getstate() == before
     for cut in range(0, len(state), 5):
         with pytest.raises(StateError):
-            stream._stream.setstate(state[:cut], half)
-    stream._stream.setstate(state, half)
+            stream._chain.setstate(stream._tail, state[:cut], half)
+    stream._chain.setstate(stream._tail, state, half)
     assert stream.getstate() == before
 
 

@@ -40,13 +40,13 @@ ENC = encoding()
 
 def without_path(stream: streamtok.StreamEncoder) -> streamtok.StreamEncoder:
     """The same stream, whose chunks all go the other ways."""
-    stream._stream.path = None
-    stream._set_stream(stream._stream)
+    stream._chain.path = None
+    stream._go_on(stream._tail, stream._chain)
     return stream
 
 
 def is_inside(stream: streamtok.StreamEncoder) -> bool:
-    note = stream._stream.tail.note
+    note = stream._tail.note
     return isinstance(note, UntouchedNote) and note.has_moved
 
 

@@ -169,6 +169,11 @@ cdef object items_from(object out, size_t start):
     return view[start:]
 
 
+def fill_ids(out, ids):
+    """int: the number of `ids` (numpy.uint32), copied into a writable buffer of uint16 or uint32."""
+    return fill(out, <const u32*>array_memory(ids, UINT32), len(ids))
+
+
 cdef object fill(object out, const u32* ids, size_t count):
     """Copy the ids into a writable buffer of uint16 or uint32; their number."""
     cdef cnp.ndarray array

@@ -1,19 +1,22 @@
 """The fast path of streams: `encode` of a small chunk. See `texts/fast_path.pxi`."""
 
-cdef class FastStreamEncoder:
+cdef class FastStreamEncoder(OneCall):
     """The base class of `StreamEncoder`: its calls that have a fast path."""
 
-    cdef readonly object _stream    # an `EngineStream`
-    cdef Tail tail                  # None: there is no fast path
-    cdef UntouchedPath path         # None: chunks go to the tail as they are
+    cdef readonly Tail _tail        # where the stream stands
+    cdef readonly object _chain     # what is done before the tail, see engines/protocol.py
+    cdef readonly object _trace     # where the ids came from; None: nobody asked
+    cdef bint is_direct             # of the chain, if there is no trace
+    cdef UntouchedPath path
     cdef object _max_pending
 
-    def _set_stream(self, stream):
-        """Go on with this `EngineStream`. Chunks take its fast path, if it has one."""
-        cdef Tail tail = stream.fast
-        cdef UntouchedPath path = stream.path
-        with cython.critical_section(self):     # all or nothing, also for handlers of signals
-            self._stream, self.tail, self.path = stream, tail, path
+    def _go_on(self, Tail tail not None, chain, trace=None):
+        """Go on there: all or nothing, also for handlers of signals."""
+        cdef UntouchedPath path = chain.path if trace is None else None
+        cdef bint is_direct = trace is None and chain.is_direct
+        with cython.critical_section(self):
+            self._tail, self._chain, self._trace = tail, chain, trace
+            self.path, self.is_direct = path, is_direct
 
     @property
     def max_pending(self):
@@ -68,15 +71,17 @@ cdef class FastStreamEncoder:
         cdef object ids, limit
         cdef Tail tail
         cdef UntouchedPath path
+        cdef bint is_direct
         with cython.critical_section(self):
-            tail, path, limit = self.tail, self.path, self._max_pending
+            tail, path, limit = self._tail, self.path, self._max_pending
+            is_direct = self.is_direct
         # Where these give no ids, they have not changed anything.
         if path is not None:
             if not final:
                 ids = path.feed_untouched(tail, chunk, form, out, limit)
                 if ids is not None and type(ids) is not tuple:
                     return ids
-        elif tail is not None and tail._note is None:
+        elif is_direct and tail._note is None:
             try:
                 ids = tail.feed(chunk, final, form, out, limit, None, None)
                 if type(ids) is not tuple:

@@ -32,10 +32,13 @@ cdef object feed_parts(Tail tail, list parts, bint final, Form form, object out,
             refused.kind = PARTIAL
             if form == AS_ARRAY:
                 foresee(tail.encoder._spares, &workspace.c, size_of_parts(parts) // 3)
+            put_before(tail, &draft, &workspace.c)
             take_stretches(tail, &draft, &workspace.c, parts, final, &refused)
             if refused.kind == DISALLOWED:
                 return (draft.offset + refused.start,
                         tail.bytes[refused.start:refused.end].decode("utf-8"))
+            if final:
+                put_ids(&workspace.c, tail.after)
             note = settle(pending(&draft), draft.bytes_in)
             draft.tokens_out += workspace.c.count
             result = ids_as(form, tail.encoder.table, tail.encoder._spares, &workspace.c, out)

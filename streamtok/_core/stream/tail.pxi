@@ -51,22 +51,29 @@ cdef enum:
 
 @cython.final
 cdef class Tail:
-    """The state of one stream. One call at a time: a second one raises StreamInUseError."""
+    """The state of one stream. One call at a time: a second one raises StreamInUseError.
+
+    before, after: ids that go around those of the text, with the first call and with the final one.
+    """
 
     cdef Encoder encoder
     cdef SpecialMatcher matcher
     cdef readonly str errors
     cdef Policy policy
+    cdef tuple before
+    cdef tuple after
     cdef u8* bytes
     cdef size_t capacity
     cdef Mark mark
     cdef object _note           # what the caller remembers with the mark
     cdef char busy
 
-    def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, str errors not None):
+    def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, str errors not None,
+                  tuple before not None=(), tuple after not None=()):
         need_scanner(encoder)
         self.encoder = encoder
         self.matcher = matcher
+        self.before, self.after = before, after
         self.errors = errors
         self.policy = REFUSE if errors == "strict" else REPAIR if errors == "replace" else KEEP
         self.capacity = 0
@@ -123,7 +130,7 @@ cdef class Tail:
 
     def copy(self):
         """An independent Tail in the same state."""
-        cdef Tail twin = Tail(self.encoder, self.matcher, self.errors)
+        cdef Tail twin = Tail(self.encoder, self.matcher, self.errors, self.before, self.after)
         enter(&self.busy)
         try:
             grow(twin, self.mark.size)
@@ -191,11 +198,14 @@ cdef class Tail:
                 if form == AS_ARRAY:
                     foresee(self.encoder._spares, w, text.size // 3)
                 refused.kind = PARTIAL
+                put_before(self, m, w)
                 if text.size >= RELEASE_FROM:
                     with nogil:
                         take_in(self, m, w, text.data, text.size, is_clean, final, &refused)
                 else:
                     take_in(self, m, w, text.data, text.size, is_clean, final, &refused)
+                if final:
+                    put_ids(w, self.after)
                 m.bytes_in += text.size
             finally:
                 text_close(&text)
@@ -261,6 +271,8 @@ cdef class Tail:
         if m.size < m.searched <= held:         # and looked into the unfinished character
             m.searched = m.size
         check_mark(self, &m)
+        if self.before and not m.tokens_out and (m.bytes_in or held):
+            raise damaged("it has text before its beginning")
         enter(&self.busy)
         try:
             grow(self, m.size)
@@ -277,6 +289,21 @@ STATE = struct.Struct("<7Q3QIB3QIBB")
 
 cdef object damaged(str why):
     return StateError(f"the saved stream state is damaged: {why}")
+
+
+cdef int put_before(Tail tail, const Mark* m, Work* w) except -1:
+    """Give out the ids before the text, which belong to the first call, whatever that takes in."""
+    if m.tokens_out == 0:
+        put_ids(w, tail.before)
+    return 0
+
+
+cdef int put_ids(Work* w, tuple ids) except -1:
+    reserve(w, len(ids))
+    for one in ids:
+        w.out[w.count] = one
+        w.count += 1
+    return 0
 
 
 cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,

@@ -1,4 +1,4 @@
-"""A stream in the middle of untouched text: see `text/untouched.pxi` and `engines/rewriting_stream.py`.
+"""A stream in the middle of untouched text: see `text/untouched.pxi` and `engines/rewriting_chain.py`.
 
 Where no normalizer changes anything and no special token has begun, a chunk goes to the core as it
 is, but for its last characters: what follows may change them. These wait in the note, and go

@@ -1,9 +1,7 @@
 """A stream whose text has its spaces as SentencePiece wants them (see `spaces.py`).
 
-A `SpaceTail` stands before a `Tail`: U+2581 becomes a space, a space goes before the text, and
-offsets in what the tail says are translated back to offsets in the text. It has no state of its
-own: where it stands is a `_Place`, which the tail commits together with its own state, or not at
-all.
+U+2581 becomes a space, a space goes before the text, and offsets in what the tail says are
+translated back to offsets in the text.
 """
 
 from __future__ import annotations
@@ -13,16 +11,23 @@ import struct
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .._core.encode import bytes_of
 from ..errors import PendingLimitExceeded, StateError
 from ..surrogates import decode_begun, repair_chunk
 from .rules import MARK
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from .._core.encode import Tail
     from .._types import Text
+    from .protocol import Chain
 
-__all__ = ["SpaceTail"]
+    Offsets = npt.NDArray[np.int64]
+
+__all__ = ["SpaceChain", "without_marks"]
 
 _MARK = MARK.encode()
 _STATE = struct.Struct("<BQQQI")
@@ -74,52 +79,48 @@ class _Place:
 _BEGIN = _Place()
 
 
-class SpaceTail:
-    """A `Tail` whose text has its spaces as SentencePiece wants them. One call at a time."""
+class SpaceChain:
+    """SentencePiece's spaces, before a `Tail` whose note is a `_Place`."""
 
-    fast = None  # every chunk must come through here
+    is_direct = False  # every chunk must come through here
     path = None
 
-    def __init__(self, tail: Tail, specials: tuple[bytes, ...], space_first: bool) -> None:
-        self.tail = tail
+    def __init__(self, inner: Chain, specials: tuple[bytes, ...], space_first: bool) -> None:
+        self.tail = inner.tail
         self.specials = specials
         self.space_first = space_first
 
-    @property
-    def pending(self) -> int:
-        """int: bytes of the text that wait."""
-        place = self.tail.note or _BEGIN
-        return int(place.end - place.original(place.given - self.tail.pending))
+    def pending(self, tail: Tail) -> int:
+        """See `Chain`."""
+        place = tail.note or _BEGIN
+        return int(place.end - place.original(place.given - tail.pending))
 
-    @property
-    def bytes_in(self) -> int:
-        """int: bytes of text taken in."""
-        return int((self.tail.note or _BEGIN).bytes_in)
+    def bytes_in(self, tail: Tail) -> int:
+        """See `Chain`."""
+        return int((tail.note or _BEGIN).bytes_in)
 
-    @property
-    def tokens_out(self) -> int:
-        """int: ids given out."""
-        return self.tail.tokens_out
-
-    def reset(self) -> None:
-        """Forget everything but the settings."""
-        self.tail.reset()
-
-    def copy(self) -> SpaceTail:
-        """An independent one in the same state."""
-        return SpaceTail(self.tail.copy(), self.specials, self.space_first)
-
-    def encode(self, chunk: Text, final: bool, into: str, out: Any, limit: int) -> Any:
-        """As `Tail.encode`; surrogates are repaired, too."""
-        known = self.tail.note
+    def encode(
+        self,
+        tail: Tail,
+        chunk: Text,
+        final: bool,
+        into: str,
+        out: Any,
+        limit: int,
+        seen: list[Any] | None = None,
+    ) -> Any:
+        """See `Chain`. seen: gets the place, for `without_marks`."""
+        known = tail.note
         before: _Place = known or _BEGIN
-        place = before.without_marks_before(before.given - self.tail.pending)
-        given = self._given(place, chunk, final)
+        place = before.without_marks_before(before.given - tail.pending)
+        given = self._given(tail, place, chunk, final)
+        if seen is not None:
+            seen.append(place)
         try:
             most = place.given if final else place.tail_limit(limit)
             if most < 0:
                 raise PendingLimitExceeded("", offset=place.given, pending=0, limit=limit)
-            result = self.tail.encode(given, final, into, out, most, known, place)
+            result = tail.encode(given, final, into, out, most, known, place)
         except UnicodeDecodeError as error:
             start, end = place.original(error.start), place.original(error.end)
             raise UnicodeDecodeError("utf-8", error.object, start, end, error.reason) from None
@@ -135,12 +136,12 @@ class SpaceTail:
             return place.original(result[0]), result[1]
         return result
 
-    def _given(self, place: _Place, chunk: Text, final: bool) -> Text:
+    def _given(self, tail: Tail, place: _Place, chunk: Text, final: bool) -> Text:
         """What the tail gets, after `place` has moved on."""
-        errors = self.tail.errors
+        errors = tail.errors
         policy = "surrogateescape" if errors == "surrogateescape" else "strict"
         is_text = isinstance(chunk, str) and str.__len__(chunk) > 0
-        waiting = _unfinished(self.tail.partial or place.held)
+        waiting = _unfinished(tail.partial or place.held)
         if is_text and policy == "strict" and waiting:
             raise UnicodeDecodeError(
                 "utf-8", waiting, place.bytes_in - len(waiting), place.bytes_in,
@@ -173,7 +174,7 @@ class SpaceTail:
                 place.prefix = 1
         if not final and not place.held:
             size = 2 if data.endswith(_MARK[:2]) else 1 if data.endswith(_MARK[:1]) else 0
-            if size == len(data) and policy == "strict" and self.tail.partial:
+            if size == len(data) and policy == "strict" and tail.partial:
                 size = 0  # it cannot follow an unfinished character: the tail refuses it
             data, place.held = data[: len(data) - size], data[len(data) - size :]
         prefix = b" " if place.prefix and place.given == 0 and (data or place.held) else b""
@@ -187,19 +188,19 @@ class SpaceTail:
         # As text, where it is: the tail then sees to it that no unfinished character is before it.
         return given.decode("utf-8", policy) if is_text else given
 
-    def getstate(self) -> tuple[str, bytes]:
-        """(half, state): as `Tail.getstate`, and the first half of a surrogate pair."""
-        known = self.tail.note
+    def getstate(self, tail: Tail) -> tuple[str, bytes]:
+        """See `Chain`."""
+        known = tail.note
         p: _Place = known or _BEGIN
         flags = p.prefix | p.is_begun << 1 | (p.grown > 0) << 2
         head = _STATE.pack(flags, p.bytes_in, p.given, p.marks_gone, len(p.marks))
         marks = struct.pack(f"<{len(p.marks)}Q", *p.marks)
         grown = p.grown.to_bytes(8, "little") if p.grown else b""
         held = bytes([len(p.held)]) + p.held
-        return p.half, head + marks + grown + held + self.tail.getstate(known)
+        return p.half, head + marks + grown + held + tail.getstate(known)
 
-    def setstate(self, state: bytes, half: str) -> None:
-        """As `Tail.setstate`."""
+    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
+        """See `Chain`."""
         try:
             flags, bytes_in, given, gone, count = _STATE.unpack_from(state)
             at = _STATE.size
@@ -218,7 +219,14 @@ class SpaceTail:
         if flags > 7 or marks != sorted(set(marks)) or (marks and marks[-1] >= given):
             raise StateError("the saved stream state is damaged: positions are not in order")
         place = _Place(half, held, bool(flags & 2), flags & 1, bytes_in, grown, given, gone, marks)
-        self.tail.setstate(state[at + 1 + size :], place)
+        tail.setstate(state[at + 1 + size :], place)
+
+
+def without_marks(place: Any, offsets: Offsets) -> Offsets:
+    """`place.original` of each offset."""
+    marks = place.marks_gone + np.searchsorted(np.array(place.marks, np.int64), offsets, "left")
+    found: Offsets = np.maximum(offsets - place.prefix + 2 * marks, 0)
+    return found
 
 
 def _unfinished(data: bytes) -> bytes:

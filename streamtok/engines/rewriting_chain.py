@@ -1,8 +1,4 @@
-"""A stream of text that is changed before the pattern cuts it: see `stretches.py`.
-
-It has no state of its own: where it stands is a `_Note`, which the core's `Tail` commits together
-with its own state, or not at all. So a call that raises has changed nothing.
-"""
+"""Streams of text that is changed before the pattern cuts it: see `stretches.py`."""
 
 from __future__ import annotations
 
@@ -17,9 +13,10 @@ from .stretches import BEGINNING, Place, RefusedToken, Stages, Walk, place_from_
 
 if TYPE_CHECKING:
     from .._types import Text
+    from .protocol import Chain
     from .shortcut import Shortcut
 
-__all__ = ["RewritingStream"]
+__all__ = ["RewritingChain"]
 
 
 class _Note(NamedTuple):
@@ -103,55 +100,54 @@ _KINDS = (str, bytes, bytearray, memoryview)
 _SHORT = 8  # bytes: below, the short way is not shorter
 
 
-class RewritingStream:
-    """A `Tail`, and before it all that changes its text. One call at a time."""
+class RewritingChain:
+    """All that changes a text, before a `Tail` whose note is a `_Note`."""
 
-    def __init__(self, tail: Tail, stages: Stages, errors: str) -> None:
-        self.tail = tail
+    def __init__(self, inner: Chain, stages: Stages, errors: str) -> None:
+        self.tail = inner.tail
         self.stages = stages
         self.errors = errors
         self.path = stages.path
 
-    @property
-    def fast(self) -> Tail | None:
-        """See `EngineStream`."""
-        return None if self.path is None else self.tail
+    is_direct = False
 
-    @property
-    def pending(self) -> int:
-        """int: bytes of the text that wait."""
-        return int((self.tail.note or _BEGIN).pending)
+    def pending(self, tail: Tail) -> int:
+        """See `Chain`."""
+        return int((tail.note or _BEGIN).pending)
 
-    @property
-    def bytes_in(self) -> int:
-        """int: bytes of text taken in."""
-        return _noted_as(self.tail.note).taken.bytes_in
+    def bytes_in(self, tail: Tail) -> int:
+        """See `Chain`."""
+        return _noted_as(tail.note).taken.bytes_in
 
-    @property
-    def tokens_out(self) -> int:
-        """int: ids given out."""
-        return self.tail.tokens_out
-
-    def reset(self) -> None:
-        """Forget everything but the settings."""
-        self.tail.reset()
-
-    def copy(self) -> RewritingStream:
-        """An independent one in the same state."""
-        return RewritingStream(self.tail.copy(), self.stages, self.errors)
-
-    def encode(self, chunk: Text, final: bool, into: str, out: Any, limit: int) -> Any:
-        """See `EngineStream`. Offsets are those of the text that came in."""
-        if self.path is not None and not final:
-            result = self.path.feed(self.tail, chunk, into, out, limit)
+    def encode(
+        self,
+        tail: Tail,
+        chunk: Text,
+        final: bool,
+        into: str,
+        out: Any,
+        limit: int,
+        seen: list[Any] | None = None,
+    ) -> Any:
+        """See `Chain`. Offsets are those of the text that came in. seen: gets the walk."""
+        if self.path is not None and not final and seen is None:
+            result = self.path.feed(tail, chunk, into, out, limit)
             if result is not None:
                 return result
-        known = self.tail.note
+        known = tail.note
         before = _noted_as(known)
-        way = self._short_way(before, chunk, final) or self._long_way(before, chunk, final)
+        if seen is not None:
+            from .traced_walk import take_pieces
+
+            way = take_pieces(self.stages, before, chunk, final, self.errors)
+        else:
+            way = self._short_way(tail, before, chunk, final)
+            way = way or self._long_way(before, chunk, final)
         if isinstance(way[0], int):  # a special token that is refused
             return way
         taken, walk, plain = way
+        if seen is not None:
+            seen.append(walk)
 
         def settle(waiting: int, given: int) -> _Note | UntouchedNote:
             if plain is not None:
@@ -159,7 +155,7 @@ class RewritingStream:
             place, pending = walk.next_place(waiting)
             return self._inside(_noted(taken, place, pending, limit), waiting)
 
-        result = self.tail.encode_parts(walk.parts, final, into, out, settle, known)
+        result = tail.encode_parts(walk.parts, final, into, out, settle, known)
         if type(result) is tuple and plain is not None:
             return plain.original(result[0]), result[1]
         return result
@@ -190,7 +186,7 @@ class RewritingStream:
             return taken.end - len(taken.partial) - refused.rest, refused.text
         return taken, walk, None
 
-    def _short_way(self, note: _Note, chunk: Text, final: bool) -> Any:
+    def _short_way(self, tail: Tail, note: _Note, chunk: Text, final: bool) -> Any:
         """(what is taken in then, the walk, the text that goes to the core with its tokens).
 
         None: the chunk has something that must be looked at.
@@ -245,7 +241,7 @@ class RewritingStream:
         plain, plain_size = _between(data, head, size, kept)
         walk.feed_plain(plain, plain_size)
         texts = [part for part in walk.parts[:-1] if isinstance(part, str)]
-        before = self.tail.bytes_in + sum([utf8_size(text, True) for text in texts])
+        before = tail.bytes_in + sum([utf8_size(text, True) for text in texts])
         at = taken.end - len(rest) - size + head
         return taken, walk, _PlainPart(plain, plain_size, kept, before, at)
 
@@ -256,29 +252,29 @@ class RewritingStream:
             return None
         return kept
 
-    def getstate(self) -> tuple[str, bytes]:
-        """See `EngineStream`."""
-        known = self.tail.note
+    def getstate(self, tail: Tail) -> tuple[str, bytes]:
+        """See `Chain`."""
+        known = tail.note
         note = _noted_as(known)
         half, partial, bytes_in, grown = note.taken
         value = [partial.hex(), bytes_in, grown, note.place]
         saved = json.dumps(value, separators=(",", ":")).encode()
-        return half, len(saved).to_bytes(8, "little") + saved + self.tail.getstate(known)
+        return half, len(saved).to_bytes(8, "little") + saved + tail.getstate(known)
 
-    def setstate(self, state: bytes, half: str) -> None:
-        """See `EngineStream`. Raises StateError."""
+    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
+        """See `Chain`."""
         size = int.from_bytes(state[:8], "little")
         saved, rest = state[8 : 8 + size], state[8 + size :]
         if len(state) < 8 or len(saved) < size:
             raise StateError("the saved stream state is damaged: it is too short")
-        twin = self.tail.copy()
+        twin = tail.copy()
         twin.setstate(rest)
         try:
             partial, bytes_in, grown, place = json.loads(saved)
             note = self._note(half, bytes.fromhex(partial), bytes_in, grown, place, twin.pending)
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise StateError(f"the saved stream state is damaged: {error}") from None
-        self.tail.setstate(rest, self._inside(note, twin.pending))
+        tail.setstate(rest, self._inside(note, twin.pending))
 
     def _note(
         self, half: str, partial: bytes, bytes_in: Any, grown: Any, place: Any, waiting: int

@@ -1,0 +1,177 @@
+"""Where in its text each id of a stream came from.
+
+A `Trace` is what a stream keeps for that beside its tail: the text that waits, how far that is from
+the beginning in each unit, and the blocks (`block_map.py`) of a text that is changed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._core.encode import utf8_size
+from ..errors import StateError
+from .block_map import Block, BlockMap
+from .rewriting_chain import RewritingChain
+from .source_units import BEGIN, SourceText
+from .space_chain import SpaceChain, without_marks
+from .template import NO_TEMPLATE, Template
+from .traced_walk import TracedWalk
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .._core.encode import Tail
+    from .._types import IdArray
+    from .protocol import Chain
+    from .token_sizes import TokenSizes
+
+    Offsets = npt.NDArray[np.int64]
+
+__all__ = ["BEGINNING", "Trace", "Tracer"]
+
+
+class Trace(NamedTuple):
+    """Where the next id comes from. Never changed."""
+
+    source: SourceText = BEGIN
+    at: int = 0  # the bytes before the next id's, as the core has them
+    given: int = 0  # bytes that the core was given
+    first: BlockMap = BlockMap()  # from normalized text to the source
+    second: BlockMap = BlockMap()  # from the core's text to normalized text
+
+
+BEGINNING = Trace()
+
+
+class Tracer:
+    """Follows streams with the same settings. Immutable."""
+
+    __slots__ = ("_chain", "_errors", "_sizes", "_template")
+
+    def __init__(self, chain: Chain, sizes: TokenSizes, errors: str, template: Template) -> None:
+        self._chain = chain
+        self._sizes = sizes
+        self._errors = errors
+        self._template = template
+
+    def encode(
+        self, tail: Tail, trace: Trace, chunk: str | bytes, final: bool, unit: str, limit: int
+    ) -> Any:
+        """(ids, spans in this unit, the trace then), or (offset, text) of a refused token.
+
+        tail: goes on behind the chunk. trace: where it was.
+        """
+        chain, errors = self._chain, self._errors
+        seen: list[Any] = []
+        is_begun = bool(tail.tokens_out)
+        ids = chain.encode(tail, chunk, final, "array", None, limit, seen)
+        if type(ids) is tuple:
+            return ids
+        begin, end = self._template
+        added = Template(() if is_begun else begin, end if final else ())
+        own = ids[len(added.before) : len(ids) - len(added.after)]
+        source = trace.source.fed(chunk, final, errors)
+        if isinstance(chain, RewritingChain):
+            starts, ends, trace = self._walked(trace, seen[0], own)
+            low = trace.first.last
+        else:
+            sizes = self._sizes.of_all(own)
+            ends = trace.at + np.cumsum(sizes, dtype=np.int64)
+            starts = ends - sizes
+            trace = trace._replace(at=trace.at + int(sizes.sum(dtype=np.int64)))
+            low = trace.at
+            if isinstance(chain, SpaceChain):
+                starts, ends = without_marks(seen[0], starts), without_marks(seen[0], ends)
+                low = seen[0].original(low)
+        spans = np.empty((len(own), 2), np.int64)
+        spans[:, 0], spans[:, 1] = source.in_unit(starts, ends, unit, errors)
+        if self._template != NO_TEMPLATE:
+            spans = added.around_spans(spans, source, unit, errors)
+        if final:
+            return ids, spans, BEGINNING
+        return ids, spans, trace._replace(source=source.forget(low, errors))
+
+    def _walked(
+        self, before: Trace, walk: TracedWalk, ids: IdArray
+    ) -> tuple[Offsets, Offsets, Trace]:
+        """Where the ids of a walk come from in the source's UTF-8."""
+        stages = walk.stages
+        has_escapes = stages.has_escapes
+        blocks: tuple[list[Block], list[Block]] = getattr(walk, "marked_blocks", ([], []))
+        first = before.first.fed(blocks[0], has_escapes)
+        has_second = stages.second is not None or stages.normalized is not None
+        second = before.second.fed(blocks[1], has_escapes)
+        sizes = self._sizes.of_text(ids).astype(np.int64)
+        places, given = [], before.given
+        for part in walk.parts:
+            if isinstance(part, int):
+                places.append(given)
+            elif part is not None:
+                given += utf8_size(part, has_escapes)
+        reached = before.at + np.concatenate([[0], np.cumsum(sizes)])
+        found: list[int] = []
+        removed = 0
+        for place in places:
+            here = int(np.searchsorted(reached, place + removed, "left"))
+            here = max(here, found[-1] + 1 if found else 0)
+            removed += int(sizes[here])
+            found.append(here)
+        sizes[found] = 0
+        ends = before.at + np.cumsum(sizes)
+        at = before.at + int(sizes.sum())
+        starts = ends - sizes
+        if has_second:
+            starts, ends = second.back(starts, ends, has_escapes)
+        starts, ends = first.back(starts, ends, has_escapes)
+        # Ids that are parts are not in the core's text.
+        sources = [
+            _ends(before.first.source_end, walk.first_blocks, has_escapes),
+            _ends(before.second.source_end, walk.second_blocks, has_escapes),
+        ]
+        for here, (taken, number, is_first) in zip(found, walk.tokens, strict=True):
+            end = sources[not is_first][number : number + 1]
+            begin = end - utf8_size(taken, has_escapes)
+            if not is_first:
+                begin, end = first.back(begin, end, has_escapes)
+            starts[here], ends[here] = begin[0], end[0]
+        low = at
+        if has_second:
+            second = second.forget(at, has_escapes)
+            low = second.last
+        first = first.forget(low, has_escapes)
+        return starts, ends, Trace(before.source, at, given, first, second)
+
+    def saved(self, trace: Trace) -> bytes:
+        """What `loaded` takes."""
+        source, at, given, first, second = trace
+        value = [source.to_json(), at, given, first.to_json(), second.to_json()]
+        saved = json.dumps(value, separators=(",", ":")).encode()
+        return len(saved).to_bytes(8, "little") + saved
+
+    def loaded(self, state: bytes) -> tuple[Trace, bytes]:
+        """A trace that was saved, and what stands behind it. Raises StateError."""
+        size = int.from_bytes(state[:8], "little")
+        saved = state[8 : 8 + size]
+        if len(state) < 8 or len(saved) < size:
+            raise StateError("the saved stream state is damaged: it is too short")
+        has_escapes = self._errors == "surrogateescape"
+        try:
+            source, at, given, first, second = json.loads(saved)
+            if not all(type(n) is int and 0 <= n < 1 << 62 for n in (at, given)):
+                raise ValueError("expected numbers of bytes")
+            trace = Trace(
+                SourceText.from_json(source, self._errors), at, given,
+                BlockMap.from_json(first, has_escapes), BlockMap.from_json(second, has_escapes),
+            )  # fmt: skip
+        except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
+            raise StateError(f"the saved stream state is damaged: {error}") from None
+        return trace, state[8 + size :]
+
+
+def _ends(known: int, blocks: list[Any], has_escapes: bool) -> Offsets:
+    """Where the source of each block ends, and of what is known before them."""
+    sizes = [utf8_size(source, has_escapes) for _, source in blocks]
+    return np.cumsum([known, *sizes], dtype=np.int64)
