@@ -262,7 +262,7 @@ class StreamEncoder(FastStreamEncoder):
         They carry a version and a digest of the vocabulary, the pattern and the settings.
         """
         trace = self._trace
-        half, body = self._chain.getstate(self._tail)
+        half, body = self._reserve()
         waiting = half.encode("utf-8", "surrogatepass")
         head = len(waiting) | _TRACED * (trace is not None)
         known = b"" if trace is None else self._tracer().saved(trace)
@@ -292,7 +292,7 @@ class StreamEncoder(FastStreamEncoder):
         if body[32] & _TRACED:
             trace, rest = self._tracer().loaded(rest)
         if trace is None and self._trace is None:
-            self._chain.setstate(self._tail, rest, half)
+            self._adopt((half, rest))
             return
         tail = self._chain.tail(self._template)
         self._chain.setstate(tail, rest, half)
@@ -316,11 +316,16 @@ class StreamEncoder(FastStreamEncoder):
             add_special_tokens=self._template != NO_TEMPLATE,
         )
         other.setstate(state)
-        self._adopt(other)
+        self._adopt(other._reserve())
 
-    def _adopt(self, other: StreamEncoder) -> None:
-        """Stand where another stream does that has other settings."""
-        half, body = other._chain.getstate(other._tail)
+    def _reserve(self) -> tuple[str, bytes]:
+        """The tail reserve as plain data, for `_adopt`."""
+        reserve: tuple[str, bytes] = self._chain.getstate(self._tail)
+        return reserve
+
+    def _adopt(self, reserve: tuple[str, bytes]) -> None:
+        """Go on with the reserve of another stream, which may have other settings."""
+        half, body = reserve
         self._chain.setstate(self._tail, body, half)
 
     def __getstate__(self) -> object:

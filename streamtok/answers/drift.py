@@ -110,7 +110,7 @@ def _go_behind_special(
             "added token begins with: this encoding cannot go on behind it. Continue from the ids "
             "up to there and some more text"
         )
-    stream._adopt(other)
+    stream._adopt(other._reserve())
 
 
 def _shared(found: list[int], given: list[int], start: int) -> int:

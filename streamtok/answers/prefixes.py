@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from .source_text import SourceText
     from .text_settings import Settings
 
-__all__ = ["Prefixes", "open_stream"]
+__all__ = ["NO_LIMIT", "Prefixes", "feed", "open_stream"]
 
-_NO_LIMIT = (1 << 63) - 1  # bytes that may wait: they are in memory anyway
+NO_LIMIT = (1 << 63) - 1  # bytes that may wait: they are in memory anyway
 _SMALL_STEP = 8  # characters: a budget's end is looked for as closely as that
 _BLOCK = 64  # places that are looked at together
 _AHEAD = 64  # characters that are read on when a token has to become certain
@@ -173,7 +173,7 @@ class _Whole:
 
     def refuse(self) -> None:
         """Raise why there is no stream."""
-        self._settings.stream(self._encoding, _NO_LIMIT)
+        self._settings.stream(self._encoding, NO_LIMIT)
 
     def _take(self, piece: Any, final: bool, into: str, out: Any) -> Any:
         self._parts.append(piece)
@@ -187,7 +187,7 @@ class _Whole:
 def open_stream(encoding: EncodingDefinition, settings: Settings) -> Any:
     """A stream without a template, or what looks like one, for any encoding."""
     try:
-        return settings.stream(encoding, _NO_LIMIT, is_bare=True)
+        return settings.stream(encoding, NO_LIMIT, is_bare=True)
     except (UnsupportedStreamError, UnsupportedPatternError):
         return _Whole(encoding, settings)
 

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import ALL
 from .._core.prompts import Block, shared_size
-from .prefixes import feed
-from .text_settings import check_budget
+from .prefixes import NO_LIMIT, feed
+from .text_settings import Settings, check_budget
 
 if TYPE_CHECKING:
     from ..definition import EncodingDefinition
-    from ..engines.protocol import EngineStream
 
 __all__ = ["CacheStats", "PromptCache", "PromptChange"]
 
@@ -67,14 +66,13 @@ class PromptCache:
         """
         self._encoding = encoding
         self._limit = check_budget("max_bytes", max_bytes)
-        matcher = encoding._matcher(ALL, ALL)
-        self._fresh: EngineStream = encoding._engine.stream(matcher, "strict")
+        self._fresh = Settings(encoding, ALL, ALL, "strict").stream(encoding, NO_LIMIT)
         self._begin()
         _CACHES.add(self)
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
-        self._root = Block(None, "", [], self._fresh.getstate(), 0)
+        self._root = Block(None, "", [], self._fresh._reserve(), 0)
         self._leaves: list[tuple[int, int, Block]] = []  # a heap: (when used, a number, block)
         self._numbers = itertools.count()  # of entries in the heap
         self._now = 0  # calls so far
@@ -154,9 +152,8 @@ class PromptCache:
         while begin.state is None:
             assert begin.parent is not None  # the first block has a state
             begin = begin.parent
-        half, state = begin.state
         stream = self._fresh.copy()
-        stream.setstate(state, half)
+        stream._adopt(begin.state)
         if begin is not known:
             feed(stream, text[begin.stop : known.stop], False, "count")
         made: list[Block] = []
@@ -167,7 +164,7 @@ class PromptCache:
             size = _BLOCK_BYTES + sys.getsizeof(piece) + sys.getsizeof(ids)
             stateless += len(piece)
             # All that waits is in a state: with a long pre-token, not every block can have one.
-            saved = stream.getstate() if stream.pending <= max(_SMALL, stateless) else None
+            saved = stream._reserve() if stream.pending <= max(_SMALL, stateless) else None
             if saved is not None:
                 size += sys.getsizeof(saved[1])
                 stateless = 0
