@@ -63,7 +63,7 @@ def test_models(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_file_without_a_pattern(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train = ["train", str(file), "--vocab-size", "258", "-o", "v.tiktoken", "--pattern"]
+    train = ["train", str(file), "--vocab-size", "258", "--force", "-o", "v.tiktoken", "--pattern"]
     assert main([*train, r"\S+|\s+"]) == 0
     assert 'takes it, and "tokenizer.json" as -o holds it' in capsys.readouterr().err
     assert main([*train, "gpt2"]) == 0

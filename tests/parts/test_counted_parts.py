@@ -104,7 +104,7 @@ def test_a_worker_that_dies(files: list[str], monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_command_line(files: list[str], tmp_path: Path, capsys: Any) -> None:
-    args = ["train", "-q", "--vocab-size", "300", "--pattern", "gpt2", *files]
+    args = ["train", "-q", "--force", "--vocab-size", "300", "--pattern", "gpt2", *files]
     assert main([*args, "-o", str(tmp_path / "one.tiktoken")]) == 0
     made = str(tmp_path / "two.tiktoken")
     assert main([*args, "-o", made, "--workers", "2", "--part-size", "1000"]) == 0
@@ -112,6 +112,6 @@ def test_the_command_line(files: list[str], tmp_path: Path, capsys: Any) -> None
     for more in (["--threads", "2"], ["--prune"], ["--save-counts", str(tmp_path / "x")]):
         assert main([*args, "-o", made, "--workers", "2", *more]) == 2
         assert f"{more[0]} cannot be used with --workers" in capsys.readouterr().err
-    stdin = ["train", "-q", "--vocab-size", "300", "-o", made, "--workers", "2"]
+    stdin = ["train", "-q", "--force", "--vocab-size", "300", "-o", made, "--workers", "2"]
     assert main(stdin) == 2
     assert "standard input cannot be read in parts" in capsys.readouterr().err

@@ -153,7 +153,7 @@ def test_bad_text_ends_counting(cluster: Any, text: Path) -> None:
 
 
 def test_the_command_line_trains(cluster: Any, text: Path) -> None:
-    args = ["train", "--vocab-size", "280", "--pattern", "gpt2", str(text)]
+    args = ["train", "--force", "--vocab-size", "280", "--pattern", "gpt2", str(text)]
     one, two = text.with_name("one.tiktoken"), text.with_name("two.tiktoken")
     assert run(*args, "-o", str(one)).returncode == 0
     done = run(*args, "-o", str(two), "--part-size", "10000", "--ray", cluster.address)

@@ -451,7 +451,7 @@ def test_a_job_on_ray(s3: str, tmp_path: Path) -> None:
 
 def test_training_on_s3(s3: str, tmp_path: Path) -> None:
     url, path = put(s3, "in.txt", text_of(30_000), tmp_path)
-    args = ["train", "-q", "--vocab-size", "300", "--pattern", "gpt2"]
+    args = ["train", "-q", "--force", "--vocab-size", "300", "--pattern", "gpt2"]
     expected = tmp_path / "expected.tiktoken"
     assert main([*args, path, "-o", str(expected)]) == 0
     for more in ([], ["--workers", "2", "--part-size", "10000"]):
