@@ -1,11 +1,11 @@
-"""All tokenizers that are installed, side by side: `python -m benchmarks.compare --markdown`.
+"""All tokenizers that are installed, side by side: `python -m benchmarks.compare`.
 
 Equality first: a mode whose ids differ from the reference's is reported and not timed. Then each
 sample is a process of its own, on one core, and the contenders take turns; medians of the samples
 and of the ratios within a turn are shown. See README.md for what is measured, and for the columns.
 
 This file reads the command; `sampling.py` asks for samples, `worker.py` takes one, `results.py`
-gives figures, `goals.py`, `tables.py` and `chart.py` show them.
+gives figures, `goals.py`, `tables.py` and `headline.py` show them.
 """
 
 from __future__ import annotations
@@ -18,58 +18,46 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from . import chart, corpus, peers, tables
+from . import corpus, headline, peers, tables
 from .corpus import parse_size
-from .sampling import KINDS, collect
+from .sampling import KINDS, collect, tier
 
-_PICTURE = Path("docs/benchmarks.svg")
+_FIGURES = Path("build/benchmarks.md")
 _MB = 1_000_000
 _QUICK: dict[str, Any] = {"rounds": 2, "limit": _MB, "size": 100 * _MB, "endless": 40 * _MB}
 _FULL: dict[str, Any] = {"rounds": 4, "limit": None, "size": 1000 * _MB, "endless": 120 * _MB}
 
 
-def check_outputs(files: list[Path], others: list[Path]) -> None:
+def check_outputs(page: Path | None, others: list[Path]) -> None:
     """Raise before anything is measured what would go wrong when it is written.
 
-    files: Markdown with markers; others: what is made anew. OSError if one cannot be written,
-    ValueError if a file has no markers.
+    page: Markdown with the markers of this processor; others: what is made anew. OSError if one
+    cannot be written, ValueError if the page has no markers.
     """
-    for file in files:
-        written_into(file, {"": "", " details": ""})
-    for path in [*files, *others]:
-        if not path.parent.is_dir():
-            raise FileNotFoundError(
-                f"{path}: there is no folder {path.parent}; choose another file"
-            )
+    if page:
+        with_table(page, tier(), "")
+    for path in [*([page] if page else []), *others]:
+        path.parent.mkdir(parents=True, exist_ok=True)
         is_new = not path.exists()
         path.open("ab").close()
         if is_new:
             path.unlink()
 
 
-def written_into(file: Path, parts: dict[str, str]) -> str:
+def with_table(page: Path, name: str, table: str) -> str:
+    """The text of the page with this table between the markers of a tier."""
     try:
-        return tables.written_into(file.read_text("utf-8"), parts)
+        return headline.written_into(page.read_text("utf-8"), name, table)
     except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+        raise ValueError(f"{page}: {error}") from None
 
 
-def write(data: dict[str, Any], files: list[Path], picture: Path) -> None:
-    """Put the report into Markdown files, between their markers, and draw the plot.
-
-    ValueError if a file has no markers; then nothing is written.
-    """
-    texts = {}
-    for file in files:
-        seen = Path(os.path.relpath(picture, file.parent)).as_posix()
-        parts = {
-            "": "\n".join(tables.summary(data, seen)),
-            " details": "\n".join(tables.details(data)),
-        }
-        texts[file] = written_into(file, parts)
-    for file, text in texts.items():
-        file.write_text(text, "utf-8")
-    picture.write_text(chart.draw(data), "utf-8")
+def write(data: dict[str, Any], page: Path) -> None:
+    """Put the table into the page, and draw its chart beside it. ValueError without markers."""
+    chart = headline.picture(data["tier"], page)
+    text = with_table(page, data["tier"], "\n".join(tables.short(data, chart.name)))
+    page.write_text(text, "utf-8")
+    chart.write_text(headline.draw(headline.read(text, data["tier"])), "utf-8")
 
 
 def new_file() -> Path:
@@ -91,17 +79,14 @@ def say_who_is_equal(data: dict[str, Any]) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
     parser.add_argument(
-        "--markdown", action="store_true", help="print the summary, and draw the plot"
+        "--write",
+        type=Path,
+        metavar="PAGE",
+        help="put the table between the markers of this kind of processor in docs/benchmarks.md",
     )
     parser.add_argument(
-        "--write",
-        nargs="+",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="put it between the markers of docs/benchmarks.md; draw the plot",
+        "--figures", type=Path, default=_FIGURES, metavar="FILE", help="all figures (%(default)s)"
     )
-    parser.add_argument("--svg", type=Path, default=_PICTURE, metavar="FILE", help="the plot")
     parser.add_argument("--encodings", nargs="+", default=list(peers.ENCODINGS), metavar="NAME")
     parser.add_argument(
         "--models",
@@ -133,9 +118,9 @@ def main() -> int:
         "--from", dest="samples", type=Path, metavar="FILE", help="show these samples; take none"
     )
     options = parser.parse_args()
-    pictures = [options.svg] if options.write or options.markdown else []
+    outputs = [] if options.equal else [options.figures]
     try:
-        check_outputs(options.write, pictures + ([options.json] if options.json else []))
+        check_outputs(options.write, outputs + ([options.json] if options.json else []))
         models = peers.models(options.models)
     except (OSError, ValueError) as error:
         parser.error(f"nothing is measured, for the results could not be written: {error}")
@@ -161,13 +146,10 @@ def main() -> int:
     if options.equal:
         return say_who_is_equal(data)
     if options.write:
-        write(data, options.write, options.svg)
-    elif options.markdown:
-        options.svg.write_text(chart.draw(data), "utf-8")
-    print("\n".join(tables.summary(data, options.svg.as_posix())))
-    if not options.markdown:
-        print()
-        print("\n".join(tables.details(data)))
+        write(data, options.write)
+    options.figures.write_text("\n".join([*tables.report(data), ""]), "utf-8")
+    print("\n".join(tables.short(data, headline.picture(data["tier"]).name)))
+    print(f"\nall figures: {options.figures}", file=sys.stderr)
     return 0
 
 

@@ -1,15 +1,16 @@
-"""The README's one chart and one sentence about speed, from the figures in docs/benchmarks.md.
+"""The charts of speed, one for each kind of processor, and the README's sentence about speed.
 
     python -m benchmarks.headline
 
-Nothing is measured here. The tables of flat ids and of lists give MB/s on text not seen before, for
-each kind of text; a bar is their geometric mean, for each library in its fastest mode, and the line
-at its end is the spread of the samples. The ratios in the sentence are those of the table: made
-within a round, where both had the machine as it was then.
+Nothing is measured here: the figures are those of the tables in docs/benchmarks.md, MB/s on text
+not seen before, for each kind of text. A bar is their geometric mean, for each library in its
+fastest mode, and the line at its end is the spread of the samples. The ratios in the sentence are
+those of the table: taken within a round, where both had the machine as it was then.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 import sys
@@ -17,23 +18,44 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from .chart import _STYLE, _text
-
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
-PICTURE = ROOT / "docs" / "speed.svg"
-ENCODING = "cl100k_base"
-TIER = "AVX-512 (VBMI2)"  # of the processor of the tables
-BEGIN, END = "<!-- benchmarks.headline begin -->", "<!-- benchmarks.headline end -->"
+TIERS = {  # as `streamtok._core._testing.use_tier` calls them
+    "avx512": "AVX-512 (VBMI2)",
+    "avx2": "AVX2",
+    "neon": "NEON",
+    "plain": "no SIMD",
+}
+IN_README = "avx512"  # the tier of the README's chart and sentence
+BEGIN, END = "<!-- benchmarks.{} begin -->", "<!-- benchmarks.{} end -->"
 OWN, STREAM = "`encode_to_numpy`", "`stream, 64 KiB`"
-WIDTH, NAMES, ROW, BAR, HEAD, FOOT = 720, 150, 26, 16, 58, 34
-MORE_STYLE = "\n  .spread { stroke: #1f2328; stroke-width: 1.5 }"
-DARK_STYLE = "\n  @media (prefers-color-scheme: dark) { .spread { stroke: #f0f6fc } }"
+WIDTH, NAMES, ROW, BAR, HEAD, FOOT = 720, 150, 26, 16, 78, 34
+_STYLE = """\
+  text { font: 12px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", Arial, sans-serif }
+  .title { font-size: 15px; font-weight: 600 }
+  .own { font-weight: 600 }
+  .strong, .own { fill: #1f2328 }
+  .weak { fill: #59636e }
+  .bar { fill: #8c959f }
+  .bar-own { fill: #0969da }
+  .bar-stream { fill: #54aeff }
+  .spread { stroke: #1f2328; stroke-width: 1.5 }
+  @media (prefers-color-scheme: dark) {
+    .strong, .own { fill: #f0f6fc }
+    .weak { fill: #9198a1 }
+    .bar { fill: #656c76 }
+    .bar-own { fill: #58a6ff }
+    .bar-stream { fill: #2f6cc0 }
+    .spread { stroke: #f0f6fc }
+  }"""
 
 
 class Headline(NamedTuple):
-    """What the tables say about one encoding."""
+    """What the table of one kind of processor says."""
 
+    tier: str
+    machine: str  # the processor, the system, and when
+    encoding: str
     speeds: dict[str, float]  # library, or "streamtok stream" → MB/s, the geometric mean
     spread: float  # of the samples: half the range, as a share
     kinds: list[str]  # of text
@@ -41,38 +63,54 @@ class Headline(NamedTuple):
     against_best: float
 
 
-def read(text: str) -> Headline:
-    """The figures of ENCODING in `docs/benchmarks.md`. ValueError if they are not in it."""
-    details = text.partition("benchmarks.compare details begin")[2]
-    part = re.split(r"^### ", details.partition(f"### {ENCODING}\n")[2], flags=re.M)[0]
-    spread = re.search(r"Flat ids, .*spread by ±(\d+)%", part)
-    kinds = re.search(r"^\| \| (.*?) \| M tokens/s", part, re.M)
-    if not spread or not kinds:
-        raise ValueError(f"{FIGURES.name} has no table of flat ids with {ENCODING}")
+def picture(tier: str, page: Path = FIGURES) -> Path:
+    """The chart of a tier, beside the page with its table."""
+    return page.with_name(f"speed-{tier}.svg")
+
+
+def measured(text: str) -> list[str]:
+    """The tiers that have a table in the text of `docs/benchmarks.md`."""
+    return [tier for tier in TIERS if "\n| streamtok " in part_of(text, tier)]
+
+
+def part_of(text: str, name: str) -> str:
+    """The text between the two markers of that name; empty if there are none."""
+    return text.partition(BEGIN.format(name))[2].partition(END.format(name))[0]
+
+
+def read(text: str, tier: str) -> Headline:
+    """The figures of a tier in the text of `docs/benchmarks.md`. ValueError without a table."""
+    part = part_of(text, tier)
+    machine = re.search(r"^Measured on (.+?\));", part, re.M)
+    head = re.search(r"^([\w.-]+), MB/s, .*?(?:spread by ±(\d+)%.*)?:$", part, re.M)
+    kinds = re.search(r"^\| \| (.*?) \|$", part, re.M)
+    if not machine or not head or not kinds:
+        raise ValueError(f"there is no table of {tier}")
     means: dict[str, float] = {}
     ratios: dict[str, float] = {}
     for line in part.splitlines():
         unseen = [float(one) for one in re.findall(r"/ \*\*([\d.]+)\*\* /", line)]
+        if len(unseen) != len(kinds[1].split(" | ")):
+            continue
+        mean = statistics.geometric_mean(unseen)
         name, _, mode = line.removeprefix("| ").partition(" |")[0].partition(" ")
-        if "÷" in line:
-            mean = re.search(r"mean \*\*([\d.]+)\*\*", line)
-            if mean and line.startswith(f"| **{OWN} ÷"):
-                ratios["best" if "best peer" in line else "tiktoken"] = float(mean[1])
-        elif len(unseen) == len(kinds[1].split(" | ")):
-            speed = statistics.geometric_mean(unseen)
-            if name == "streamtok":
-                if mode in (OWN, STREAM):
-                    means[name if mode == OWN else "streamtok stream"] = speed
-            else:
-                means[name] = max(speed, means.get(name, 0.0))
-    own = {name: means.pop(name) for name in ("streamtok", "streamtok stream")}
+        if line.startswith(f"| **{OWN} ÷"):
+            ratios["tiktoken" if "÷ tiktoken" in line else "best"] = mean
+        elif name == "streamtok" and mode in (OWN, STREAM):
+            means[name if mode == OWN else "streamtok stream"] = mean
+        elif name != "streamtok" and not name.startswith("**"):
+            means[name] = max(mean, means.get(name, 0.0))
+    own = {name: means.pop(name) for name in ("streamtok", "streamtok stream") if name in means}
     peers = dict(sorted(means.items(), key=lambda item: -item[1]))
     return Headline(
+        tier,
+        machine[1],
+        head[1],
         own | peers,
-        int(spread[1]) / 100,
+        int(head[2] or 0) / 100,
         kinds[1].split(" | "),
-        ratios["tiktoken"],
-        ratios["best"],
+        ratios.get("tiktoken", math.nan),
+        ratios.get("best", math.nan),
     )
 
 
@@ -80,16 +118,18 @@ def draw(found: Headline) -> str:
     """SVG: a bar for each library, with the spread."""
     height = HEAD + len(found.speeds) * ROW + FOOT
     scale = (WIDTH - NAMES - 60) / (max(found.speeds.values()) * (1 + found.spread))
-    title = f"Text not seen before, {ENCODING}: MB/s on one core with {TIER}"
+    title = f"New text, {found.encoding}: MB/s on one core with {TIERS[found.tier]}"
     about = ", ".join(f"{name} {speed:.0f}" for name, speed in found.speeds.items())
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
         f'width="{WIDTH}" height="{height}" role="img" aria-labelledby="title desc">',
         f'<title id="title">{escape(title)}</title>',
-        f'<desc id="desc">{escape(about)}; samples spread by ±{found.spread:.0%}.</desc>',
-        f"<style>\n{_STYLE}{MORE_STYLE}{DARK_STYLE}\n</style>",
+        f'<desc id="desc">{escape(found.machine)}. {escape(about)}; samples spread by '
+        f"±{found.spread:.0%}.</desc>",
+        f"<style>\n{_STYLE}\n</style>",
         _text(16, 22, "title strong", title),
-        _text(16, 42, "weak", f"Geometric mean of {', '.join(found.kinds)}; longer is faster."),
+        _text(16, 42, "weak", found.machine),
+        _text(16, 60, "weak", f"Geometric mean of {', '.join(found.kinds)}; longer is faster."),
     ]
     for i, (name, speed) in enumerate(found.speeds.items()):
         middle = HEAD + i * ROW + ROW / 2
@@ -111,31 +151,38 @@ def draw(found: Headline) -> str:
     return "\n".join([*lines, _text(16, height - 12, "weak", note), "</svg>", ""])
 
 
+def _text(x: float, y: float, kind: str, text: str, anchor: str = "start") -> str:
+    place = f'x="{x:.1f}" y="{y:g}"'
+    return f'<text class="{kind}" {place} text-anchor="{anchor}">{escape(text)}</text>'
+
+
 def sentence(found: Headline) -> str:
     """What the README says."""
     return (
-        f"- **Fast**: {found.speeds['streamtok']:.0f} MB/s on one core with {TIER} on text not "
-        f"seen before, **{found.against_tiktoken:.0f}\n"
-        f"  times** tiktoken and {found.against_best:.1f} times the best of the other libraries, "
-        "as geometric means\n"
-        f"  over {len(found.kinds)} kinds of text (samples spread by ±{found.spread:.0%}).\n"
-        "  [`python -m benchmarks.compare`](docs/benchmarks.md)"
+        f"- **Fast**: {found.speeds['streamtok']:.0f} MB/s of new text on one core with "
+        f"{TIERS[found.tier]}, **{found.against_tiktoken:.0f}\n"
+        f"  times** tiktoken and {found.against_best:.1f} times the best other library "
+        f"(geometric means over\n  {len(found.kinds)} kinds of text, samples spread by "
+        f"±{found.spread:.0%}). [`python -m benchmarks.compare`](docs/benchmarks.md)"
     )
 
 
-def written_into(text: str, part: str) -> str:
-    """The README with the part between its markers. ValueError if it has none."""
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise ValueError(f"{BEGIN} and {END} must stand in it once each")
-    head, _, rest = text.partition(BEGIN)
-    return f"{head}{BEGIN}\n{part}\n{END}{rest.partition(END)[2]}"
+def written_into(text: str, name: str, part: str) -> str:
+    """The text with the part between the markers of that name. ValueError if it has none."""
+    begin, end = BEGIN.format(name), END.format(name)
+    if text.count(begin) != 1 or text.count(end) != 1 or end not in text.partition(begin)[2]:
+        raise ValueError(f"{begin} and {end} must stand in it once each, in this order")
+    head, _, rest = text.partition(begin)
+    return f"{head}{begin}\n{part}\n{end}{rest.partition(end)[2]}"
 
 
 def main() -> int:
-    found = read(FIGURES.read_text("utf-8"))
-    PICTURE.write_text(draw(found), "utf-8")
-    README.write_text(written_into(README.read_text("utf-8"), sentence(found)), "utf-8")
-    print(sentence(found))
+    text = FIGURES.read_text("utf-8")
+    for tier in measured(text):
+        picture(tier).write_text(draw(read(text, tier)), "utf-8")
+    said = sentence(read(text, IN_README))
+    README.write_text(written_into(README.read_text("utf-8"), "headline", said), "utf-8")
+    print(said)
     return 0
 
 

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -280,7 +281,8 @@ def collect(
     data: dict[str, Any] = {
         "versions": f"{versions}, Python {platform.python_version()}",
         "missing": [peer.name for peer in peers.PEERS if not peer.is_installed()],
-        "machine": f"{_processor()} ({platform.system()} {platform.machine()})",
+        "machine": f"{_processor()} ({platform.system()} {platform.machine()}, {date.today()})",
+        "tier": tier(),
         "cores": os.cpu_count(),
         "corpus": "files" if corpus.folder() else "generated",
         "corpora": names,
@@ -327,7 +329,19 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor()
-    return next((x.partition(": ")[2] for x in lines if x.startswith("model name")), "unknown")
+    about = {key.strip(): value.strip() for key, _, value in (x.partition(":") for x in lines)}
+    name, family = about.get("model name", "unknown"), about.get("cpu family")
+    return f"{name}, family {family}" if family else name
+
+
+def tier() -> str:
+    """The SIMD tier that this build uses on this processor: a key of `headline.TIERS`."""
+    from streamtok import Pattern
+    from streamtok._core._testing import use_tier
+    from streamtok._core.encode import Scanner
+
+    pattern = Pattern.compile(r"\p{L}+|[^\p{L}]")
+    return str(use_tier(Scanner(pattern, pattern.substitutes), 0))
 
 
 def _progress(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The samples as Markdown: a summary, and all figures."""
+"""The samples as Markdown: the table of docs/benchmarks.md, and all figures."""
 
 from __future__ import annotations
 
@@ -15,32 +15,28 @@ from .worker import ENDLESS_BLOCK, ENDLESS_WARM_UP, STEADY_FROM, STEADY_PARTS
 # Not in the short table.
 _MORE = (goals.BYTES, goals.COUNT, *goals.STREAMS[2:], *goals.STREAMS_INTO)
 PHASES = ("cold", "unseen", "warm")
-BEGIN, END = "<!-- benchmarks.compare{} begin -->", "<!-- benchmarks.compare{} end -->"
 
 
-def summary(data: dict[str, Any], picture: str) -> Iterator[str]:
-    """The plot, the speeds with the first encoding, and the goals.
+def short(data: dict[str, Any], picture: str) -> Iterator[str]:
+    """What docs/benchmarks.md says of a kind of processor: a chart and a table, one encoding.
 
-    picture: where the plot is, seen from the document.
+    picture: where the chart is, seen from the page.
     """
-    found = results_of(data)
-    first = next(iter(found))
+    name, results = next(iter(results_of(data).items()))
     yield from _how(data)
-    yield ""
-    yield f"![Speed on text not seen before, {first}, in MB/s]({picture})"
-    for name, results in found.items():
-        if name == first and "text" in results.kinds():
-            yield f"\n{name}, MB/s, cold / **unseen** / warm{_spread(results)}:\n"
-            yield from _speed_table(results, data["corpora"], None)
-    yield "\nWhat streamtok is to reach, and how far it is; a figure that is enough is bold:\n"
-    yield from goals.table(found)
+    if "text" in results.kinds():
+        yield f"\n![Speed on new text, {name}, in MB/s]({picture})"
+        yield f"\n{name}, MB/s, cold / **unseen** / warm{_spread(results)}:\n"
+        yield from _speed_table(results, data["corpora"], None)
 
 
-def details(data: dict[str, Any]) -> Iterator[str]:
-    """All figures of all encodings."""
-    yield from _how(data)
+def report(data: dict[str, Any]) -> Iterator[str]:
+    """All figures of all encodings, and the goals."""
+    yield from ["# All figures", "", *_how(data)]
+    yield "\nWhat streamtok is to reach; a figure that is enough is bold:\n"
+    yield from goals.table(results_of(data))
     for name, results in results_of(data).items():
-        yield f"\n### {name}"
+        yield f"\n## {name}"
         kinds = results.kinds()
         if "text" in kinds:
             spread = _spread(results)
@@ -55,37 +51,16 @@ def details(data: dict[str, Any]) -> Iterator[str]:
         yield from ["", *(f"- {note}" for note in notes)] if notes else []
 
 
-def written_into(text: str, parts: dict[str, str]) -> str:
-    """`text` with each part in the place of what stands between its two markers.
-
-    ValueError if it has no marker, or one without the other.
-    """
-    is_there = False
-    for name, part in parts.items():
-        begin, end = BEGIN.format(name), END.format(name)
-        if begin not in text and end not in text:
-            continue
-        head, _, rest = text.partition(begin)
-        _, _, tail = rest.partition(end)
-        if text.count(begin) != 1 or text.count(end) != 1 or end not in rest:
-            raise ValueError(f"{begin} and {end} must stand in it once each, in this order")
-        text = f"{head}{begin}\n{part}\n{end}{tail}"
-        is_there = True
-    if not is_there:
-        raise ValueError(f"there is no {BEGIN.format('')} in it")
-    return text
-
-
 def results_of(data: dict[str, Any]) -> dict[str, Results]:
     return {name: Results(part["records"]) for name, part in data["encodings"].items()}
 
 
 def _how(data: dict[str, Any]) -> Iterator[str]:
-    limit, texts = data["limit"], "the texts of `../shared/corpus`"
+    limit, texts = data["limit"], "texts of a corpus on the disk"
     texts = texts if data["corpus"] == "files" else "texts made from the standard library"
     part = f", {limit / 1e6:g} MB of each" if limit else ""
-    yield f"`python -m benchmarks.compare` on {data['machine']}, {data['cores']} cores, with"
-    yield f"{data['versions']}."
+    yield f"Measured on {data['machine']};"
+    yield f"{data['cores']} cores, {data['versions']}."
     if data.get("missing"):
         yield f"Not installed, so left out: {', '.join(data['missing'])}."
     yield f"MB/s of UTF-8 on one core; {texts}{part}; medians of {data['rounds']} samples, each in"

@@ -22,6 +22,7 @@ from benchmarks import (
     compare,
     corpus,
     goals,
+    headline,
     instructions,
     peers,
     sampling,
@@ -79,9 +80,10 @@ def test_a_wrong_mode_of_streamtok_fails_the_command(capsys: pytest.CaptureFixtu
     assert "not the ids of tiktoken on code" in capsys.readouterr().out
 
 
-def test_a_run_compares_then_times(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_compares_then_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All that a run does, with two modes on one small text, of which one gives other ids."""
-    modes = {"encode": peers.PEERS[0].modes["encode"], "count": peers.PEERS[0].modes["count"]}
+    chosen = ("encode", "encode_to_numpy", "count")
+    modes = {name: peers.PEERS[0].modes[name] for name in chosen}
     own = peers.PEERS[0]._replace(modes=modes)
     monkeypatch.setattr(peers, "PEERS", (own, *peers.PEERS[1:]))
     sample = sampling.Run.sample
@@ -101,11 +103,23 @@ def test_a_run_compares_then_times(monkeypatch: pytest.MonkeyPatch) -> None:
     assert part["notes"] == ["streamtok `count`: not timed, not the ids of streamtok on logs"]
     assert [(r["kind"], r["mode"]) for r in part["records"]] == [
         ("text", "encode"),
+        ("text", "encode_to_numpy"),
         ("load", "encode"),
     ]
-    text = "\n".join([*tables.details(data), *tables.summary(data, "picture")])
+    text = "\n".join([*tables.report(data), *tables.short(data, "picture")])
     assert re.search(r"\| streamtok `encode` \| \d+ / \*\*\d+\*\* / \d+ \|", text)
     assert len(list(goals.table(tables.results_of(data)))) == 2 + len(goals.GOALS)
+
+    page = tmp_path / "page.md"
+    page.write_text(headline.BEGIN.format("neon") + headline.END.format("neon"))
+    with pytest.raises(ValueError, match=r"page\.md: .* must stand in it once"):
+        compare.check_outputs(page, [])
+    page.write_text(page.read_text().replace("neon", data["tier"]))
+    compare.check_outputs(page, [tmp_path / "new" / "figures.md"])
+    compare.write(data, page)
+    read = headline.read(page.read_text(), data["tier"])
+    assert headline.picture(data["tier"], page).read_text() == headline.draw(read)
+    assert read.speeds.keys() == {"streamtok"}
 
 
 def test_a_decoder_that_gives_another_text_is_no_sample(

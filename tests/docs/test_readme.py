@@ -67,18 +67,23 @@ def test_the_first_picture_says_what_is_true() -> None:
     assert f"{sum(naive)} of {len(naive)} naive ids are wrong" in picture[1]
 
 
-def test_chart_and_sentence_are_current() -> None:
-    found = headline.read(headline.FIGURES.read_text("utf-8"))
-    assert headline.PICTURE.read_text("utf-8") == headline.draw(found), (
-        "python -m benchmarks.headline"
-    )
-    assert headline.written_into(README, headline.sentence(found)) == README
+FIGURES = headline.FIGURES.read_text("utf-8")
+
+
+def test_sentence_is_current() -> None:
+    found = headline.read(FIGURES, headline.IN_README)
+    assert headline.written_into(README, "headline", headline.sentence(found)) == README
     assert found.against_best * (1 - found.spread) > 1, "the spread does not carry the claim"
+    assert f"(docs/{headline.picture(headline.IN_README).name})" in README
 
 
-def test_chart_is_drawn_to_scale() -> None:
-    found = headline.read(headline.FIGURES.read_text("utf-8"))
-    root = ElementTree.fromstring(headline.draw(found))
+@pytest.mark.parametrize("tier", headline.measured(FIGURES))
+def test_chart_is_current_and_to_scale(tier: str) -> None:
+    found = headline.read(FIGURES, tier)
+    drawn = headline.picture(tier).read_text("utf-8")
+    assert drawn == headline.draw(found), "python -m benchmarks.headline"
+    assert f"({headline.picture(tier).name})" in headline.part_of(FIGURES, tier)
+    root = ElementTree.fromstring(drawn)
     bars = [float(bar.get("width", "")) for bar in root.iter(f"{SVG}rect")]
     speeds = list(found.speeds.values())
     assert len(bars) == len(speeds) >= 5
@@ -89,10 +94,10 @@ def test_chart_is_drawn_to_scale() -> None:
 
 
 def test_no_figures_without_tables() -> None:
-    with pytest.raises(ValueError, match="no table of flat ids"):
-        headline.read("nothing")
+    with pytest.raises(ValueError, match="no table of avx2"):
+        headline.read("nothing", "avx2")
     with pytest.raises(ValueError, match="once each"):
-        headline.written_into("nothing", "new")
+        headline.written_into("nothing", "headline", "new")
 
 
 def test_figures_stand_in_the_documents() -> None:
