@@ -98,6 +98,7 @@ class EncodingDefinition(FastEncoding):
             mergeable_ranks.byte_ids,
             mergeable_ranks.ties,
             mergeable_ranks.parts,
+            None if mergeable_ranks.model is None else mergeable_ranks.model.core,
         )
         self._decode_only = dict(mergeable_ranks.decode_only)  # no merge gives these
         decoded = {text: text.encode() for text in (*special_tokens, *self._added_tokens)}
@@ -325,12 +326,14 @@ class EncodingDefinition(FastEncoding):
         """What says where the ids of a stream came from. Raises UnsupportedPatternError."""
         from .engines.trace import Tracer
 
-        if self._pattern is not None and not self._pattern.is_total:
+        is_total = self._pattern is None or self._pattern.is_total
+        if self._vocabulary.model is None and not is_total:
             raise UnsupportedPatternError(
                 f"the pattern of {self.name!r} leaves text out, so the ids do not tell where in a "
                 "stream they came from"
             )
-        return Tracer(chain, self._token_sizes, errors, template)
+        sizes = self._token_sizes if self._vocabulary.model is None else None
+        return Tracer(chain, sizes, errors, template)
 
     @functools.cached_property
     def _preferred_specials(self) -> list[tuple[str, int]]:

@@ -43,6 +43,7 @@ cdef enum Kind:
     UINT32
     UINT64
     INT64
+    FLOAT64
 
 @cython.final
 cdef class ArrayView:
@@ -73,6 +74,38 @@ cdef int text_open(Text* text, Room* room, object data, str errors) except -1
 cdef void text_close(Text* text) noexcept
 cdef str explain(u8 byte, i32 why)
 
+# Models that are no merges (models/)
+
+cdef struct Trie:
+    u32* first              # [n + 1] the children of node i are first[i] .. first[i + 1] - 1
+    u8* labels              # [n] the byte that leads to node i
+    u32* values             # [n] id of the piece that ends at node i, or NONE
+    u32[256] begins         # the children of the root by their bytes, or NONE
+    u32 n
+
+cdef enum ModelKind:
+    WORD_PIECE
+    WORD_LEVEL
+    UNIGRAM
+
+cdef struct Model:
+    ModelKind kind
+    Trie trie
+    u32 inside              # the node where pieces begin that are not a word's first, or NONE
+    u32 unknown             # the id of what has no pieces
+    u64 most_characters     # of a word that is not unknown
+    u32 longest             # bytes of the longest piece
+    const double* scores    # [n_scores] by id
+    u32 n_scores
+    double unknown_score    # of a character that is no piece
+    const u32* byte_ids     # [256] of the bytes of what has no pieces; NULL: it becomes `unknown`
+
+@cython.final
+cdef class PieceModel:
+    cdef Model c
+    cdef list _owners       # of the memory that `c` points to
+    cdef readonly u32 max_id
+
 # Tokens (tokens/table.pxi)
 
 cdef struct Tokens:
@@ -94,6 +127,7 @@ cdef struct Tokens:
     u32* lefts                  # [n] bytes of the left part of a token's last merge; 0: bytes, unreachable
     u32* sorted                 # [n] tokens in order of their bytes, or NULL until it is asked for
     u64* openings               # bit set of hashed 4-byte openings of tokens, see has_opening
+    const Model* model          # what gives the ids of pre-tokens; NULL: merges
 
 @cython.final
 cdef class TokenTable:

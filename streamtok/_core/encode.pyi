@@ -36,6 +36,22 @@ def spell(
 ) -> tuple[bytes, npt.NDArray[np.uint32]]: ...
 
 @final
+class PieceModel:
+    max_id: int
+    def __new__(
+        cls,
+        kind: str,
+        blob: bytes,
+        offsets: npt.NDArray[np.uint32],
+        ids: npt.NDArray[np.uint32],
+        unknown: int,
+        prefix: bytes = b"",
+        most_characters: int = 0,
+        scores: npt.NDArray[np.float64] | None = None,
+        byte_ids: npt.NDArray[np.uint32] | None = None,
+    ) -> PieceModel: ...
+
+@final
 class TokenTable:
     max_id: int
     is_dense: bool
@@ -49,6 +65,7 @@ class TokenTable:
         byte_ids: npt.NDArray[np.uint32] | None = None,
         ties: npt.NDArray[np.uint32] | None = None,
         parts: tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]] | None = None,
+        model: PieceModel | None = None,
     ) -> TokenTable: ...
     def prepare_prefixes(self) -> None: ...
     def find(self, token: bytes) -> int | None: ...
@@ -241,6 +258,8 @@ class Tail:
     def partial(self) -> bytes: ...
     @property
     def bytes_in(self) -> int: ...
+    @property
+    def reached(self) -> int: ...
     @property
     def tokens_out(self) -> int: ...
     def reset(self) -> None: ...

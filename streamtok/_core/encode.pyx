@@ -69,6 +69,11 @@ include "base/guard.pxi"
 include "base/arrays.pxi"
 include "text/text.pxi"
 
+# Models that are no merges
+include "models/trie.pxi"
+include "models/unigram.pxi"
+include "models/model.pxi"
+
 # Tokens and merges
 include "tokens/table.pxi"
 include "tokens/index.pxi"
@@ -87,6 +92,7 @@ include "cache/room.pxi"
 include "cache/workspace.pxi"
 include "merge/long_pretokens.pxi"
 include "cache/waiting.pxi"
+include "models/pretokens.pxi"
 include "cache/pretoken_encoder.pxi"
 include "base/shared_ints.pxi"
 include "base/output.pxi"

@@ -50,6 +50,8 @@ def _of_text(
     engine = encoding._engine
     matcher, errors, sizes = settings.matcher, settings.errors, encoding._token_sizes
     pattern = encoding.pattern
+    if encoding._vocabulary.model is not None:
+        return _followed(encoding, text, unit, settings)
     if hasattr(engine, "behind") and pattern is not None and sizes.are_clear:
         engine = engine.behind(text, matcher, errors)
     if isinstance(engine, PlainEngine) and pattern is not None and pattern.is_total:
@@ -57,9 +59,17 @@ def _of_text(
         return ids, _contiguous(ids, sizes, text, unit, errors)
     if hasattr(engine, "why") or isinstance(engine, PlainEngine):  # no tables, or text is left out
         return _by_pattern(encoding, text, unit, settings)
+    return _followed(encoding, text, unit, settings)
+
+
+def _followed(
+    encoding: EncodingDefinition, text: str | bytes, unit: str, settings: Settings
+) -> tuple[IdArray, Spans]:
+    """By a stream of one chunk."""
     from ..engines.trace import BEGINNING
 
-    chain = engine.chain(matcher, errors)
+    errors = settings.errors
+    chain = encoding._engine.chain(settings.matcher, errors)
     tail = chain.tail(NO_TEMPLATE)
     result = encoding._tracer(chain, errors).encode(tail, BEGINNING, text, True, unit, _NO_LIMIT)
     if len(result) == 2:

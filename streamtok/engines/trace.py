@@ -51,7 +51,10 @@ class Tracer:
 
     __slots__ = ("_chain", "_errors", "_sizes", "_template")
 
-    def __init__(self, chain: Chain, sizes: TokenSizes, errors: str, template: Template) -> None:
+    def __init__(
+        self, chain: Chain, sizes: TokenSizes | None, errors: str, template: Template
+    ) -> None:
+        """sizes: of the ids; None: the core says where they came from, for they do not tell."""
         self._chain = chain
         self._sizes = sizes
         self._errors = errors
@@ -67,21 +70,33 @@ class Tracer:
         chain, errors = self._chain, self._errors
         seen: list[Any] = []
         is_begun = bool(tail.tokens_out)
-        ids = chain.encode(tail, chunk, final, "array", None, limit, seen)
+        sizes = self._sizes
+        into = "array" if sizes is not None else "places"
+        ids = chain.encode(tail, chunk, final, into, None, limit, seen)
         if type(ids) is tuple:
             return ids
+        places = ids[:, 1:] if sizes is None else None
+        if sizes is None:
+            ids = ids[:, 0].astype(np.uint32)
         begin, end = self._template
         added = Template(() if is_begun else begin, end if final else ())
-        own = ids[len(added.before) : len(ids) - len(added.after)]
+        inner = slice(len(added.before), len(ids) - len(added.after))
+        own = ids[inner]
         source = trace.source.fed(chunk, final, errors)
         if isinstance(chain, RewritingChain):
-            starts, ends, trace = self._walked(trace, seen[0], own)
+            places = None if places is None else places[inner]
+            starts, ends, trace = self._walked(trace, seen[0], own, places, tail.reached)
             low = trace.first.last
+        elif sizes is None:
+            assert places is not None
+            starts, ends = places[inner].T
+            trace = trace._replace(at=tail.reached)
+            low = trace.at
         else:
-            sizes = self._sizes.of_all(own)
-            ends = trace.at + np.cumsum(sizes, dtype=np.int64)
-            starts = ends - sizes
-            trace = trace._replace(at=trace.at + int(sizes.sum(dtype=np.int64)))
+            own_sizes = sizes.of_all(own)
+            ends = trace.at + np.cumsum(own_sizes, dtype=np.int64)
+            starts = ends - own_sizes
+            trace = trace._replace(at=trace.at + int(own_sizes.sum(dtype=np.int64)))
             low = trace.at
             if isinstance(chain, SpaceChain):
                 starts, ends = without_marks(seen[0], starts), without_marks(seen[0], ends)
@@ -95,34 +110,24 @@ class Tracer:
         return ids, spans, trace._replace(source=source.forget(low, errors))
 
     def _walked(
-        self, before: Trace, walk: TracedWalk, ids: IdArray
+        self, before: Trace, walk: TracedWalk, ids: IdArray, places: Offsets | None, reached: int
     ) -> tuple[Offsets, Offsets, Trace]:
-        """Where the ids of a walk come from in the source's UTF-8."""
+        """Where the ids of a walk come from in the source's UTF-8.
+
+        places: in the core's text, if it says so; reached: the bytes of that before what waits.
+        """
         stages = walk.stages
         has_escapes = stages.has_escapes
         blocks: tuple[list[Block], list[Block]] = getattr(walk, "marked_blocks", ([], []))
         first = before.first.fed(blocks[0], has_escapes)
         has_second = stages.second is not None or stages.normalized is not None
         second = before.second.fed(blocks[1], has_escapes)
-        sizes = self._sizes.of_text(ids).astype(np.int64)
-        places, given = [], before.given
-        for part in walk.parts:
-            if isinstance(part, int):
-                places.append(given)
-            elif part is not None:
-                given += utf8_size(part, has_escapes)
-        reached = before.at + np.concatenate([[0], np.cumsum(sizes)])
-        found: list[int] = []
-        removed = 0
-        for place in places:
-            here = int(np.searchsorted(reached, place + removed, "left"))
-            here = max(here, found[-1] + 1 if found else 0)
-            removed += int(sizes[here])
-            found.append(here)
-        sizes[found] = 0
-        ends = before.at + np.cumsum(sizes)
-        at = before.at + int(sizes.sum())
-        starts = ends - sizes
+        if places is not None:
+            starts, ends = places.T
+            found = np.flatnonzero(starts == ends).tolist()  # an id of text has some
+            at, given = reached, before.given
+        else:
+            starts, ends, found, at, given = self._counted(before, walk, ids)
         if has_second:
             starts, ends = second.back(starts, ends, has_escapes)
         starts, ends = first.back(starts, ends, has_escapes)
@@ -143,6 +148,32 @@ class Tracer:
             low = second.last
         first = first.forget(low, has_escapes)
         return starts, ends, Trace(before.source, at, given, first, second)
+
+    def _counted(
+        self, before: Trace, walk: TracedWalk, ids: IdArray
+    ) -> tuple[Offsets, Offsets, list[int], int, int]:
+        """(where the ids of a walk come from in the core's text; which of them are parts; the bytes
+        before the next id's, and those that the core was given).
+        """
+        assert self._sizes is not None
+        sizes = self._sizes.of_text(ids).astype(np.int64)
+        places, given = [], before.given
+        for part in walk.parts:
+            if isinstance(part, int):
+                places.append(given)
+            elif part is not None:
+                given += utf8_size(part, walk.stages.has_escapes)
+        reached = before.at + np.concatenate([[0], np.cumsum(sizes)])
+        found: list[int] = []
+        removed = 0
+        for place in places:
+            here = int(np.searchsorted(reached, place + removed, "left"))
+            here = max(here, found[-1] + 1 if found else 0)
+            removed += int(sizes[here])
+            found.append(here)
+        sizes[found] = 0
+        ends = before.at + np.cumsum(sizes)
+        return ends - sizes, ends, found, before.at + int(sizes.sum()), given
 
     def saved(self, trace: Trace) -> bytes:
         """What `loaded` takes."""

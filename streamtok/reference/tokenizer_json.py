@@ -5,10 +5,10 @@
 Four steps. (1) Added tokens with `normalized: false` are found in the text. (2) Each stretch
 between them is normalized on its own. (3) Added tokens with `normalized: true` are found in what
 that gives; they were normalized, too. (4) What is left goes through the pre-tokenizers, and each
-pre-token through BPE. Post-processors are not applied. The behaviour is that of tokenizers 0.23
-(github.com/huggingface/tokenizers, Apache-2.0), quirks included: each has a comment.
+pre-token through the model. Post-processors are not applied. The behaviour is that of tokenizers
+0.23 (github.com/huggingface/tokenizers, Apache-2.0), quirks included: each has a comment.
 
-Left out: models other than BPE, dropout, the normalizers Nmt, Precompiled and ByteLevel, and the
+Left out: dropout, the normalizers Nmt, Precompiled and ByteLevel, and the
 pre-tokenizers UnicodeScripts and FixedLength; they raise NotImplementedError. Normal forms and
 lower case are those of this Python's Unicode, patterns are matched by the `regex` package.
 """
@@ -25,9 +25,12 @@ from typing import Any
 
 import regex
 
+from ..models.serde_float import serde_float
 from ..normalizers.growth import MOST_GROWTH
 from .bpe import MatchTime, compile_pattern, split
 from .sentencepiece_map import mapped
+from .unigram import unigram
+from .wordpiece import word_level, word_piece
 
 __all__ = ["bpe", "encode", "find_added", "normalize", "pre_tokenize", "split_added"]
 
@@ -58,7 +61,7 @@ def encode(file: Json, text: str) -> list[int]:
                     continue
                 is_first = place == 0 and number == 0 and not _loses_its_start(normalizer, stretch)
                 for pretoken in pre_tokenize(file.get("pre_tokenizer"), part, is_first):
-                    ids += bpe(file["model"], pretoken)
+                    ids += model_ids(file["model"], pretoken)
         place += len(stretch)
     return ids
 
@@ -78,7 +81,7 @@ def added_tokens(file: Json) -> tuple[dict[str, Json], dict[str, Json]]:
 
     Their ids are the model's, or else the next free ones; those in the file do not count.
     """
-    vocab, normalizer = file["model"]["vocab"], file.get("normalizer")
+    vocab, normalizer = _ids_of(file["model"]), file.get("normalizer")
     raw: dict[str, Json] = {}
     normalized: dict[str, Json] = {}
     ids: dict[str, int] = {}
@@ -93,6 +96,11 @@ def added_tokens(file: Json) -> tuple[dict[str, Json], dict[str, Json]]:
         else:
             raw[content] = entry
     return raw, normalized
+
+
+def _ids_of(model: Json) -> Mapping[str, int]:
+    vocab: Any = model["vocab"]
+    return {text: id for id, (text, _) in enumerate(vocab)} if isinstance(vocab, list) else vocab
 
 
 def find_added(tokens: Mapping[str, Json], text: str) -> Iterator[tuple[int, str]]:
@@ -329,6 +337,18 @@ def _behave(behavior: str, text: str, found: Iterable[tuple[int, int, bool]]) ->
 
 
 # The model
+
+
+def model_ids(model: Json, pretoken: str) -> list[int]:
+    """The ids of a pre-token: those of `bpe`, or what another model makes of it."""
+    kind = model.get("type", "BPE")
+    if kind == "BPE":
+        return bpe(model, pretoken)
+    if kind == "Unigram":
+        rows = [(text, serde_float(repr(float(score)))) for text, score in model["vocab"]]
+        return [id for id, _, _ in unigram({**model, "vocab": rows}, pretoken)]
+    split = word_piece if kind == "WordPiece" else word_level
+    return [id for id, _, _ in split(model, pretoken)]
 
 
 def bpe(model: Json, pretoken: str) -> list[int]:

@@ -139,13 +139,17 @@ def pretokens(encoding: EncodingDefinition, text: str) -> list[str]:
 def trace_merges(encoding: EncodingDefinition, pretoken: str | bytes) -> MergeTrace:
     """MergeTrace: each step of the merge of one pre-token. It is not cut by the pattern.
 
-    Raises ValueError for one of more than `LONGEST` bytes, as every step has a picture of it all.
+    Raises ValueError for one of more than `LONGEST` bytes, as every step has a picture of it all,
+    and for an encoding that has no merges.
     """
     data = pretoken.encode() if isinstance(pretoken, str) else bytes(pretoken)
     if len(data) > LONGEST:
         raise ValueError(
             f"the pre-token has {len(data)} bytes; at most {LONGEST} can be followed step by step"
         )
+    model = encoding._vocabulary.model
+    if model is not None:
+        raise ValueError(f"{encoding.name!r} has the pieces of {model.kind}, which merges nothing")
     table = merge_table(encoding)
     steps: list[MergeStep] = []
 

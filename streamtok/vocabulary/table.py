@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ..models.pieces import Pieces
+
 __all__ = [
     "MAX_ID",
     "MAX_TOKEN_BYTES",
@@ -50,14 +52,16 @@ class Vocabulary:
     - `ties`: groups of tokens with the same priority;
     - `decode_only`: ids that decode, but that no text is encoded to.
 
+    One that has a `model` (WordPiece, WordLevel, Unigram) merges nothing: see `of_model`.
+
     >>> vocabulary = Vocabulary.from_ranks({bytes([b]): b for b in range(256)} | {b"ab": 256})
     >>> len(vocabulary), vocabulary.to_ranks()[b"ab"]
     (257, 256)
     """
 
     __slots__ = (
-        "__weakref__", "_digest", "byte_ids", "decode_only", "ids", "lefts", "offsets", "parts",
-        "ties", "tokens",
+        "__weakref__", "_digest", "byte_ids", "decode_only", "ids", "lefts", "model", "offsets",
+        "parts", "ties", "tokens",
     )  # fmt: skip
 
     tokens: bytes  # all tokens end to end, in order of rank
@@ -68,6 +72,7 @@ class Vocabulary:
     byte_ids: NDArray[np.uint32] | None  # [256]
     ties: NDArray[np.uint32] | None  # [n], non-decreasing: equal ones merge from left to right
     decode_only: Mapping[int, bytes]  # id -> its bytes
+    model: Pieces | None  # what gives the ids of pre-tokens; None: merges
     _digest: str
 
     def __init__(
@@ -81,6 +86,7 @@ class Vocabulary:
         ties: NDArray[np.uint32] | None = None,
         decode_only: Mapping[int, bytes] = MappingProxyType({}),
         parts: tuple[NDArray[np.uint32], NDArray[np.uint32]] | None = None,
+        model: Pieces | None = None,
     ) -> None:
         """Check everything that memory safety depends on, then keep the arrays.
 
@@ -110,6 +116,18 @@ class Vocabulary:
         object.__setattr__(self, "byte_ids", byte_ids)
         object.__setattr__(self, "ties", ties)
         object.__setattr__(self, "decode_only", MappingProxyType(dict(decode_only)))
+        object.__setattr__(self, "model", model)
+
+    @classmethod
+    def of_model(cls, model: Pieces, decode_only: Mapping[int, bytes]) -> Vocabulary:
+        """The vocabulary of a model that is no merges: its ids are all in `decode_only`."""
+        none = np.full(256, NO_ID, np.uint32)
+        bounds = np.arange(257, dtype=np.uint32)
+        lefts = np.zeros(256, np.uint32)
+        return cls(
+            bytes(range(256)), bounds, none, lefts=lefts, byte_ids=none, decode_only=decode_only,
+            model=model,
+        )  # fmt: skip
 
     @classmethod
     def from_ranks(cls, mergeable_ranks: Mapping[bytes, int]) -> Vocabulary:
@@ -181,6 +199,8 @@ class Vocabulary:
                         sha.update(f"{name} {len(array)}\n".encode())
                         sha.update(array.astype("<u4").tobytes())
                 sha.update(repr(sorted(self.decode_only.items())).encode())
+            if self.model is not None:
+                sha.update(f"model {self.model.digest}\n".encode())
             object.__setattr__(self, "_digest", sha.hexdigest())
             return self._digest
 
@@ -214,6 +234,7 @@ class Vocabulary:
                 "byte_ids": self.byte_ids,
                 "ties": self.ties,
                 "others": dict(self.decode_only),
+                **({} if self.model is None else {"model": self.model}),
             },
         )
 

@@ -4,7 +4,7 @@ Anything with the buffer protocol will do: numpy arrays, bytes, memoryviews. Typ
 Cython would do the same, for some thousand lines of C in each module that has one.
 """
 
-cdef str NAMES = "uint8 uint16 uint32 uint64 int64"
+cdef str NAMES = "uint8 uint16 uint32 uint64 int64 float64"
 
 
 @cython.final
@@ -59,6 +59,8 @@ cdef bint is_kind(const char* format, Py_ssize_t width, Kind kind) noexcept:
         return False
     if kind == INT64:
         return width == 8 and format[0] in b"lqn"
+    if kind == FLOAT64:
+        return format[0] == b"d"
     if width != (1 if kind == UINT8 else 2 if kind == UINT16 else 4 if kind == UINT32 else 8):
         return False
     return format[0] in b"?BHILQN"

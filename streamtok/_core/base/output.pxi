@@ -13,6 +13,7 @@ cdef enum Form:             # how ids are given
     AS_ARRAY
     AS_COUNT
     IN_BUFFER
+    AS_PLACES
 
 
 cnp.import_array()
@@ -224,7 +225,7 @@ cdef object fill_memory(void* memory, size_t item_size, size_t size, size_t star
 
 cdef str name_of(Form form):
     """As `form_of` knows it."""
-    return ("list", "array", "count", "buffer")[<int>form]
+    return ("list", "array", "count", "buffer", "places")[<int>form]
 
 
 cdef Form form_of(str into) except *:
@@ -237,7 +238,23 @@ cdef Form form_of(str into) except *:
         return AS_COUNT
     if into == "buffer":
         return IN_BUFFER
-    raise ValueError(f"into is 'list', 'array', 'count' or 'buffer', not {into!r}")
+    if into == "places":
+        return AS_PLACES
+    raise ValueError(f"into is 'list', 'array', 'count', 'buffer' or 'places', not {into!r}")
+
+
+cdef object ids_with_places(Work* w):
+    """int64 [n, 3]: each id, and where its text begins and ends."""
+    cdef size_t i
+    found = np.empty(3 * w.count, np.int64)
+    cdef i64* rows = <i64*>array_memory(found, INT64)
+    if not w.follows:
+        raise ValueError("there are no places of these ids")
+    for i in range(w.count):
+        rows[3 * i] = w.out[i]
+        rows[3 * i + 1] = <i64>w.places[i].start
+        rows[3 * i + 2] = <i64>w.places[i].end
+    return found.reshape(-1, 3)
 
 
 cdef object ids_as(Form form, TokenTable table, Spares spares, Work* w, object out):
@@ -248,4 +265,6 @@ cdef object ids_as(Form form, TokenTable table, Spares spares, Work* w, object o
         return w.count
     if form == IN_BUFFER:
         return fill(out, w.out, w.count)
+    if form == AS_PLACES:
+        return ids_with_places(w)
     return ids_to_array(spares, w)

@@ -110,6 +110,8 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
     cdef Cell displaced
     cdef u32* out
     cdef i64 close
+    if w.follows:
+        return encode_followed(table, w, buffer, start, ends, count)
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
         settle(table, w)
     make_room(table.tokens(), &w.cache, BATCH, BATCH_ARENA)
@@ -202,6 +204,8 @@ cdef int encode_uncached(TokenTable table, Work* w, const u8* buffer, size_t sta
     if end < 0:                     # characters that no pre-token covers
         return 0
     size = <size_t>end - start
+    if table.tokens().model != NULL:
+        return encode_pieces(table, w, buffer + start, size, key)
     if size > SHORT_PRETOKEN:
         return encode_long(table, w, buffer + start, size, key[0])
     if w.is_alone:

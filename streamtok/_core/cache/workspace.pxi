@@ -54,6 +54,11 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     Merger scratch
     Room room                   # UTF-8 of a str, or a copy of bytes that others may write to
     Watch watch                 # when signals were looked at
+    Lattice lattice             # of Unigram
+    bint follows                # the places of ids are wanted, too
+    Place* places               # of the ids in `out`, then
+    size_t places_capacity
+    u64 origin                  # where in the text the buffer begins that is encoded
     u8* section                 # the last full section of a long pre-token: endless runs repeat it
     u32* section_ids
     size_t section_count
@@ -88,6 +93,8 @@ cdef class Workspace:
         st_free_block(self.c.room.bytes)
         merger_free(&self.c.merger)
         merger_free(&self.c.scratch)
+        free(self.c.lattice.nodes)
+        free(self.c.places)
 
 
 cdef int reserve(Work* w, size_t more) except -1 nogil:

@@ -27,7 +27,7 @@ cdef int fork(Tail tail, Mark* m, Work* w) except -1 nogil:
     cdef size_t size = s.accept - s.start, seen = s.position - s.start, stable, bytes = 0
     cdef Py_ssize_t count, kept = 0
     cdef u32 token
-    if (tail.encoder.scanner.tables().settled[s.state] or s.position - s.accept < m.fork_at
+    if (t.model != NULL or tail.encoder.scanner.tables().settled[s.state] or s.position - s.accept < m.fork_at
             or (size == 0 and not s.committed)):
         return 0
     m.fork_at = 2 * (s.position - s.accept)

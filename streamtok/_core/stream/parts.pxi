@@ -30,6 +30,7 @@ cdef object feed_parts(Tail tail, list parts, bint final, Form form, object out,
         workspace = tail.encoder.take()
         try:
             refused.kind = PARTIAL
+            workspace.c.follows = form == AS_PLACES
             if form == AS_ARRAY:
                 foresee(tail.encoder._spares, &workspace.c, size_of_parts(parts) // 3)
             put_before(tail, &draft, &workspace.c)
@@ -87,9 +88,7 @@ cdef int take_stretches(Tail tail, Mark* m, Work* w, list parts, bint final,
             take_stretch_text(tail, m, w, "", how, True, False, refused)
             is_open = False
         if part is not None:
-            reserve(w, 1)
-            w.out[w.count] = part
-            w.count += 1
+            put_id(w, part, m.offset + m.size, m.offset + m.size)
     if final and is_open:
         take_stretch_text(tail, m, w, "", how, True, False, refused)
     return 0

@@ -111,6 +111,12 @@ cdef class Tail:
             return self.mark.bytes_in
 
     @property
+    def reached(self):
+        """Bytes of the stream before those that wait, as the ids have them."""
+        with cython.critical_section(self):
+            return self.mark.offset + self.mark.scan.start
+
+    @property
     def tokens_out(self):
         """Ids given out since the stream began."""
         with cython.critical_section(self):
@@ -145,8 +151,10 @@ cdef class Tail:
     def encode(self, chunk, bint final, str into not None, out, size_t limit, expected=None, note=None):
         """Take `chunk` in; the ids that became certain.
 
-        into: "list", "array", "count" (their number) or "buffer" (then `out` is a writable uint16 or
-        uint32 buffer, and the number of ids is returned). limit: bytes that may be left waiting. Returns (offset, text)
+        into: "list", "array", "count" (their number), "buffer" (then `out` is a writable uint16 or
+        uint32 buffer, and the number of ids is returned) or "places", of a model that is no merges:
+        int64 [n, 3], each id and where its text begins and ends in the stream; of an int of
+        `encode_parts`, both are where it stands. limit: bytes that may be left waiting. Returns (offset, text)
         where a disallowed special token stands; the stream is then as before.
 
         note: what the caller wants to remember with the new state; it is committed together with
@@ -189,6 +197,7 @@ cdef class Tail:
             )
         workspace = self.encoder.take()
         w = &workspace.c
+        w.follows = form == AS_PLACES
         try:
             # The policy is applied below, where sequences may go on from the chunk before.
             text_open(&text, &w.room, chunk, "surrogateescape" if not is_text or
@@ -299,10 +308,8 @@ cdef int put_before(Tail tail, const Mark* m, Work* w) except -1:
 
 
 cdef int put_ids(Work* w, tuple ids) except -1:
-    reserve(w, len(ids))
     for one in ids:
-        w.out[w.count] = one
-        w.count += 1
+        put_id(w, one, 0, 0)
     return 0
 
 
@@ -330,6 +337,7 @@ cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, Found* refused,
     cdef size_t start
     found.kind = NOTHING
     found.start = m.size
+    w.origin = m.offset
     while True:
         if searches:
             found = tail.matcher.find(tail.bytes, m.searched, m.size, final)
@@ -344,9 +352,7 @@ cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, Found* refused,
         m.searched = found.start
         if found.kind != ALLOWED:
             break
-        reserve(w, 1)
-        w.out[w.count] = tail.matcher.ids[found.which]
-        w.count += 1
+        put_id(w, tail.matcher.ids[found.which], m.offset + found.start, m.offset + found.end)
         m.searched = found.end
         scan_begin(&m.scan, found.end)
     if not final:

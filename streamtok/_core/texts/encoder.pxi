@@ -28,7 +28,8 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
         if count == 0:
             break
         if committed:
-            encode_rest(encoder.table, w, buffer + start, <size_t>ends[0] - start)
+            if encoder.table.tokens().model == NULL:    # or else the pre-token's ids are out
+                encode_rest(encoder.table, w, buffer + start, <size_t>ends[0] - start)
             encode_pretokens(encoder.table, w, buffer, readable, <size_t>ends[0], ends + 1, count - 1)
         else:
             encode_pretokens(encoder.table, w, buffer, readable, start, ends, count)
@@ -48,6 +49,8 @@ cdef int commit_open(Encoder encoder, Work* w, const u8* buffer, Scan* s,
     cdef size_t done
     if certain < s.start or certain - s.start < retry_at[0]:
         return 0
+    if t.model != NULL:
+        return commit_pieces(t.model, w, buffer, s, certain, retry_at)
     if not s.committed and certain - s.start <= t.longest_unreachable:
         return 0
     done = commit_certain(encoder.table, w, buffer + s.start, certain - s.start)
@@ -148,7 +151,7 @@ cdef class Encoder:
 
     cdef void give(self, Workspace workspace):
         workspace.c.count = 0
-        workspace.c.counts_only = False
+        workspace.c.counts_only = workspace.c.follows = False
         forget_gaps(&workspace.c)       # if a call ended with an error
         room_trim(&workspace.c.room)
         if workspace.c.capacity > SPARE_LIMIT:      # do not sit on the memory of one huge text

@@ -1,0 +1,153 @@
+"""Models that are no merges: from a pre-token to its ids, by pieces that are looked up in it.
+
+`encode_pieces` (`models/pretokens.pxi`) asks for what the pre-token cache does not know. Each model does
+what the model of that name does in tokenizers 0.23 (github.com/huggingface/tokenizers, Apache-2.0),
+see `reference/wordpiece.py`, `reference/wordlevel.py` and `reference/unigram.py`.
+
+No model gives more ids than the pre-token has bytes.
+"""
+
+cdef struct Place:          # of an id's text
+    u64 start
+    u64 end
+
+
+cdef inline size_t character_size(const u8* p, size_t n) noexcept nogil:
+    """The bytes of the character that p[:n] begins with; a byte that is no UTF-8 is one, too."""
+    cdef size_t size, i
+    if p[0] < 0xC0:
+        return 1
+    size = 2 if p[0] < 0xE0 else 3 if p[0] < 0xF0 else 4
+    size = size if size < n else n
+    for i in range(1, size):
+        if p[i] & 0xC0 != 0x80:
+            return i
+    return size
+
+
+cdef bint has_more_characters(const u8* p, size_t n, u64 most) noexcept nogil:
+    cdef size_t at = 0
+    if n <= most:
+        return False
+    while at < n:
+        if most == 0:
+            return True
+        most -= 1
+        at += character_size(p + at, n - at)
+    return False
+
+
+cdef inline void set_place(Place* places, size_t i, size_t start, size_t end) noexcept nogil:
+    if places != NULL:
+        places[i].start, places[i].end = start, end
+
+
+cdef size_t one_unknown(const Model* m, size_t n, u32* out, Place* places) noexcept nogil:
+    out[0] = m.unknown
+    set_place(places, 0, 0, n)
+    return 1
+
+
+cdef size_t word_piece(const Model* m, const u8* p, size_t n, u32* out, Place* places) noexcept nogil:
+    """The longest piece that the rest of the word begins with, again and again."""
+    cdef const Trie* t = &m.trie
+    cdef size_t start = 0, at, end, count = 0
+    cdef u32 node = ROOT
+    if has_more_characters(p, n, m.most_characters):
+        return one_unknown(m, n, out, places)
+    while start < n:
+        at = end = start
+        while node != NONE and at < n:
+            node = child_of(t, node, p[at])
+            at += 1
+            if node != NONE and t.values[node] != NONE:
+                out[count] = t.values[node]
+                end = at
+        if end == start:
+            return one_unknown(m, n, out, places)
+        set_place(places, count, start, end)
+        count += 1
+        start = end
+        node = m.inside
+    return count
+
+
+cdef size_t word_level(const Model* m, const u8* p, size_t n, u32* out, Place* places) noexcept nogil:
+    """The word itself."""
+    cdef u32 node = node_of(&m.trie, p, n)
+    if node == NONE or m.trie.values[node] == NONE:
+        return one_unknown(m, n, out, places)
+    out[0] = m.trie.values[node]
+    set_place(places, 0, 0, n)
+    return 1
+
+
+@cython.final
+cdef class PieceModel:
+    """The tables of a model that is no merges. Immutable.
+
+    kind: "WordPiece", "WordLevel" or "Unigram". blob, offsets, ids: the pieces end to end, in order
+    of their bytes, uint32 offsets [n + 1] and uint32 ids [n]. unknown: the id of what has no pieces.
+    prefix, most_characters: of WordPiece: the bytes before pieces that are not a word's first, and
+    the longest word. scores: of Unigram: float64 by id. byte_ids: of Unigram: uint32 [256], or None.
+    Raises ValueError for arrays that do not fit together. Costs O(bytes of the pieces).
+    """
+
+    def __cinit__(self, str kind not None, bytes blob not None, offsets, ids, u32 unknown, bytes prefix=b"",
+                  u64 most_characters=0, scores=None, byte_ids=None):
+        cdef Model* m = &self.c
+        cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
+        cdef ArrayView id_view = read_array(ids, UINT32, "ids")
+        cdef ArrayView view
+        cdef const u32* bounds = <const u32*>offset_view.data
+        cdef u32 i, n = <u32>id_view.size, n_ids = 0
+        if kind not in ("WordPiece", "WordLevel", "Unigram"):
+            raise ValueError(f"there is no model {kind!r}")
+        m.kind = WORD_PIECE if kind == "WordPiece" else WORD_LEVEL if kind == "WordLevel" else UNIGRAM
+        if id_view.size >= NONE or offset_view.size != id_view.size + 1 or bounds[0] != 0:
+            raise ValueError("a model needs one more offset than ids, the first of them 0")
+        for i in range(n):
+            if bounds[i] > bounds[i + 1] or bounds[i + 1] > <size_t>len(blob):
+                raise ValueError("the offsets do not fit the pieces")
+            if i and not is_before(<const u8*><const char*>blob, bounds, i - 1, i):
+                raise ValueError("the pieces are not in order of their bytes")
+            if (<const u32*>id_view.data)[i] == NONE:
+                raise ValueError(f"piece {i} has no id")
+            m.longest = max(m.longest, bounds[i + 1] - bounds[i])
+            n_ids = max(n_ids, (<const u32*>id_view.data)[i] + 1)
+        if bounds[n] != <size_t>len(blob):
+            raise ValueError("the offsets do not fit the pieces")
+        self._owners = []
+        self.max_id = max(unknown, n_ids - 1 if n_ids else 0)
+        m.unknown, m.most_characters = unknown, most_characters
+        if m.kind == UNIGRAM:
+            view = read_array(scores, FLOAT64, "scores")
+            self._owners.append(view)
+            m.scores = <const double*>view.data
+            m.n_scores = <u32>view.size
+            if view.size < n_ids or unknown >= view.size:
+                raise ValueError(f"there are {view.size} scores for ids up to {self.max_id}")
+            m.unknown_score = m.scores[0]
+            for i in range(m.n_scores):
+                if m.scores[i] < m.unknown_score:
+                    m.unknown_score = m.scores[i]
+            m.unknown_score -= UNKNOWN_PENALTY
+        if byte_ids is not None:
+            view = read_array(byte_ids, UINT32, "byte_ids")
+            self._owners.append(view)
+            if view.size != 256:
+                raise ValueError(f"there are ids for {view.size} bytes, not for 256")
+            m.byte_ids = <const u32*>view.data
+            for i in range(256):
+                self.max_id = max(self.max_id, m.byte_ids[i] if m.byte_ids[i] != NONE else 0)
+        trie_open(&m.trie, <const u8*><const char*>blob, bounds, <const u32*>id_view.data, n)
+        m.inside = node_of(&m.trie, <const u8*><const char*>prefix, len(prefix))
+
+    def __dealloc__(self):
+        trie_close(&self.c.trie)
+
+
+cdef bint is_before(const u8* blob, const u32* offsets, u32 one, u32 other) noexcept:
+    cdef size_t n = offsets[one + 1] - offsets[one], size = offsets[other + 1] - offsets[other]
+    cdef int order = memcmp(blob + offsets[one], blob + offsets[other], n if n < size else size)
+    return order < 0 or (order == 0 and n < size)

@@ -1,0 +1,105 @@
+"""Encodes pre-tokens by a model that is no merges: what the cache does not know, and what streams hold."""
+
+cdef size_t model_ids(const Model* m, Work* w, const u8* p, size_t n, u32* out,
+                      Place* places) except? 0 nogil:
+    """The ids of the pre-token p[:n], for which there is room; places: of each, in p, unless NULL."""
+    if m.kind == WORD_PIECE:
+        return word_piece(m, p, n, out, places)
+    if m.kind == WORD_LEVEL:
+        return word_level(m, p, n, out, places)
+    return unigram(m, &w.lattice, &w.watch, p, n, out, places)
+
+
+cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u64* key) except -1 nogil:
+    """Encode a pre-token that has no cell, and remember it. key: its own, or the hash of a long one."""
+    cdef const Model* m = table.tokens().model
+    cdef LongCell* cell = NULL
+    cdef size_t count
+    cdef bint is_long = SHORT_PRETOKEN < n <= LONG_PRETOKEN
+    if is_long:
+        cell = find_long(&w.cache, key[0], p, n)
+        if cell.hash != 0:
+            count = ask_long(cell)
+            reserve(w, count)
+            memcpy(w.out + w.count, ids_of_long(&w.cache, cell), count * sizeof(u32))
+            w.count += count
+            return 0
+    reserve(w, n)
+    count = model_ids(m, w, p, n, w.out + w.count, NULL)
+    if n <= SHORT_PRETOKEN:
+        learn_short(&w.cache, home_of(&w.cache, key[0], key[1]), <const u8*>key, w.out + w.count, count)
+    elif is_long:
+        fill_long(&w.cache, cell, key[0], p, n, w.out + w.count, count, True)
+    w.count += count
+    return 0
+
+
+cdef int put_id(Work* w, u32 id, u64 start, u64 end) except -1 nogil:
+    """One more id, of the text from `start` to `end`, where places are wanted."""
+    reserve(w, 1)
+    if w.follows:
+        reserve_places(w, 1)
+        set_place(w.places, w.count, start, end)
+    w.out[w.count] = id
+    w.count += 1
+    return 0
+
+
+cdef int reserve_places(Work* w, size_t more) except -1 nogil:
+    cdef size_t wanted = w.count + more
+    cdef Place* places
+    if wanted <= w.places_capacity:
+        return 0
+    wanted += wanted // 2 + 256
+    places = <Place*>realloc(w.places, wanted * sizeof(Place))
+    if places == NULL:
+        raise MemoryError(f"no memory for the places of {wanted} ids")
+    w.places = places
+    w.places_capacity = wanted
+    return 0
+
+
+cdef int encode_followed(TokenTable table, Work* w, const u8* buffer, size_t start, const i64* ends,
+                         size_t count) except -1 nogil:
+    """As `encode_pretokens`, with the places of all ids, which the cache does not know."""
+    cdef size_t i, k, end, at = start, made
+    for i in range(count):
+        end = <size_t>llabs(ends[i])
+        if ends[i] > 0 and end > at:
+            reserve(w, end - at)
+            reserve_places(w, end - at)
+            made = model_ids(table.tokens().model, w, buffer + at, end - at, w.out + w.count,
+                             w.places + w.count)
+            for k in range(w.count, w.count + made):
+                w.places[k].start += w.origin + at
+                w.places[k].end += w.origin + at
+            w.count += made
+        at = end
+    return 0
+
+
+cdef int commit_pieces(const Model* m, Work* w, const u8* buffer, Scan* s, size_t certain,
+                       size_t* retry_at) except -1 nogil:
+    """Emit what is final of the open pre-token buffer[s.start:certain], and step over it.
+
+    A word that is too long for the model is unknown, whatever follows. With places, it waits for its
+    end, which is where the place ends.
+    """
+    cdef size_t n = certain - s.start
+    if w.follows:
+        return 0
+    if not s.committed:
+        if m.kind == UNIGRAM:
+            return 0
+        if m.kind == WORD_LEVEL and n <= m.longest:
+            return 0
+        if m.kind == WORD_PIECE and not has_more_characters(buffer + s.start, n, m.most_characters):
+            retry_at[0] = 2 * n
+            return 0
+        put_id(w, m.unknown, 0, 0)
+    s.start = certain
+    if s.accept < certain:
+        s.accept = certain
+    s.committed = True
+    retry_at[0] = SECTION
+    return 0

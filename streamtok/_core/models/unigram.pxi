@@ -1,0 +1,137 @@
+"""Unigram: the pieces of a pre-token with the greatest sum of scores.
+
+The sums are those of tokenizers to the last bit: float64, from the beginning of the pre-token on. A
+path replaces another one to the same place only if it is better, so the piece that begins earlier wins
+ties. A character that is no piece is unknown; a run of unknown ones is looked up as a whole.
+"""
+
+cdef enum:
+    UNKNOWN_PENALTY = 10        # that much worse than the least score is an unknown character
+    LOOK_MASK = (1 << 20) - 1   # bytes, less one, between two looks at signals
+
+
+cdef struct BestPath:           # the best path to a place of the pre-token
+    double score
+    u32 start               # where its last piece begins; NONE: no path comes here
+    u32 id
+
+
+cdef struct Lattice:
+    BestPath* nodes             # [capacity]
+    size_t capacity
+
+
+cdef int lattice_grow(Lattice* lattice, size_t size) except -1 nogil:
+    cdef size_t capacity
+    cdef BestPath* nodes
+    if size <= lattice.capacity:
+        return 0
+    capacity = size + size // 2 + 64
+    nodes = <BestPath*>realloc(lattice.nodes, capacity * sizeof(BestPath))
+    if nodes == NULL:
+        raise MemoryError(f"no memory for the paths of a pre-token of {size} bytes")
+    lattice.nodes = nodes
+    lattice.capacity = capacity
+    return 0
+
+
+cdef inline void improve(BestPath* node, double score, u32 start, u32 id) noexcept nogil:
+    if node.start == NONE or score > node.score:
+        node.score, node.start, node.id = score, start, id
+
+
+cdef int find_paths(const Model* m, Lattice* lattice, Watch* watch, const u8* p, size_t n) except -1 nogil:
+    """The best paths to all places of p[:n]."""
+    cdef const Trie* t = &m.trie
+    cdef BestPath* nodes
+    cdef size_t at = 0, size, end
+    cdef u32 node
+    cdef double score
+    cdef bint is_known
+    if n >= NONE:
+        raise OverflowError(f"a pre-token of {n} bytes is too long for Unigram")
+    lattice_grow(lattice, n + 1)
+    nodes = lattice.nodes
+    for at in range(n + 1):
+        nodes[at].start = NONE
+    nodes[0].score = 0
+    at = 0
+    while at < n:
+        score = nodes[at].score
+        size = character_size(p + at, n - at)
+        is_known = False
+        node = ROOT
+        end = at
+        while end < n:
+            node = child_of(t, node, p[end])
+            if node == NONE:
+                break
+            end += 1
+            if t.values[node] != NONE:
+                improve(&nodes[end], m.scores[t.values[node]] + score, <u32>at, t.values[node])
+                is_known = is_known or end - at == size
+        if not is_known:
+            improve(&nodes[at + size], m.unknown_score + score, <u32>at, m.unknown)
+        if (at ^ (at + size)) & ~<size_t>LOOK_MASK:
+            look(watch)
+        at += size
+    return 0
+
+
+cdef size_t run_ids(const Model* m, const u8* p, size_t start, size_t end, u32* out,
+                    Place* places) noexcept nogil:
+    """The ids of the run of unknown characters p[start:end]; their number."""
+    cdef u32 node = node_of(&m.trie, p + start, end - start)
+    cdef size_t i, count = 1
+    cdef bint has_bytes = m.byte_ids != NULL
+    out[0] = m.unknown
+    if node != NONE and m.trie.values[node] != NONE:
+        out[0] = m.trie.values[node]
+        has_bytes = False
+    for i in range(start, end):
+        if not has_bytes:
+            break
+        has_bytes = m.byte_ids[p[i]] != NONE
+    if has_bytes:
+        count = end - start
+        for i in range(count):
+            out[i] = m.byte_ids[p[start + i]]
+    for i in range(count):
+        set_place(places, i, start, end)
+    return count
+
+
+cdef size_t path_ids(const Model* m, BestPath* nodes, const u8* p, size_t begin, size_t end, u32* out,
+                     Place* places) noexcept nogil:
+    """The ids of the path to `end`, from the place `begin` of it on; their number."""
+    cdef size_t at = end, start, next_at = end, count = 0
+    cdef u32 before
+    # Each place of the path learns where the next one is, in the place of where its piece began.
+    cdef u32 forward = NONE
+    while at > begin:
+        before = nodes[at].start
+        nodes[at].start = forward
+        forward = <u32>at
+        at = before
+    at = begin
+    while at < end:
+        start = at
+        next_at = forward
+        forward = nodes[next_at].start
+        at = next_at
+        if nodes[at].id != m.unknown:
+            out[count] = nodes[at].id
+            set_place(places + count if places != NULL else NULL, 0, start, at)
+            count += 1
+            continue
+        while at < end and nodes[forward].id == m.unknown:
+            at = forward
+            forward = nodes[at].start
+        count += run_ids(m, p, start, at, out + count, places + count if places != NULL else NULL)
+    return count
+
+
+cdef size_t unigram(const Model* m, Lattice* lattice, Watch* watch, const u8* p, size_t n, u32* out,
+                    Place* places) except? 0 nogil:
+    find_paths(m, lattice, watch, p, n)
+    return path_ids(m, lattice.nodes, p, 0, n, out, places)

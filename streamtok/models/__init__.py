@@ -1,0 +1,5 @@
+"""Models that are no merges: WordPiece, WordLevel and Unigram.
+
+A model is one stage: a pre-token becomes ids. What each does is in `reference/wordpiece.py` and
+`reference/unigram.py`, and at speed in `_core/models`.
+"""

@@ -1,0 +1,53 @@
+"""Numbers of JSON as serde_json reads them, and so tokenizers: often not the nearest float64."""
+
+from __future__ import annotations
+
+import math
+
+from ..errors import VocabularyError
+
+__all__ = ["serde_float"]
+
+_MOST = 2**64 - 1  # of the integer that it makes of the digits
+_SURE_DIGITS = 19  # so many fit
+_LAST_POWER = 308
+_POWERS = [float(f"1e{power}") for power in range(_LAST_POWER + 1)]
+_FAR = 10**6  # an exponent beyond it is as good as this
+_MAX_DIGITS = 32  # of an exponent that is looked at
+
+
+def serde_float(number: str) -> float:
+    """The float64 of a JSON number that is no integer.
+
+    serde_json takes as many digits as fit for an integer, rounds it, and multiplies it by a power
+    of ten or divides it by one, which rounds again. Which of two paths of Unigram is better may
+    depend on the last bit. Raises VocabularyError for a number that is out of range.
+
+    >>> float("-3.4000000000000004") == serde_float("-3.4000000000000004")
+    True
+    >>> float("-9.000000000000002") == serde_float("-9.000000000000002")
+    True
+    """
+    sign = -1.0 if number[0] == "-" else 1.0
+    mantissa, _, power = number.lstrip("-").lower().partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = whole + fraction
+    used = min(len(digits), _SURE_DIGITS)
+    value = int(digits[:used])
+    while used < len(digits) and value * 10 + int(digits[used]) <= _MOST:
+        value = value * 10 + int(digits[used])
+        used += 1
+    exponent = len(whole) - used
+    if power:
+        exponent += max(-_FAR, min(int(power[:_MAX_DIGITS]), _FAR))
+    found = float(value)
+    while found and exponent < -_LAST_POWER:
+        found /= _POWERS[_LAST_POWER]
+        exponent += _LAST_POWER
+    if found and exponent < 0:
+        found /= _POWERS[-exponent]
+    elif found:
+        found = found * _POWERS[exponent] if exponent <= _LAST_POWER else math.inf
+    if found == math.inf:
+        raise VocabularyError(f"the number {number[:60]} is out of range")
+    return sign * found
