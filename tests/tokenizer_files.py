@@ -100,6 +100,29 @@ def without_chance(added: list[Any], file: File) -> list[Any]:
     return list(found.values())
 
 
+def random_piece_file(rng: random.Random) -> File:
+    """A file with WordPiece, WordLevel or Unigram, as its author would write it, or nearly so."""
+    alphabet = rng.choice(ALPHABETS)
+    kind = rng.choice(["WordPiece", "WordPiece", "Unigram", "Unigram", "WordLevel"])
+    file: File = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [],
+        "normalizer": random_normalizer(rng, rng.choice(["bytes", "characters"])),
+        "pre_tokenizer": pieces_pre_tokenizer(rng),
+        "post_processor": None,
+        "decoder": rng.choice([None, metaspace_decoder(rng), random_decoder(rng, "characters")]),
+        "model": random_pieces(rng, kind, alphabet),
+    }
+    if kind == "WordPiece" and rng.random() < 0.7:
+        prefix = file["model"]["continuing_subword_prefix"]
+        file["decoder"] = {"type": "WordPiece", "prefix": prefix, "cleanup": rng.random() < 0.5}
+    file["added_tokens"] = without_chance(random_added_tokens(rng, alphabet), file)
+    give_ids(file)
+    return file
+
+
 # Normalizers
 
 
@@ -228,7 +251,27 @@ def metaspace(rng: random.Random) -> Any:
     }
 
 
+def pieces_pre_tokenizer(rng: random.Random) -> Any:
+    kind = rng.random()
+    if kind < 0.15:
+        return None
+    if kind < 0.35:
+        return {"type": "BertPreTokenizer"}
+    if kind < 0.5:
+        return metaspace(rng)
+    if kind < 0.65:
+        marks = {**metaspace(rng), "prepend_scheme": "always", "split": True}
+        return {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, marks]}
+    steps = [one_pre_tokenizer(rng) for _ in range(rng.choice([1, 1, 2, 3]))]
+    return steps[0] if len(steps) == 1 else {"type": "Sequence", "pretokenizers": steps}
+
+
 # Decoders
+
+
+def metaspace_decoder(rng: random.Random) -> Any:
+    scheme = rng.choice(["always", "first", "never"])
+    return {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": scheme, "split": True}
 
 
 def random_decoder(rng: random.Random, kind: str) -> Any:
@@ -326,6 +369,46 @@ def random_model(rng: random.Random, kind: str, alphabet: str) -> Any:
     }
 
 
+def random_pieces(rng: random.Random, kind: str, alphabet: str) -> Any:
+    """A model of pieces: few scores, so that sums are often the same, or nearly so."""
+    unknown = rng.choice(["[UNK]", "<unk>", "<unk>", "a"])
+    letters = [*alphabet, *rng.sample(ODD, 3), *rng.choices(["\u2581", "##"], k=2)]
+    texts = [unknown]
+    for _ in range(rng.choice([3, 10, 30, 80])):
+        texts.append("".join(rng.choices(letters, k=rng.choice([1, 1, 1, 2, 2, 3, 3, 4, 9]))))
+    if kind == "WordPiece":
+        prefix = rng.choice(["##", "##", "##", "@", "a", ""])
+        texts += [prefix + text for text in texts if rng.random() < 0.7]
+    has_fallback = kind == "Unigram" and rng.random() < 0.4
+    if has_fallback:
+        texts += [f"<0x{b:02X}>" for b in rng.sample(range(256), rng.choice([256, 256, 250, 80]))]
+    texts = list(dict.fromkeys(texts))
+    if rng.random() < 0.5:
+        rng.shuffle(texts)
+    ids = {text: id for id, text in enumerate(texts)}
+    if kind == "WordLevel":
+        return {"type": kind, "vocab": ids, "unk_token": unknown}
+    if kind == "WordPiece":
+        return {
+            "type": kind,
+            "unk_token": unknown,
+            "continuing_subword_prefix": prefix,
+            "max_input_chars_per_word": rng.choice([100, 100, 7, 4, 1, 0]),
+            "vocab": ids,
+        }
+    scores = rng.choice(
+        [[-1.1, -2.2, -3.3000000000000003, -4.4], [-1, -2, -3, 0, 0.5], [-rng.random() * 9]]
+    )
+    is_real = rng.random() < 0.3
+    rows = [[text, -rng.expovariate(0.1) if is_real else rng.choice(scores)] for text in texts]
+    return {
+        "type": kind,
+        "unk_id": ids[unknown],
+        "vocab": rows,
+        "byte_fallback": has_fallback,
+    }
+
+
 # Added tokens
 
 
@@ -354,10 +437,16 @@ def random_added_tokens(rng: random.Random, alphabet: str) -> list[Any]:
 def give_ids(file: File) -> None:
     """Write the ids that Hugging Face gives to the added tokens."""
     ids: dict[str, int] = {}
-    vocab = file["model"]["vocab"]
+    vocab = ids_of(file["model"])
     for token in file["added_tokens"]:
         next_id = max([len(vocab), *(id + 1 for id in ids.values())])
         ids[token["content"]] = token["id"] = vocab.get(token["content"], next_id)
+
+
+def ids_of(model: Any) -> dict[str, int]:
+    """The ids of a model's tokens, or pieces."""
+    vocab: Any = model["vocab"]
+    return {text: id for id, (text, _) in enumerate(vocab)} if type(vocab) is list else vocab
 
 
 # Texts
@@ -367,7 +456,7 @@ def random_text(rng: random.Random, file: File) -> str:
     """A text of what matters to this file: its tokens, parts of them, blanks, odd characters."""
     raw, normalized = added_tokens_or_none(file)
     contents = [token["content"] for token in file["added_tokens"]] + raw + normalized
-    vocab = list(file["model"]["vocab"])
+    vocab = [text for text in ids_of(file["model"]) if text]
     letters = [token for token in vocab if len(token) == 1 and token.isprintable()] or ["a"]
     letters = letters if len(letters) < 40 else list("ab <>1.é\n\u2581")
     back = {symbol: byte for byte, symbol in BYTE_SYMBOLS.items()}

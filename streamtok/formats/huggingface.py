@@ -1,5 +1,6 @@
 """Hugging Face's `tokenizer.json` with BPE: of bytes, as GPT-2's, Llama 3's, Qwen's, DeepSeek's, or
-of characters, as Llama 2's, Mistral's and Gemma's.
+of characters, as Llama 2's, Mistral's and Gemma's; with WordPiece, as BERT's and MiniLM's; with
+Unigram, as T5's and XLM-R's; or with WordLevel.
 
 Ids are those of `Tokenizer.encode(text, add_special_tokens=False)`: the post-processor, which puts
 special tokens around a text, is applied with `add_special_tokens=True` only. Added tokens that are
@@ -7,8 +8,7 @@ special become special tokens: `allowed_special="all"` finds them in text, as Hu
 does. Other added tokens are always found. What the parts of a file mean is in `huggingface_*.py`,
 how one is written in `huggingface_writing.py`.
 
-The fields `truncation` and `padding` are kept, not applied. These raise an error that names them:
-other models, dropout.
+The fields `truncation` and `padding` are kept, not applied. Dropout raises an error that names it.
 (github.com/huggingface/tokenizers, Apache-2.0)
 """
 
@@ -38,6 +38,13 @@ from .huggingface_models import (
     read_model,
 )
 from .huggingface_normalizers import read_normalizer
+from .huggingface_pieces import (
+    PieceFile,
+    has_pieces,
+    piece_decoding,
+    piece_vocabulary,
+    read_pieces,
+)
 from .huggingface_post_processors import read_post_processor
 from .huggingface_splits import PreTokenizer, pattern_of, read_pre_tokenizer
 from .huggingface_symbols import has_symbols, symbol_model
@@ -81,39 +88,40 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
     normalizer = read_normalizer(file["normalizer"])
     template = read_post_processor(file["post_processor"])
     decoding = read_decoder(file["decoder"])
+    model = read_pieces(file["model"]) if has_pieces(file["model"]) else read_model(file["model"])
     cutting = read_pre_tokenizer(file["pre_tokenizer"])
     second = _second_normalizer(cutting.steps, file["pre_tokenizer"])
     stated = normalizer
-    model = read_model(file["model"])
     tokens = read_added_tokens(file["added_tokens"], model.ids, not normalizer.is_identity)
     if "first" in (second.spec[-1:] or [()])[0]:
         _check_first(file["pre_tokenizer"], normalizer, tokens)
     pat_str: str | Pattern | None = None
-    is_of_symbols = (
-        has_symbols(model, cutting.is_byte_level)
-        or not decoding.replaced.is_identity
-        or decoding.words is not None
-        or not _has_one_pattern(cutting, file["pre_tokenizer"].place)
-        or _looks_up_bytes(model, cutting, file["pre_tokenizer"].place)
-    )
-    if not is_of_symbols:
-        parts = model.parts()
-        _forget_added(model, tokens, parts)
-    if decoding.word_end and not is_of_symbols:
-        file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
-    if is_of_symbols:
+    is_of_symbols = True
+    if isinstance(model, PieceFile):
+        added = [*tokens.special, *tokens.added]
+        decoding = piece_decoding(decoding, file["decoder"], model, added)
+        place = file["pre_tokenizer"].place
+        vocabulary, steps, pat_str = piece_vocabulary(model, cutting, decoding, place)
+        second = _second_normalizer(steps, file["pre_tokenizer"])
+    elif _needs_symbols(model, cutting, decoding, file["pre_tokenizer"].place):
         vocabulary, step, pat_str = symbol_model(model, cutting, decoding)
         second = _second_normalizer([*cutting.steps, step], file["pre_tokenizer"])
-    elif cutting.is_byte_level:
-        vocabulary = byte_level_vocabulary(model)
     else:
-        folds = _folds(normalizer, cutting, decoding, model)
-        vocabulary = character_vocabulary(model, folds, parts)
-        if folds:
-            normalizer, second = _folded(normalizer, second, tokens)
-        pat_str = pattern_of(cutting.splits, file["pre_tokenizer"].place, folds)
-        if pat_str == WHOLE_TEXT_PATTERN and not model.ignore_merges:
-            pat_str = pattern_of_cuts(vocabulary)
+        is_of_symbols = False
+        parts = model.parts()
+        _forget_added(model, tokens, parts)
+        if decoding.word_end:
+            file["decoder"].fail("BPEDecoder is supported with end_of_word_suffix only")
+        if cutting.is_byte_level:
+            vocabulary = byte_level_vocabulary(model)
+        else:
+            folds = _folds(normalizer, cutting, decoding, model)
+            vocabulary = character_vocabulary(model, folds, parts)
+            if folds:
+                normalizer, second = _folded(normalizer, second, tokens)
+            pat_str = pattern_of(cutting.splits, file["pre_tokenizer"].place, folds)
+            if pat_str == WHOLE_TEXT_PATTERN and not model.ignore_merges:
+                pat_str = pattern_of_cuts(vocabulary)
     try:
         found = _found_texts(tokens, stated)
         rules = TextRules(
@@ -196,13 +204,17 @@ def _found_texts(tokens: AddedTokens, normalizer: Normalizer) -> dict[str, str]:
 
 
 def _first_texts(
-    model: Model | TableModel, tokens: AddedTokens, found: dict[str, str], decoding: Decoding
+    model: Model | TableModel | PieceFile,
+    tokens: AddedTokens,
+    found: dict[str, str],
+    decoding: Decoding,
 ) -> tuple[tuple[int, str], ...]:
     """What ids decode to at the beginning of a text, where that is not what they do elsewhere."""
     words = decoding.words
     if words is None:
         return ()
-    texts = {number: text for text, number in as_objects(model).ids.items()}
+    ids = model.ids if isinstance(model, PieceFile) else as_objects(model).ids
+    texts = {number: text for text, number in ids.items()}
     texts |= {number: found[text] for text, number in (tokens.special | tokens.added).items()}
     return tuple(
         (number, first)
@@ -233,6 +245,19 @@ def _decoded_texts(found_texts: dict[str, str], decoding: Decoding) -> tuple[tup
         if found != text:
             decoded.append((text, found))
     return tuple(decoded)
+
+
+def _needs_symbols(
+    model: Model | TableModel, cutting: PreTokenizer, decoding: Decoding, place: str
+) -> bool:
+    """Whether the merges are those of symbols: see `huggingface_symbols.py`."""
+    return (
+        has_symbols(model, cutting.is_byte_level)
+        or not decoding.replaced.is_identity
+        or decoding.words is not None
+        or not _has_one_pattern(cutting, place)
+        or _looks_up_bytes(model, cutting, place)
+    )
 
 
 def _has_one_pattern(cutting: PreTokenizer, place: str) -> bool:

@@ -13,12 +13,14 @@ from typing import NamedTuple
 from ..engines.rules import MARK
 from ..normalizers import IDENTITY, Normalizer, Step
 from ..normalizers.growth import growth_of
+from ..vocabulary.byte_alphabet import to_bytes
+from .huggingface_models import byte_of
 from .huggingface_normalizers import read_replace
 from .huggingface_splits import metaspace_scheme
 from .json_value import JsonValue
 from .loading import shown
 
-__all__ = ["Decoding", "WordPieces", "read_decoder"]
+__all__ = ["Decoding", "Marks", "WordPieces", "decoded_bytes", "read_decoder"]
 
 _MOST_GROWTH = 16  # of a token that a decoder changes: a vocabulary may have 128 MiB of them
 
@@ -33,18 +35,27 @@ _CLEANED = (
 class WordPieces(NamedTuple):
     """The decoder WordPiece: a space before each token but the first, or no prefix any more."""
 
-    prefix: str
+    prefix: str | None  # None: no token has one, as where there is no decoder
     cleans: bool
 
     def decoded(self, token: str, *, is_first: bool) -> str:
         """What the token gives, as the first of a text or behind others."""
         if not is_first:
-            has_prefix = token.startswith(self.prefix)
-            token = token[len(self.prefix) :] if has_prefix else " " + token
+            prefix = self.prefix
+            has_prefix = prefix is not None and token.startswith(prefix)
+            token = token.removeprefix(prefix or "") if has_prefix else " " + token
         if self.cleans:
             for found, content in _CLEANED:
                 token = token.replace(found, content)
         return token
+
+
+class Marks(NamedTuple):
+    """The decoder Metaspace: marks become spaces, and are left out of the first token."""
+
+    def decoded(self, token: str, *, is_first: bool) -> str:
+        """What the token gives, as the first of a text or behind others."""
+        return token.replace(MARK, "" if is_first else " ")
 
 
 class Decoding(NamedTuple):
@@ -57,11 +68,32 @@ class Decoding(NamedTuple):
     word_end: str = ""  # what becomes a space in each token
     is_byte_level: bool = False  # tokens are in the byte alphabet
     replaced: Normalizer = IDENTITY  # what is done to each token first
-    words: WordPieces | None = None  # then it is all that the decoder does
+    words: WordPieces | Marks | None = None  # then it is all that the decoder does
 
     def given(self, token: str) -> str:
         """The token as the other decoders get it."""
         return self.replaced.normalize(token)
+
+
+def decoded_bytes(
+    text: str, decoding: Decoding, is_byte_level: bool = False, has_bytes: bool = True
+) -> bytes:
+    """What a token decodes to, behind others.
+
+    is_byte_level: tokens are in the byte alphabet. has_bytes: <0x00> … <0xFF> stand for bytes.
+    """
+    if decoding.words is not None:
+        return decoding.words.decoded(text, is_first=False).encode()
+    text = decoding.given(text)
+    if decoding.word_end:
+        text = text.replace(decoding.word_end, " ")
+    if decoding.replaces_marks:
+        text = text.replace(MARK, " ")
+    if decoding.is_byte_level or (is_byte_level and not decoding.word_end):
+        data = to_bytes(text)
+        return text.encode() if data is None else data
+    byte = byte_of(text) if has_bytes else None
+    return text.encode() if byte is None else bytes([byte])
 
 
 def read_decoder(field: JsonValue) -> Decoding:

@@ -104,7 +104,10 @@ def as_objects(model: Model | TableModel) -> Model:
 def read_model(model: JsonValue) -> Model | TableModel:
     """The model in this field. Raises VocabularyError naming the place."""
     if model["type"].value not in (None, "BPE"):
-        model.fail(f"the model {shown(model['type'].value)} is not supported: expected BPE")
+        model.fail(
+            f"the model {shown(model['type'].value)} is not supported: expected BPE, "
+            "WordPiece, WordLevel or Unigram"
+        )
     model.allow_only(
         "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
         "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges",

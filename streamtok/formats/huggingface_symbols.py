@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..normalizers.symbols import BORDER, Symbols, symbol
 from ..patterns.named import WHOLE_TEXT_PATTERN
 from ..vocabulary.byte_alphabet import CHARACTERS, to_bytes
 from ..vocabulary.table import NO_ID, Vocabulary
 from .character_merges import from_character_merges
-from .huggingface_decoders import Decoding
+from .huggingface_decoders import Decoding, decoded_bytes
 from .huggingface_models import Model, TableModel, as_objects, byte_of
 from .huggingface_splits import PreTokenizer
 from .loading import shown
@@ -64,7 +63,7 @@ def symbol_model(
     spelled = {name: symbol(number) for number, name in enumerate(names)}
     merges = _merges(model, spelled)
     decoded = {
-        number: _decoded(text, cutting.is_byte_level, decoding) for text, number in ids.items()
+        number: decoded_bytes(text, decoding, cutting.is_byte_level) for text, number in ids.items()
     }
 
     def vocabulary_of(looks_up: bool) -> Vocabulary:
@@ -179,19 +178,3 @@ def _check_look_up(model: Model) -> None:
         raise VocabularyError(
             f"ignore_merges is not supported where {what}, and merges do not make a token alone"
         )
-
-
-def _decoded(text: str, is_byte_level: bool, decoding: Decoding) -> bytes:
-    """What a token decodes to, behind others."""
-    if decoding.words is not None:
-        return decoding.words.decoded(text, is_first=False).encode()
-    text = decoding.given(text)
-    if decoding.word_end:
-        text = text.replace(decoding.word_end, " ")
-    if decoding.replaces_marks:
-        text = text.replace(MARK, " ")
-    if decoding.is_byte_level or (is_byte_level and not decoding.word_end):
-        data = to_bytes(text)
-        return text.encode() if data is None else data
-    byte = byte_of(text)
-    return text.encode() if byte is None else bytes([byte])

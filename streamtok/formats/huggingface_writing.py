@@ -46,6 +46,11 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
     """
     rules = encoding._rules
     vocabulary = encoding._vocabulary
+    if vocabulary.model is not None:
+        raise VocabularyError(
+            f"{encoding.name} has the pieces of {vocabulary.model.kind}, which are not written as "
+            f"{_FORMAT}; keep the original"
+        )
     if rules.has_symbols:
         raise VocabularyError(
             f"{encoding.name} merges symbols of words, or has unknown tokens: that cannot be "

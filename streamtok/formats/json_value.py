@@ -14,10 +14,13 @@ import numpy as np
 
 from .._core.json_tables import TextIds, read_tables
 from ..errors import VocabularyError
+from ..models.serde_float import serde_float
 from ..patterns.budget import shortened
 from .loading import MAX_MESSAGE, decode_utf8, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 __all__ = ["Entries", "JsonValue", "MergeRows", "parse_json", "parse_tokenizer"]
@@ -28,8 +31,11 @@ MAX_DIGITS = 32  # of an integer: more than any id or size has; int() of many di
 _T = TypeVar("_T")
 
 
-def parse_json(data: bytes, source: str) -> Any:
-    """The value of a JSON text. Errors name `source`, and the line and column of bad syntax."""
+def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] | None = None) -> Any:
+    """The value of a JSON text. Errors name `source`, and the line and column of bad syntax.
+
+    parse_float: reads a number that is no integer; None: Python does.
+    """
     text = decode_utf8(data, source)
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -57,7 +63,13 @@ def parse_json(data: bytes, source: str) -> Any:
     if count > MAX_VALUES:
         raise VocabularyError(f"{source}: more than {MAX_VALUES} JSON values")
     try:
-        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse, parse_int=integer)
+        return json.loads(
+            text,
+            object_pairs_hook=unique,
+            parse_constant=refuse,
+            parse_int=integer,
+            parse_float=parse_float,
+        )
     except json.JSONDecodeError as error:
         raise VocabularyError(
             f"{source}, line {error.lineno}, column {error.colno}: {error.msg}"
@@ -116,11 +128,15 @@ class Entries:
         return dict(item for item, is_kept in items if is_kept)
 
 
-def parse_tokenizer(data: bytes, source: str) -> Any:
+def parse_tokenizer(
+    data: bytes, source: str, parse_float: Callable[[str], float] | None = None
+) -> Any:
     """As `parse_json`, but the two large tables of a tokenizer.json stay in arrays, if all is well.
 
     `model.vocab` is a `TextIds` then and `model.merges` a `MergeRows`; `JsonValue` makes a dict and
     a list of them if it is asked to. A file that has anything unusual is parsed as any other.
+
+    parse_float: as for `parse_json`; None: `serde_float`, as tokenizers reads files.
     """
     tables = read_tables(data, MAX_VALUES) if b'"merges"' in data else None
     if tables is not None:
@@ -132,7 +148,7 @@ def parse_tokenizer(data: bytes, source: str) -> Any:
         model = value["model"]
         model["vocab"], model["merges"] = ids, MergeRows(rows, ids)
         return value
-    return parse_json(data, source)
+    return parse_json(data, source, parse_float or serde_float)
 
 
 class JsonValue:

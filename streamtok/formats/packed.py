@@ -12,9 +12,9 @@ numbers are little-endian.
     table    for each section: its name in 16 bytes, uint64 offset, uint64 size, uint32 CRC-32
 
 The section `about` is JSON: name, special tokens, text rules, template, pattern, settings. The
-others are the arrays of `Vocabulary` and `Pattern`. Every CRC is checked, so a damaged file is
-found out. A file that was made to deceive can give wrong ids, but all that memory safety depends on
-is checked.
+others are the arrays of `Vocabulary` and `Pattern`, and for models that are no merges, in files of
+the next version, those of `Pieces`. Every CRC is checked, so a damaged file is found out. A file
+that was made to deceive can give wrong ids, but all that memory safety depends on is checked.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from ..engines.rules import TextRules, TokenFlags
 from ..engines.template import Template
 from ..errors import PatternError, VocabularyError
 from ..files.part_file import write_whole
+from ..models.pieces import Pieces
 from ..normalizers import Normalizer
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import SplitSequence
@@ -59,11 +60,18 @@ __all__ = [
 
 PACKED_MAGIC = b"stokenc\0"
 PACKED_VERSION = 2
+_VERSION_WITH_PIECES = 3
 _HEADER = struct.Struct("<8sIIQI4x")
 _SECTION = struct.Struct("<16sQQI4x")
 _ALIGNMENT = 64
 _MAX_SECTIONS = 64
 _VOCABULARY_ARRAYS = ("lefts", "byte_ids", "ties")  # of Vocabulary; any may be missing
+_PIECE_ARRAYS = (
+    ("offsets", np.uint32),
+    ("ids", np.uint32),
+    ("scores", np.float64),
+    ("byte_ids", np.uint32),
+)  # of Pieces; the last two may be missing
 _WINDOWS_SIZE = 900
 
 
@@ -97,6 +105,13 @@ def dumps_packed(encoding: Encoding) -> bytes:
             sections[name] = _little(array)
         if pattern.windows is not None:
             sections["windows"] = pattern.windows.to_bytes()
+    model = vocabulary.model
+    if model is not None:
+        sections["pieces"] = model.blob
+        for name, _ in _PIECE_ARRAYS:
+            array = getattr(model, name)
+            if array is not None:
+                sections[f"piece_{name}"] = _little(array)
     about = {
         "name": encoding.name,
         "special_tokens": list(encoding._special_tokens.items()),
@@ -112,10 +127,14 @@ def dumps_packed(encoding: Encoding) -> bytes:
         "template": encoding._template,
         "model_settings": encoding._model_settings,
     }
-    return join_sections({"about": json.dumps(about).encode(), **sections})
+    version = PACKED_VERSION
+    if model is not None:
+        about["model"] = [model.kind, model.unknown, model.prefix, model.most_characters]
+        version = _VERSION_WITH_PIECES
+    return join_sections({"about": json.dumps(about).encode(), **sections}, version)
 
 
-def join_sections(sections: dict[str, bytes]) -> bytes:
+def join_sections(sections: dict[str, bytes], version: int = PACKED_VERSION) -> bytes:
     """The file of these sections."""
     at = _HEADER.size + _SECTION.size * len(sections)
     table, body = b"", []
@@ -125,7 +144,7 @@ def join_sections(sections: dict[str, bytes]) -> bytes:
         body += [bytes(gap), data]
         at += gap + len(data)
     crc = binascii.crc32(table)
-    header = _HEADER.pack(PACKED_MAGIC, PACKED_VERSION, len(sections), at, crc)
+    header = _HEADER.pack(PACKED_MAGIC, version, len(sections), at, crc)
     return header + table + b"".join(body)
 
 
@@ -146,7 +165,7 @@ def loads_packed(data: bytes, source: str = "<bytes>", name: str | None = None) 
             source,
             name or str(about["name"]),
             pat_str=_pattern(file, about),
-            mergeable_ranks=_vocabulary(file),
+            mergeable_ranks=_vocabulary(file, _pieces(file, about.get("model"))),
             special_tokens={str(text): int(number) for text, number in about["special_tokens"]},
             rules=_rules(about["rules"]),
             template=_template(about.get("template", [[], []])),
@@ -183,7 +202,7 @@ class _Sections:
         if len(contents) < _HEADER.size or contents[: len(PACKED_MAGIC)] != PACKED_MAGIC:
             raise VocabularyError(f"{source} is not a packed encoding, or is cut short")
         _, version, count, size, crc = _HEADER.unpack_from(contents)
-        if version != PACKED_VERSION:
+        if version not in (PACKED_VERSION, _VERSION_WITH_PIECES):
             raise VocabularyError(
                 f"{source} has version {version} of the packed form, expected {PACKED_VERSION}: "
                 "convert the original again"
@@ -230,7 +249,25 @@ class _Sections:
         return self.array(name) if name in self.places else None
 
 
-def _vocabulary(file: _Sections) -> Vocabulary:
+def _pieces(file: _Sections, about: Any) -> Pieces | None:
+    if about is None:
+        return None
+    kind, unknown, prefix, most_characters = about
+    arrays = {
+        name: file.array(f"piece_{name}", dtype)
+        for name, dtype in _PIECE_ARRAYS
+        if f"piece_{name}" in file.places
+    }
+    try:
+        return Pieces(
+            kind, file.data("pieces"), unknown=_checked_id(unknown), prefix=prefix,
+            most_characters=most_characters, **arrays,
+        )  # fmt: skip
+    except (ValueError, OverflowError) as error:
+        raise file.damage("pieces", str(error)) from None
+
+
+def _vocabulary(file: _Sections, model: Pieces | None) -> Vocabulary:
     texts, bounds = file.data("decode_tokens"), file.array("decode_offsets")
     numbers = file.array("decode_ids")
     rising = len(bounds) == len(numbers) + 1 and bounds[0] == 0 and bounds[-1] == len(texts)
@@ -245,9 +282,12 @@ def _vocabulary(file: _Sections) -> Vocabulary:
             file.data("tokens"),
             file.array("offsets"),
             file.array("ids"),
-            **{name: file.array_or_none(name) for name in _VOCABULARY_ARRAYS},
+            lefts=file.array_or_none("lefts"),
+            byte_ids=file.array_or_none("byte_ids"),
+            ties=file.array_or_none("ties"),
             decode_only=decode_only,
             parts=(file.array("left_parts"), file.array("right_parts")),
+            model=model,
         )
     except ValueError as error:
         raise file.damage("tokens", str(error)) from None

@@ -75,7 +75,7 @@ def _name_of(given: Any) -> str | None:
 
 def _from_tokenizers(given: Any, source: str, name: str | None, is_wrapped: bool) -> Encoding:
     text: str = given.to_str()
-    value = parse_tokenizer(text.encode(), source)
+    value = parse_tokenizer(text.encode(), source, float)  # what it has, not what a file would give
     if is_wrapped:  # there, these two are what the latest call has asked for
         value |= {"truncation": None, "padding": None}
     return read_huggingface(JsonValue(value, source), name or "tokenizer")

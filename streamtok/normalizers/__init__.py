@@ -11,6 +11,7 @@ from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
 from .joined_spaces import JoinedSpaces
 from .longest_map import LongestMap
+from .marked_words import MarkedWords
 from .normalizer import IDENTITY, Normalizer
 from .precompiled import Precompiled
 from .replace import Replace
@@ -30,6 +31,7 @@ __all__ = [
     "JoinedSpaces",
     "LongestMap",
     "Lowercase",
+    "MarkedWords",
     "MetaspaceText",
     "Nmt",
     "Normalizer",

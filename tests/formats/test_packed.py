@@ -149,8 +149,8 @@ def test_errors_say_what_is_wrong():
             loads_packed(join_sections({**sections, **changed}), "x.streamtok")
 
     newer = bytearray(data)
-    newer[8] = 3
-    with pytest.raises(VocabularyError, match=r"has version 3 of the packed form, expected 2"):
+    newer[8] = 4
+    with pytest.raises(VocabularyError, match=r"has version 4 of the packed form, expected 2"):
         loads_packed(bytes(newer), "x.streamtok")
     with pytest.raises(VocabularyError, match="not a packed encoding"):
         loads_packed(b"{}", "x.streamtok")

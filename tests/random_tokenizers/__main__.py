@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import functools
 import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from ..tokenizer_files import random_piece_file
 from . import __doc__ as description
-from .checks import Outcome
+from .checks import Outcome, check_seed
 from .finds import describe, replay, save, shrink
 from .workers import outcomes_here, outcomes_of_workers
 
@@ -52,6 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cases", type=number, default=1000)
     parser.add_argument("--seed", type=number, default=1, help="of the first case; the next is +1")
     parser.add_argument("--workers", type=int, default=1, help="processes; 1: this one")
+    parser.add_argument("--pieces", action="store_true", help="WordPiece, WordLevel and Unigram")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--finds", type=int, default=10, help="stop after so many")
     parser.add_argument("--save", type=Path, default=Path("random_tokenizers_found"))
@@ -72,8 +75,13 @@ def check(options: argparse.Namespace, folder: Path) -> int:
     """Check the cases that are asked for, and print what is found."""
     report, start = Report(), time.monotonic()
     seeds = range(options.seed, options.seed + options.cases)
-    several = options.workers > 1
-    outcomes = outcomes_of_workers(seeds, options.workers) if several else outcomes_here(seeds)
+    check_one = (
+        functools.partial(check_seed, make=random_piece_file) if options.pieces else check_seed
+    )
+    if options.workers > 1:
+        outcomes = outcomes_of_workers(seeds, options.workers, check_one)
+    else:
+        outcomes = outcomes_here(seeds, check_one)
     with contextlib.closing(outcomes):  # ends the workers
         for outcome in outcomes:
             report.add(outcome)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..tokenizer_files import File, give_ids
+from ..tokenizer_files import File, give_ids, ids_of
 from .checks import Difference, Refused, check_file, check_text, ours, theirs
 
 EVERYWHERE = 1000  # bytes: a text of a find is cut everywhere
@@ -37,6 +37,14 @@ def smaller_files(file: File) -> Iterator[File]:
                 yield without(**{key: step[inner][at]})
                 yield without(**{key: {**step, inner: step[inner][:at] + step[inner][at + 1 :]}})
     model = file["model"]
+    if model["type"] != "BPE":
+        rows = list(model["vocab"]) if model["type"] == "Unigram" else list(model["vocab"].items())
+        for count in (len(rows) // 2, len(rows) // 4, 2, 1):
+            for at in range(0, len(rows) * bool(count), max(1, count)):
+                fewer = rows[:at] + rows[at + count :]
+                vocab: Any = fewer if model["type"] == "Unigram" else dict(fewer)
+                yield without(model={**model, "vocab": vocab})
+        return
     half = len(model["merges"]) // 2
     for merges in (model["merges"][:half], model["merges"][half:], model["merges"][1:]):
         if len(merges) < len(model["merges"]):
@@ -99,7 +107,7 @@ def save(folder: Path, seed: int, file: File, difference: Difference) -> Path:
 
 
 def describe(file: File, difference: Difference) -> str:
-    names = {id: token for token, id in file["model"]["vocab"].items()}
+    names = {id: token for token, id in ids_of(file["model"]).items()}
     names |= {token["id"]: token["content"] for token in file["added_tokens"]}
 
     def spelled(value: Any) -> str:
@@ -114,7 +122,8 @@ def describe(file: File, difference: Difference) -> str:
         f"{difference.kind}: text {difference.text!a} cuts {difference.how}\n"
         f"  normalizer {json.dumps(file['normalizer'])}\n"
         f"  pre_tokenizer {json.dumps(file['pre_tokenizer'])}\n"
-        f"  added {'; '.join(added)}\n  model {model} merges {file['model']['merges'][:12]}\n"
+        f"  decoder {json.dumps(file['decoder'])}\n  added {'; '.join(added)}\n"
+        f"  model {model} merges {file['model'].get('merges', [])[:12]}\n"
         f"  expected {spelled(difference.expected)}\n  found    {spelled(difference.found)}"
     )
 

@@ -1,0 +1,198 @@
+"""The `model` of a tokenizer.json that is no BPE: WordPiece, WordLevel or Unigram.
+
+Such a model takes pre-tokens one by one, as they are after the normalizer and the pre-tokenizers.
+What its ids decode to is the text of their pieces, as the decoder has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ..engines.rules import MARK
+from ..errors import VocabularyError
+from ..models.pieces import Pieces
+from ..normalizers import MarkedWords, MetaspaceText, Step
+from ..patterns.pattern import Pattern
+from ..vocabulary.table import MAX_ID, Vocabulary
+from .huggingface_decoders import Decoding, Marks, WordPieces, decoded_bytes
+from .huggingface_splits import PreTokenizer, pattern_of
+from .json_value import JsonValue
+from .loading import shown
+
+__all__ = ["PieceFile", "has_pieces", "piece_decoding", "piece_vocabulary", "read_pieces"]
+
+_MOST_CHARACTERS = 1 << 62  # of a word; a greater limit is none
+_SPACES = ("Split", r"\s+", "removed")  # WhitespaceSplit
+JOINED = Decoding(False, False, False, False, words=WordPieces(None, False))
+"""Without a decoder: a space between all tokens."""
+
+
+class PieceFile(NamedTuple):
+    """What the model says. Pieces are as in the file."""
+
+    ids: dict[str, int]
+    pieces: Pieces
+    place: str
+
+
+def has_pieces(model: JsonValue) -> bool:
+    """Whether the model in this field is one of these; old files do not say which they have."""
+    return _kind(model) in _READERS
+
+
+def _kind(model: JsonValue) -> object:
+    fields = model.as_dict()
+    if (kind := fields.get("type")) is not None:
+        return kind
+    if "merges" in fields:
+        return "BPE"
+    if isinstance(fields.get("vocab"), list):
+        return "Unigram"
+    return "WordPiece" if "max_input_chars_per_word" in fields else "WordLevel"
+
+
+def read_pieces(model: JsonValue) -> PieceFile:
+    """The model in this field. Raises VocabularyError naming the place."""
+    try:
+        return _READERS[str(_kind(model))](model)
+    except ValueError as error:
+        if isinstance(error, VocabularyError):
+            raise
+        model.fail(str(error))
+
+
+def _word_piece(model: JsonValue) -> PieceFile:
+    model.allow_only(
+        "type", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"
+    )
+    ids = _ids(model)
+    most = model["max_input_chars_per_word"]
+    if most.as_int() < 0:
+        most.fail(f"expected a number of characters, found {most.value}")
+    pieces = Pieces.of_ids(
+        "WordPiece",
+        ids,
+        _unknown(model, ids),
+        prefix=model["continuing_subword_prefix"].as_str(),
+        most_characters=min(most.as_int(), _MOST_CHARACTERS),
+    )
+    return PieceFile(ids, pieces, model.place)
+
+
+def _word_level(model: JsonValue) -> PieceFile:
+    model.allow_only("type", "unk_token", "vocab")
+    ids = _ids(model)
+    return PieceFile(ids, Pieces.of_ids("WordLevel", ids, _unknown(model, ids)), model.place)
+
+
+def _unigram(model: JsonValue) -> PieceFile:
+    model.allow_only("type", "unk_id", "vocab", "byte_fallback")
+    vocab = model["vocab"]
+    rows: list[tuple[str, float]] = []
+    for place, row in enumerate(vocab.as_list()):
+        is_row = isinstance(row, list) and len(row) == 2
+        if not (is_row and isinstance(row[0], str) and type(row[1]) in (int, float)):
+            vocab.fail(f"piece {place}: expected a text and a score, found {shown(row)}")
+        _check_text(vocab, row[0])
+        rows.append((row[0], float(row[1])))
+    ids = {text: id for id, (text, _) in enumerate(rows)}
+    if len(ids) < len(rows):
+        twice = next(text for id, (text, _) in enumerate(rows) if ids[text] != id)
+        vocab.fail(f"the piece {shown(twice)} is given twice, which is not supported")
+    unknown = model["unk_id"]
+    if unknown.value is None:
+        unknown.fail("a Unigram model without the id of an unknown piece is not supported")
+    if not 0 <= unknown.as_int() < len(rows):
+        unknown.fail(f"there is no piece {unknown.value}")
+    has_fallback = model["byte_fallback"].as_bool()
+    return PieceFile(ids, Pieces.of_scores(rows, unknown.as_int(), has_fallback), model.place)
+
+
+_READERS = {"WordPiece": _word_piece, "WordLevel": _word_level, "Unigram": _unigram}
+
+
+def _ids(model: JsonValue) -> dict[str, int]:
+    vocab = model["vocab"]
+    texts: dict[int, str] = {}
+    for text, number in vocab.as_dict().items():
+        _check_text(vocab, text)
+        if type(number) is not int or not 0 <= number <= MAX_ID:
+            vocab.fail(f"the id of {shown(text)} must be in 0 … {MAX_ID}, not {shown(number)}")
+        if number in texts:
+            vocab.fail(
+                f"id {number} is given twice: to {shown(texts[number])} and to {shown(text)}"
+            )
+        texts[number] = text
+    return {text: number for number, text in texts.items()}
+
+
+def _check_text(vocab: JsonValue, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        vocab.fail(f"lone surrogate in the piece {shown(text)}")
+
+
+def _unknown(model: JsonValue, ids: dict[str, int]) -> int:
+    text = model["unk_token"].as_str()
+    if text not in ids:
+        model.fail(f"unk_token {shown(text)} is not in the vocabulary")
+    return ids[text]
+
+
+def piece_decoding(
+    decoding: Decoding, field: JsonValue, model: PieceFile, added: Iterable[str]
+) -> Decoding:
+    """What the decoder in this field does with pieces and added tokens. Raises VocabularyError.
+
+    Metaspace leaves the marks of the first token out. Mostly that is what taking one space off the
+    text does.
+    """
+    if field.value is None:
+        return JOINED
+    if decoding.word_end or decoding.is_byte_level:
+        name = "BPEDecoder" if decoding.word_end else "ByteLevel"
+        field.fail(f"the decoder {name} is not supported with {model.pieces.kind}")
+    if field["type"].value != "Metaspace" or not decoding.drops_first_space:
+        return decoding
+    if not any(text.startswith(" ") or MARK in text[1:] for text in [*model.ids, *added]):
+        return decoding
+    return Decoding(False, False, False, False, words=Marks())
+
+
+def piece_vocabulary(
+    model: PieceFile, cutting: PreTokenizer, decoding: Decoding, place: str
+) -> tuple[Vocabulary, tuple[Step, ...], str | Pattern]:
+    """The vocabulary, what is done to the text before it is cut, and the pattern that cuts it.
+
+    place: of the pre-tokenizer. Raises VocabularyError.
+    """
+    if cutting.is_byte_level:
+        raise VocabularyError(f"{place}: ByteLevel is not supported with {model.pieces.kind}")
+    steps, splits = cutting.steps, cutting.splits
+    if cutting.changes_pretokens():
+        marked = _marked_words(cutting)
+        if marked is None:
+            raise VocabularyError(
+                f"{place}: of pre-tokenizers that change each pre-token of others, only Metaspace "
+                f"behind WhitespaceSplit is supported with {model.pieces.kind}, if it puts its "
+                "replacement before all and splits"
+            )
+        steps, splits = (*steps, marked), splits[1:]
+    decoded = {
+        number: decoded_bytes(text, decoding, has_bytes=decoding.joins_bytes)
+        for text, number in model.ids.items()
+    }
+    vocabulary = Vocabulary.of_model(model.pieces, decoded)
+    return vocabulary, steps, pattern_of(splits, place)
+
+
+def _marked_words(cutting: PreTokenizer) -> MarkedWords | None:
+    """The step that does what WhitespaceSplit and Metaspace do, but for the cuts before marks."""
+    if len(cutting.stages) != 3 or cutting.stages[0] != _SPACES:
+        return None
+    kind, *settings = cutting.stages[1]
+    if kind != MetaspaceText.__name__ or settings[1] != "always":
+        return None
+    return MarkedWords(settings[0])

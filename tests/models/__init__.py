@@ -1,0 +1,1 @@
+"""Models that are no merges: WordPiece, WordLevel and Unigram."""

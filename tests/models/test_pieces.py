@@ -1,0 +1,211 @@
+"""The models in the core against their twins, and what the files' numbers mean."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+import streamtok
+from streamtok.engines.rules import TextRules
+from streamtok.models.pieces import Pieces
+from streamtok.models.serde_float import serde_float
+from streamtok.reference.unigram import unigram
+from streamtok.reference.wordpiece import word_level, word_piece
+from streamtok.vocabulary.table import Vocabulary
+
+from ..tokenizer_files import random_pieces
+
+TWINS = {"WordPiece": word_piece, "WordLevel": word_level, "Unigram": unigram}
+LETTERS = "ab# ▁é\u0301日👍"
+
+
+def pieces_of(model: dict[str, Any]) -> Pieces:
+    vocab = model["vocab"]
+    if model["type"] == "Unigram":
+        return Pieces.of_scores(vocab, model["unk_id"], model["byte_fallback"])
+    more = {}
+    if model["type"] == "WordPiece":
+        more["prefix"] = model["continuing_subword_prefix"]
+        more["most_characters"] = model["max_input_chars_per_word"]
+    return Pieces.of_ids(model["type"], vocab, vocab[model["unk_token"]], **more)
+
+
+def encoding_of(pieces: Pieces, pattern: str = r"\s+|\S+") -> streamtok.Encoding:
+    decoded = {id: str(id).encode() for id in range(pieces.core.max_id + 1)}
+    return streamtok.Encoding(
+        "pieces",
+        pat_str=pattern,
+        mergeable_ranks=Vocabulary.of_model(pieces, decoded),
+        special_tokens={},
+        rules=TextRules(has_symbols=True),
+    )
+
+
+@pytest.mark.parametrize("kind", TWINS)
+def test_ids_and_places_of_random_pretokens(kind: str) -> None:
+    rng = random.Random(5)
+    for _ in range(120):
+        model = random_pieces(rng, kind, rng.choice([LETTERS, "ab", "aé▁"]))
+        encoding = encoding_of(pieces_of(model), r"[\s\S]+")
+        texts = list(model["vocab"]) if kind != "Unigram" else [text for text, _ in model["vocab"]]
+        for _ in range(20):
+            most = 30 if kind == "Unigram" else 200  # its twin is slow
+            parts = rng.choices([*texts, *LETTERS, *"ab"], k=rng.choice([1, 2, 5, most]))
+            text = "".join(parts)
+            expected = TWINS[kind](model, text)
+            assert encoding.encode(text) == [id for id, _, _ in expected], (model, text)
+            ids, spans = encoding.encode_with_offsets(text)
+            assert ids.tolist() == [id for id, _, _ in expected]
+            assert spans.tolist() == [[start, end] for _, start, end in expected], (model, text)
+
+
+def test_bytes_that_are_no_utf8_are_characters() -> None:
+    vocab = {"[UNK]": 0, "a": 1, "##b": 2}
+    model = Pieces.of_ids("WordPiece", vocab, 0, prefix="##", most_characters=3)
+    encoding = encoding_of(model)
+    for text, ids in ((b"abbb", [0]), (b"a\x80\xff", [0]), (b"abb", [1, 2, 2])):
+        assert encoding.encode(text, errors="surrogateescape") == ids
+    scores = [("<unk>", 0.0), ("a", -1.0), ("<0x80>", -9.0), ("<0xFF>", -9.0)]
+    encoding = encoding_of(Pieces.of_scores(scores, 0, True))
+    assert encoding.encode(b"a\x80\xffa", errors="surrogateescape") == [1, 2, 3, 1]
+    assert encoding.encode(b"\xffa\xc3", errors="surrogateescape") == [3, 1, 0]
+
+
+def test_scores_are_those_that_tokenizers_reads() -> None:
+    rng = random.Random(2)
+    numbers = [repr(-rng.uniform(0, 30)) for _ in range(300)]
+    numbers += [repr(float(np.float32(-rng.uniform(0, 20)))) for _ in range(300)]
+    numbers += [
+        f"{rng.choice(['', '-'])}{rng.randrange(10 ** rng.choice([1, 5, 18]))}"
+        f".{rng.randrange(10 ** rng.choice([1, 3, 21, 25]))}"
+        f"{rng.choice(['', 'e-5', 'E+7', 'e0', 'e-300', 'e-340'])}"
+        for _ in range(600)
+    ]
+    numbers += ["0.0", "-0.0", "1e2", "0.000000000000000000000000000001234567890123456789"]
+    rows = ",".join(f'["t{at}",{number}]' for at, number in enumerate(numbers))
+    file = (
+        '{"version":"1.0","added_tokens":[],"model":{"type":"Unigram","unk_id":0,'
+        f'"vocab":[{rows}],"byte_fallback":false}}}}'
+    )
+    read = json.loads(Tokenizer.from_str(file).to_str())["model"]["vocab"]
+    assert [serde_float(number) for number in numbers] == [score for _, score in read]
+    assert any(float(number) != score for number, (_, score) in zip(numbers, read, strict=True))
+
+
+@pytest.mark.parametrize("number", ["1e400", "123456789.5e301", "1e99999999999999999999"])
+def test_numbers_out_of_range_are_refused(number: str) -> None:
+    with pytest.raises(streamtok.VocabularyError, match="out of range"):
+        serde_float(number)
+
+
+@pytest.mark.parametrize("kind", ["WordPiece", "WordLevel"])
+def test_a_word_without_end_takes_no_memory(kind: str) -> None:
+    """Past the limit it is unknown, so nothing of it waits but the rest of a section."""
+    more = {"prefix": "##", "most_characters": 100} if kind == "WordPiece" else {}
+    encoding = encoding_of(Pieces.of_ids(kind, {"[UNK]": 7, "a": 1, "##a": 2}, 7, **more))
+    stream = encoding.stream_encoder(max_pending=1 << 12)
+    found = stream.encode("a ")
+    for _ in range(400):
+        found += stream.encode("aé" * 500)
+        assert stream.pending < 1 << 12
+    assert found == [1, 7, 7]  # the blank is unknown, too
+    saved = stream.getstate()
+    for other in (stream, encoding.stream_encoder(max_pending=1 << 12)):
+        other.setstate(saved)
+        assert other.encode("a" * 9) + other.encode(" a", final=True) == [7, 1]
+    limited = encoding.stream_encoder(max_pending=1 << 12)
+    limited.encode_with_offsets("a" * 4000)
+    with pytest.raises(streamtok.PendingLimitExceeded):  # its place ends where the word does
+        limited.encode_with_offsets("a" * 100)
+
+
+@pytest.mark.parametrize("kind", TWINS)
+def test_long_words_in_all_cuts(kind: str) -> None:
+    rng = random.Random(3)
+    for _ in range(30):
+        model = random_pieces(rng, kind, "ab")
+        encoding = encoding_of(pieces_of(model))
+        words = ["".join(rng.choices("abé", k=rng.choice([1, 90, 600, 3000]))) for _ in range(6)]
+        text = " ".join(words)
+        ids = encoding.encode(text)
+        assert len(ids) == encoding.count(text)
+        for size in (1, 7, 1023, 1024, 1025, 4000):
+            stream = encoding.stream_encoder()
+            found = [
+                id for at in range(0, len(text), size) for id in stream.encode(text[at : at + size])
+            ]
+            assert found + stream.flush() == ids
+
+
+def test_digests_and_pickles() -> None:
+    base: dict[str, Any] = {"prefix": "##", "most_characters": 9}
+    vocab = {"[UNK]": 0, "a": 1, "##b": 2}
+    made = Pieces.of_ids("WordPiece", vocab, 0, **base)
+    others = [
+        Pieces.of_ids("WordPiece", vocab, 1, **base),
+        Pieces.of_ids("WordPiece", vocab, 0, **{**base, "prefix": "#"}),
+        Pieces.of_ids("WordPiece", vocab, 0, **{**base, "most_characters": 8}),
+        Pieces.of_ids("WordPiece", {**vocab, "a": 3}, 0, **base),
+        Pieces.of_ids("WordPiece", {"[UNK]": 0, "c": 1, "##b": 2}, 0, **base),
+        Pieces.of_ids("WordLevel", vocab, 0),
+        Pieces.of_scores([("[UNK]", 0.0), ("a", 1.0), ("##b", 2.0)], 0, False),
+        Pieces.of_scores([("[UNK]", 0.0), ("a", 1.5), ("##b", 2.0)], 0, False),
+        Pieces.of_scores([("[UNK]", 0.0), ("a", 1.5), ("##b", 2.0)], 0, True),
+    ]
+    digests = [pieces.digest for pieces in [made, *others]]
+    digests += [encoding_of(pieces).digest for pieces in [made, *others]]
+    assert len(set(digests)) == len(digests)
+    for pieces in [made, *others]:
+        again = pickle.loads(pickle.dumps(encoding_of(pieces)))
+        assert again.digest == encoding_of(pieces).digest
+        assert again.encode("ab a xb") == encoding_of(pieces).encode("ab a xb")
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    def pieces(kind: str = "WordPiece", blob: bytes = b"ab", **more: Any) -> Pieces:
+        arrays: dict[str, Any] = {
+            "offsets": np.array([0, 1, 2], np.uint32),
+            "ids": np.array([0, 1], np.uint32),
+            "unknown": 0,
+        }
+        return Pieces(kind, blob, **(arrays | more))
+
+    pieces()
+    for wrong in (
+        {"kind": "BPE"},
+        {"blob": b"ba"},
+        {"blob": b"aa"},
+        {"blob": b"abc"},
+        {"offsets": np.array([0, 1], np.uint32)},
+        {"offsets": np.array([0, 3, 2], np.uint32)},
+        {"offsets": np.array([1, 1, 2], np.uint32)},
+        {"ids": np.array([0, 2**32 - 1], np.uint32)},
+        {"kind": "Unigram", "scores": np.zeros(1)},
+        {"kind": "Unigram", "scores": np.zeros(2), "unknown": 2},
+        {"kind": "Unigram", "scores": np.zeros(2), "byte_ids": np.zeros(255, np.uint32)},
+    ):
+        with pytest.raises(ValueError, match=r"model|piece|offsets|order|id|score|bytes"):
+            pieces(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        pieces(ids=np.array([0, 1], np.int64))
+    with pytest.raises(TypeError):
+        pieces(kind="Unigram")
+
+
+def test_a_long_pretoken_is_cut_anywhere() -> None:
+    """Places in a stream go on behind what was given back."""
+    encoding = encoding_of(Pieces.of_scores([("<unk>", 0.0), ("a", -1.0), ("aa", -1.5)], 0, False))
+    text = ("aaa bb a " * 3000)[:20000]
+    whole = encoding.encode_with_offsets(text)
+    stream = encoding.stream_encoder()
+    rows = [stream.encode_with_offsets(text[a:b]) for a, b in pairwise(range(0, 20001, 1000))]
+    rows.append(stream.encode_with_offsets("", final=True))
+    assert np.concatenate([ids for ids, _ in rows]).tolist() == whole[0].tolist()
+    assert np.concatenate([spans for _, spans in rows]).tolist() == whole[1].tolist()
