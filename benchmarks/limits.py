@@ -8,9 +8,7 @@ all other steps free would still need that share of the time.
   tokens: looked up, merged and remembered, without the text around them.
 - *the same, cold*: in a process that has encoded one letter; *as many new pages*: as the first text
   touches, each written to once.
-- *an empty call*, *texts seen before*: instead of short texts that are new.
-- *an empty list* (or *empty lists*): of as many items as there are ids, which Python fills with
-  zeros first.
+- *empty lists*: of as many items as there are ids, which Python fills with zeros first.
 - *the same as one text*: what the chunks have in one call.
 - *arrays that are kept*: NumPy's own copies of the ids of a chunk each, as they are given.
 - *an empty chunk*: a call that takes in nothing, and gives an empty array.
@@ -37,7 +35,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,15 +45,13 @@ import streamtok
 from streamtok._core.encode import has_surrogate
 from streamtok.parallel.threads import call_in_threads
 
-from . import command_line, corpus, worker
+from . import command_line, corpus
 from .corpus import parse_size
 
 _COLD_TEXTS = ("english", "logs")
 _CHUNKED_TEXTS = ("english", "json")
-_LONG_TEXTS = ("code", "logs")
 _CHUNKS = (1 << 16, 4096, 256)
 _COMPANY = [b"a"] * 16  # known pre-tokens beside a few new ones, which then wait for each other
-_CALLS = 1000  # on short texts, in a turn
 _DOCUMENT = 4000  # characters, in a batch
 _BLOCK = 1 << 19  # bytes that the command line reads at a time
 
@@ -160,21 +155,6 @@ def unseen(enc: streamtok.Encoding, name: str, limit: int | None, rounds: int) -
     yield from in_turns(
         f"unseen {name}, to an array", whole, {f"{len(new):,} new pre-tokens": merged}, rounds
     )
-    count = enc.count(second)
-    whole, empty = again(lambda: enc.encode(second)), again(lambda: [None] * count)
-    yield from in_turns(f"unseen {name}, to a list", whole, {"an empty list": empty}, rounds)
-
-
-def long(enc: streamtok.Encoding, name: str, rounds: int) -> Iterator[Row]:
-    """Of one text, as `compare` takes it: the parts that it times, after those that it does not."""
-    parts = corpus.consecutive(corpus.load(name), worker.STEADY_PARTS, worker.STEADY_BYTES)
-    texts = [part.decode() for part in parts]
-    first, rest = "".join(texts[: worker.STEADY_FROM]), texts[worker.STEADY_FROM :]
-    new = new_pretokens(enc, first, "".join(rest))
-    data, ends = side_by_side(new)
-    whole = after(enc, first, lambda: [enc.encode_to_numpy(text) for text in rest])
-    merged = after(enc, first, lambda: enc._encoder.encode_split(data, ends, "array"))
-    yield from in_turns(f"long {name}", whole, {f"{len(new):,} new pre-tokens": merged}, rounds)
 
 
 def cold(encoding: str, name: str, limit: int | None, rounds: int) -> Iterator[Row]:
@@ -195,22 +175,6 @@ def cold(encoding: str, name: str, limit: int | None, rounds: int) -> Iterator[R
     steps = {"new pre-tokens, cold": partial(run, "new"), "new pages": partial(run, "pages")}
     for row in in_turns(f"cold {name}, to an array", partial(run, "all"), steps, rounds):
         yield row._replace(step=f"{touched:,} new pages") if row.step == "new pages" else row
-
-
-def short_calls(enc: streamtok.Encoding, rounds: int) -> Iterator[Row]:
-    """Of calls on 11 letters that were not seen before."""
-    texts = iter(corpus.slices(corpus.load("english"), 11, (2 * rounds + 1) * _CALLS))
-    seen = [enc.encode(text) and text for text in islice(texts, _CALLS)]
-
-    def whole() -> float:
-        seen[:] = list(islice(texts, _CALLS))
-        return timed(lambda: [enc.encode(text) for text in seen])
-
-    steps = {
-        "an empty call": lambda: timed(lambda: [enc.encode("") for _ in seen]),
-        "texts seen before": lambda: timed(lambda: [enc.encode(text) for text in seen]),
-    }
-    yield from in_turns(f"{_CALLS:,} calls on 11 letters", whole, steps, rounds)
 
 
 def batch(enc: streamtok.Encoding, limit: int | None, rounds: int) -> Iterator[Row]:
@@ -405,11 +369,8 @@ def rows(encoding: str, limit: int | None, size: int, rounds: int) -> Iterator[R
     enc = streamtok.get_encoding(encoding)
     for name in corpus.NAMES:
         yield from unseen(enc, name, limit, rounds)
-    for name in _LONG_TEXTS:
-        yield from long(enc, name, rounds)
     for name in _COLD_TEXTS:
         yield from cold(encoding, name, limit, rounds)
-    yield from short_calls(enc, rounds)
     yield from batch(enc, limit, rounds)
     yield from chunked(enc, "english", limit, rounds)
     for name in _CHUNKED_TEXTS:

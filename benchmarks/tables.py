@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from . import corpus, goals, peers
@@ -162,75 +162,99 @@ def _value(ratio: Ratio | None) -> str:
 
 # The other kinds of samples.
 
+Column = tuple[Callable[[float], str], tuple[str, ...]]  # how a figure is shown, and its path
+
+
+def _whole(value: float) -> str:
+    return f"{value:.0f}"
+
+
+def _exact(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _mega(value: float) -> str:
+    return f"{value / 1e6:.0f}"
+
+
+def _ms(value: float) -> str:
+    return f"{value * 1e3:.0f}"
+
+
+def _grid(columns: Iterable[str], rows: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
+    columns = list(columns)
+    yield f"| | {' | '.join(columns)} |"
+    yield f"|---|{'--:|' * len(columns)}"
+    for name, cells in rows:
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def _figures(results: Results, kind: str, who: Who, *columns: Column, text: str = "") -> list[str]:
+    """Medians, or in the first cell why there are none."""
+    values = [results.median(kind, text, who, *path) for _, path in columns]
+    if None in values:
+        why = results.figures(kind, text, who, *columns[0][1])
+        return [str(why), *[""] * (len(columns) - 1)]
+    pairs = zip(columns, values, strict=True)
+    return [show(value) for (show, _), value in pairs if value is not None]
+
 
 def _once(results: Results) -> Iterator[str]:
     yield "A big file read once in blocks of 1 MiB:\n"
-    yield "| | MB/s | MB read | streamtok ÷ it |"
-    yield "|---|--:|--:|--:|"
+    columns = (_whole, ("once", "mb_s")), (_mega, ("once", "bytes"))
+    rows = []
     for who in results.who("once"):
-        speed = results.median("once", "", who, "once", "mb_s")
-        size = results.median("once", "", who, "once", "bytes")
-        if speed is None or size is None:
-            yield f"| {title(who)} | {results.figures('once', '', who, 'once', 'mb_s')} | | |"
-            continue
         ratio = results.quotient("once", "", goals.NUMPY, who, "once", "mb_s")
         own = "" if who == goals.NUMPY or ratio is None else f"{ratio:.2f}"
-        yield f"| {title(who)} | {speed:.0f} | {size / 1e6:.0f} | {own} |"
+        rows.append((title(who), [*_figures(results, "once", who, *columns), own]))
+    yield from _grid(["MB/s", "MB read", "streamtok ÷ it"], rows)
 
 
 def _steady(results: Results) -> Iterator[str]:
     names = results.texts("steady")
     yield f"Long streams: MB/s of parts {STEADY_FROM + 1} to {STEADY_PARTS} of one text:\n"
-    yield f"| | {' | '.join(names)} |"
-    yield f"|---|{'--:|' * len(names)}"
-    for who in results.who("steady"):
-        cells = []
-        for name in names:
-            speed = results.median("steady", name, who, "steady", "mb_s")
-            why = results.figures("steady", name, who, "steady", "mb_s")
-            cells.append(str(why) if speed is None else f"{speed:.0f}")
-        yield f"| {title(who)} | {' | '.join(cells)} |"
+    column = _whole, ("steady", "mb_s")
+    rows = [
+        (title(who), [_figures(results, "steady", who, column, text=name)[0] for name in names])
+        for who in results.who("steady")
+    ]
     group = goals.others(results, "steady")
     best = [results.against("steady", x, goals.NUMPY, group, "steady", "mb_s") for x in names]
-    yield f"| **`encode_to_numpy` ÷ the best peer** | {' | '.join(map(_value, best))} |"
+    rows.append(("**`encode_to_numpy` ÷ the best peer**", list(map(_value, best))))
+    yield from _grid(names, rows)
 
 
 def _calls(results: Results) -> Iterator[str]:
-    names: list[str] = []
-    for who in results.who("calls"):
-        for got in results.by[("calls", "", *who)].values():
-            names = names or ([] if isinstance(got, str) else list(got["us"]))
+    found = [
+        got for who in results.who("calls") for got in results.by[("calls", "", *who)].values()
+    ]
+    names = next((list(got["us"]) for got in found if not isinstance(got, str)), [])
     yield "µs per call, strings not seen before (English, prompts from all five texts, logs):\n"
-    yield f"| | {' | '.join(names)} |"
-    yield f"|---|{'--:|' * len(names)}"
-    for who in results.who("calls"):
-        figures = [results.median("calls", "", who, "us", name) for name in names]
-        cells = [f"{figure:.2f}" for figure in figures if figure is not None]
-        if len(cells) == len(names):
-            stream = who[1].startswith("stream")
-            yield f"| {'streamtok, one stream' if stream else title(who)} | {' | '.join(cells)} |"
+    columns = [(_exact, ("us", name)) for name in names]
+    yield from _grid(
+        names,
+        (
+            (
+                "streamtok, one stream" if who[1].startswith("stream") else title(who),
+                _figures(results, "calls", who, *columns),
+            )
+            for who in results.who("calls")
+            if names
+        ),
+    )
 
 
 def _decode(results: Results) -> Iterator[str]:
-    names = corpus.NAMES
     yield "MB/s of text decoded from a list of ids:\n"
-    yield f"| | {' | '.join(names)} |"
-    yield f"|---|{'--:|' * len(names)}"
-    for who in results.who("decode"):
-        cells = []
-        for name in names:
-            speed = results.median("decode", "", who, "mb_s", name)
-            cells.append("–" if speed is None else f"{speed:.0f}")
-        reason = results.figures("decode", "", who, "mb_s", names[0])
-        reason = f": {reason}" if isinstance(reason, str) else ""
-        yield f"| {title(who)}{reason} | {' | '.join(cells)} |"
+    columns = [(_whole, ("mb_s", name)) for name in corpus.NAMES]
+    rows = ((title(x), _figures(results, "decode", x, *columns)) for x in results.who("decode"))
+    yield from _grid(corpus.NAMES, rows)
 
 
 def _hard(results: Results) -> Iterator[str]:
     names = results.texts("hard")
     yield "MB/s on 1 MB of hard pieces, the first call / another piece after it:\n"
-    yield f"| | {' | '.join(names)} |"
-    yield f"|---|{'--:|' * len(names)}"
+    rows = []
     for who in results.who("hard"):
         cells = []
         for name in names:
@@ -241,7 +265,8 @@ def _hard(results: Results) -> Iterator[str]:
                 cells.append("other ids")
             else:
                 cells.append(" / ".join("–" if x is None else f"{x:.1f}" for x in speeds))
-        yield f"| {title(who)} | {' | '.join(cells)} |"
+        rows.append((title(who), cells))
+    yield from _grid(names, rows)
 
 
 def _hard_digests(results: Results, name: str, who: Who) -> set[str]:
@@ -252,38 +277,30 @@ def _hard_digests(results: Results, name: str, who: Who) -> set[str]:
 
 def _load(results: Results) -> Iterator[str]:
     yield "Import, load and first call in a new process that has imported numpy:\n"
-    yield "| | ms | of them import | MB |"
-    yield "|---|--:|--:|--:|"
-    for who in results.who("load"):
-        seconds = results.median("load", "", who, "load_s")
-        imported = results.median("load", "", who, "import_s")
-        size = results.median("load", "", who, "load_bytes")
-        if seconds is not None and imported is not None and size is not None:
-            times = f"{seconds * 1e3:.0f} | {imported * 1e3:.0f}"
-            yield f"| {who[0]} | {times} | {size / 1e6:.0f} |"
+    columns = (_ms, ("load_s",)), (_ms, ("import_s",)), (_mega, ("load_bytes",))
+    rows = ((who[0], _figures(results, "load", who, *columns)) for who in results.who("load"))
+    yield from _grid(["ms", "of them import", "MB"], rows)
 
 
 def _threads(results: Results) -> Iterator[str]:
-    own = [who for who in results.who("threads") if who[1] != COMMAND]
+    def row(who: Who, *names: str) -> tuple[str, list[str]]:
+        columns = [(_exact if name != "mb_s" else _whole, (name,)) for name in names]
+        return f"`{who[1]}`", _figures(results, "threads", who, *columns)
+
     yield "Two threads on two cores; the ceiling is two processes on different texts:\n"
-    yield "| | MB/s | ÷ one thread | ceiling | of the ceiling |"
-    yield "|---|--:|--:|--:|--:|"
-    for who in own:
-        yield _row(f"`{who[1]}`", results, who, "mb_s", "ratio", "ceiling", "share")
+    yield from _grid(
+        ["MB/s", "÷ one thread", "ceiling", "of the ceiling"],
+        (
+            row(who, "mb_s", "ratio", "ceiling", "share")
+            for who in results.who("threads")
+            if who[1] != COMMAND
+        ),
+    )
     yield "\nThe command line:\n"
-    yield "| | MB/s | two cores ÷ one | with `--workers 2` | one thread ÷ in memory |"
-    yield "|---|--:|--:|--:|--:|"
-    who = ("streamtok", COMMAND)
-    yield _row(f"`{COMMAND}`", results, who, "mb_s", "ratio", "workers", "memory")
-
-
-def _row(title: str, results: Results, who: Who, *names: str) -> str:
-    """MB/s and ratios of a sample with two cores."""
-    figures = [results.median("threads", "", who, name) for name in names]
-    cells = [f"{x:.0f}" if not i else f"{x:.2f}" for i, x in enumerate(figures) if x is not None]
-    if len(cells) < len(names):
-        cells = [str(results.figures("threads", "", who, "ratio")), *[""] * (len(names) - 1)]
-    return f"| {title} | {' | '.join(cells)} |"
+    yield from _grid(
+        ["MB/s", "two cores ÷ one", "with `--workers 2`", "one thread ÷ in memory"],
+        [row(("streamtok", COMMAND), "mb_s", "ratio", "workers", "memory")],
+    )
 
 
 def _train(results: Results) -> Iterator[str]:
@@ -308,17 +325,13 @@ def _endless(results: Results) -> Iterator[str]:
     first = ENDLESS_BLOCK * ENDLESS_WARM_UP / 1e6
     yield "Words of random letters, none of which come again; memory counts from"
     yield f"{first:.0f} MB on:\n"
-    yield "| | MB read | MB/s | growth, MB |"
-    yield "|---|--:|--:|--:|"
-    for who in results.who("endless"):
-        figures = [
-            results.median("endless", "", who, name) for name in ("bytes", "mb_s", "growth_bytes")
-        ]
-        fed, speed, growth = figures
-        if fed is None or speed is None or growth is None:
-            yield f"| {title(who)} | {results.figures('endless', '', who, 'bytes')} | | |"
-        else:
-            yield f"| {title(who)} | {fed / 1e6:.0f} | {speed:.0f} | {growth / 1e6:.1f} |"
+    columns = (
+        (_mega, ("bytes",)),
+        (_whole, ("mb_s",)),
+        (lambda grown: f"{grown / 1e6:.1f}", ("growth_bytes",)),
+    )
+    rows = ((title(x), _figures(results, "endless", x, *columns)) for x in results.who("endless"))
+    yield from _grid(["MB read", "MB/s", "growth, MB"], rows)
 
 
 _TABLES: dict[str, Callable[[Results], Iterator[str]]] = {

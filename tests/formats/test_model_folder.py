@@ -241,11 +241,10 @@ def test_a_beginning_that_the_model_does_not_have(model: Path) -> None:
 
 def _with_ends(folder: Path) -> streamtok.Encoding:
     """A tokenizer.json with two tokens that may end a text."""
-    base = streamtok.get_encoding("r50k_base")
     made = streamtok.Encoding(
         "ends",
-        pat_str=base._pat_str,
-        mergeable_ranks=base._vocabulary,
+        pat_str=PATTERNS["gpt2"],
+        mergeable_ranks={bytes([byte]): byte for byte in range(256)},
         special_tokens={"<|endoftext|>": 50256, "<|im_end|>": 50257, "<|eom|>": 50258},
     )
     streamtok.formats.save_huggingface(made, folder / "tokenizer.json")

@@ -51,7 +51,8 @@ def contents(first: Path) -> dict[str, object]:
 
 
 ROWS = ("jsonl", "megatron", "datatrove", "parquet", "arrow")  # documents are not cut in these
-CASES = [(one, more) for one in FILE_FORMATS for more in (["--lines"], MARKED)]
+CASES = [(one, ["--lines"]) for one in FILE_FORMATS]
+CASES += [(one, MARKED) for one in ("npy", "llmc", "parquet")]
 CASES += [(one, []) for one in FILE_FORMATS if one not in ROWS]
 
 

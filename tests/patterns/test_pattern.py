@@ -84,11 +84,11 @@ def random_texts(count: int, seed: int) -> list[str]:
 def test_real_patterns_cut_as_regex_does(name: str) -> None:
     pattern = Pattern.compile(REAL[name])
     seen = 0
-    for text in random_texts(60_000, seed=len(name)):
+    for text in random_texts(20_000, seed=len(name)):
         expected = reference.split(REAL[name], text)
         assert pattern.findall(text) == expected, repr(text)
         seen += len(expected)
-    assert seen > 120_000
+    assert seen > 40_000
     assert pattern.is_total is (name != "deepseek")  # which has no place for control characters
     assert 10 < pattern.n_states < 60
     assert pattern.n_classes < 30
