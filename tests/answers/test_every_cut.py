@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 import streamtok
+from streamtok.engines.source_units import UNITS
 
 from ..conftest import PACKED, encoding_of
 from ..nasty import TEXTS
@@ -45,13 +47,14 @@ def test_counts(encoding: streamtok.Encoding) -> None:
 
 
 def test_offsets(encoding: streamtok.Encoding) -> None:
-    for text in TEXTS:
-        ids, spans = encoding.encode_with_offsets(text, "byte", **HOW)
+    units = itertools.cycle(UNITS)
+    for text, unit in zip(TEXTS, units, strict=False):
+        ids, spans = encoding.encode_with_offsets(text, unit, **HOW)
         for place in range(len(text) + 1):
             stream = encoding.stream_encoder(**HOW)
             found: list[tuple[int, list[int]]] = []
             for chunk, is_last in ((text[:place], False), (text[place:], True)):
-                more, where = stream.encode_with_offsets(chunk, is_last, unit="byte")
+                more, where = stream.encode_with_offsets(chunk, is_last, unit=unit)
                 found += zip(more.tolist(), where.tolist(), strict=True)
             assert found == list(zip(ids.tolist(), spans.tolist(), strict=True))
 

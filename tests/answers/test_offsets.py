@@ -164,8 +164,7 @@ def test_nasty_texts(name: str, unit: str) -> None:
             options: dict[str, Any] = {"errors": errors, "disallowed_special": ()}
             ids, spans = encoding.encode_with_offsets(text, unit, **options)
             wanted = slowly(encoding, text, unit, errors, ids.tolist())
-            assert spans.tolist() == wanted
-            assert in_stream(rng, encoding, text, unit, options) == (ids.tolist(), wanted)
+            assert spans.tolist() == wanted  # streams: see test_every_cut
 
 
 @settings(max_examples=100, deadline=None)

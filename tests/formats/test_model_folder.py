@@ -264,10 +264,10 @@ def _with_ends(folder: Path) -> streamtok.Encoding:
             {
                 "tokenizer_config.json": {"eos_token": "<|im_end|>"},
                 "special_tokens_map.json": {"eos_token": "<|eom|>"},
-                "generation_config.json": {"eos_token_id": [50258, 50257, 50256]},
+                "generation_config.json": {"eos_token_id": [50256, 50257, 50258]},
                 "config.json": {"eos_token_id": 5},
             },
-            (50257, 50258, 50256),
+            (50257, 50256, 50258),
         ),
         ({"tokenizer_config.json": {"eos_token": "<|none|>"}}, (50256,)),  # not a token
         ({"config.json": {"eos_token_id": [True, -1, 1 << 40, None, "x"]}}, (50256,)),
