@@ -2,7 +2,7 @@
 
 Every page that a test opens is watched: an error in its console, a request that leaves the loopback
 or a violation of the policy fails the test. STREAMTOK_SCREENSHOTS=FOLDER writes the pictures of
-docs/view.md and the README's first one.
+docs/see.md and the README's first one.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def excuse(page: Any, *notes: str) -> None:
 
 
 def picture(page: Any, name: str, first: str | None = None, last: str = "") -> None:
-    """Write a picture for docs/view.md, if they are wanted.
+    """Write a picture for docs/see.md, if they are wanted.
 
     first, last: only from the one element to the other, over the whole width.
     """

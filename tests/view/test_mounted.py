@@ -58,7 +58,7 @@ def test_under_a_prefix(open_page: Open) -> None:
 
 
 def test_the_example_of_the_docs() -> None:
-    code = (DOCS / "view.md").read_text("utf-8").split("```python\n")[1].split("```")[0]
+    code = (DOCS / "see.md").read_text("utf-8").split("```python\n")[-1].split("```")[0]
     names: dict[str, Any] = {}
     exec(code, names)
     with serving(names["app"]) as url, httpx.Client(trust_env=False, timeout=60) as client:
