@@ -24,14 +24,13 @@ author = "the streamtok authors"
 copyright = f"2026, {author}. MIT licence"
 version = release = streamtok.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "api_docs", "command_line", "floors"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "api_docs", "command_line"]
 root_doc = "index"
 exclude_patterns = ["_ext", "_static"]
 nitpicky = False
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-myst_fence_as_directive = ["mermaid"]  # the one picture of that kind, see _ext/floors.py
 suppress_warnings = ["myst.header"]  # pages that GitHub shows, too, may begin below level 1
 
 # Docstrings are plain text with code in single backticks.

@@ -1,6 +1,6 @@
-"""Who imports whom, and the floors that this must respect: for a test, and for a picture.
+"""Who imports whom, and the floors that this must respect: for a test, and for a table.
 
-    python tools/architecture.py            the picture, as Mermaid
+    python tools/architecture.py            the table of layers, in Markdown
     python tools/architecture.py --write    the same, into docs/architecture.md
 
 All imports count: those at the top of a file, those inside functions, those for types only.
@@ -18,7 +18,7 @@ from typing import NamedTuple
 TOP = Path(__file__).resolve().parents[1]
 FLOORS = Path(__file__).with_name("floors.txt")
 PAGE = TOP / "docs" / "architecture.md"
-BEGIN, END = "<!-- picture: python tools/architecture.py --write -->", "<!-- end of picture -->"
+BEGIN, END = "<!-- layers: python tools/architecture.py --write -->", "<!-- end of layers -->"
 ROOT = "streamtok"
 
 Graph = Mapping[str, set[str]]
@@ -27,6 +27,7 @@ Graph = Mapping[str, set[str]]
 class Floor(NamedTuple):
     """One line of `floors.txt`."""
 
+    layer: str  # and what it does
     name: str
     members: list[str]
     purpose: str
@@ -34,12 +35,14 @@ class Floor(NamedTuple):
 
 def read_floors(text: str) -> list[Floor]:
     """The floors, the lowest first."""
-    floors = []
+    floors, layer = [], ""
     for line in text.splitlines():
-        if line and not line.startswith("#"):
+        if line.startswith("["):
+            layer = line.strip("[]")
+        elif line and not line.startswith("#"):
             name, _, rest = line.partition(": ")
             members, _, purpose = rest.partition(" | ")
-            floors.append(Floor(name, members.split(), purpose))
+            floors.append(Floor(layer, name, members.split(), purpose))
     return floors
 
 
@@ -142,58 +145,27 @@ def rings(graph: Graph) -> list[list[str]]:
     return found
 
 
-def draw(graph: Graph, floors: list[Floor]) -> str:
-    """A Mermaid picture: a box for each floor, the highest on top, and who imports from where.
-
-    An import that follows from others is left out, so that the picture shows the way down.
-    """
-    names = [member for floor in floors for member in floor.members]
-
-    def member_of(module: str) -> str:
-        fitting = (m for m in names if module == m or module.startswith(f"{m}."))
-        return max(fitting, key=len)
-
-    edges: dict[str, set[str]] = {name: set() for name in names}
-    for module, others in graph.items():
-        for other in others:
-            if member_of(other) != member_of(module):
-                edges[member_of(module)].add(member_of(other))
-
-    def reach(start: str, without: str | None = None) -> set[str]:
-        todo = [other for other in edges[start] if other != without]
-        seen = set(todo)
-        while todo:
-            new = edges[todo.pop()] - seen
-            seen |= new
-            todo += new
-        return seen
-
-    lines = ["```mermaid", "flowchart TB"]
-    for number, floor in reversed(list(enumerate(floors))):
-        lines.append(f'  subgraph floor{number}["{floor.name}: {floor.purpose}"]')
-        lines += [f'    {_id(member)}["{member}"]' for member in floor.members]
-        lines.append("  end")
-    for name in names:
-        for other in sorted(edges[name]):
-            if other not in reach(name, without=other):
-                lines.append(f"  {_id(name)} --> {_id(other)}")
-    return "\n".join([*lines, "```"])
+def layers(floors: list[Floor]) -> str:
+    """A Markdown table: a row for each layer, the highest first, with its modules."""
+    rows = ["| layer | what it does | modules |", "|---|---|---|"]
+    for layer in dict.fromkeys(floor.layer for floor in reversed(floors)):
+        name, _, purpose = layer.partition(": ")
+        inside = [floor for floor in reversed(floors) if floor.layer == layer]
+        modules = "; ".join(" ".join(f"`{one}`" for one in floor.members) for floor in inside)
+        rows.append(f"| **{name}** | {purpose} | {modules} |")
+    return "\n".join(rows)
 
 
-def _id(member: str) -> str:
-    return "m_" + re.sub(r"\W", "_", member)
-
-
-def page_with(picture: str, page: str) -> str:
-    """The page, with the picture between its marks."""
+def page_with(table: str, page: str) -> str:
+    """The page, with the table between its markers."""
     head, _, rest = page.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{picture}\n{END}{tail}"
+    return f"{head}{BEGIN}\n{table}\n{END}{tail}"
 
 
 if __name__ == "__main__":
-    picture = draw(import_graph(TOP / ROOT), read_floors(FLOORS.read_text("utf-8")))
+    table = layers(read_floors(FLOORS.read_text("utf-8")))
     if sys.argv[1:] == ["--write"]:
-        PAGE.write_text(page_with(picture, PAGE.read_text("utf-8")), "utf-8")
+        PAGE.write_text(page_with(table, PAGE.read_text("utf-8")), "utf-8")
     else:
-        print(picture)
+        print(table)

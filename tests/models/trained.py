@@ -32,7 +32,7 @@ def corpus() -> list[str]:
     return [
         line
         for name in ("README.md", "docs/formats.md", "docs/normalizers.md")
-        for line in (TOP / name).read_text("utf-8").splitlines()
+        for line in (TOP / name).read_text("utf-8").replace("<unk>", "unknown").splitlines()
     ]
 
 
