@@ -260,8 +260,9 @@ def pieces_pre_tokenizer(rng: random.Random) -> Any:
     if kind < 0.5:
         return metaspace(rng)
     if kind < 0.65:
-        marks = {**metaspace(rng), "prepend_scheme": "always", "split": True}
-        return {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, marks]}
+        marks = {**metaspace(rng), "prepend_scheme": rng.choice(["always", "always", "never"])}
+        more = [one_pre_tokenizer(rng)] if rng.random() < 0.2 else []
+        return {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, *more, marks]}
     steps = [one_pre_tokenizer(rng) for _ in range(rng.choice([1, 1, 2, 3]))]
     return steps[0] if len(steps) == 1 else {"type": "Sequence", "pretokenizers": steps}
 

@@ -99,6 +99,8 @@ cdef struct Model:
     u32 n_scores
     double unknown_score    # of a character that is no piece
     const u32* byte_ids     # [256] of the bytes of what has no pieces; NULL: it becomes `unknown`
+    u8[4] mark              # what is put before a pre-token that does not begin with it
+    u32 mark_size           # 0: nothing
 
 @cython.final
 cdef class PieceModel:

@@ -49,6 +49,7 @@ class PieceModel:
         most_characters: int = 0,
         scores: npt.NDArray[np.float64] | None = None,
         byte_ids: npt.NDArray[np.uint32] | None = None,
+        mark: bytes = b"",
     ) -> PieceModel: ...
 
 @final

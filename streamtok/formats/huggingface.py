@@ -101,8 +101,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         added = [*tokens.special, *tokens.added]
         decoding = piece_decoding(decoding, file["decoder"], model, added)
         place = file["pre_tokenizer"].place
-        vocabulary, steps, pat_str = piece_vocabulary(model, cutting, decoding, place)
-        second = _second_normalizer(steps, file["pre_tokenizer"])
+        vocabulary, pat_str = piece_vocabulary(model, cutting, decoding, place)
     elif _needs_symbols(model, cutting, decoding, file["pre_tokenizer"].place):
         vocabulary, step, pat_str = symbol_model(model, cutting, decoding)
         second = _second_normalizer([*cutting.steps, step], file["pre_tokenizer"])

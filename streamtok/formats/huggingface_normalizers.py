@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import PatternError, VocabularyError
 from ..normalizers import (
     BertAccents,
     BertChinese,
@@ -27,8 +29,12 @@ from ..normalizers import (
     Strip,
     StripAccents,
 )
+from ..patterns.budget import Budget
+from ..patterns.syntax import parse
+from ..patterns.tree import SetNode
 from .json_value import JsonValue
 from .loading import shown
+from .oniguruma import from_oniguruma
 
 __all__ = ["normalizer_json", "read_normalizer", "read_replace"]
 
@@ -93,6 +99,11 @@ def _read(field: JsonValue, steps: list[Step]) -> None:
         field.fail(f"the normalizer {shown(kind)} is not supported")
 
 
+_SET = re.compile(
+    r"(?P<set>\[.*\\[pPux].*\]|\\[pPux]\{[^}]*\}|\\u[0-9a-fA-F]{4})(?P<times>|\+|\{[1-9]\d{0,2},\})"
+)
+
+
 def _flag(field: JsonValue) -> bool:
     """A field that must be there."""
     if field.value is None:
@@ -108,14 +119,41 @@ def read_replace(field: JsonValue) -> Step:
         pattern.fail("expected one of String and Regex")
     content = field["content"].as_str()
     if "String" not in pattern.as_dict():
+        regex = pattern["Regex"].as_str()
         try:
-            return ReplaceRuns(pattern["Regex"].as_str(), content)
+            return ReplaceRuns(_spelled_out(regex, pattern["Regex"].place) or regex, content)
         except ValueError as error:
             pattern["Regex"].fail(f"Replace: {error}")
     text = pattern["String"].as_str()
     if not text:
         pattern.fail("Replace with an empty String is not supported")
     return Replace(text, content)
+
+
+def _spelled_out(regex: str, place: str) -> str | None:
+    """A set that is written with classes or code points (`\\p{Zs}`, `\\u00AD`), as its characters.
+
+    None: there is nothing of that in it, or it is no set.
+    """
+    found = _SET.fullmatch(regex)
+    if found is None:
+        return None
+    try:
+        node = parse(from_oniguruma(found["set"], place), Budget(found["set"]))
+    except (PatternError, VocabularyError):
+        return None
+    if not isinstance(node, SetNode):
+        return None
+    ranges = []
+    for low, high in node.charset.ranges():
+        for first, last in ((low, min(high, 0xD7FF)), (max(low, 0xE000), high)):
+            if first <= last:  # surrogates are bytes that are no UTF-8, and in no set
+                ranges.append(f"{_in_set(first)}-{_in_set(last)}")
+    return f"[{''.join(ranges)}]{found['times']}"
+
+
+def _in_set(point: int) -> str:
+    return f"\\{chr(point)}" if chr(point) in r"\[](){}.*+?^$|&-" else chr(point)
 
 
 def _precompiled(field: JsonValue) -> Step:

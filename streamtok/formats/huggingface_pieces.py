@@ -12,18 +12,19 @@ from typing import NamedTuple
 from ..engines.rules import MARK
 from ..errors import VocabularyError
 from ..models.pieces import Pieces
-from ..normalizers import MarkedWords, MetaspaceText, Step
+from ..normalizers import MetaspaceText
 from ..patterns.pattern import Pattern
 from ..vocabulary.table import MAX_ID, Vocabulary
 from .huggingface_decoders import Decoding, Marks, WordPieces, decoded_bytes
 from .huggingface_splits import PreTokenizer, pattern_of
 from .json_value import JsonValue
 from .loading import shown
+from .oniguruma import quoted
 
 __all__ = ["PieceFile", "has_pieces", "piece_decoding", "piece_vocabulary", "read_pieces"]
 
 _MOST_CHARACTERS = 1 << 62  # of a word; a greater limit is none
-_SPACES = ("Split", r"\s+", "removed")  # WhitespaceSplit
+_BLANKS = ("Split", r"\s+", "removed")  # WhitespaceSplit
 JOINED = Decoding(False, False, False, False, words=WordPieces(None, False))
 """Without a decoder: a space between all tokens."""
 
@@ -163,36 +164,40 @@ def piece_decoding(
 
 def piece_vocabulary(
     model: PieceFile, cutting: PreTokenizer, decoding: Decoding, place: str
-) -> tuple[Vocabulary, tuple[Step, ...], str | Pattern]:
-    """The vocabulary, what is done to the text before it is cut, and the pattern that cuts it.
+) -> tuple[Vocabulary, str | Pattern]:
+    """The vocabulary, and the pattern that cuts text; place: of the pre-tokenizer.
 
-    place: of the pre-tokenizer. Raises VocabularyError.
+    Raises VocabularyError.
     """
+    pieces = model.pieces
     if cutting.is_byte_level:
-        raise VocabularyError(f"{place}: ByteLevel is not supported with {model.pieces.kind}")
-    steps, splits = cutting.steps, cutting.splits
+        raise VocabularyError(f"{place}: ByteLevel is not supported with {pieces.kind}")
     if cutting.changes_pretokens():
-        marked = _marked_words(cutting)
-        if marked is None:
+        mark = _mark_of_words(cutting)
+        if mark is None:
             raise VocabularyError(
                 f"{place}: of pre-tokenizers that change each pre-token of others, only Metaspace "
-                f"behind WhitespaceSplit is supported with {model.pieces.kind}, if it puts its "
-                "replacement before all and splits"
+                f"at the end, behind WhitespaceSplit, is supported with {pieces.kind}"
             )
-        steps, splits = (*steps, marked), splits[1:]
+        pieces = pieces.with_mark(mark)
     decoded = {
         number: decoded_bytes(text, decoding, has_bytes=decoding.joins_bytes)
         for text, number in model.ids.items()
     }
-    vocabulary = Vocabulary.of_model(model.pieces, decoded)
-    return vocabulary, steps, pattern_of(splits, place)
+    return Vocabulary.of_model(pieces, decoded), pattern_of(cutting.splits, place)
 
 
-def _marked_words(cutting: PreTokenizer) -> MarkedWords | None:
-    """The step that does what WhitespaceSplit and Metaspace do, but for the cuts before marks."""
-    if len(cutting.stages) != 3 or cutting.stages[0] != _SPACES:
+def _mark_of_words(cutting: PreTokenizer) -> str | None:
+    """What is put before each pre-token that does not begin with it; None: something else is done.
+
+    Metaspace also makes marks of spaces, but behind WhitespaceSplit there are none.
+    """
+    changes = [at for at, stage in enumerate(cutting.stages) if stage[0] != "Split"]
+    at = changes[0]
+    kind, *settings = cutting.stages[at]
+    if len(changes) > 1 or kind != MetaspaceText.__name__ or _BLANKS not in cutting.stages[:at]:
         return None
-    kind, *settings = cutting.stages[1]
-    if kind != MetaspaceText.__name__ or settings[1] != "always":
+    mark, scheme = settings
+    if cutting.stages[at + 1 :] not in ((), (("Split", quoted(mark), "with next"),)):
         return None
-    return MarkedWords(settings[0])
+    return mark if scheme == "always" else ""

@@ -25,12 +25,13 @@ class Pieces:
     of their bytes; piece i is blob[offsets[i]:offsets[i + 1]]. unknown: the id of a pre-token that
     has no pieces (Unigram: of a run of characters). Of WordPiece alone: prefix, of the pieces that
     are not the first of their pre-token, and most_characters, of a pre-token that is not unknown.
-    Of Unigram alone: scores, by id, and byte_ids, of the bytes of what is unknown.
+    Of Unigram alone: scores, by id, and byte_ids, of the bytes of what is unknown. mark: put before
+    a pre-token that does not begin with it, as Metaspace does behind WhitespaceSplit.
     """
 
     __slots__ = (
-        "blob", "byte_ids", "core", "ids", "kind", "most_characters", "offsets", "prefix", "scores",
-        "unknown",
+        "blob", "byte_ids", "core", "ids", "kind", "mark", "most_characters", "offsets", "prefix",
+        "scores", "unknown",
     )  # fmt: skip
 
     def __init__(
@@ -44,16 +45,17 @@ class Pieces:
         most_characters: int = 0,
         scores: npt.NDArray[np.float64] | None = None,
         byte_ids: npt.NDArray[np.uint32] | None = None,
+        mark: str = "",
     ) -> None:
         """Raises ValueError for arrays that do not fit together, TypeError for other types."""
         self.kind, self.blob, self.unknown = kind, blob, unknown
-        self.prefix, self.most_characters = prefix, most_characters
+        self.prefix, self.most_characters, self.mark = prefix, most_characters, mark
         self.offsets, self.ids = _frozen(offsets, np.uint32), _frozen(ids, np.uint32)
         self.scores = None if scores is None else _frozen(scores, np.float64)
         self.byte_ids = None if byte_ids is None else _frozen(byte_ids, np.uint32)
         self.core = PieceModel(
             kind, blob, self.offsets, self.ids, unknown, prefix.encode(), most_characters,
-            self.scores, self.byte_ids,
+            self.scores, self.byte_ids, mark.encode(),
         )  # fmt: skip
 
     @classmethod
@@ -77,10 +79,17 @@ class Pieces:
         scores = np.array([score for _, score in pieces], np.float64)
         return cls("Unigram", *_in_order(ids), unknown, scores=scores, byte_ids=byte_ids)
 
+    def with_mark(self, mark: str) -> Pieces:
+        """The same pieces, with this mark before pre-tokens."""
+        return Pieces(
+            self.kind, self.blob, self.offsets, self.ids, self.unknown, self.prefix,
+            self.most_characters, self.scores, self.byte_ids, mark,
+        )  # fmt: skip
+
     @property
     def digest(self) -> str:
         """The SHA-256 of all that decides about ids, in hexadecimal."""
-        about = self.kind, self.unknown, self.prefix, self.most_characters, len(self.ids)
+        about = self.kind, self.unknown, self.prefix, self.most_characters, self.mark
         sha = hashlib.sha256(repr(about).encode())
         for array in (self.offsets, self.ids, self.scores, self.byte_ids):
             if array is not None:
@@ -91,7 +100,7 @@ class Pieces:
     def __reduce__(self) -> tuple[Any, ...]:
         return Pieces, (
             self.kind, self.blob, self.offsets, self.ids, self.unknown, self.prefix,
-            self.most_characters, self.scores, self.byte_ids,
+            self.most_characters, self.scores, self.byte_ids, self.mark,
         )  # fmt: skip
 
 

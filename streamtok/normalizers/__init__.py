@@ -11,7 +11,6 @@ from .edges import MetaspaceText, PrefixSpace, Prepend, Strip
 from .forms import Form
 from .joined_spaces import JoinedSpaces
 from .longest_map import LongestMap
-from .marked_words import MarkedWords
 from .normalizer import IDENTITY, Normalizer
 from .precompiled import Precompiled
 from .replace import Replace
@@ -31,7 +30,6 @@ __all__ = [
     "JoinedSpaces",
     "LongestMap",
     "Lowercase",
-    "MarkedWords",
     "MetaspaceText",
     "Nmt",
     "Normalizer",

@@ -19,7 +19,6 @@ from .growth import MOST_GROWTH, growth_of, n_bytes
 from .joined_spaces import JoinedSpaces
 from .links import compose, join_link, link_from_json
 from .longest_map import LongestMap
-from .marked_words import MarkedWords
 from .precompiled import Precompiled
 from .replace import Replace
 from .replace_runs import ReplaceRuns
@@ -34,8 +33,8 @@ _KINDS: dict[str, Callable[..., Step]] = {
     for kind in (
         *(characters.BertAccents, characters.BertChinese, characters.BertClean),
         *(characters.Lowercase, characters.Nmt, characters.StripAccents),
-        *(JoinedSpaces, LongestMap, MarkedWords, MetaspaceText, Precompiled, PrefixSpace, Prepend),
-        *(Replace, ReplaceRuns, Strip, Symbols, UnknownRuns),
+        *(JoinedSpaces, LongestMap, MetaspaceText, Precompiled, PrefixSpace, Prepend, Replace),
+        *(ReplaceRuns, Strip, Symbols, UnknownRuns),
     )
 } | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
 

@@ -17,6 +17,9 @@ TEXT = "  A  “ﬁne” e\u0301l\xe8ve,\x07 中文\u200b Σ\u3000 İ\n"
 THEIRS = [
     hf.NFC(), hf.NFD(), hf.NFKC(), hf.NFKD(), hf.Lowercase(), hf.Nmt(), hf.StripAccents(),
     hf.Strip(), hf.Strip(left=False, right=True), hf.Prepend("▁"), hf.Replace(" ", "▁"),
+    hf.Replace(Regex(r"[\u00AD\u200B\uFEFF]"), ""), hf.Replace(Regex(r"\p{Zs}"), "-"),
+    hf.Replace(Regex(r"\p{Zs}{2,}"), "-"), hf.Replace(Regex(r"[\p{P}\x{3a3}-\x{3a5}\]-]+"), "-"),
+    hf.Replace(Regex(r"[^\p{L}\u0301]"), "."), hf.Replace(Regex(r"\u00e8"), "e"),
     hf.Replace(Regex(" {2,}"), " "), hf.BertNormalizer(), hf.BertNormalizer(strip_accents=True),
     hf.BertNormalizer(lowercase=False), hf.BertNormalizer(strip_accents=False),
     hf.BertNormalizer(clean_text=False, handle_chinese_chars=False),

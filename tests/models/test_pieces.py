@@ -66,6 +66,29 @@ def test_ids_and_places_of_random_pretokens(kind: str) -> None:
             assert spans.tolist() == [[start, end] for _, start, end in expected], (model, text)
 
 
+def test_marks_before_words() -> None:
+    """A word may have more ids than bytes then, in the cache and out of it."""
+    rng = random.Random(4)
+    rows = [("<unk>", 0.0), ("a", -1.0), ("▁b", -1.5), ("▁", -2.0)]
+    rows += [(f"<0x{byte:02X}>", -9.0) for byte in range(256)]
+    model = {"type": "Unigram", "vocab": rows, "unk_id": 0, "byte_fallback": True}
+    pieces = Pieces.of_scores(rows, 0, True).with_mark("▁")
+    encoding = encoding_of(pieces, r"\S+")
+    for letters, sizes in (("abx", [1]), ("x", [1, 15, 255, 257]), ("abxé▁", [1, 2, 9])):
+        words = ["".join(rng.choices(letters, k=rng.choice(sizes))) for _ in range(600)]
+        text = " ".join(words)
+        marked = [word if word[0] == "▁" else "▁" + word for word in words]
+        expected = [id for word in marked for id, _, _ in unigram(model, word)]
+        assert encoding.encode(text) == expected
+        assert encoding.encode(text) == expected
+        ids, spans = encoding.encode_with_offsets(text)
+        assert ids.tolist() == expected
+        assert (spans[:, 0] < spans[:, 1]).all()
+        assert (spans[1:, 0] >= spans[:-1, 0]).all()
+    spans = encoding.encode_with_offsets("x  ab b")[1]
+    assert spans.tolist() == [[0, 1], [0, 1], [3, 4], [3, 4], [4, 5], [6, 7]]
+
+
 def test_bytes_that_are_no_utf8_are_characters() -> None:
     vocab = {"[UNK]": 0, "a": 1, "##b": 2}
     model = Pieces.of_ids("WordPiece", vocab, 0, prefix="##", most_characters=3)

@@ -104,12 +104,14 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
     more than the pre-tokens, so that keys can be loaded 16 bytes at a time.
     """
     cdef Lookup b
-    cdef size_t i, k, at = start, end, size, part, count_here
+    cdef size_t i, k, at = start, end, size, part, count_here, extra = 0
     cdef u64 low, high
     cdef Cell* cell
     cdef Cell displaced
     cdef u32* out
     cdef i64 close
+    if table.tokens().model != NULL:
+        extra = table.tokens().model.mark_size      # ids that each may have beyond its bytes
     if w.follows:
         return encode_followed(table, w, buffer, start, ends, count)
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
@@ -146,7 +148,7 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
         at = end if close >= 0 else <size_t>(-close)
         i += 1
     fetch_long(w, &b, buffer, start, ends, count)
-    reserve(w, room_for(at - start, count))
+    reserve(w, room_for(at - start, count) + count * extra)
     out = w.out + w.count
     if w.strangers >= MANY_STRANGERS:
         st_fetch_behind(b.keys, <void**>b.cells, count)
@@ -161,7 +163,7 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
             w.count = out - w.out
             at = <size_t>llabs(ends[i - 1]) if i else start
             encode_uncached(table, w, buffer, at, ends[i], &b.keys[2 * i])
-            reserve(w, room_for(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count))
+            reserve(w, room_for(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count) + count * extra)
             out = w.out + w.count
         else:
             if cell != b.cells[i] and is_near(&w.cache, b.cells[i], cell):

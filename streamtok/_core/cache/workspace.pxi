@@ -55,6 +55,8 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     Room room                   # UTF-8 of a str, or a copy of bytes that others may write to
     Watch watch                 # when signals were looked at
     Lattice lattice             # of Unigram
+    u8* marked                  # a pre-token with its mark
+    size_t marked_capacity
     bint follows                # the places of ids are wanted, too
     Place* places               # of the ids in `out`, then
     size_t places_capacity
@@ -95,6 +97,7 @@ cdef class Workspace:
         merger_free(&self.c.scratch)
         free(self.c.lattice.nodes)
         free(self.c.places)
+        free(self.c.marked)
 
 
 cdef int reserve(Work* w, size_t more) except -1 nogil:

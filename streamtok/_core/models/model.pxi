@@ -4,7 +4,7 @@
 what the model of that name does in tokenizers 0.23 (github.com/huggingface/tokenizers, Apache-2.0),
 see `reference/wordpiece.py`, `reference/wordlevel.py` and `reference/unigram.py`.
 
-No model gives more ids than the pre-token has bytes.
+No model gives more ids than the pre-token has bytes, with the mark that may be put before it.
 """
 
 cdef struct Place:          # of an id's text
@@ -90,11 +90,12 @@ cdef class PieceModel:
     of their bytes, uint32 offsets [n + 1] and uint32 ids [n]. unknown: the id of what has no pieces.
     prefix, most_characters: of WordPiece: the bytes before pieces that are not a word's first, and
     the longest word. scores: of Unigram: float64 by id. byte_ids: of Unigram: uint32 [256], or None.
+    mark: up to four bytes, put before a pre-token that does not begin with them.
     Raises ValueError for arrays that do not fit together. Costs O(bytes of the pieces).
     """
 
     def __cinit__(self, str kind not None, bytes blob not None, offsets, ids, u32 unknown, bytes prefix=b"",
-                  u64 most_characters=0, scores=None, byte_ids=None):
+                  u64 most_characters=0, scores=None, byte_ids=None, bytes mark=b""):
         cdef Model* m = &self.c
         cdef ArrayView offset_view = read_array(offsets, UINT32, "offsets")
         cdef ArrayView id_view = read_array(ids, UINT32, "ids")
@@ -120,6 +121,10 @@ cdef class PieceModel:
         self._owners = []
         self.max_id = max(unknown, n_ids - 1 if n_ids else 0)
         m.unknown, m.most_characters = unknown, most_characters
+        if len(mark) > <Py_ssize_t>sizeof(m.mark):
+            raise ValueError(f"the mark has {len(mark)} bytes, more than {sizeof(m.mark)}")
+        m.mark_size = <u32>len(mark)
+        memcpy(m.mark, <const u8*><const char*>mark, m.mark_size)
         if m.kind == UNIGRAM:
             view = read_array(scores, FLOAT64, "scores")
             self._owners.append(view)

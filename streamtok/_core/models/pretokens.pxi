@@ -1,8 +1,42 @@
 """Encodes pre-tokens by a model that is no merges: what the cache does not know, and what streams hold."""
 
+cdef enum:
+    LONGEST_KNOWN = LONG_PRETOKEN - 4   # bytes: with a mark, there is room for its ids
+
+
 cdef size_t model_ids(const Model* m, Work* w, const u8* p, size_t n, u32* out,
                       Place* places) except? 0 nogil:
     """The ids of the pre-token p[:n], for which there is room; places: of each, in p, unless NULL."""
+    cdef size_t count, i, size = m.mark_size
+    if size == 0 or (n >= size and memcmp(p, m.mark, size) == 0):
+        return ids_without_mark(m, w, p, n, out, places)
+    reserve_marked(w, size + n)
+    memcpy(w.marked, m.mark, size)
+    memcpy(w.marked + size, p, n)
+    count = ids_without_mark(m, w, w.marked, size + n, out, places)
+    if places != NULL:
+        for i in range(count):          # the mark alone stands for the first character
+            places[i].start = places[i].start - size if places[i].start > size else 0
+            places[i].end = places[i].end - size if places[i].end > size else character_size(p, n)
+    return count
+
+
+cdef int reserve_marked(Work* w, size_t size) except -1 nogil:
+    cdef size_t capacity
+    cdef u8* marked
+    if size <= w.marked_capacity:
+        return 0
+    capacity = size + size // 2 + 64
+    marked = <u8*>realloc(w.marked, capacity)
+    if marked == NULL:
+        raise MemoryError(f"no memory for a pre-token of {size} bytes")
+    w.marked = marked
+    w.marked_capacity = capacity
+    return 0
+
+
+cdef size_t ids_without_mark(const Model* m, Work* w, const u8* p, size_t n, u32* out,
+                             Place* places) except? 0 nogil:
     if m.kind == WORD_PIECE:
         return word_piece(m, p, n, out, places)
     if m.kind == WORD_LEVEL:
@@ -15,7 +49,7 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u
     cdef const Model* m = table.tokens().model
     cdef LongCell* cell = NULL
     cdef size_t count
-    cdef bint is_long = SHORT_PRETOKEN < n <= LONG_PRETOKEN
+    cdef bint is_long = SHORT_PRETOKEN < n <= LONGEST_KNOWN
     if is_long:
         cell = find_long(&w.cache, key[0], p, n)
         if cell.hash != 0:
@@ -24,7 +58,7 @@ cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u
             memcpy(w.out + w.count, ids_of_long(&w.cache, cell), count * sizeof(u32))
             w.count += count
             return 0
-    reserve(w, n)
+    reserve(w, n + m.mark_size)
     count = model_ids(m, w, p, n, w.out + w.count, NULL)
     if n <= SHORT_PRETOKEN:
         learn_short(&w.cache, home_of(&w.cache, key[0], key[1]), <const u8*>key, w.out + w.count, count)
@@ -62,13 +96,14 @@ cdef int reserve_places(Work* w, size_t more) except -1 nogil:
 cdef int encode_followed(TokenTable table, Work* w, const u8* buffer, size_t start, const i64* ends,
                          size_t count) except -1 nogil:
     """As `encode_pretokens`, with the places of all ids, which the cache does not know."""
+    cdef const Model* m = table.tokens().model
     cdef size_t i, k, end, at = start, made
     for i in range(count):
         end = <size_t>llabs(ends[i])
         if ends[i] > 0 and end > at:
-            reserve(w, end - at)
-            reserve_places(w, end - at)
-            made = model_ids(table.tokens().model, w, buffer + at, end - at, w.out + w.count,
+            reserve(w, end - at + m.mark_size)
+            reserve_places(w, end - at + m.mark_size)
+            made = model_ids(m, w, buffer + at, end - at, w.out + w.count,
                              w.places + w.count)
             for k in range(w.count, w.count + made):
                 w.places[k].start += w.origin + at
