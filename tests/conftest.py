@@ -7,6 +7,7 @@ where the files are missing.
 from __future__ import annotations
 
 import functools
+import gc
 import importlib.util
 import os
 import signal
@@ -101,6 +102,14 @@ def twin_of(name: str):
         mergeable_ranks=enc._mergeable_ranks,
         special_tokens=enc._special_tokens,
     )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _frozen() -> Iterator[None]:
+    """What tests keep (encodings, texts) is not looked through by each collection after them."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

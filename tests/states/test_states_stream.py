@@ -54,8 +54,8 @@ TestAnyOrder.settings = settings(
 
 @pytest.mark.parametrize("block", range(10))
 def test_random_machines(block):
-    """150 machines of 60 steps (a fifth of that in slow builds). A story of what was done fails."""
-    for seed in range(block * 30, block * 30 + (3 if IS_SLOW_BUILD else 15)):
+    """300 machines of 60 steps (a tenth of that in slow builds). A story of what was done fails."""
+    for seed in range(block * 30, block * 30 + (3 if IS_SLOW_BUILD else 30)):
         for _ in run_machine(StreamMachine, seed, range(60), lambda step: None):
             pass
 

@@ -35,7 +35,7 @@ States.TestCase.settings = settings(max_examples=40, stateful_step_count=25)
 TestStates = States.TestCase
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(40))
 def test_seeds(seed):
     machine = TrainerMachine(random.Random(seed))
     for _ in range(60):
