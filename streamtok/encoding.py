@@ -2,36 +2,64 @@
 
 Every public method and property of `tiktoken.Encoding` 0.14 is here under its name, with its
 arguments, results and exceptions (github.com/openai/tiktoken, MIT). Beyond it, text may be bytes,
-`errors` says what happens to bytes that are not UTF-8, and `count` makes no list. Streams are in
-`chunker.py`, counters, budgets and chunks in `answers/`; the algorithms are in `_core`, and in
-plain Python in `reference/`.
+`errors` says what happens to bytes that are not UTF-8, and `count` makes no list.
+
+An `Encoding` has a vocabulary, special tokens (`special_tokens.py`), an engine that makes ids of
+text (`engines/`), what gives it whole texts (`parallel/texts.py`), and a decoder. Streams
+(`chunker.py`) and answers such as counts, budgets and chunks (`answers/`) are made of these parts.
+The algorithms are in `_core`, and in plain Python in `reference/`.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._core.encode import ALL, NO_SPECIAL, size_of
+from ._core.encode import (
+    ALL,
+    NO_SPECIAL,
+    Cuts,
+    Decoder,
+    Encoder,
+    FastEncoding,
+    Scanner,
+    TokenTable,
+)
 from ._types import AllowedSpecial, DisallowedSpecial, SupportsRead, Text
-from .answers.answering import AnsweringEncoding
-from .engines.protocol import encode_whole
-from .engines.rules import NO_RULES
-from .engines.template import NO_TEMPLATE
-from .parallel.texts import LARGE, encode_batch, encode_large
+from .answers.text_settings import Settings
+from .definition import _rebuilt, make_engine
+from .engines.model_settings import NO_SETTINGS, ModelSettings
+from .engines.rules import NO_RULES, TextRules
+from .engines.template import NO_TEMPLATE, Template
+from .errors import UnsupportedPatternError
+from .parallel.texts import TextEncoder
 from .parallel.threads import map_in_threads
 from .patterns.pattern import Pattern
-from .special_tokens import resolve_allowed
+from .special_tokens import SpecialTokens
+from .vocabulary.table import NO_ID, Vocabulary
 
 if TYPE_CHECKING:
-    from ._core.encode import SpecialMatcher
+    import re
+
+    import numpy as np
+    import numpy.typing as npt
+
     from ._types import IdArray
+    from .answers.counter import Counter
+    from .answers.document import Document
+    from .answers.drift import ContinuedStream
+    from .answers.splitting import Chunk
+    from .answers.truncation import Truncated
     from .chunker import StreamDecoder, StreamEncoder
+    from .engines.protocol import Chain
+    from .engines.token_sizes import TokenSizes
+    from .engines.trace import Tracer
     from .views.tokens import TextTokens
 
 
-class Encoding(AnsweringEncoding):
+class Encoding(FastEncoding):
     """A vocabulary, a pre-tokenization pattern and special tokens.
 
     Immutable and safe to use from any number of threads.
@@ -40,6 +68,90 @@ class Encoding(AnsweringEncoding):
     >>> enc.encode("hello world")
     [31373, 995]
     """
+
+    name: str
+    _model_settings: ModelSettings = NO_SETTINGS  # set by loaders
+    _origin: tuple[Any, ...] | None = None  # how a process that loads a pickle gets the same object
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pat_str: str | Pattern,
+        mergeable_ranks: Mapping[bytes, int] | Vocabulary,
+        special_tokens: Mapping[str, int],
+        explicit_n_vocab: int | None = None,
+        rules: TextRules = NO_RULES,
+        template: Template = NO_TEMPLATE,
+    ):
+        """Args as in tiktoken; mergeable_ranks may also be a `Vocabulary`, pat_str a `Pattern`.
+
+        rules: what a format does to text beyond tiktoken, see `engines/rules.py`. template: ids
+        around a text, for `add_special_tokens` only.
+
+        Raises VocabularyError for a table that cannot be used (not all 256 bytes, a rank twice, an
+        empty token or one beyond 65 535 bytes), PatternError for a pattern that does not compile.
+        A pattern that cannot be turned into tables still encodes whole texts, through the `regex`
+        package; `stream_encoder` then raises UnsupportedPatternError.
+        """
+        if hasattr(self, "_texts"):
+            raise ValueError("this Encoding is made already: call __init__ once")
+        if not isinstance(mergeable_ranks, Vocabulary):
+            mergeable_ranks = Vocabulary.from_ranks(mergeable_ranks)
+        vocabulary = mergeable_ranks
+        self.name = name
+        self._pat_str = pat_str.source if isinstance(pat_str, Pattern) else pat_str
+        self._vocabulary = vocabulary
+        self._rules = rules
+        self._template = template
+        specials = SpecialTokens(special_tokens, dict(rules.added_tokens), rules.longest_first)
+        self._specials, self._matcher = specials, specials.matcher
+        self._special_tokens = specials.special
+        self._table = TokenTable(
+            vocabulary.tokens,
+            vocabulary.offsets,
+            vocabulary.ids,
+            vocabulary.lefts,
+            vocabulary.byte_ids,
+            vocabulary.ties,
+            vocabulary.parts,
+            None if vocabulary.model is None else vocabulary.model.core,
+        )
+        decoded = {text: text.encode() for text in specials.every}
+        decoded |= {
+            text: other.encode("utf-8", "surrogateescape") for text, other in rules.decoded_texts
+        }
+        added = {id: decoded[text] for text, id in specials.added.items()}
+        self._decode_only = {**vocabulary.decode_only, **added}  # no merge gives these
+        self.max_token_value: int = max(
+            self._table.max_id, *specials.special.values(), *self._decode_only, 0
+        )
+        if explicit_n_vocab:
+            given = len(vocabulary) + len(specials.special)
+            if given != explicit_n_vocab or self.max_token_value != explicit_n_vocab - 1:
+                raise ValueError(
+                    f"explicit_n_vocab is {explicit_n_vocab}, but there are {given} tokens and "
+                    f"the highest id is {self.max_token_value}"
+                )
+        self._decoder = Decoder(
+            _table_without_ids() if rules.has_symbols else self._table,
+            {id: decoded[text] for text, id in specials.special.items()},
+            self._decode_only,
+            {id: text.encode() for id, text in rules.first_texts},
+        )
+        pattern, unsupported = None, None
+        try:
+            pattern = pat_str if isinstance(pat_str, Pattern) else Pattern.compile(pat_str)
+        except UnsupportedPatternError as error:
+            unsupported = error
+        self._pattern = pattern
+        self._encoder = Encoder(
+            self._table, Scanner(pattern, pattern.substitutes) if pattern else None
+        )
+        self._engine = make_engine(self._encoder, self._pat_str, unsupported, rules, specials)
+        self._texts = TextEncoder(self._engine, self._encoder, pattern, specials, template)
+        self._is_plain = self._texts.is_plain
+        self._set_parts(self._texts, self._decoder, rules.decodes_without_first_space)
 
     @classmethod
     def train_from_iterator(
@@ -74,46 +186,138 @@ class Encoding(AnsweringEncoding):
             special_tokens=specials,
         )
 
+    def __repr__(self) -> str:
+        return f"<Encoding {self.name!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._origin is not None:  # by reference: nothing else to carry
+            return self._origin
+        pattern = self._pattern
+        return _rebuilt, (
+            type(self),
+            self.name,
+            pattern if pattern is not None and pattern.is_composed else self._pat_str,
+            self._vocabulary,
+            self._special_tokens,
+            self._rules,
+            self._template,
+            self._model_settings,
+        )
+
+    # The vocabulary
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """The compiled pattern, or None where `regex` finds the pre-tokens."""
+        return self._pattern
+
+    @functools.cached_property
+    def special_tokens_set(self) -> set[str]:
+        """set[str]: the special tokens' texts."""
+        return set(self._special_tokens)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """str: SHA-256 of all that decides about ids: vocabulary, pattern, special tokens.
+
+        Not of the template, which only those calls use that ask for it.
+        """
+        import hashlib
+
+        h = hashlib.sha256(self._vocabulary.digest.encode())
+        h.update(repr((self._pat_str, sorted(self._special_tokens.items()))).encode())
+        if self._rules != NO_RULES:
+            h.update(repr(self._rules).encode())
+        return h.hexdigest()
+
+    def token_byte_values(self) -> list[bytes]:
+        """list[bytes]: all tokens that text can become but special ones, in order of bytes."""
+        vocabulary = self._vocabulary
+        if self._rules.has_symbols:
+            return sorted(vocabulary.decode_only.values())
+        tokens = zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True)
+        return sorted(token for token, id in tokens if id != NO_ID)
+
+    @property
+    def eot_token(self) -> int:
+        """int: the id of <|endoftext|>, as in tiktoken. KeyError if the encoding has none.
+
+        A model may end its texts with another token: see `eos_token`.
+        """
+        return self._special_tokens["<|endoftext|>"]
+
+    @property
+    def eos_token(self) -> int:
+        """int: the id that ends a text of this model, as the files beside its vocabulary say.
+
+        That is the `eos_token` of `tokenizer_config.json` or `special_tokens_map.json`, or else the
+        first `eos_token_id` of `generation_config.json` or `config.json`. Without such files, it is
+        `eot_token`. Raises KeyError if there is none.
+        """
+        return self._model_settings.eos[0] if self._model_settings.eos else self.eot_token
+
+    @property
+    def eos_tokens(self) -> tuple[int, ...]:
+        """tuple[int, ...]: all ids that end what the model writes, `eos_token` first.
+
+        `generation_config.json` may name several. Empty if there is none.
+        """
+        eot = self._special_tokens.get("<|endoftext|>")
+        return self._model_settings.eos or (() if eot is None else (eot,))
+
+    @property
+    def truncation(self) -> dict[str, Any] | None:
+        """dict | None: the field `truncation` of the tokenizer.json, which is kept, not applied."""
+        return copy.deepcopy(self._model_settings.truncation)
+
+    @property
+    def padding(self) -> dict[str, Any] | None:
+        """dict | None: the field `padding` of the tokenizer.json, which is kept, not applied."""
+        return copy.deepcopy(self._model_settings.padding)
+
+    def is_special_token(self, token: int) -> bool:
+        """bool: whether this id is a special token's."""
+        if not isinstance(token, int):
+            raise AssertionError(f"a token is an int, not {type(token).__name__}")
+        return token in self._specials.ids
+
+    @property
+    def n_vocab(self) -> int:
+        """int: max_token_value + 1."""
+        return self.max_token_value + 1
+
+    def encode_single_token(self, text_or_bytes: str | bytes) -> int:
+        """int: the id of the one token, special or not, that is exactly this text.
+
+        Raises KeyError if there is none, TypeError for what is neither a str nor bytes.
+        """
+        if isinstance(text_or_bytes, str):
+            text_or_bytes = text_or_bytes.encode("utf-8")
+        elif not isinstance(text_or_bytes, (bytes, bytearray, memoryview)):
+            raise TypeError(  # bytes(3) would be three zero bytes
+                f"a token is looked up by a str or bytes, not by {type(text_or_bytes).__name__}"
+            )
+        text_or_bytes = bytes(text_or_bytes)
+        found = None if self._rules.has_symbols else self._table.find(text_or_bytes)
+        return self._other_ids[text_or_bytes] if found is None else found
+
+    def decode_single_token_bytes(self, token: int) -> bytes:
+        """bytes: one token. Raises KeyError if there is none of this id."""
+        return self._decoder.token_bytes(token)
+
+    @functools.cached_property
+    def _mergeable_ranks(self) -> dict[bytes, int]:
+        return self._vocabulary.to_ranks()
+
+    @functools.cached_property
+    def _other_ids(self) -> dict[bytes, int]:
+        """Ids of special and added tokens, and of tokens that only decode."""
+        ids = {token: id for id, token in self._decode_only.items()}
+        known = self._specials.added | self._special_tokens
+        return ids | {text.encode(): token for text, token in known.items()}
+
     # Encoding. `encode`, `encode_ordinary`, `encode_to_numpy` and `count` are in
-    # `_core/texts/fast_path.pxi`.
-
-    def _encode_to_numpy(
-        self,
-        text: Text,
-        allowed_special: AllowedSpecial,
-        disallowed_special: DisallowedSpecial,
-        errors: str,
-        add_special_tokens: bool,
-        num_threads: int,
-    ) -> IdArray:
-        """`encode_to_numpy` of texts, and with settings, of any kind."""
-        matcher = self._matcher(allowed_special, disallowed_special)
-        ids: IdArray | None = None
-        if num_threads != 1:
-            ids = self._encode_large(text, matcher, errors, "array", num_threads)
-        if ids is None:
-            ids = encode_whole(self._engine, text, matcher, errors, "array", repairs=False)
-        with_template: IdArray = self._template.around(ids, "array") if add_special_tokens else ids
-        return with_template
-
-    def _count(
-        self,
-        text: Text,
-        allowed_special: AllowedSpecial,
-        disallowed_special: DisallowedSpecial,
-        errors: str,
-        add_special_tokens: bool,
-        num_threads: int,
-    ) -> int:
-        """`count` of texts, and with settings, of any kind."""
-        matcher = self._matcher(allowed_special, disallowed_special)
-        n: int | None = None
-        if num_threads != 1 or size_of(text) >= LARGE:
-            n = self._encode_large(text, matcher, errors, "count", num_threads)
-        if n is None:
-            n = encode_whole(self._engine, text, matcher, errors, "count")
-        with_template: int = self._template.around(n, "count") if add_special_tokens else n
-        return with_template
+    # `_core/texts/fast_path.pxi`, and their settings in `special_tokens.py`.
 
     def encode_ordinary_batch(
         self, text: Sequence[Text], *, num_threads: int = 8, errors: str = "strict"
@@ -122,7 +326,7 @@ class Encoding(AnsweringEncoding):
 
         num_threads: not more than there are cores are used. A large text is shared between them.
         """
-        return self._encode_batch(text, self._ordinary, errors, num_threads)
+        return self._texts.encode_batch(text, self._specials.ordinary, errors, num_threads)
 
     def encode_batch(
         self,
@@ -136,10 +340,7 @@ class Encoding(AnsweringEncoding):
     ) -> list[list[int]]:
         """list[list[int]]: `encode` of each text; threads as for `encode_ordinary_batch`."""
         matcher = self._matcher(allowed_special, disallowed_special)
-        rows = self._encode_batch(text, matcher, errors, num_threads)
-        if add_special_tokens and self._template != NO_TEMPLATE:
-            rows = [self._template.around(ids, "list") for ids in rows]
-        return rows
+        return self._texts.encode_batch(text, matcher, errors, num_threads, add_special_tokens)
 
     def encode_with_unstable(
         self,
@@ -157,57 +358,60 @@ class Encoding(AnsweringEncoding):
 
         if self._rules != NO_RULES:
             raise ValueError(f"encode_with_unstable is tiktoken's and does not know {self._rules}")
-        matcher = self._matcher(allowed_special, disallowed_special)
-        # Raises for disallowed special tokens and for wrong types.
-        encode_whole(self._engine, text, matcher, "strict", "count", repairs=False)
-        whole = text if isinstance(text, str) else bytes(text).decode()
-        allowed = resolve_allowed(allowed_special, self.special_tokens_set)
-        return encode_with_unstable(self, whole, allowed)
+        return encode_with_unstable(self, text, self._matcher(allowed_special, disallowed_special))
 
-    # What notebooks show
+    def _encode_bytes(self, text: bytes) -> list[int]:
+        """tiktoken's private method: bytes that are not UTF-8 are merged with the pre-token before.
 
-    def show(
-        self,
-        text: Text,
-        *,
-        allowed_special: AllowedSpecial = NO_SPECIAL,
-        disallowed_special: DisallowedSpecial = (),
-        errors: str = "strict",
-        add_special_tokens: bool = False,
-    ) -> TextTokens:
-        """TextTokens: the tokens of a text, to look at: boxes in a notebook, bars with print().
-
-        Each has its id, bytes, rank and span; `as_json()` is a plain value. Special tokens in the
-        text are plain text unless it is said otherwise. Raises as `encode_with_offsets`.
-
-        >>> print(enc.show("hello world"))
-        hello|·world
+        With rules that tiktoken does not know, as `encode_ordinary` with "surrogateescape".
         """
-        from .views.tokens import show_tokens
+        if self._rules != NO_RULES:
+            return self.encode_ordinary(text, errors="surrogateescape")
+        from .unstable import encode_bytes
 
-        return show_tokens(
-            self,
-            text,
-            allowed_special=allowed_special,
-            disallowed_special=disallowed_special,
-            errors=errors,
-            add_special_tokens=add_special_tokens,
-        )
+        return encode_bytes(self, text)
 
-    def _repr_html_(self) -> str:
-        """str: for notebooks: a table of what the encoding is made of."""
-        from .views.markup import table_html
+    def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
+        if self._rules.has_symbols:  # what cuts into pre-tokens also writes them in symbols
+            return self.encode_ordinary(text_or_bytes)
+        if isinstance(text_or_bytes, str):
+            text_or_bytes = text_or_bytes.encode("utf-8")
+        return self._encoder.encode_pretoken(text_or_bytes)
 
-        special = sorted(self.special_tokens_set)
-        more = f" and {len(special) - 8} more" if len(special) > 8 else ""
-        return table_html(
-            [
-                ("name", self.name),
-                ("n_vocab", f"{self.n_vocab:,}"),
-                ("pattern", self._pat_str),
-                ("special tokens", f"{', '.join(special[:8]) or 'none'}{more}"),
-            ]
-        )
+    # Decoding. `decode` and `decode_bytes` are in `_core/texts/fast_path.pxi`.
+
+    def decode_tokens_bytes(self, tokens: Sequence[int] | IdArray) -> list[bytes]:
+        """list[bytes]: each token by itself."""
+        return [self._decoder.token_bytes(token) for token in tokens]
+
+    def decode_with_offsets(self, tokens: Sequence[int] | IdArray) -> tuple[str, list[int]]:
+        """(str, list[int]): the text, and for each token the index of its first character in it.
+
+        A token that begins inside a character has that character's index. Raises
+        UnicodeDecodeError where the tokens are not UTF-8.
+        """
+        tokens = list(tokens)
+        parts = self.decode_tokens_bytes(tokens)
+        if parts:
+            parts[0] = self.decode_bytes(tokens[:1])
+        characters = 0
+        offsets = []
+        for part in parts:
+            offsets.append(max(0, characters - (0x80 <= (part or b" ")[0] < 0xC0)))
+            characters += sum(not 0x80 <= byte < 0xC0 for byte in part)
+        return b"".join(parts).decode("utf-8"), offsets
+
+    def decode_batch(
+        self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
+    ) -> list[str]:
+        """list[str]: `decode` of each row of ids, on several threads."""
+        return map_in_threads(functools.partial(self.decode, errors=errors), batch, num_threads)
+
+    def decode_bytes_batch(
+        self, batch: Sequence[Sequence[int]], *, num_threads: int = 8
+    ) -> list[bytes]:
+        """list[bytes]: `decode_bytes` of each row of ids, on several threads."""
+        return map_in_threads(self.decode_bytes, batch, num_threads)
 
     # Streams
 
@@ -288,61 +492,273 @@ class Encoding(AnsweringEncoding):
         if ids := stream.flush():
             yield ids
 
-    # Decoding. `decode` and `decode_bytes` are in `_core/texts/fast_path.pxi`.
+    def continue_from(
+        self,
+        ids: Iterable[int] | IdArray,
+        *,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = (),
+        errors: str = "strict",
+        max_pending: int | None = None,
+    ) -> ContinuedStream:
+        """ContinuedStream: a stream behind these ids, as if their text had been fed to it.
 
-    def decode_tokens_bytes(self, tokens: Sequence[int] | IdArray) -> list[bytes]:
-        """list[bytes]: each token by itself."""
-        return [self._decoder.token_bytes(token) for token in tokens]
+        `ids[:stream.kept] + stream.corrected`, and then what the stream gives, are the ids of all
+        of the text. `corrected` is empty if the ids are those of their text. Costs O(len(ids)).
 
-    def decode_with_offsets(self, tokens: Sequence[int] | IdArray) -> tuple[str, list[int]]:
-        """(str, list[int]): the text, and for each token the index of its first character in it.
-
-        A token that begins inside a character has that character's index. Raises
-        UnicodeDecodeError where the tokens are not UTF-8.
+        >>> stream = enc.continue_from(enc.encode("hello wor"))
+        >>> stream.kept, stream.encode("ld", final=True)
+        (1, [995])
         """
-        tokens = list(tokens)
-        parts = self.decode_tokens_bytes(tokens)
-        if parts:
-            parts[0] = self.decode_bytes(tokens[:1])
-        characters = 0
-        offsets = []
-        for part in parts:
-            offsets.append(max(0, characters - (0x80 <= (part or b" ")[0] < 0xC0)))
-            characters += sum(not 0x80 <= byte < 0xC0 for byte in part)
-        return b"".join(parts).decode("utf-8"), offsets
+        from .answers.drift import continue_from
 
-    def decode_batch(
-        self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
-    ) -> list[str]:
-        """list[str]: `decode` of each row of ids, on several threads."""
-        return map_in_threads(functools.partial(self.decode, errors=errors), batch, num_threads)
-
-    def decode_bytes_batch(
-        self, batch: Sequence[Sequence[int]], *, num_threads: int = 8
-    ) -> list[bytes]:
-        """list[bytes]: `decode_bytes` of each row of ids, on several threads."""
-        return map_in_threads(self.decode_bytes, batch, num_threads)
-
-    def _encode_bytes(self, text: bytes) -> list[int]:
-        """tiktoken's private method: bytes that are not UTF-8 are merged with the pre-token before.
-
-        With rules that tiktoken does not know, as `encode_ordinary` with "surrogateescape".
-        """
-        if self._rules != NO_RULES:
-            return self.encode_ordinary(text, errors="surrogateescape")
-        from .unstable import encode_bytes
-
-        return encode_bytes(self, text)
-
-    def _encode_large(
-        self, text: Text, matcher: SpecialMatcher, errors: str, into: str, num_threads: int
-    ) -> Any:
-        """On several threads; None where that is of no use."""
-        return encode_large(self._encoder, self._cuts, text, matcher, errors, into, num_threads)
-
-    def _encode_batch(
-        self, texts: Sequence[Text], matcher: SpecialMatcher, errors: str, num_threads: int
-    ) -> list[list[int]]:
-        return encode_batch(
-            self._engine, self._encoder, self._cuts, texts, matcher, errors, num_threads
+        return continue_from(
+            self,
+            ids,
+            allowed_special=allowed_special,
+            disallowed_special=disallowed_special,
+            errors=errors,
+            max_pending=max_pending,
         )
+
+    # Answers: functions of `answers/`. Special tokens in a text are plain text unless it is said
+    # otherwise.
+
+    def counter(
+        self,
+        *,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = (),
+        errors: str = "strict",
+        max_pending: int | None = None,
+        add_special_tokens: bool = False,
+    ) -> Counter:
+        """Counter: takes text in chunks, and says how many tokens it has so far."""
+        from .answers.counter import Counter
+
+        return Counter(
+            self,
+            allowed_special=allowed_special,
+            disallowed_special=disallowed_special,
+            errors=errors,
+            max_pending=max_pending,
+            add_special_tokens=add_special_tokens,
+        )
+
+    def fits(
+        self, text: Text | Iterable[Text] | SupportsRead, max_tokens: int, **settings: Any
+    ) -> bool:
+        """bool: whether the text, or an iterable of its chunks, has at most `max_tokens` ids.
+
+        Reads no further than it takes to know. max_tokens: 0 or more. settings: allowed_special,
+        disallowed_special, errors, add_special_tokens (counts the template's ids, too).
+
+        >>> enc.fits("hello world", 1)
+        False
+        """
+        from .answers.truncation import fits
+
+        return fits(Settings(self, **settings), text, max_tokens)
+
+    def truncate(
+        self,
+        text: Text | Iterable[Text] | SupportsRead,
+        max_tokens: int,
+        side: Literal["right", "left"] = "right",
+        boundary: Literal["character", "grapheme"] = "character",
+        **settings: Any,
+    ) -> Truncated:
+        """Truncated(text, n_tokens, was_truncated): what is left if so many ids are the most.
+
+        side: what is dropped, the end ("right") or the beginning ("left"). boundary: "grapheme"
+        keeps whole what a reader takes for one character, such as a letter with its marks, a flag
+        or a family of emoji. What is left is the most that is made of whole characters and of the
+        first (last) tokens of the text and that has at most `max_tokens` ids itself, with those of
+        add_special_tokens. Costs what is kept, not what is dropped. settings: as for `fits`. Raises
+        ValueError where add_special_tokens alone adds more than `max_tokens` ids.
+
+        >>> enc.truncate("hello world, how are you?", 3)
+        Truncated(text='hello world,', n_tokens=3, was_truncated=True)
+        """
+        from .answers.truncation import truncate
+
+        return truncate(Settings(self, **settings), text, max_tokens, side, boundary)
+
+    def split(
+        self,
+        source: Text | Iterable[Text] | SupportsRead,
+        max_tokens: int,
+        overlap: int = 0,
+        boundary: str | re.Pattern[Any] = "character",
+        **settings: Any,
+    ) -> Iterator[Chunk]:
+        """Iterator[Chunk(text, start, stop, n_tokens)]: chunks of at most `max_tokens` ids each.
+
+        overlap: how many tokens of a chunk, at most, the next one begins with. boundary: chunks
+        end behind a "paragraph", "line", "pretoken", "grapheme" (a letter with its marks, a flag, a
+        family of emoji), "character" or a match of a regular expression; where one of these is too
+        far, behind the next finer one. Reads the source as chunks are taken, and holds no more than
+        one. settings: as for `fits`.
+
+        >>> [chunk.text for chunk in enc.split("one two three four five", 2)]
+        ['one two', ' three four', ' five']
+        """
+        from .answers.splitting import split
+
+        return split(Settings(self, **settings), source, max_tokens, overlap, boundary)
+
+    def encode_with_offsets(
+        self,
+        text: Text,
+        unit: str = "character",
+        *,
+        disallowed_special: DisallowedSpecial = ALL,
+        **settings: Any,
+    ) -> tuple[IdArray, npt.NDArray[np.int64]]:
+        """(ids, spans): the ids of `encode_to_numpy`, and an int64 [n, 2] of where they came from.
+
+        unit: "byte" (of UTF-8), "character" (of a str, also of one that bytes decode to) or
+        "utf16". A span covers every character that its token touches; in bytes it is exact but
+        where a character was repaired or changed by a normalizer, and all of that counts. settings:
+        as for `encode`; ids of add_special_tokens have empty spans at the two ends. Raises
+        as `encode`; UnsupportedPatternError where text is changed and then cut by a pattern that
+        has no tables or leaves text out.
+
+        >>> ids, spans = enc.encode_with_offsets("naïve text")
+        >>> [("naïve text"[start:stop]) for start, stop in spans]
+        ['na', 'ïve', ' text']
+        """
+        from .answers.token_spans import encode_with_offsets
+
+        known = Settings(self, disallowed_special=disallowed_special, **settings)
+        return encode_with_offsets(known, text, unit)
+
+    def encode_batch_with_offsets(
+        self,
+        texts: Sequence[Text],
+        unit: str = "character",
+        *,
+        num_threads: int = 8,
+        **settings: Any,
+    ) -> list[tuple[IdArray, npt.NDArray[np.int64]]]:
+        """list[(ids, spans)]: `encode_with_offsets` of each text, on several threads.
+
+        >>> [spans.tolist() for ids, spans in enc.encode_batch_with_offsets(["a b", "é"], "byte")]
+        [[[0, 1], [1, 3]], [[0, 2]]]
+        """
+        from .answers.token_spans import encode_with_offsets
+
+        known = Settings(self, **{"disallowed_special": ALL, **settings})
+        return map_in_threads(
+            lambda text: encode_with_offsets(known, text, unit), texts, num_threads
+        )
+
+    def document(self, text: str = "", **settings: Any) -> Document:
+        """Document: a text that is edited, whose ids follow each edit.
+
+        settings: as for `fits`.
+
+        >>> doc = enc.document("hello wor")
+        >>> doc.append("ld")
+        Change(first=1, removed=1, added=[995])
+        """
+        from .answers.document import Document
+
+        return Document(Settings(self, **settings), text)
+
+    def is_canonical(self, ids: Iterable[int] | IdArray) -> bool:
+        """bool: whether these ids are those that their text is encoded to.
+
+        Special ids are taken for what they are. Raises KeyError for an id that there is not.
+        """
+        return self.first_drift(ids) is None
+
+    def first_drift(self, ids: Iterable[int] | IdArray) -> int | None:
+        """int | None: the index of the first id that encoding the ids' text would not give.
+
+        >>> enc.first_drift([31373, 266, 1764]), enc.encode("hello world")
+        (1, [31373, 995])
+        """
+        from .answers.drift import first_drift
+
+        return first_drift(self, ids)
+
+    # What notebooks show
+
+    def show(
+        self,
+        text: Text,
+        *,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = (),
+        errors: str = "strict",
+        add_special_tokens: bool = False,
+    ) -> TextTokens:
+        """TextTokens: the tokens of a text, to look at: boxes in a notebook, bars with print().
+
+        Each has its id, bytes, rank and span; `as_json()` is a plain value. Special tokens in the
+        text are plain text unless it is said otherwise. Raises as `encode_with_offsets`.
+
+        >>> print(enc.show("hello world"))
+        hello|·world
+        """
+        from .views.tokens import show_tokens
+
+        return show_tokens(
+            self,
+            text,
+            allowed_special=allowed_special,
+            disallowed_special=disallowed_special,
+            errors=errors,
+            add_special_tokens=add_special_tokens,
+        )
+
+    def _repr_html_(self) -> str:
+        """str: for notebooks: a table of what the encoding is made of."""
+        from .views.markup import table_html
+
+        special = sorted(self.special_tokens_set)
+        more = f" and {len(special) - 8} more" if len(special) > 8 else ""
+        return table_html(
+            [
+                ("name", self.name),
+                ("n_vocab", f"{self.n_vocab:,}"),
+                ("pattern", self._pat_str),
+                ("special tokens", f"{', '.join(special[:8]) or 'none'}{more}"),
+            ]
+        )
+
+    # For streams and answers
+
+    @property
+    def _cuts(self) -> Cuts | None:
+        return self._texts.cuts
+
+    @functools.cached_property
+    def _token_sizes(self) -> TokenSizes:
+        from .engines.token_sizes import TokenSizes
+
+        return TokenSizes(self._vocabulary, self._specials.every)
+
+    def _tracer(self, chain: Chain, errors: str, template: Template = NO_TEMPLATE) -> Tracer:
+        """What says where the ids of a stream came from. Raises UnsupportedPatternError."""
+        from .engines.trace import Tracer
+
+        is_total = self._pattern is None or self._pattern.is_total
+        if self._vocabulary.model is None and not is_total:
+            raise UnsupportedPatternError(
+                f"the pattern of {self.name!r} leaves text out, so the ids do not tell where in a "
+                "stream they came from"
+            )
+        sizes = self._token_sizes if self._vocabulary.model is None else None
+        return Tracer(chain, sizes, errors, template)
+
+
+@functools.lru_cache(maxsize=1)
+def _table_without_ids() -> TokenTable:
+    """For a decoder whose ids are all in `decode_only`."""
+    import numpy as np
+
+    none = np.full(256, NO_ID, np.uint32)
+    bounds = np.arange(257, dtype=np.uint32)
+    return TokenTable(bytes(range(256)), bounds, none, np.zeros(256, np.uint32), none)

@@ -9,24 +9,110 @@ matters only for special tokens that begin with one another.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
 
+from ._core.encode import ALL, NO_SPECIAL, SpecialMatcher
 from ._types import AllowedSpecial, DisallowedSpecial
 
-__all__ = [
-    "check_special_tokens",
-    "in_order_of_preference",
-    "resolve_allowed",
-    "resolve_disallowed",
-]
+__all__ = ["SpecialTokens", "in_order_of_preference"]
+
+_MATCHERS_KEPT = 128  # for settings that calls have used
 
 _MASK = (1 << 64) - 1
 _GROUP = 16
 _PROBES = 1 << 20  # slots looked at, beside a hundred for each text; usually there are ten
 
 
-def check_special_tokens(special_tokens: Mapping[str, int]) -> dict[str, int]:
+class SpecialTokens:
+    """The special tokens of an encoding and its added ones, which count wherever they are."""
+
+    def __init__(
+        self, special: Mapping[str, int], added: Mapping[str, int], longest_first: bool = False
+    ) -> None:
+        """longest_first: prefer the longest, not the one that tiktoken does. Raises ValueError for
+        a token that cannot be, or that is of both kinds.
+        """
+        self.special = _checked(special)
+        self.added = _checked(added)
+        if both := self.special.keys() & self.added.keys():
+            raise ValueError(f"{min(both)!r} is both a special token and an added token")
+        self.every = self.special | self.added
+        self.texts = frozenset(self.special)
+        self.ids = frozenset(self.special.values())
+        self._longest_first = longest_first
+        self._matchers: dict[tuple[frozenset[str], frozenset[str]], SpecialMatcher] = {}
+
+    # Made when they are asked for: with thousands of special tokens they take a third of the time
+    # of loading.
+    @functools.cached_property
+    def preferred(self) -> list[tuple[str, int]]:
+        """All tokens; the first of those that begin at one place wins."""
+        if self._longest_first:
+            order = sorted(self.every, key=lambda text: -len(text.encode()))
+        else:
+            order = in_order_of_preference(self.every)
+        return [(text, self.every[text]) for text in order]
+
+    @functools.cached_property
+    def ordinary(self) -> SpecialMatcher:
+        """Finds no special token."""
+        return self._made(frozenset(), frozenset())
+
+    @functools.cached_property
+    def default(self) -> SpecialMatcher:
+        """Refuses every special token."""
+        return self._made(frozenset(), self.texts)
+
+    def matcher(self, allowed: AllowedSpecial, disallowed: DisallowedSpecial) -> SpecialMatcher:
+        """What finds the tokens that these settings of a call mean. Raises TypeError, ValueError
+        for settings that mean nothing.
+        """
+        if allowed is NO_SPECIAL and disallowed is ALL:
+            return self.default
+        chosen = self.allowed(allowed)
+        return self._made(chosen, self._refused(disallowed, chosen))
+
+    def allowed(self, setting: AllowedSpecial) -> frozenset[str]:
+        """The special tokens that `allowed_special` means. Raises TypeError for another str than
+        "all": it may be a token's text, or a word like "none".
+        """
+        if isinstance(setting, str):
+            if setting == "all":
+                return self.texts
+            raise TypeError(
+                f'allowed_special must be "all" or a collection of str, not the str {setting!r}'
+            )
+        return _strings("allowed_special", setting) & self.texts
+
+    def _refused(self, setting: DisallowedSpecial, allowed: frozenset[str]) -> frozenset[str]:
+        """What raises ValueError in a text. As in tiktoken, None is nothing, and a str other than
+        "all" is its characters.
+        """
+        if isinstance(setting, str) and setting == "all":
+            return self.texts - allowed
+        refused = _strings("disallowed_special", () if setting is None else setting)
+        if "" in refused:
+            raise ValueError(
+                "disallowed_special has the empty str, which is in every text: leave it out.\n"
+                "(Encountered text corresponding to disallowed special token ''.)"
+            )
+        return refused
+
+    def _made(self, chosen: frozenset[str], refused: frozenset[str]) -> SpecialMatcher:
+        if self.added:
+            chosen, refused = chosen.union(self.added), refused.difference(self.added)
+        key = chosen, refused
+        matcher = self._matchers.get(key)
+        if matcher is None:
+            matcher = SpecialMatcher(self.preferred, *key)
+            if len(self._matchers) >= _MATCHERS_KEPT:
+                self._matchers.clear()
+            self._matchers[key] = matcher  # another thread may clear it: this call has its own
+        return matcher
+
+
+def _checked(special_tokens: Mapping[str, int]) -> dict[str, int]:
     """A copy. Raises ValueError for a text or an id that no special token can have."""
     for text, token in special_tokens.items():
         if not isinstance(text, str) or not text:
@@ -38,34 +124,6 @@ def check_special_tokens(special_tokens: Mapping[str, int]) -> dict[str, int]:
                 f"the id of special token {text!r} must be in 0 … {0xFFFFFFFE}, not {token!r}"
             )
     return dict(special_tokens)
-
-
-def resolve_allowed(allowed: AllowedSpecial, every: AbstractSet[str]) -> AbstractSet[str]:
-    """The texts that `allowed_special` means. Raises TypeError for another str than "all"."""
-    if isinstance(allowed, str) and allowed == "all":
-        return every
-    if isinstance(allowed, str):  # one token's text, or a word like "none": nobody can tell
-        raise TypeError(
-            f'allowed_special must be "all" or a collection of str, not the str {allowed!r}'
-        )
-    return _strings("allowed_special", allowed)
-
-
-def resolve_disallowed(
-    disallowed: DisallowedSpecial, allowed: AbstractSet[str], every: AbstractSet[str]
-) -> frozenset[str]:
-    """What raises ValueError in a text. As in tiktoken, None is nothing, and a str other than
-    "all" is its characters.
-    """
-    if isinstance(disallowed, str) and disallowed == "all":
-        return frozenset(every - allowed)
-    refused = _strings("disallowed_special", () if disallowed is None else disallowed)
-    if "" in refused:
-        raise ValueError(
-            "disallowed_special has the empty str, which is in every text: leave it out.\n"
-            "(Encountered text corresponding to disallowed special token ''.)"
-        )
-    return refused
 
 
 def _strings(setting: str, texts: Iterable[str]) -> frozenset[str]:

@@ -9,122 +9,99 @@ that programs written for tiktoken get the same answers. Final ids come from `St
 from __future__ import annotations
 
 import bisect
-from collections.abc import Set as AbstractSet
+import itertools
 from typing import TYPE_CHECKING
 
-from ._core.encode import SpecialMatcher
+from .definition import pretoken_spans
+from .engines.protocol import encode_whole
+from .vocabulary.table import NO_ID
 
 if TYPE_CHECKING:
+    from ._core.encode import SpecialMatcher
+    from ._types import Text
     from .definition import EncodingDefinition
 
 _BLANKS = b" \n\t"
 
 
 def encode_with_unstable(
-    encoding: EncodingDefinition, text: str, allowed: AbstractSet[str]
+    encoding: EncodingDefinition, text: Text, matcher: SpecialMatcher
 ) -> tuple[list[int], list[list[int]]]:
-    """(stable ids, completions) of `text`; the caller has refused what is disallowed."""
-    ids, last = _encode_and_last_piece(encoding, text, allowed)
-    if last == 0:
-        return ids, []
-    last = _widen_over_blanks(encoding, ids, last)
-    rest = encoding.decode_bytes(ids[len(ids) - last :])
-    stable = ids[: len(ids) - last]
+    """(stable ids, completions) of `text`. Raises as `Encoding.encode`, also for surrogates."""
+    merge = encoding._encoder.encode_pretoken
+    stable, rest = _stable_and_rest(encoding, text, matcher)
     if not rest:
         return stable, []
-    vocabulary = encoding.token_byte_values()
-    found: set[tuple[int, ...]] = {
-        (encoding.encode_single_token(token),) for token in _starting_with(vocabulary, rest)
-    }
+    vocabulary = encoding._vocabulary
+    ids = dict(zip(vocabulary.to_list(), vocabulary.ids.tolist(), strict=True))
+    tokens = sorted(token for token, id in ids.items() if id != NO_ID)
+
+    def starting_with(prefix: bytes) -> list[bytes]:
+        first = bisect.bisect_left(tokens, prefix)
+        return list(itertools.takewhile(lambda token: token.startswith(prefix), tokens[first:]))
+
+    found: set[tuple[int, ...]] = {(ids[token],) for token in starting_with(rest)}
     for cut in range(1, len(rest)):
-        for token in _starting_with(vocabulary, rest[cut:]):
+        for token in starting_with(rest[cut:]):
             found.add(_first_ids(encoding, rest[:cut] + token, len(rest)))
-    found |= _without_last_blank(encoding, rest)
-    return stable, [list(ids) for ids in found]
+    for size in range(1, 5):
+        try:
+            last = rest[-size:].decode()
+        except UnicodeDecodeError:
+            continue
+        if len(rest) > size and last.isspace() and last not in "\x1c\x1d\x1e\x1f":
+            found.add((*merge(rest[:-size]), *merge(rest[-size:])))
+        break
+    return stable, [list(one) for one in found]
 
 
 def encode_bytes(encoding: EncodingDefinition, data: bytes) -> list[int]:
-    """The ids of `data`. What is not UTF-8, and all behind it, belongs to the last pre-token before
+    """The ids of `data`. What is not UTF-8, and all after it, belongs to the last pre-token before
     it, without which a character that is cut off would be merged by itself.
     """
+    ordinary = encoding._specials.ordinary
     try:
-        return encoding.encode_ordinary(data.decode())
+        ids: list[int] = encode_whole(encoding._engine, data, ordinary, "strict", "list")
+        return ids
     except UnicodeDecodeError as error:
         valid = error.start
-    ids, last = _encode_and_last_piece(encoding, data[:valid].decode(), frozenset())
-    if last:
-        last = _widen_over_blanks(encoding, ids, last)
-    stable = ids[: len(ids) - last]
-    return stable + _merge(encoding, encoding.decode_bytes(ids[len(stable) :]) + data[valid:])
+    stable, rest = _stable_and_rest(encoding, data[:valid], ordinary)
+    return stable + encoding._encoder.encode_pretoken(rest + data[valid:])
 
 
-def _encode_and_last_piece(
-    encoding: EncodingDefinition, text: str, allowed: AbstractSet[str]
-) -> tuple[list[int], int]:
-    """The ids, and how many of them are the last pre-token's (0 after a special token)."""
-    matcher = SpecialMatcher(
-        encoding._preferred_specials, frozenset(allowed) & encoding.special_tokens_set, ()
-    )
-    data = text.encode()
+def _stable_and_rest(
+    encoding: EncodingDefinition, text: Text, matcher: SpecialMatcher
+) -> tuple[list[int], bytes]:
+    """The ids before the last pre-token, and its bytes: none after a special token.
+
+    Blank tokens before one that is blank are of it, too, since `\\s*[\\r\\n]+` looks ahead.
+    """
+    ids = encode_whole(encoding._engine, text, matcher, "strict", "list", repairs=False)
+    data = text.encode() if isinstance(text, str) else bytes(text)
     start, end, _ = matcher.split(data)[-1]
     segment = data[start:end].decode()
-    ids = encoding.encode(text, allowed_special=allowed, disallowed_special=())
-    if encoding.pattern is not None:
-        pretokens = encoding.pattern.findall(segment)
-    else:
-        from .reference.bpe import split
+    pretokens = [segment[first:last] for first, last in pretoken_spans(encoding, segment)]
+    if not pretokens:
+        return ids, b""
 
-        pretokens = split(encoding._pat_str, segment)
-    return ids, len(encoding._encode_single_piece(pretokens[-1])) if pretokens else 0
+    def is_blank(id: int) -> bool:
+        is_special = id in encoding._specials.ids
+        return not is_special and not encoding._decoder.token_bytes(id).strip(_BLANKS)
 
-
-def _widen_over_blanks(encoding: EncodingDefinition, ids: list[int], last: int) -> int:
-    """A blank last pre-token may grow to the left, since `\\s*[\\r\\n]+` looks ahead."""
-
-    def is_blank(token: int) -> bool:
-        return not encoding.is_special_token(token) and not encoding.decode_single_token_bytes(
-            token
-        ).strip(_BLANKS)
-
-    if is_blank(ids[len(ids) - last]):
-        while last < len(ids) and is_blank(ids[len(ids) - last - 1]):
-            last += 1
-    return last
-
-
-def _starting_with(vocabulary: list[bytes], prefix: bytes) -> list[bytes]:
-    low = bisect.bisect_left(vocabulary, prefix)
-    high = low
-    while high < len(vocabulary) and vocabulary[high].startswith(prefix):
-        high += 1
-    return vocabulary[low:high]
+    first = len(ids) - len(encoding._encoder.encode_pretoken(pretokens[-1].encode()))
+    if is_blank(ids[first]):
+        while first and is_blank(ids[first - 1]):
+            first -= 1
+    return ids[:first], encoding._decoder.decode(ids[first:])
 
 
 def _first_ids(encoding: EncodingDefinition, data: bytes, size: int) -> tuple[int, ...]:
     """The first ids of `data` that cover at least `size` bytes."""
     try:
-        ids = encoding.encode_ordinary(data.decode())
+        ordinary = encoding._specials.ordinary
+        ids = encode_whole(encoding._engine, data.decode(), ordinary, "strict", "list")
     except UnicodeDecodeError:
-        ids = _merge(encoding, data)
-    covered = 0
-    for count, token in enumerate(ids, 1):
-        covered += len(encoding.decode_single_token_bytes(token))
-        if covered >= size:
-            return tuple(ids[:count])
-    return tuple(ids)
-
-
-def _without_last_blank(encoding: EncodingDefinition, rest: bytes) -> set[tuple[int, ...]]:
-    for size in range(1, 5):
-        try:
-            character = rest[-size:].decode()
-        except UnicodeDecodeError:
-            continue
-        if len(rest) > size and character.isspace() and character not in "\x1c\x1d\x1e\x1f":
-            return {tuple(_merge(encoding, rest[:-size]) + _merge(encoding, rest[-size:]))}
-        break
-    return set()
-
-
-def _merge(encoding: EncodingDefinition, data: bytes) -> list[int]:
-    return encoding._encode_single_piece(data)
+        ids = encoding._encoder.encode_pretoken(data)
+    ends = itertools.accumulate(len(encoding._decoder.token_bytes(id)) for id in ids)
+    count = next((n for n, end in enumerate(ends, 1) if end >= size), len(ids))
+    return tuple(ids[:count])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..definition import pretoken_spans
 from .source_text import character_ends
 
 if TYPE_CHECKING:
-    from ..definition import EncodingDefinition
-    from ..patterns.pattern import Pattern
     from .source_text import SourceText
     from .text_settings import Settings
 
@@ -68,10 +65,7 @@ def levels_of(boundary: Any, is_str: bool) -> tuple[Any, ...]:
 class Boundaries:
     """The places where what stands behind `start` in a source may be divided, from the last on."""
 
-    def __init__(
-        self, encoding: EncodingDefinition, settings: Settings, source: SourceText, start: int
-    ) -> None:
-        self._encoding = encoding
+    def __init__(self, settings: Settings, source: SourceText, start: int) -> None:
         self._settings = settings
         self._source = source
         self._start = start
@@ -114,7 +108,7 @@ class Boundaries:
 
     def _pretoken_ends(self, above: int, stop: int) -> Iterator[int]:
         """Of the text as it is. Each round begins at a clean cut that is further back."""
-        cuts, matcher = self._encoding._cuts, self._settings.matcher
+        cuts, matcher = self._settings.encoding._cuts, self._settings.matcher
         text = self._source.at(self._start, stop + LOOK_AHEAD)
         high, reach = stop, _REACH
         while high > above + 1:
@@ -129,58 +123,13 @@ class Boundaries:
             reach *= 4
 
     def _ends_in(self, text: Any, until: int) -> list[int]:
-        """Where pre-tokens end, some of them behind `until`; the end of the text is none."""
-        if isinstance(text, str):
-            return _ends(self._encoding, text, until)
-        characters = text.decode("utf-8", "surrogateescape")
-        sizes = (len(one.encode("utf-8", "surrogateescape")) for one in characters)
-        at = list(itertools.accumulate(sizes, initial=0))
-        return [at[end] for end in _ends(self._encoding, characters, until)]
-
-
-def _ends(encoding: EncodingDefinition, text: str, until: int) -> list[int]:
-    """Where the pre-tokens of a text end, in characters, from the first on to `until` or more."""
-    if encoding.pattern is not None:
-        return _walk(encoding.pattern, text, until)
-    from ..reference.bpe import MatchTime, compile_pattern
-
-    found = MatchTime(len(text)).spans(compile_pattern(encoding._pat_str), text)
-    return [end for start, end in found if end > start]
-
-
-def _walk(pattern: Pattern, text: str, until: int) -> list[int]:
-    """As `Automaton.findall`, without making lists of the tables at each call."""
-    transitions, accepts, classes = _rows(pattern)
-    at_end = pattern.n_classes
-    ends = []
-    start = 0
-    while start < min(len(text), until):
-        state = 1
-        end = position = start
-        while state and position < len(text):
-            following = classes[text[position]]
-            if accepts[state][following]:
-                end = position
-            state = transitions[state][following]
-            position += 1
-        if state and accepts[state][at_end]:
-            end = len(text)
-        if end > start:
-            ends.append(end)
-        start = max(end, start + 1)
-    return ends
-
-
-class _Classes(dict[str, int]):
-    def __init__(self, pattern: Pattern) -> None:
-        super().__init__()
-        self._pattern = pattern
-
-    def __missing__(self, character: str) -> int:
-        self[character] = found = self._pattern.class_of(ord(character))
-        return found
-
-
-@functools.lru_cache(maxsize=8)
-def _rows(pattern: Pattern) -> tuple[list[list[int]], list[list[int]], _Classes]:
-    return pattern.transitions.tolist(), pattern.accepts.tolist(), _Classes(pattern)
+        """Where pre-tokens end, before `until`."""
+        is_str = isinstance(text, str)
+        characters = text if is_str else text.decode("utf-8", "surrogateescape")
+        at = range(len(text) + 1) if is_str else character_ends(text, 0, len(text))
+        ends: list[int] = []
+        for _, end in pretoken_spans(self._settings.encoding, characters):
+            if at[end] >= until:
+                break
+            ends.append(at[end])
+        return ends

@@ -7,13 +7,13 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from .._core.encode import OneCall, one_call
+from ..chunker import StreamEncoder
 from ..errors import StateError
-from .source_text import bytes_view, is_buffer
-from .text_settings import Settings
+from ..parallel.texts import text_view
+from .source_text import is_buffer
 
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial, Text
-    from ..chunker import StreamEncoder
     from ..definition import EncodingDefinition
 
 __all__ = ["Counter"]
@@ -56,8 +56,15 @@ class Counter(OneCall):
         otherwise. Raises as it does.
         """
         self._settings = (allowed_special, disallowed_special, errors, add_special_tokens)
-        settings = Settings(encoding, *self._settings)
-        self._now = settings.stream(encoding, max_pending), b"", None
+        stream = StreamEncoder(
+            encoding,
+            allowed_special=allowed_special,
+            disallowed_special=disallowed_special,
+            errors=errors,
+            max_pending=max_pending,
+            add_special_tokens=add_special_tokens,
+        )
+        self._now = stream, b"", None
 
     @one_call
     def update(self, chunk: Text) -> int:
@@ -201,7 +208,7 @@ class Counter(OneCall):
 
 def _without_unfinished(held: bytes, chunk: Any) -> tuple[Any, bytes]:
     """(held + chunk without the unfinished character at the end, the bytes of that one)."""
-    data: Any = bytes_view(chunk)
+    data: Any = text_view(chunk)
     if held:
         data = held + bytes(data)
     tail = bytes(data[-3:])

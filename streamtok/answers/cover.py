@@ -8,31 +8,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from .._core.encode import SpecialMatcher
-    from ..definition import EncodingDefinition
+    from collections.abc import Callable
+
     from ..vocabulary.table import Vocabulary
+    from .text_settings import Settings
 
 __all__ = ["able_from"]
 
 _lengths: weakref.WeakKeyDictionary[Vocabulary, list[list[int]]] = weakref.WeakKeyDictionary()
 
 
-def able_from(
-    encoding: EncodingDefinition,
-    matcher: SpecialMatcher,
-    data: bytes,
-    prefix: bytes,
-    budget: int,
-) -> set[int]:
+def able_from(settings: Settings, data: bytes, prefix: bytes, budget: int) -> set[int]:
     """The places from which `budget` tokens, or fewer, can spell the rest of `data`.
 
     With `prefix` before it, or without; both may count. From the end backwards, and no further than
     a token is long beyond the first such place. Costs a look-up for each length that tokens with
     the same first byte have.
     """
-    lengths = _lengths_by_first_byte(encoding._vocabulary)
-    find = encoding._table.find
-    specials = [one for one in map(str.encode, matcher.allowed) if one in data]
+    lengths = _lengths_by_first_byte(settings.encoding._vocabulary)
+    find = settings.encoding._table.find
+    specials = [one for one in map(str.encode, settings.matcher.allowed) if one in data]
     longest = max([1, *map(max, filter(None, lengths)), *map(len, specials)])
     too_many = budget + 1
     end = len(data)
@@ -53,7 +48,7 @@ def able_from(
         best = min(best + 1, too_many)
         fewest.append(best)
         if best > budget and prefix:
-            best = _with_prefix(encoding, lengths, data, prefix, place, fewest)
+            best = _with_prefix(find, lengths, data, prefix, place, fewest)
         if best <= budget:
             able.add(place)
         unable = unable + 1 if fewest[-1] > budget else 0
@@ -63,7 +58,7 @@ def able_from(
 
 
 def _with_prefix(
-    encoding: EncodingDefinition,
+    find: Callable[[bytes], int | None],
     lengths: list[list[int]],
     data: bytes,
     prefix: bytes,
@@ -77,7 +72,7 @@ def _with_prefix(
         size = length - len(prefix)
         if 0 <= size <= end - place:
             token = prefix + data[place : place + size]
-            if encoding._table.find(token) is not None:
+            if find(token) is not None:
                 best = min(best, 1 + fewest[end - place - size])
     return best
 

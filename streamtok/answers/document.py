@@ -19,7 +19,6 @@ from ..errors import raise_disallowed_special
 
 if TYPE_CHECKING:
     from .._types import IdArray
-    from ..definition import EncodingDefinition
     from .text_settings import Settings
 
 __all__ = ["Change", "Document", "Part"]
@@ -80,12 +79,11 @@ class Document:
     ('hello there', True)
     """
 
-    def __init__(self, encoding: EncodingDefinition, text: str, settings: Settings) -> None:
+    def __init__(self, settings: Settings, text: str) -> None:
         """Raises as `Encoding.encode`."""
-        self._encoding = encoding
         self._settings = settings
         self._template = settings.template
-        self._cuts = encoding._cuts
+        self._cuts = settings.encoding._cuts
         self._blocks: list[_Block] = []
         self._places = [_Place()]  # before each block, as far as they are known
         self._total: _Place | None = _Place()  # behind the last block, if it is known
@@ -207,9 +205,10 @@ class Document:
             end.n_bytes - self._place(number).n_bytes < reach or number == len(self._blocks)
         ):
             number -= 1
-        stream = self._settings.stream(self._encoding)
+        stream = self._settings.stream()
         tail = "".join([block.text for block in self._blocks[number:]])
-        return self._place(number).ids + len(stream.encode_to_numpy(tail))  # with what begins it
+        known = len(self._template.before) + self._place(number).ids
+        return known + len(stream.encode_to_numpy(tail))
 
     def __repr__(self) -> str:
         return f"<Document: {self.n_characters} characters, {len(self)} ids>"
@@ -296,7 +295,7 @@ class Document:
         except UnicodeEncodeError:
             size = len(text.encode("utf-8", "surrogatepass"))
         ids: Any = encode_or_refuse(
-            self._encoding._engine, text, settings.matcher, settings.errors, "array"
+            settings.encoding._engine, text, settings.matcher, settings.errors, "array"
         )
         if type(ids) is tuple:
             raise_disallowed_special(offset + ids[0], ids[1])

@@ -8,32 +8,25 @@ text is not in them: nobody can know of it here.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..chunker import StreamEncoder
-from .prefixes import feed, open_stream
 from .text_settings import Settings
 
 if TYPE_CHECKING:
-    from .._types import AllowedSpecial, DisallowedSpecial, IdArray
+    from .._types import IdArray
     from ..definition import EncodingDefinition
 
 __all__ = ["ContinuedStream", "continue_from", "first_drift"]
-
-_STEP = 1 << 14  # bytes whose ids are compared at a time
 
 
 def first_drift(encoding: EncodingDefinition, ids: Iterable[int] | IdArray) -> int | None:
     """The index of the first id that the encoding of the ids' text has not; None: there is none."""
     given = _as_list(encoding, ids)
-    index = 0
-    for found in _encoded_again(encoding, given):
-        shared = _shared(found, given, index)
-        if shared < len(found):
-            return index + shared
-        index += len(found)
-    return None if index == len(given) else index
+    found = _encoded_again(encoding, given)
+    index = _shared(found, given)
+    return None if index == len(found) == len(given) else index
 
 
 class ContinuedStream(StreamEncoder):
@@ -65,30 +58,20 @@ class ContinuedStream(StreamEncoder):
 
 
 def continue_from(
-    encoding: EncodingDefinition,
-    ids: Iterable[int] | IdArray,
-    *,
-    allowed_special: AllowedSpecial,
-    disallowed_special: DisallowedSpecial,
-    errors: str,
-    max_pending: int | None,
+    encoding: EncodingDefinition, ids: Iterable[int] | IdArray, **settings: Any
 ) -> ContinuedStream:
-    """A stream that goes on behind these ids as if their text had been fed to it."""
+    """A stream that goes on behind these ids as if their text had been fed to it. settings: as for
+    `StreamEncoder`.
+    """
     given = _as_list(encoding, ids)
-    stream = ContinuedStream(
-        encoding,
-        allowed_special=allowed_special,
-        disallowed_special=disallowed_special,
-        errors=errors,
-        max_pending=max_pending,
-    )
+    stream = ContinuedStream(encoding, **settings)
     last = _end_of_specials(encoding, given)
     if last and not encoding._is_plain:
         _go_behind_special(encoding, stream, given[last - 1], last - 1)
-    certain = [one for part in _encoded_again(encoding, given[:last]) for one in part]
+    certain = _encoded_again(encoding, given[:last])
     text = _text_of(encoding, given[last:], is_first=last == 0)
     certain += stream.encode(text)
-    kept = _shared(certain, given, 0)
+    kept = _shared(certain, given)
     stream.kept = kept
     stream.corrected = certain[kept:]
     return stream
@@ -101,8 +84,8 @@ def _go_behind_special(
 
     Behind one, an encoding that changes text may do other things than at the beginning.
     """
-    text = next(one for one, number in encoding._special_tokens.items() if number == id)
-    other = Settings(encoding, {text}, (), stream.errors).stream(encoding)
+    text = next(one for one, number in encoding._specials.special.items() if number == id)
+    other = Settings(encoding, allowed_special={text}, errors=stream.errors).stream()
     other.encode(text)
     if other.pending:
         raise ValueError(
@@ -113,11 +96,11 @@ def _go_behind_special(
     stream._adopt(other._reserve())
 
 
-def _shared(found: list[int], given: list[int], start: int) -> int:
-    """How many of the ids `found` are those that stand in `given` from `start` on."""
+def _shared(found: list[int], given: list[int]) -> int:
+    """How many of the first ids are the same."""
     at = 0
     for size in (1 << 12, 1 << 6, 1):  # slices are compared at once
-        while (part := found[at : at + size]) and part == given[start + at : start + at + size]:
+        while (part := found[at : at + size]) and part == given[at : at + size]:
             at += len(part)
     return at
 
@@ -131,14 +114,16 @@ def _as_list(encoding: EncodingDefinition, ids: Any) -> list[int]:
 
 def _end_of_specials(encoding: EncodingDefinition, ids: Sequence[int]) -> int:
     """The place behind the last special id."""
-    special = encoding._special_ids
+    special = encoding._specials.ids
     if special.isdisjoint(ids):
         return 0
     return next((i + 1 for i in reversed(range(len(ids))) if ids[i] in special), 0)
 
 
 def _text_of(encoding: EncodingDefinition, ids: list[int], is_first: bool) -> bytes:
-    own = encoding._special_texts
+    special = encoding._specials.special
+    changed = (text for text, _ in encoding._rules.decoded_texts if text in special)
+    own = {special[text]: text.encode() for text in changed}
     if is_first and encoding._rules.first_texts and ids and ids[0] not in own:
         return encoding.decode_bytes(ids[:1]) + _text_of(encoding, ids[1:], False)
     if own.keys().isdisjoint(ids):
@@ -149,27 +134,18 @@ def _text_of(encoding: EncodingDefinition, ids: list[int], is_first: bool) -> by
     return data.removeprefix(b" ") if is_first and encoding._rules.space_first else data
 
 
-def _encoded_again(encoding: EncodingDefinition, ids: list[int]) -> Iterator[list[int]]:
-    """The ids of the text of `ids`, a part at a time."""
-    special = encoding._special_ids
+def _encoded_again(encoding: EncodingDefinition, ids: list[int]) -> list[int]:
+    """The ids of the text of `ids`."""
+    special = encoding._specials
+    used = special.ids.intersection(ids)
+    found: list[int] = []
     if not encoding._is_plain:
-        used = {text for text, id in encoding._special_tokens.items() if id in set(ids)}
-        settings = Settings(encoding, used, (), "surrogateescape")
-        yield from _in_steps(encoding, settings, _text_of(encoding, ids, is_first=True))
-        return
-    settings = Settings(encoding, frozenset(), (), "surrogateescape")
-    if special.isdisjoint(ids):
-        yield from _in_steps(encoding, settings, encoding._decoder.decode(ids))
-        return
-    for is_special, group in itertools.groupby(ids, special.__contains__):
-        if is_special:
-            yield list(group)
-        else:
-            yield from _in_steps(encoding, settings, encoding._decoder.decode(list(group)))
-
-
-def _in_steps(encoding: EncodingDefinition, settings: Settings, text: bytes) -> Iterator[list[int]]:
-    stream = open_stream(encoding, settings)
-    for start in range(0, len(text), _STEP):
-        piece = text[start : start + _STEP]
-        yield feed(stream, piece, start + _STEP >= len(text), "list")
+        allowed = {text for text, id in special.special.items() if id in used}
+        settings = Settings(encoding, allowed_special=allowed, errors="surrogateescape")
+        found = settings.encode(_text_of(encoding, ids, is_first=True), "list")
+        return found
+    settings = Settings(encoding, errors="surrogateescape")
+    for is_special, group in itertools.groupby(ids, used.__contains__) if used else [(False, ids)]:
+        part = list(group)
+        found += part if is_special else settings.encode(encoding._decoder.decode(part), "list")
+    return found

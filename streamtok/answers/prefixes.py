@@ -8,21 +8,20 @@ than the whole text has up to the same place, since its end is not seen as such 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..engines.protocol import encode_whole
+from ..engines.template import NO_TEMPLATE
 from ..errors import UnsupportedPatternError, UnsupportedStreamError, raise_disallowed_special
+from ..parallel.texts import NO_LIMIT
 from .source_text import character_ends
 
 if TYPE_CHECKING:
-    from ..definition import EncodingDefinition
     from .source_text import SourceText
     from .text_settings import Settings
 
-__all__ = ["NO_LIMIT", "Prefixes", "feed", "open_stream"]
+__all__ = ["Prefixes", "feed", "open_stream"]
 
-NO_LIMIT = (1 << 63) - 1  # bytes that may wait: they are in memory anyway
 _SMALL_STEP = 8  # characters: a budget's end is looked for as closely as that
 _BLOCK = 64  # places that are looked at together
 _AHEAD = 64  # characters that are read on when a token has to become certain
@@ -34,19 +33,18 @@ class _Mark(NamedTuple):
 
     position: int
     tokens: int
-    stream: Any
+    tail: Any
 
 
 class Prefixes:
     """The beginnings of what stands behind `start` in a source."""
 
-    def __init__(
-        self, encoding: EncodingDefinition, settings: Settings, source: SourceText, start: int = 0
-    ) -> None:
-        self._encoding = encoding
+    def __init__(self, settings: Settings, source: SourceText, start: int = 0) -> None:
+        self._token_bytes = settings.encoding._decoder.token_bytes
         self._source = source
         self._start = start
-        self._marks = [_Mark(start, 0, open_stream(encoding, settings))]
+        self._chain, tail = open_stream(settings)
+        self._marks = [_Mark(start, 0, tail)]
         self._behind: _Behind | None = None
         self.stop = start  # no beginning that reaches this place is within the budget
         self.end = start  # of the whole text, if it is within the budget
@@ -59,23 +57,24 @@ class Prefixes:
         each: characters that a token has, about.
         """
         source = self._source
-        position, tokens, stream = self._marks[-1]
+        position, tokens, tail = self._marks[-1]
         step = max(_SMALL_STEP, min(int(budget * each * 0.9), 1 << 20))
+        is_whole = isinstance(self._chain, _Whole)
         while True:
-            before = stream.copy()
+            before = tail.copy()
             is_end = source.is_end(position + step)
             piece = source.at(position, position + step)
-            given = stream.tokens_out
-            found = feed(stream, piece, is_end, "count", self.offset)
+            given = tail.tokens_out
+            found = feed(self._chain, tail, piece, is_end, "count", self.offset)
             tokens = given + found
             if tokens > budget:
-                if step <= _SMALL_STEP or len(piece) <= _SMALL_STEP or isinstance(stream, _Whole):
+                if step <= _SMALL_STEP or len(piece) <= _SMALL_STEP or is_whole:
                     self._marks.append(_Mark(position, given, before))
                     self.stop = position + len(piece)
                     self.refuse_large()
                     return False
                 step = max(_SMALL_STEP, min(step, len(piece)) // 4)
-                stream = before
+                tail = before
                 continue
             position += len(piece)
             if is_end:
@@ -89,9 +88,9 @@ class Prefixes:
 
     def refuse_large(self) -> None:
         """Raise why there is no stream of this encoding if too much would be encoded again."""
-        stream = self._marks[0].stream
-        if isinstance(stream, _Whole) and self._source.reaches(self._start + _SMALL_TEXT):
-            stream.refuse()
+        chain = self._chain
+        if isinstance(chain, _Whole) and self._source.reaches(self._start + _SMALL_TEXT):
+            chain.refuse()
 
     def places(self, above: int) -> Iterator[int]:
         """Where a beginning within the budget may end, from the last on; none up to `above`."""
@@ -108,16 +107,17 @@ class Prefixes:
         """The number of ids of the text up to `stop`, by itself."""
         mark = self._mark_before(stop)
         piece = self._source.at(mark.position, stop)
-        found: int = feed(mark.stream.copy(), piece, True, "count")
+        found: int = feed(self._chain, mark.tail.copy(), piece, True, "count")
         return mark.tokens + found
 
     def ends_token(self, stop: int) -> bool:
         """Whether the text up to `stop`, by itself, is made of the first tokens of the whole."""
         mark = self._mark_before(stop)
-        ids = feed(mark.stream.copy(), self._source.at(mark.position, stop), True, "list")
-        own = b"".join(map(self._encoding._decoder.token_bytes, ids))
+        piece = self._source.at(mark.position, stop)
+        ids = feed(self._chain, mark.tail.copy(), piece, True, "list")
+        own = b"".join(map(self._token_bytes, ids))
         if self._behind is None or self._behind.mark is not mark:
-            self._behind = _Behind(self._encoding, self._source, mark)
+            self._behind = _Behind(self._token_bytes, self._source, self._chain, mark)
         return self._behind.has_end(own)
 
     def _mark_before(self, stop: int) -> _Mark:
@@ -129,11 +129,13 @@ class Prefixes:
 class _Behind:
     """The tokens of the whole text behind a mark, as far as they were asked for."""
 
-    def __init__(self, encoding: EncodingDefinition, source: SourceText, mark: _Mark) -> None:
+    def __init__(
+        self, token_bytes: Callable[[int], bytes], source: SourceText, chain: Any, mark: _Mark
+    ) -> None:
         self.mark = mark
-        self._encoding = encoding
+        self._token_bytes = token_bytes
         self._source = source
-        self._stream = mark.stream.copy()
+        self._chain, self._tail = chain, mark.tail.copy()
         self._position = mark.position
         self._is_over = False
         self._bytes = b""
@@ -148,57 +150,56 @@ class _Behind:
             self._position += len(piece)
             parts = [self._bytes]
             size = len(self._bytes)
-            for token in feed(self._stream, piece, self._is_over, "list"):
-                parts.append(self._encoding._decoder.token_bytes(token))
+            for token in feed(self._chain, self._tail, piece, self._is_over, "list"):
+                parts.append(self._token_bytes(token))
                 size += len(parts[-1])
                 self._ends.add(size)
             self._bytes = b"".join(parts)
         return len(beginning) in self._ends and self._bytes.startswith(beginning)
 
 
-class _Whole:
-    """What looks like a stream of an encoding that has none: everything waits for the end."""
+class _Parts(list[Any]):
+    """The tail of a stream in which everything waits for the end."""
 
     tokens_out = 0
 
-    def __init__(self, encoding: EncodingDefinition, settings: Settings) -> None:
-        self._encoding = encoding
-        self._settings = settings
-        self._parts: list[Any] = []
+    def copy(self) -> _Parts:
+        return _Parts(self)
 
-    def copy(self) -> _Whole:
-        twin = _Whole(self._encoding, self._settings)
-        twin._parts = self._parts.copy()
-        return twin
+
+class _Whole:
+    """What looks like the chain of an encoding that has no streams."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
 
     def refuse(self) -> None:
         """Raise why there is no stream."""
-        self._settings.stream(self._encoding, NO_LIMIT)
+        self._settings.stream()
 
-    def _take(self, piece: Any, final: bool, into: str, out: Any) -> Any:
-        self._parts.append(piece)
+    def encode(self, tail: _Parts, piece: Any, final: bool, into: str, out: Any, limit: int) -> Any:
+        tail.append(piece)
         if not final:
             return 0 if into == "count" else []
-        text = piece[:0].join(self._parts)
-        settings = self._settings
-        return encode_whole(self._encoding._engine, text, settings.matcher, settings.errors, into)
+        return self._settings.encode(piece[:0].join(tail), into)
 
 
-def open_stream(encoding: EncodingDefinition, settings: Settings) -> Any:
-    """A stream without a template, or what looks like one, for any encoding."""
+def open_stream(settings: Settings) -> tuple[Any, Any]:
+    """(chain, tail) of a stream without a template, or what looks like them, for any encoding."""
     try:
-        return settings.stream(encoding, NO_LIMIT, is_bare=True)
+        chain = settings.encoding._engine.chain(settings.matcher, settings.errors)
     except (UnsupportedStreamError, UnsupportedPatternError):
-        return _Whole(encoding, settings)
+        return _Whole(settings), _Parts()
+    return chain, chain.tail(NO_TEMPLATE)
 
 
-def feed(stream: Any, piece: Any, final: bool, into: str, offset: int = 0) -> Any:
+def feed(chain: Any, tail: Any, piece: Any, final: bool, into: str, offset: int = 0) -> Any:
     """The ids ("list") that a piece makes certain, or their number ("count").
 
     offset: bytes before the stream began, for errors.
     """
     try:
-        result = stream._take(piece, final, into, None)
+        result = chain.encode(tail, piece, final, into, None, NO_LIMIT)
     except UnicodeDecodeError as error:
         raise UnicodeDecodeError(
             error.encoding, error.object, offset + error.start, offset + error.end, error.reason

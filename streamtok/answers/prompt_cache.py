@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import ALL
 from .._core.prompts import Block, shared_size
-from .prefixes import NO_LIMIT, feed
-from .text_settings import Settings, check_budget
+from ..parallel.texts import check_budget
+from .prefixes import feed
+from .text_settings import Settings
 
 if TYPE_CHECKING:
     from ..definition import EncodingDefinition
@@ -66,7 +67,7 @@ class PromptCache:
         """
         self._encoding = encoding
         self._limit = check_budget("max_bytes", max_bytes)
-        self._fresh = Settings(encoding, ALL, ALL, "strict").stream(encoding, NO_LIMIT)
+        self._fresh = Settings(encoding, allowed_special=ALL, disallowed_special=ALL).stream()
         self._begin()
         _CACHES.add(self)
 
@@ -155,12 +156,12 @@ class PromptCache:
         stream = self._fresh.copy()
         stream._adopt(begin.state)
         if begin is not known:
-            feed(stream, text[begin.stop : known.stop], False, "count")
+            feed(stream._chain, stream._tail, text[begin.stop : known.stop], False, "count")
         made: list[Block] = []
         last, stateless = known, known.stop - begin.stop
         while last.stop + _BLOCK <= len(text):
             piece = text[last.stop : last.stop + _BLOCK]
-            ids: list[int] = feed(stream, piece, False, "list")
+            ids: list[int] = feed(stream._chain, stream._tail, piece, False, "list")
             size = _BLOCK_BYTES + sys.getsizeof(piece) + sys.getsizeof(ids)
             stateless += len(piece)
             # All that waits is in a state: with a long pre-token, not every block can have one.
@@ -170,7 +171,7 @@ class PromptCache:
                 stateless = 0
             last = Block(last, piece, ids, saved, size)
             made.append(last)
-        return made, feed(stream, text[last.stop :], True, "list")
+        return made, feed(stream._chain, stream._tail, text[last.stop :], True, "list")
 
     def _keep(self, parent: Block, made: list[Block], text: str) -> None:
         """Keep these blocks behind `parent`. What others kept in the meantime stays."""

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .._core.encode import bytes_of
+from ..parallel.texts import text_view
 from ..readers import read_chunks
 
-__all__ = ["PAIR", "SourceText", "bytes_view", "character_ends", "is_buffer"]
+__all__ = ["PAIR", "SourceText", "character_ends", "is_buffer"]
 
 PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # surrogates that are one character
 
@@ -31,9 +31,9 @@ class SourceText:
         self._whole = source
         self.is_whole = True  # nothing is left to be read
         if isinstance(source, str):
-            self._held: Any = str.__str__(source)
+            self._held: Any = text_view(source)
         elif is_buffer(source):
-            self._held = self._whole = bytes_view(source)
+            self._held = self._whole = text_view(source)
         elif isinstance(source, Iterable) or hasattr(source, "read"):
             self._chunks = read_chunks(source)
             self._held = None
@@ -111,18 +111,6 @@ def is_buffer(value: object) -> bool:
     except TypeError:
         return False
     return True
-
-
-def bytes_view(value: Any) -> Any:
-    """bytes, or a view of bytes. Raises TypeError where they are not contiguous."""
-    if type(value) is bytes:
-        return value
-    view = memoryview(value)
-    if not view.contiguous:
-        raise TypeError("text must be contiguous bytes")
-    if view.ndim > 1 or view.format not in ("B", "b", "c"):
-        return bytes_of(value)  # raises, where that is not said in another way only
-    return view.cast("B")
 
 
 def character_ends(text: Any, start: int, stop: int) -> list[int]:

@@ -6,16 +6,16 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..parallel.texts import check_budget
 from .boundaries import Boundaries, levels_of
 from .graphemes import MOST_KEPT, grapheme_ends
 from .prefixes import Prefixes
 from .source_text import SourceText, character_ends
 from .suffixes import longest_suffix
-from .text_settings import Settings, check_budget
 
 if TYPE_CHECKING:
     from .._types import SupportsRead, Text
-    from ..definition import EncodingDefinition
+    from .text_settings import Settings
 
 __all__ = ["Chunk", "split"]
 
@@ -33,12 +33,11 @@ class Chunk(NamedTuple):
 
 
 def split(
-    encoding: EncodingDefinition,
+    settings: Settings,
     source: Text | Iterable[Text] | SupportsRead,
     max_tokens: int,
     overlap: int,
     boundary: Any,
-    settings: Settings,
 ) -> Iterator[Chunk]:
     """The chunks of a source. Arguments are checked at once, the source is read as chunks are
     taken.
@@ -53,20 +52,18 @@ def split(
         )
     text = SourceText(source)
     levels = levels_of(boundary, text.is_str)
-    return _Splitting(encoding, settings, text, budget, overlap, levels).chunks()
+    return _Splitting(settings, text, budget, overlap, levels).chunks()
 
 
 class _Splitting:
     def __init__(
         self,
-        encoding: EncodingDefinition,
         settings: Settings,
         source: SourceText,
         budget: int,
         overlap: int,
         levels: tuple[Any, ...],
     ) -> None:
-        self._encoding = encoding
         self._settings = settings
         self._source = source
         self._budget = budget
@@ -109,7 +106,7 @@ class _Splitting:
         if not size:
             return stop
         whole = self._levels[0] == "grapheme"
-        kept, _ = longest_suffix(self._encoding, text, size, self._settings, whole)
+        kept, _ = longest_suffix(self._settings, text, size, whole)
         return start + kept if kept else stop
 
     def _next(self, start: int, done: int) -> tuple[int, int, int]:
@@ -153,7 +150,7 @@ class _Search:
     def __init__(self, splitting: _Splitting, start: int) -> None:
         self.start = start
         self._budget = splitting._budget
-        what = splitting._encoding, splitting._settings, splitting._source, start
+        what = splitting._settings, splitting._source, start
         self._what = what
         self._splitting = splitting
         self._prefixes: Prefixes | None = None
@@ -172,7 +169,7 @@ class _Search:
         if level == "character":
             places = prefixes.places(done)
         elif level == "grapheme":
-            source, begin = self._what[2], self._splitting.cluster
+            source, begin = self._what[1], self._splitting.cluster
             places = grapheme_ends(source, begin, prefixes.places(done))
         else:
             places = self._boundaries.places(level, done, prefixes.stop)

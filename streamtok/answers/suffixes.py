@@ -16,7 +16,6 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..engines.protocol import encode_whole
 from ..engines.rules import MARK
 from ..errors import UnsupportedStreamError, raise_disallowed_special
 from .cover import able_from
@@ -25,7 +24,6 @@ from .prefixes import Prefixes
 from .source_text import SourceText, character_ends
 
 if TYPE_CHECKING:
-    from ..definition import EncodingDefinition
     from .text_settings import Settings
 
 __all__ = ["longest_suffix"]
@@ -36,11 +34,7 @@ _SMALL_TEXT = 1 << 13  # characters of which that can be afforded, too
 
 
 def longest_suffix(
-    encoding: EncodingDefinition,
-    text: Any,
-    budget: int,
-    settings: Settings,
-    whole_graphemes: bool = False,
+    settings: Settings, text: Any, budget: int, whole_graphemes: bool = False
 ) -> tuple[int, int]:
     """(start, number of ids) of the longest end of `text` within the budget that is made of whole
     characters (or grapheme clusters) and of the last tokens of the whole. text: str, or bytes or a
@@ -54,8 +48,8 @@ def longest_suffix(
     size = 3 * budget
     within = []  # the parts between cuts that are within the budget, and what is left behind each
     while stop:
-        start = _last_cut(encoding, text, max(stop - size, 0), stop, settings)
-        found = _count(encoding, text, start, stop, settings)
+        start = _last_cut(settings, text, max(stop - size, 0), stop)
+        found = _encode(settings, text, start, stop, "count")
         if found <= left:
             within.append((start, stop, left))
             left -= found
@@ -71,7 +65,7 @@ def longest_suffix(
         return 0, budget - left
     for start, stop, left in reversed(within):
         part = text[start:stop]
-        kept = _between_cuts(encoding, part, start, left, settings, chosen)
+        kept = _between_cuts(settings, part, start, left, chosen)
         if kept is not None:
             return kept[0], budget - left + kept[1]
         if any(chosen([stop])):
@@ -79,11 +73,9 @@ def longest_suffix(
     return len(text), 0
 
 
-def _last_cut(
-    encoding: EncodingDefinition, text: Any, near: int, stop: int, settings: Settings
-) -> int:
+def _last_cut(settings: Settings, text: Any, near: int, stop: int) -> int:
     """The last clean cut at `near` or before it, at the latest before `stop`; else 0."""
-    cuts = encoding._cuts
+    cuts = settings.encoding._cuts
     if cuts is None:
         return 0
     near = min(near, stop - 1)
@@ -101,12 +93,10 @@ def _has_surrogates(text: str) -> bool:
     return any("\ud800" <= one <= "\udfff" for one in text)
 
 
-def _encode(
-    encoding: EncodingDefinition, text: Any, start: int, stop: int, settings: Settings, into: str
-) -> Any:
+def _encode(settings: Settings, text: Any, start: int, stop: int, into: str) -> Any:
     part = text[start:stop]
     try:
-        return encode_whole(encoding._engine, part, settings.matcher, settings.errors, into)
+        return settings.encode(part, into)
     except UnicodeDecodeError as error:
         raise UnicodeDecodeError(
             error.encoding, error.object, start + error.start, start + error.end, error.reason
@@ -115,26 +105,18 @@ def _encode(
         if not start:
             raise
         # A disallowed special token: again, for the offset in all of the text.
-        result = encoding._engine.encode(part, settings.matcher, settings.errors, into)
+        result = settings.encoding._engine.encode(part, settings.matcher, settings.errors, into)
         before = text[:start]
         if isinstance(before, str):
             before = before.encode("utf-8", "surrogatepass")
         raise_disallowed_special(len(before) + result[0], result[1])
 
 
-def _count(
-    encoding: EncodingDefinition, text: Any, start: int, stop: int, settings: Settings
-) -> int:
-    n: int = _encode(encoding, text, start, stop, settings, "count")
-    return n
-
-
 def _between_cuts(
-    encoding: EncodingDefinition,
+    settings: Settings,
     part: Any,
     base: int,
     budget: int,
-    settings: Settings,
     chosen: Callable[[Iterable[int]], Iterable[int]],
 ) -> tuple[int, int] | None:
     """As `longest_suffix`, for a text between cuts, without its beginning; None: only nothing fits.
@@ -142,10 +124,10 @@ def _between_cuts(
     chosen: those of some places in the whole text that may be a start. base: where `part` begins.
     """
     part = part if isinstance(part, str) else bytes(part)
-    spelled = _spell(encoding, part, settings) if len(part) > _FEW else None
-    prefixes = Prefixes(encoding, settings, SourceText(part))
+    spelled = _spell(settings, part) if len(part) > _FEW else None
+    prefixes = Prefixes(settings, SourceText(part))
     if spelled is not None:
-        tries = _worth_trying(encoding, spelled, budget, settings)
+        tries = _worth_trying(settings, spelled, budget)
     else:
         prefixes.refuse_large()
         if len(part) > _SMALL_TEXT:
@@ -157,7 +139,7 @@ def _between_cuts(
         tries = character_ends(part, 1, len(part))[:-1]
     for place in chosen([base + start for start in tries]):
         start = place - base
-        found = _count(encoding, part, start, len(part), settings)
+        found = _encode(settings, part, start, len(part), "count")
         if found <= budget and (spelled is not None or prefixes.ends_token(start)):
             return place, found
     return None
@@ -172,11 +154,10 @@ class _Spelled(NamedTuple):
     starts: set[int]  # of tokens, in `data`
 
 
-def _spell(encoding: EncodingDefinition, part: Any, settings: Settings) -> _Spelled | None:
+def _spell(settings: Settings, part: Any) -> _Spelled | None:
     """None where the text is changed in another way than by spaces, or has gaps."""
-    rules = encoding._rules
+    rules, pattern = settings.encoding._rules, settings.encoding.pattern
     has_spaces = rules.normalizer == "spaces"
-    pattern = encoding.pattern
     if pattern is None or not pattern.is_total or rules.has_symbols:
         return None
     steps = getattr(rules.normalizer, "spec", ())
@@ -186,8 +167,8 @@ def _spell(encoding: EncodingDefinition, part: Any, settings: Settings) -> _Spel
     # Of a text that is in NFC, each part is; any other text is compared with its tokens below.
     if rules.normalizer == "NFC" and not unicodedata.is_normalized("NFC", text):
         return None
-    ids = _encode(encoding, part, 0, len(part), settings, "list")
-    tokens = list(map(encoding._decoder.token_bytes, ids))
+    ids = settings.encode(part, "list")
+    tokens = list(map(settings.encoding._decoder.token_bytes, ids))
     escapes = "surrogateescape" if settings.errors == "surrogateescape" else "surrogatepass"
     sizes = (1 if part is text else len(one.encode("utf-8", escapes)) for one in text)
     written = list(itertools.accumulate(sizes))
@@ -202,10 +183,8 @@ def _spell(encoding: EncodingDefinition, part: Any, settings: Settings) -> _Spel
     return _Spelled(prefix, data, list(zip(written, spelt, strict=True)), set(ends))
 
 
-def _worth_trying(
-    encoding: EncodingDefinition, spelled: _Spelled, budget: int, settings: Settings
-) -> list[int]:
+def _worth_trying(settings: Settings, spelled: _Spelled, budget: int) -> list[int]:
     """Where a token begins, and so many tokens could be enough for the rest."""
     prefix, data, places, starts = spelled
-    able = able_from(encoding, settings.matcher, data, prefix, budget)
+    able = able_from(settings, data, prefix, budget)
     return [place for place, at in places[:-1] if at in starts and at in able]

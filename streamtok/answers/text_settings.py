@@ -2,62 +2,65 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
-from .._core.encode import check_policy
+from .._core.encode import NO_SPECIAL, check_policy
+from ..engines.protocol import encode_whole
 from ..engines.template import NO_TEMPLATE
+from ..parallel.texts import NO_LIMIT, check_budget
 
 if TYPE_CHECKING:
-    from .._core.encode import SpecialMatcher
-    from .._types import AllowedSpecial, DisallowedSpecial
+    from .._types import AllowedSpecial, DisallowedSpecial, Text
     from ..chunker import StreamEncoder
     from ..definition import EncodingDefinition
 
-__all__ = ["Settings", "check_budget"]
+__all__ = ["Settings"]
 
 
 class Settings:
-    """How a text becomes ids: which special tokens count, what happens to bad bytes, and which ids
-    come around those of the text (`template`).
+    """An encoding, and how it makes ids of a text: which special tokens count, what happens to bad
+    bytes, and which ids come around those of the text (`template`).
     """
 
     def __init__(
         self,
         encoding: EncodingDefinition,
-        allowed_special: AllowedSpecial,
-        disallowed_special: DisallowedSpecial,
-        errors: str,
+        *,
+        allowed_special: AllowedSpecial = NO_SPECIAL,
+        disallowed_special: DisallowedSpecial = (),
+        errors: str = "strict",
         add_special_tokens: bool = False,
     ) -> None:
-        """Raises as `Encoding.encode` does for settings that mean nothing."""
+        """Special tokens are plain text unless it is said otherwise. Raises as `Encoding.encode`
+        does for settings that mean nothing.
+        """
         check_policy(errors)
+        self.encoding = encoding
         self.allowed_special = allowed_special
         self.disallowed_special = disallowed_special
         self.errors = errors
         self.template = encoding._template if add_special_tokens else NO_TEMPLATE
-        self.matcher: SpecialMatcher = encoding._matcher(allowed_special, disallowed_special)
+        self.matcher = encoding._matcher(allowed_special, disallowed_special)
 
-    def stream(
-        self,
-        encoding: EncodingDefinition,
-        max_pending: int | None = None,
-        *,
-        is_bare: bool = False,
-    ) -> StreamEncoder:
-        """A stream with these settings; is_bare: without the template.
+    def encode(self, text: Text, into: str) -> Any:
+        """The ids of a whole text, without those of the template; `into`: as for `Engine.encode`.
+        Raises as `Encoding.encode` does.
+        """
+        return encode_whole(self.encoding._engine, text, self.matcher, self.errors, into)
+
+    def stream(self) -> StreamEncoder:
+        """A stream with these settings but without the template, of which all may wait.
 
         Raises as `Encoding.stream_encoder` does.
         """
         from ..chunker import StreamEncoder
 
         return StreamEncoder(
-            encoding,
+            self.encoding,
             allowed_special=self.allowed_special,
             disallowed_special=self.disallowed_special,
             errors=self.errors,
-            max_pending=max_pending,
-            add_special_tokens=self.template != NO_TEMPLATE and not is_bare,
+            max_pending=NO_LIMIT,
         )
 
     def budget(self, max_tokens: Any, least: int = 0) -> int:
@@ -71,16 +74,3 @@ class Settings:
                 f"add_special_tokens adds {self.template.size} ids to every text"
             )
         return left
-
-
-def check_budget(name: str, value: Any, least: int = 0) -> int:
-    """`value` as an int. Raises TypeError for no integer, ValueError below `least`."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an integer, not {value!r}") from None
-    if number < least:
-        raise ValueError(f"{name} must be at least {least}, not {number}")
-    return number

@@ -12,12 +12,12 @@ from ..engines.protocol import encode_whole
 from ..engines.source_units import BEGIN, check_unit
 from ..engines.template import NO_TEMPLATE
 from ..errors import UnsupportedPatternError, raise_disallowed_special
+from ..parallel.texts import NO_LIMIT
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._types import IdArray, Text
-    from ..definition import EncodingDefinition
     from ..engines.token_sizes import TokenSizes
     from .text_settings import Settings
 
@@ -25,17 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["encode_with_offsets"]
 
-_NO_LIMIT = 1 << 62
 
-
-def encode_with_offsets(
-    encoding: EncodingDefinition, text: Text, unit: str, settings: Settings
-) -> tuple[IdArray, Spans]:
+def encode_with_offsets(settings: Settings, text: Text, unit: str) -> tuple[IdArray, Spans]:
     """See `Encoding.encode_with_offsets`."""
     check_unit(unit)
     # A plain copy, once: others may write to bytes, and a derived class may have other methods.
     text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
-    ids, spans = _of_text(encoding, text, unit, settings)
+    ids, spans = _of_text(settings, text, unit)
     template, errors = settings.template, settings.errors
     if template != NO_TEMPLATE:
         ids = template.around(ids, "array")
@@ -43,35 +39,24 @@ def encode_with_offsets(
     return ids, spans
 
 
-def _of_text(
-    encoding: EncodingDefinition, text: str | bytes, unit: str, settings: Settings
-) -> tuple[IdArray, Spans]:
+def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray, Spans]:
     """Without the template."""
-    engine = encoding._engine
-    matcher, errors, sizes = settings.matcher, settings.errors, encoding._token_sizes
-    pattern = encoding.pattern
-    if encoding._vocabulary.model is not None:
-        return _followed(encoding, text, unit, settings)
-    if hasattr(engine, "behind") and pattern is not None and sizes.are_clear:
-        engine = engine.behind(text, matcher, errors)
-    if isinstance(engine, PlainEngine) and pattern is not None and pattern.is_total:
-        ids = encode_whole(engine, text, matcher, errors, "array")
-        return ids, _contiguous(ids, sizes, text, unit, errors)
-    if hasattr(engine, "why") or isinstance(engine, PlainEngine):  # no tables, or text is left out
-        return _by_pattern(encoding, text, unit, settings)
-    return _followed(encoding, text, unit, settings)
+    encoding = settings.encoding
+    engine, pattern, sizes = encoding._engine, encoding.pattern, encoding._token_sizes
+    matcher, errors = settings.matcher, settings.errors
+    if encoding._vocabulary.model is None:
+        if hasattr(engine, "behind") and pattern is not None and sizes.are_clear:
+            engine = engine.behind(text, matcher, errors)
+        if isinstance(engine, PlainEngine) and pattern is not None and pattern.is_total:
+            ids = encode_whole(engine, text, matcher, errors, "array")
+            return ids, _contiguous(ids, sizes, text, unit, errors)
+        if hasattr(engine, "why") or isinstance(engine, PlainEngine):
+            return _by_pattern(settings, text, unit)  # no tables, or text is left out
+    from ..engines.trace import BEGINNING  # a stream of one chunk
 
-
-def _followed(
-    encoding: EncodingDefinition, text: str | bytes, unit: str, settings: Settings
-) -> tuple[IdArray, Spans]:
-    """By a stream of one chunk."""
-    from ..engines.trace import BEGINNING
-
-    errors = settings.errors
-    chain = encoding._engine.chain(settings.matcher, errors)
+    chain = engine.chain(matcher, errors)
     tail = chain.tail(NO_TEMPLATE)
-    result = encoding._tracer(chain, errors).encode(tail, BEGINNING, text, True, unit, _NO_LIMIT)
+    result = encoding._tracer(chain, errors).encode(tail, BEGINNING, text, True, unit, NO_LIMIT)
     if len(result) == 2:
         raise_disallowed_special(*result)
     ids, spans, _ = result
@@ -115,19 +100,18 @@ def _in_bytes(ids: IdArray, sizes: TokenSizes) -> Spans:
     return spans
 
 
-def _by_pattern(
-    encoding: EncodingDefinition, text: str | bytes, unit: str, settings: Settings
-) -> tuple[IdArray, Spans]:
+def _by_pattern(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray, Spans]:
     """With the pre-tokens that `regex` finds, which may leave text out."""
     from ..reference.bpe import MatchTime, compile_pattern
 
+    encoding = settings.encoding
     if encoding.pattern is not None and encoding.pattern.is_composed:
         raise UnsupportedPatternError(
             f"{encoding.name!r} has several patterns that leave text out, so the ids do not tell "
             "where they came from"
         )
     matcher, errors, sizes = settings.matcher, settings.errors, encoding._token_sizes
-    encode_whole(encoding._engine, text, matcher, errors, "count")  # raises what `encode` does
+    settings.encode(text, "count")  # raises what `encode` does
     pattern = compile_pattern(encoding._pat_str)
     source = BEGIN.fed(text, True, errors)
     policy = "surrogateescape" if errors == "surrogateescape" else "strict"

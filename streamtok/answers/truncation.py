@@ -1,25 +1,25 @@
-"""Budgets: does a text fit into so many ids, its first ids, and as much of its beginning as fits.
+"""Budgets: does a text fit into so many ids, and as much of its beginning as fits.
 
-All of them read no further than they must. What is kept of the end of a text is in `suffixes.py`.
+Both read no further than they must. What is kept of the end of a text is in `suffixes.py`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..parallel.texts import check_budget, text_view
 from .graphemes import grapheme_ends
 from .prefixes import Prefixes, feed, open_stream
-from .source_text import SourceText, bytes_view, is_buffer
+from .source_text import SourceText, is_buffer
 from .suffixes import longest_suffix
-from .text_settings import Settings, check_budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .._types import SupportsRead, Text
-    from ..definition import EncodingDefinition
+    from .text_settings import Settings
 
-__all__ = ["Truncated", "encode_first", "fits", "truncate"]
+__all__ = ["Truncated", "fits", "truncate"]
 
 _STEP = 1 << 16
 
@@ -32,21 +32,16 @@ class Truncated(NamedTuple):
     was_truncated: bool
 
 
-def fits(
-    encoding: EncodingDefinition,
-    text: Text | Iterable[Text] | SupportsRead,
-    max_tokens: int,
-    settings: Settings,
-) -> bool:
+def fits(settings: Settings, text: Text | Iterable[Text] | SupportsRead, max_tokens: int) -> bool:
     """Whether the text has at most `max_tokens` ids."""
     left = check_budget("max_tokens", max_tokens) - settings.template.size
     source = SourceText(text)
-    stream = open_stream(encoding, settings)
+    chain, tail = open_stream(settings)
     position = 0
     while left >= 0:
         step = min(2 * left + 64, _STEP)
         is_end = source.is_end(position + step)
-        left -= feed(stream, source.at(position, position + step), is_end, "count")
+        left -= feed(chain, tail, source.at(position, position + step), is_end, "count")
         if is_end:
             break
         position += step
@@ -55,12 +50,11 @@ def fits(
 
 
 def truncate(
-    encoding: EncodingDefinition,
+    settings: Settings,
     text: Text | Iterable[Text] | SupportsRead,
     max_tokens: int,
     side: str,
     boundary: str,
-    settings: Settings,
 ) -> Truncated:
     """As much of a side of the text as has at most `max_tokens` ids, with those of the template."""
     budget, added = settings.budget(max_tokens), settings.template.size
@@ -73,8 +67,8 @@ def truncate(
                 'side="left" keeps the end of a text, so it needs a str or bytes, not '
                 f"{type(text).__name__}: join the chunks, or read the file"
             )
-        whole: Any = str.__str__(text) if isinstance(text, str) else bytes_view(text)
-        start, n_tokens = longest_suffix(encoding, whole, budget, settings, whole_graphemes)
+        whole = text_view(text)
+        start, n_tokens = longest_suffix(settings, whole, budget, whole_graphemes)
         n_tokens += added
         if start == 0:
             return Truncated(
@@ -85,7 +79,7 @@ def truncate(
     if side != "right":
         raise ValueError(f'side must be "right" or "left", not {side!r}')
     source = SourceText(text)
-    prefixes = Prefixes(encoding, settings, source)
+    prefixes = Prefixes(settings, source)
     if prefixes.advance(budget):
         return Truncated(source.result(0, prefixes.end), prefixes.n_tokens + added, False)
     places = prefixes.places(0)
@@ -94,25 +88,3 @@ def truncate(
         if n_tokens <= budget and prefixes.ends_token(stop):
             return Truncated(source.at(0, stop), n_tokens + added, True)
     return Truncated(source.at(0, 0), added, True)
-
-
-def encode_first(
-    encoding: EncodingDefinition, text: Text, max_tokens: int, settings: Settings
-) -> list[int]:
-    """The first `max_tokens` ids of the text, or all of them if there are fewer."""
-    budget = check_budget("max_tokens", max_tokens)
-    if not isinstance(text, str) and not is_buffer(text):
-        raise TypeError(f"text must be str or bytes-like, not {type(text).__name__}")
-    source = SourceText(text)
-    stream = open_stream(encoding, settings)
-    ids: list[int] = []
-    position = 0
-    while len(ids) < budget:
-        step = min(5 * (budget - len(ids)) + 64, 1 << 20)
-        is_end = source.is_end(position + step)
-        ids += feed(stream, source.at(position, position + step), is_end, "list")
-        if is_end:
-            break
-        position += step
-    del ids[budget:]
-    return ids

@@ -9,8 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+import regex
 
 from .._core.encode import Encoder, bytes_of
+from ..errors import PatternError
+from ..patterns.budget import Budget
 from ..reference.bpe import MatchTime, compile_pattern
 from .segments import encode_segments
 
@@ -26,9 +29,16 @@ class RegexEngine:
     """Pre-tokens from `regex`, their ids from the core."""
 
     def __init__(self, encoder: Encoder, pat_str: str, why: UnsupportedPatternError) -> None:
-        """encoder: one without a scanner; why: what a stream raises."""
+        """encoder: one without a scanner; why: what a stream raises.
+
+        Raises PatternError where the pattern does not compile.
+        """
+        Budget(pat_str)  # `regex` writes repeats out, too
+        try:
+            self.pattern = compile_pattern(pat_str)
+        except (regex.error, RecursionError) as error:
+            raise PatternError(f"the pre-tokenization pattern does not compile: {error}") from error
         self.encoder = encoder
-        self.pattern = compile_pattern(pat_str)
         self.why = why
 
     def encode(

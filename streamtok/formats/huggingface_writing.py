@@ -248,7 +248,7 @@ def _check_one_order(encoding: Encoding) -> None:
     Where several special tokens begin, tiktoken finds the first by its hash, Hugging Face the
     longest.
     """
-    order = [text for text, _ in encoding._preferred_specials]
+    order = [text for text, _ in encoding._specials.preferred]
     for i, text in enumerate(order):
         for later in order[i + 1 :]:
             if len(later) > len(text) and later.startswith(text):

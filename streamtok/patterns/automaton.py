@@ -23,6 +23,8 @@ from .minimise import surely_ending
 from .tables import CODE_POINTS_PER_BLOCK, Tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     Uint8 = npt.NDArray[np.uint8]
@@ -62,18 +64,24 @@ class Automaton:
         page, offset = divmod(point, CODE_POINTS_PER_BLOCK)
         return int(self.class_blocks[self.class_pages[page], offset])
 
-    def findall(self, text: str) -> list[str]:
-        """The pre-tokens of `text`: the slow walk that says what the tables mean."""
-        transitions, accepts = self.transitions.tolist(), self.accepts.tolist()
-        classes = [self.class_of(ord(char)) for char in text]
+    @cached_property
+    def _lists(self) -> tuple[list[list[int]], list[list[int]], dict[str, int]]:
+        """`transitions`, `accepts`, and the classes of the characters that were met."""
+        return self.transitions.tolist(), self.accepts.tolist(), {}
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where the pre-tokens of `text` are: the slow walk that says what the tables mean."""
+        transitions, accepts, classes = self._lists
         at_end = self.n_classes
-        pretokens = []
         start = 0
         while start < len(text):
             state = 1
             end = position = start
             while state and position < len(text):
-                following = classes[position]
+                character = text[position]
+                following = classes.get(character)
+                if following is None:
+                    following = classes[character] = self.class_of(ord(character))
                 if accepts[state][following]:
                     end = position
                 state = transitions[state][following]
@@ -81,9 +89,12 @@ class Automaton:
             if state and accepts[state][at_end]:
                 end = len(text)
             if end > start:
-                pretokens.append(text[start:end])
+                yield start, end
             start = max(end, start + 1)  # no pre-token begins with this character: skip it
-        return pretokens
+
+    def findall(self, text: str) -> list[str]:
+        """The pre-tokens of `text`."""
+        return [text[start:end] for start, end in self.spans(text)]
 
     @cached_property
     def is_total(self) -> bool:

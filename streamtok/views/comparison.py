@@ -13,7 +13,7 @@ from .tokens import TextTokens, show_tokens
 from .visible import visible
 
 if TYPE_CHECKING:
-    from ..answers.answering import AnsweringEncoding
+    from ..encoding import Encoding
 
 __all__ = ["MOST_ENCODINGS", "Comparison", "Segment", "compare_encodings"]
 
@@ -70,7 +70,7 @@ class Comparison:
 
 
 def compare_encodings(
-    encodings: Sequence[AnsweringEncoding], text: str | bytes, **settings: Any
+    encodings: Sequence[Encoding], text: str | bytes, **settings: Any
 ) -> Comparison:
     """Comparison: a text in one to four encodings.
 

@@ -20,7 +20,7 @@ from .tokens import Token, describe_ids
 from .visible import visible
 
 if TYPE_CHECKING:
-    from ..answers.answering import AnsweringEncoding
+    from ..encoding import Encoding
 
 __all__ = ["ExactToken", "LaneChunk", "Lanes", "NaiveToken", "make_lanes"]
 
@@ -117,7 +117,7 @@ class Lanes:
 
 
 def make_lanes(
-    encoding: AnsweringEncoding,
+    encoding: Encoding,
     text: str | bytes,
     chunk_size: int | None = None,
     *,

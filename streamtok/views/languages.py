@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from ..definition import EncodingDefinition
+    from ..encoding import Encoding
     from .prices import PriceList
 
 __all__ = ["Language", "LanguageRow", "LanguageTable", "compare_languages", "list_languages"]
@@ -95,7 +95,7 @@ def list_languages() -> tuple[Language, ...]:
 
 
 def compare_languages(
-    encodings: Sequence[EncodingDefinition],
+    encodings: Sequence[Encoding],
     languages: Iterable[Language] | None = None,
     prices: PriceList | None = None,
     encoding_of: Mapping[str, str] | None = None,
@@ -124,5 +124,5 @@ def compare_languages(
     return LanguageTable(names, rows, prices, [name for name, _, _ in priced])
 
 
-def _count(encoding: EncodingDefinition, text: str) -> int:
+def _count(encoding: Encoding, text: str) -> int:
     return len(encoding.encode_ordinary(text))

@@ -15,7 +15,7 @@ from .merge_table import MergeTable, merge_table
 from .visible import visible
 
 if TYPE_CHECKING:
-    from ..definition import EncodingDefinition
+    from ..encoding import Encoding
 
 __all__ = ["LONGEST", "HeapEntry", "MergeStep", "MergeTrace", "Part", "pretokens", "trace_merges"]
 
@@ -122,7 +122,7 @@ class MergeTrace:
         }
 
 
-def pretokens(encoding: EncodingDefinition, text: str) -> list[str]:
+def pretokens(encoding: Encoding, text: str) -> list[str]:
     """list[str]: what the pattern cuts a text into, so that one of them can be traced.
 
     Special tokens are plain text. Raises ValueError for an encoding that changes text before.
@@ -136,7 +136,7 @@ def pretokens(encoding: EncodingDefinition, text: str) -> list[str]:
     return split(encoding._pat_str, text)
 
 
-def trace_merges(encoding: EncodingDefinition, pretoken: str | bytes) -> MergeTrace:
+def trace_merges(encoding: Encoding, pretoken: str | bytes) -> MergeTrace:
     """MergeTrace: each step of the merge of one pre-token. It is not cut by the pattern.
 
     Raises ValueError for one of more than `LONGEST` bytes, as every step has a picture of it all,
@@ -178,7 +178,7 @@ def trace_merges(encoding: EncodingDefinition, pretoken: str | bytes) -> MergeTr
     return MergeTrace(encoding.name, data, start, steps, ids, is_whole_token)
 
 
-def _ids(encoding: EncodingDefinition, table: MergeTable, numbers: list[int]) -> list[int]:
+def _ids(encoding: Encoding, table: MergeTable, numbers: list[int]) -> list[int]:
     ids: list[int] = []
     byte_ids = encoding._vocabulary.byte_ids
     for number in numbers:

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..answers.answering import AnsweringEncoding
+    from ..encoding import Encoding
 
     Offsets = npt.NDArray[np.int64]
 
@@ -31,7 +31,7 @@ def encode_naively(encoding: Any, chunk: bytes) -> list[int]:
 class Offline:
     """The ids of a whole text, for comparison. The text must be UTF-8."""
 
-    def __init__(self, data: bytes, encoding: AnsweringEncoding):
+    def __init__(self, data: bytes, encoding: Encoding):
         self.data, self.encoding = data, encoding
         self.ids, self.spans = encoding.encode_with_offsets(data, "byte", disallowed_special=())
         self.id_at: Offsets = np.full(len(data) + 1, -1, np.int64)  # that starts there, or -1

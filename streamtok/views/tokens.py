@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core.encode import bytes_of
+from ..answers.text_settings import Settings
+from ..answers.token_spans import encode_with_offsets
 from ..engines.source_units import BEGIN
 from .markup import Box, boxes_html
 from .merge_table import merge_table
 from .visible import visible
 
 if TYPE_CHECKING:
-    from .._types import AllowedSpecial, DisallowedSpecial, IdArray, Text
-    from ..answers.answering import AnsweringEncoding
+    from .._types import IdArray, Text
     from ..definition import EncodingDefinition
 
 __all__ = ["PlacedToken", "TextTokens", "Token", "describe_ids", "show_tokens"]
@@ -141,8 +142,8 @@ def describe_ids(encoding: EncodingDefinition, ids: IdArray | list[int]) -> Iter
     for id in ids if isinstance(ids, list) else ids.tolist():
         token = known.get(id)
         if token is None:
-            data = encoding.decode_single_token_bytes(id)
-            is_special = encoding.is_special_token(id)
+            data = encoding._decoder.token_bytes(id)
+            is_special = id in encoding._specials.ids
             rank = None if is_special else table.rank_of_id(id)
             token = Token(id, data, visible(data), rank, is_special)
             if len(known) >= _MOST_KEPT:
@@ -151,37 +152,24 @@ def describe_ids(encoding: EncodingDefinition, ids: IdArray | list[int]) -> Iter
         yield token
 
 
-def show_tokens(
-    encoding: AnsweringEncoding,
-    text: Text,
-    *,
-    allowed_special: AllowedSpecial = frozenset(),
-    disallowed_special: DisallowedSpecial = (),
-    errors: str = "strict",
-    add_special_tokens: bool = False,
-) -> TextTokens:
-    """TextTokens: every token of the text. Special tokens are plain text unless allowed.
+def show_tokens(encoding: EncodingDefinition, text: Text, **settings: Any) -> TextTokens:
+    """TextTokens: every token of the text. settings: as for `Encoding.fits`.
 
     Raises as `encode_with_offsets`: ValueError for a special token that is refused,
     UnicodeDecodeError with "strict". Costs a few microseconds for each token.
     """
-    settings: dict[str, Any] = {
-        "allowed_special": allowed_special,
-        "disallowed_special": disallowed_special,
-        "errors": errors,
-        "add_special_tokens": add_special_tokens,
-    }
+    known = Settings(encoding, **settings)
     if not isinstance(text, str):
         text = bytes_of(text)
-    ids, in_bytes = encoding.encode_with_offsets(text, "byte", **settings)
-    in_characters = encoding.encode_with_offsets(text, "character", **settings)[1]
+    ids, in_bytes = encode_with_offsets(known, text, "byte")
+    in_characters = encode_with_offsets(known, text, "character")[1]
     tokens = [
         PlacedToken(token, *span, *characters)
         for token, span, characters in zip(
             describe_ids(encoding, ids), in_bytes.tolist(), in_characters.tolist(), strict=True
         )
     ]
-    return TextTokens(encoding.name, tokens, *_sizes(text, errors))
+    return TextTokens(encoding.name, tokens, *_sizes(text, known.errors))
 
 
 def _sizes(text: str | bytes, errors: str) -> tuple[int, int]:

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..parallel.texts import encode_batch
 from .tokens import Token, describe_ids
 from .vocabulary_search import every_id
 
 if TYPE_CHECKING:
-    from ..answers.answering import AnsweringEncoding
-    from ..definition import EncodingDefinition
+    from ..encoding import Encoding
 
 __all__ = [
     "Duplicates",
@@ -54,7 +52,7 @@ class Duplicates:
         return {"text": self.text, "tokens": [token.as_json() for token in self.tokens]}
 
 
-def unreachable(encoding: AnsweringEncoding, num_threads: int = 2) -> list[Unreachable]:
+def unreachable(encoding: Encoding, num_threads: int = 2) -> list[Unreachable]:
     """list[Unreachable]: the tokens with `encode(decode_bytes([id])) != [id]`, by id.
 
     By that definition: a longer text may still have such a token. Those that are UTF-8 by
@@ -63,34 +61,26 @@ def unreachable(encoding: AnsweringEncoding, num_threads: int = 2) -> list[Unrea
     """
     ids = _ordinary_ids(encoding)
     texts = [encoding.decode_bytes([id]) for id in ids]
-    rows = encode_batch(
-        encoding._engine,
-        encoding._encoder,
-        encoding._cuts,
-        texts,
-        encoding._ordinary,
-        "surrogateescape",
-        num_threads,
-    )
+    rows = encoding.encode_ordinary_batch(texts, errors="surrogateescape", num_threads=num_threads)
     odd = [(id, row) for id, row in zip(ids, rows, strict=True) if row != [id]]
     tokens = describe_ids(encoding, [id for id, _ in odd])
     found = [Unreachable(token, row) for token, (_, row) in zip(tokens, odd, strict=True)]
     return sorted(found, key=lambda one: (not one.is_utf8, one.token.id))
 
 
-def half_characters(encoding: EncodingDefinition) -> list[Token]:
+def half_characters(encoding: Encoding) -> list[Token]:
     """list[Token]: the tokens that are not UTF-8 by themselves, in order of id."""
     return list(describe_ids(encoding, [id for id, text in _texts(encoding) if text is None]))
 
 
-def longest(encoding: EncodingDefinition, limit: int = 100) -> list[Token]:
+def longest(encoding: Encoding, limit: int = 100) -> list[Token]:
     """list[Token]: those with the most bytes, special ones not; of equals the smaller id first."""
     ids = _ordinary_ids(encoding)
     ids.sort(key=lambda id: (-len(encoding.decode_single_token_bytes(id)), id))
     return list(describe_ids(encoding, ids[:limit]))
 
 
-def duplicates(encoding: EncodingDefinition) -> list[Duplicates]:
+def duplicates(encoding: Encoding) -> list[Duplicates]:
     """list[Duplicates]: texts with several tokens but for blanks and case; the most tokens first.
 
     Tokens of blanks alone, and those that are not UTF-8, are left out.
@@ -113,11 +103,11 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
-def _ordinary_ids(encoding: EncodingDefinition) -> list[int]:
+def _ordinary_ids(encoding: Encoding) -> list[int]:
     return [id for id in every_id(encoding) if not encoding.is_special_token(id)]
 
 
-def _texts(encoding: EncodingDefinition) -> Iterator[tuple[int, str | None]]:
+def _texts(encoding: Encoding) -> Iterator[tuple[int, str | None]]:
     """The text of each id; None where it is not UTF-8."""
     for id in _ordinary_ids(encoding):
         try:

@@ -15,7 +15,7 @@ from .tokens import Token, describe_ids
 from .visible import visible
 
 if TYPE_CHECKING:
-    from ..definition import EncodingDefinition
+    from ..encoding import Encoding
 
 __all__ = [
     "MergeNode",
@@ -74,21 +74,21 @@ class TokenPage:
         }
 
 
-def every_id(encoding: EncodingDefinition) -> list[int]:
+def every_id(encoding: Encoding) -> list[int]:
     """list[int]: all ids that there are, special ones among them, in order."""
     vocabulary = encoding._vocabulary
-    ids = {*vocabulary.ids.tolist(), *encoding._decode_only, *encoding._special_ids}
+    ids = {*vocabulary.ids.tolist(), *encoding._decode_only, *encoding._specials.ids}
     if vocabulary.byte_ids is not None:
         ids.update(vocabulary.byte_ids.tolist())
     return sorted(ids - {NO_ID})
 
 
-def find_id(encoding: EncodingDefinition, id: int) -> Token:
+def find_id(encoding: Encoding, id: int) -> Token:
     """Token: the one with this id. Raises KeyError if there is none."""
     return next(describe_ids(encoding, [id]))
 
 
-def find_text(encoding: EncodingDefinition, text: str, limit: int = 100) -> list[Token]:
+def find_text(encoding: Encoding, text: str, limit: int = 100) -> list[Token]:
     """list[Token]: those whose text contains this; the token itself first, then by length.
 
     Case counts. Costs a look at every token.
@@ -96,7 +96,7 @@ def find_text(encoding: EncodingDefinition, text: str, limit: int = 100) -> list
     return find_bytes(encoding, text.encode("utf-8", "surrogateescape"), limit)
 
 
-def find_bytes(encoding: EncodingDefinition, data: bytes, limit: int = 100) -> list[Token]:
+def find_bytes(encoding: Encoding, data: bytes, limit: int = 100) -> list[Token]:
     """list[Token]: those that contain these bytes; the shortest first, then by id."""
     tokens = ((encoding.decode_single_token_bytes(id), id) for id in every_id(encoding))
     found = sorted((len(token), id) for token, id in tokens if data in token)
@@ -110,7 +110,7 @@ def parse_hex(text: str) -> bytes:
     return bytes.fromhex(text)
 
 
-def token_page(encoding: EncodingDefinition, id: int, neighbours: int = 4) -> TokenPage:
+def token_page(encoding: Encoding, id: int, neighbours: int = 4) -> TokenPage:
     """TokenPage: all about a token. neighbours: how many on each side. KeyError for no such id."""
     token = find_id(encoding, id)
     table = merge_table(encoding)

@@ -35,6 +35,12 @@ ODD = [text.decode("utf-8", "replace") for text in TEXTS]
 SPECIALS = {"<|end of text|>": 100_300, "a b": 100_301, "\n\n": 100_302, "<|end": 100_303}
 
 
+def large_text(enc: streamtok.Encoding, text: Any, into: str, part: int) -> LargeText:
+    """One whose special tokens are plain text."""
+    assert enc._cuts is not None
+    return LargeText(enc._encoder, enc._cuts, enc._specials.ordinary, text, "strict", into, part)
+
+
 @pytest.fixture(autouse=True)
 def many_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "usable_cores", lambda: 8)
@@ -100,7 +106,7 @@ def test_a_text_in_parts_has_the_ids_of_the_whole(name: str, threads: int) -> No
 def test_every_cut_is_one(kind: Callable[[str], Any]) -> None:
     for name in NAMES:
         enc = streamtok.get_encoding(name)
-        cuts, ordinary = enc._cuts, enc._ordinary
+        cuts, ordinary = enc._cuts, enc._specials.ordinary
         assert cuts is not None
         found = 0
         for text in texts(7, 12):
@@ -244,7 +250,7 @@ def test_more_parts_than_anybody_takes_in_turn() -> None:
     expected = enc.encode_ordinary(text)
     for into in ("array", "list", "count"):
         for threads in (1, 2, 5, 16):
-            large = LargeText(enc._encoder, enc._cuts, enc._ordinary, text, "strict", into, 7)
+            large = large_text(enc, text, into, 7)
             assert large.n_parts > 1_000
             run_in_threads(large.work, threads)
             found = large.result()
@@ -352,7 +358,7 @@ def test_refusals() -> None:
         Cuts(enc._encoder.scanner, np.ones((3, 3), bool))  # type: ignore[arg-type]
     assert enc._cuts is not None
     with pytest.raises(TypeError, match="str or bytes-like"):
-        enc._cuts.find(3, enc._ordinary, 0, 9)  # type: ignore[arg-type]
+        enc._cuts.find(3, enc._specials.ordinary, 0, 9)  # type: ignore[arg-type]
 
 
 def test_sequences_of_splits() -> None:
@@ -497,7 +503,7 @@ def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:
     text = slow + " quick" * 20_000
     expected = enc.encode(text)
     for threads in (1, 2, 4):
-        large = LargeText(enc._encoder, enc._cuts, enc._ordinary, text, "strict", "list", 100)
+        large = large_text(enc, text, "list", 100)
         assert large.n_parts > 1_000
         run_in_threads(large.work, threads)
         assert large.most_ahead <= 4 * threads
@@ -521,7 +527,7 @@ def test_more_ids_than_there_are_likely_to_be(into: str, is_bytes: bool) -> None
         data: Any = text.encode() if is_bytes else text
         expected = list(text.encode())
         for threads in (1, 2, 5):
-            large = LargeText(enc._encoder, enc._cuts, enc._ordinary, data, "strict", into, 300)
+            large = large_text(enc, data, into, 300)
             run_in_threads(large.work, threads)
             found = large.result()
             assert (found == len(expected)) if into == "count" else (list(found) == expected)
@@ -531,10 +537,10 @@ def test_a_part_that_fails_wakes_those_who_wait() -> None:
     enc = streamtok.get_encoding("cl100k_base")
     assert enc._cuts is not None
     text = b"a" * 2_000_000 + b"\xff" + b" quick" * 20_000
-    large = LargeText(enc._encoder, enc._cuts, enc._ordinary, text, "strict", "list", 100)
+    large = large_text(enc, text, "list", 100)
     run_in_threads(large.work, 4)
     assert large.result() is None
-    large = LargeText(enc._encoder, enc._cuts, enc._ordinary, b"a " * 9_000, "strict", "list", 100)
+    large = large_text(enc, b"a " * 9_000, "list", 100)
     large.stop()
     run_in_threads(large.work, 4)
     assert large.result() is None

@@ -300,6 +300,19 @@ def test_errors_that_are_no_handler() -> None:
 
 def test_not_made_by_its_own_init() -> None:
     bare = streamtok.Encoding.__new__(streamtok.Encoding)
-    for method in (bare.decode, bare.decode_bytes):
+    calls = [(bare.decode, [1]), (bare.decode_bytes, [1])]
+    calls += [(call, "a") for call in (bare.encode, bare.encode_ordinary, bare.count)]
+    for method, argument in calls:
         with pytest.raises(ValueError, match="not made"):
-            method([1])
+            method(argument)
+
+
+def test_made_once() -> None:
+    specials = {"<end>": 300}
+    enc = streamtok.Encoding(
+        "once", pat_str=".", mergeable_ranks=BYTES._vocabulary, special_tokens=specials
+    )
+    with pytest.raises(ValueError, match="made already"):
+        enc.__init__("twice", pat_str=".", mergeable_ranks={}, special_tokens={})  # type: ignore[misc]
+    assert enc.name == "once"
+    assert enc.decode([*enc.encode("ab"), 300]) == "ab<end>"

@@ -122,7 +122,7 @@ def test_a_block_and_a_list_give_the_same() -> None:
     data = lines(random.Random(3), b"\n", 3_000)
     for frame in ((-1, -1), (5, -1), (-1, 6), (5, 6)):
         ids, ends, _ = encode_documents(  # type: ignore[misc]
-            enc._encoder, enc._ordinary, data.split(b"\n")[:-1], "strict", *frame
+            enc._encoder, enc._specials.ordinary, data.split(b"\n")[:-1], "strict", *frame
         )
         more = {"prepend": frame[0], "append": frame[1], "disallowed_special": ()}
         found = in_block(enc, data, b"\n", skip_empty=False, **more)
@@ -160,14 +160,10 @@ def test_what_a_stream_must_see_is_left_to_it() -> None:
     # Half a character in each document, though together they are whole.
     assert in_block(enc, "é".encode() * 2, "é".encode()[1:], skip_empty=False) is None
     assert in_block(enc, b"<|endo\nftext|>\n", b"\n", skip_empty=False) is not None
-    assert (
-        encode_delimited(enc._encoder, enc._ordinary, b"a\nb", b"\n", 1, "strict", -1, -1, False)
-        is None
-    )
-    assert (
-        encode_delimited(enc._encoder, enc._ordinary, b"a\n", b"\n", 2, "strict", -1, -1, False)
-        is None
-    )
+    ordinary = enc._specials.ordinary
+    for data, count in ((b"a\nb", 1), (b"a\n", 2)):
+        rest = (data, b"\n", count, "strict", -1, -1, False)
+        assert encode_delimited(enc._encoder, ordinary, *rest) is None
 
 
 def encoded(

@@ -70,9 +70,10 @@ def test_quick_calls_equal_the_long_way(name: str) -> None:
         for some in SETTINGS:
             full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
             full |= some
-            slow = outcome(lambda: enc._encode(text, *full.values()))  # noqa: B023
+            slow = outcome(lambda: enc._texts.encode(text, into="list", **full))  # noqa: B023
             assert outcome(lambda: enc.encode(text, **some)) == slow, (text, some)  # noqa: B023
-        slow = outcome(lambda: encode_whole(enc._engine, text, enc._ordinary, "strict", "list"))  # noqa: B023
+        ordinary = enc._specials.ordinary
+        slow = outcome(lambda: encode_whole(enc._engine, text, ordinary, "strict", "list"))  # noqa: B023
         assert outcome(lambda: enc.encode_ordinary(text)) == slow, text  # noqa: B023
 
 
@@ -91,11 +92,11 @@ def test_quick_arrays_and_counts_equal_the_long_way(name: str) -> None:
             full = {"allowed_special": frozenset(), "disallowed_special": "all", "errors": "strict"}
             full |= {"add_special_tokens": False, "num_threads": 1}
             full |= some
-            slow = outcome(lambda: listed(enc._encode_to_numpy(text, *full.values())))  # noqa: B023
+            slow = outcome(lambda: listed(enc._texts.encode(text, into="array", **full)))  # noqa: B023
             quick = outcome(lambda: listed(enc.encode_to_numpy(text, **some)))  # noqa: B023
             assert quick == slow, (text, some)
             full["disallowed_special"] = some.get("disallowed_special", ())  # its own default
-            slow = outcome(lambda: enc._count(text, *full.values()))  # noqa: B023
+            slow = outcome(lambda: enc._texts.encode(text, into="count", **full))  # noqa: B023
             assert outcome(lambda: enc.count(text, **some)) == slow, (text, some)  # noqa: B023
 
 
@@ -107,7 +108,7 @@ def test_quick_arrays_and_counts_equal_the_long_way(name: str) -> None:
 )
 def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
     enc = encoding_of("cl100k_base")
-    slow = outcome(lambda: enc._encode(text, frozenset(), "all", "strict"))
+    slow = outcome(lambda: enc._texts.encode(text, frozenset(), "all", "strict", "list"))
     assert outcome(lambda: enc.encode(text)) == slow
     array = outcome(lambda: listed(enc.encode_to_numpy(text)))
     assert array == slow or (isinstance(text, str) and array[0] is UnicodeEncodeError)
@@ -116,7 +117,7 @@ def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
     ordinary = outcome(lambda: enc.encode_ordinary(text))
     counted = outcome(lambda: enc.count(text))
     assert counted == (len(ordinary) if isinstance(ordinary, list) else ordinary)
-    assert ordinary == outcome(lambda: enc._encode(text, frozenset(), (), "strict"))
+    assert ordinary == outcome(lambda: enc._texts.encode(text, frozenset(), (), "strict", "list"))
     if isinstance(ordinary, list) and isinstance(text, bytes):
         assert ordinary == twin_of("cl100k_base").encode_ordinary(text.decode())
 
@@ -167,7 +168,7 @@ def test_new_pretokens_of_small_texts_equal_the_reference(way_to_merge: None, se
             enc._encoder.release()  # everything is new again
             assert encode(text) == expected, text
             assert encode(text) == expected, text  # and now known
-            assert enc._encode(text, frozenset(), (), "strict") == expected
+            assert enc._texts.encode(text, frozenset(), (), "strict", "list") == expected
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -223,7 +224,7 @@ def test_quick_calls_are_not_for_encodings_with_rules() -> None:
 def test_quick_calls_of_two_threads_and_of_finalizers() -> None:
     enc = encoding_of("cl100k_base")
     texts = [f"line {i}: {'é' * (i % 7)} of words" for i in range(3000)]
-    expected = [enc._encode(text, frozenset(), "all", "strict") for text in texts]
+    expected = [enc._texts.encode(text, frozenset(), "all", "strict", "list") for text in texts]
     enc._encoder.release()
     with ThreadPoolExecutor(4) as pool:
         for _ in range(3):

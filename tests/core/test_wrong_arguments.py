@@ -48,12 +48,13 @@ def made() -> list[Any]:
     engine: Any = enc._engine
     table, encoder = enc._encoder.table, enc._encoder
     cuts: Any = enc._cuts
+    ordinary = enc._specials.ordinary
     return [
         enc, stream, enc.stream_decoder(), stream._tail, table, encoder, encoder.scanner,
-        enc._ordinary, enc._decoder, cuts, trainer._counting.counter,
+        ordinary, enc._decoder, cuts, trainer._counting.counter,
         trainer._counting.counter.table,
-        encode.Workspace(table), encode.Batch(encoder, enc._ordinary, ["a"], "strict", 9),
-        encode.LargeText(encoder, cuts, enc._ordinary, "a b " * 99, "strict", "list", 16), engine,
+        encode.Workspace(table), encode.Batch(encoder, ordinary, ["a"], "strict", 9),
+        encode.LargeText(encoder, cuts, ordinary, "a b " * 99, "strict", "list", 16), engine,
         encode.Untouched([(97, 98)], [], []), enc.counter(), trainer,
     ]  # fmt: skip
 
@@ -103,10 +104,11 @@ def call_all(place: str) -> None:
     done = 0
     arguments = [*WRONG, *made(), "strict", "list", 7, b"text", np.arange(9, dtype=np.uint32)]
     enc = streamtok.get_encoding("gpt2")
+    ordinary = enc._specials.ordinary
     names = {
-        "e": enc._encoder, "m": enc._ordinary, "table": enc._encoder.table, "cuts": enc._cuts,
+        "e": enc._encoder, "m": ordinary, "table": enc._encoder.table, "cuts": enc._cuts,
         "t": enc.stream_encoder()._tail, "none": encode.Encoder(enc._encoder.table, None),
-        "b": encode.Batch(enc._encoder, enc._ordinary, ["a"] * 9, "strict", 9), "encode": encode,
+        "b": encode.Batch(enc._encoder, ordinary, ["a"] * 9, "strict", 9), "encode": encode,
     }  # fmt: skip
     for call in CALLS:
         os.pwrite(file, call.ljust(999).encode(), 0)

@@ -240,7 +240,7 @@ def test_added_tokens_are_always_found(tmp_path):
     ]  # fmt: skip
     assert_same(enc, ids_of(theirs), samples, allowed_special="all")
     assert enc.special_tokens_set == {"<|endoftext|>", "<|im_start|>", "<|im_end|>"}
-    assert 901 not in enc._special_ids
+    assert 901 not in enc._specials.ids
     assert enc.encode_ordinary("a<tool>") == ids_of(theirs)("a<tool>")
     assert enc.encode("<tool>") == [900]
     assert enc.decode([900]) == "<tool>"
@@ -593,7 +593,7 @@ def test_the_decoder_word_piece(tmp_path, kind, prefix, cleanup):
     assert found == ids_of(theirs)(text)
     rng = random.Random(f"{kind} {prefix} {cleanup}")
     known = list(theirs.get_vocab(with_added_tokens=True).values())
-    special = sorted(enc._special_ids)
+    special = sorted(enc._specials.ids)
     rows = [[], found, special, *([id] for id in known), *([id, id] for id in known)]
     rows += [rng.choices(known, k=rng.randint(2, 7)) for _ in range(300)]
     rows += [[*rng.choices(special, k=2), *rng.choices(known, k=3)] for _ in range(30)]
@@ -604,7 +604,7 @@ def test_the_decoder_word_piece(tmp_path, kind, prefix, cleanup):
         assert enc.decode_bytes(iter(row)) == data
         assert enc.decode_bytes(np.array(row, np.uint32)) == data
         assert enc.decode(row, errors="strict") == whole
-        if not enc._special_ids.intersection(row):
+        if not enc._specials.ids.intersection(row):
             is_canonical = enc.encode(whole, disallowed_special=()) == row
             assert enc.is_canonical(row) == is_canonical
         shown, offsets = enc.decode_with_offsets(row)

@@ -121,7 +121,7 @@ class DecoderMachine:
 
     def bytes_of(self, ids: list[int], *, skips: bool = True) -> bytes:
         if skips and self.skips:
-            specials = self.encoding._special_ids
+            specials = self.encoding._specials.ids
             ids = [id for id in ids if id not in specials]
         data = b"".join(map(self.table.__getitem__, ids))
         return data.removeprefix(b" ") if self.drops else data

@@ -62,7 +62,7 @@ def test_tokens_lanes_and_merges(subject: Subject) -> None:
                 pretokens(enc, text)
             continue
         parts = pretokens(enc, text)
-        if not enc._added_tokens:
+        if not enc._specials.added:
             assert [id for part in parts for id in trace_merges(enc, part).ids] == ids
 
 

@@ -1,9 +1,10 @@
 """The fast path: a small text becomes its ids, or their number, in one step.
 
 Encoding a prompt or a log line of 100 bytes takes less time than a few Python calls. So
-`Encoding.encode`, `encode_ordinary`, `encode_to_numpy` and `count` are defined here. They first
-check for the usual case: a small, well-formed text without special tokens, and default settings.
-All other texts go to methods of `Encoding`, which take any text and raise the errors.
+`Encoding.encode`, `encode_ordinary`, `encode_to_numpy`, `count` and `decode` are defined here. They
+first check for the usual case: a small, well-formed text without special tokens, and default
+settings. All other texts go to the `TextEncoder` that the encoding has, which takes any text and
+raises the errors.
 """
 
 cdef enum:
@@ -23,36 +24,28 @@ cdef str NOT_READY = "this Encoding was not made by its own __init__"
 
 
 cdef class FastEncoding:
-    """The base class of `Encoding`: its calls that have a fast path."""
+    """The base of `Encoding`: its calls that have a fast path, and what they need. It calls no
+    method of a derived class.
+    """
 
     cdef Encoder encoder            # None: there is no fast path
     cdef SpecialMatcher default     # refuses all special tokens
     cdef SpecialMatcher ordinary    # all text is plain text
     cdef Decoder decoder
     cdef bint drops_space           # the text begins with a space that decoding leaves out
-    cdef list replaced              # by a second `__init__`
+    cdef object texts               # a `TextEncoder`, for any text
 
-    def _set_decoder(self, Decoder decoder not None, bint drops_space):
-        if self.decoder is not None:
-            self.outlive(self.decoder)
-        self.drops_space = drops_space
-        self.decoder = decoder
-
-    def _set_fast_path(self, Encoder encoder not None, SpecialMatcher ordinary not None,
-                   SpecialMatcher default not None):
-        """Let small texts take the fast path from now on."""
-        need_scanner(encoder)
-        if self.encoder is not None:
-            self.outlive((self.encoder, self.ordinary, self.default))
-        self.ordinary, self.default = ordinary, default
-        self.encoder = encoder          # the others are there
-
-    cdef int outlive(self, object replaced) except -1:
-        """Keep what a call of another thread may be using; calls take no lock to look at it."""
-        if self.replaced is None:
-            self.replaced = []
-        self.replaced.append(replaced)
-        return 0
+    def _set_parts(self, texts not None, Decoder decoder not None, bint drops_space):
+        """Raise ValueError the second time: calls of other threads may be using the parts."""
+        cdef Encoder encoder
+        if self.texts is not None:
+            raise ValueError("this Encoding is made already: call __init__ once")
+        if texts.is_plain:
+            encoder = texts.encoder
+            need_scanner(encoder)
+            self.ordinary, self.default = texts.specials.ordinary, texts.specials.default
+            self.encoder = encoder
+        self.texts, self.decoder, self.drops_space = texts, decoder, drops_space
 
     def encode_ordinary(self, text, *, errors="strict", max_tokens=None):
         """list[int]: the ids of `text`; special tokens in it are plain text.
@@ -62,12 +55,11 @@ cdef class FastEncoding:
         >>> enc.encode_ordinary("hello world")
         [31373, 995]
         """
-        if max_tokens is not None:
-            return self._encode_first(text, no_special, nothing, errors, max_tokens)
-        ids = self.quickly(text, no_special, nothing, errors, AS_LIST)
-        if ids is not None:
-            return ids
-        return self._encode(text, no_special, nothing, errors)
+        if max_tokens is None:
+            ids = self.quickly(text, no_special, nothing, errors, AS_LIST)
+            if ids is not None:
+                return ids
+        return self.slowly(text, no_special, nothing, errors, AS_LIST, False, one, max_tokens)
 
     def encode(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL, errors="strict",
                max_tokens=None, add_special_tokens=False):
@@ -84,18 +76,12 @@ cdef class FastEncoding:
         >>> enc.encode("<|endoftext|>", allowed_special="all")
         [50256]
         """
-        if max_tokens is not None:
-            return self._encode_first(
-                text, allowed_special, disallowed_special, errors, max_tokens, add_special_tokens
-            )
-        if add_special_tokens is not False:
-            return self._encode(
-                text, allowed_special, disallowed_special, errors, add_special_tokens
-            )
-        ids = self.quickly(text, allowed_special, disallowed_special, errors, AS_LIST)
-        if ids is not None:
-            return ids
-        return self._encode(text, allowed_special, disallowed_special, errors)
+        if max_tokens is None and add_special_tokens is False:
+            ids = self.quickly(text, allowed_special, disallowed_special, errors, AS_LIST)
+            if ids is not None:
+                return ids
+        return self.slowly(text, allowed_special, disallowed_special, errors, AS_LIST,
+                           add_special_tokens, one, max_tokens)
 
     def encode_to_numpy(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=ALL,
                         errors="strict", add_special_tokens=False, num_threads=1):
@@ -110,9 +96,8 @@ cdef class FastEncoding:
             ids = self.quickly(text, allowed_special, disallowed_special, errors, AS_ARRAY)
             if ids is not None:
                 return ids
-        return self._encode_to_numpy(
-            text, allowed_special, disallowed_special, errors, add_special_tokens, num_threads
-        )
+        return self.slowly(text, allowed_special, disallowed_special, errors, AS_ARRAY,
+                           add_special_tokens, num_threads, None)
 
     def count(self, text, *, allowed_special=NO_SPECIAL, disallowed_special=(), errors="strict",
               add_special_tokens=False, num_threads=1):
@@ -129,10 +114,10 @@ cdef class FastEncoding:
             n = self.quickly(text, allowed_special, disallowed_special, errors, AS_COUNT)
             if n is not None:
                 return n
-        return self._count(
-            text, allowed_special, disallowed_special, errors, add_special_tokens, num_threads
-        )
+        return self.slowly(text, allowed_special, disallowed_special, errors, AS_COUNT,
+                           add_special_tokens, num_threads, None)
 
+    @cython.final
     cdef object quickly(self, object text, object allowed_special, object disallowed_special,
                         object errors, Form form):
         """`encode_small` with the usual settings, or None."""
@@ -143,23 +128,22 @@ cdef class FastEncoding:
                 return encode_small(self.encoder, self.ordinary, text, form)
         return None
 
+    @cython.final
+    cdef object slowly(self, object text, object allowed_special, object disallowed_special,
+                       object errors, Form form, object add_special_tokens, object num_threads,
+                       object max_tokens):
+        if self.texts is None:
+            raise ValueError(NOT_READY)
+        return self.texts.encode(text, allowed_special, disallowed_special, errors, name_of(form),
+                                 add_special_tokens, num_threads, max_tokens)
+
     def decode_bytes(self, tokens):
         """bytes: the tokens in a row; any iterable of int or integer array.
 
         Raises KeyError at an id that is not in the vocabulary, OverflowError at one that is no
         uint32; the message has its position.
         """
-        cdef bint is_begun
-        if self.decoder is None:
-            raise ValueError(NOT_READY)
-        if self.decoder.firsts is not None:
-            tokens = settled_ids(tokens)
-        data = self.decoder.unpack(tokens, False, NULL)
-        if data is None:
-            data = self.decoder.decode_slowly(tokens, False)
-        if self.decoder.firsts is not None:
-            return self.decoder.as_first(data, tokens, False, &is_begun)
-        return data.removeprefix(b" ") if self.drops_space else data
+        return self.decoded(tokens)
 
     def decode(self, tokens, errors="replace"):
         """str: `decode_bytes` as text; errors: any of Python's error handlers.
@@ -172,7 +156,21 @@ cdef class FastEncoding:
             text = self.decoder.unpack(tokens, False, b"replace")
             if text is not None:
                 return text
-        return self.decode_bytes(tokens).decode("utf-8", errors)
+        return self.decoded(tokens).decode("utf-8", errors)
+
+    @cython.final
+    cdef bytes decoded(self, object tokens):
+        cdef bint is_begun
+        if self.decoder is None:
+            raise ValueError(NOT_READY)
+        if self.decoder.firsts is not None:
+            tokens = settled_ids(tokens)
+        data = self.decoder.unpack(tokens, False, NULL)
+        if data is None:
+            data = self.decoder.decode_slowly(tokens, False)
+        if self.decoder.firsts is not None:
+            return self.decoder.as_first(data, tokens, False, &is_begun)
+        return data.removeprefix(b" ") if self.drops_space else data
 
 
 cdef object encode_small(Encoder encoder, SpecialMatcher matcher, object text, Form form):
