@@ -155,6 +155,7 @@ cdef struct Scan:           # where a walk stands; positions are relative to the
     size_t position         # of the next byte to look at
     u32 state               # 1 at the start of a pre-token
     bint committed          # `start` is not where the pre-token began: its tokens up to there are out
+    double score            # of these, by Unigram
 
 cdef struct Marks:          # what the windows say about buffer[base : base + 64 * blocks]
     size_t first            # where the text begins that the windows may look at
@@ -188,6 +189,7 @@ cdef inline void scan_begin(Scan* s, size_t start) noexcept nogil:
     s.start = s.accept = s.position = start
     s.state = 1
     s.committed = False
+    s.score = 0
 
 cdef inline void marks_begin(Marks* m, size_t first) noexcept nogil:
     m.first = m.base = first

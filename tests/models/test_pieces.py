@@ -167,6 +167,78 @@ def test_long_words_in_all_cuts(kind: str) -> None:
             assert found + stream.flush() == ids
 
 
+def test_an_open_pretoken_of_unigram() -> None:
+    """Where nothing cuts the text, ids come out as soon as all paths share them."""
+    rng = random.Random(6)
+    emitted = 0
+    for _ in range(60):
+        model = random_pieces(rng, "Unigram", rng.choice(["ab", "abé ", LETTERS]))
+        encoding = encoding_of(pieces_of(model), r"[\s\S]+")
+        known = [text for text, _ in model["vocab"]]
+        text = "".join(rng.choices([*known, *"ab", "日"], k=rng.choice([600, 3000])))
+        ids, spans = encoding.encode_with_offsets(text)
+        assert encoding.encode(text) == ids.tolist()
+        data = text.encode()
+        for size in (rng.randrange(1, 60), 1500, 2600):
+            stream, followed = encoding.stream_encoder(), encoding.stream_encoder()
+            found: list[int] = []
+            rows = []
+            for at in range(0, len(data), size):
+                found += stream.encode(data[at : at + size])
+                rows.append(followed.encode_with_offsets(data[at : at + size]))
+                if rng.random() < 0.2:
+                    state = stream.getstate()
+                    stream = encoding.stream_encoder()
+                    stream.setstate(state)
+            emitted += len(found)
+            assert found + stream.flush() == ids.tolist()
+            rows.append(followed.encode_with_offsets("", final=True))
+            assert np.concatenate([row for _, row in rows]).tolist() == spans.tolist()
+    assert emitted > 50_000
+
+
+def test_scores_go_on_where_a_stream_was_cut() -> None:
+    """Sums that begin anew round otherwise, so other paths would win."""
+    rows = [("<unk>", 0.0), ("a", -0.1), ("b", -0.7), ("ab", -0.8), ("ba", -0.8), ("c", -1e6)]
+    model = {"type": "Unigram", "vocab": rows, "unk_id": 0, "byte_fallback": False}
+    rng = random.Random(7)
+    text = "".join(rng.choices(["ab", "ba", "a", "b", "c"], [9, 9, 2, 2, 1], k=1200))
+    expected = [id for id, _, _ in unigram(model, text)]
+    parts = [id for part in text.split("c") for id, _, _ in unigram(model, part)]
+    assert [id for id in expected if id != 5] != parts  # where they begin matters
+    encoding = encoding_of(pieces_of(model), r"[\s\S]+")
+    for size in (1, 100, 1024, 1100):
+        stream = encoding.stream_encoder()
+        found = [
+            id for at in range(0, len(text), size) for id in stream.encode(text[at : at + size])
+        ]
+        assert len(found) > len(expected) // 3
+        assert found + stream.flush() == expected
+
+
+def test_paths_that_share_nothing_wait() -> None:
+    rows = [("<unk>", 0.0), ("a", -9.0), ("aa", -1.0), ("aaa", -1.0)]
+    encoding = encoding_of(Pieces.of_scores(rows, 0, False), r"[\s\S]+")
+    stream = encoding.stream_encoder(max_pending=9999)
+    assert stream.encode("a" * 9999) == []
+    with pytest.raises(streamtok.PendingLimitExceeded):
+        stream.encode("a")
+    assert stream.flush() == encoding.encode("a" * 9999)
+
+
+def test_a_damaged_score_is_refused() -> None:
+    encoding = encoding_of(Pieces.of_scores([("<unk>", 0.0), ("a", -1.0)], 0, False))
+    stream = encoding.stream_encoder()
+    stream.encode("a" * 5000)
+    state = bytearray(stream.getstate())
+    stream.setstate(bytes(state))
+    state[-8:] = np.array([np.nan]).tobytes()
+    with pytest.raises(streamtok.StateError):
+        stream.setstate(bytes(state))
+    with pytest.raises(streamtok.StateError):
+        stream.setstate(bytes(state[:-3]))
+
+
 def test_digests_and_pickles() -> None:
     base: dict[str, Any] = {"prefix": "##", "most_characters": 9}
     vocab = {"[UNK]": 0, "a": 1, "##b": 2}

@@ -121,20 +121,60 @@ cdef int commit_pieces(const Model* m, Work* w, const u8* buffer, Scan* s, size_
     end, which is where the place ends.
     """
     cdef size_t n = certain - s.start
-    if w.follows:
+    if m.kind == UNIGRAM:
+        if m.mark_size == 0:            # or else pre-tokens are words
+            certain = s.start + commit_paths(m, w, buffer + s.start, whole_characters(buffer + s.start, n), s)
+    elif w.follows:
         return 0
-    if not s.committed:
-        if m.kind == UNIGRAM:
-            return 0
+    elif not s.committed:
         if m.kind == WORD_LEVEL and n <= m.longest:
             return 0
         if m.kind == WORD_PIECE and not has_more_characters(buffer + s.start, n, m.most_characters):
             retry_at[0] = 2 * n
             return 0
         put_id(w, m.unknown, 0, 0)
-    s.start = certain
-    if s.accept < certain:
-        s.accept = certain
-    s.committed = True
-    retry_at[0] = SECTION
+    if certain > s.start or m.kind != UNIGRAM:
+        n -= certain - s.start
+        s.start = certain
+        if s.accept < certain:
+            s.accept = certain
+        s.committed = True
+    retry_at[0] = 2 * n
+    if retry_at[0] < SECTION:
+        retry_at[0] = SECTION
+    return 0
+
+
+cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s) except? 0 nogil:
+    """Emit the ids of Unigram that are final, whatever follows p[:n]; the bytes that they cover."""
+    cdef size_t done
+    find_paths(m, &w.lattice, &w.watch, p, n, s.score)
+    done = final_place(m, w.lattice.nodes, p, n)
+    if done:
+        s.score = w.lattice.nodes[done].score
+        put_path(m, w, p, done, w.origin + s.start)
+    return done
+
+
+cdef int put_path(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
+    """Emit the ids of the path to p[:n], which is at `origin` in the text."""
+    cdef size_t i, count
+    reserve(w, n)
+    if w.follows:
+        reserve_places(w, n)
+    count = path_ids(m, w.lattice.nodes, p, n, w.out + w.count, w.places + w.count if w.follows else NULL)
+    if w.follows:
+        for i in range(w.count, w.count + count):
+            w.places[i].start += origin
+            w.places[i].end += origin
+    w.count += count
+    return 0
+
+
+cdef int end_pieces(const Model* m, Work* w, const u8* buffer, size_t start, size_t end,
+                    double score) except -1 nogil:
+    """Emit what is left of a pre-token of which some ids are out. score: of these, by Unigram."""
+    if m.kind == UNIGRAM:
+        find_paths(m, &w.lattice, &w.watch, buffer + start, end - start, score)
+        put_path(m, w, buffer + start, end - start, w.origin + start)
     return 0

@@ -3,6 +3,13 @@
 The sums are those of tokenizers to the last bit: float64, from the beginning of the pre-token on. A
 path replaces another one to the same place only if it is better, so the piece that begins earlier wins
 ties. A character that is no piece is unknown; a run of unknown ones is looked up as a whole.
+
+**Of an open pre-token**, a place is *live* if a path may go over its end from there: the end itself, and
+each place from which the bytes up to the end begin a longer piece. The best path of any continuation
+goes through a live place, and begins with the best path to it. So what the best paths to all live
+places share is final. Paths may go on from the last place that they share, with its score: a path to a
+live place that does not go through it loses to one that does, and ties with it only if it begins
+later. Nothing ends inside a run of unknown characters.
 """
 
 cdef enum:
@@ -40,8 +47,9 @@ cdef inline void improve(BestPath* node, double score, u32 start, u32 id) noexce
         node.score, node.start, node.id = score, start, id
 
 
-cdef int find_paths(const Model* m, Lattice* lattice, Watch* watch, const u8* p, size_t n) except -1 nogil:
-    """The best paths to all places of p[:n]."""
+cdef int find_paths(const Model* m, Lattice* lattice, Watch* watch, const u8* p, size_t n,
+                    double before) except -1 nogil:
+    """The best paths to all places of p[:n], behind what has the score `before`."""
     cdef const Trie* t = &m.trie
     cdef BestPath* nodes
     cdef size_t at = 0, size, end
@@ -54,7 +62,7 @@ cdef int find_paths(const Model* m, Lattice* lattice, Watch* watch, const u8* p,
     nodes = lattice.nodes
     for at in range(n + 1):
         nodes[at].start = NONE
-    nodes[0].score = 0
+    nodes[0].score = before
     at = 0
     while at < n:
         score = nodes[at].score
@@ -101,24 +109,21 @@ cdef size_t run_ids(const Model* m, const u8* p, size_t start, size_t end, u32* 
     return count
 
 
-cdef size_t path_ids(const Model* m, BestPath* nodes, const u8* p, size_t begin, size_t end, u32* out,
+cdef size_t path_ids(const Model* m, BestPath* nodes, const u8* p, size_t end, u32* out,
                      Place* places) noexcept nogil:
-    """The ids of the path to `end`, from the place `begin` of it on; their number."""
-    cdef size_t at = end, start, next_at = end, count = 0
-    cdef u32 before
-    # Each place of the path learns where the next one is, in the place of where its piece began.
-    cdef u32 forward = NONE
-    while at > begin:
+    """The ids of the path to `end`; their number. The nodes are of no use then, but for their scores."""
+    cdef size_t at = end, start, count = 0
+    cdef u32 before, forward = NONE
+    # Each place of the path learns where the next one is, instead of where its piece began.
+    while at > 0:
         before = nodes[at].start
         nodes[at].start = forward
         forward = <u32>at
         at = before
-    at = begin
     while at < end:
         start = at
-        next_at = forward
-        forward = nodes[next_at].start
-        at = next_at
+        at = forward
+        forward = nodes[at].start
         if nodes[at].id != m.unknown:
             out[count] = nodes[at].id
             set_place(places + count if places != NULL else NULL, 0, start, at)
@@ -133,5 +138,41 @@ cdef size_t path_ids(const Model* m, BestPath* nodes, const u8* p, size_t begin,
 
 cdef size_t unigram(const Model* m, Lattice* lattice, Watch* watch, const u8* p, size_t n, u32* out,
                     Place* places) except? 0 nogil:
-    find_paths(m, lattice, watch, p, n)
-    return path_ids(m, lattice.nodes, p, 0, n, out, places)
+    find_paths(m, lattice, watch, p, n, 0)
+    return path_ids(m, lattice.nodes, p, n, out, places)
+
+
+cdef bint is_live(const Model* m, const u8* p, size_t n) noexcept nogil:
+    """Whether a piece is longer than p[:n] and begins with it."""
+    cdef u32 node = node_of(&m.trie, p, n)
+    return node != NONE and m.trie.first[node] < m.trie.first[node + 1]
+
+
+cdef size_t final_place(const Model* m, const BestPath* nodes, const u8* p, size_t n) noexcept nogil:
+    """Up to where the best path is final, whatever follows p[:n], of which `nodes` are the paths."""
+    cdef size_t live, at, shared = n
+    for live in range(n - (m.longest - 1) if n > m.longest - 1 else 0, n):
+        if (live > 0 and nodes[live].start == NONE) or not is_live(m, p + live, n - live):
+            continue
+        at = live
+        while at != shared:
+            if at > shared:
+                at = nodes[at].start
+            else:
+                shared = nodes[shared].start
+        if shared == 0:
+            return 0
+    while shared > 0 and nodes[shared].id == m.unknown:
+        shared = nodes[shared].start
+    return shared
+
+
+cdef size_t whole_characters(const u8* p, size_t n) noexcept nogil:
+    """n without a character at the end that may not be complete."""
+    cdef size_t i
+    for i in range(1, 4):
+        if i > n or p[n - i] < 0x80:
+            break
+        if p[n - i] >= 0xC0:
+            return n - i if i < (2 if p[n - i] < 0xE0 else 3 if p[n - i] < 0xF0 else 4) else n
+    return n

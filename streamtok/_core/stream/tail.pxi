@@ -255,7 +255,7 @@ cdef class Tail:
                 m.scan.start, m.scan.accept, m.scan.position, m.scan.state, m.scan.committed,
                 m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
                 m.has_other,
-            ) + self.bytes[:m.size] + m.partial[:m.partial_size]
+            ) + self.bytes[:m.size] + m.partial[:m.partial_size] + saved_score(self, &m)
         finally:
             st_leave(&self.busy)
 
@@ -270,6 +270,12 @@ cdef class Tail:
          m.other.start, m.other.accept, m.other.position, m.other.state, m.other.committed,
          m.has_other) = STATE.unpack_from(state)
         held -= STATE.size
+        m.scan.score = m.other.score = 0
+        if has_score(self):
+            if held < <size_t>SCORE.size:
+                raise damaged("it has no score")
+            held -= SCORE.size
+            m.scan.score = SCORE.unpack_from(state, STATE.size + held)[0]
         if m.size > held or held - m.size > sizeof(m.partial):
             raise damaged("it does not hold the bytes that it speaks of")
         m.partial_size = <u8>(held - m.size)
@@ -294,6 +300,16 @@ cdef class Tail:
 
 
 STATE = struct.Struct("<7Q3QIB3QIBB")
+SCORE = struct.Struct("<d")                     # at the end, of Unigram
+
+
+cdef bint has_score(Tail tail):
+    cdef const Model* model = tail.encoder.table.tokens().model
+    return model != NULL and model.kind == UNIGRAM
+
+
+cdef bytes saved_score(Tail tail, const Mark* m):
+    return SCORE.pack(m.scan.score) if has_score(tail) else b""
 
 
 cdef object damaged(str why):

@@ -19,16 +19,21 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
     cdef const ScanTables* tables = encoder.scanner.tables()
     cdef size_t count = BATCH, start
     cdef bint committed
+    cdef double score
     cdef Marks marks
     marks_begin(&marks, s.start)
     while count > BATCH - 64:           # fewer: all that can be decided was
         start = s.start
         committed = s.committed
+        score = s.score
         count = scan(tables, s, &marks, buffer, end, final, ends, BATCH)
         if count == 0:
             break
+        s.score = 0                     # of the next pre-token
         if committed:
-            if encoder.table.tokens().model == NULL:    # or else the pre-token's ids are out
+            if encoder.table.tokens().model != NULL:
+                end_pieces(encoder.table.tokens().model, w, buffer, start, <size_t>ends[0], score)
+            else:
                 encode_rest(encoder.table, w, buffer + start, <size_t>ends[0] - start)
             encode_pretokens(encoder.table, w, buffer, readable, <size_t>ends[0], ends + 1, count - 1)
         else:
