@@ -25,6 +25,7 @@ GUIDES = [
     "howto/pytorch.md",
     "howto/many_machines.md",
     "howto/frameworks.md",
+    "howto/stack.md",
 ]
 STAND_INS = {
     "langchain_text_splitters": "langchain_text_splitters.py",

@@ -1,0 +1,34 @@
+"""streamtok under programs that call Hugging Face's tokenizers: transformers, vLLM, SGLang.
+
+`Tokenizer` has the surface of `tokenizers.Tokenizer` and answers with streamtok's engine wherever
+its answer is the same, and with the real tokenizer everywhere else. Needs `tokenizers`, the
+extra "hf".
+"""
+
+from __future__ import annotations
+
+from ..errors import MissingLibraryError
+
+try:
+    import tokenizers as _tokenizers
+except ImportError as error:
+    raise MissingLibraryError(
+        "streamtok.hf stands on tokenizers: pip install 'streamtok[hf]'"
+    ) from error
+
+from .backend import Tokenizer
+from .id_decoding import DecodeStream
+from .lazy import Encoding
+from .patching import accelerate, patch_transformers, patched_transformers, unpatch_transformers
+
+del _tokenizers
+
+__all__ = [
+    "DecodeStream",
+    "Encoding",
+    "Tokenizer",
+    "accelerate",
+    "patch_transformers",
+    "patched_transformers",
+    "unpatch_transformers",
+]

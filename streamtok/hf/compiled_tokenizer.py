@@ -1,0 +1,124 @@
+"""What a real tokenizer is compiled to: an encoding, and what the real one puts around its ids.
+
+Whatever is not certain is asked of the real tokenizer: what its template adds, of which type its
+ids are, and the ids of a few texts. Where an answer is another than streamtok's, the real one stays
+in charge.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import StreamtokError
+from ..formats.tokenizer_objects import from_object
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+
+__all__ = ["Compiled", "Frame", "Refusal", "compile_tokenizer"]
+
+_PROBES = (
+    "", "a", " a", "Hello, world! It's 2024.\n\n  def f(x):\treturn x", "naïve e\u0301 日本語 ﬁ Ａ",
+    "🎉\U0001f468\u200d\U0001f469 \u2581x  \u00a0", "  ", "Don't stop   at 12345678 <s> [MASK] ",
+)  # fmt: skip
+
+
+class Frame(NamedTuple):
+    """What is around the ids of a text, and the type of each part."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    before_types: tuple[int, ...]
+    type: int
+    after_types: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many ids it adds."""
+        return len(self.before) + len(self.after)
+
+
+class Refusal(Exception):
+    """Why a tokenizer is not compiled."""
+
+
+class Compiled:
+    """An encoding with the two frames of a tokenizer: with special tokens, and without."""
+
+    def __init__(self, encoding: Encoding, frames: tuple[Frame, Frame], settings: Any) -> None:
+        """settings: the tokenizer's JSON without its vocabulary."""
+        self.encoding = encoding
+        special = encoding.special_tokens_set
+        self.special_ids = frozenset(map(encoding.encode_single_token, special))
+        self.plain, self.framed = frames
+        self.names_are_tokens = settings["model"]["type"] in ("BPE", "WordPiece", "WordLevel")
+        added = settings["added_tokens"]
+        # A token that is found with spaces around it, or in changed text, is called by that text.
+        self.renamed = frozenset(
+            token["id"]
+            for token in added
+            if token["lstrip"] or token["rstrip"] or token["normalized"]
+        )
+        decoder = settings["decoder"] or {}
+        self.decodes_bytes = decoder.get("type") == "ByteLevel"
+        self.decodes_spaces = _is_of_spaces(decoder)
+        self.json: str | None = None  # of the tokenizer as it was, once it has changed
+
+    def frame(self, add_special_tokens: bool) -> Frame:
+        return self.framed if add_special_tokens else self.plain
+
+
+def compile_tokenizer(real: Any) -> Compiled:
+    """real: a `tokenizers.Tokenizer` without truncation and padding. Raises Refusal."""
+    try:
+        encoding = from_object(real, None)
+    except StreamtokError as error:
+        raise Refusal(str(error)) from None
+    assert encoding is not None
+    try:
+        frames = _frame(real, encoding, False), _frame(real, encoding, True)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # it is no Exception
+            raise
+        raise Refusal(f"the real tokenizer panics: {error}") from None
+    settings = json.loads(real.to_str())
+    settings["model"] = {"type": settings["model"]["type"]}
+    return Compiled(encoding, frames, settings)
+
+
+def _frame(real: Any, encoding: Encoding, add_special_tokens: bool) -> Frame:
+    template = encoding._template if add_special_tokens else type(encoding._template)()
+    n_before, n_after = len(template.before), len(template.after)
+    types: tuple[Any, ...] = ()
+    for text in _PROBES:
+        ids = encoding.encode(text, allowed_special="all")
+        found = real.encode(text, add_special_tokens=add_special_tokens)
+        if found.ids != [*template.before, *ids, *template.after]:
+            raise Refusal(f"streamtok gives other ids for {text!r}")
+        n = len(ids)
+        mask = [1] * n_before + [0] * n + [1] * n_after
+        sequences = [None] * n_before + [0] * n + [None] * n_after
+        found_types = found.type_ids
+        end = n_before + n
+        inner = set(found_types[n_before:end])
+        if (
+            found.special_tokens_mask != mask
+            or found.sequence_ids != sequences
+            or found.attention_mask != [1] * len(mask)
+            or found.n_sequences != 1
+            or found.overflowing
+            or len(inner) > 1
+        ):
+            raise Refusal("the post-processor does more than to add special tokens")
+        if inner:
+            types = tuple(found_types[:n_before]), *inner, tuple(found_types[end:])
+    if not types:
+        raise Refusal("no text has ids")
+    return Frame(template.before, template.after, *types)
+
+
+def _is_of_spaces(decoder: dict[str, Any]) -> bool:
+    """Whether it is that of SentencePiece's vocabularies, which streamtok knows."""
+    kinds = [step["type"] for step in decoder.get("decoders", [])]
+    return kinds[:3] == ["Replace", "ByteFallback", "Fuse"] and kinds[3:] in ([], ["Strip"])

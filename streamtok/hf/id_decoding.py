@@ -1,0 +1,64 @@
+"""DecodeStream: text from ids as they come, as `tokenizers.decoders.DecodeStream` gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["DecodeStream"]
+
+_MOST = (1 << 32) - 1  # there is no greater id
+
+
+class DecodeStream:
+    """Decodes the ids of one stream, by any tokenizer that has `decode`.
+
+    An id that there cannot be, below 0 or beyond 32 bits, is one that there is not: it has no text
+    and ends no stream.
+    """
+
+    __slots__ = ("ids", "prefix", "prefix_index", "skip_special_tokens")
+
+    def __init__(
+        self, ids: Sequence[int] | None = None, skip_special_tokens: bool | None = False
+    ) -> None:
+        """ids: those before the first step, whose text is not given out."""
+        self.ids = [*ids] if ids is not None else []
+        self.skip_special_tokens = bool(skip_special_tokens)
+        self.prefix = ""
+        self.prefix_index = 0
+
+    def step(self, tokenizer: Any, id: int | Sequence[int]) -> str | None:
+        """str | None: the text that these ids complete; None where there is none yet.
+
+        Raises Exception, whose text begins with "Invalid prefix encountered", where the text so far
+        has become another one.
+        """
+        if isinstance(id, int):
+            new = [id]
+        elif isinstance(id, list | tuple) and all(isinstance(one, int) for one in id):
+            new = [*id]
+        else:
+            raise TypeError("StreamInput must be either an integer or a list of integers")
+        skip = self.skip_special_tokens
+        ids, prefix, index = self.ids, self.prefix, self.prefix_index
+        if not prefix and ids:
+            text = tokenizer.decode(ids, skip)
+            if not text.endswith("\ufffd"):
+                prefix, index = text, len(ids)
+        ids = ids + [one for one in new if 0 <= one <= _MOST]
+        text = tokenizer.decode(ids, skip)
+        if len(text.encode()) <= len(prefix.encode()) or text.endswith("\ufffd"):
+            self.ids, self.prefix, self.prefix_index = ids, prefix, index
+            return None
+        if not text.startswith(prefix):
+            self.ids, self.prefix, self.prefix_index = ids, prefix, index
+            raise Exception(
+                f"Invalid prefix encountered while decoding stream. Token ID: {id}, "
+                f"Expected prefix: {prefix!r}, Actual string: {text!r}"
+            )
+        kept = ids[index:]
+        self.ids, self.prefix_index = kept, len(ids) - index
+        self.prefix = tokenizer.decode(kept, skip)
+        new_text: str = text[len(prefix) :]
+        return new_text

@@ -1,0 +1,303 @@
+"""Encoding: what `tokenizers.Encoding` is, with ids from streamtok, and the rest on request.
+
+Ids, masks and types are integers that are known. Offsets, words and what follows from them are
+those of the real tokenizer, which encodes the text when they are first asked for. A call that
+changes an encoding makes it a real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tokenizers
+
+if TYPE_CHECKING:
+    from .compiled_tokenizer import Compiled, Frame
+
+__all__ = ["Encoding", "Origin", "Padding", "Truncation", "cut_ranges", "real_encoding"]
+
+
+class Truncation(NamedTuple):
+    """What `enable_truncation` was given."""
+
+    max_length: int
+    stride: int
+    strategy: str
+    direction: str
+
+
+class Padding(NamedTuple):
+    """What `enable_padding` was given."""
+
+    length: int | None
+    pad_to_multiple_of: int | None
+    pad_id: int
+    pad_type_id: int
+    pad_token: str
+    direction: str
+
+
+class Origin(NamedTuple):
+    """How an encoding was made: enough to make the real one."""
+
+    tokenizer: Any
+    compiled: Compiled
+    text: str
+    add_special_tokens: bool
+    encode_special_tokens: bool
+    has_offsets: bool
+    truncation: Truncation | None
+
+
+class Encoding:
+    """The ids of one text, and what is known of each, as `tokenizers.Encoding`.
+
+    `streamtok.hf.Tokenizer` makes it. Lists are new at each call.
+    """
+
+    __slots__ = ("_frame", "_ids", "_length", "_made", "_origin", "_overflowing", "_padding")
+
+    _made: Any  # the real encoding, once it is needed
+
+    def __init__(self, ids: list[int], frame: Frame, origin: Any) -> None:
+        """ids: with those of the frame. origin: an `Origin`; of a part that was cut off, the
+        encoding that it was cut off from, and its place there.
+        """
+        self._ids = ids
+        self._frame = frame
+        self._origin = origin
+        self._overflowing: list[Encoding] = []
+        self._length = len(ids)  # with padding
+        self._padding: Padding | None = None
+        self._made = None
+
+    def _pad(self, length: int, padding: Padding) -> None:
+        """Pad to `length`, with all that was cut off."""
+        for part in self._overflowing:
+            part._pad(length, padding)
+        self._length = max(self._length, length)
+        self._padding = padding
+
+    def _real(self) -> Any:
+        """The real encoding."""
+        if self._made is None:
+            origin = self._origin
+            if type(origin) is tuple:
+                whole, place = origin
+                self._made = whole._real().overflowing[place]
+            else:
+                made = origin.tokenizer._encode_again(origin)
+                if self._padding is not None:
+                    _, _, pad_id, type_id, token, direction = self._padding
+                    made.pad(
+                        self._length,
+                        direction=direction,
+                        pad_id=pad_id,
+                        pad_type_id=type_id,
+                        pad_token=token,
+                    )
+                self._made = made
+        return self._made
+
+    def _padded(self, values: list[Any], filling: Any) -> list[Any]:
+        n = self._length - len(values)
+        if n <= 0:
+            return values
+        assert self._padding is not None
+        fill = [filling] * n
+        return fill + values if self._padding.direction == "left" else values + fill
+
+    @property
+    def ids(self) -> list[int]:
+        """list[int]: the ids."""
+        if self._made is not None:
+            return self._made.ids  # type: ignore[no-any-return]
+        ids = self._ids[:]
+        return ids if self._length == len(ids) else self._padded(ids, self._pad_id)
+
+    @property
+    def _pad_id(self) -> int:
+        assert self._padding is not None
+        return self._padding.pad_id
+
+    @property
+    def attention_mask(self) -> list[int]:
+        """list[int]: 0 for padding, 1 for all else."""
+        if self._made is not None:
+            return self._made.attention_mask  # type: ignore[no-any-return]
+        return self._padded([1] * len(self._ids), 0)
+
+    @property
+    def special_tokens_mask(self) -> list[int]:
+        """list[int]: 1 for ids that were added to those of the text, and for padding."""
+        if self._made is not None:
+            return self._made.special_tokens_mask  # type: ignore[no-any-return]
+        before, after = len(self._frame.before), len(self._frame.after)
+        inner = len(self._ids) - before - after
+        return self._padded([1] * before + [0] * inner + [1] * after, 1)
+
+    @property
+    def type_ids(self) -> list[int]:
+        """list[int]: the type of each id, as the post-processor says."""
+        if self._made is not None:
+            return self._made.type_ids  # type: ignore[no-any-return]
+        frame = self._frame
+        inner = len(self._ids) - frame.size
+        types = [*frame.before_types, *[frame.type] * inner, *frame.after_types]
+        return self._padded(types, self._padding.pad_type_id if self._padding else 0)
+
+    @property
+    def tokens(self) -> list[str]:
+        """list[str]: each id's token as the vocabulary writes it."""
+        if self._made is None:
+            origin: Any = self
+            while type(origin) is not Origin:
+                origin = origin._origin if isinstance(origin, Encoding) else origin[0]
+            names = origin.tokenizer._names_of(self._ids, origin)
+            if names is not None:
+                return self._padded(names, self._padding.pad_token if self._padding else "")
+        return self._real().tokens  # type: ignore[no-any-return]
+
+    @property
+    def overflowing(self) -> list[Any]:
+        """list[Encoding]: what was cut off, in pieces."""
+        if self._made is not None:
+            return self._made.overflowing  # type: ignore[no-any-return]
+        return [*self._overflowing]
+
+    @property
+    def n_sequences(self) -> int:
+        """int: how many texts these are the ids of."""
+        return self._real().n_sequences if self._made is not None else 1
+
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        """list[tuple[int, int]]: the characters that each id stands for."""
+        return self._real().offsets  # type: ignore[no-any-return]
+
+    @property
+    def word_ids(self) -> list[int | None]:
+        """list[int | None]: the word that each id is in."""
+        return self._real().word_ids  # type: ignore[no-any-return]
+
+    @property
+    def words(self) -> list[int | None]:
+        """list[int | None]: the old name of `word_ids`."""
+        return self._real().words  # type: ignore[no-any-return]
+
+    @property
+    def sequence_ids(self) -> list[int | None]:
+        """list[int | None]: the text that each id is of."""
+        return self._real().sequence_ids  # type: ignore[no-any-return]
+
+    def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
+        """int | None: the place of the id that has this character."""
+        return self._real().char_to_token(char_pos, sequence_index)  # type: ignore[no-any-return]
+
+    def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
+        """int | None: the word that has this character."""
+        return self._real().char_to_word(char_pos, sequence_index)  # type: ignore[no-any-return]
+
+    def token_to_chars(self, token_index: int) -> Any:
+        """The characters of the id at this place."""
+        return self._real().token_to_chars(token_index)
+
+    def token_to_sequence(self, token_index: int) -> int | None:
+        """int | None: the text that the id at this place is of."""
+        return self._real().token_to_sequence(token_index)  # type: ignore[no-any-return]
+
+    def token_to_word(self, token_index: int) -> Any:
+        """The word of the id at this place."""
+        return self._real().token_to_word(token_index)
+
+    def word_to_chars(self, word_index: int, sequence_index: int = 0) -> Any:
+        """The characters of a word."""
+        return self._real().word_to_chars(word_index, sequence_index)
+
+    def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> Any:
+        """The places of a word's ids."""
+        return self._real().word_to_tokens(word_index, sequence_index)
+
+    def pad(
+        self,
+        length: int,
+        direction: str = "right",
+        pad_id: int = 0,
+        pad_type_id: int = 0,
+        pad_token: str = "[PAD]",
+    ) -> None:
+        """Pad to `length`."""
+        self._real().pad(
+            length, direction=direction, pad_id=pad_id, pad_type_id=pad_type_id, pad_token=pad_token
+        )
+
+    def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
+        """Cut to `max_length` ids; what is cut off comes into `overflowing`."""
+        self._real().truncate(max_length, stride=stride, direction=direction)
+
+    def set_sequence_id(self, sequence_id: int) -> None:
+        """Say of which text all ids are."""
+        self._real().set_sequence_id(sequence_id)
+
+    @staticmethod
+    def merge(encodings: Sequence[Any], growing_offsets: bool = True) -> Any:
+        """tokenizers.Encoding: these one after another."""
+        return tokenizers.Encoding.merge([*map(real_encoding, encodings)], growing_offsets)
+
+    def __len__(self) -> int:
+        return len(self._made) if self._made is not None else self._length
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _same, (self._real(),)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return _copied(self._real())
+
+    def __copy__(self) -> Any:
+        return _copied(self._real())
+
+    def __repr__(self) -> str:
+        return (
+            f"Encoding(num_tokens={len(self)}, attributes=[ids, type_ids, tokens, offsets, "
+            "attention_mask, special_tokens_mask, overflowing])"
+        )
+
+    # So that isinstance(encoding, tokenizers.Encoding) holds, which callers ask.
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return tokenizers.Encoding
+
+
+def _same(encoding: Any) -> Any:
+    return encoding
+
+
+def _copied(encoding: Any) -> Any:
+    import pickle
+
+    return pickle.loads(pickle.dumps(encoding))
+
+
+def real_encoding(encoding: Any) -> Any:
+    """The real encoding of one that is ours; any other as it is."""
+    return encoding._real() if type(encoding) is Encoding else encoding
+
+
+def cut_ranges(n: int, most: int, stride: int, direction: str) -> list[tuple[int, int]]:
+    """Where `n` ids are cut into pieces of at most `most`, each with `stride` of the one before."""
+    step = most - stride
+    ranges: list[tuple[int, int]] = []
+    if direction == "right":
+        start, stop = 0, min(most, n)
+        while stop < n:
+            ranges.append((start, stop))
+            start += step
+            stop = min(start + most, n)
+        return [*ranges, (start, stop)]
+    start, stop = max(n - most, 0), n
+    while start > 0:
+        ranges.append((start, stop))
+        stop -= step
+        start = max(stop - most, 0)
+    return [*ranges, (start, stop)]

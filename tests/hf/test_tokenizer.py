@@ -1,0 +1,264 @@
+"""Tokenizer: what changes it, who keeps what, threads, pickles, and what is not ours to answer."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import tokenizers
+from tokenizers import AddedToken, models, normalizers, pre_tokenizers, processors
+
+import streamtok.hf
+from streamtok import errors
+from streamtok.hf import Tokenizer
+
+from ..nasty import TEXTS as NASTY
+from .shapes import KINDS, TEXTS, bytes_trainer, said, told
+from .test_matrix import written
+
+
+def pair_of(kind: str) -> tuple[Tokenizer, tokenizers.Tokenizer]:
+    return Tokenizer.from_str(written(kind)), tokenizers.Tokenizer.from_str(written(kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nasty_texts(kind: str) -> None:
+    ours, real = pair_of(kind)
+    for data in NASTY:
+        text = data.decode("utf-8", "replace")
+        assert said(lambda t=text: ours.encode(t)) == said(lambda t=text: real.encode(t))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_ids_decode_alike(kind: str) -> None:
+    ours, real = pair_of(kind)
+    rng = random.Random(0)
+    size = real.get_vocab_size()
+    for _ in range(2000):
+        ids = [rng.randrange(size + 3) for _ in range(rng.choice([0, 1, 2, 5, 20]))]
+        for skip in (True, False):
+            assert ours.decode(ids, skip) == real.decode(ids, skip), ids
+
+
+CHANGES: dict[str, Any] = {
+    "normalizer": lambda t: setattr(t, "normalizer", normalizers.Lowercase()),
+    "no normalizer": lambda t: setattr(t, "normalizer", None),
+    "pre_tokenizer": lambda t: setattr(
+        t, "pre_tokenizer", pre_tokenizers.ByteLevel(add_prefix_space=True)
+    ),
+    "post_processor": lambda t: setattr(
+        t, "post_processor", processors.TemplateProcessing("</s> $A", None, [("</s>", 2)])
+    ),
+    "no post_processor": lambda t: setattr(t, "post_processor", None),
+    "decoder": lambda t: setattr(t, "decoder", tokenizers.decoders.Fuse()),
+    "model": lambda t: setattr(t, "model", models.BPE(t.get_vocab(False), [("h", "e")])),
+    "add_tokens": lambda t: t.add_tokens(["Hello, w", AddedToken(" are", lstrip=True)]),
+    "add_special_tokens": lambda t: t.add_special_tokens(["ow ar"]),
+    "a part's setting": lambda t: setattr(t.pre_tokenizer, "add_prefix_space", True),
+    "a model's setting": lambda t: setattr(t.model, "unk_token", "<unk>"),
+    "dropout": lambda t: setattr(t.model, "dropout", 1.0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", ["gpt2", "lower"])
+def test_changes(kind: str, change: str) -> None:
+    """Each has its effect at once, and what was encoded before stays what it was."""
+    ours, real = pair_of(kind)
+    before = [ours.encode(text) for text in TEXTS], ours.encode_batch(TEXTS)
+    expected = [told(real.encode(text)) for text in TEXTS]
+    assert said(lambda: CHANGES[change](ours)) == said(lambda: CHANGES[change](real))
+    for text in TEXTS:
+        assert said(lambda t=text: ours.encode(t)) == said(lambda t=text: real.encode(t))
+    ids = real.encode(TEXTS[3]).ids
+    assert ours.decode(ids) == real.decode(ids)
+    for encodings in before:
+        assert [told(encoding) for encoding in encodings] == expected
+    assert ours.to_str() == real.to_str()
+
+
+def test_training(tmp_path: Any) -> None:
+    """The real one keeps words of before in mind, which makes it panic; ours must not."""
+    path = tmp_path / "text.txt"
+    path.write_text("Hello there, Hello\n" * 3)
+    for train in (
+        lambda t: t.train_from_iterator(["Hello there, Hello"] * 3, bytes_trainer(290)),
+        lambda t: t.train([str(path)], bytes_trainer(280)),
+    ):
+        ours, real = pair_of("gpt2")
+        before = [ours.encode(text) for text in TEXTS]
+        expected = [told(real.encode(text)) for text in TEXTS]
+        fresh = tokenizers.Tokenizer.from_str(written("gpt2"))
+        train(ours)
+        train(fresh)
+        assert [told(ours.encode(text)) for text in TEXTS] == [
+            told(fresh.encode(text)) for text in TEXTS
+        ]
+        assert [*map(told, before)] == expected
+
+
+def test_a_part_that_is_kept_and_changed_later() -> None:
+    ours, real = pair_of("gpt2")
+    parts = ours.pre_tokenizer, real.pre_tokenizer
+    for prefix in (True, False, True):
+        for part in parts:
+            part.add_prefix_space = prefix
+        assert ours.encode("Hello").ids == real.encode("Hello").ids
+        assert ours.engine == "streamtok"
+
+
+def test_dropout_is_the_real_ones_work() -> None:
+    ours, _ = pair_of("gpt2")
+    ours.model.dropout = 0.5
+    assert ours.engine == "tokenizers"
+    assert "dropout" in ours.reason
+    ours.model.dropout = None
+    assert (ours.engine, ours.reason) == ("streamtok", None)
+
+
+def test_what_cannot_be_compiled_falls_back() -> None:
+    ours = Tokenizer(tokenizers.Tokenizer(models.BPE({"a": 0, "b": 1}, [], dropout=0.5)))
+    assert ours.encode("ab").ids == [0, 1]
+    assert ours.decode([0, 1]) == "a b"
+    assert ours.engine == "tokenizers"
+
+
+def test_settings_at_the_time_of_the_call_count() -> None:
+    ours, real = pair_of("llama3")
+    made, expected = [], []
+    for tokenizer, found in ((ours, made), (real, expected)):
+        tokenizer.enable_truncation(5, stride=1)
+        tokenizer.enable_padding(length=7)
+        found.append(tokenizer.encode(TEXTS[3]))
+        tokenizer.no_truncation()
+        tokenizer.enable_padding(pad_id=9)
+        found.append(tokenizer.encode(TEXTS[3]))
+        tokenizer.no_padding()
+        tokenizer.encode_special_tokens = True
+        found.append(tokenizer.encode(TEXTS[7]))
+        tokenizer.encode_special_tokens = False
+    assert [*map(told, made)] == [*map(told, expected)]
+    assert ours.truncation is None
+    assert ours.padding is None
+
+
+def test_threads() -> None:
+    ours, real = pair_of("llama3")
+    expected = [told(real.encode(text)) for text in TEXTS]
+    wrong: list[str] = []
+    start = threading.Barrier(6)
+
+    def work(number: int) -> None:
+        start.wait()
+        for turn in range(20):
+            place = (number + turn) % len(TEXTS)
+            if told(ours.encode(TEXTS[place])) != expected[place]:
+                wrong.append(TEXTS[place])
+            if number == 0:
+                ours.add_tokens(["never there"])
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    assert wrong == []
+
+
+def test_asynchronous_calls() -> None:
+    ours, real = pair_of("roberta")
+
+    async def ask(tokenizer: Any) -> list[Any]:
+        return [
+            told(await tokenizer.async_encode(TEXTS[3])),
+            [told(one) for one in await tokenizer.async_encode_batch(TEXTS)],
+            [told(one) for one in await tokenizer.async_encode_batch_fast(TEXTS)],
+            await tokenizer.async_decode_batch([[5, 6], [7]]),
+        ]
+
+    assert asyncio.run(ask(ours)) == asyncio.run(ask(real))
+
+
+def test_pickles_have_the_same_bytes() -> None:
+    ours, _ = pair_of("llama3")
+    again = Tokenizer.from_str(written("llama3"))
+    first = pickle.dumps(ours)
+    ours.encode("some text").offsets  # noqa: B018
+    assert pickle.dumps(ours) == first == pickle.dumps(again)
+    assert pickle.dumps(pickle.loads(first)) == first
+    assert pickle.dumps(copy.deepcopy(ours)) == first
+
+
+def test_copies_are_apart() -> None:
+    ours, real = pair_of("gpt2")
+    ours.max_chars_per_token = 16  # as vLLM does
+    ours.encode_special_tokens = True
+    twin = copy.deepcopy(ours)
+    assert (twin.max_chars_per_token, twin.encode_special_tokens) == (16, True)
+    twin.encode_special_tokens = False
+    twin.add_tokens(["Hello"])
+    assert ours.encode("Hello").ids == real.encode("Hello").ids != twin.encode("Hello").ids
+    assert ours.encode_special_tokens
+
+
+def test_a_prompt_cache() -> None:
+    real = tokenizers.Tokenizer.from_str(written("llama3"))
+    ours = Tokenizer(tokenizers.Tokenizer.from_str(written("llama3")), prompt_cache=1 << 24)
+    prompt = "<|im_start|>Hello, how are you?<|im_end|>\n" * 1000
+    for text in (prompt, prompt + "more", prompt[:-500] + "other", prompt + "more"):
+        assert ours.encode(text).ids == real.encode(text).ids
+        assert ours.encode_batch([text])[0].ids == real.encode(text).ids
+    assert ours._cache is not None
+    assert ours._cache.stats.hits > 100_000
+    ours.encode_special_tokens = real.encode_special_tokens = True
+    assert ours.encode(prompt).ids == real.encode(prompt).ids
+
+
+def test_it_passes_for_a_real_one() -> None:
+    ours, _ = pair_of("gpt2")
+    assert isinstance(ours, tokenizers.Tokenizer)
+    assert isinstance(ours.encode("a"), tokenizers.Encoding)
+    assert type(ours.real) is tokenizers.Tokenizer
+    assert type(ours.model).__name__ == "BPE"
+    assert Tokenizer(ours).real is ours.real
+    assert Tokenizer(models.BPE()).get_vocab_size() == 0
+    with pytest.raises(TypeError, match=r"a tokenizers\.Tokenizer is needed, not str"):
+        Tokenizer("gpt2")
+    with pytest.raises(AttributeError, match="no_such_name"):
+        ours.no_such_name  # noqa: B018
+
+
+def test_files(tmp_path: Any) -> None:
+    ours, real = pair_of("llama2")
+    ours.save(str(tmp_path / "ours.json"))
+    real.save(str(tmp_path / "real.json"))
+    data = (tmp_path / "real.json").read_bytes()
+    assert (tmp_path / "ours.json").read_bytes() == data
+    for again in (
+        Tokenizer.from_file(str(tmp_path / "ours.json")),
+        Tokenizer.from_buffer(data),
+    ):
+        assert again.to_str() == real.to_str()
+        assert again.encode(TEXTS[3]).ids == real.encode(TEXTS[3]).ids
+
+
+def test_without_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    for name in [name for name in sys.modules if name.startswith("streamtok.hf")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(errors.MissingLibraryError, match=r"streamtok\[hf\]"):
+        __import__("streamtok.hf")
+
+
+@pytest.mark.parametrize("value", ["false", "0", "true", ""])
+def test_threads_are_limited_as_those_of_tokenizers(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", value)
+    monkeypatch.setenv("RAYON_NUM_THREADS", "3")
+    assert streamtok.hf.backend._threads() == (1 if value in ("false", "0") else 3)
