@@ -63,37 +63,14 @@ st_hash_begin(hash_secret())
 cdef Strategy fastest = strategy
 
 
-def use_lanes(bint wanted):
-    """bool: whether short pre-tokens are merged in registers from now on."""
-    strategy.merge_lanes = fastest.merge_lanes if wanted else NULL
-    strategy.merge_batch = fastest.merge_batch if wanted else NULL
-    return strategy.merge_lanes != NULL
-
-
 def use_batch(int most):
-    """Merge pieces together from now on with plain C (0), or up to AVX2 (1), or with all that there is (2)."""
+    """Merge pieces of up to 64 bytes from now on with plain C (0), or up to AVX2 (1), or with all that there is (2)."""
     strategy.merge_batch = st_merge_batch_tier(most)
-
-
-def use_turns(bint wanted):
-    """Whether a few pieces take turns from now on, where lanes are to be had; else they are columns."""
-    strategy.few = fastest.few if wanted else 0
-
-
-def use_side_by_side(bint wanted):
-    """bool: whether segments are merged side by side from now on."""
-    strategy.merge_segments = fastest.merge_segments if wanted else NULL
-    return strategy.merge_segments != NULL
 
 
 def use_wide_keys(bint wanted):
     """Whether keys are made eight at a time from now on, where the processor can."""
     strategy.keys = st_keys_tier(ST_ANY if wanted else ST_PLAIN)
-
-
-def use_at_once(bint wanted):
-    """Whether new pre-tokens of small texts are merged at once from now on, and wait for none."""
-    strategy.together_from = fastest.together_from if wanted else 0
 
 
 def use_wide_search(bint wanted):

@@ -9,8 +9,6 @@ from streamtok._core.simd cimport (
     st_leads_function,
     st_mark_function,
     st_merge_batch_function,
-    st_merge_function,
-    st_merge_segments_function,
     st_pairs,
     st_place_function,
     st_squeeze_function,
@@ -22,12 +20,8 @@ from streamtok._core.types cimport i32, i64, u8, u16, u32, u64
 # How this processor does what can be done in several ways (merge/strategy.pxi)
 
 cdef struct Strategy:
-    st_merge_function* merge_lanes
     st_merge_batch_function* merge_batch
-    size_t few                          # pieces of a batch that take turns, at the most
-    st_merge_segments_function* merge_segments
     st_keys_function* keys
-    size_t together_from                # pre-tokens of a batch from which new ones wait for others
     st_find_pair_function* find_pair
     st_transcode_function* transcode
     st_leads_function* leads

@@ -20,42 +20,21 @@ cdef extern from "tokens/pairs.h" nogil:
         u64* slots
         u64 mask
         int shift
-        u64* filter
-        int filter_shift
     u32 st_pairs_find(const st_pairs* t, u32 left, u32 right) noexcept
     void st_pairs_insert(st_pairs* t, u32 left, u32 right, u32 token) noexcept
     void st_pairs_fetch(const st_pairs* t, u32 left, u32 right) noexcept
 
-cdef extern from "merge/lanes.h" nogil:
-    enum:
-        ST_MERGE_LANES
-        ST_FEW
-    ctypedef size_t st_merge_function(const st_pairs* pairs, const u32* byte_token,
-                                      const u32* byte_pairs, const u8* p, size_t n,
-                                      u32* out) noexcept
-    st_merge_function* st_merge_tier()
-
 cdef extern from "merge/columns.h" nogil:
+    enum:
+        ST_SHORT            # bytes of the longest piece
+        ST_UNIT
     ctypedef void st_merge_batch_function(const st_pairs* pairs, const u32* byte_token,
                                           const u32* byte_pairs, const u8* bytes,
                                           const u16* units, const u8* sizes, size_t count,
-                                          size_t few, u32* out, const u16* places, u8* counts) noexcept
+                                          u32* out, const u16* places, u8* counts) noexcept
     st_merge_batch_function* st_merge_batch_tier(int most)
 
-cdef extern from "merge/segments.h" nogil:
-    enum:
-        ST_SEGMENT
-        ST_STRIDE
-        ST_SEGMENTS
-    ctypedef void st_merge_segments_function(const st_pairs* pairs, const u32* byte_token,
-                                              const u32* byte_pairs, const u32* offsets,
-                                              const u8* p, size_t count, u32* tokens,
-                                              u64* begins) noexcept
-    st_merge_segments_function* st_merge_segments_tier()
-    unsigned st_agree(u64 one, u64 other)
-
 cdef extern from "cache/keys.h" nogil:
-    void st_fetch_behind(const u64* keys, void** cells, size_t count) noexcept
     size_t st_take_known(const u64* keys, void** cells, size_t i, size_t count, u32** out) noexcept
     ctypedef size_t st_keys_function(const u8* buffer, size_t start, const i64* ends, size_t count,
                                      u64* keys, void** cells, u64* not_short, void* table, int shift,

@@ -21,8 +21,6 @@ from streamtok._core._testing import (
     marks,
     sorted_tokens,
     use_batch,
-    use_lanes,
-    use_side_by_side,
     use_tier,
     use_transcode,
     use_wide_keys,
@@ -230,13 +228,10 @@ def test_windows_are_packed_as_derived() -> None:
 @given(
     source=st.sampled_from(SPLITS),
     seed=st.integers(0, 2**32),
-    lanes=st.booleans(),
     most=st.integers(0, 2),
     errors=st.sampled_from(["replace", "surrogateescape"]),
 )
-def test_long_texts_equal_the_reference(
-    source: str, seed: int, lanes: bool, most: int, errors: str
-) -> None:
+def test_long_texts_equal_the_reference(source: str, seed: int, most: int, errors: str) -> None:
     rng = random.Random(seed)
     data = bytearray(text_of(rng, 300).encode())
     for _ in range(rng.choice([0, 0, 1, 5])):
@@ -246,10 +241,8 @@ def test_long_texts_equal_the_reference(
     pairs = {token[i : i + 2] for token in tokens for i in range(len(token) - 1)}
     order = [*singles, *sorted(t for t in pairs | tokens if len(t) > 1)]
     ranks = {token: rank for rank, token in enumerate(order)}
-    use_lanes(lanes)
-    if lanes:
-        use_batch(most)
-    use_wide_keys(lanes)
+    use_batch(most)
+    use_wide_keys(most == 2)
     try:
         enc = streamtok.Encoding("random", pat_str=source, mergeable_ranks=ranks, special_tokens={})
         expected = reference.encode(
@@ -261,7 +254,7 @@ def test_long_texts_equal_the_reference(
             chunks = [bytes(data[a:b]) for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
             assert stream_ids(enc.stream_encoder(errors=errors), chunks) == expected
     finally:
-        use_lanes(True)
+        use_batch(2)
         use_wide_keys(True)
 
 
@@ -295,22 +288,22 @@ def test_long_pretokens_among_short_ones_are_found_again(source: str, wide: bool
 
 
 @pytest.mark.parametrize("name", PACKED)
-def test_merging_in_registers_is_merging(name: str) -> None:
-    enc = encoding_of(name)
+def test_every_tier_merges_alike(name: str) -> None:
+    enc, twin = encoding_of(name), twin_of(name)
     rng = random.Random(name)
-    pieces = [rng.randbytes(rng.randint(1, 70)) for _ in range(500)]
-    pieces += [
-        "".join(rng.choices("etaoinsh日本ё", k=rng.randint(1, 40))).encode() for _ in range(2000)
-    ]
-    fast = [enc._encoder.encode_pretoken(piece) for piece in pieces]
-    use_lanes(False)
+    pieces = ["".join(rng.choices("etaoinsh日本ё", k=rng.randint(1, 40))) for _ in range(2000)]
+    text = " ".join(pieces)
+    expected = twin.encode_ordinary(text)
     try:
-        slow = streamtok.Encoding(
-            "slow", pat_str=enc._pat_str, mergeable_ranks=enc._vocabulary, special_tokens={}
-        )
-        assert fast == [slow._encoder.encode_pretoken(piece) for piece in pieces]
+        for most in range(3):
+            use_batch(most)
+            enc._encoder.release()  # what is remembered is not merged
+            assert enc.encode_ordinary(text) == expected
+            for piece in pieces[:500]:
+                enc._encoder.release()
+                assert enc.encode_ordinary(piece) == twin.encode_ordinary(piece)
     finally:
-        use_lanes(True)
+        use_batch(2)
 
 
 def long_piece(rng: random.Random, letters: str, size: int) -> str:
@@ -346,9 +339,8 @@ def test_long_pretokens_joined_of_stretches_equal_tiktoken(seed: int) -> None:
     pieces = [long_piece(rng, letters, size) for size in (65, 70, 130, 250, 300, 500, 1100, 30_000)]
     expected = [twin.encode_ordinary(piece) for piece in pieces]
     try:
-        for lanes in (True, False):
-            use_lanes(lanes)
-            use_side_by_side(lanes)
+        for most in range(3):
+            use_batch(most)
             for piece, ids in zip(pieces, expected, strict=True):
                 assert enc.encode_ordinary(piece) == ids
                 assert enc._encoder.encode_pretoken(piece.encode()) == ids
@@ -356,8 +348,7 @@ def test_long_pretokens_joined_of_stretches_equal_tiktoken(seed: int) -> None:
                 chunks = [piece[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
                 assert stream_ids(enc.stream_encoder(), chunks) == ids
     finally:
-        use_lanes(True)
-        use_side_by_side(True)
+        use_batch(2)
 
 
 def few_letters(rng: random.Random, letters: str) -> dict[bytes, int]:
@@ -388,8 +379,8 @@ def test_segments_that_agree_late_are_joined_where_they_agree(width: int) -> Non
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_pretokens_in_several_pieces_wait_with_others(seed: int) -> None:
-    """Up to 240 bytes, among short ones and longer ones: some join, some do not."""
+def test_new_pretokens_of_all_sizes_are_put_in_place(seed: int) -> None:
+    """Those of up to 64 bytes wait for others, longer ones do not."""
     rng = random.Random(seed)
     letters = ["abc", "ab", "日本é", "a日"][seed % 4]
     ranks = few_letters(rng, letters)
@@ -403,15 +394,13 @@ def test_pretokens_in_several_pieces_wait_with_others(seed: int) -> None:
     text = " ".join(words)
     expected = twin.encode_ordinary(text)
     try:
-        for lanes, most in ((True, 2), (True, 1), (True, 0), (False, None)):
-            use_lanes(lanes)
-            if most is not None:
-                use_batch(most)
+        for most in range(3):
+            use_batch(most)
             enc._encoder.release()  # what is remembered does not wait
             assert enc.encode_ordinary(text) == expected
             assert enc.encode_ordinary(text) == expected
     finally:
-        use_lanes(True)
+        use_batch(2)
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -423,12 +412,12 @@ def test_long_pretokens_of_every_kind_equal_tiktoken(name: str) -> None:
     pieces += ["".join(map(chr, rng.choices(range(0x4E00, 0x9FA0), k=7000)))]
     for piece in pieces:
         expected = twin.encode_ordinary(piece)
-        assert enc.encode_ordinary(piece) == expected
-        use_side_by_side(False)
         try:
-            assert enc.encode_ordinary(piece) == expected
+            for most in range(3):
+                use_batch(most)
+                assert enc.encode_ordinary(piece) == expected
         finally:
-            use_side_by_side(True)
+            use_batch(2)
 
 
 @pytest.mark.parametrize("name", PACKED)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok._core._testing import use_at_once, use_lanes, use_turns
+from streamtok._core._testing import use_batch
 from streamtok.engines.protocol import encode_whole
 from streamtok.engines.rules import TextRules
 from streamtok.reference import bpe as reference
@@ -122,18 +122,14 @@ def test_quick_calls_equal_the_reference(text: str | bytes) -> None:
         assert ordinary == twin_of("cl100k_base").encode_ordinary(text.decode())
 
 
-@pytest.fixture(params=["at once", "in turns", "in columns", "without registers"])
+@pytest.fixture(params=range(3))
 def way_to_merge(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every way that new pieces of small texts can go."""
-    use_at_once(request.param in ("at once", "without registers"))
-    use_turns(request.param == "in turns")
-    use_lanes(request.param != "without registers")
+    use_batch(request.param)
     try:
         yield
     finally:
-        use_at_once(True)
-        use_turns(True)
-        use_lanes(True)
+        use_batch(2)
 
 
 @pytest.mark.parametrize("seed", range(6))

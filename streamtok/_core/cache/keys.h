@@ -48,16 +48,6 @@ ST_NOINLINE static size_t st_take_known(const uint64_t *keys, void *const *cells
     return i;
 }
 
-/* Fetches the line behind that of each pre-token's cell, where somebody else has that cell: the next one
-   to look at may be there, and a look-up that finds out has nothing else to do than to wait. */
-static inline void st_fetch_behind(const uint64_t *keys, void *const *cells, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        const st_cell *cell = (const st_cell *)cells[i];
-        uintptr_t line = (uintptr_t)cell & ~(uintptr_t)63;
-        ST_PREFETCH((const char *)(line + ((uintptr_t)(cell->low != keys[2 * i]) << 6)));
-    }
-}
-
 /* Pre-token i goes from ends[i - 1] (the first: start) to ends[i]. Its key goes to keys[2 i], the
    address of the cell where it belongs in `table`, st_hash_key >> shift, to cells[i]; `nothing` if it is
    empty or has more than 15 bytes. Reads 16 bytes from where each begins. Returns how many pre-tokens

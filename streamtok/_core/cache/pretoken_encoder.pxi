@@ -16,60 +16,43 @@ cdef enum:
     BATCH_ARENA = BATCH * (LONG_PRETOKEN + LONG_PRETOKEN // 4)    # the most that a batch may need
     BIT_WORDS = BATCH // 64
     SETTLE_AT = 256             # pre-tokens: more at a time are not merged faster
-    MANY_STRANGERS = 16         # of a batch, with which it is worth to fetch more of the next one
-    TOGETHER_FROM = 12          # pre-tokens of a batch from which the new ones among them wait for others
 
 
 cdef struct Lookup:             # of pre-tokens that are looked up together
     u64[2 * BATCH] keys
-    Cell* cells[BATCH]          # where each belongs; an empty one if it is not short
+    Cell* cells[BATCH]          # where each belongs; an empty one if it is none or is not remembered
     u64[BIT_WORDS] not_short    # a bit each: it has more than 15 bytes, or is not a pre-token
 
 
 cdef int encode_long(TokenTable table, Work* w, const u8* p, size_t n, u64 hash) except -1 nogil:
-    """Encode a pre-token of more than 15 bytes, or let it wait. `hash` is its, if it may be
-    remembered.
+    """Encode a pre-token of more than 15 bytes that is not in the cache, or let it wait. `hash` is its,
+    if it may be remembered.
     """
     cdef const Tokens* t = table.tokens()
-    cdef LongCell* cell = NULL
-    cdef size_t before = w.count, count
+    cdef size_t before = w.count
     cdef u32 token
-    if n > LONG_PRETOKEN:
-        token = find_token(t, p, n)
-        if token != NONE:
-            return emit(t, w, &token, 1)
-        return encode_rest(table, w, p, n)
-    cell = find_long(&w.cache, hash, p, n)
-    if cell.hash != 0:
-        count = ask_long(cell)
-        reserve(w, count)
-        memcpy(w.out + w.count, ids_of_long(&w.cache, cell), count * sizeof(u32))
-        w.count += count
-    elif not w.is_alone and wait_again(w, hash, p, n, hash):
-        pass
-    elif n <= MIDDLE_PRETOKEN and not w.is_alone:
-        wait(w, p, n, n, hash)
-    elif n > WIDE_PRETOKEN or not wait_in_segments(table, w, p, n, hash):
-        token = find_unreachable(t, p, n)
-        if token != NONE:
-            emit(t, w, &token, 1)
-        else:
-            encode_rest(table, w, p, n)
-        fill_long(&w.cache, cell, hash, p, n, w.out + before, w.count - before, True)
+    if may_wait(t, w, p, n):
+        wait(w, p, n, hash, n)
+        return 0
+    token = find_unreachable(t, p, n) if n <= LONG_PRETOKEN else find_token(t, p, n)
+    if token != NONE:
+        emit(t, w, &token, 1)
+    else:
+        encode_rest(table, w, p, n)
+    if n <= LONG_PRETOKEN:
+        learn(&w.cache, home_of(&w.cache, hash, n), hash, n, p, w.out + before, w.count - before)
     return 0
 
 
-cdef void fetch_long(const Work* w, Lookup* b, const u8* buffer, size_t start, const i64* ends,
-                   size_t count) noexcept nogil:
-    """Put the hashes of long pre-tokens in the place of their keys, and fetch what is known of
-    them.
+cdef void find_long_homes(const Work* w, Lookup* b, const u8* buffer, size_t start, const i64* ends,
+                          size_t count) noexcept nogil:
+    """Put in the keys of long pre-tokens, and the cells where they belong.
 
     First all their cells, then what these point to: so that many wait for memory at a time.
     """
     cdef size_t which[BATCH]
     cdef size_t i, k, at, size, found = 0
-    cdef u64 hash, bits
-    cdef LongCell* cell
+    cdef u64 bits
     for k in range((count + 63) // 64):
         bits = b.not_short[k]
         while bits:
@@ -79,16 +62,16 @@ cdef void fetch_long(const Work* w, Lookup* b, const u8* buffer, size_t start, c
             size = <size_t>ends[i] - at
             if ends[i] < 0 or size - SHORT_PRETOKEN - 1 >= LONG_PRETOKEN - SHORT_PRETOKEN:
                 continue                    # none at all, or longer than what is remembered
-            hash = hash_long(buffer + at, size)
-            b.keys[2 * i] = hash
-            ST_PREFETCH(&w.cache.long_cells[(hash >> 32) & w.cache.long_mask])
+            b.keys[2 * i] = st_hash_bytes(buffer + at, size)
+            b.keys[2 * i + 1] = size
+            b.cells[i] = home_of(&w.cache, b.keys[2 * i], size)
+            ST_PREFETCH(b.cells[i])
             which[found] = i
             found += 1
     for k in range(found):
-        hash = b.keys[2 * which[k]]
-        cell = &w.cache.long_cells[(hash >> 32) & w.cache.long_mask]
-        if cell.hash == hash:
-            ST_PREFETCH(w.cache.arena + cell.at)
+        i = which[k]
+        if b.cells[i].low == b.keys[2 * i]:
+            ST_PREFETCH(w.cache.arena + b.cells[i].ids[0])
 
 
 cdef inline size_t room_for(size_t n, size_t count) noexcept nogil:
@@ -117,7 +100,6 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
         settle(table, w)
     make_room(table.tokens(), &w.cache, BATCH, BATCH_ARENA)
-    w.is_alone = count < strategy.together_from
     # All keys, then all cells: so that many wait for memory at a time.
     i = count
     while i > 0 and (<size_t>llabs(ends[i - 2]) if i > 1 else start) + 16 > readable:
@@ -147,21 +129,17 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
         b.not_short[i >> 6] |= <u64>(size - 1 >= SHORT_PRETOKEN) << (i & 63)
         at = end if close >= 0 else <size_t>(-close)
         i += 1
-    fetch_long(w, &b, buffer, start, ends, count)
+    find_long_homes(w, &b, buffer, start, ends, count)
     reserve(w, room_for(at - start, count) + count * extra)
     out = w.out + w.count
-    if w.strangers >= MANY_STRANGERS:
-        st_fetch_behind(b.keys, <void**>b.cells, count)
-    w.strangers = 0
     i = st_take_known(b.keys, <void**>b.cells, 0, count, &out)
     while i < count:
-        w.strangers += 1
         low = b.keys[2 * i]
         high = b.keys[2 * i + 1]
+        at = <size_t>llabs(ends[i - 1]) if i else start
         cell = find_cell(&w.cache, b.cells[i], low, high)
-        if cell.high == 0:
+        if cell.high == 0 or is_other(&w.cache, cell, buffer + at):
             w.count = out - w.out
-            at = <size_t>llabs(ends[i - 1]) if i else start
             encode_uncached(table, w, buffer, at, ends[i], &b.keys[2 * i])
             reserve(w, room_for(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count) + count * extra)
             out = w.out + w.count
@@ -176,26 +154,18 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
             count_here = ask(cell)
             if count_here == MANY:
                 count_here = cell.ids[1]
-                memcpy(out, w.cache.arena + cell.ids[0], count_here * sizeof(u32))
+                part = byte_words(cell.high)
+                if part:
+                    w.count = out - w.out
+                    reserve(w, count_here + count * extra
+                            + room_for(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count))
+                    out = w.out + w.count
+                memcpy(out, w.cache.arena + cell.ids[0] + part, count_here * sizeof(u32))
             else:
                 memcpy(out, cell.ids, CELL_IDS * sizeof(u32))
             out += count_here
         i = st_take_known(b.keys, <void**>b.cells, i + 1, count, &out)
     w.count = out - w.out
-    return 0
-
-
-cdef int encode_now(TokenTable table, Work* w, const u8* key, size_t size) except -1 nogil:
-    """Encode a new pre-token of up to 15 bytes and remember it. There must be room for its ids."""
-    cdef const Tokens* t = table.tokens()
-    cdef u32* ids = w.out + w.count
-    cdef size_t count = 1
-    ids[0] = find_unreachable(t, key, size)
-    if ids[0] == NONE:
-        count = merge_alone(t, &w.merger, key, size, ids)
-    count = to_ids(table, ids, count)
-    learn_short(&w.cache, home_of(&w.cache, st_load64(key), st_load64(key + 8)), key, ids, count)
-    w.count += count
     return 0
 
 
@@ -210,8 +180,5 @@ cdef int encode_uncached(TokenTable table, Work* w, const u8* buffer, size_t sta
         return encode_pieces(table, w, buffer + start, size, key)
     if size > SHORT_PRETOKEN:
         return encode_long(table, w, buffer + start, size, key[0])
-    if w.is_alone:
-        return encode_now(table, w, <const u8*>key, size)
-    if not wait_again(w, st_hash_key(key[0], key[1]), <const u8*>key, size, 0):
-        wait(w, <const u8*>key, UNIT, size, 0)
+    wait(w, buffer + start, size, key[0], key[1])
     return 0

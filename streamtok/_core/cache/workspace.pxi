@@ -3,22 +3,21 @@
 cdef enum:
     BATCH = 256             # pre-tokens found, then encoded, at a time
     COUNT_STEP = 1 << 16    # bytes of which the ids are counted at a time
-    MIDDLE_PRETOKEN = 64    # longest pre-token that is merged in one piece together with others,
-    WIDE_PRETOKEN = 240     # and in segments that overlap
+    MIDDLE_PRETOKEN = SEGMENT       # longest pre-token that waits for others in one piece,
+    WIDE_PRETOKEN = 240     # and in pieces that overlap
     PENDING = 512           # pre-tokens that wait to be merged, at the most,
     PENDING_WIDE = 32       # and of more than MIDDLE_PRETOKEN bytes
-    UNIT = 16               # bytes: what waits begins at multiples of it
+    UNIT = ST_UNIT          # bytes: what waits begins at multiples of it
     RECENT_BITS = 10        # of a hash by which those that wait are found again
-    WIDE_SEGMENTS = (WIDE_PRETOKEN - ST_SEGMENT + ST_STRIDE - 1) // ST_STRIDE + 1
-    PIECES = PENDING + PENDING_WIDE * (WIDE_SEGMENTS - 1)
-    PIECE_UNITS = ST_SEGMENT // UNIT
-    MOST_UNITS = PIECES * PIECE_UNITS
+    PIECES = PENDING + PENDING_WIDE * ((WIDE_PRETOKEN - OVERLAP) // STRIDE)
+    MOST_UNITS = PIECES * (SEGMENT // UNIT)
 
 
 cdef struct Gap:            # where the ids of a pre-token that waits belong
     size_t at               # in `out`
-    u64 hash                # of a pre-token of more than 15 bytes; 0: it is short
-    u32 first               # of its pieces
+    u64 low                 # its key
+    u64 high
+    u16 piece               # the first of those that it is made of
     u16 size
     u16 count               # of ids, once it is merged
     u16 original            # the first gap of the same pre-token
@@ -47,8 +46,6 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     Gap[PENDING] gaps           # in order
     size_t gap_count
     u16[1 << RECENT_BITS] recent    # by hash, the last gap that such a pre-token left, perhaps long ago
-    size_t strangers            # of the last batch: not in the cells where they belong
-    bint is_alone               # the pre-tokens at hand are too few to wait for others
     Waiting waiting             # what these pre-tokens are
     Merger merger
     Merger scratch

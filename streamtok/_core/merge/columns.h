@@ -1,22 +1,17 @@
 /* Byte pair encoding of many pieces side by side, sixteen in the columns of AVX-512 registers: the same
-   merges as those of `merge_short` in merge/merge.pxi. */
+   merges as those of `merge_long` in merge/merge.pxi. */
 #ifndef STREAMTOK_MERGE_COLUMNS_H
 #define STREAMTOK_MERGE_COLUMNS_H
 
-#include "merge/lanes.h"
 #include "merge/turns.h"
 
 #define ST_MERGE_BATCH 1024 /* the most pieces of a batch */
 
-/* Piece i, of 1 <= sizes[i] <= 64 bytes, is at bytes + 16 * units[i]. Its tokens go to
-   out[16 * places[i]], their number to counts[i]. few: if there are no more, they take turns;
-   at most ST_FEW. */
-typedef void st_merge_batch_function(const st_pairs *pairs, const uint32_t *byte_token,
-                                     const uint32_t *byte_pairs, const uint8_t *bytes,
-                                     const uint16_t *units, const uint8_t *sizes, size_t count, size_t few,
-                                     uint32_t *out, const uint16_t *places, uint8_t *counts);
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
+#include <immintrin.h>
 
-#if defined(ST_LANES)
+#define ST_COLUMNS __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx2,bmi,lzcnt")))
+#define ST_FEW 8    /* pieces that take turns instead, at the most */
 #define ST_WIDE 16  /* pre-tokens that are merged side by side */
 #define ST_GROUPS 4 /* times as many take turns: each waits for memory while the others compute */
 
@@ -39,7 +34,7 @@ typedef struct {
 } st_columns;
 
 /* The two halves of 16 pairs, and of their buckets, appended where `wanted`. */
-ST_LANES static inline __attribute__((always_inline)) size_t st_ask(
+ST_COLUMNS static inline __attribute__((always_inline)) size_t st_ask(
     st_columns *c, const st_pairs *pairs, size_t asked, __mmask16 wanted, __m512i left, __m512i right) {
     const __m128i down = _mm_cvtsi32_si128(pairs->shift);
     for (int half = 0; half < 2; half++) {
@@ -59,7 +54,7 @@ ST_LANES static inline __attribute__((always_inline)) size_t st_ask(
 
 /* Of each column, the next merge: `least` is rank << ST_ROW_BITS | row, so the least says which, and
    where, the leftmost first. Asks for the pairs that it makes. */
-ST_LANES static inline __attribute__((always_inline)) void st_columns_ask(st_columns *c,
+ST_COLUMNS static inline __attribute__((always_inline)) void st_columns_ask(st_columns *c,
                                                                           const st_pairs *pairs,
                                                                           __m512i least) {
     const __m512i one = _mm512_set1_epi32(1), two = _mm512_set1_epi32(2);
@@ -96,7 +91,7 @@ ST_LANES static inline __attribute__((always_inline)) void st_columns_ask(st_col
 }
 
 /* Puts the pieces numbered in `which`, the last of which is the longest, into the columns from `first` on. */
-ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pairs,
+ST_COLUMNS static inline void st_columns_begin(st_columns *c, const st_pairs *pairs,
                                              const uint32_t *byte_token, const uint32_t *byte_pairs,
                                              const uint8_t *bytes, const uint16_t *units,
                                              const uint8_t *sizes, const uint16_t *which,
@@ -129,7 +124,7 @@ ST_LANES static inline void st_columns_begin(st_columns *c, const st_pairs *pair
 }
 
 /* One merge in each column that has one left, and the question for the next. */
-ST_LANES static inline void st_columns_step(st_columns *c, const st_pairs *pairs) {
+ST_COLUMNS static inline void st_columns_step(st_columns *c, const st_pairs *pairs) {
     const __m512i none = _mm512_set1_epi32(-1), one = _mm512_set1_epi32(1);
     uint32_t found[2 * ST_WIDE] __attribute__((aligned(64)));
     const char *slots = (const char *)pairs->slots;
@@ -181,7 +176,7 @@ ST_LANES static inline void st_columns_step(st_columns *c, const st_pairs *pairs
    turns. Returns in which column the first one is; the others follow it. The columns before it stay empty:
    among the shortest pieces these cost least, since all of 16 take as many steps as the longest, each over
    as many rows. */
-ST_LANES static inline size_t st_columns_run(st_columns *columns, const st_pairs *pairs,
+ST_COLUMNS static inline size_t st_columns_run(st_columns *columns, const st_pairs *pairs,
                                              const uint32_t *byte_token, const uint32_t *byte_pairs,
                                              const uint8_t *bytes, const uint16_t *units,
                                              const uint8_t *sizes, const uint16_t *which, size_t count) {
@@ -204,12 +199,12 @@ ST_LANES static inline size_t st_columns_run(st_columns *columns, const st_pairs
     return empty;
 }
 
-ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t *byte_token,
+ST_COLUMNS static inline void st_merge_batch_512(const st_pairs *pairs, const uint32_t *byte_token,
                                            const uint32_t *byte_pairs, const uint8_t *bytes,
-                                           const uint16_t *units, const uint8_t *sizes, size_t count, size_t few,
-                                           uint32_t *out, const uint16_t *places, uint8_t *counts) {
-    if (count <= few) { /* they would leave most of the columns empty */
-        st_turns_run(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
+                                           const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out,
+                                           const uint16_t *places, uint8_t *counts) {
+    if (count <= ST_FEW) { /* they would leave most of the columns empty */
+        st_merge_batch_256(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
         return;
     }
     st_columns columns[ST_GROUPS];
@@ -237,11 +232,12 @@ ST_LANES static inline void st_merge_batch(const st_pairs *pairs, const uint32_t
 #endif
 
 static inline st_merge_batch_function *st_merge_batch_tier(int most) {
-#if defined(ST_LANES)
-    if (most == ST_ANY && st_has_lanes()) return st_merge_batch;
-#endif
 #if defined(ST_WIDE_TURNS)
     __builtin_cpu_init();
+    if (most == ST_ANY && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2") &&
+        __builtin_cpu_supports("bmi"))
+        return st_merge_batch_512; /* and lzcnt, which older compilers cannot ask for */
     if (most && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi")) return st_merge_batch_256; /* and lzcnt */
 #else
     (void)most;

@@ -16,22 +16,17 @@ and all three give the same tokens. `docs/explanation/how_it_works.md` draws the
 
 Ordinary text almost never gets to the heap. Most of its pre-tokens are in the cache and are not
 merged at all (`cache/pretoken_cache.pxi`). A new one is short, and up to 64 bytes it costs less to
-look through all ranks for the lowest than to keep a heap: `merge_short` does that for one
-pre-token, `merge/lanes.h` in registers, `merge/turns.h` and `merge/columns.h` for many. Longer
-pre-tokens become segments of 40 or 64 bytes (`merge/segments.pxi`). The heap remains for segments of
-1 KiB, where a long run repeats itself or short segments do not agree; for 41 bytes and more that
-have to be merged as one, where no registers take them; and for vocabularies with equal ranks
-(`ties`). It is what bounds the cost of the worst input.
+look through all ranks for the lowest than to keep a heap: `merge/turns.h` does that for one
+pre-token or many, `merge/columns.h` for many in registers. Longer pre-tokens become segments of 64
+bytes (`merge/segments.pxi`). The heap remains for segments of 1 KiB, where a long run repeats itself
+or short segments do not agree, and for vocabularies with equal ranks (`ties`). It is what bounds the
+cost of the worst input.
 
 Before the heap come rounds, as long as they pay: a run of blanks or dashes merges the same pair
 everywhere, and one pass over the tokens does the work of a thousand candidates.
 
 Pre-tokens are looked up in `cache/pretoken_encoder.pxi`, not here.
 """
-
-cdef enum:
-    SCAN_LIMIT = 40     # segments up to here are merged by scanning for the lowest rank: at most 63
-
 
 cdef struct Node:       # of the linked list, which begins with one for each byte
     u32 previous
@@ -55,7 +50,6 @@ cdef struct Merger:     # scratch of one thread, grown as needed
 
 
 cdef enum:
-    SMALL_PRETOKEN = 16     # bytes up to which scanning is faster than registers, for one pre-token
     ROUND_SHARE = 16        # a round pays if at least one pair in so many is the next to merge
 
 
@@ -99,51 +93,6 @@ cdef int grow_lists(Merger* m, size_t n) except -1 nogil:
     m.heap = heap
     m.capacity = capacity
     return 0
-
-
-cdef size_t merge_short(const Tokens* t, u32* tokens, const u8* p, size_t n) noexcept nogil:
-    """Encode p[:n], 1 <= n <= SCAN_LIMIT, into tokens[:n]; returns the number of tokens.
-
-    Looks through all ranks for the lowest, so it needs no heap and no version stamps.
-    """
-    cdef u64[SCAN_LIMIT] keys       # rank of the pair that starts here << 6 | here: the least is next
-    cdef u8[SCAN_LIMIT] following   # where the next token begins, n after the last one
-    cdef u8[SCAN_LIMIT + 1] before
-    cdef u64 least, nothing = <u64>NONE << 6
-    cdef size_t i, at, gone, after, count = 0
-    cdef u32 merged
-    for i in range(n):
-        tokens[i] = t.byte_token[p[i]]
-        following[i] = <u8>(i + 1)
-        before[i + 1] = <u8>i
-    for i in range(n - 1):
-        keys[i] = <u64>t.byte_pairs[(<u32>p[i] << 8) | p[i + 1]] << 6 | i
-    while True:
-        # Nothing is moved, and no branch depends on where the least is: that cannot be predicted.
-        least = nothing
-        for i in range(n - 1):
-            least = keys[i] if keys[i] < least else least
-        if least == nothing:
-            break
-        at = least & 63
-        merged = <u32>(least >> 6)
-        gone = following[at]
-        after = following[gone]
-        tokens[at] = merged
-        following[at] = <u8>after
-        before[after] = <u8>at
-        keys[gone] = keys[at] = nothing
-        if after < n:
-            keys[at] = <u64>find_pair(t, merged, tokens[after]) << 6 | at
-        if at > 0:
-            gone = before[at]
-            keys[gone] = <u64>find_pair(t, tokens[gone], merged) << 6 | gone
-    at = 0
-    while at < n:
-        tokens[count] = tokens[at]
-        count += 1
-        at = following[at]
-    return count
 
 
 cdef inline void push(Candidate* heap, size_t* size, Candidate item) noexcept nogil:
@@ -311,38 +260,33 @@ cdef Py_ssize_t merge(const Tokens* t, Merger* m, const u8* p, size_t n) except 
     if n >= NONE:
         raise MemoryError("a pre-token of 4 GiB cannot be merged at once")
     grow_result(m, n)
-    if t.ties == NULL:          # else only the heap knows the order
-        if n <= ST_MERGE_LANES and strategy.merge_lanes != NULL:
-            return <Py_ssize_t>strategy.merge_lanes(&t.pairs, t.byte_token, t.byte_pairs, p, n, m.result)
-        if n <= SCAN_LIMIT:
-            return <Py_ssize_t>merge_short(t, m.result, p, n)
+    if t.ties == NULL and n <= ST_SHORT:        # else only the heap knows the order
+        return merge_alone(t, p, n, m.result)
     grow_lists(m, n)
     return <Py_ssize_t>merge_long(t, m, p, n)
 
 
-cdef Py_ssize_t merge_alone(const Tokens* t, Merger* m, const u8* p, size_t n,
-                            u32* tokens) except -1 nogil:
-    """Encode p[:n], 1 <= n <= 64, into tokens[:n]; returns the number of tokens."""
-    cdef Py_ssize_t count
-    if t.ties == NULL and n <= SMALL_PRETOKEN:
-        return <Py_ssize_t>merge_short(t, tokens, p, n)
-    count = merge(t, m, p, n)
-    memcpy(tokens, m.result, count * sizeof(u32))
+cdef Py_ssize_t merge_alone(const Tokens* t, const u8* p, size_t n, u32* tokens) noexcept nogil:
+    """Encode p[:n], 1 <= n <= ST_SHORT, into tokens[:n]; returns the number of tokens."""
+    cdef u16 first = 0
+    cdef u8 size = <u8>n, count
+    strategy.merge_batch(&t.pairs, t.byte_token, t.byte_pairs, p, &first, &size, 1, tokens, &first, &count)
     return count
 
 
 cdef int merge_many(const Tokens* t, Merger* m, const u8* bytes, const u16* units, const u8* sizes,
                     size_t count, u32* tokens, const u16* places, u8* counts) except -1 nogil:
-    """Encode `count` pieces, at most ST_MERGE_BATCH, of up to 64 bytes each.
+    """Encode `count` pieces, at most ST_MERGE_BATCH, of up to ST_SHORT bytes each.
 
     Piece i is at bytes[16 * units[i]], its tokens go to tokens[16 * places[i]], their number to
     counts[i].
     """
     cdef size_t i
-    if strategy.merge_batch != NULL and t.ties == NULL and (count > 1 or strategy.few == 0):
-        strategy.merge_batch(&t.pairs, t.byte_token, t.byte_pairs, bytes, units, sizes, count,
-                             strategy.few, tokens, places, counts)
+    if t.ties == NULL:
+        strategy.merge_batch(&t.pairs, t.byte_token, t.byte_pairs, bytes, units, sizes, count, tokens,
+                             places, counts)
         return 0
     for i in range(count):
-        counts[i] = <u8>merge_alone(t, m, bytes + 16 * units[i], sizes[i], tokens + 16 * places[i])
+        counts[i] = <u8>merge(t, m, bytes + 16 * units[i], sizes[i])
+        memcpy(tokens + 16 * places[i], m.result, counts[i] * sizeof(u32))
     return 0

@@ -7,7 +7,7 @@ is that of p[j:c], and the token is compatible with the next one, since they are
 a boundary at j is exact; that holds for every rank table, and no pair has to be looked up.
 
 Most of the time two encodings agree within a few tokens. Segments then do not depend on each
-other: with AVX-512 they are merged side by side (`merge/segments.h`), and a byte costs a fifth of
+other: many are merged together (`merge/turns.h`, `merge/columns.h`), and a byte costs a fifth of
 what it costs in the heap of one long merge. Otherwise each segment begins where a token of E
 begins, which makes it agree with E at once, as a rule: runs of one letter, whose tokens would be
 out of step if they began anywhere. Where it doesn't, it begins earlier and is made longer: all of E
@@ -22,8 +22,10 @@ cdef struct Growing:    # tokens; `items` is moved by realloc
 
 
 cdef enum:
-    OVERLAP = ST_SEGMENT - ST_STRIDE
-    FEWEST = 6                  # segments that are worth merging side by side
+    SEGMENT = ST_SHORT          # bytes
+    STRIDE = 48                 # from one segment to the next; the rest is where two of them may agree
+    OVERLAP = SEGMENT - STRIDE
+    SEGMENTS = 64               # the most that are merged together
     MISSES = 6                  # segments of a round that do not agree: longer ones pay then
     LONG_SEGMENT = 1024         # bytes where short segments do not pay: these go to the heap
     LONG_OVERLAP = 48
@@ -57,14 +59,14 @@ cdef inline int reserve_tokens(Growing* out, size_t more) except -1 nogil:
 
 
 cdef size_t period_of(const u8* p) noexcept nogil:
-    """After how many bytes, at most LONGEST_PERIOD, p[:ST_SEGMENT] is repeated; 0: it is not."""
+    """After how many bytes, at most LONGEST_PERIOD, p[:SEGMENT] is repeated; 0: it is not."""
     cdef const u8* at = p
     cdef const u8* end = p + LONGEST_PERIOD + 1
     while True:
         at = <const u8*>memchr(at + 1, p[0], end - at - 1)
         if at == NULL:
             return 0
-        if memcmp(at, p, ST_SEGMENT) == 0:
+        if memcmp(at, p, SEGMENT) == 0:
             return at - p
 
 
@@ -127,6 +129,31 @@ cdef int extend(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n, size
         overlap = 2 * (j.done - start)
 
 
+cdef inline u64 begins_of(const Tokens* t, const u32* tokens, size_t count) noexcept nogil:
+    """A bit for each byte, of up to 64, at which one of the tokens begins."""
+    cdef u64 begins = 0
+    cdef size_t i, at = 0
+    for i in range(count):
+        begins |= <u64>1 << at
+        at += token_size(t, tokens[i])
+    return begins
+
+
+cdef size_t agree(u64 one, u64 other) noexcept nogil:
+    """Where two ways to cut the same bytes have the same token: the position after it, or 0.
+
+    Both are bit sets of where tokens begin, and of the end of one of them.
+    """
+    cdef u64 either = one | other, left = one & other, later, next
+    while left:
+        later = either & ~(left ^ (left - 1))
+        next = later & (~later + 1)
+        if next & one & other:
+            return st_lowest(next)
+        left &= left - 1
+    return 0
+
+
 cdef u64 begins_from(const Tokens* t, const Join* j, size_t start) noexcept nogil:
     """Where E's tokens begin from `start` on, a bit each, and where E ends: at most 63 bytes on."""
     cdef u64 begins = <u64>1 << (j.done - start)
@@ -141,40 +168,45 @@ cdef u64 begins_from(const Tokens* t, const Join* j, size_t start) noexcept nogi
 
 
 cdef int join_many(const Tokens* t, Merger* m, Join* j, const u8* p, size_t n) except -1 nogil:
-    """Append up to ST_SEGMENTS of them that are merged side by side, or fewer, if they disagree."""
-    cdef u32[ST_SEGMENTS * ST_SEGMENT] tokens
-    cdef u64[ST_SEGMENTS] begins
+    """Append up to SEGMENTS of them that are merged together, or fewer, if they disagree."""
+    cdef u32[SEGMENTS * SEGMENT] tokens
+    cdef u16[SEGMENTS] units
+    cdef u16[SEGMENTS] places
+    cdef u8[SEGMENTS] sizes
+    cdef u8[SEGMENTS] counts
     cdef Growing* out = j.out
-    cdef size_t start = j.done - OVERLAP if j.done else 0, count, k = 0, skip, misses = j.misses, added
-    cdef u64 here, after
-    cdef unsigned place
-    count = (n - start - ST_SEGMENT) // ST_STRIDE + 1
-    count = count if count < ST_SEGMENTS else ST_SEGMENTS
-    strategy.merge_segments(&t.pairs, t.byte_token, t.byte_pairs, t.offsets, p + start, count, tokens,
-                            begins)
+    cdef size_t start = j.done - OVERLAP if j.done else 0, count, k, skip, misses = j.misses, place
+    cdef u64 begins, here, after
+    count = min((n - start - SEGMENT) // STRIDE + 1, <size_t>SEGMENTS)
+    for k in range(count):
+        units[k] = <u16>(k * (STRIDE // ST_UNIT))
+        places[k] = <u16>(k * (SEGMENT // ST_UNIT))
+        sizes[k] = SEGMENT
+    merge_many(t, m, p + start, units, sizes, count, tokens, places, counts)
+    k = 0
     while k < count:
-        if j.done - start >= ST_SEGMENT:        # `extend` has gone beyond this one
-            start += ST_STRIDE
+        if j.done - start >= SEGMENT:           # `extend` has gone beyond this one
+            start += STRIDE
             k += 1
             continue
         here = begins_from(t, j, start)
-        place = st_agree(here, begins[k]) if j.done else 0
+        begins = begins_of(t, tokens + SEGMENT * k, counts[k])
+        place = agree(here, begins) if j.done else 0
         if place == 0 and j.done:
             if j.misses - misses >= MISSES:
                 return 0
             j.misses += 1
-            extend(t, m, j, p, n, ST_SEGMENT, OVERLAP)
+            extend(t, m, j, p, n, SEGMENT, OVERLAP)
             continue
         after = <u64>-1 << place
-        skip = st_ones(begins[k] & ~after)
-        added = st_ones(begins[k]) - skip
+        skip = st_ones(begins & ~after)
         if j.done:              # of which the last bit is its end
             out.count -= st_ones(here & after) - 1
-        reserve_tokens(out, added)
-        memcpy(out.items + out.count, tokens + ST_SEGMENT * k + skip, added * sizeof(u32))
-        out.count += added
-        j.done = start + ST_SEGMENT
-        start += ST_STRIDE
+        reserve_tokens(out, counts[k] - skip)
+        memcpy(out.items + out.count, tokens + SEGMENT * k + skip, (counts[k] - skip) * sizeof(u32))
+        out.count += counts[k] - skip
+        j.done = start + SEGMENT
+        start += STRIDE
         k += 1
     return 0
 
@@ -198,17 +230,14 @@ cdef int merge_segments(const Tokens* t, Merger* m, const u8* p, size_t n,
         misses = j.misses
         if t.ties != NULL or j.done < until:
             extend(t, m, &j, p, n, LONG_SEGMENT, LONG_OVERLAP)
-            continue
-        if strategy.merge_segments == NULL:
-            extend(t, m, &j, p, n, SCAN_LIMIT, SCAN_LIMIT // 4)
-        elif n - j.done >= FEWEST * ST_STRIDE:
+        elif n - j.done <= SEGMENT + LONGEST_PERIOD:
+            extend(t, m, &j, p, n, SEGMENT, OVERLAP)
+        else:
             period = period_of(p + j.done)
             if period:
                 extend(t, m, &j, p, n, LONG_SEGMENT, LONG_OVERLAP, period)
             else:
                 join_many(t, m, &j, p, n)
-        else:
-            extend(t, m, &j, p, n, ST_SEGMENT, OVERLAP)
         if j.misses - misses >= MISSES:
             until = j.done + shun
             shun *= 2

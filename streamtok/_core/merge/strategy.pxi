@@ -1,11 +1,7 @@
 """Choose the fastest kernels that this processor can run. Results do not depend on the choice."""
 
-strategy.merge_lanes = st_merge_tier()
 strategy.merge_batch = st_merge_batch_tier(ST_ANY)
-strategy.few = ST_FEW
-strategy.merge_segments = st_merge_segments_tier()
 strategy.keys = st_keys_tier(ST_ANY)
-strategy.together_from = TOGETHER_FROM
 strategy.find_pair = st_find_pair_tier(True)
 strategy.transcode = st_transcode_tier(ST_ANY)
 strategy.leads = st_leads_tier(True)

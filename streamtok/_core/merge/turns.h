@@ -1,6 +1,7 @@
-/* Byte pair encoding of many pieces that take turns, one merge each: while one waits for what its next merge
-   asks for, the others compute. The same merges as those of `merge_short` in merge/merge.pxi. Compiled for AVX2, too,
-   where the compiler finds the least key and a pair among those of a bucket eight and four at a time. */
+/* Byte pair encoding of pieces of up to 64 bytes. Each looks through all its ranks for the lowest. Many take
+   turns, one merge each: while one waits for what its next merge asks for, the others compute. The same merges
+   as those of `merge_long` in merge/merge.pxi. Compiled for AVX2, too, where the compiler finds the least key and
+   a pair among those of a bucket eight and four at a time. */
 #ifndef STREAMTOK_MERGE_TURNS_H
 #define STREAMTOK_MERGE_TURNS_H
 
@@ -8,13 +9,14 @@
 #include "tokens/pairs.h"
 
 #define ST_IN_TURN 8
-#define ST_POSITIONS 64
+#define ST_SHORT 64    /* bytes of the longest piece */
+#define ST_UNIT 16     /* bytes: where pieces begin is counted in these */
 #define ST_NOTHING ((uint32_t)ST_NONE << 6)
 
 typedef struct {
-    ST_ALIGNED(64) uint32_t keys[ST_POSITIONS + 16]; /* what this token and the next merge into << 6 | here: the
+    ST_ALIGNED(64) uint32_t keys[ST_SHORT + 16]; /* what this token and the next merge into << 6 | here: the
                                                         least is next; or ST_NONE */
-    uint32_t tokens[ST_POSITIONS];                   /* of the positions that are alive */
+    uint32_t tokens[ST_SHORT];                   /* of the positions that are alive */
     uint64_t alive;                                  /* a bit for each position at which a token begins */
     uint64_t left_pair, right_pair;                  /* that the last merge made, */
     const uint64_t *left, *right;                    /* in which buckets they would be, */
@@ -23,15 +25,11 @@ typedef struct {
     size_t piece;
 } st_in_turn;
 
-/* The bucket of a pair, on its way to the cache; of one that the filter knows not to merge, an empty one, which
-   is there already. No branch depends on which it is. */
+/* The bucket of a pair, on its way to the cache. */
 static ST_ALWAYS_INLINE const uint64_t *st_ask_bucket(const st_pairs *t, uint64_t pair) {
-    static const ST_ALIGNED(64) uint64_t empty[ST_BUCKET] = {~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull, ~0ull};
-    uint64_t hash = st_hash_word(pair), bit = hash >> t->filter_shift;
-    uintptr_t slots = (uintptr_t)st_pair_bucket(t, hash), other = (uintptr_t)empty;
-    slots = other ^ ((slots ^ other) & (0 - (uintptr_t)(t->filter[bit >> 6] >> (bit & 63) & 1)));
-    ST_PREFETCH((const uint64_t *)slots);
-    return (const uint64_t *)slots;
+    const uint64_t *slots = st_pair_bucket(t, st_hash_word(pair));
+    ST_PREFETCH(slots);
+    return slots;
 }
 
 static ST_ALWAYS_INLINE uint32_t st_answer(const st_pairs *t, const uint64_t *slots, uint64_t pair) {
@@ -73,7 +71,7 @@ static ST_ALWAYS_INLINE int st_in_turn_ask(st_in_turn *s, const st_pairs *pairs)
     s->right = st_ask_bucket(pairs, s->right_pair);
     s->left = st_ask_bucket(pairs, s->left_pair);
     s->no_right = beyond ? 0 : ST_NONE;
-    s->before = earlier ? (uint32_t)before : ST_POSITIONS; /* a key that is never read */
+    s->before = earlier ? (uint32_t)before : ST_SHORT; /* a key that is never read */
     s->at = at;
     s->alive = alive ^ gone;
     s->tokens[at] = merged;
@@ -88,7 +86,12 @@ static ST_ALWAYS_INLINE void st_in_turn_answer(st_in_turn *s, const st_pairs *pa
     s->keys[s->before] = left << 6 | (s->before & 63);
 }
 
-/* As `st_merge_batch_function` says. */
+/* Piece i, of 1 <= sizes[i] <= ST_SHORT bytes, is at bytes + ST_UNIT * units[i]. Its tokens go to
+   out[ST_UNIT * places[i]], their number to counts[i]. */
+typedef void st_merge_batch_function(const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs,
+                                     const uint8_t *bytes, const uint16_t *units, const uint8_t *sizes,
+                                     size_t count, uint32_t *out, const uint16_t *places, uint8_t *counts);
+
 static ST_ALWAYS_INLINE void st_merge_in_turn(const st_pairs *pairs, const uint32_t *byte_token,
                                               const uint32_t *byte_pairs, const uint8_t *bytes,
                                               const uint16_t *units, const uint8_t *sizes, size_t count,
@@ -96,19 +99,19 @@ static ST_ALWAYS_INLINE void st_merge_in_turn(const st_pairs *pairs, const uint3
     st_in_turn turns[ST_IN_TURN];
     size_t next = 0, going = 0;
     for (; going < ST_IN_TURN && next < count; going++, next++) {
-        st_in_turn_begin(&turns[going], byte_token, byte_pairs, bytes + 16 * (size_t)units[next], sizes[next]);
+        st_in_turn_begin(&turns[going], byte_token, byte_pairs, bytes + ST_UNIT * (size_t)units[next], sizes[next]);
         turns[going].piece = next;
     }
     while (going) {
         for (size_t k = 0; k < going; k++) {
             st_in_turn *s = &turns[k];
             while (!st_in_turn_ask(s, pairs)) {
-                uint32_t *to = out + 16 * (size_t)places[s->piece];
+                uint32_t *to = out + ST_UNIT * (size_t)places[s->piece];
                 size_t n = 0;
                 for (uint64_t alive = s->alive; alive; alive &= alive - 1) to[n++] = s->tokens[st_lowest(alive)];
                 counts[s->piece] = (uint8_t)n;
                 if (next < count) {
-                    st_in_turn_begin(s, byte_token, byte_pairs, bytes + 16 * (size_t)units[next], sizes[next]);
+                    st_in_turn_begin(s, byte_token, byte_pairs, bytes + ST_UNIT * (size_t)units[next], sizes[next]);
                     s->piece = next++;
                 } else {
                     if (k == --going) break;
@@ -122,8 +125,7 @@ static ST_ALWAYS_INLINE void st_merge_in_turn(const st_pairs *pairs, const uint3
 
 static void st_merge_batch_plain(const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs,
                                  const uint8_t *bytes, const uint16_t *units, const uint8_t *sizes, size_t count,
-                                 size_t few, uint32_t *out, const uint16_t *places, uint8_t *counts) {
-    (void)few;
+                                 uint32_t *out, const uint16_t *places, uint8_t *counts) {
     st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
 }
 
@@ -131,9 +133,8 @@ static void st_merge_batch_plain(const st_pairs *pairs, const uint32_t *byte_tok
 #define ST_WIDE_TURNS 1
 __attribute__((target("avx2,bmi,lzcnt"))) static void st_merge_batch_256(
     const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs, const uint8_t *bytes,
-    const uint16_t *units, const uint8_t *sizes, size_t count, size_t few, uint32_t *out, const uint16_t *places,
+    const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out, const uint16_t *places,
     uint8_t *counts) {
-    (void)few;
     st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
 }
 #endif

@@ -45,25 +45,13 @@ cdef size_t ids_without_mark(const Model* m, Work* w, const u8* p, size_t n, u32
 
 
 cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u64* key) except -1 nogil:
-    """Encode a pre-token that has no cell, and remember it. key: its own, or the hash of a long one."""
+    """Encode a pre-token that has no cell, and remember it, if it is not too long. key: its own."""
     cdef const Model* m = table.tokens().model
-    cdef LongCell* cell = NULL
     cdef size_t count
-    cdef bint is_long = SHORT_PRETOKEN < n <= LONGEST_KNOWN
-    if is_long:
-        cell = find_long(&w.cache, key[0], p, n)
-        if cell.hash != 0:
-            count = ask_long(cell)
-            reserve(w, count)
-            memcpy(w.out + w.count, ids_of_long(&w.cache, cell), count * sizeof(u32))
-            w.count += count
-            return 0
     reserve(w, n + m.mark_size)
     count = model_ids(m, w, p, n, w.out + w.count, NULL)
-    if n <= SHORT_PRETOKEN:
-        learn_short(&w.cache, home_of(&w.cache, key[0], key[1]), <const u8*>key, w.out + w.count, count)
-    elif is_long:
-        fill_long(&w.cache, cell, key[0], p, n, w.out + w.count, count, True)
+    if n <= LONGEST_KNOWN:
+        learn(&w.cache, home_of(&w.cache, key[0], key[1]), key[0], key[1], p, w.out + w.count, count)
     w.count += count
     return 0
 

@@ -12,15 +12,12 @@
 typedef size_t st_place_function(uint64_t bits, size_t base, int64_t *ends);
 
 /* Eight at a time, whether there are so many or not: how many there are cannot be predicted. */
-static ST_ALWAYS_INLINE size_t st_place_eights(uint64_t bits, size_t count, size_t base, int64_t *ends) {
+static size_t st_place_plain(uint64_t bits, size_t base, int64_t *ends) {
+    size_t count = (size_t)st_ones(bits);
     for (size_t i = 0; i < count; i += 8)
         for (int k = 0; k < 8; k++, bits &= bits - 1)
             ends[i + k] = (int64_t)(base + (size_t)st_lowest(bits | (uint64_t)1 << 63));
     return count;
-}
-
-static size_t st_place_plain(uint64_t bits, size_t base, int64_t *ends) {
-    return st_place_eights(bits, (size_t)st_ones(bits), base, ends);
 }
 
 #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
@@ -49,10 +46,6 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi2,popcnt"))) static inline siz
     }
     return count;
 }
-
-__attribute__((target("bmi,popcnt"))) static size_t st_place_bmi(uint64_t bits, size_t base, int64_t *ends) {
-    return st_place_eights(bits, (size_t)__builtin_popcountll(bits), base, ends);
-}
 #endif
 
 static inline st_place_function *st_place_tier(int most) {
@@ -60,7 +53,6 @@ static inline st_place_function *st_place_tier(int most) {
     __builtin_cpu_init();
     if (most == ST_ANY && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw"))
         return st_place_512;
-    if (most && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt")) return st_place_bmi;
 #else
     (void)most;
 #endif

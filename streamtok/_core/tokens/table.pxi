@@ -140,12 +140,8 @@ cdef int open_pairs(st_pairs* pairs, u64 entries) except -1:
     pairs.mask = table_size(entries) // ST_BUCKET - 1
     cdef size_t size = (pairs.mask + 1) * ST_BUCKET * sizeof(u64)
     pairs.shift = st_hash_shift(pairs.mask + 1)
-    pairs.filter_shift = 58
-    while <u64>1 << (64 - pairs.filter_shift) < 8 * entries:
-        pairs.filter_shift -= 1
     pairs.slots = <u64*>st_new_block(size, 64)
-    pairs.filter = <u64*>calloc(<size_t>1 << (58 - pairs.filter_shift), sizeof(u64))
-    if pairs.slots == NULL or pairs.filter == NULL:
+    if pairs.slots == NULL:
         raise MemoryError("no memory for the table of merges")
     memset(pairs.slots, 0xFF, size)
     return 0
@@ -153,7 +149,6 @@ cdef int open_pairs(st_pairs* pairs, u64 entries) except -1:
 
 cdef void close_pairs(st_pairs* pairs) noexcept:
     st_free_block(pairs.slots)
-    free(pairs.filter)
 
 
 @cython.final
