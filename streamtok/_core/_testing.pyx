@@ -64,7 +64,7 @@ cdef Strategy fastest = strategy
 
 
 def use_batch(int most):
-    """Merge pieces of up to 64 bytes from now on with plain C (0), or up to AVX2 (1), or with all that there is (2)."""
+    """Merge pieces of up to 64 bytes from now on up to this level (base/cpu.h): 0 is plain C, 1 AVX2, 3 all there is."""
     strategy.merge_batch = st_merge_batch_tier(most)
 
 
@@ -75,18 +75,18 @@ def use_wide_keys(bint wanted):
 
 def use_wide_search(bint wanted):
     """Whether pairs of bytes are looked for in registers from now on."""
-    strategy.find_pair = st_find_pair_tier(wanted)
+    strategy.find_pair = st_find_pair_tier(ST_ANY if wanted else ST_PLAIN)
 
 
 def use_transcode(int most):
-    """Transcode str from now on with plain C (0), or up to AVX2 (1), or with all that there is (2)."""
+    """Transcode str from now on up to this level (base/cpu.h): 0 is plain C, 1 AVX2, 3 all there is."""
     strategy.transcode = st_transcode_tier(most)
 
 
 def use_wide_leads(bint wanted):
     """bool: whether bytes that may matter to a normalizer are found 32 at a time from now on."""
-    strategy.leads = st_leads_tier(wanted)
-    return strategy.leads != st_leads_tier(False)
+    strategy.leads = st_leads_tier(ST_ANY if wanted else ST_PLAIN)
+    return strategy.leads != st_leads_tier(ST_PLAIN)
 
 
 def use_every_look(bint wanted):
@@ -109,8 +109,8 @@ def use_tier(Scanner scanner not None, int number, marked_from=None):
     scanner.c.marked_from = known if marked_from is None else min(marked_from, 128)
     scanner.c.extra_from = extra if marked_from is None else 1
     scanner.c.place = st_place_tier(ST_ANY - number)
-    scanner.c.squeeze = st_squeeze_tier(number == 0)
-    scanner.c.deposit = st_deposit_tier(number == 0)
+    scanner.c.squeeze = st_squeeze_tier(ST_PLAIN if number else ST_ANY)
+    scanner.c.deposit = st_deposit_tier(ST_PLAIN if number else ST_ANY)
     return name.decode()
 
 

@@ -6,10 +6,11 @@ better without it. What each does is said in its header.
 
 from streamtok._core.types cimport i64, u8, u16, u32, u64
 
-cdef extern from "base/native.h" nogil:
+cdef extern from "base/cpu.h" nogil:
     enum:
         ST_PLAIN            # what a tier may need at the most
-        ST_UP_TO_AVX2
+        ST_AVX2
+        ST_AVX512
         ST_ANY
 
 cdef extern from "tokens/pairs.h" nogil:
@@ -43,7 +44,7 @@ cdef extern from "cache/keys.h" nogil:
 
 cdef extern from "scan/find_pair.h" nogil:
     ctypedef size_t st_find_pair_function(const u8* p, size_t n, u8 first, u8 second) noexcept
-    st_find_pair_function* st_find_pair_tier(bint wanted)
+    st_find_pair_function* st_find_pair_tier(int most)
 
 cdef extern from "text/transcode.h" nogil:
     enum:
@@ -60,7 +61,7 @@ cdef extern from "text/untouched.h" nogil:
         bint leaves_ascii
     void st_leads_add(st_leads* set, u8 byte) noexcept
     ctypedef u64 st_leads_function(const st_leads* set, const u8* p) noexcept
-    st_leads_function* st_leads_tier(bint wanted)
+    st_leads_function* st_leads_tier(int most)
 
 cdef extern from "scan/windows.h" nogil:
     enum:
@@ -98,5 +99,5 @@ cdef extern from "scan/substitutes.h" nogil:
     int st_squeeze_before(const u8* substitutes, const u8* p, size_t before, size_t readable,
                           u8* to, unsigned* skip) noexcept
     u8 st_squeeze_one(const u8* substitutes, const u8* p, size_t readable, unsigned* size) noexcept
-    st_squeeze_function* st_squeeze_tier(bint wanted)
-    st_deposit_function* st_deposit_tier(bint wanted)
+    st_squeeze_function* st_squeeze_tier(int most)
+    st_deposit_function* st_deposit_tier(int most)

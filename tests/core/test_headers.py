@@ -22,7 +22,7 @@ CORE = Path(__file__).resolve().parents[2] / "streamtok" / "_core"
 TOOL = CORE.parents[1] / "tools" / "check_tiers.py"
 HEADERS = sorted(path.relative_to(CORE).as_posix() for path in CORE.rglob("*.h"))
 CONDITIONS = (
-    "(defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)",
+    "(defined(__x86_64__) || defined(_M_X64)) && !(defined(_MSC_VER) && defined(__clang__))",
     "defined(__aarch64__)",
 )
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-parameter"]
@@ -119,24 +119,30 @@ def test_no_function_of_long_is_used_on_64_bits() -> None:
     reason="GCC and clang ask an x86 processor what it has",
 )
 @pytest.mark.parametrize("compiler", compilers())
-def test_a_build_can_do_without_features(compiler: str, tmp_path: Path) -> None:
-    """`setup.py` includes the header where STREAMTOK_SIMD says so."""
+def test_the_level_is_what_the_compiler_finds(compiler: str, tmp_path: Path) -> None:
+    """`setup.py` defines ST_MOST where STREAMTOK_SIMD says so."""
     need(compiler)
-    source = tmp_path / "features.c"
-    names = ["sse2", "avx2", "avx512bw", "avx512vbmi"]
-    asked = ", ".join(f'!!__builtin_cpu_supports("{name}")' for name in names)
+    source = tmp_path / "level.c"
+    levels = [
+        ["avx2", "bmi", "bmi2", "popcnt"],
+        ["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512cd"],
+        ["avx512vbmi", "avx512vbmi2"],
+    ]
+    asked = ", ".join(
+        " && ".join(f'__builtin_cpu_supports("{name}")' for name in names) for names in levels
+    )
     source.write_text(
-        f'#include <stdio.h>\nint main(void) {{ printf("%d %d %d %d", {asked}); return 0; }}\n'
+        '#include <stdio.h>\n#include "base/cpu.h"\nint main(void) {'
+        f'printf("%d %d %d %d", st_level(ST_ANY), {asked}); return 0; }}\n'
     )
 
-    def has(*options: str) -> list[bool]:
-        made = tmp_path / "features"
-        header = ["-include", str(CORE / "base/fewer_features.h")]
-        subprocess.run([compiler, *options, *header, str(source), "-o", str(made)], check=True)
-        found = subprocess.run([str(made)], capture_output=True, text=True, check=True).stdout
-        return [one == "1" for one in found.split()]
+    def found(*options: str) -> list[int]:
+        made = tmp_path / "level"
+        subprocess.run([compiler, *options, f"-I{CORE}", str(source), "-o", str(made)], check=True)
+        shown = subprocess.run([str(made)], capture_output=True, text=True, check=True).stdout
+        return [int(one) for one in shown.split()]
 
-    every = has()
-    assert every[0]
-    assert has("-DST_SIMD_NONE") == [False] * 4
-    assert has("-DST_SIMD_AVX2") == [*every[:2], False, False]
+    level, *has = found()
+    assert level == [*has, 0].index(0)
+    for most, name in enumerate(["ST_PLAIN", "ST_AVX2", "ST_AVX512", "ST_VBMI2"]):
+        assert found(f"-DST_MOST={name}")[0] == min(level, most)

@@ -129,7 +129,7 @@ def way_to_merge(request: pytest.FixtureRequest) -> Iterator[None]:
     try:
         yield
     finally:
-        use_batch(2)
+        use_batch(3)
 
 
 @pytest.mark.parametrize("seed", range(6))

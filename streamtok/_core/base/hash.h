@@ -124,20 +124,18 @@ static inline uint64_t st_hash_bytes(const uint8_t *p, size_t n) {
     return n <= 8 * ST_HASH_WORDS ? st_hash_block(p, n) : st_hash_blocks(p, n);
 }
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#include <immintrin.h>
+#if defined(ST_X86)
 
-#define ST_HASH_512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 
-ST_HASH_512 static inline __m512i st_times_512(__m512i x, int which) {
+ST_FOR_AVX512 static inline __m512i st_times_512(__m512i x, int which) {
     return _mm512_mullo_epi64(x, _mm512_set1_epi64((long long)st_secret.factors[which]));
 }
 
 /* st_hash_word of each. */
-ST_HASH_512 static inline __m512i st_hash_words_512(__m512i x) { return st_times_512(x, 0); }
+ST_FOR_AVX512 static inline __m512i st_hash_words_512(__m512i x) { return st_times_512(x, 0); }
 
 /* st_hash_key of eight keys, four in each, in their order. */
-ST_HASH_512 static inline __m512i st_hash_keys_512(__m512i first, __m512i last) {
+ST_FOR_AVX512 static inline __m512i st_hash_keys_512(__m512i first, __m512i last) {
     const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7); /* of 0 4 1 5 2 6 3 7 */
     __m512i low = _mm512_unpacklo_epi64(first, last), high = _mm512_unpackhi_epi64(first, last);
     __m512i words = _mm512_add_epi64(st_hash_words_512(low), st_times_512(high, 2));

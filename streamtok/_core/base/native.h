@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/cpu.h"
+
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "streamtok needs a little-endian processor: it reads text as words, and ids would be wrong here"
 #endif
@@ -23,9 +25,6 @@
 #define ST_ALIGNED(n) __attribute__((aligned(n)))
 #define ST_ALWAYS_INLINE inline __attribute__((always_inline))
 #endif
-
-/* What a tier may need at the most, for tests of those that a faster one hides. */
-enum { ST_PLAIN, ST_UP_TO_AVX2, ST_ANY };
 
 static inline uint64_t st_load64(const uint8_t *p) {
     uint64_t value;

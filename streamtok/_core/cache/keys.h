@@ -56,26 +56,19 @@ typedef size_t st_keys_function(const uint8_t *buffer, size_t start, const int64
                                 uint64_t *keys, void **cells, uint64_t *not_short, void *table, int shift,
                                 void *nothing);
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__) && defined(__SSE2__)
-#include <emmintrin.h>
-#define ST_KEYS_IN_SSE2 1
-#endif
-
 /* The key of a pre-token of up to 15 bytes at p, of which 16 may be read; returns its hash. */
 static ST_ALWAYS_INLINE uint64_t st_put_key(const uint8_t *p, size_t size, uint64_t *key) {
-#if defined(ST_KEYS_IN_SSE2)
+#if defined(ST_X86)
     __m128i own = _mm_and_si128(_mm_loadu_si128((const __m128i *)p),
                                 _mm_load_si128((const __m128i *)(st_key_masks + 2 * size)));
     own = _mm_or_si128(own, _mm_load_si128((const __m128i *)(st_key_tags + 2 * size)));
     _mm_storeu_si128((__m128i *)key, own);
-#if defined(__x86_64__)
     return st_hash_key((uint64_t)_mm_cvtsi128_si64(own), (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(own, own)));
-#endif
 #else
     key[0] = st_load64(p) & st_key_masks[2 * size];
     key[1] = (st_load64(p + 8) & st_key_masks[2 * size + 1]) | st_key_tags[2 * size + 1];
-#endif
     return st_hash_key(key[0], key[1]);
+#endif
 }
 
 /* From pre-token i on, which goes from `at`, one after the other: each fetches its cell as soon as its hash
@@ -111,14 +104,11 @@ static size_t st_keys_plain(const uint8_t *buffer, size_t start, const int64_t *
     return st_keys_from(0, start, buffer, ends, count, keys, cells, not_short, table, shift, nothing);
 }
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#define ST_WIDE_KEYS 1
-#include <immintrin.h>
+#if defined(ST_X86)
 
-#define ST_KEYS __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 
 /* 16 bytes from each of four places. Four loads are faster than a gather. */
-ST_KEYS static inline __m512i st_load_four(const uint8_t *a, const uint8_t *b, const uint8_t *c,
+ST_FOR_AVX512 static inline __m512i st_load_four(const uint8_t *a, const uint8_t *b, const uint8_t *c,
                                            const uint8_t *d) {
     __m256i low = _mm256_inserti128_si256(
         _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)a)), _mm_loadu_si128((const __m128i *)b), 1);
@@ -129,7 +119,7 @@ ST_KEYS static inline __m512i st_load_four(const uint8_t *a, const uint8_t *b, c
 
 /* The keys of four pre-tokens: of their 16 bytes those that are theirs, and their sizes. `bits` of
    each pre-token stand in both halves of its key. */
-ST_KEYS static inline __m512i st_four_keys(__m512i bytes, __m512i bits) {
+ST_FOR_AVX512 static inline __m512i st_four_keys(__m512i bytes, __m512i bits) {
     const __m512i one = _mm512_set1_epi64(1);
     const __m512i halves = _mm512_setr_epi64(0, 64, 0, 64, 0, 64, 0, 64);
     const __m512i up = _mm512_setr_epi64(64, 53, 64, 53, 64, 53, 64, 53); /* nothing, size << 56 */
@@ -141,7 +131,7 @@ static inline void st_fetch_eight(void *const *cells) {
     for (int k = 0; k < 8; k++) ST_PREFETCH(cells[k]);
 }
 
-ST_KEYS static inline size_t st_keys_512(const uint8_t *buffer, size_t start, const int64_t *ends,
+ST_FOR_AVX512 static inline size_t st_keys_512(const uint8_t *buffer, size_t start, const int64_t *ends,
                                          size_t count, uint64_t *keys, void **cells,
                                          uint64_t *not_short, void *table, int shift, void *nothing) {
     const __m512i one = _mm512_set1_epi64(1), most = _mm512_set1_epi64(15);
@@ -188,11 +178,8 @@ ST_KEYS static inline size_t st_keys_512(const uint8_t *buffer, size_t start, co
 #endif
 
 static inline st_keys_function *st_keys_tier(int most) {
-#if defined(ST_WIDE_KEYS)
-    __builtin_cpu_init();
-    if (most == ST_ANY && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq"))
-        return st_keys_512;
+#if defined(ST_X86)
+    if (st_level(most) >= ST_AVX512) return st_keys_512;
 #else
     (void)most;
 #endif

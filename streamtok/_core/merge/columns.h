@@ -7,10 +7,8 @@
 
 #define ST_MERGE_BATCH 1024 /* the most pieces of a batch */
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#include <immintrin.h>
+#if defined(ST_X86)
 
-#define ST_COLUMNS __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx2,bmi,lzcnt")))
 #define ST_FEW 8    /* pieces that take turns instead, at the most */
 #define ST_WIDE 16  /* pre-tokens that are merged side by side */
 #define ST_GROUPS 4 /* times as many take turns: each waits for memory while the others compute */
@@ -21,12 +19,12 @@
 /* Sixteen pre-tokens in columns: row r holds token r of each. A merge closes up: the rows behind it
    move one up, so the neighbours of a row are those beside it. */
 typedef struct {
-    uint32_t ranks[66][ST_WIDE] __attribute__((aligned(64))); /* what this row and the next merge into, or
+    ST_ALIGNED(64) uint32_t ranks[66][ST_WIDE]; /* what this row and the next merge into, or
                                           ST_NONE: from the last row of each on, too */
-    uint64_t pairs[2 * ST_WIDE] __attribute__((aligned(64))); /* that were asked for */
-    uint32_t tokens[66][ST_WIDE] __attribute__((aligned(64))); /* not 4 KiB behind the ranks */
-    uint64_t buckets[2 * ST_WIDE] __attribute__((aligned(64)));
-    uint32_t counts[ST_WIDE] __attribute__((aligned(64))); /* of tokens */
+    ST_ALIGNED(64) uint64_t pairs[2 * ST_WIDE]; /* that were asked for */
+    ST_ALIGNED(64) uint32_t tokens[66][ST_WIDE]; /* not 4 KiB behind the ranks */
+    ST_ALIGNED(64) uint64_t buckets[2 * ST_WIDE];
+    ST_ALIGNED(64) uint32_t counts[ST_WIDE]; /* of tokens */
     __m512i merged, at; /* the next merges: what comes of them, and in which rows */
     size_t asked, rights;
     int rows;
@@ -34,7 +32,7 @@ typedef struct {
 } st_columns;
 
 /* The two halves of 16 pairs, and of their buckets, appended where `wanted`. */
-ST_COLUMNS static inline __attribute__((always_inline)) size_t st_ask(
+ST_FOR_AVX512 static ST_ALWAYS_INLINE size_t st_ask(
     st_columns *c, const st_pairs *pairs, size_t asked, __mmask16 wanted, __m512i left, __m512i right) {
     const __m128i down = _mm_cvtsi32_si128(pairs->shift);
     for (int half = 0; half < 2; half++) {
@@ -54,7 +52,7 @@ ST_COLUMNS static inline __attribute__((always_inline)) size_t st_ask(
 
 /* Of each column, the next merge: `least` is rank << ST_ROW_BITS | row, so the least says which, and
    where, the leftmost first. Asks for the pairs that it makes. */
-ST_COLUMNS static inline __attribute__((always_inline)) void st_columns_ask(st_columns *c,
+ST_FOR_AVX512 static ST_ALWAYS_INLINE void st_columns_ask(st_columns *c,
                                                                           const st_pairs *pairs,
                                                                           __m512i least) {
     const __m512i one = _mm512_set1_epi32(1), two = _mm512_set1_epi32(2);
@@ -91,7 +89,7 @@ ST_COLUMNS static inline __attribute__((always_inline)) void st_columns_ask(st_c
 }
 
 /* Puts the pieces numbered in `which`, the last of which is the longest, into the columns from `first` on. */
-ST_COLUMNS static inline void st_columns_begin(st_columns *c, const st_pairs *pairs,
+ST_FOR_AVX512 static inline void st_columns_begin(st_columns *c, const st_pairs *pairs,
                                              const uint32_t *byte_token, const uint32_t *byte_pairs,
                                              const uint8_t *bytes, const uint16_t *units,
                                              const uint8_t *sizes, const uint16_t *which,
@@ -124,9 +122,9 @@ ST_COLUMNS static inline void st_columns_begin(st_columns *c, const st_pairs *pa
 }
 
 /* One merge in each column that has one left, and the question for the next. */
-ST_COLUMNS static inline void st_columns_step(st_columns *c, const st_pairs *pairs) {
+ST_FOR_AVX512 static inline void st_columns_step(st_columns *c, const st_pairs *pairs) {
     const __m512i none = _mm512_set1_epi32(-1), one = _mm512_set1_epi32(1);
-    uint32_t found[2 * ST_WIDE] __attribute__((aligned(64)));
+    ST_ALIGNED(64) uint32_t found[2 * ST_WIDE];
     const char *slots = (const char *)pairs->slots;
     for (size_t k = 0; k < c->asked; k++) {
         const uint64_t *bucket = (const uint64_t *)(slots + c->buckets[k]);
@@ -176,7 +174,7 @@ ST_COLUMNS static inline void st_columns_step(st_columns *c, const st_pairs *pai
    turns. Returns in which column the first one is; the others follow it. The columns before it stay empty:
    among the shortest pieces these cost least, since all of 16 take as many steps as the longest, each over
    as many rows. */
-ST_COLUMNS static inline size_t st_columns_run(st_columns *columns, const st_pairs *pairs,
+ST_FOR_AVX512 static inline size_t st_columns_run(st_columns *columns, const st_pairs *pairs,
                                              const uint32_t *byte_token, const uint32_t *byte_pairs,
                                              const uint8_t *bytes, const uint16_t *units,
                                              const uint8_t *sizes, const uint16_t *which, size_t count) {
@@ -199,7 +197,7 @@ ST_COLUMNS static inline size_t st_columns_run(st_columns *columns, const st_pai
     return empty;
 }
 
-ST_COLUMNS static inline void st_merge_batch_512(const st_pairs *pairs, const uint32_t *byte_token,
+ST_FOR_AVX512 static inline void st_merge_batch_512(const st_pairs *pairs, const uint32_t *byte_token,
                                            const uint32_t *byte_pairs, const uint8_t *bytes,
                                            const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out,
                                            const uint16_t *places, uint8_t *counts) {
@@ -232,13 +230,9 @@ ST_COLUMNS static inline void st_merge_batch_512(const st_pairs *pairs, const ui
 #endif
 
 static inline st_merge_batch_function *st_merge_batch_tier(int most) {
-#if defined(ST_WIDE_TURNS)
-    __builtin_cpu_init();
-    if (most == ST_ANY && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx2") &&
-        __builtin_cpu_supports("bmi"))
-        return st_merge_batch_512; /* and lzcnt, which older compilers cannot ask for */
-    if (most && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi")) return st_merge_batch_256; /* and lzcnt */
+#if defined(ST_X86)
+    if (st_level(most) >= ST_AVX512) return st_merge_batch_512; /* and lzcnt, which older compilers cannot ask for */
+    if (st_level(most) >= ST_AVX2) return st_merge_batch_256;
 #else
     (void)most;
 #endif

@@ -2,7 +2,7 @@
 
 strategy.merge_batch = st_merge_batch_tier(ST_ANY)
 strategy.keys = st_keys_tier(ST_ANY)
-strategy.find_pair = st_find_pair_tier(True)
+strategy.find_pair = st_find_pair_tier(ST_ANY)
 strategy.transcode = st_transcode_tier(ST_ANY)
-strategy.leads = st_leads_tier(True)
+strategy.leads = st_leads_tier(ST_ANY)
 strategy.look_period = PERIOD

@@ -129,9 +129,8 @@ static void st_merge_batch_plain(const st_pairs *pairs, const uint32_t *byte_tok
     st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
 }
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#define ST_WIDE_TURNS 1
-__attribute__((target("avx2,bmi,lzcnt"))) static void st_merge_batch_256(
+#if defined(ST_X86)
+ST_FOR_AVX2 static void st_merge_batch_256(
     const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs, const uint8_t *bytes,
     const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out, const uint16_t *places,
     uint8_t *counts) {

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/native.h"
+
 /* The first place in p[:n] where `first` stands before `second`, or as the last byte; n if none. */
 typedef size_t st_find_pair_function(const uint8_t *p, size_t n, uint8_t first, uint8_t second);
 
@@ -20,12 +22,10 @@ static size_t st_find_pair(const uint8_t *p, size_t n, uint8_t first, uint8_t se
     return n;
 }
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#define ST_WIDE_FIND_PAIR 1
-#include <immintrin.h>
+#if defined(ST_X86)
 
 /* `memchr` ends at each `first`, which is slow where there are many: "<" in XML. */
-__attribute__((target("avx2"))) static size_t st_find_pair_avx2(const uint8_t *p, size_t n,
+ST_FOR_AVX2 static size_t st_find_pair_avx2(const uint8_t *p, size_t n,
                                                                uint8_t first, uint8_t second) {
     const __m256i one = _mm256_set1_epi8((char)first), other = _mm256_set1_epi8((char)second);
     size_t i = 0;
@@ -38,19 +38,18 @@ __attribute__((target("avx2"))) static size_t st_find_pair_avx2(const uint8_t *p
         __m256i any = _mm256_or_si256(low, high);
         if (_mm256_testz_si256(any, any)) continue;
         uint32_t bits = (uint32_t)_mm256_movemask_epi8(low);
-        if (bits) return i + (size_t)__builtin_ctz(bits);
-        return i + 32 + (size_t)__builtin_ctz((uint32_t)_mm256_movemask_epi8(high));
+        if (bits) return i + (size_t)st_lowest(bits);
+        return i + 32 + (size_t)st_lowest((uint32_t)_mm256_movemask_epi8(high));
     }
     return i + st_find_pair(p + i, n - i, first, second);
 }
 #endif
 
-static inline st_find_pair_function *st_find_pair_tier(int wanted) {
-#if defined(ST_WIDE_FIND_PAIR)
-    __builtin_cpu_init();
-    if (wanted && __builtin_cpu_supports("avx2")) return st_find_pair_avx2;
+static inline st_find_pair_function *st_find_pair_tier(int most) {
+#if defined(ST_X86)
+    if (st_level(most) >= ST_AVX2) return st_find_pair_avx2;
 #else
-    (void)wanted;
+    (void)most;
 #endif
     return st_find_pair;
 }

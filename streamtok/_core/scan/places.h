@@ -20,18 +20,15 @@ static size_t st_place_plain(uint64_t bits, size_t base, int64_t *ends) {
     return count;
 }
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#define ST_WIDE_PLACES 1
-#include <immintrin.h>
+#if defined(ST_X86)
 
-__attribute__((target("avx512f,avx512bw,avx512vbmi2,popcnt"))) static inline size_t st_place_512(
-    uint64_t bits, size_t base, int64_t *ends) {
-    static const uint8_t numbers[64] __attribute__((aligned(64))) = {
+ST_FOR_VBMI2 static size_t st_place_512(uint64_t bits, size_t base, int64_t *ends) {
+    ST_ALIGNED(64) static const uint8_t numbers[64] = {
         0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
         22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
         44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
-    size_t count = (size_t)__builtin_popcountll(bits), i = 0;
-    uint8_t places[64] __attribute__((aligned(64)));
+    size_t count = (size_t)_mm_popcnt_u64(bits), i = 0;
+    ST_ALIGNED(64) uint8_t places[64];
     __m512i start = _mm512_set1_epi64((long long)base);
     __m512i found = _mm512_maskz_compress_epi8(bits, _mm512_load_si512(numbers));
     __m128i first = _mm512_castsi512_si128(found);
@@ -49,10 +46,8 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi2,popcnt"))) static inline siz
 #endif
 
 static inline st_place_function *st_place_tier(int most) {
-#if defined(ST_WIDE_PLACES)
-    __builtin_cpu_init();
-    if (most == ST_ANY && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw"))
-        return st_place_512;
+#if defined(ST_X86)
+    if (st_level(most) >= ST_VBMI2) return st_place_512;
 #else
     (void)most;
 #endif

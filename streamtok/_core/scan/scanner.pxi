@@ -236,8 +236,8 @@ cdef class Scanner:
             margins = make_margins(steps, blocks[pages[0]])
             t.margins = <const u64*>self.own(margins, UINT64, "margins", 1)
             t.place = st_place_tier(ST_ANY)
-            t.squeeze = st_squeeze_tier(True)
-            t.deposit = st_deposit_tier(True)
+            t.squeeze = st_squeeze_tier(ST_ANY)
+            t.deposit = st_deposit_tier(ST_ANY)
             t.windows = &self.windows
             fill_windows(&self.windows, pattern.windows)
         t.surrogate = blocks[pages[0xDC80 >> 7]][0xDC80 & 127]

@@ -94,14 +94,11 @@ static inline int st_squeeze_before(const uint8_t *substitutes, const uint8_t *p
     return 1;
 }
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#define ST_WIDE_SUBSTITUTES 1
-#include <immintrin.h>
+#if defined(ST_X86)
 
-#define ST_AVX512_SUBSTITUTES __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,popcnt")))
 
 /* What stands for the characters of bytes a, b and, of three, c; 0: these are no character. */
-ST_AVX512_SUBSTITUTES static inline __m128i st_sixteen_substitutes(const uint8_t *substitutes, __mmask16 some,
+ST_FOR_VBMI2 static inline __m128i st_sixteen_substitutes(const uint8_t *substitutes, __mmask16 some,
                                                         __m128i a_bytes, __m128i b_bytes,
                                                         __m128i c_bytes) {
     const __m512i mark = _mm512_set1_epi32(0x80), limit = _mm512_set1_epi32(0x40);
@@ -125,14 +122,14 @@ ST_AVX512_SUBSTITUTES static inline __m128i st_sixteen_substitutes(const uint8_t
 }
 
 /* In `first`, for each byte of a block that begins a character of two or three bytes, what stands for it. */
-ST_AVX512_SUBSTITUTES static inline __m512i st_leading_substitutes(const uint8_t *substitutes,
+ST_FOR_VBMI2 static inline __m512i st_leading_substitutes(const uint8_t *substitutes,
                                                                    const uint8_t *p, uint64_t leads,
                                                                    __m512i bytes) {
     uint8_t packed[64];
     __m512i as = _mm512_maskz_compress_epi8(leads, bytes);
     __m512i bs = _mm512_maskz_compress_epi8(leads, _mm512_loadu_si512(p + 1));
     __m512i cs = _mm512_maskz_compress_epi8(leads, _mm512_loadu_si512(p + 2));
-    int count = (int)__builtin_popcountll(leads);
+    int count = (int)_mm_popcnt_u64(leads);
     for (int k = 0;; k += 16) {
         __mmask16 some = count - k < 16 ? (__mmask16)((1u << (count - k)) - 1) : 0xFFFF;
         _mm_storeu_si128((__m128i *)(packed + k),
@@ -146,7 +143,7 @@ ST_AVX512_SUBSTITUTES static inline __m512i st_leading_substitutes(const uint8_t
     return _mm512_maskz_expand_epi8(leads, _mm512_loadu_si512(packed));
 }
 
-ST_AVX512_SUBSTITUTES static size_t st_squeeze_512(const uint8_t *substitutes, const uint8_t *p, size_t blocks,
+ST_FOR_VBMI2 static size_t st_squeeze_512(const uint8_t *substitutes, const uint8_t *p, size_t blocks,
                                                    size_t readable, unsigned *skip, uint8_t *to,
                                                    uint64_t *kept) {
     const __m512i lead = _mm512_set1_epi8((char)0xC2), wide = _mm512_set1_epi8((char)0xE0);
@@ -167,41 +164,33 @@ ST_AVX512_SUBSTITUTES static size_t st_squeeze_512(const uint8_t *substitutes, c
         }
         kept[k] = ~rests;
         _mm512_storeu_si512(to + count, _mm512_maskz_compress_epi8(~rests, bytes));
-        count += (size_t)__builtin_popcountll(~rests);
+        count += (size_t)_mm_popcnt_u64(~rests);
         rests = next_rests;
     }
-    *skip = (unsigned)__builtin_popcountll(rests);
+    *skip = (unsigned)_mm_popcnt_u64(rests);
     return count + st_squeeze_plain(substitutes, p + 64 * k, blocks - k, readable - 64 * k, skip, to + count,
                                     kept + k);
 }
 
-__attribute__((target("bmi2"))) static uint64_t st_deposit_bmi2(uint64_t bits, uint64_t places) {
-#if defined(__x86_64__)
+ST_FOR_AVX2 static uint64_t st_deposit_bmi2(uint64_t bits, uint64_t places) {
     return _pdep_u64(bits, places);
-#else
-    return st_deposit_plain(bits, places);
-#endif
 }
 #endif
 
-static inline st_squeeze_function *st_squeeze_tier(int wanted) {
-#if defined(ST_WIDE_SUBSTITUTES)
-    __builtin_cpu_init();
-    if (wanted && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl"))
-        return st_squeeze_512;
+static inline st_squeeze_function *st_squeeze_tier(int most) {
+#if defined(ST_X86)
+    if (st_level(most) >= ST_VBMI2) return st_squeeze_512;
 #else
-    (void)wanted;
+    (void)most;
 #endif
     return st_squeeze_plain;
 }
 
-static inline st_deposit_function *st_deposit_tier(int wanted) {
-#if defined(ST_WIDE_SUBSTITUTES)
-    __builtin_cpu_init();
-    if (wanted && __builtin_cpu_supports("bmi2")) return st_deposit_bmi2;
+static inline st_deposit_function *st_deposit_tier(int most) {
+#if defined(ST_X86)
+    if (st_level(most) >= ST_AVX2) return st_deposit_bmi2;
 #else
-    (void)wanted;
+    (void)most;
 #endif
     return st_deposit_plain;
 }

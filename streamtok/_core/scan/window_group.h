@@ -24,8 +24,7 @@ typedef struct {
 /* Fills in a group from p on; reads p[-2] .. p[64 * blocks]. */
 typedef void st_fill_function(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g);
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__) && defined(__SSE2__)
-#include <emmintrin.h>
+#if defined(ST_X86)
 
 /* Bit i: bit 7 - k of p[i]. */
 static inline uint64_t st_tops(const uint8_t *p, int k) {

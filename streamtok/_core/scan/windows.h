@@ -38,19 +38,15 @@ static void st_mark_plain(const st_windows *w, const uint8_t *p, size_t blocks, 
     st_mark_in_groups(st_fill_plain, w, p, blocks, begins, open);
 }
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#define ST_X86 1
-#include <immintrin.h>
+#if defined(ST_X86)
 
-#define ST_AVX2 __attribute__((target("avx2")))
 #define ST_TABLE_256(p) _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(p)))
 #define ST_LOAD_256(p) _mm256_loadu_si256((const __m256i *)(p))
 
 /* table[index] for 32 indices below 16 * rows, rows <= 8, and 0 for those from 128 on. `steps` are the rows of
    the table, each but the first as the difference to the one before: an index reaches all rows up to its own,
    and beyond, where it is below zero, a shuffle gives 0. */
-ST_AVX2 static inline __attribute__((always_inline)) __m256i st_steps_256(const uint8_t *steps, int rows,
-                                                                          __m256i index) {
+ST_FOR_AVX2 static ST_ALWAYS_INLINE __m256i st_steps_256(const uint8_t *steps, int rows, __m256i index) {
     __m256i result = _mm256_shuffle_epi8(ST_TABLE_256(steps), index);
     for (int row = 1; row < rows; row++) {
         index = _mm256_subs_epi8(index, _mm256_set1_epi8(16));
@@ -59,12 +55,12 @@ ST_AVX2 static inline __attribute__((always_inline)) __m256i st_steps_256(const 
     return result;
 }
 
-ST_AVX2 static inline __attribute__((always_inline)) uint64_t st_tops_256(const __m256i *halves) {
+ST_FOR_AVX2 static ST_ALWAYS_INLINE uint64_t st_tops_256(const __m256i *halves) {
     return (uint32_t)_mm256_movemask_epi8(halves[0]) | (uint64_t)(uint32_t)_mm256_movemask_epi8(halves[1]) << 32;
 }
 
 /* rows: of the numbers of pairs; sets: of eight kinds of right pairs each. */
-ST_AVX2 static inline __attribute__((always_inline)) void st_fill_in_256(int rows, int sets, const st_windows *w,
+ST_FOR_AVX2 static ST_ALWAYS_INLINE void st_fill_in_256(int rows, int sets, const st_windows *w,
                                                                          const uint8_t *p, size_t blocks,
                                                                          st_group *g) {
     const __m256i nibble = _mm256_set1_epi8(15), zero = _mm256_setzero_si256(), times = ST_TABLE_256(w->times);
@@ -114,7 +110,7 @@ ST_AVX2 static inline __attribute__((always_inline)) void st_fill_in_256(int row
     }
 }
 
-ST_AVX2 static void st_fill_256(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g) {
+ST_FOR_AVX2 static void st_fill_256(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g) {
     int rows = (w->n_classes * w->n_classes + 15) / 16;
     if (rows <= 4 && w->n_rights <= 8)
         st_fill_in_256(4, 1, w, p, blocks, g);
@@ -218,14 +214,13 @@ static inline st_mark_function *st_mark_tier(int number, const char **name, size
     *from = 128;
     *extra = 40;
 #if defined(ST_X86)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512bw") && k++ == number) {
+    if (st_level(ST_ANY) >= ST_VBMI2 && k++ == number) {
         *name = "avx512";
         *from = 40;
         *extra = 8;
         return st_mark_avx512;
     }
-    if (__builtin_cpu_supports("avx2") && k++ == number) {
+    if (st_level(ST_ANY) >= ST_AVX2 && k++ == number) {
         *name = "avx2";
         return st_mark_avx2;
     }

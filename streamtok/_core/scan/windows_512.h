@@ -7,23 +7,21 @@
 
 #include "scan/window_seen.h"
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#include <immintrin.h>
+#if defined(ST_X86)
 
-#define ST_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi")))
 
 #define ST_BLOCKS_512 32 /* whose classes are looked up before any is used */
 
 /* Of the blocks that are marked together: looked up once for each byte, used four times. */
 typedef struct {
-    uint8_t before[64] __attribute__((aligned(64))); /* the last two: classes of what comes before */
+    ST_ALIGNED(64) uint8_t before[64]; /* the last two: classes of what comes before */
     uint8_t classes[64 * ST_BLOCKS_512 + 64];        /* one more than there are positions */
     uint64_t high[ST_BLOCKS_512 + 1];                /* bytes that are not ASCII */
     uint64_t triggers[ST_BLOCKS_512];
 } st_classes_512;
 
 /* As `st_carry_before`: of the bytes from p - ST_MARGIN on, the first eight count. */
-ST_AVX512 static inline st_carry st_carry_before_512(const st_windows *w, const uint8_t *p) {
+ST_FOR_VBMI2 static inline st_carry st_carry_before_512(const st_windows *w, const uint8_t *p) {
     const __m512i classes_low = _mm512_loadu_si512(w->classes);
     const __m512i classes_high = _mm512_loadu_si512(w->classes + 64);
     st_carry carry = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -40,7 +38,7 @@ ST_AVX512 static inline st_carry st_carry_before_512(const st_windows *w, const 
     return carry;
 }
 
-ST_AVX512 static inline void st_classify_512(const st_windows *w, const uint8_t *p, size_t blocks,
+ST_FOR_VBMI2 static inline void st_classify_512(const st_windows *w, const uint8_t *p, size_t blocks,
                                              st_classes_512 *c) {
     const __m512i low = _mm512_loadu_si512(w->classes), high = _mm512_loadu_si512(w->classes + 64);
     const __m512i trigger = _mm512_set1_epi8((char)w->trigger);
@@ -57,14 +55,14 @@ ST_AVX512 static inline void st_classify_512(const st_windows *w, const uint8_t 
 }
 
 /* table[index] for 64 indices and 256 entries. */
-ST_AVX512 static inline __m512i st_look_up_512(const __m512i *table, __m512i index) {
+ST_FOR_VBMI2 static inline __m512i st_look_up_512(const __m512i *table, __m512i index) {
     __m512i low = _mm512_permutex2var_epi8(table[0], index, table[1]);
     __m512i high = _mm512_permutex2var_epi8(table[2], index, table[3]);
     return _mm512_mask_blend_epi8(_mm512_movepi8_mask(index), low, high);
 }
 
 /* The number of two classes that stand side by side; their flags are still in the bytes. */
-ST_AVX512 static inline __attribute__((always_inline)) __m512i st_pair_512(int pitch, __m512i first,
+ST_FOR_VBMI2 static ST_ALWAYS_INLINE __m512i st_pair_512(int pitch, __m512i first,
                                                                           __m512i second) {
     const __m512i nibble = _mm512_set1_epi8(15);
     if (pitch == 8) /* of such an index, only the lower six bits matter */
@@ -78,7 +76,7 @@ ST_AVX512 static inline __attribute__((always_inline)) __m512i st_pair_512(int p
 }
 
 /* pitch: 8 or 9, of the small tables, see `st_fill_small`; 16: of the large ones. */
-ST_AVX512 static inline __attribute__((always_inline)) void st_mark_in_512(
+ST_FOR_VBMI2 static ST_ALWAYS_INLINE void st_mark_in_512(
     int pitch, const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins, uint64_t *open) {
     __m512i lefts[4], rights[4], decisions[4];
     st_classes_512 c512;
@@ -143,7 +141,7 @@ ST_AVX512 static inline __attribute__((always_inline)) void st_mark_in_512(
     }
 }
 
-ST_AVX512 static inline void st_mark_avx512(const st_windows *w, const uint8_t *p, size_t blocks,
+ST_FOR_VBMI2 static inline void st_mark_avx512(const st_windows *w, const uint8_t *p, size_t blocks,
                                             uint64_t *begins, uint64_t *open) {
     if (w->pitch == 8)
         st_mark_in_512(8, w, p, blocks, begins, open);

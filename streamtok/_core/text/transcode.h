@@ -78,14 +78,11 @@ ST_DEFINE_TRANSCODE(st_transcode_1, uint8_t)
 ST_DEFINE_TRANSCODE(st_transcode_2, uint16_t)
 ST_DEFINE_TRANSCODE(st_transcode_4, uint32_t)
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#define ST_WIDE_TRANSCODE 1
-#include <immintrin.h>
-#define ST_VBMI2 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi2,bmi2,popcnt")))
+#if defined(ST_X86)
 
 /* 16 characters at a time: each is written as four bytes, those that it does not have are left out.
    The compressing store is from the UTF-8 routines of simdutf (Lemire, Keiser and others). */
-ST_VBMI2 static inline __attribute__((always_inline)) size_t st_transcode_wide(const void *text,
+ST_FOR_VBMI2 static ST_ALWAYS_INLINE size_t st_transcode_wide(const void *text,
                                                                               int kind, size_t n,
                                                                               uint8_t *out) {
     const __m512i low_six = _mm512_set1_epi32(0x3F), rest = _mm512_set1_epi32(0x80);
@@ -152,18 +149,17 @@ ST_VBMI2 static inline __attribute__((always_inline)) size_t st_transcode_wide(c
                         _pdep_u64(three, 0x4444444444444444ull) |
                         _pdep_u64(four, 0x8888888888888888ull);
         _mm512_storeu_si512(out, _mm512_maskz_compress_epi8(used, bytes));
-        out += __builtin_popcountll(used);
+        out += _mm_popcnt_u64(used);
     }
     return (size_t)(out - begin);
 }
 
-ST_VBMI2 static size_t st_transcode_512(const void *text, int kind, size_t n, uint8_t *out) {
+ST_FOR_VBMI2 static size_t st_transcode_512(const void *text, int kind, size_t n, uint8_t *out) {
     if (kind == 1) return st_transcode_wide(text, 1, n, out);
     if (kind == 2) return st_transcode_wide(text, 2, n, out);
     return st_transcode_wide(text, 4, n, out);
 }
 
-#define ST_AVX2_TRANSCODE __attribute__((target("avx2")))
 
 /* For four characters, each written as four bytes, which of the 16 are theirs. Bit k of a row's number is the
    lower bit of the size of character k, less one; bit k + 4 the upper one. */
@@ -181,7 +177,7 @@ static void st_fill_packings(void) {
 }
 
 /* The UTF-8 of eight characters, four bytes for each, and in `odd` and `many` the bits of their sizes. */
-ST_AVX2_TRANSCODE static ST_ALWAYS_INLINE __m256i st_eight_characters(int kind, __m256i code, int *odd, int *many) {
+ST_FOR_AVX2 static ST_ALWAYS_INLINE __m256i st_eight_characters(int kind, __m256i code, int *odd, int *many) {
     const __m256i low_six = _mm256_set1_epi32(0x3F), rest = _mm256_set1_epi32(0x80);
     __m256i two = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0x7F));
     __m256i three = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(0x7FF)), ones = _mm256_xor_si256(two, three);
@@ -210,7 +206,7 @@ ST_AVX2_TRANSCODE static ST_ALWAYS_INLINE __m256i st_eight_characters(int kind, 
     return bytes;
 }
 
-ST_AVX2_TRANSCODE static ST_ALWAYS_INLINE size_t st_transcode_in_256(const void *text, int kind, size_t n,
+ST_FOR_AVX2 static ST_ALWAYS_INLINE size_t st_transcode_in_256(const void *text, int kind, size_t n,
                                                                      uint8_t *out) {
     uint8_t *begin = out;
     size_t i = 0, size;
@@ -251,7 +247,7 @@ ST_AVX2_TRANSCODE static ST_ALWAYS_INLINE size_t st_transcode_in_256(const void 
     return size == SIZE_MAX ? size : (size_t)(out - begin) + size;
 }
 
-ST_AVX2_TRANSCODE static size_t st_transcode_256(const void *text, int kind, size_t n, uint8_t *out) {
+ST_FOR_AVX2 static size_t st_transcode_256(const void *text, int kind, size_t n, uint8_t *out) {
     if (kind == 1) return st_transcode_1((const uint8_t *)text, n, out);
     return kind == 2 ? st_transcode_in_256(text, 2, n, out) : st_transcode_in_256(text, 4, n, out);
 }
@@ -269,12 +265,9 @@ static size_t st_transcode_plain(const void *text, int kind, size_t n, uint8_t *
 }
 
 static inline st_transcode_function *st_transcode_tier(int most) {
-#if defined(ST_WIDE_TRANSCODE)
-    __builtin_cpu_init();
-    if (most == ST_ANY && __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2"))
-        return st_transcode_512;
-    if (most && __builtin_cpu_supports("avx2")) {
+#if defined(ST_X86)
+    if (st_level(most) >= ST_VBMI2) return st_transcode_512;
+    if (st_level(most) >= ST_AVX2) {
         st_fill_packings();
         return st_transcode_256;
     }

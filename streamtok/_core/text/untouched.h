@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cpu.h"
+
 #define ST_TOGETHER 64 /* bytes that are looked at together */
 
 /* A set of bytes without 80 to BF, which begin no character. A byte is in it if the bit of its upper
@@ -37,11 +39,9 @@ static uint64_t st_leads_plain(const st_leads *set, const uint8_t *p) {
     return found;
 }
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#define ST_WIDE_LEADS 1
-#include <immintrin.h>
+#if defined(ST_X86)
 
-__attribute__((target("avx2"))) static uint64_t st_leads_avx2(const st_leads *set, const uint8_t *p) {
+ST_FOR_AVX2 static uint64_t st_leads_avx2(const st_leads *set, const uint8_t *p) {
     const __m256i ascii = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)set->ascii));
     const __m256i lead = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)set->lead));
     const __m256i bit = _mm256_setr_epi8(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128,
@@ -64,12 +64,11 @@ __attribute__((target("avx2"))) static uint64_t st_leads_avx2(const st_leads *se
 }
 #endif
 
-static inline st_leads_function *st_leads_tier(int wanted) {
-#if defined(ST_WIDE_LEADS)
-    __builtin_cpu_init();
-    if (wanted && __builtin_cpu_supports("avx2")) return st_leads_avx2;
+static inline st_leads_function *st_leads_tier(int most) {
+#if defined(ST_X86)
+    if (st_level(most) >= ST_AVX2) return st_leads_avx2;
 #else
-    (void)wanted;
+    (void)most;
 #endif
     return st_leads_plain;
 }

@@ -11,8 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-#include <immintrin.h>
+#include "base/cpu.h"
+
+#if defined(ST_X86)
 
 enum {
     ST_LEAD_THEN_NO_REST = 1 << 0,
@@ -28,7 +29,7 @@ enum {
 
 #define ST_TWICE(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
 
-__attribute__((target("avx2"))) static size_t st_valid_avx2(const uint8_t *p, size_t n) {
+ST_FOR_AVX2 static size_t st_valid_avx2(const uint8_t *p, size_t n) {
     const char low = (char)ST_ANY_LOW;
     const char large = (char)(ST_ANY_LOW | ST_TOO_LARGE | ST_TOO_LARGE_OR_SMALL);
     const char rest = (char)(ST_ASCII_THEN_REST | ST_REST_THEN_REST | ST_TOO_SMALL_FOR_2);
@@ -88,8 +89,8 @@ __attribute__((target("avx2"))) static size_t st_valid_avx2(const uint8_t *p, si
 /* A place up to which p[:n] is well-formed, and where a character begins, as one does at p. What
    follows may be well-formed, too. */
 static inline size_t st_valid_utf8(const uint8_t *p, size_t n) {
-#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
-    if (n >= 64 && __builtin_cpu_supports("avx2")) return st_valid_avx2(p, n);
+#if defined(ST_X86)
+    if (n >= 64 && st_level(ST_ANY) >= ST_AVX2) return st_valid_avx2(p, n);
 #else
     (void)p;
     (void)n;

@@ -1,0 +1,104 @@
+/* What the compiler can make for x86-64, and how much of it this processor has.
+ *
+ * Processors are of four levels. Each has what the one before it has, and a kernel is compiled for all
+ * of its level. A level is asked of the processor with cpuid, which works with every compiler; GCC and
+ * clang must be told for which functions they may use its instructions (ST_FOR_...), MSVC need not.
+ */
+#ifndef STREAMTOK_CPU_H
+#define STREAMTOK_CPU_H
+
+#include <stdint.h>
+
+enum {
+    ST_PLAIN,  /* C; on x86-64 that is SSE2 */
+    ST_AVX2,   /* with BMI, BMI2, LZCNT, POPCNT: Haswell, Zen */
+    ST_AVX512, /* with BW, VL, DQ, CD: Skylake-X, Cascade Lake */
+    ST_VBMI2,  /* with VBMI: Ice Lake, Zen 4 */
+    ST_ANY = ST_VBMI2
+};
+
+/* The most that a build may use: setup.py's STREAMTOK_SIMD, for tests of what other processors get. */
+#ifndef ST_MOST
+#define ST_MOST ST_ANY
+#endif
+
+/* clang-cl is left out: there, functions cannot use more than the whole file does. */
+#if (defined(__x86_64__) || defined(_M_X64)) && !(defined(_MSC_VER) && defined(__clang__))
+#define ST_X86 1
+#include <immintrin.h>
+
+#if defined(_MSC_VER)
+#include <intrin.h>
+#define ST_TARGET(features)
+#else
+#include <cpuid.h>
+#define ST_TARGET(features) __attribute__((target(features)))
+#endif
+#define ST_FEATURES_AVX2 "avx2,bmi,bmi2,lzcnt,popcnt"
+#define ST_FEATURES_AVX512 ST_FEATURES_AVX2 ",avx512f,avx512bw,avx512vl,avx512dq,avx512cd"
+#define ST_FOR_AVX2 ST_TARGET(ST_FEATURES_AVX2)
+#define ST_FOR_AVX512 ST_TARGET(ST_FEATURES_AVX512)
+#define ST_FOR_VBMI2 ST_TARGET(ST_FEATURES_AVX512 ",avx512vbmi,avx512vbmi2")
+
+static inline void st_cpuid(unsigned leaf, unsigned found[4]) {
+#if defined(_MSC_VER)
+    int values[4];
+    __cpuidex(values, (int)leaf, 0);
+    for (int i = 0; i < 4; i++) found[i] = (unsigned)values[i];
+#else
+    __cpuid_count(leaf, 0, found[0], found[1], found[2], found[3]);
+#endif
+}
+
+/* Which registers the operating system saves. */
+static inline uint64_t st_saved_registers(void) {
+#if defined(_MSC_VER)
+    return _xgetbv(0);
+#else
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+#endif
+}
+
+/* Whether all these bits are set. */
+static inline int st_all_of(uint64_t bits, uint64_t wanted) { return (bits & wanted) == wanted; }
+
+static int st_level_of_processor(void) {
+    enum { A, B, C };
+    unsigned features[4], extended[4], more[4];
+    uint64_t saved;
+    st_cpuid(0, more);
+    if (more[A] < 7) return ST_PLAIN;
+    st_cpuid(1, features);
+    if (!st_all_of(features[C], 1u << 27 | 1u << 23)) return ST_PLAIN; /* OSXSAVE, POPCNT */
+    saved = st_saved_registers();
+    st_cpuid(7, extended);
+    st_cpuid(0x80000000u, more);
+    if (more[A] < 0x80000001u) return ST_PLAIN;
+    st_cpuid(0x80000001u, more);
+    if (!st_all_of(saved, 0x6) || !(more[C] & 1u << 5)                    /* YMM; LZCNT */
+        || !st_all_of(extended[B], 1u << 3 | 1u << 5 | 1u << 8))          /* BMI, AVX2, BMI2 */
+        return ST_PLAIN;
+    if (!st_all_of(saved, 0xE6)                                           /* ZMM */
+        || !st_all_of(extended[B], 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31)) /* F DQ CD BW VL */
+        return ST_AVX2;
+    return st_all_of(extended[C], 1u << 1 | 1u << 6) ? ST_VBMI2 : ST_AVX512; /* VBMI, VBMI2 */
+}
+#endif
+
+/* The level that kernels may use, at most `most`: fewer are asked for in tests only. */
+static inline int st_level(int most) {
+#if defined(ST_X86)
+    static int known = -1; /* any thread that finds out finds the same */
+    int level = known;
+    if (level < 0) known = level = st_level_of_processor();
+    if (level > ST_MOST) level = ST_MOST;
+    return level < most ? level : most;
+#else
+    (void)most;
+    return ST_PLAIN;
+#endif
+}
+
+#endif
