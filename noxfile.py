@@ -124,11 +124,12 @@ def run_installed(session: nox.Session, package: Path) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff's rules, order of imports and format; files that the documents name are there."""
+    """Ruff's rules, order of imports and format; names of files in documents; English."""
     session.install(*(need for need in EXTRAS["lint"] if need.startswith("ruff")))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("python", "tools/check_names.py")
+    session.run("python", "tools/check_english.py")
 
 
 @nox.session

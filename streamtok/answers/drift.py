@@ -90,8 +90,8 @@ def _go_behind_special(
     if other.pending:
         raise ValueError(
             f"the ids have the special token {text!r} at index {index}, which another special or "
-            "added token begins with: this encoding cannot go on behind it. Continue from the ids "
-            "up to there and some more text"
+            "added token begins with: this encoding cannot continue after it. Continue from the "
+            "ids before it and some more text"
         )
     stream._adopt(other._reserve())
 

@@ -132,8 +132,8 @@ def _between_cuts(
         prefixes.refuse_large()
         if len(part) > _SMALL_TEXT:
             raise UnsupportedStreamError(
-                f"{len(part):,} characters before the end of the text, there is no place to begin "
-                "at: this encoding changes text, or leaves parts of it out. Cut the text before, "
+                f"{len(part):,} characters before the end of the text, encoding cannot begin "
+                "yet: this encoding changes text, or drops parts of it. Cut the text first, "
                 'or take its beginning (side="right")'
             )
         tries = character_ends(part, 1, len(part))[:-1]

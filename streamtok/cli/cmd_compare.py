@@ -91,7 +91,7 @@ def _totals(found: Comparison) -> list[str]:
                 "-" if rate is None else f"{rate:.4f}",
             ]
         )
-    agree = f"boundaries: {found.agreeing:,} in all, {found.differing:,} only in some"
+    agree = f"boundaries: {found.agreeing:,} shared, {found.differing:,} differing"
     return [*columns(rows, (False, True, True, True)), agree]
 
 

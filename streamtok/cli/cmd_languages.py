@@ -75,7 +75,7 @@ def add_parser(subparsers: Any) -> None:
         "--prices",
         metavar="FILE",
         help='JSON with "name", "date", "currency" and "per_million_tokens", such as '
-        '{"gpt-4o": 2.5}: the cost of the text a thousand times',
+        '{"gpt-4o": 2.5}: the cost of 1,000 copies of the text',
     )
     group.add_argument("--json", action="store_true", help="one object with all measures")
 
@@ -117,8 +117,7 @@ def run(args: argparse.Namespace) -> int:
     lines = [about, *columns(rows, [False, False, *[True] * (len(head) - 2)])]
     if prices is not None and table.priced:
         lines.append(
-            f"costs are those of the text a thousand times; prices: {shown(prices.name)}, "
-            f"{prices.date}"
+            f"costs are for 1,000 copies of the text; prices: {shown(prices.name)}, {prices.date}"
         )
     write_lines(lines)
     return 0

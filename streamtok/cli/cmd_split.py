@@ -44,7 +44,7 @@ def add_parser(subparsers: Any) -> None:
         "pretoken, line or paragraph",
     )
     where.add_argument(
-        "--regex", metavar="EXPRESSION", help="chunks end behind matches of this expression"
+        "--regex", metavar="EXPRESSION", help="chunks end after matches of this expression"
     )
     parser.add_argument(
         "--format",

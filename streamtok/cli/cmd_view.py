@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     server = Server(app, args.host, args.port)
     if hosts is None:
         say(
-            f"warning: other machines can reach {args.host}; whoever has the URL sees the page, "
+            f"warning: other machines can reach {args.host}; anyone with the URL sees the page, "
             "and nothing is encrypted"
         )
 
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         address = f"{url}?token={token}"
         print_now(address)
         if not args.quiet:
-            say("serving until Ctrl-C; the URL is a key to the page: do not pass it on")
+            say("serving until Ctrl-C; anyone with this URL can open the page")
         if args.browser:
             import webbrowser
 

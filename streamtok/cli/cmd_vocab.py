@@ -55,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
     kind.add_argument(
         "--duplicates",
         action="store_true",
-        help="texts with several tokens, which differ in case and in blanks around them",
+        help="tokens that are duplicates except for case and surrounding spaces",
     )
     output = parser.add_argument_group("what is shown")
     output.add_argument(

@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         about = Made(settings.encoding, settings.format, None, args.output)
         progress.summary(done, open_inputs.is_split(args), about)
         if whole is None:
-            progress.note(f"this share is done; part {left} and perhaps others are not")
+            progress.note(f"this task is finished; part {left} is pending, and perhaps others")
         elif len(waiting) < len(made):
             progress.note(
                 f"{args.output} is complete: {whole.inputs:,} inputs, {whole.documents:,} "

@@ -46,7 +46,7 @@ def describe(error: OSError) -> str:
         return what
     path = os.fsdecode(error.filename)
     if isinstance(error, IsADirectoryError):
-        what += "; expected a file: name one in it, or all of them with *"
+        what += "; expected a file: give one in it, or all of them with *"
     elif isinstance(error, FileNotFoundError):
         folder = os.path.dirname(path)
         if folder and "://" not in path and not os.path.isdir(folder):

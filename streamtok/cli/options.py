@@ -55,7 +55,7 @@ def add_force(parser: argparse._ActionsContainer, also: str = "") -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help=f"replace what is there, whoever made it{also}; inputs are never replaced",
+        help=f"replace an existing output of any origin{also}; inputs are never replaced",
     )
 
 

@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=parse_task,
         metavar="I/N",
         help="only every N-th part, from number I on: the same command with 0/N to (N-1)/N, on "
-        "any machines, does the job; whoever is last writes the manifest",
+        "any machines, does the job; the last one to finish writes the manifest",
     )
     group.add_argument(
         "--part-size",

@@ -133,8 +133,8 @@ class PartFile:
                     self._hash.update(block)
                 if self._hash.hexdigest() != saved["sha256"]:
                     raise CheckpointError(
-                        f"{self._part} differs from what the checkpoint saved: it held the "
-                        f"beginning of {self.name}"
+                        f"{self._part} differs from the bytes that the checkpoint saved: it held "
+                        f"the beginning of {self.name}"
                     )
             with named(self.name):
                 os.ftruncate(fd, size)

@@ -158,7 +158,7 @@ def _load_object(given: object, name: str | None) -> Encoding:
     made = from_object(given, name)
     if made is None:
         raise TypeError(
-            f"{type(given).__name__} is nothing that can be loaded: expected a path, the name of a "
+            f"{type(given).__name__} cannot be loaded: expected a path, the name of a "
             "model (org/model), an Encoding, or a tokenizer of tokenizers, transformers, tiktoken, "
             "mistral-common or sentencepiece"
         )

@@ -187,7 +187,7 @@ def _check_first(part: JsonValue, normalizer: Normalizer, tokens: AddedTokens) -
             "of one"
         )
     elif any(step[0] == "Prepend" for step in steps[1:]):
-        what = "with Prepend behind other normalizers"
+        what = "with Prepend after other normalizers"
     elif any(_shortens(step) for step in steps):
         what = "with Replace of several characters: what replaces them does not begin the text"
     if what is not None:

@@ -127,7 +127,7 @@ def read_decoder(field: JsonValue) -> Decoding:
             numbers = part["start"].as_int(), part["stop"].as_int()
             if part["content"].value != " " or numbers != (1, 0) or not is_joined:
                 part.fail(
-                    "the decoder Strip is supported behind Fuse, and for one space at the start"
+                    "the decoder Strip is supported after Fuse, and for one space at the start"
                 )
             drops = True
         elif kind == "Fuse":

@@ -177,7 +177,7 @@ def piece_vocabulary(
         if mark is None:
             raise VocabularyError(
                 f"{place}: of pre-tokenizers that change each pre-token of others, only Metaspace "
-                f"at the end, behind WhitespaceSplit, is supported with {pieces.kind}"
+                f"at the end, after WhitespaceSplit, is supported with {pieces.kind}"
             )
         pieces = pieces.with_mark(mark)
     decoded = {
@@ -190,7 +190,7 @@ def piece_vocabulary(
 def _mark_of_words(cutting: PreTokenizer) -> str | None:
     """What is put before each pre-token that does not begin with it; None: something else is done.
 
-    Metaspace also makes marks of spaces, but behind WhitespaceSplit there are none.
+    Metaspace also makes marks of spaces, but after WhitespaceSplit there are none.
     """
     changes = [at for at, stage in enumerate(cutting.stages) if stage[0] != "Split"]
     at = changes[0]

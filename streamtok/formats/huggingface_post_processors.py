@@ -37,7 +37,7 @@ def read_post_processor(field: JsonValue) -> Template:
         return NO_TEMPLATE
     ids = [number for part in _process(field, [(None,)]) for number in part]
     if ids.count(None) != 1:
-        field.fail(f"a text that stands {ids.count(None)} times in its template is not supported")
+        field.fail(f"a text that occurs {ids.count(None)} times in its template is not supported")
     at = ids.index(None)
     before, after = ([n for n in part if n is not None] for part in (ids[:at], ids[at + 1 :]))
     return Template(tuple(before), tuple(after))

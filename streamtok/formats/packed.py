@@ -230,7 +230,7 @@ class _Sections:
             raise self.damage(name, "it is missing")
         place = self.places[name]
         if place.offset + place.size > len(self.contents):
-            raise self.damage(name, "it ends behind the end of the file")
+            raise self.damage(name, "it ends after the end of the file")
         data = self.contents[place.offset : place.offset + place.size]
         if binascii.crc32(data) != place.crc:
             raise self.damage(name, "its checksum is wrong")
@@ -241,7 +241,7 @@ class _Sections:
         data = self.data(name)
         little = np.dtype(dtype).newbyteorder("<")
         if len(data) % little.itemsize:
-            raise self.damage(name, f"{len(data)} bytes are no whole number of {little}")
+            raise self.damage(name, f"{len(data)} bytes are not a whole number of {little}")
         array = np.frombuffer(data, little).astype(dtype)
         array.flags.writeable = False
         return array

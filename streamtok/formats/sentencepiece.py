@@ -233,7 +233,7 @@ def _unknown(
         if missing:  # it merges, but is unknown by itself
             raise VocabularyError(
                 f"{source}: a model without byte_fallback, where the piece {shown(piece)} has the "
-                f"character {missing[0]!r}, which is no piece, is not supported"
+                f"character {missing[0]!r}, which is not in the vocabulary, is not supported"
             )
     free = next((byte for byte in range(128) if chr(byte) not in normal), None)
     if free is None:

@@ -49,11 +49,11 @@ def read_charsmap(data: bytes, longest: int, is_whole: bool = False) -> dict[str
         if not len(bases):
             break
         if len(bases) and int((bases | 0xFF).max()) >= len(units):
-            raise ValueError("a node's children are behind the end of the trie")
+            raise ValueError("a node's children are after the end of the trie")
         first = np.searchsorted(parents, bases, "left")
         counts = np.searchsorted(parents, bases, "right") - first
         if int(counts.sum()) > MOST_NODES:
-            raise ValueError(f"more than {MOST_NODES} nodes: the trie has a ring")
+            raise ValueError(f"more than {MOST_NODES} nodes: the trie contains a cycle")
         before = np.repeat(np.arange(len(bases)), counts)
         ranks = np.arange(len(before)) - np.repeat(np.cumsum(counts) - counts, counts)
         nodes = children[first[before] + ranks]
@@ -62,7 +62,7 @@ def read_charsmap(data: bytes, longest: int, is_whole: bool = False) -> dict[str
         bases = _children_at(units[nodes], nodes)
         is_key = (units[nodes] & _LEAF) != 0
         if is_key.any() and int(bases[is_key].max()) >= len(units):
-            raise ValueError("a replacement's place is behind the end of the trie")
+            raise ValueError("a replacement is after the end of the trie")
         starts = units[bases[is_key]] & 0x7FFFFFFF
         for key, start in zip(keys[is_key], starts.tolist(), strict=True):
             if start not in replacements:
@@ -72,7 +72,7 @@ def read_charsmap(data: bytes, longest: int, is_whole: bool = False) -> dict[str
                     raise ValueError(f"more than {MOST_TEXT} characters of replacements")
             found[_character(key.tobytes())] = replacements[start]
         if len(found) > MOST_NODES:
-            raise ValueError(f"more than {MOST_NODES} keys: the trie has a ring")
+            raise ValueError(f"more than {MOST_NODES} keys: the trie contains a cycle")
     if is_whole and np.isin(bases, parents).any():
         raise ValueError(f"a key has more than {longest} bytes")
     return found
@@ -109,7 +109,7 @@ def _edges(units: Numbers) -> tuple[Numbers, Numbers]:
 
 def _replacement(texts: bytes, start: int) -> str:
     if start > len(texts):
-        raise ValueError("a replacement begins behind the end of the map")
+        raise ValueError("a replacement begins after the end of the map")
     end = texts.find(b"\0", start)
     try:
         return texts[start : end if end >= 0 else len(texts)].decode("utf-8")

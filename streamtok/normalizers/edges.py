@@ -208,11 +208,11 @@ class Strip:
     def check_state(self, value: Any) -> tuple[bool, Rope]:
         """See `Step`."""
         if not isinstance(value, (list, tuple)) or len(value) != 2 or type(value[0]) is not bool:
-            raise ValueError("expected whether the text has not begun, and blanks")
+            raise ValueError("expected whether the text has not begun, and white space")
         at_left, rope = value[0], rope_from_json(value[1])
         blanks = "".join(rope)
         if (at_left and not self.left) or (blanks and (at_left or not self.right)):
-            raise ValueError("this step holds no blanks at that end")
+            raise ValueError("this step holds no white space at that end")
         if blanks.strip(BLANKS):
-            raise ValueError("expected that only blanks wait")
+            raise ValueError("expected only white space to wait")
         return at_left, rope

@@ -92,13 +92,13 @@ class JoinedSpaces:
     def check_state(self, value: Any) -> _State:
         """See `Step`."""
         if not isinstance(value, (list, tuple)) or len(value) != 2 or type(value[0]) is not int:
-            raise ValueError("expected where the step stands, and the blanks that wait")
+            raise ValueError("expected the step's position, and the spaces that wait")
         place, rope = value[0], rope_from_json(value[1])
         if place not in ((_INSIDE, _AT_LEFT, _PUTS) if self.puts_space else (_INSIDE, _AT_LEFT)):
-            raise ValueError("expected a place in the text")
+            raise ValueError("expected a position in the text")
         blanks = "".join(rope)
         if blanks.strip(_BLANKS) or (place != _INSIDE and blanks.startswith(" ")):
-            raise ValueError("expected that only blanks wait, and none at the beginning")
+            raise ValueError("expected only spaces to wait, and none at the beginning")
         return place, rope
 
 

@@ -173,7 +173,7 @@ class Normalizer:
                 raise ValueError("expected a step's state and the blocks that it holds")
             inner, link = step.check_state(pair[0]), link_from_json(pair[1])
             if join_link(link) != (step.held(inner) if states else ""):
-                raise ValueError("a step holds other text than the step before it has given")
+                raise ValueError("the states of the steps disagree")
             states.append((inner, link))
         return tuple(states)
 

@@ -142,7 +142,7 @@ class Symbols:
         held, is_begun, waits = value
         most = (1 if self.suffix else 0) if is_begun else max(self._longest, bool(self.suffix))
         if len(held) > most or (waits and not (is_begun and self._unknown)):
-            raise ValueError("expected no more than what waits for the rest of its pre-token")
+            raise ValueError("expected no more text than waits for the rest of its pre-token")
         return held, is_begun, waits
 
     def _growth(self, later: tuple[tuple[str, ...], ...], has_fallback: bool) -> Growth:

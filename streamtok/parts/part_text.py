@@ -58,7 +58,7 @@ class PartText(NamedTuple):
     @property
     def behind(self) -> str:
         """What offsets in this text count from, for errors; "" for the beginning of the text."""
-        return f" behind the frame at byte {self.frame}" if self.frame else ""
+        return f" after the frame at byte {self.frame}" if self.frame else ""
 
 
 def open_part_text(

@@ -369,7 +369,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._server.counters.limits["unread"] += 1
                 self.abort()
             else:
-                self.end(f"nothing has come for {idle_timeout:g} seconds", "idle")
+                self.end(f"idle for {idle_timeout:g} seconds", "idle")
 
     def _tick_at_the_end(self, now: float, unsent: int) -> None:
         if unsent:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PREFIX = "streamtok_"
 _COUNTERS = [  # name, attribute of Counters, help
     ("bytes", "bytes", "Bytes of text that were encoded."),
-    ("tokens", "tokens", "Token ids that were given out."),
+    ("tokens", "tokens", "Token ids that were emitted."),
     ("connections", "connections", "Connections that were made, refused ones included."),
     ("connections_refused", "refused", "Connections that got no stream."),
     ("connections_reset", "resets", "Connections that broke off."),

@@ -140,8 +140,8 @@ class CountRun:
             view = view[n:]
         if view or zlib.crc32(content) != self._checks[number]:
             raise StateError(
-                "counts that were spilled to the disk are damaged: they differ from what was "
-                "written. Count again, with another spill_folder"
+                "counts that were spilled to the disk are damaged: they differ from the "
+                "counts that were written. Count again, with another spill_folder"
             )
         firsts = np.frombuffer(content, np.uint64, rows)
         counts = np.frombuffer(content, np.uint64, rows, rows * 8)

@@ -481,7 +481,7 @@ def test_unknown_encoding_names_those_there_are() -> None:
 def test_unreadable_input(command: str, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
     assert fails(command, missing) == f"{missing}: No such file or directory"
-    what = "Is a directory; expected a file: name one in it, or all of them with *"
+    what = "Is a directory; expected a file: give one in it, or all of them with *"
     assert fails(command, str(tmp_path)) == f"{tmp_path}: {what}"
 
 

@@ -235,9 +235,7 @@ def test_compare_totals_and_places(tmp_path: Path) -> None:
     for line, enc in zip(lines[1:3], (CL100K, O200K), strict=True):
         n = len(enc.encode(TEXT, disallowed_special=()))
         assert line.split() == [enc.name, str(n), f"{len(TEXT) / n:.3f}", f"{n / len(TEXT):.4f}"]
-    assert lines[3] == (
-        f"boundaries: {expected.agreeing} in all, {expected.differing} only in some"
-    )
+    assert lines[3] == (f"boundaries: {expected.agreeing} shared, {expected.differing} differing")
     differing = [one for one in expected.segments if not one.is_same]
     assert len(lines) == 6 + len(differing)
     at = lines[5].index("o200k_base")
@@ -321,7 +319,7 @@ def test_languages_with_prices(tmp_path: Path) -> None:
     _, old, new = english["tokens"]
     assert lines[-2].split()[-2:] == [f"{old * 0.03:.4f}", f"{new * 0.0025:.4f}"]
     assert lines[1].endswith("gpt-4 (EUR)  o200k_base (EUR)")
-    assert lines[-1] == "costs are those of the text a thousand times; prices: mine, 2026-11-01"
+    assert lines[-1] == "costs are for 1,000 copies of the text; prices: mine, 2026-11-01"
     assert r"'no\x1bmodel' is left out" in done.stderr.decode()
     path.write_text("{}")
     assert fails("languages", "--prices", str(path)) == (

@@ -320,7 +320,7 @@ def test_what_is_put_before_a_text_that_lost_its_beginning(tmp_path):
     tokens = [theirs.encode(text, add_special_tokens=False).tokens for text in ("b", " b")]
     assert ["".join(found) for found in tokens] == ["▁ab", "ab"]
     path = write(tmp_path / "t.json", json.dumps(value))
-    refuses(formats.load_huggingface, path, match="first is not supported with Prepend behind")
+    refuses(formats.load_huggingface, path, match="first is not supported with Prepend after")
 
 
 REPLACE = {"type": "Replace", "pattern": {"String": "a"}, "content": " "}
@@ -330,7 +330,7 @@ REPLACE_LAST = {"type": "Sequence", "decoders": [{"type": "Fuse"}, REPLACE]}
 @pytest.mark.parametrize(
     ("decoder", "message"),
     [
-        ({"type": "Strip", "content": " ", "start": 1, "stop": 0}, "supported behind Fuse"),
+        ({"type": "Strip", "content": " ", "start": 1, "stop": 0}, "supported after Fuse"),
         (REPLACE_LAST, "decoder Replace is"),
         ({"type": "CTC"}, "the decoder 'CTC' is not supported"),
         ({"type": "Metaspace", "replacement": "_"}, "decoder Metaspace is supported with"),

@@ -172,7 +172,7 @@ def test_encodings_are_returned() -> None:
 
 @pytest.mark.parametrize("given", [5, None, b"gpt2", {}, object(), Tokenizer])
 def test_other_objects(given: Any) -> None:
-    with pytest.raises(TypeError, match=r"nothing that can be loaded: expected a path, the name"):
+    with pytest.raises(TypeError, match=r"cannot be loaded: expected a path, the name"):
         streamtok.load(given)
     with pytest.raises(ValueError, match=r"has its own pattern"):
         streamtok.load(given, pattern="gpt2")

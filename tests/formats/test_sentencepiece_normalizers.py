@@ -231,7 +231,10 @@ def test_models_without_byte_fallback_that_are_refused():
     sound = made(("b", -2.0, 1), ("ab", -0.5, 1))
     assert encoding(sound).encode("ab cd ba") == processor(sound).encode("ab cd ba")
     for more, message in (
-        (("ab", -0.5, 1), "'ab' has the character 'b', which is no piece, is not supported"),
+        (
+            ("ab", -0.5, 1),
+            "'ab' has the character 'b', which is not in the vocabulary, is not supported",
+        ),
         (("<0x00>", 0.0, 6), "pieces of bytes without byte_fallback are not supported"),
         (("<u>", 0.0, 2), "expected one piece for unknown characters, found 2"),
         (("c", 0.0, 3), "'c', is a control symbol of one character, which is not supported"),

@@ -154,12 +154,12 @@ HOSTILE = {
     "nothing": (b"", "expected the size"),
     "too large": (trie(0, size=1000), "does not fit"),
     "no trie": (trie(size=0), "does not fit"),
-    "children beyond the end": (trie(NEXT_BLOCK), "children are behind the end"),
+    "children beyond the end": (trie(NEXT_BLOCK), "children are after the end"),
     "ring": (trie(*(i | i << 10 for i in range(256))), "more than"),
     "no UTF-8 in texts": (trie(*[0] * 256, texts=b"\xff\0"), "replacements are not UTF-8"),
     "text beyond the end": (
         trie(0, *[0] * 96, 97 | 1 << 8 | (97 ^ 128) << 10, *[0] * 30, 1 << 31 | 99, *[0] * 127),
-        "begins behind the end",
+        "begins after the end",
     ),
     "inside a character": (
         trie(0, *[0] * 96, 97 | 1 << 8 | (97 ^ 128) << 10, *[0] * 30, 1 << 31 | 1, *[0] * 127,

@@ -155,7 +155,7 @@ def test_shares_of_the_command_line(text: Path) -> None:
     out = text.parent / "out"
     args = ["encode", "-e", "gpt2", str(text), "--part-size", "20k", "-o", str(out)]
     said = run(*args, "--task", "1/2").stderr.decode()
-    assert "this share is done; part 0 and perhaps others are not" in said
+    assert "this task is finished; part 0 is pending, and perhaps others" in said
     assert not (out / "manifest.jsonl").exists()
     said = run(*args, "--task", "0/2").stderr.decode()
     assert (out / "manifest.jsonl").exists()

@@ -185,7 +185,7 @@ def test_a_part_of_other_content(text: Path, tmp_path: Path, at: int) -> None:
     part.write_bytes(data)
     error = fails(*resumed(text, out))
     assert error == (
-        f"{part} differs from what the checkpoint saved: it held the beginning of {out}"
+        f"{part} differs from the bytes that the checkpoint saved: it held the beginning of {out}"
     )
     assert part.read_bytes() == data  # somebody's, perhaps
     assert not out.exists()

@@ -208,7 +208,7 @@ def test_idle_timeout(enc: streamtok.Encoding) -> None:
             reader, writer = await open_client(server)
             writer.write(b"hello world")
             assert await reader.read() == (
-                b"15339\n1917\nerror: nothing has come for 0.2 seconds; "
+                b"15339\n1917\nerror: idle for 0.2 seconds; "
                 b"the ids are those of the first 11 bytes\n"
             )
             await hang_up(writer)

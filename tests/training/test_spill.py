@@ -209,7 +209,7 @@ def test_a_damaged_run(tmp_path: Path, damage: str) -> None:
     else:
         file.truncate(1000)
     for use in (trainer.piece_counts, lambda: trainer.train(300)):
-        with pytest.raises(StateError, match="differ from what was written"):
+        with pytest.raises(StateError, match="differ from the counts that were written"):
             use()
 
 

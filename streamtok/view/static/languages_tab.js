@@ -100,7 +100,7 @@ export class LanguagesTab {
     $("languages-chart").replaceChildren(chart);
     const { prices } = this.table;
     $("languages-prices").textContent = prices
-      ? `Costs: ${prices.currency} for the text a thousand times, at ${prices.name} of ${prices.date}.`
+      ? `Cost of 1,000 copies, ${prices.currency} (prices: ${prices.name}, ${prices.date}).`
       : "No prices: streamtok view --prices FILE adds what a language costs.";
   }
 

@@ -123,7 +123,7 @@ export class MergesTab {
     const pair = `the parts at ${left} and ${right}, rank ${rank}`;
     const end = this.at === this.last ? ` The end; ${ids}.` : "";
     const said = { pushed: `A candidate is pushed: ${pair}.`, merged: `Merged: ${pair}.`,
-      stale: `Dropped: ${pair}; its versions are old, so the pair is not there any more.` }[step.kind];
+      stale: `Dropped: ${pair}; already merged.` }[step.kind];
     return number + said + end;
   }
 }

@@ -262,5 +262,5 @@ function whyOf(chunk) {
   }
   if (counts.end) parts.push(`${ids(counts.end)} because the text has ended`);
   const held = chunk.pending ? ` ${chunk.pending} bytes wait for later text.` : "";
-  return parts.length ? `Let go: ${parts.join("; ")}.${held}` : `Nothing can be let go.${held}`;
+  return parts.length ? `Emitted: ${parts.join("; ")}.${held}` : `Nothing emitted yet.${held}`;
 }

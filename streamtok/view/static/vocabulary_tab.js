@@ -127,7 +127,7 @@ export class VocabularyTab {
 
 function rowOf(list, row) {
   if (list === "unreachable") {
-    const note = row.is_utf8 ? "" : ", not UTF-8 alone";
+    const note = row.is_utf8 ? "" : ", partial UTF-8";
     return [row, `: its text becomes ${row.becomes.join(", ")}${note}`];
   }
   if (list === "duplicates") {

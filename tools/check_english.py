@@ -1,0 +1,138 @@
+"""Find the constructions that mark prose as translated, and words with two meanings.
+
+    python tools/check_english.py             fail if documents or messages have one; count comments
+    python tools/check_english.py --comments  show those of docstrings and comments, too
+
+Documents are Markdown without code blocks and change log. Messages are the other strings of the
+package: help texts, errors, output. `RULES` says what to write instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+_CLAUSE = "a noun: 'the ids that …', 'the text after it'"
+_PERSON = "a noun: the caller, a client, other users"
+RULES: list[tuple[str, str]] = [
+    (
+        r"(?<!there )(?<!There )\b(?:is|are|was|were|becomes?) no "
+        r"(?!longer|more|less|other|later|different)",
+        "is not a …",
+    ),
+    (r"(?<![Ll]ook-)\bbehind\b(?! (?:a proxy|systemd|the commands))", "after"),
+    (r"\b(?:let|lets|letting) go\b|\b(?:give|gives|given|gave) out\b", "emit"),
+    (r"\b(?:[Ww]hoever|[Nn]obody|[Ss]omebody|[Aa]nybody|[Ee]verybody)\b", _PERSON),
+    (r"\bthose who\b|\bthe one who\b|(?:^|(?<=[.:;]\s))Who \w+s\b(?![^.]*\?)", _PERSON),
+    (r"\b(?:all|of|with|for|from|by|beside|than|as) what\b", _CLAUSE),
+    (r"(?:^|(?<=[.:;]\s))What (?:is|are|was|has|may|can|does|no)\b(?![^.]*\?)", _CLAUSE),
+    (r"\bstands? (?!for\b|alone\b|out\b)", "is"),
+    (r"\bbut for\b", "except for"),
+    (r"\bjust so\b", "barely"),
+    (r"\bat the (?:most|least)\b", "at most, at least"),
+    (r"\bfor ever\b", "forever, without end"),
+    (r"\bhad better\b|\bas right\b|\bbe it\b", "say it directly"),
+    (r"\bknows? (?:no|nothing)\b", "does not know"),
+    (r"\bnothing has come\b", "idle for"),
+    (r"\bmend(?:s|ed|ing)?\b", "fix"),
+    (r"\b(?:a|has|in) rings?\b", "cycle"),
+    (r"\bdearest\b", "most expensive"),
+    (r"\bblanks?\b", "space, white space"),
+    (r"\bmarks? of\b", "the field's word: delimiter, position, window"),
+    (r"\b(?:a|the|each|no|some|any|which|what) places?\b", "offset, position, rank, URL, line"),
+]
+_RULES = [(re.compile(pattern), instead) for pattern, instead in RULES]
+
+
+class Find(NamedTuple):
+    """A construction, and where it is."""
+
+    where: str  # path:line
+    text: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: '{self.text}'; write: {self.instead}"
+
+
+def finds(text: str, where: str, line: int = 1) -> Iterator[Find]:
+    """The constructions in a text whose first line has this number."""
+    for pattern, instead in _RULES:
+        for match in pattern.finditer(text):
+            number = line + text.count("\n", 0, match.start())
+            yield Find(f"{where}:{number}", match[0].strip().replace("\n", " "), instead)
+
+
+def prose(markdown: str) -> str:
+    """A document without code, links' targets and generated parts; lines stay where they are."""
+
+    def blank(match: re.Match[str]) -> str:
+        return "\n" * match[0].count("\n")
+
+    text = re.sub(r"^ *```.*?^ *```$", blank, markdown, flags=re.S | re.M)
+    text = re.sub(r"^    .*$", "", text, flags=re.M)
+    return re.sub(r"`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", "`", text)
+
+
+def documents() -> list[Path]:
+    """All Markdown but the change log, whose lines are history."""
+    found = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("streamtok/**/*.md")]
+    found += [*ROOT.glob("benchmarks/*.md"), *ROOT.glob("examples/*.md")]
+    return sorted(path for path in found if path.name != "CHANGELOG.md")
+
+
+def strings(path: Path) -> Iterator[tuple[bool, str, int]]:
+    """(whether it is a docstring, the text, its line) of each string with a space in it."""
+    tree = ast.parse(path.read_text("utf-8"))
+    holders = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, holders) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            if "(?" in node.value:  # a regular expression
+                continue
+            yield id(node) in docs, node.value, node.lineno
+
+
+def comments(path: Path) -> Iterator[tuple[str, int]]:
+    """The comments of a Python file, and their lines."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT:
+                yield token.string, token.start[0]
+
+
+def main() -> int:
+    wrong: list[Find] = []
+    remarks: list[Find] = []
+    words = 0
+    for path in documents():
+        name = path.relative_to(ROOT).as_posix()
+        wrong += finds(prose(path.read_text("utf-8")), name)
+    for path in sorted((ROOT / "streamtok").rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        for is_docstring, text, line in strings(path):
+            (remarks if is_docstring else wrong).extend(finds(text, name, line))
+            words += len(text.split()) if is_docstring else 0
+        for text, line in comments(path):
+            remarks += finds(text, name, line)
+            words += len(text.split())
+    if "--comments" in sys.argv:
+        print(*remarks, sep="\n")
+    print(f"docstrings and comments: {1000 * len(remarks) / words:.1f} in 1,000 words")
+    if wrong:
+        print(*wrong, sep="\n", file=sys.stderr)
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
