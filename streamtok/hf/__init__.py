@@ -13,7 +13,7 @@ try:
     import tokenizers as _tokenizers
 except ImportError as error:
     raise MissingLibraryError(
-        "streamtok.hf stands on tokenizers: pip install 'streamtok[hf]'"
+        "streamtok.hf needs tokenizers: pip install 'streamtok[hf]'"
     ) from error
 
 from .backend import Tokenizer
