@@ -1,6 +1,6 @@
 """Streams without an end: the largest tail ever held, MB/s and memory, for each kind of input.
 
-    python -m benchmarks.endless --size 1_000_000_000 --markdown
+    python -m benchmarks.endless --size 1_000_000_000
 
 Each kind is fed to a stream of its own in 64 KiB chunks, in a fresh process. `tail` is the most
 that was ever pending after a call, in bytes; `peak` the highest resident set, in MiB; `growth` what
@@ -113,18 +113,14 @@ def main() -> None:
     parser.add_argument("--size", type=lambda text: int(text.replace("_", "")), default=10**9)
     parser.add_argument("--encodings", default=f"r50k_base,cl100k_base,o200k_base,{LONG_TOKENS}")
     parser.add_argument("--kinds", help="default: all")
-    parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         print(json.dumps(measure(options.encodings, options.one, options.size)))
         return
-    if options.markdown:
-        print("| encoding | input | tail, bytes | MB/s | peak, MiB | growth, MiB |")
-        print("|---|---|--:|--:|--:|--:|")
+    print("| encoding | input | tail, bytes | MB/s | peak, MiB | growth, MiB |")
+    print("|---|---|--:|--:|--:|--:|")
     form = "| {} | {} | {} | {:.0f} | {:.0f} | {:.1f} |"
-    if not options.markdown:
-        form = "{:12} {:20} tail {:6} B {:7.0f} MB/s  peak {:4.0f} MiB  growth {:.1f} MiB"
     for encoding in options.encodings.split(","):
         kinds = LONG_KINDS if encoding == LONG_TOKENS else KINDS
         for kind in options.kinds.split(",") if options.kinds else kinds:

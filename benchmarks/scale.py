@@ -1,4 +1,4 @@
-"""Jobs in parts, side by side: `python -m benchmarks.scale --size 400MB --markdown`.
+"""Jobs in parts, side by side: `python -m benchmarks.scale --size 400MB`.
 
 Serial is the plan in one worker; the ceiling is two processes that each encode one half of the text
 for themselves, at the same time. All kinds must write the same bytes (SHA-256), or nothing is

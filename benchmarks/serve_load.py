@@ -1,6 +1,6 @@
 """Many connections at once to `streamtok serve` on loopback: equal ids, speed, memory.
 
-    python -m benchmarks.serve_load --connections 1000 --markdown
+    python -m benchmarks.serve_load --connections 1000
 
 A server is started in a process of its own, on TCP and then on a Unix socket, and all clients
 connect. Each has a text of its own and sends it in chunks of random sizes, the clients taking
@@ -188,21 +188,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--connections", type=int, default=1000)
     parser.add_argument("--size", type=int, default=50_000, help="bytes that each client sends")
-    parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
     raise_descriptor_limit(options.connections + 64)
     enc = streamtok.get_encoding("cl100k_base")
     texts = make_texts(options.connections, options.size)
     expected = [enc.encode_to_numpy(text, disallowed_special=()) for text in texts]
     total, ids = sum(map(len, texts)), sum(map(len, expected))
-    form = "{:6} {:5} connections in {:.2f} s, {:,} ids equal, {:5.1f} MB/s, idle {:.1f} KiB, held {:.1f} KiB, peak {:.0f} and {:.0f} MiB"  # noqa: E501
-    if options.markdown:
-        print(
-            "| socket | connections | connecting, s | ids, all equal | MB/s "
-            "| idle, KiB each | held, KiB each | peak, MiB | peak held, MiB |"
-        )
-        print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
-        form = "| {} | {} | {:.2f} | {:,} | {:.1f} | {:.1f} | {:.1f} | {:.0f} | {:.0f} |"
+    print(
+        "| socket | connections | connecting, s | ids, all equal | MB/s "
+        "| idle, KiB each | held, KiB each | peak, MiB | peak held, MiB |"
+    )
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    form = "| {} | {} | {:.2f} | {:,} | {:.1f} | {:.1f} | {:.1f} | {:.0f} | {:.0f} |"
     with tempfile.TemporaryDirectory() as folder:
         doors = {"TCP": ["--tcp", "127.0.0.1:0"], "Unix": ["--unix", f"{folder}/socket"]}
         for name, door in doors.items():

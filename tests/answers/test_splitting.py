@@ -93,7 +93,8 @@ def test_clusters_behind_one_that_does_not_fit() -> None:
     flags = "\U0001f1eb\U0001f1f7" * 3 + "e\u0301" * 8
     for big in ("\U0001f1eb\U0001f1f7" + "\u0301" * 30, "a" + "\u0301" * 9000):
         text = big + flags
-        for source in (text, text.encode(), [text[:5], text[5:]]):
+        sources: list[Any] = [[text[:5], text[5:]], text, text.encode()]
+        for source in sources[: 1 if len(big) > 1000 else None]:  # the large one takes seconds
             chunks = list(CL100K.split(source, 12, boundary="grapheme"))
             joined = [c.text if isinstance(c.text, str) else c.text.decode() for c in chunks]
             assert "".join(joined) == text
