@@ -16,6 +16,7 @@ import numpy as np
 
 from ..engines.protocol import encode_or_refuse
 from ..errors import raise_disallowed_special
+from .prefixes import feed
 
 if TYPE_CHECKING:
     from .._types import IdArray
@@ -205,10 +206,10 @@ class Document:
             end.n_bytes - self._place(number).n_bytes < reach or number == len(self._blocks)
         ):
             number -= 1
-        stream = self._settings.stream()
-        tail = "".join([block.text for block in self._blocks[number:]])
-        known = len(self._template.before) + self._place(number).ids
-        return known + len(stream.encode_to_numpy(tail))
+        chain = self._settings.chain()
+        text = "".join([block.text for block in self._blocks[number:]])
+        certain: int = feed(chain, chain.tail(self._template), text, False, "count")
+        return self._place(number).ids + certain  # with what begins it
 
     def __repr__(self) -> str:
         return f"<Document: {self.n_characters} characters, {len(self)} ids>"

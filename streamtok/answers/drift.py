@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..chunker import StreamEncoder
+from ..engines.template import NO_TEMPLATE
+from .prefixes import feed
 from .text_settings import Settings
 
 if TYPE_CHECKING:
@@ -85,15 +87,16 @@ def _go_behind_special(
     Behind one, an encoding that changes text may do other things than at the beginning.
     """
     text = next(one for one, number in encoding._specials.special.items() if number == id)
-    other = Settings(encoding, allowed_special={text}, errors=stream.errors).stream()
-    other.encode(text)
-    if other.pending:
+    chain = Settings(encoding, allowed_special={text}, errors=stream.errors).chain()
+    tail = chain.tail(NO_TEMPLATE)
+    feed(chain, tail, text, False, "count")
+    if chain.pending(tail):
         raise ValueError(
             f"the ids have the special token {text!r} at index {index}, which another special or "
             "added token begins with: this encoding cannot continue after it. Continue from the "
             "ids before it and some more text"
         )
-    stream._adopt(other._reserve())
+    stream._adopt(chain.getstate(tail))
 
 
 def _shared(found: list[int], given: list[int]) -> int:

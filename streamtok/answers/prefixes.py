@@ -175,7 +175,7 @@ class _Whole:
 
     def refuse(self) -> None:
         """Raise why there is no stream."""
-        self._settings.stream()
+        self._settings.chain()
 
     def encode(self, tail: _Parts, piece: Any, final: bool, into: str, out: Any, limit: int) -> Any:
         tail.append(piece)
@@ -187,7 +187,7 @@ class _Whole:
 def open_stream(settings: Settings) -> tuple[Any, Any]:
     """(chain, tail) of a stream without a template, or what looks like them, for any encoding."""
     try:
-        chain = settings.encoding._engine.chain(settings.matcher, settings.errors)
+        chain = settings.chain()
     except (UnsupportedStreamError, UnsupportedPatternError):
         return _Whole(settings), _Parts()
     return chain, chain.tail(NO_TEMPLATE)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import ALL
 from .._core.prompts import Block, shared_size
+from ..engines.template import NO_TEMPLATE
 from ..parallel.texts import check_budget
 from .prefixes import feed
-from .text_settings import Settings
 
 if TYPE_CHECKING:
     from ..definition import EncodingDefinition
@@ -67,13 +67,13 @@ class PromptCache:
         """
         self._encoding = encoding
         self._limit = check_budget("max_bytes", max_bytes)
-        self._fresh = Settings(encoding, allowed_special=ALL, disallowed_special=ALL).stream()
+        self._chain = encoding._engine.chain(encoding._matcher(ALL, ALL), "strict")
         self._begin()
         _CACHES.add(self)
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
-        self._root = Block(None, "", [], self._fresh._reserve(), 0)
+        self._root = Block(None, "", [], self._chain.getstate(self._chain.tail(NO_TEMPLATE)), 0)
         self._leaves: list[tuple[int, int, Block]] = []  # a heap: (when used, a number, block)
         self._numbers = itertools.count()  # of entries in the heap
         self._now = 0  # calls so far
@@ -153,25 +153,26 @@ class PromptCache:
         while begin.state is None:
             assert begin.parent is not None  # the first block has a state
             begin = begin.parent
-        stream = self._fresh.copy()
-        stream._adopt(begin.state)
+        chain, tail = self._chain, self._chain.tail(NO_TEMPLATE)
+        half, state = begin.state
+        chain.setstate(tail, state, half)
         if begin is not known:
-            feed(stream._chain, stream._tail, text[begin.stop : known.stop], False, "count")
+            feed(chain, tail, text[begin.stop : known.stop], False, "count")
         made: list[Block] = []
         last, stateless = known, known.stop - begin.stop
         while last.stop + _BLOCK <= len(text):
             piece = text[last.stop : last.stop + _BLOCK]
-            ids: list[int] = feed(stream._chain, stream._tail, piece, False, "list")
+            ids: list[int] = feed(chain, tail, piece, False, "list")
             size = _BLOCK_BYTES + sys.getsizeof(piece) + sys.getsizeof(ids)
             stateless += len(piece)
             # All that waits is in a state: with a long pre-token, not every block can have one.
-            saved = stream._reserve() if stream.pending <= max(_SMALL, stateless) else None
+            saved = chain.getstate(tail) if chain.pending(tail) <= max(_SMALL, stateless) else None
             if saved is not None:
                 size += sys.getsizeof(saved[1])
                 stateless = 0
             last = Block(last, piece, ids, saved, size)
             made.append(last)
-        return made, feed(stream._chain, stream._tail, text[last.stop :], True, "list")
+        return made, feed(chain, tail, text[last.stop :], True, "list")
 
     def _keep(self, parent: Block, made: list[Block], text: str) -> None:
         """Keep these blocks behind `parent`. What others kept in the meantime stays."""

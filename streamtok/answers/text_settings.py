@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from .._core.encode import NO_SPECIAL, check_policy
 from ..engines.protocol import encode_whole
 from ..engines.template import NO_TEMPLATE
-from ..parallel.texts import NO_LIMIT, check_budget
+from ..parallel.texts import check_budget
 
 if TYPE_CHECKING:
     from .._types import AllowedSpecial, DisallowedSpecial, Text
-    from ..chunker import StreamEncoder
     from ..definition import EncodingDefinition
+    from ..engines.protocol import Chain
 
 __all__ = ["Settings"]
 
@@ -36,8 +36,6 @@ class Settings:
         """
         check_policy(errors)
         self.encoding = encoding
-        self.allowed_special = allowed_special
-        self.disallowed_special = disallowed_special
         self.errors = errors
         self.template = encoding._template if add_special_tokens else NO_TEMPLATE
         self.matcher = encoding._matcher(allowed_special, disallowed_special)
@@ -48,20 +46,9 @@ class Settings:
         """
         return encode_whole(self.encoding._engine, text, self.matcher, self.errors, into)
 
-    def stream(self) -> StreamEncoder:
-        """A stream with these settings but without the template, of which all may wait.
-
-        Raises as `Encoding.stream_encoder` does.
-        """
-        from ..chunker import StreamEncoder
-
-        return StreamEncoder(
-            self.encoding,
-            allowed_special=self.allowed_special,
-            disallowed_special=self.disallowed_special,
-            errors=self.errors,
-            max_pending=NO_LIMIT,
-        )
+    def chain(self) -> Chain:
+        """What a stream of such texts does. Raises as `Encoding.stream_encoder` does."""
+        return self.encoding._engine.chain(self.matcher, self.errors)
 
     def budget(self, max_tokens: Any, least: int = 0) -> int:
         """How many of so many ids are left for the text. Raises as `check_budget`, and ValueError
