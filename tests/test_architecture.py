@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -105,3 +106,13 @@ def test_a_file_that_the_readme_of_the_core_leaves_out_is_found(tmp_path: Path) 
         "2 lines for merge/lanes.h, not one",
         "0 lines for merge/merge.pxi, not one",
     ]
+
+
+def test_no_two_functions_of_the_core_have_one_name() -> None:
+    """Those that are no methods. What `encode.pxd` declares is defined elsewhere."""
+    definition = re.compile(r"^cdef (?:inline )?[\w* ]+?(\w+)\([^:]*?\)[\w ?*-]*:$", re.MULTILINE)
+    found: Counter[str] = Counter()
+    for path in (PACKAGE / "_core").rglob("*.px*"):
+        found.update(definition.findall(path.read_text("utf-8")))
+    assert len(found) > 200 or not found  # a wheel has no sources
+    assert [name for name, count in found.items() if count > 1] == []

@@ -119,7 +119,7 @@ cdef class PretokenCounter:
                 self.check(text.data + start, end - start, final, self.bytes_in)
             units.data, units.size, units.kind = text.data + start, end - start, 0
             with nogil:
-                room = take_in(self, &units, final)
+                room = count_units(self, &units, final)
             if self.errors == "strict" and self.bytes_in > before:
                 self.unfinished = unfinished_at_end(self.bytes, self.size)
             return counted_all(self, room)
@@ -152,7 +152,7 @@ cdef class PretokenCounter:
         units.data = <const u8*>PyUnicode_DATA(text) + start * units.kind
         units.size = stop - start
         with nogil:
-            room = take_in(self, &units, final)
+            room = count_units(self, &units, final)
         return stop - units.size, counted_all(self, room)
 
     def check_bytes(self, chunk, size_t start, size_t stop, bint final, u64 base):
@@ -297,7 +297,7 @@ cdef class PretokenCounter:
         if size > bytes_in or self.size or self.offset:
             raise ValueError("not the state of a counter of pre-tokens, or not of a fresh one")
         self.check(<const u8*><const char*>pending, size, False, bytes_in - size)
-        if grow(self, size) != FITS:
+        if grow_counter(self, size) != FITS:
             raise MemoryError(f"no memory to hold {size} bytes of a pre-token")
         memcpy(self.bytes, <const u8*><const char*>pending, size)
         self.size = size

@@ -50,7 +50,7 @@ cdef int count_next(PretokenCounter counter, const Document* texts, size_t n,
         data, size = document.data, document.size
         readable = size
         if document.kind:
-            room = grow(counter, utf8_room(document.kind, size))
+            room = grow_counter(counter, utf8_room(document.kind, size))
             if room != FITS:
                 return room
             size = strategy.transcode(data, document.kind, size, counter.bytes)

@@ -18,7 +18,7 @@ cdef inline size_t utf8_room(int kind, size_t units) noexcept nogil:
     return units * (4 if kind == 4 else kind + 1)
 
 
-cdef int append(PretokenCounter counter, Units* units) noexcept nogil:
+cdef int append_units(PretokenCounter counter, Units* units) noexcept nogil:
     """Put a slice of the units behind the bytes that are pending: whole characters of well-formed
     text. Unless it FITS, nothing has changed.
     """
@@ -29,9 +29,9 @@ cdef int append(PretokenCounter counter, Units* units) noexcept nogil:
         step = min(units.size, <size_t>SLICE // units.kind)
     room = counter.size + utf8_room(units.kind, step)
     if (counter.table.limit and room + SLACK > counter.capacity
-            and counter.table.memory() + room_for(room) > counter.table.limit):
+            and counter.table.memory() + counter_room(room) > counter.table.limit):
         return OVER_LIMIT
-    if grow(counter, room) != FITS:
+    if grow_counter(counter, room) != FITS:
         return NO_MEMORY
     if units.kind == 0:
         if step:                        # `data` may be NULL where there is nothing
@@ -48,7 +48,7 @@ cdef int append(PretokenCounter counter, Units* units) noexcept nogil:
     return FITS
 
 
-cdef int take_in(PretokenCounter counter, Units* units, bint final) noexcept nogil:
+cdef int count_units(PretokenCounter counter, Units* units, bint final) noexcept nogil:
     """Count what closes of the units. final: the text ends behind them.
 
     Unless it FITS, part of them is not taken in, or not all that is closed is counted.
@@ -56,7 +56,7 @@ cdef int take_in(PretokenCounter counter, Units* units, bint final) noexcept nog
     cdef size_t gone
     cdef int room
     while True:
-        room = append(counter, units)
+        room = append_units(counter, units)
         if room != FITS:
             return room
         counter.table.other_bytes = counter.capacity

@@ -6,11 +6,11 @@ cdef int open_text(Text* text, object chunk, str errors) except -1:
                      else "surrogateescape")
 
 
-cdef inline size_t room_for(size_t size) noexcept nogil:
+cdef inline size_t counter_room(size_t size) noexcept nogil:
     return size + size // 2 + 4 * SLACK
 
 
-cdef int grow(PretokenCounter counter, size_t size) noexcept nogil:
+cdef int grow_counter(PretokenCounter counter, size_t size) noexcept nogil:
     """Make room for `size` bytes: FITS or NO_MEMORY, also for a pre-token of 4 GiB."""
     cdef size_t capacity
     cdef u8* bytes
@@ -18,7 +18,7 @@ cdef int grow(PretokenCounter counter, size_t size) noexcept nogil:
         return FITS
     if size > <size_t>0xFFFFFF00:
         return NO_MEMORY
-    capacity = room_for(size)
+    capacity = counter_room(size)
     bytes = <u8*>realloc(counter.bytes, capacity)
     if bytes == NULL:
         return NO_MEMORY

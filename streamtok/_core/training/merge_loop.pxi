@@ -77,7 +77,7 @@ cdef class MergeLoop:
         self.m.rows = <Slot*>st_new_table(slots * sizeof(Slot))
         self.m.weights = <u64*>malloc((many + 1) * sizeof(u64))
         self.m.of_bytes = <Side*>calloc(1 << 16, sizeof(Side))
-        reserve_tokens(&self.m, 4096 if most > 4096 else most + 1)
+        reserve_merges(&self.m, 4096 if most > 4096 else most + 1)
         if self.m.rows == NULL or self.m.weights == NULL or self.m.of_bytes == NULL:
             raise MemoryError(f"no memory for {slots} bytes of pre-tokens")
         with nogil:
@@ -157,7 +157,7 @@ cdef void fill_rows(Merging* m, const u8* data, const u32* sizes, const u64* cou
     m.rows_size = at
 
 
-cdef int reserve_tokens(Merging* m, size_t merges) except -1 nogil:
+cdef int reserve_merges(Merging* m, size_t merges) except -1 nogil:
     """Room for so many merges in all."""
     cdef size_t tokens = 256 + merges
     if tokens <= m.tokens_capacity:
@@ -193,13 +193,13 @@ cdef bint merge_on(Merging* m, size_t effort) except -1 nogil:
             spent += m.rows_size
         else:
             spent += 16 + record.size
-            merge(m, record)
+            merge_pair(m, record)
         if spent >= effort:
             break
     return m.n_merges < m.most and not m.finished
 
 
-cdef int merge(Merging* m, Pair* record) except -1 nogil:
+cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
     """Put a new token for the pair everywhere."""
     cdef u32 a = <u32>(record.key >> 32), b = <u32>record.key, x, y, place, second, end, i
     cdef u32 new = 256 + m.n_merges, size = record.size, n_left = 0, n_right = 0
@@ -213,7 +213,7 @@ cdef int merge(Merging* m, Pair* record) except -1 nogil:
     cdef Side* left
     cdef Side* right
     cdef Pair* other
-    reserve_tokens(m, m.n_merges + 1)
+    reserve_merges(m, m.n_merges + 1)
     if m.events_capacity < 2 * <size_t>size:
         m.events_capacity = 3 * <size_t>size
         m.events = <Event*>resized(m.events, m.events_capacity * sizeof(Event))
@@ -325,7 +325,7 @@ cdef inline int begin_pair(Merging* m, u64 key, Side* side) except -1 nogil:
     if side.weight < m.floor:
         side.start = NONE
         return 0
-    reserve_places(m, side.size)
+    reserve_pair_places(m, side.size)
     record = find_record(m, key)
     record.key = key
     record.count = side.weight

@@ -12,7 +12,7 @@ cdef int lower_floor(Merging* m) except -1 nogil:
         return begin_with_bytes(m)
     st_free_table(m.table)
     m.table = NULL
-    close_gaps(m)
+    close_row_gaps(m)
     m.floor //= m.fall
     if m.floor < m.lowest or m.floor < m.fall * m.lowest // 8:
         m.floor = m.lowest
@@ -49,7 +49,7 @@ cdef int begin_with_bytes(Merging* m) except -1 nogil:
         record.start = m.of_bytes[i].start = <u32>total
         total += record.size
         m.used += 1
-    reserve_places(m, total)
+    reserve_pair_places(m, total)
     m.places_size = total
     right = m.rows[0].token
     for i in range(1, m.rows_size):
@@ -64,7 +64,7 @@ cdef int begin_with_bytes(Merging* m) except -1 nogil:
     return 0
 
 
-cdef void close_gaps(Merging* m) noexcept nogil:
+cdef void close_row_gaps(Merging* m) noexcept nogil:
     """Leave out rows that are a single token; from now on a token of the others is one slot."""
     cdef size_t at = 1, to = 1, begin
     cdef Slot* rows = m.rows
@@ -147,7 +147,7 @@ cdef int count_pairs(Merging* m) except -1 nogil:
             total += record.size
             record.size = 0
     m.places_size = 0
-    reserve_places(m, total)
+    reserve_pair_places(m, total)
     m.places_size = total
     for i in range(n):
         record = m.table + m.events[i].token

@@ -64,7 +64,7 @@ cdef inline bint goes_before(const Entry* a, const Entry* b) noexcept nogil:
     return a.count > b.count or (a.count == b.count and a.tie < b.tie)
 
 
-cdef int push(Merging* m, Pair* record) except -1 nogil:
+cdef int push_record(Merging* m, Pair* record) except -1 nogil:
     cdef Entry entry
     cdef size_t at = m.heap_size, above
     if at == m.heap_capacity:
@@ -150,7 +150,7 @@ cdef int place_record(Merging* m, Pair* record) except -1 nogil:
     if record.count < m.floor:
         return 0
     if level_of(record.count) >= m.level:
-        push(m, record)
+        push_record(m, record)
     else:
         put_into_bucket(m, record)
     return 0

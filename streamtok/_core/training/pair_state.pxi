@@ -131,7 +131,7 @@ cdef inline void* resized(void* memory, size_t size) except NULL nogil:
     return larger
 
 
-cdef inline int reserve_places(Merging* m, size_t more) except -1 nogil:
+cdef inline int reserve_pair_places(Merging* m, size_t more) except -1 nogil:
     if m.places_size + more > m.places_capacity:
         m.places_capacity = m.places_size + m.places_size // 2 + more + 4096
         m.places = <u32*>resized(m.places, m.places_capacity * sizeof(u32))

@@ -58,7 +58,7 @@ cdef u64 keep(PretokenTable table, const u8* bytes, size_t size) noexcept nogil:
     return <u64>LONG << TAG_SHIFT | place
 
 
-cdef inline u64 home_of(PretokenTable table, const Pretoken* pretoken) noexcept nogil:
+cdef inline u64 slot_home(PretokenTable table, const Pretoken* pretoken) noexcept nogil:
     """The slot from which a pre-token of the table is looked for."""
     cdef u64 high = pretoken.high
     if high >> TAG_SHIFT == LONG:       # hashed with its size in the place of its place
@@ -78,7 +78,7 @@ cdef int rehash(PretokenTable table, u64 slots) noexcept nogil:
     table.slots = fresh
     for i in range(n):
         if old[i].count:
-            at = home_of(table, old + i)
+            at = slot_home(table, old + i)
             while fresh[at].count:
                 at = (at + 1) & table.mask
             fresh[at] = old[i]
@@ -121,7 +121,7 @@ cdef void drop_singletons(PretokenTable table, u64* pretokens, u64* bytes) noexc
         if slots[at].count:
             pretoken = slots[at]
             slots[at].count = 0
-            at = home_of(table, &pretoken)
+            at = slot_home(table, &pretoken)
             while slots[at].count:
                 at = (at + 1) & table.mask
             slots[at] = pretoken
