@@ -5,9 +5,9 @@ those of `flush` equal `Encoding.encode(data)`, and the same for decoding. What 
 yet is carried from one chunk to the next: the *tail reserve*. The contract is that of the standard
 library's incremental codecs: after `final` or `flush` a stream is fresh again.
 
-Each chunk goes the same way (`StreamEncoder._take`): it is put behind the reserve, the chain
+Each chunk goes the same way (`StreamEncoder._take`): it is put after the reserve, the chain
 transforms it (half characters are joined, added tokens found, text is normalized), the core says
-which ids are final, these are given out, and the rest is the new reserve. All of the reserve is in
+which ids are final, these are emitted, and the rest is the new reserve. All of the reserve is in
 one object, a `Tail` of the core: the open pre-token with the bytes that it holds
 (`_core/stream/tail.pxi`), and the note that the chain has made (`engines/protocol.py`). A call
 works on a copy, which takes the old one's place when nothing can fail any more. `_core/stream/
@@ -184,7 +184,7 @@ class StreamEncoder(FastStreamEncoder):
 
     @property
     def pending(self) -> int:
-        """int: bytes taken in whose ids have not been given out yet."""
+        """int: bytes taken in whose ids have not been emitted yet."""
         return int(self._chain.pending(self._tail))
 
     @property
@@ -194,7 +194,7 @@ class StreamEncoder(FastStreamEncoder):
 
     @property
     def tokens_out(self) -> int:
-        """int: ids given out since the stream began."""
+        """int: ids emitted since the stream began."""
         return self._tail.tokens_out
 
     def _twin(self) -> StreamEncoder:

@@ -289,7 +289,7 @@ class Encoding(FastEncoding):
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """int: the id of the one token, special or not, that is exactly this text.
 
-        Raises KeyError if there is none, TypeError for what is neither a str nor bytes.
+        Raises KeyError if there is none, TypeError if it is neither a str nor bytes.
         """
         if isinstance(text_or_bytes, str):
             text_or_bytes = text_or_bytes.encode("utf-8")
@@ -501,7 +501,7 @@ class Encoding(FastEncoding):
         errors: str = "strict",
         max_pending: int | None = None,
     ) -> ContinuedStream:
-        """ContinuedStream: a stream behind these ids, as if their text had been fed to it.
+        """ContinuedStream: a stream after these ids, as if their text had been fed to it.
 
         `ids[:stream.kept] + stream.corrected`, and then what the stream gives, are the ids of all
         of the text. `corrected` is empty if the ids are those of their text. Costs O(len(ids)).
@@ -595,9 +595,9 @@ class Encoding(FastEncoding):
         """Iterator[Chunk(text, start, stop, n_tokens)]: chunks of at most `max_tokens` ids each.
 
         overlap: how many tokens of a chunk, at most, the next one begins with. boundary: chunks
-        end behind a "paragraph", "line", "pretoken", "grapheme" (a letter with its marks, a flag, a
+        end after a "paragraph", "line", "pretoken", "grapheme" (a letter with its marks, a flag, a
         family of emoji), "character" or a match of a regular expression; where one of these is too
-        far, behind the next finer one. Reads the source as chunks are taken, and holds no more than
+        far, after the next finer one. Reads the source as chunks are taken, and holds no more than
         one. settings: as for `fits`.
 
         >>> [chunk.text for chunk in enc.split("one two three four five", 2)]
@@ -669,7 +669,7 @@ class Encoding(FastEncoding):
     def is_canonical(self, ids: Iterable[int] | IdArray) -> bool:
         """bool: whether these ids are those that their text is encoded to.
 
-        Special ids are taken for what they are. Raises KeyError for an id that there is not.
+        Special ids stay special ids. Raises KeyError for an unknown id.
         """
         return self.first_drift(ids) is None
 
@@ -714,7 +714,7 @@ class Encoding(FastEncoding):
         )
 
     def _repr_html_(self) -> str:
-        """str: for notebooks: a table of what the encoding is made of."""
+        """str: for notebooks: a table of the encoding's properties."""
         from .views.markup import table_html
 
         special = sorted(self.special_tokens_set)

@@ -1,4 +1,4 @@
-"""Where a text may be divided: behind paragraphs, lines, pre-tokens, matches of an expression."""
+"""Where a text may be divided: after paragraphs, lines, pre-tokens, matches of an expression."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LOOK_AHEAD", "Boundaries", "levels_of"]
 
-LOOK_AHEAD = 1024  # characters behind a place that decide whether it is a boundary, at most
+LOOK_AHEAD = 1024  # characters after a place that decide whether it is a boundary, at most
 _REACH = 64  # characters in which a boundary is looked for first
 
 _PARAGRAPH = r"\n(?:[ \t\r]*\n)+"
@@ -32,7 +32,7 @@ _FINER = {
 def levels_of(boundary: Any, is_str: bool) -> tuple[Any, ...]:
     """The boundary, as an expression where it is one, and what is tried where it is too far.
 
-    Raises ValueError, TypeError for what is no boundary of such a text.
+    Raises ValueError, TypeError if it is not a boundary of such a text.
     """
     kind: Any = str if is_str else bytes
     if isinstance(boundary, str):
@@ -63,7 +63,7 @@ def levels_of(boundary: Any, is_str: bool) -> tuple[Any, ...]:
 
 
 class Boundaries:
-    """The places where what stands behind `start` in a source may be divided, from the last on."""
+    """The positions after `start` where a source may be divided, from the last on."""
 
     def __init__(self, settings: Settings, source: SourceText, start: int) -> None:
         self._settings = settings
@@ -72,7 +72,7 @@ class Boundaries:
         self._specials: list[tuple[int, int]] | None = None
 
     def places(self, level: Any, above: int, stop: int) -> Iterator[int]:
-        """The places before `stop` but above `above`, the last one first, but for the levels
+        """The places before `stop` but above `above`, the last one first, except for the levels
         "grapheme" and "character".
         """
         if level == "pretoken":

@@ -78,7 +78,7 @@ def _with_prefix(
 
 
 def _lengths_by_first_byte(vocabulary: Vocabulary) -> list[list[int]]:
-    """For each byte, the lengths of the tokens that begin with it, rising, but for 1."""
+    """For each byte, the lengths of the tokens that begin with it, rising, except for 1."""
     found = _lengths.get(vocabulary)
     if found is None:
         offsets = vocabulary.offsets.astype(np.int64)

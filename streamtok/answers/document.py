@@ -52,14 +52,14 @@ class _Block(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """What is before a block: characters, ids, bytes of UTF-8."""
+    """The totals before a block: characters, ids, bytes of UTF-8."""
 
     text: int = 0
     ids: int = 0
     n_bytes: int = 0
 
     def moved(self, blocks: Iterable[_Block], sign: int) -> _Place:
-        """The place behind these blocks; sign -1: without them."""
+        """The place after these blocks; sign -1: without them."""
         at = self
         for text, ids, size in blocks:
             at = _Place(
@@ -87,7 +87,7 @@ class Document:
         self._cuts = settings.encoding._cuts
         self._blocks: list[_Block] = []
         self._places = [_Place()]  # before each block, as far as they are known
-        self._total: _Place | None = _Place()  # behind the last block, if it is known
+        self._total: _Place | None = _Place()  # after the last block, if it is known
         self.append(text)
 
     @property
@@ -131,8 +131,8 @@ class Document:
         """Change: put `text` where the characters start:stop are.
 
         Costs the length of the edit, a kilobyte around it, and as much as one pre-token and one
-        special token reach beyond that. Raises IndexError for a place outside of the text,
-        TypeError for what is not a str, ValueError for a disallowed special token that the edit
+        special token reach beyond that. Raises IndexError for a position outside of the text,
+        TypeError if it is not a str, ValueError for a disallowed special token that the edit
         would make.
         """
         if not isinstance(text, str):
@@ -174,7 +174,7 @@ class Document:
 
         `part.ids` are the ids of `part.text` encoded by itself, and they are
         `ids[part.first : part.first + len(part.ids)]` of the document. Costs about a kilobyte more
-        than what is asked for, or as much as one pre-token and one special token reach beyond that.
+        than you ask for, or as much as one pre-token and one special token reach beyond that.
         An encoding that is one block (see above) gives the whole text. Raises IndexError for a
         place outside of the text.
 
@@ -217,14 +217,14 @@ class Document:
     # Blocks
 
     def _end(self) -> _Place:
-        """What is before the end of the text."""
+        """The totals before the end of the text."""
         if self._total is None:
             known = len(self._places) - 1
             self._total = self._places[-1].moved(self._blocks[known:], 1)
         return self._total
 
     def _place(self, number: int) -> _Place:
-        """What is before block `number`. From the end where that is near: text is appended."""
+        """The totals before block `number`. From the end where that is near: text is appended."""
         places = self._places
         if number >= len(places) and number >= len(self._blocks) - _NEAR:
             return self._end().moved(self._blocks[number:], -1)
@@ -235,7 +235,7 @@ class Document:
     def _around(self, start: int, stop: int) -> tuple[int, int]:
         """The blocks first:last that hold the characters start:stop, at least one if there is one.
 
-        An edit right behind a block takes that block, too: what is appended goes on with it.
+        An edit right after a block takes that block, too: appended text continues it.
         """
         n = len(self._blocks)
         if start == stop == self._end().text:

@@ -1,8 +1,8 @@
-"""Ids that came from a model: are they those of their text, and how does a stream go on behind.
+"""Ids that came from a model: are they those of their text, and how does a stream continue?
 
 A model may sample ids that no text is encoded to: their text has other ids. Special ids stay what
-they are; what stands between two of them is plain text. What a pattern leaves out of the ids of a
-text is not in them: nobody can know of it here.
+they are; the text between two of them is plain text. What a pattern leaves out of the ids of a
+text is not in them: it cannot be known here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def first_drift(encoding: EncodingDefinition, ids: Iterable[int] | IdArray) -> i
 
 
 class ContinuedStream(StreamEncoder):
-    """A StreamEncoder behind ids whose text it knows, as `continue_from` makes it.
+    """A StreamEncoder after ids whose text it knows, as `continue_from` makes it.
 
     `ids[:stream.kept] + stream.corrected`, and then the ids that the stream gives, are those of the
     whole text. `kept` is how many of the ids stay: the rest is not certain yet, and the stream will
@@ -62,7 +62,7 @@ class ContinuedStream(StreamEncoder):
 def continue_from(
     encoding: EncodingDefinition, ids: Iterable[int] | IdArray, **settings: Any
 ) -> ContinuedStream:
-    """A stream that goes on behind these ids as if their text had been fed to it. settings: as for
+    """A stream that goes on after these ids as if their text had been fed to it. settings: as for
     `StreamEncoder`.
     """
     given = _as_list(encoding, ids)
@@ -82,7 +82,7 @@ def continue_from(
 def _go_behind_special(
     encoding: EncodingDefinition, stream: StreamEncoder, id: int, index: int
 ) -> None:
-    """Let a stream be where it is behind a special token, whether its settings allow that or not.
+    """Let a stream be where it is after a special token, whether its settings allow that or not.
 
     Behind one, an encoding that changes text may do other things than at the beginning.
     """
@@ -109,14 +109,14 @@ def _shared(found: list[int], given: list[int]) -> int:
 
 
 def _as_list(encoding: EncodingDefinition, ids: Any) -> list[int]:
-    """A list of int. Raises KeyError for an id that there is not, TypeError for no ids."""
+    """A list of int. Raises KeyError for an unknown id, TypeError for no ids."""
     given: list[int] = ids.tolist() if hasattr(ids, "tolist") else list(ids)
     encoding._decoder.decode(given)
     return given
 
 
 def _end_of_specials(encoding: EncodingDefinition, ids: Sequence[int]) -> int:
-    """The place behind the last special id."""
+    """The place after the last special id."""
     special = encoding._specials.ids
     if special.isdisjoint(ids):
         return 0

@@ -1,4 +1,4 @@
-"""How many ids the beginnings of a text have, near the place where a budget ends.
+"""How many ids the beginnings of a text have, near the position where a budget ends.
 
 A stream is fed until more ids are certain than the budget has: every longer beginning has at least
 these, so none of them fits. The beginnings before that place are tried from the longest on: a copy
@@ -29,7 +29,7 @@ _SMALL_TEXT = 1 << 13  # characters, of which every beginning may be encoded as 
 
 
 class _Mark(NamedTuple):
-    """A stream that was fed up to `position`, and has given out so many ids by then."""
+    """A stream that was fed up to `position`, and has emitted so many ids by then."""
 
     position: int
     tokens: int
@@ -37,7 +37,7 @@ class _Mark(NamedTuple):
 
 
 class Prefixes:
-    """The beginnings of what stands behind `start` in a source."""
+    """The beginnings of the text after `start` in a source."""
 
     def __init__(self, settings: Settings, source: SourceText, start: int = 0) -> None:
         self._token_bytes = settings.encoding._decoder.token_bytes
@@ -127,7 +127,7 @@ class Prefixes:
 
 
 class _Behind:
-    """The tokens of the whole text behind a mark, as far as they were asked for."""
+    """The tokens of the whole text after a mark, as far as they were asked for."""
 
     def __init__(
         self, token_bytes: Callable[[int], bytes], source: SourceText, chain: Any, mark: _Mark

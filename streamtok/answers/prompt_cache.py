@@ -1,8 +1,8 @@
 """Prompts that grow, fork and lose their tails: what they begin with is encoded once.
 
 A text is cut every few thousand characters, and a stream is fed block by block. What it gives for
-a block, and its state behind it, depend on nothing that comes later. So texts that begin alike
-share blocks, in a tree, and a new text goes on behind the last block that it shares. There is
+a block, and its state after it, depend on nothing that comes later. So texts that begin alike
+share blocks, in a tree, and a new text goes on after the last block that it shares. There is
 nothing to guess: the ids are those of a stream, which are those of the whole text at every cut.
 """
 
@@ -101,7 +101,7 @@ class PromptCache:
         """list[int]: `encoding.encode(text, allowed_special="all")`.
 
         Costs a comparison of what is known, a copy of its ids, and the encoding of the rest. Raises
-        TypeError for what is not a str.
+        TypeError if it is not a str.
         """
         block, tail = self._encoded(_exact(text))
         return block.ids_behind(None, tail)
@@ -111,7 +111,7 @@ class PromptCache:
 
         `encode(before)[:kept] + added` is `encode(text)`, and less work: there is no list of all
         ids. `kept` counts whole blocks, so about a thousand of the ids that stay may be in
-        `added`. Raises TypeError for what is not a str.
+        `added`. Raises TypeError if it is not a str.
 
         >>> cache = streamtok.PromptCache(enc)
         >>> text = "one two three. " * 1000
@@ -128,13 +128,13 @@ class PromptCache:
         return PromptChange(shared.end, block.ids_behind(shared, tail))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._encoding, self._limit)  # whoever gets it begins with nothing
+        return type(self), (self._encoding, self._limit)  # the copy starts empty
 
     def __repr__(self) -> str:
         return f"<PromptCache of {self._encoding.name!r}: {self.stats.bytes:,} bytes>"
 
     def _encoded(self, text: str) -> tuple[Block, list[int]]:
-        """The last whole block of the text, and the ids behind it."""
+        """The last whole block of the text, and the ids after it."""
         with self._lock:
             self._now += 1
             known = self._root.walk(text, _BLOCK, self._now)
@@ -148,7 +148,7 @@ class PromptCache:
         return last, tail
 
     def _encode_behind(self, known: Block, text: str) -> tuple[list[Block], list[int]]:
-        """The blocks that the text has behind `known`, and the ids of what is left."""
+        """The blocks that the text has after `known`, and the ids of the rest."""
         begin = known
         while begin.state is None:
             assert begin.parent is not None  # the first block has a state
@@ -175,7 +175,7 @@ class PromptCache:
         return made, feed(chain, tail, text[last.stop :], True, "list")
 
     def _keep(self, parent: Block, made: list[Block], text: str) -> None:
-        """Keep these blocks behind `parent`. What others kept in the meantime stays."""
+        """Keep these blocks after `parent`. What others kept in the meantime stays."""
         if not parent.is_kept:  # it was removed in the meantime
             return
         for block in made:
@@ -213,7 +213,7 @@ class PromptCache:
 
 
 def _exact(text: Any) -> str:
-    """The text without what a class of its own adds. Raises TypeError for what is no str."""
+    """The text without what a class of its own adds. Raises TypeError if it is not a str."""
     if type(text) is str:
         return text
     if not isinstance(text, str):

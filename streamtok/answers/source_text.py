@@ -27,7 +27,7 @@ class SourceText:
         Raises TypeError for anything else, and later for chunks of two kinds.
         """
         self._chunks: Iterator[Any] = iter(())
-        self._base = 0  # the position of what is held
+        self._base = 0  # the position of the held text
         self._whole = source
         self.is_whole = True  # nothing is left to be read
         if isinstance(source, str):
@@ -64,7 +64,7 @@ class SourceText:
 
     @property
     def known_end(self) -> int:
-        """The position behind what was read."""
+        """The position after the text that was read."""
         return self._base + len(self._held)
 
     def reaches(self, position: int) -> bool:
@@ -98,7 +98,7 @@ class SourceText:
         return self.at(start, stop)
 
     def drop(self, before: int) -> None:
-        """Forget what stands before this position, if it came in chunks."""
+        """Forget the text before this position, if it came in chunks."""
         if self._whole is not self._held and not isinstance(self._whole, str):
             self._held = self._held[before - self._base :]
             self._base = before
@@ -116,7 +116,7 @@ def is_buffer(value: object) -> bool:
 def character_ends(text: Any, start: int, stop: int) -> list[int]:
     """The places from `start` to `stop` of a str or bytes where a character ends, rising.
 
-    Bytes that are no UTF-8 are a character each; a pair of surrogates is one.
+    Bytes that are not UTF-8 are a character each; a pair of surrogates is one.
     """
     stop = min(stop, len(text))
     if isinstance(text, str):

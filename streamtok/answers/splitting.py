@@ -76,7 +76,7 @@ class _Splitting:
     def chunks(self) -> Iterator[Chunk]:
         source = self._source
         start = stop = 0
-        while not source.is_end(stop):  # an overlap alone is no chunk
+        while not source.is_end(stop):  # an overlap alone is not a chunk
             start, stop, n_tokens = self._next(start, stop)
             text = source.result(start, stop)
             self.each = (stop - start) / max(n_tokens, 1)
@@ -102,7 +102,7 @@ class _Splitting:
         return offset + len(between)
 
     def _overlap_of(self, text: Any, start: int, stop: int, size: int) -> int:
-        """Where the last `size` tokens of a chunk begin; behind its start in any case."""
+        """Where the last `size` tokens of a chunk begin; after its start in any case."""
         if not size:
             return stop
         whole = self._levels[0] == "grapheme"
@@ -110,7 +110,7 @@ class _Splitting:
         return start + kept if kept else stop
 
     def _next(self, start: int, done: int) -> tuple[int, int, int]:
-        """(start, stop, number of tokens) of the chunk behind `done`, whose overlap begins at
+        """(start, stop, number of tokens) of the chunk after `done`, whose overlap begins at
         `start`, or later if the next boundary is too far from there.
         """
         starts = self._starts(start, done)
@@ -145,7 +145,7 @@ class _Splitting:
 
 
 class _Search:
-    """What may be a chunk that begins at `start`."""
+    """The candidates for a chunk that begins at `start`."""
 
     def __init__(self, splitting: _Splitting, start: int) -> None:
         self.start = start

@@ -39,7 +39,7 @@ class StoppingDecoder(StreamDecoder):
     """Decodes one stream of ids up to the first of its stop strings.
 
     Text that may be the beginning of a stop string is held back until it is decided. Where one is
-    found, the text before it is given out, `stopped` says which and where, and all later ids give
+    found, the text before it is emitted, `stopped` says which and where, and all later ids give
     nothing. The one that begins first counts, and of those the shortest. An exception leaves the
     stream as it was before the call.
 

@@ -46,7 +46,7 @@ def longest_suffix(
 
     stop, left = len(text), budget
     size = 3 * budget
-    within = []  # the parts between cuts that are within the budget, and what is left behind each
+    within = []  # the parts between cuts that are within the budget, and what is left after each
     while stop:
         start = _last_cut(settings, text, max(stop - size, 0), stop)
         found = _encode(settings, text, start, stop, "count")

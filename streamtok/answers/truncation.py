@@ -1,6 +1,6 @@
 """Budgets: does a text fit into so many ids, and as much of its beginning as fits.
 
-Both read no further than they must. What is kept of the end of a text is in `suffixes.py`.
+Both read no further than they must. The end of a text is cut in `suffixes.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STEP = 1 << 16
 
 
 class Truncated(NamedTuple):
-    """What is left of a text, the number of its ids, and whether something was cut off."""
+    """A truncated text, the number of its ids, and whether something was cut off."""
 
     text: Any
     n_tokens: int

@@ -68,8 +68,8 @@ def add_parser(subparsers: Any) -> None:
         "--every",
         type=parse_positive_seconds,
         metavar="SECONDS",
-        help="only a line at this interval: the time, the tokens that came in it, all tokens; with "
-        "--follow, the first line is what FILE had at the beginning",
+        help="a line at this interval: the time, its tokens, all tokens; with "
+        "--follow, the first line counts what FILE already had",
     )
     parser.set_defaults(connections=None, listen=None)
 

@@ -84,7 +84,7 @@ class _Source(NamedTuple):
 
     @property
     def says(self) -> str:
-        """Who says what the ids are, for messages."""
+        """The source of the encoding's name, for messages."""
         if self.about is None or self.about.format in ("parquet", "arrow"):
             return f"the schema of {shown(self.file)}"
         return shown(self.job or sidecar_path(self.file))

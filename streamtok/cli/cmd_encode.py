@@ -127,7 +127,7 @@ def add_parser(subparsers: Any) -> None:
     )
     messages = parser.add_argument_group("messages")
     messages.add_argument(
-        "-q", "--quiet", action="store_true", help="no progress, no summary, no warnings"
+        "-q", "--quiet", action="store_true", help="do not print progress, summary or warnings"
     )
     messages.add_argument("--json", action="store_true", help="the summary as one line of JSON")
     messages.add_argument(
@@ -157,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
         # Each thread needs 12 to 20 MB, and pyarrow needs much memory.
         is_arrow = args.parquet is not None or chosen in ("parquet", "arrow")
         args.threads = 1 if is_arrow else min(2, usable_cores())
-    # Where all cores encode, the copy of a block costs the same whoever makes it.
+    # Where all cores encode, the copy of a block costs the same in every thread.
     args.reads_ahead = args.threads < usable_cores()
     set_cache_limit(CACHE_BYTES)
     encoder = open_inputs.open_encoder(args, encoding, stream)
@@ -267,7 +267,7 @@ def _settings(
 ) -> dict[str, Any]:
     """What the ids already written depend on, under the names that the user knows.
 
-    A run with others cannot continue. What is in `_policy` may change.
+    A run with others cannot continue. The options in `_policy` may change.
     """
     names = (
         "prepend append lines jsonl parquet skip_empty strip_bom no_unpack sidecar shard_tokens "

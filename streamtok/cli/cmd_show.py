@@ -1,7 +1,7 @@
 """`streamtok show`: the tokens of a text in colours, as it arrives.
 
-Nothing of the text reaches the terminal as it is: blanks, line ends and control characters are
-shown as signs (`views/visible.py`). What is shown is final: no later text changes it.
+Nothing of the text reaches the terminal as it is: spaces, line ends and control characters are
+shown as signs (`views/visible.py`). The tokens shown are final: no later text changes it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
     group = parser.add_argument_group("what is shown (default: the text, token by token)")
     kind = group.add_mutually_exclusive_group()
     kind.add_argument(
-        "--table", action="store_true", help="a line for each token: place, id, rank, bytes, text"
+        "--table", action="store_true", help="a line for each token: offset, id, rank, bytes, text"
     )
     kind.add_argument(
         "--lanes",
@@ -58,7 +58,7 @@ def add_parser(subparsers: Any) -> None:
     )
     add_color(group)
     group.add_argument(
-        "-q", "--quiet", action="store_true", help="do not say on standard error how many there are"
+        "-q", "--quiet", action="store_true", help="do not print the totals on standard error"
     )
     encoding_options.add_text_options(parser, plain_specials=True)
     reading = parser.add_argument_group("reading")

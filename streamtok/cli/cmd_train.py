@@ -70,7 +70,7 @@ def add_parser(subparsers: Any) -> None:
         type=parse_count,
         required=True,
         metavar="N",
-        help="number of bytes, merges and special tokens together",
+        help="bytes, merges and special tokens together",
     )
     merges.add_argument(
         "--pattern",
@@ -98,7 +98,7 @@ def add_parser(subparsers: Any) -> None:
         type=parse_positive,
         default=1,
         metavar="N",
-        help="merge no pair that occurs less often (default: 1)",
+        help="do not merge rarer pairs (default: 1)",
     )
     counting.add_argument(
         "--threads",
@@ -146,7 +146,7 @@ def add_parser(subparsers: Any) -> None:
         type=parse_positive_size,
         default=PART_SIZE,
         metavar="SIZE",
-        help=f"bytes of a file in a part, about (default: {PART_SIZE >> 20}MiB)",
+        help=f"approximate bytes of a file in a part (default: {PART_SIZE >> 20}MiB)",
     )
     counting.add_argument(
         "--save-counts",
@@ -156,7 +156,7 @@ def add_parser(subparsers: Any) -> None:
     )
     options.add_force(output)
     parser.add_argument(
-        "-q", "--quiet", action="store_true", help="print no progress and no summary"
+        "-q", "--quiet", action="store_true", help="do not print progress or a summary"
     )
 
 

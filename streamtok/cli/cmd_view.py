@@ -41,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
     encoding_options.add_encoding(parser)
     address = parser.add_argument_group("address")
     address.add_argument(
-        "--port", type=parse_port, default=0, metavar="PORT", help="default: any that is free"
+        "--port", type=parse_port, default=0, metavar="PORT", help="default: any free port"
     )
     address.add_argument(
         "--host",
@@ -57,7 +57,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--browser", action="store_true", help="open the page in the default browser"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="print the URL and no more")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only the URL")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
 def _write_redirect(address: str, closing: contextlib.ExitStack) -> str:
     """The URL of a file that leads to `address`, and goes when `closing` closes.
 
-    Everybody can read the arguments of a browser, which would have the token; nobody else the file.
+    All users can read the arguments of a browser, which would have the token, but not the file.
     """
     folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="streamtok-"))  # mode 0700
     path = Path(folder, "page.html")

@@ -169,7 +169,7 @@ def _page_lines(page: TokenPage) -> list[str]:
 
 
 def _tree_lines(page: TokenPage) -> list[str]:
-    """The tree, indented. Nodes stand before their parts, so one walk is enough."""
+    """The tree, indented. Nodes come before their parts, so one walk is enough."""
     depths = [0] * len(page.merge_tree)
     lines = []
     for at, node in enumerate(page.merge_tree):

@@ -83,7 +83,7 @@ class CountedFiles:
                 )
 
     def in_order(self, names: list[str]) -> list[tuple[str, dict[str, Any]]]:
-        """Each name with the record of what was counted of it; a partly counted file comes first.
+        """Each name with the record of its counted part; a partly counted file comes first.
 
         Raises StreamtokError if the counts include a file that is not in `names`.
         """

@@ -100,7 +100,7 @@ def load_encoding(args: argparse.Namespace) -> Encoding:
 
 
 def load_named(name: str) -> Encoding:
-    """Load an encoding by what -e takes. Raises Refused."""
+    """Load the encoding that -e names. Raises Refused."""
     try:
         return open_encoding(name)
     except StreamtokError as error:

@@ -50,10 +50,8 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="skip at most N of them: one more is an error",
     )
-    group.add_argument("--skip-empty", action="store_true", help="leave out documents without text")
-    group.add_argument(
-        "--strip-bom", action="store_true", help="leave out a byte order mark at the beginning"
-    )
+    group.add_argument("--skip-empty", action="store_true", help="skip empty documents")
+    group.add_argument("--strip-bom", action="store_true", help="remove a leading byte order mark")
     options.add_no_unpack(group)
 
 

@@ -39,7 +39,7 @@ class Intervals:
         # When the interval began; None before the first.
         self._began: float | None = None if is_followed else time.monotonic()
         self._due = 0.0 if self._began is None else self._began + every
-        self._has_waited = False  # and nothing has come since
+        self._has_waited = False  # and has been idle since
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[float | None]:

@@ -165,7 +165,7 @@ def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
 
 
 def _check_order(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
-    """Exit if the options of a command stand before it."""
+    """Exit if the options of a command are before it."""
     first = given[0].partition("=")[0] if given else ""
     if first.startswith("-") and first not in parser._option_string_actions:
         parser.error(f"expected a command before {first}, as in: streamtok count {first} ...")

@@ -78,9 +78,9 @@ def print_now(text: object) -> None:
 
 
 def write_bytes(data: bytes, at_once: bool = False) -> None:
-    """Write to standard output, behind what was printed. Raises Refused if it is closed.
+    """Write to standard output, after what was printed. Raises Refused if it is closed.
 
-    at_once: do not wait for more, because somebody may be looking.
+    at_once: do not wait for more, because a user may be looking.
     """
     if sys.stdout is None:
         raise Refused("standard output is closed")

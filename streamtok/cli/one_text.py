@@ -12,7 +12,7 @@ from ..pipeline.sources import Opening, Whole, open_input
 from .messages import Refused, input_name, write_bytes
 from .open_inputs import refuse_ids
 
-_MOST_BYTES = 1 << 24  # of what is not streamed
+_MOST_BYTES = 1 << 24  # of text that is not streamed
 
 
 def add_file(parser: argparse.ArgumentParser) -> None:

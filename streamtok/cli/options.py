@@ -12,7 +12,7 @@ from typing import Any
 
 from .argument_types import parse_chunk_size
 
-CHUNK_SIZE = 1 << 16  # larger chunks are no faster, and a pipe holds no more at once
+CHUNK_SIZE = 1 << 16  # larger chunks are not faster, and a pipe holds no more at once
 
 
 def add_command(

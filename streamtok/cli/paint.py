@@ -70,13 +70,13 @@ class Paint:
 
 
 def padded(painted: str, shown: str, columns: int, right: bool = False) -> str:
-    """`painted`, with blanks up to so many columns. shown: the same without colours."""
+    """`painted`, with spaces up to that many columns. shown: the same without colours."""
     blanks = " " * max(0, columns - width(shown))
     return blanks + painted if right else painted + blanks
 
 
 def columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Lines of a table, two blanks between columns. right: which columns end at the right."""
+    """Lines of a table, two spaces between columns. right: which columns end at the right."""
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

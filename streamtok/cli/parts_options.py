@@ -35,5 +35,5 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=parse_positive_size,
         default=PART_SIZE,
         metavar="SIZE",
-        help=f"bytes of an input in a part, about (default: {PART_SIZE >> 20}MiB)",
+        help=f"approximate bytes of an input in a part (default: {PART_SIZE >> 20}MiB)",
     )

@@ -1,7 +1,7 @@
 """Blocks of a fixed length from records of ids, for each of the processes that train.
 
 The records of a pass are numbered, in their own order or shuffled, and dealt: of `n` processes each
-takes every n-th. It joins the ids of its records and cuts them into blocks. So the place of the
+takes every n-th. It joins the ids of its records and cuts them into blocks. So the position of the
 next block is the number of a record and an offset in it, and to go on there reads one record.
 
 The order of a shuffled pass is a permutation that is computed for one number at a time (a Feistel
@@ -171,7 +171,7 @@ class TokenBlocks:
         """Let the next iteration begin where `getstate` was called, also in another process.
 
         Raises StateError for the state of another process, of another number of processes or of
-        other settings or records, and for what is not a state; nothing has changed then.
+        other settings or records, and if it is not a state; nothing has changed then.
         """
         try:
             for name, value in self._who.items():
@@ -189,7 +189,7 @@ class TokenBlocks:
 
 
 def _shuffled(place: int, count: int, key: str) -> int:
-    """The number, below `count`, that a permutation puts at a place."""
+    """The number, below `count`, that a permutation puts at a position."""
     half = max((count - 1).bit_length() + 1, 2) // 2
     mask = (1 << half) - 1
     while True:  # at most four times on average: the network permutes the numbers below 4**half
