@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .. import __version__
 from .edited_texts import MAX_TEXT, EditedTexts
-from .encodings import Encodings
+from .encodings import MAX_VOCABULARY, Encodings
 from .file_jobs import FileJobs
 from .guard import LOOPBACK, Guard, Receive, Scope, Send
 from .optional_starlette import JSONResponse, Request, Response, Route, Starlette, run_in_threadpool
@@ -68,7 +68,7 @@ def make_app(
 
     Raises ValueError for an unknown encoding, OSError or StreamtokError for a file that cannot be
     read. It costs nothing until it is used; then it keeps at
-    most 16 texts of 8 million characters each.
+    most 16 texts of 8 million characters each, and 4 vocabularies that the page loaded.
 
     >>> app = make_app(token=None, encoding="gpt2")
     >>> type(app).__name__
@@ -79,9 +79,9 @@ def make_app(
     tabs = TabAnswers(prices)
     bodies = Bodies()
     files = FileJobs(given, bodies)
-    is_whole = True
+    is_whole = is_utf8 = True
     if given is not None:
-        text, is_whole = given.start()
+        text, is_whole, is_utf8 = given.start()
 
     async def page(request: Request) -> Response:
         return _file("index.html")
@@ -97,13 +97,25 @@ def make_app(
                 "first": encodings.first,
                 "text": text,
                 "max_text": MAX_TEXT,
+                "max_vocabulary": MAX_VOCABULARY,
                 "longest_stream": LONGEST_STREAM,
                 "longest_compared": LONGEST_COMPARED,
-                "given": None if given is None else {"name": given.name, "is_whole": is_whole},
+                "given": None
+                if given is None
+                else {"name": given.name, "is_whole": is_whole, "is_utf8": is_utf8},
                 "has_feed": feed is not None,
                 "prices": None if prices is None else prices.as_json(),
             }
         )
+
+    async def load(request: Request) -> Response:
+        """A vocabulary file that the page sends: bytes, with the file's name in the URL."""
+        try:
+            async with bodies.read(request, "application/octet-stream", MAX_VOCABULARY) as data:
+                file = request.query_params.get("name", "")
+                return answer_of({"name": await run_in_threadpool(encodings.load, data, file)})
+        except Exception as error:
+            return refusal(error)
 
     async def news(request: Request) -> Response:
         """What a live feed had since; waits a while for it."""
@@ -125,12 +137,14 @@ def make_app(
         Route("/static/{name}", file),
         Route("/api/about", about),
         Route("/api/feed", news),
+        Route("/api/encoding", load, methods=["POST"]),
         Route("/api/file/feed", files.feed, methods=["POST"]),
     ]
     with_text = ("text/open", "text/edit")
     for path, answer in {
         "text/open": texts.open,
         "text/edit": texts.edit,
+        "text/ids": texts.ids,
         "stream": tabs.stream,
         "compare": tabs.compare,
         "pretokens": tabs.pretokens,

@@ -17,6 +17,7 @@ import numpy as np
 from ..answers.document import Document
 from ..encoding import Encoding
 from ..views.tokens import describe_ids
+from .chat import chat_template
 from .questions import Answer, Question, Refused
 
 __all__ = ["MAX_TEXT", "EditedTexts"]
@@ -25,6 +26,8 @@ MAX_TEXT = 8 << 20  # characters of one text
 MAX_TEXTS = 16  # texts that are kept; the one that was not used for longest is forgotten
 MAX_EDITS = 1000  # of one question
 MAX_SHOWN = 1 << 16  # characters whose tokens are asked for at once
+MAX_IDS = 1 << 20  # ids that are copied at once
+_FIRST = 2000  # characters whose ids are in each answer
 
 
 class EditedTexts:
@@ -53,18 +56,28 @@ class EditedTexts:
         """
         edits = [_edit(one) for one in question.values("edits", MAX_EDITS)]
         size = question.number("size", 0, MAX_TEXT)
-        name = question.text("document", 100)
-        with self._lock:
-            text = self._texts.get(name)
-            if text is None:
-                raise Refused("this text is not kept any more", 409)
-            self._texts.move_to_end(name)
+        text = self._text(question)
         with text.lock:
             for edit in edits:
                 text.replace(*edit)
             if text.size != size:
                 raise Refused(f"the text has {text.size} characters here, not {size}", 409)
             return text.answer(*_range(question, text.size))
+
+    def ids(self, question: Question) -> Answer:
+        """All ids of a text: {document} -> {ids}."""
+        text = self._text(question)
+        with text.lock:
+            return {"ids": text.ids()}
+
+    def _text(self, question: Question) -> _Text:
+        name = question.text("document", 100)
+        with self._lock:
+            text = self._texts.get(name)
+            if text is None:
+                raise Refused("this text is not kept any more", 409)
+            self._texts.move_to_end(name)
+            return text
 
 
 class _Text:
@@ -108,6 +121,14 @@ class _Text:
             return
         self._plain = self._refused = ""
 
+    def ids(self) -> list[int]:
+        """All ids. Raises Refused if there are none, or too many."""
+        if self._document is None:
+            raise Refused(self._refused)
+        if len(self._document) > MAX_IDS:
+            raise Refused(f"more than {MAX_IDS:,} ids: streamtok encode writes them to a file", 413)
+        return self._document.ids
+
     def answer(self, start: int, stop: int) -> Answer:
         """The counts, and the tokens that touch the characters start:stop."""
         document = self._document
@@ -123,6 +144,10 @@ class _Text:
             "count": len(document),
             "characters": document.n_characters,
             "bytes": document.n_bytes,
+            "ids": self._encoding.encode(
+                document.around(0, min(self.size, _FIRST)).text, **self._settings
+            ),
+            "chat": chat_template(self._encoding.special_tokens_set),
             "first": part.first + int(touched[0]) if len(touched) else 0,
             "tokens": [
                 [*span, token.id, token.shown, token.bytes.hex(), token.rank, token.is_special]

@@ -1,11 +1,21 @@
-"""The encodings that the page offers: those with a name, and the one that was given."""
+"""The encodings that the page offers: those with a name, the given one, and loaded ones."""
 
 from __future__ import annotations
 
+import os
+import tempfile
+import threading
+from pathlib import Path
+
 from ..encoding import Encoding
+from ..errors import VocabularyError
+from ..formats.detection import load
 from ..registry import get_encoding, list_encoding_names
 
-__all__ = ["Encodings"]
+__all__ = ["MAX_VOCABULARY", "Encodings"]
+
+MAX_VOCABULARY = 64 << 20  # bytes of a file that the page loads
+MAX_LOADED = 4  # files that are kept; the one that was loaded first is forgotten
 
 
 class Encodings:
@@ -24,10 +34,40 @@ class Encodings:
                 self.first = f"{given.name} (given)"
             if self.first not in names:
                 self._given[self.first] = given
-        self.names = [*self._given, *names]
+        self._loaded: dict[str, Encoding] = {}
+        self._named = names
+        self._lock = threading.Lock()
+
+    @property
+    def names(self) -> list[str]:
+        """list[str]: all of them, the given one first."""
+        return [*self._given, *self._named, *self._loaded]
+
+    def load(self, data: bytes, file: str) -> str:
+        """str: the name of the encoding in a vocabulary file. Raises VocabularyError.
+
+        Only `data` is read: neither other files nor the hub nor the user's cache.
+        """
+        file = "".join(one for one in os.path.basename(file) if one.isalnum() or one in "-_.")
+        file = file.lstrip(".")[-60:] or "vocabulary"
+        name = f"{file.partition('.')[0] or file} (loaded)"
+        with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
+            path = Path(folder, file)
+            path.write_bytes(data)
+            try:
+                encoding = load(path, name=name, cache=False)
+            except (VocabularyError, OSError) as error:
+                text = str(error).replace(f"{folder}{os.sep}", "")
+                raise VocabularyError(text.replace(folder, "")) from None
+        with self._lock:
+            self._loaded = {**self._loaded, name: encoding}
+            for old in list(self._loaded)[:-MAX_LOADED]:
+                del self._loaded[old]
+        return name
 
     def get(self, name: str) -> Encoding:
         """Encoding: the one of that name. Raises ValueError for a name that is not in `names`."""
-        if name in self._given:
-            return self._given[name]
+        found = self._given.get(name) or self._loaded.get(name)
+        if found is not None:
+            return found
         return get_encoding(name)

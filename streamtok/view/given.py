@@ -38,8 +38,8 @@ class Given:
         """Reading: from the beginning."""
         return Reading(self)
 
-    def start(self) -> tuple[str, bool]:
-        """(text, whether it is all): what the page shows at first. Raises as `Reading`."""
+    def start(self) -> tuple[str, bool, bool]:
+        """(text, whether it is all, whether it is UTF-8): the start. Raises as `Reading`."""
         data = b""
         with contextlib.closing(self.open()) as reading:
             for block in reading:
@@ -49,7 +49,9 @@ class Given:
         is_whole = len(data) <= _WHOLE
         data = data if is_whole else data[:_START]
         text = data.decode("utf-8", "replace")
-        return (text if is_whole else text.rstrip("\ufffd")), is_whole
+        if not is_whole:
+            text = text.rstrip("\ufffd")
+        return text, is_whole, data.startswith(text.encode())
 
 
 class Reading:

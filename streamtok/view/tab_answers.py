@@ -7,6 +7,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import registry
 from ..encoding import Encoding
 from ..views.comparison import MOST_ENCODINGS, compare_encodings
@@ -15,6 +17,7 @@ from ..views.languages import compare_languages
 from ..views.merges import pretokens, trace_merges
 from ..views.prices import PriceList
 from ..views.tokens import Token
+from ..views.visible import visible
 from ..views.vocabulary_lists import duplicates, half_characters, longest, unreachable
 from ..views.vocabulary_search import find_bytes, find_id, find_text, parse_hex, token_page
 from .questions import Answer, Question, Refused
@@ -25,7 +28,7 @@ LONGEST_STREAM = 1 << 14  # characters: each step of the stream is sent to the p
 LONGEST_COMPARED = 1 << 18
 LONGEST_MERGED = 120  # bytes: each step has all of the parts and all of the heap
 MOST_BOXES = 3000  # tokens of a column that are drawn; the totals are of all
-MOST_PRETOKENS = 2000
+MOST_PRETOKENS = 1000
 MOST_LANGUAGES = 8  # encodings side by side
 PAGE = 200  # tokens of a list that are sent at once
 LISTS = ("unreachable", "half", "longest", "duplicates")
@@ -77,16 +80,19 @@ class TabAnswers:
         }
 
     def pretokens(self, question: Question) -> Answer:
-        """{encoding, text} -> the first pre-tokens of the text."""
-        found = pretokens(question.encoding(), question.text("text", LONGEST_STREAM))
-        return {"pretokens": found[:MOST_PRETOKENS], "count": len(found)}
+        """{encoding, special, text} -> the first pre-tokens: [bytes, shown, ids, is_special]."""
+        encoding = question.encoding()
+        text = question.text("text", LONGEST_STREAM)
+        found = _pretokens(encoding, text, question.specials())
+        shown = [[data.hex(), visible(data), *more] for data, *more in found[:MOST_PRETOKENS]]
+        return {"pretokens": shown}
 
     def merges(self, question: Question) -> Answer:
-        """{encoding, pretoken} -> `MergeTrace.as_json`."""
-        data = question.text("pretoken", LONGEST_COMPARED).encode("utf-8", "replace")
+        """{encoding, bytes: of a pre-token} -> `MergeTrace.as_json`."""
+        data = parse_hex(question.text("bytes", LONGEST_COMPARED))
         if len(data) > LONGEST_MERGED:
             raise Refused(
-                f"the pre-token has {len(data):,} bytes: the page follows at most {LONGEST_MERGED}"
+                f"the pre-token has {len(data):,} bytes; Merges follows at most {LONGEST_MERGED}"
             )
         return trace_merges(question.encoding(), data).as_json()
 
@@ -130,6 +136,31 @@ class TabAnswers:
         start = question.number("start", 0, 2**32)
         rows = _rows(encoding, name)
         return {"count": len(rows), "rows": [one.as_json() for one in rows[start : start + PAGE]]}
+
+
+def _pretokens(
+    encoding: Encoding, text: str, settings: dict[str, Any]
+) -> list[tuple[bytes, list[int], bool]]:
+    """The bytes of each pre-token, its ids, and whether it is a special or added token instead.
+
+    Raises Refused where the engine gives other ids, as it changes the text first.
+    """
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    ids, spans = encoding.encode_with_offsets(text, "character", **settings)
+    own = encoding._specials.every.values()
+    found: list[tuple[bytes, list[int], bool]] = []
+    at = 0
+    for i in [*np.flatnonzero(np.isin(ids, list(own))).tolist(), None]:
+        start, stop = (len(text), len(text)) if i is None else spans[i].tolist()
+        for part in pretokens(encoding, text[at:start]):
+            data = part.encode()
+            found.append((data, encoding._encoder.encode_pretoken(data), False))
+        if i is not None:
+            found.append((text[start:stop].encode(), [int(ids[i])], True))
+        at = stop
+    if [id for _, some, _ in found for id in some] != ids.tolist():
+        raise Refused(f"{encoding.name} changes the text first; Merges cannot follow it", 422)
+    return found
 
 
 @functools.lru_cache(maxsize=8)

@@ -122,7 +122,7 @@ def test_the_jobs_of_pages(tmp_path: Path) -> None:
     path.write_bytes(b"one\ntwo\n" * 1000)
     with served(given=Given(str(path))) as url, client_of(url) as client:
         about = client.get("api/about").json()
-        assert about["given"] == {"name": "given.txt", "is_whole": True}
+        assert about["given"] == {"name": "given.txt", "is_whole": True, "is_utf8": True}
         assert str(tmp_path) not in client.get("api/about").text
         question = {"encoding": "gpt2", "source": "given"}
         job = client.post("api/file/begin", json=question).json()["job"]
@@ -187,7 +187,7 @@ def test_an_object_in_a_store(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(b"one\ntwo\n"))
     given = Given(path.as_uri())
     assert given.size == path.stat().st_size
-    assert given.start() == ("one\ntwo\n", True)
+    assert given.start() == ("one\ntwo\n", True, True)
     with fsspec.open("memory://view/text.txt", "wb") as file:
         file.write(b"a" * 700_000)
     reading = Given("memory://view/text.txt").open()
@@ -216,7 +216,7 @@ def test_a_url() -> None:
             reading = Given(f"{base}/text").open()
             assert b"".join(reading) == b"one\ntwo\nsix\n"
             assert reading.read == reading.size == 12
-            assert Given(f"{base}/text").start() == ("one\ntwo\nsix\n", True)
+            assert Given(f"{base}/text").start() == ("one\ntwo\nsix\n", True, True)
             with pytest.raises(StreamtokError, match="404"):
                 Given(f"{base}/none").start()
         finally:
@@ -227,8 +227,9 @@ def test_a_url() -> None:
 def test_only_the_start_of_a_large_file_is_text(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
     path.write_bytes("aé".encode() * 400_000)
-    text, is_whole = Given(str(path)).start()
+    text, is_whole, is_utf8 = Given(str(path)).start()
     assert not is_whole
+    assert is_utf8
     assert ("aé" * 400_000).startswith(text)
     assert len(text) > 40_000
 

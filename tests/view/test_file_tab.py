@@ -44,13 +44,13 @@ def check(page: Any, data: bytes) -> None:
     how: dict[str, Any] = {"disallowed_special": (), "errors": "replace"}
     each = [len(ENC.encode(line, **how)) for line in data.split(b"\n")]
     assert counts(page) == {
-        "tokens of the whole": f"{len(ENC.encode(data, **how)):,}",
+        "tokens, whole file": f"{len(ENC.encode(data, **how)):,}",
         "bytes": f"{len(data):,}",
         "lines": "2,000",
         "tokens per line": f"{sum(each) / 2000:.2f}",
-        "bytes not UTF-8": "2",
-        "lines refused": "1",
-        "share of lines refused": "0.05 %",
+        "invalid UTF-8 bytes": "2",
+        "lines with special tokens": "1",
+        "share of lines with special tokens": "0.05 %",
     }
     first = page.locator("#file-most tbody tr").first.locator("td").all_inner_texts()
     start = data.index(b"<b>")
@@ -59,21 +59,26 @@ def check(page: Any, data: bytes) -> None:
     assert page.locator("#file-most b").count() == 0
     bad = page.locator("#file-bad tbody tr").all_inner_texts()
     assert bad == [
-        f"{data.index(bytes([0xFF])):,}\tnot UTF-8: ff fe",
+        f"{data.index(bytes([0xFF])):,}\tinvalid UTF-8: ff fe",
         f"{data.index(b'<|endof'):,}\t<|endoftext|>",
     ]
-    assert page.locator("#file-chart rect").count() == max(each).bit_length() + 1
+    assert page.locator("#file-chart .length").count() == max(each).bit_length() + 1
 
 
 def test_the_file_of_the_command_line(open_page: Open, url: str, data: bytes) -> None:
     page = open_page(url)
     assert page.input_value("#text-box")  # its text is in the tab Text
+    assert "log.txt: invalid UTF-8 became U+FFFD" in page.inner_text("#text-note")
     page.click("#tab-file")
     page.wait_for_selector("#panel-file[data-state=ready]")
     check(page, data)
-    assert "log.txt: all of it" in page.inner_text("#file-state")
+    assert "log.txt: finished" in page.inner_text("#file-state")
     picture(page, "file")
     assert violations(page) == []
+    page.select_option("#encoding", "gpt2")
+    until(page, "document.querySelector('#file-state').textContent.includes('with gpt2')")
+    tokens = streamtok.get_encoding("gpt2").count(data, disallowed_special=(), errors="replace")
+    assert counts(page)["tokens, whole file"] == f"{tokens:,}"
     page.set_viewport_size({"width": 360, "height": 640})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
@@ -102,7 +107,7 @@ def test_a_large_upload_in_blocks(open_page: Open, tmp_path: Path) -> None:
         page.set_input_files("#text-file", str(path))
         page.wait_for_selector("#panel-file[data-state=ready]")
         assert counts(page)["bytes"] == f"{path.stat().st_size:,}"
-        assert counts(page)["tokens of the whole"] == f"{ENC.count(text):,}"
+        assert counts(page)["tokens, whole file"] == f"{ENC.count(text):,}"
 
 
 class Endless(Given):

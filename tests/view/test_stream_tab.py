@@ -76,8 +76,8 @@ def test_every_step(open_page: Open, url: str) -> None:
         reasons = {one.reason for one in chunk.exact}
         why = page.inner_text("#stream-why")
         assert ("certificate" in why) == ("certificate" in reasons)
-        assert ("pre-token has ended" in why) == ("closed" in reasons)
-        assert ("text has ended" in why) == ("end" in reasons)
+        assert ("pre-token complete" in why) == ("closed" in reasons)
+        assert ("end of the text" in why) == ("end" in reasons)
         if number == 5:
             picture(page, "stream")
             picture(page, "lanes", "#naive-title", "#stream-why")
@@ -128,7 +128,7 @@ def test_why_an_id_could_go(open_page: Open, url: str) -> None:
     page.hover("#naive-tokens .wrong >> nth=0")
     assert "the whole text does not have this id here" in page.inner_text("#stream-detail")
     page.hover("#exact-tokens .t >> nth=0")
-    assert "pre-token has ended" in page.inner_text("#stream-detail")
+    assert "pre-token is complete" in page.inner_text("#stream-detail")
 
 
 def test_a_certificate(open_page: Open) -> None:

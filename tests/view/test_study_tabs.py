@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import streamtok
+from streamtok.engines.rules import TextRules
 from streamtok.views.comparison import compare_encodings
 from streamtok.views.languages import compare_languages
 from streamtok.views.merges import trace_merges
@@ -56,7 +57,7 @@ def counts(page: Any, tab: str) -> list[int]:
 
 def test_compare(open_page: Open, url: str) -> None:
     page = opened(open_page, url, "compare")
-    names = ["r50k_base", "cl100k_base", "o200k_base"]
+    names = ["cl100k_base", "r50k_base", "o200k_base"]
     encodings = [streamtok.get_encoding(name) for name in names]
     found = compare_encodings(encodings, TEXT)
     assert page.locator("#compare-columns h2").all_inner_texts() == names
@@ -75,6 +76,8 @@ def test_compare(open_page: Open, url: str) -> None:
         page.select_option(f"#compare-{number}", "")
     until(page, "document.querySelectorAll('#compare-columns h2').length === 1")
     assert page.locator("#compare-columns .differs").count() == 0
+    page.select_option("#encoding", "gpt2")
+    until(page, "document.querySelector('#compare-columns h2').textContent === 'gpt2'")
 
 
 def test_compare_with_special_tokens(open_page: Open) -> None:
@@ -83,6 +86,7 @@ def test_compare_with_special_tokens(open_page: Open) -> None:
         page.select_option("#special", "refuse")
         page.wait_for_selector("#panel-compare[data-state=failed]")
         assert "<|endoftext|>" in page.inner_text("#error")
+        assert page.locator("#compare-columns h2, #compare-counts dd").count() == 0
         page.select_option("#special", "allow")
         ready(page, "compare")
         assert page.is_hidden("#error")
@@ -90,15 +94,31 @@ def test_compare_with_special_tokens(open_page: Open) -> None:
         excuse(page, " 422 ")
 
 
+def show(page: Any, text: str) -> None:
+    """Write the text in the tab Text, and go to Merges."""
+    page.click("#tab-text")
+    page.fill("#text-box", text)
+    page.click("#tab-merges")
+    page.wait_for_selector("#panel-merges[data-state=ready], #panel-merges[data-state=failed]")
+
+
 def test_merges(open_page: Open, url: str) -> None:
     page = opened(open_page, url, "merges")
-    page.fill("#merges-text", " naïve東")
-    until(page, "document.querySelectorAll('#merges-parts .t').length === 10")
+    text = "x naïve東"
+    show(page, text)
     ready(page, "merges")
-    trace = trace_merges(ENC, " naïve東")
+    pretokens = page.locator("#merges-pretokens .t").evaluate_all(
+        "all => all.map((box) => [box.textContent, box.token.id])"
+    )
+    parts = ["x", " naïve東"]
+    assert pretokens == [
+        [part.replace(" ", "·"), ", ".join(map(str, ENC.encode(part)))] for part in parts
+    ]
+    trace = trace_merges(ENC, parts[1])
     assert trace.merges > 2
     assert trace.stale > 0
-    for number, step in enumerate(trace.steps, 1):
+    assert page.locator("#merges-pretokens .chosen").inner_text() == "·naïve東"
+    for step in trace.steps:
         page.click("#merges-step")
         shown = page.locator("#merges-parts .t").all_inner_texts()
         assert shown == [part.shown for part in step.parts]
@@ -108,35 +128,71 @@ def test_merges(open_page: Open, url: str) -> None:
             assert rows.first.locator("td").first.inner_text() == str(step.heap[0].rank)
         stale = sum(entry.is_stale for entry in step.heap)
         assert page.locator("#merges-heap tr.stale").count() == stale
-        words = {"pushed": "A candidate is pushed", "stale": "Dropped", "merged": "Merged"}
+        words = {"pushed": "Pair added", "stale": "Pair dropped", "merged": "Pair merged"}
         assert words[step.kind] in page.inner_text("#merges-what")
-        if number == len(trace.steps) - 4:
-            picture(page, "merges")
     assert ", ".join(map(str, trace.ids)) in page.inner_text("#merges-what")
     assert ids(page, "#merges-parts .t") == trace.ids
     page.click("#merges-back")
     assert f"Step {len(trace.steps) - 1} of" in page.inner_text("#merges-what")
-    page.fill("#merges-text", "x" * 120)
-    until(page, "document.querySelectorAll('#merges-parts .t').length === 120")
-    ready(page, "merges")
+    page.hover("#merges-pretokens .t >> nth=1")
+    assert f"pre-token 1: ids {', '.join(map(str, trace.ids))}" in page.inner_text("#merges-detail")
+    page.click("#merges-pretokens .t >> nth=0")
+    until(page, "document.querySelector('#merges-what').textContent.startsWith('No pair merges')")
+    assert page.locator("#merges-pretokens .chosen").inner_text() == "x"
+
+
+@pytest.mark.parametrize("text", ["a  b", "don't  <|endoftext|>\n\n 語🎉"])
+@pytest.mark.parametrize("special", ["plain", "allow"])
+def test_merges_have_the_ids_of_the_text(
+    open_page: Open, url: str, text: str, special: str
+) -> None:
+    page = open_page(url)
+    page.select_option("#special", special)
+    show(page, text)
+    found = page.locator("#merges-pretokens .t").evaluate_all(
+        "all => all.flatMap((box) => box.token.id.split(', ').map(Number))"
+    )
+    allowed = "all" if special == "allow" else set()
+    assert found == ENC.encode(text, allowed_special=allowed, disallowed_special=())
+
+
+def test_the_longest_pretokens(open_page: Open, url: str) -> None:
+    page = opened(open_page, url, "merges")
+    show(page, "x" * 120)
+    assert page.locator("#merges-parts .t").count() == 120
     page.click("#merges-merge")
-    assert "Merged" in page.inner_text("#merges-what")
-    page.fill("#merges-text", "é" * 61)
+    assert "Pair merged" in page.inner_text("#merges-what")
+    picture(page, "merges")
+    show(page, "é" * 61)
     until(page, "document.querySelector('#error').textContent.includes('has 122 bytes')")
+    assert page.locator("#merges-parts .t").count() == 0
+    assert page.inner_text("#merges-what") == ""
+    show(page, "")
+    assert page.is_hidden("#error")
+    assert page.locator("#merges-pretokens .t").count() == 0
     excuse(page, " 400 ")
 
 
-def test_pretokens_of_the_text(open_page: Open, url: str) -> None:
-    page = opened(open_page, url, "merges")
-    until(page, "document.querySelectorAll('#merges-choice option').length > 5")
-    page.select_option("#merges-choice", label="·antidisestablishmentarianism")
-    assert page.input_value("#merges-text") == " antidisestablishmentarianism"
-    until(page, "document.querySelectorAll('#merges-parts .t').length === 29")
+def test_merges_of_an_encoding_that_changes_its_text(open_page: Open) -> None:
+    tokens = {bytes([byte]): byte for byte in range(256)} | {
+        "▁".encode()[:2]: 256,
+        "▁".encode(): 257,
+    }
+    rules = TextRules(normalizer="spaces", space_first=True)
+    mine = streamtok.Encoding(
+        "mine", pat_str=r"\S+|\s+", mergeable_ranks=tokens, special_tokens={}, rules=rules
+    )
+    with served(encoding=mine, text="a b") as url:
+        page = open_page(url)
+        page.click("#tab-merges")
+        page.wait_for_selector("#panel-merges[data-state=failed]")
+        assert "mine changes" in page.inner_text("#error")
+        excuse(page, " 422 ")
 
 
 def test_languages(open_page: Open, url: str) -> None:
     page = opened(open_page, url, "languages")
-    names = ["r50k_base", "cl100k_base", "o200k_base"]
+    names = ["cl100k_base", "r50k_base", "o200k_base"]
     table = compare_languages(
         [streamtok.get_encoding(name) for name in names], None, read_prices(PRICES),
         {"gpt-4o": "o200k_base"},
@@ -152,7 +208,7 @@ def test_languages(open_page: Open, url: str) -> None:
         assert shown[row.code] == [row.name, row.code, *cells, *costs]
     assert "USD" in page.inner_text("#languages-prices")
     assert "2026-11-01" in page.inner_text("#languages-prices")
-    assert page.locator("#languages-chart rect").count() == 3 * len(table.rows)
+    assert page.locator("#languages-chart .length").count() == 3 * len(table.rows)
     picture(page, "languages")
 
 
@@ -166,7 +222,7 @@ def test_a_table_is_sorted(open_page: Open, url: str) -> None:
         ).all_inner_texts()
         return cells
 
-    for number, name in ((5, "r50k_base"), (7, "o200k_base")):
+    for number, name in ((6, "r50k_base"), (7, "o200k_base")):
         page.click(f"#languages-table th button:text-is('{name}')")
         values = [float(one) for one in column(number)]
         assert values == sorted(values, reverse=True)
@@ -177,11 +233,18 @@ def test_a_table_is_sorted(open_page: Open, url: str) -> None:
     page.click("#languages-table th button:text-is('language')")
     assert column(1)[0] < column(1)[-1]
     # The chart has the order of the table.
-    first = page.locator("#languages-chart text[text-anchor=end]").first.text_content()
+    first = page.locator("#languages-chart .name").first.text_content()
     assert first == column(1)[0]
     page.uncheck("#languages-choices input[value=r50k_base]")
     until(page, "document.querySelectorAll('#languages-table th[aria-sort]').length === 1")
     until(page, "!document.querySelector('#languages-table thead').textContent.includes('r50k')")
+    page.select_option("#encoding", "p50k_base")
+    until(page, "document.querySelector('#languages-caption').textContent.includes('p50k_base')")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate(
+        "[...document.querySelectorAll('.bars *')]"
+        ".every((one) => one.getBoundingClientRect().right <= innerWidth)"
+    )
 
 
 def test_search_a_vocabulary(open_page: Open, url: str) -> None:
@@ -230,6 +293,8 @@ def test_what_is_not_found(open_page: Open, url: str) -> None:
         page.fill("#vocabulary-query", query)
         page.press("#vocabulary-query", "Enter")
         until(page, f"document.querySelector('#error').textContent.includes({message!r})")
+        assert page.locator("#vocabulary-found li").count() == 0
+        assert "press Search" in page.inner_text("#vocabulary-about")
     excuse(page, " 400 ", " 404 ", " 422 ")
 
 
@@ -242,7 +307,7 @@ def test_lists_of_a_vocabulary(open_page: Open, url: str) -> None:
         "duplicates": len(duplicates(ENC)),
     }.items():
         page.select_option("#vocabulary-list", name)
-        wanted = f"of {count:,}" if count else "There are none"
+        wanted = f"of {count:,}" if count else "None"
         until(page, f"document.querySelector('#vocabulary-about').textContent.endsWith({wanted!r})")
         assert page.locator("#vocabulary-found li").count() == min(count, 200)
     page.click("#vocabulary-later")

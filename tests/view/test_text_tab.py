@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import streamtok
+from streamtok.formats import save_packed
 from streamtok.view.edited_texts import MAX_TEXTS
 
 from .conftest import Open, excuse, picture, until, violations
@@ -49,10 +52,6 @@ def shown(page: Any) -> list[int]:
         "#text-tokens .t", "boxes => boxes.map((box) => box.token.id)"
     )
     return ids
-
-
-def utf16(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2
 
 
 def counts(page: Any) -> dict[str, str]:
@@ -102,7 +101,7 @@ def test_typed_text(open_page: Open, url: str) -> None:
     assert shown(page) == ids
     assert counts(page) == {
         "tokens": str(len(ids)),
-        "characters": str(len(TEXT)),
+        "characters (code points)": str(len(TEXT)),
         "bytes": str(len(TEXT.encode())),
         "tokens per character": f"{len(ids) / len(TEXT):.3f}",
         "characters per token": f"{len(TEXT) / len(ids):.3f}",
@@ -137,7 +136,7 @@ def test_every_edit_of_nasty_texts(open_page: Open, url: str) -> None:
         ready(page)
         whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         assert shown(page) == ENC.encode(whole), ascii(text)
-        assert counts(page)["characters"] == str(len(whole))
+        assert counts(page)["characters (code points)"] == str(len(whole))
 
 
 def test_random_keys(open_page: Open, url: str) -> None:
@@ -161,18 +160,17 @@ def test_random_keys(open_page: Open, url: str) -> None:
         # The model's text is what Compare would send; the box shows its part of it.
         part = page.inner_text("#text-where").replace(",", "").split()
         start, stop, size = (int(part[i]) for i in (4, 6, 8))
-        assert stop - start == utf16(page.input_value("#text-box"))
+        assert stop - start == len(page.input_value("#text-box"))
         with page.expect_request("**/api/compare") as asked:
             page.click("#tab-compare")
         text = asked.value.post_data_json["text"]
         page.wait_for_selector("#panel-compare[data-state=ready]")
         page.click("#tab-text")
-        assert utf16(text) == size
-        units = text.encode("utf-16-le")[2 * start : 2 * stop]
-        assert units.decode("utf-16-le") == page.input_value("#text-box")
+        assert len(text) == size
+        assert text[start:stop] == page.input_value("#text-box")
         ids = ENC.encode(text, disallowed_special=())
         assert counts(page)["tokens"] == f"{len(ids):,}"
-        assert counts(page)["characters"] == f"{len(text):,}"
+        assert counts(page)["characters (code points)"] == f"{len(text):,}"
         first = page.evaluate("document.querySelector('#text-tokens .row').first")
         drawn = shown(page)
         assert drawn == ids[first : first + len(drawn)]
@@ -245,6 +243,136 @@ def test_a_vocabulary_that_was_given(open_page: Open) -> None:
         assert page.locator("#text-tokens b").count() == 0
 
 
+def test_all_of_a_long_text_is_selected(open_page: Open, url: str) -> None:
+    """Ctrl-A selects the text beyond the part in the box, too, and undo brings all of it back."""
+    text = "".join(f"{i} 🎉 line\n" for i in range(4000))
+    size = counted(text)
+    page = open_page(url)
+    page.fill("#text-box", "")
+    for key in ("Delete", "x", "Control+x"):
+        paste(page, text)
+        assert counts(page)["tokens"] == size
+        page.keyboard.press("Control+a")
+        until(page, "document.querySelector('#text-where').textContent.startsWith('All ')")
+        assert f"All {len(text):,} characters" in page.inner_text("#text-where")
+        page.keyboard.press(key)
+        ready(page)
+        left = "x" * (key == "x")
+        assert page.input_value("#text-box") == left
+        assert shown(page) == ENC.encode(left)
+        assert page.is_hidden("#text-part")
+        if key == "Delete":
+            page.keyboard.press("Control+z")
+            ready(page)
+            assert counts(page)["tokens"] == size
+        page.click("#text-clear")
+
+
+def counted(text: str) -> str:
+    return f"{len(ENC.encode(text)):,}"
+
+
+def test_characters_of_several_tokens(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    text = "ok 語 🎉 👨\u200d👩\u200d👧 e\u0323\u0302 日本"
+    page.fill("#text-box", text)
+    ready(page)
+    assert shown(page) == ENC.encode(text)
+    signs = page.locator("#text-tokens .whole .sign").all_inner_texts()
+    assert [one.strip("·") for one in signs] == ["語", "🎉", "👨\u200d👩\u200d👧", "e\u0323\u0302"]
+    pieces = page.locator("#text-tokens .whole .t").evaluate_all(
+        "all => all.map((one) => one.token.bytes)"
+    )
+    assert bytes.fromhex("".join(pieces)).decode() == "".join(signs).replace("·", " ")
+    page.click("#tab-compare")
+    page.wait_for_selector("#panel-compare[data-state=ready]")
+    column = page.locator("#compare-columns > :first-child .sign").all_inner_texts()
+    assert column == signs
+
+
+def test_ids_are_copied(open_page: Open, url: str) -> None:
+    page = open_page(url, permissions=["clipboard-read", "clipboard-write"])
+    page.fill("#text-box", TEXT)
+    ready(page)
+    ids = ENC.encode(TEXT)
+    assert page.inner_text("#text-ids") == ", ".join(map(str, ids))
+    long = "one two 3 " * 3000
+    page.fill("#text-box", long)
+    ready(page)
+    assert page.inner_text("#text-ids").endswith(", …")
+    page.click("#text-copy")
+    until(page, "document.querySelector('#text-copy').textContent.endsWith('copied')")
+    assert json.loads(page.evaluate("navigator.clipboard.readText()")) == ENC.encode(long)
+
+
+def test_turns_of_a_chat(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    ready(page)
+    assert page.is_hidden("#chat-add")
+    assert "cl100k_base has no special tokens" in page.inner_text("#chat-name")
+    page.select_option("#encoding", "o200k_harmony")
+    page.wait_for_selector("#chat-add:not([hidden])")
+    page.fill("#text-box", "")
+    for role, words in (("user", "Hi"), ("assistant", "Hello!")):
+        page.select_option("#chat-role", role)
+        page.click("#chat-add")
+        page.keyboard.type(words)
+    ready(page)
+    text = "<|start|>user<|message|>Hi<|end|><|start|>assistant<|message|>Hello!<|end|>"
+    assert page.input_value("#text-box") == text
+    assert page.input_value("#special") == "allow"
+    harmony = streamtok.get_encoding("o200k_harmony")
+    assert shown(page) == harmony.encode(text, allowed_special="all")
+    assert page.locator("#text-tokens .special").count() == 6
+
+
+def test_a_vocabulary_is_loaded(open_page: Open, url: str, tmp_path: Path) -> None:
+    tokens = {bytes([byte]): byte for byte in range(256)} | {b"He": 256, b"ll": 257, b"llo": 258}
+    mine = streamtok.Encoding("m", pat_str=r"[\s\S]+", mergeable_ranks=tokens, special_tokens={})
+    path = tmp_path / "my-own.streamtok"
+    save_packed(mine, path)
+    page = open_page(url)
+    page.set_input_files("#vocabulary-file", path)
+    until(page, "document.querySelector('#encoding').value === 'my-own (loaded)'")
+    ready(page)
+    assert shown(page) == mine.encode("Hello world")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    ready(page)
+    assert shown(page) == mine.encode("Hello world")
+    page.click("#tab-compare")
+    page.wait_for_selector("#panel-compare[data-state=ready]")
+    assert page.inner_text("#compare-columns h2 >> nth=0") == "my-own (loaded)"
+    path = tmp_path / "tokenizer.json"
+    path.write_text('{"a": 1}')
+    page.set_input_files("#vocabulary-file", path)
+    page.wait_for_selector("#error:not([hidden])")
+    assert page.inner_text("#error").startswith("tokenizer.json: unknown JSON format")
+    excuse(page, " 422 ")
+
+
+def test_a_text_survives_a_reload(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    page.fill("#text-box", "kept 🎉")
+    page.select_option("#encoding", "gpt2")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    ready(page)
+    assert page.input_value("#text-box") == "kept 🎉"
+    assert shown(page) == streamtok.get_encoding("gpt2").encode("kept 🎉")
+
+
+def test_what_was_said_of_a_token_goes_with_it(open_page: Open, url: str) -> None:
+    page = open_page(url)
+    ready(page)
+    page.hover("#text-tokens .t >> nth=1")
+    assert "id 1917" in page.inner_text("#text-detail")
+    page.click("#text-clear")
+    ready(page)
+    assert "arrow keys" in page.inner_text("#text-detail")
+    assert page.inner_text("#text-ids") == ""
+
+
 def test_a_press_outlives_what_is_drawn_anew(open_page: Open, url: str) -> None:
     """The boxes of tokens are replaced between press and release: the token there is chosen."""
     page = open_page(url)
@@ -282,9 +410,9 @@ def test_a_megabyte(open_page: Open, url: str, kind: str) -> None:
     still(page)
     page.click("#text-tokens .row:nth-child(3) .t")
     part = page.inner_text("#text-where").removeprefix("In the box: characters ").split()[0]
-    at = int(part.replace(",", "")) + page.evaluate("document.activeElement.selectionStart")
-    units = text.encode("utf-16-le")
-    place = len(units[: 2 * at].decode("utf-16-le"))
+    place = int(part.replace(",", "")) + page.evaluate(
+        "[...document.activeElement.value.slice(0, document.activeElement.selectionStart)].length"
+    )
     assert 200_000 < place < len(text) - 200_000
     page.keyboard.type("xyz ")
     ready(page)
@@ -305,10 +433,14 @@ def test_a_megabyte(open_page: Open, url: str, kind: str) -> None:
 
 def test_a_file_is_dropped(open_page: Open, url: str) -> None:
     page = open_page(url)
-    drop(page, "a.txt", "From a file:\r\nönce\n")
-    until(page, "document.querySelector('#text-box').value.startsWith('From')")
+    drop(page, "a.txt", "\ufeffFrom a file:\r\nönce\n")
+    until(page, "document.querySelector('#text-box').value.includes('From')")
     ready(page)
-    assert shown(page) == ENC.encode("From a file:\nönce\n")
+    assert shown(page) == ENC.encode("\ufeffFrom a file:\nönce\n")
+    assert page.inner_text("#text-note").startswith("a.txt: CR LF became LF.")
+    drop(page, "b.txt", "As it is")
+    until(page, "document.querySelector('#text-box').value.startsWith('As')")
+    assert page.is_hidden("#text-note")
 
 
 def test_the_server_forgot_the_text(open_page: Open, url: str) -> None:
@@ -354,3 +486,6 @@ def test_on_a_telephone(open_page: Open, url: str) -> None:
     page.fill("#text-box", TEXT + "x" * 200)
     ready(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    top = page.locator("#text-counts").bounding_box()
+    assert top["y"] + top["height"] < page.locator("#text-box").bounding_box()["y"]
+    assert top["y"] < 0.3 * 640

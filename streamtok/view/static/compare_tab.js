@@ -1,8 +1,9 @@
 // The tab Compare: one text in up to four encodings.
 
 import { post, Questions } from "./api.js";
-import { $, decimal, make, showCounts, whole } from "./elements.js";
-import { fromJson, TokenList, tokenBox } from "./tokens.js";
+import { $, decimal, make, setState, showCounts, whole } from "./elements.js";
+import { firstCharacters } from "./text_model.js";
+import { fromJson, TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
 const MOST = 4;
 
@@ -11,15 +12,13 @@ export class CompareTab {
     this.page = page;
     this.panel = $("panel-compare");
     this.questions = new Questions();
-    const start = ["r50k_base", "cl100k_base", "o200k_base"];
-    if (!start.includes(page.about.first)) start.unshift(page.about.first);
-    for (let i = 0; i < MOST; i += 1) {
-      const choice = make("select", { id: `compare-${i}` });
-      if (i) choice.append(make("option", { value: "" }, "none"));
+    const start = ["r50k_base", "cl100k_base", "o200k_base"].filter((name) => name !== page.about.first);
+    for (let i = 1; i < MOST; i += 1) {
+      const choice = make("select", { id: `compare-${i}`, class: "encodings" }, make("option", { value: "" }, "none"));
       for (const name of page.about.encodings) choice.append(make("option", { value: name }, name));
-      choice.value = start[i] ?? "";
+      choice.value = start[i - 1] ?? "";
       choice.addEventListener("change", () => this.load());
-      $("compare-choices").append(make("label", {}, `${i + 1}. `, choice));
+      $("compare-choices").append(make("label", {}, i === 1 ? "with " : "and ", choice));
     }
   }
 
@@ -33,25 +32,26 @@ export class CompareTab {
 
   async load() {
     const chosen = [...$("compare-choices").querySelectorAll("select")].map((one) => one.value);
-    const encodings = [...new Set(chosen.filter((name) => name))];
+    const encodings = [...new Set([this.page.encoding, ...chosen.filter((name) => name)])];
     const most = this.page.about.longest_compared;
     const all = this.page.text.text;
-    const question = { encodings, text: all.slice(0, most), special: this.page.special };
-    const cut = all.length > most ? `: its first ${whole(most)} characters` : "";
-    $("compare-note").textContent = `The text of the tab Text${cut} in up to four encodings. ` +
-      "Underlined: where the encodings do not have the same token.";
+    const text = firstCharacters(all, most);
+    const question = { encodings, text, special: this.page.special };
+    const cut = all.length > text.length ? `, its first ${whole(most)} characters,` : "";
+    $("compare-note").textContent = `The text of the tab Text${cut} in ${this.page.encoding} and up to three others. ` +
+      "Underlined: tokens that differ." + (all ? "" : " Type a text in the tab Text to compare.");
     const isLast = this.questions.next();
-    this.panel.dataset.state = "busy";
+    setState(this.panel, "busy");
     try {
       const found = await post("compare", question);
       if (!isLast()) return;
       this.page.settle();
       this.show(found);
-      this.panel.dataset.state = "ready";
+      setState(this.panel, "ready");
     } catch (error) {
       if (!isLast()) return;
-      $("compare-columns").replaceChildren();
-      this.panel.dataset.state = "failed";
+      for (const id of ["compare-columns", "compare-counts", "compare-detail"]) $(id).replaceChildren();
+      setState(this.panel, "failed");
       this.page.fail(error.message);
     }
   }
@@ -60,24 +60,24 @@ export class CompareTab {
     $("compare-columns").replaceChildren(...found.columns.map((column, i) => {
       const title = make("h2", { id: `compare-title-${i}` }, column.encoding);
       const list = make("div", { class: "tokens small", "aria-labelledby": title.id });
-      column.tokens.forEach((token, at) => {
+      list.append(...wholeCharacters(column.tokens.map((token, at) => {
         const box = tokenBox(fromJson(token), at, token.is_same ? "" : "differs");
-        box.token.why = token.is_same ? "one token in each of these encodings" : "not so in each of these encodings";
-        list.append(box);
-      });
+        box.token.why = token.is_same ? "the same token in each encoding" : "not a token here in each encoding";
+        return box;
+      })));
       const tokens = new TokenList(list, $("compare-detail"));
       tokens.more = (token) => token.why;
       tokens.refresh();
       const cut = column.tokens.length < column.n_tokens
-        ? `, the first ${whole(column.tokens.length)} are shown` : "";
+        ? `, first ${whole(column.tokens.length)} shown` : "";
       const about = `${whole(column.n_tokens)} tokens, ` +
         `${decimal(column.n_characters / column.n_tokens)} characters per token${cut}`;
       return make("div", {}, title, make("p", { class: "note" }, about), list);
     }));
     showCounts($("compare-counts"), [
-      ["boundaries in all", whole(found.agreeing)],
-      ["boundaries in some", whole(found.differing)],
-      ["tokens that are the same in all", whole(found.n_same)],
+      ["shared boundaries", whole(found.agreeing)],
+      ["differing boundaries", whole(found.differing)],
+      ["shared tokens", whole(found.n_same)],
     ]);
   }
 }

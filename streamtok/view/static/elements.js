@@ -18,6 +18,12 @@ export function showCounts(list, pairs) {
   );
 }
 
+// state: busy, ready, failed or stopped.
+export function setState(panel, state) {
+  panel.dataset.state = state;
+  panel.setAttribute("aria-busy", String(state === "busy"));
+}
+
 export const whole = (number) => number.toLocaleString("en");
 export const decimal = (number, digits = 3) =>
   Number.isFinite(number) ? number.toFixed(digits) : "–";

@@ -2,7 +2,7 @@
 
 import { post, Questions } from "./api.js";
 import { barChart } from "./chart.js";
-import { $, decimal, make, whole } from "./elements.js";
+import { $, decimal, make, setState, whole } from "./elements.js";
 
 const MEASURES = {
   times_english: (value) => decimal(value, 2),
@@ -17,39 +17,52 @@ export class LanguagesTab {
     this.panel = $("panel-languages");
     this.questions = new Questions();
     this.order = { column: 0, isUp: false };
-    const chosen = new Set(["r50k_base", "cl100k_base", "o200k_base"]);
-    if (!chosen.has(page.about.first)) chosen.add(page.about.first);
-    for (const name of page.about.encodings) {
-      const box = make("input", { type: "checkbox", value: name });
-      box.checked = chosen.has(name);
-      box.addEventListener("change", () => this.load());
-      $("languages-choices").append(make("label", {}, box, ` ${name}`));
-    }
+    const chosen = ["r50k_base", "cl100k_base", "o200k_base"];
+    for (const name of page.about.encodings) this.addEncoding(name, chosen.includes(name));
     $("languages-measure").addEventListener("change", () => this.show());
   }
 
+  addEncoding(name, isChosen) {
+    const box = make("input", { type: "checkbox", value: name });
+    box.checked = isChosen;
+    box.addEventListener("change", () => this.load());
+    $("languages-choices").append(make("label", {}, box, ` ${name}`));
+  }
+
   onShow() {
-    if (!this.table) this.load();
+    this.load();
+  }
+
+  onSettings() {
+    this.load();
   }
 
   async load() {
     const boxes = [...$("languages-choices").querySelectorAll("input")];
-    const encodings = boxes.filter((box) => box.checked).map((box) => box.value);
-    if (!encodings.length) return;
-    const isLast = this.questions.next();
-    this.panel.dataset.state = "busy";
+    const { encoding } = this.page; // always one of them
+    for (const box of boxes) box.disabled = box.value === encoding;
+    const others = boxes.filter((box) => box.checked && box.value !== encoding).map((box) => box.value);
+    const encodings = [encoding, ...others];
+    const isLast = this.questions.next(); // an answer that is still under way is not wanted
+    if (String(encodings) === String(this.table?.encodings)) {
+      setState(this.panel, "ready");
+      return;
+    }
+    setState(this.panel, "busy");
     try {
       const table = await post("languages", { encodings });
       if (!isLast()) return;
       this.page.settle();
       this.table = table;
-      // Those that cost most in the last encoding, first.
-      this.order = { column: 3 + table.encodings.length, isUp: false };
+      this.order = { column: 4, isUp: false }; // most tokens in the first encoding first
       this.show();
-      this.panel.dataset.state = "ready";
+      setState(this.panel, "ready");
     } catch (error) {
       if (!isLast()) return;
-      this.panel.dataset.state = "failed";
+      setState(this.panel, "failed");
+      this.table = null;
+      for (const id of ["languages-chart", "languages-caption", "languages-prices"]) $(id).replaceChildren();
+      $("languages-table").tBodies[0].replaceChildren();
       this.page.fail(error.message);
     }
   }
@@ -101,7 +114,7 @@ export class LanguagesTab {
     const { prices } = this.table;
     $("languages-prices").textContent = prices
       ? `Cost of 1,000 copies, ${prices.currency} (prices: ${prices.name}, ${prices.date}).`
-      : "No prices: streamtok view --prices FILE adds what a language costs.";
+      : "To add costs, start streamtok view --prices FILE.";
   }
 
   sort(column) {

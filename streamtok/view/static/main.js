@@ -1,7 +1,7 @@
 // Starts the page: what the server says about itself, the tabs, and what all of them share.
 
-import { get } from "./api.js";
-import { $, make } from "./elements.js";
+import { get, postBytes } from "./api.js";
+import { $, make, setState } from "./elements.js";
 import { CompareTab } from "./compare_tab.js";
 import { FileTab } from "./file_tab.js";
 import { LanguagesTab } from "./languages_tab.js";
@@ -15,7 +15,9 @@ class Page {
   constructor(about) {
     this.about = about;
     for (const name of about.encodings) $("encoding").append(make("option", { value: name }, name));
-    $("encoding").value = about.first;
+    this.kept = readKept();
+    $("encoding").value = about.encodings.includes(this.kept.encoding) ? this.kept.encoding : about.first;
+    if (this.kept.special) $("special").value = this.kept.special;
     this.text = new TextTab(this);
     this.views = {
       text: this.text,
@@ -30,6 +32,20 @@ class Page {
     for (const id of ["encoding", "special"]) {
       $(id).addEventListener("change", () => this.onSettings());
     }
+    $("vocabulary-file").addEventListener("change", (event) => {
+      const [file] = event.target.files;
+      if (file) this.loadVocabulary(file);
+      event.target.value = "";
+    });
+    const header = document.querySelector("header");
+    header.addEventListener("dragover", (event) => event.preventDefault());
+    header.addEventListener("drop", (event) => {
+      const [file] = event.dataTransfer.files;
+      if (!file) return;
+      event.preventDefault();
+      this.loadVocabulary(file);
+    });
+    window.addEventListener("pagehide", () => this.keep());
   }
 
   get encoding() {
@@ -54,6 +70,51 @@ class Page {
     return this.about.given && !this.about.given.is_whole ? "file" : "text";
   }
 
+  allowSpecial() {
+    if (this.special === "allow") return;
+    $("special").value = "allow";
+    this.onSettings();
+  }
+
+  async loadVocabulary(file) {
+    if (file.size > this.about.max_vocabulary) {
+      this.fail(`${file.name} is too large: a vocabulary may have ${this.about.max_vocabulary >> 20} MiB here.`);
+      return;
+    }
+    setState(document.body, "busy");
+    try {
+      const { name } = await postBytes(`encoding?name=${encodeURIComponent(file.name)}`, await file.arrayBuffer());
+      if (![...$("encoding").options].some((one) => one.value === name)) {
+        for (const list of document.querySelectorAll("#encoding, select.encodings")) {
+          list.append(make("option", { value: name }, name));
+        }
+        this.views.languages.addEncoding(name, false);
+      }
+      $("encoding").value = name;
+      this.onSettings();
+    } catch (error) {
+      this.fail(error.message);
+    }
+    setState(document.body, "ready");
+  }
+
+  // The text as it is after a reload, or as the server gave it.
+  firstText() {
+    const { given, text } = this.about;
+    if (this.kept.text !== undefined && this.kept.given === (given?.name ?? null)) this.text.set(this.kept.text);
+    else this.text.setFile(given?.name, text, given?.is_utf8 ?? true);
+  }
+
+  keep() {
+    const { encoding, special, about } = this;
+    const kept = { text: this.text.text, given: about.given?.name ?? null, encoding, special };
+    try {
+      sessionStorage.setItem(KEPT, JSON.stringify(kept));
+    } catch {
+      sessionStorage.removeItem(KEPT); // too large for the browser
+    }
+  }
+
   // A file that is too large for the tab Text.
   openLargeFile(file) {
     this.tabs.showName("file");
@@ -75,6 +136,16 @@ class Page {
   }
 }
 
+const KEPT = `streamtok-text ${location.pathname}`;
+
+function readKept() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT)) ?? {};
+  } catch {
+    return {};
+  }
+}
+
 function chooseColours() {
   const stored = localStorage.getItem("streamtok-colours") ?? "";
   $("theme").value = stored;
@@ -91,7 +162,7 @@ async function start() {
   chooseColours();
   try {
     const page = new Page(await get("about"));
-    page.text.set(page.about.text);
+    page.firstText();
     page.tabs.showName(location.hash.slice(1));
     if (!page.shown) page.tabs.showName(page.firstTab);
     document.documentElement.dataset.ready = "true";

@@ -1,28 +1,23 @@
-// The tab Merges: how one pre-token is merged, step by step, as the reference did it.
+// The tab Merges: the pre-tokens of the text, and how the chosen one is merged, step by step.
 
-import { post, Questions, Refused } from "./api.js";
-import { $, make } from "./elements.js";
+import { post, Questions } from "./api.js";
+import { $, make, setState, whole } from "./elements.js";
+import { firstCharacters } from "./text_model.js";
 import { TokenList, tokenBox } from "./tokens.js";
 
-const MOST_CHOICES = 300;
+const MOST = 4000; // characters of the text
 
 export class MergesTab {
   constructor(page) {
     this.page = page;
     this.panel = $("panel-merges");
     this.questions = new Questions();
-    this.choices = [];
-    this.choosing = new Questions();
+    this.pretokens = new TokenList($("merges-pretokens"), $("merges-detail"), (box) => this.choose(box));
     this.parts = new TokenList($("merges-parts"), $("merges-detail"));
     this.parts.more = (token) => token.why;
+    this.followed = null; // the trace of the chosen pre-token
     this.at = 0;
     this.last = 0;
-    $("merges-text").addEventListener("input", () => this.load());
-    $("merges-choice").addEventListener("change", (event) => {
-      if (event.target.selectedIndex < 1) return;
-      $("merges-text").value = this.choices[event.target.selectedIndex - 1];
-      this.load();
-    });
     $("merges-step").addEventListener("click", () => this.go(this.at + 1));
     $("merges-back").addEventListener("click", () => this.go(this.at - 1));
     $("merges-merge").addEventListener("click", () => this.toMerge());
@@ -30,76 +25,97 @@ export class MergesTab {
   }
 
   onShow() {
-    this.choose();
     this.load();
   }
 
   onSettings() {
-    this.onShow();
+    this.load();
   }
 
-  async choose() {
-    const text = this.page.text.text.slice(0, 4000);
-    const isLast = this.choosing.next();
-    let choices = []; // none if the encoding has no pre-tokens of a text as it is
-    try {
-      const { pretokens } = await post("pretokens", { encoding: this.page.encoding, text });
-      choices = [...new Set(pretokens.filter((one) => one.length > 1))].slice(0, MOST_CHOICES);
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-    }
-    if (!isLast()) return;
-    this.choices = choices;
-    $("merges-choice").replaceChildren(
-      make("option", {}, this.choices.length ? "choose one" : "none"),
-      ...this.choices.map((one) => make("option", {}, one.replaceAll(" ", "·").replaceAll("\n", "⏎"))),
-    );
-  }
-
-  async load() {
-    const question = { encoding: this.page.encoding, pretoken: $("merges-text").value };
+  // work(isLast) asks, and shows the answer if nothing else was asked.
+  async asking(work) {
     const isLast = this.questions.next();
-    this.panel.dataset.state = "busy";
+    setState(this.panel, "busy");
     try {
-      const trace = await post("merges", question);
+      await work(isLast);
       if (!isLast()) return;
       this.page.settle();
-      this.trace = trace;
-      this.last = trace.steps.length;
-      this.go(0);
-      this.panel.dataset.state = "ready";
+      setState(this.panel, "ready");
     } catch (error) {
       if (!isLast()) return;
-      this.panel.dataset.state = "failed";
+      this.show(null);
+      setState(this.panel, "failed");
       this.page.fail(error.message);
     }
+  }
+
+  load() {
+    const all = this.page.text.text;
+    const text = firstCharacters(all, MOST);
+    const { encoding, special } = this.page;
+    const cut = text.length < all.length ? `, its first ${whole(MOST)} characters,` : "";
+    $("merges-note").textContent =
+      `The text of the tab Text${cut} in pre-tokens, and the merges of byte pairs in one of them.`;
+    $("merges-pretokens").replaceChildren();
+    return this.asking(async (isLast) => {
+      const { pretokens } = await post("pretokens", { encoding, special, text });
+      if (!isLast()) return;
+      $("merges-pretokens").replaceChildren(...pretokens.map(([bytes, shown, ids, isSpecial], i) =>
+        tokenBox({ noun: "pre-token", id: ids.join(", "), shown, bytes, isSpecial }, i)));
+      this.pretokens.refresh();
+      const boxes = this.pretokens.boxes().filter((box) => !box.token.isSpecial);
+      const first = boxes.find((box) => box.token.id.includes(",")) ?? boxes[0];
+      if (first) await this.trace(first, isLast);
+      else this.show(null);
+    });
+  }
+
+  choose(box) {
+    return this.asking((isLast) => this.trace(box, isLast));
+  }
+
+  async trace(box, isLast) {
+    for (const one of this.pretokens.boxes()) one.classList.toggle("chosen", one === box);
+    const { bytes, isSpecial } = box.token;
+    if (isSpecial) {
+      this.show(null);
+      $("merges-what").textContent = "A special token is one id: nothing merges.";
+      return;
+    }
+    const trace = await post("merges", { encoding: this.page.encoding, bytes });
+    if (isLast()) this.show(trace);
+  }
+
+  show(trace) {
+    this.followed = trace;
+    this.last = trace ? trace.steps.length : 0;
+    this.go(0);
   }
 
   toMerge() {
     let to = this.at;
     while (to < this.last) {
       to += 1;
-      if (this.trace.steps[to - 1].kind === "merged") break;
+      if (this.followed.steps[to - 1].kind === "merged") break;
     }
     this.go(to);
   }
 
   go(to) {
-    if (!this.trace) return;
     this.at = Math.max(0, Math.min(to, this.last));
-    const step = this.at ? this.trace.steps[this.at - 1] : null;
-    const parts = step ? step.parts : this.trace.start;
+    const step = this.at ? this.followed.steps[this.at - 1] : null;
+    const parts = step ? step.parts : this.followed?.start ?? [];
     const heap = step ? step.heap : [];
     $("merges-parts").replaceChildren(...parts.map((part, i) => {
       const token = { id: part.id ?? "none", shown: part.shown, bytes: part.bytes };
       const isNew = step && step.kind === "merged" && part.at === step.candidate.left;
       const box = tokenBox(token, i, isNew ? "new" : "");
-      token.why = `place ${part.at}, version ${part.version}`;
+      token.why = `at byte ${part.at}, version ${part.version}`;
       return box;
     }));
     this.parts.refresh();
-    const byPlace = new Map(parts.map((part) => [part.at, part]));
-    const shown = (place) => byPlace.get(place)?.shown ?? "gone";
+    const byStart = new Map(parts.map((part) => [part.at, part]));
+    const shown = (start) => byStart.get(start)?.shown ?? "merged";
     $("merges-heap").tBodies[0].replaceChildren(...heap.map((entry) =>
       make("tr", { class: entry.is_stale ? "stale" : "" },
         make("td", { class: "number" }, entry.rank),
@@ -113,17 +129,18 @@ export class MergesTab {
   }
 
   say(step) {
-    const { trace } = this;
+    const { followed: trace } = this;
+    if (!trace) return "";
     const ids = `ids: ${trace.ids.join(", ")}`;
     const number = `Step ${this.at} of ${this.last}: `;
-    const whole = trace.is_whole_token ? " The engine finds it as one token, without merging." : "";
-    if (!this.last) return `No pair of it merges; ${ids}.${whole}`;
-    if (!step) return `${this.last} steps, ${trace.merges} of them merges; ${trace.stale} stale candidates.${whole}`;
+    const found = trace.is_whole_token ? " The engine finds it as one token, without merging." : "";
+    if (!this.last) return `No pair merges; ${ids}.${found}`;
+    if (!step) return `${this.last} steps, ${trace.merges} ${trace.merges === 1 ? "merge" : "merges"}; ${ids}.${found}`;
     const { rank, left, right } = step.candidate;
-    const pair = `the parts at ${left} and ${right}, rank ${rank}`;
-    const end = this.at === this.last ? ` The end; ${ids}.` : "";
-    const said = { pushed: `A candidate is pushed: ${pair}.`, merged: `Merged: ${pair}.`,
-      stale: `Dropped: ${pair}; already merged.` }[step.kind];
+    const pair = `bytes ${left} and ${right}, rank ${rank}`;
+    const end = this.at === this.last ? ` Finished; ${ids}.` : "";
+    const said = { pushed: `Pair added to the heap: ${pair}.`, merged: `Pair merged: ${pair}.`,
+      stale: `Pair dropped: ${pair}; already merged.` }[step.kind];
     return number + said + end;
   }
 }

@@ -2,15 +2,16 @@
 // steps come from the server at once; or, of a live feed, as its chunks arrive.
 
 import { get, post, Questions } from "./api.js";
-import { $, decimal, make, showCounts, whole } from "./elements.js";
+import { $, decimal, make, setState, showCounts, whole } from "./elements.js";
+import { firstCharacters } from "./text_model.js";
 import { fromJson, TokenList, tokenBox } from "./tokens.js";
 
 const PACE = 250; // milliseconds between two steps
 const MOST = 1500; // boxes of a lane that are kept
 const REASONS = {
-  closed: "its pre-token has ended, so no later text can change it",
-  certificate: "its pre-token is still open, but a certificate shows that this id is final whatever follows",
-  end: "the stream has ended",
+  closed: "its pre-token is complete: later text cannot change it",
+  certificate: "its pre-token is open, but a certificate shows that later text cannot change it",
+  end: "end of the stream",
 };
 
 export class StreamTab {
@@ -40,7 +41,7 @@ export class StreamTab {
     for (const id of ["stream-step", "stream-back", "stream-start", "stream-end"]) $(id).hidden = true;
     $("stream-size").parentElement.hidden = $("stream-size-shown").hidden = true;
     $("stream-note").textContent =
-      `Standard input, as it arrives, with ${this.page.about.first}. Special tokens are plain text here.`;
+      `Standard input, as it arrives, always with ${this.page.about.first}. Special tokens are plain text here.`;
     this.next = 0; // the chunk that is asked for next
     this.open = []; // chunks with ids that are not settled: {number, boxes}
     this.at = 0;
@@ -51,7 +52,7 @@ export class StreamTab {
   async playLive() {
     this.timer = true;
     $("stream-play").textContent = "Pause";
-    this.panel.dataset.state = "ready";
+    setState(this.panel, "ready");
     try {
       while (this.timer) {
         const open = this.open[0]?.number ?? this.next;
@@ -62,7 +63,7 @@ export class StreamTab {
         if (news.is_done) break;
       }
     } catch (error) {
-      this.panel.dataset.state = "failed";
+      setState(this.panel, "failed");
       this.page.fail(error.message);
     }
     this.timer = null;
@@ -116,31 +117,34 @@ export class StreamTab {
     this.pause();
     const most = this.page.about.longest_stream;
     const all = this.page.text.text;
-    const text = all.slice(0, (all.charCodeAt(most - 1) & 0xfc00) === 0xd800 ? most - 1 : most);
+    const text = firstCharacters(all, most);
     const question = {
       encoding: this.page.encoding, text, chunk_size: Number($("stream-size").value),
     };
     const made = JSON.stringify(question);
     const isLast = this.questions.next(); // an answer that is still under way is not wanted
     if (made === this.made) {
-      this.panel.dataset.state = "ready";
+      setState(this.panel, "ready");
       return;
     }
-    this.panel.dataset.state = "busy";
+    setState(this.panel, "busy");
     try {
       const lanes = await post("stream", question);
       if (!isLast()) return;
       this.made = made;
       this.lanes = lanes;
-      const cut = text.length < all.length ? ` The first ${whole(most)} characters of it.` : "";
+      const cut = text.length < all.length ? `, its first ${whole(most)} characters,` : "";
       $("stream-note").textContent =
-        `The text of the tab Text, as it would arrive in chunks.${cut} Special tokens are plain text here.`;
+        `The text of the tab Text${cut} in chunks. Special tokens are plain text here.` +
+        (text ? "" : " Type a text in the tab Text first.");
       this.begin();
-      this.panel.dataset.state = "ready";
+      setState(this.panel, "ready");
     } catch (error) {
       if (!isLast()) return;
       this.made = "";
-      this.panel.dataset.state = "failed";
+      this.lanes = { chunks: [], tokens: 0 };
+      this.begin();
+      setState(this.panel, "failed");
       this.page.fail(error.message);
     }
   }
@@ -201,7 +205,7 @@ export class StreamTab {
     for (const token of chunk.exact) {
       const box = tokenBox(fromJson(token), totals.exact, token.reason === "certificate" ? "certified" : "");
       box.classList.add("new");
-      box.token.why = REASONS[token.reason] ?? "no later text can change it";
+      box.token.why = REASONS[token.reason] ?? "later text cannot change it";
       this.exact.list.append(box);
       totals.exact += 1;
     }
@@ -229,7 +233,7 @@ export class StreamTab {
     else if (chunk) feed.push(", and the end of the text");
     $("stream-feed").replaceChildren(...feed);
     $("stream-why").textContent = chunk ? whyOf(chunk) : "";
-    this.showTotals(chunk ? chunk.pending : 0, [["of the whole text", whole(lanes.tokens)]]);
+    this.showTotals(chunk ? chunk.pending : 0, [["ids of the whole text", whole(lanes.tokens)]]);
     $("stream-step").disabled = $("stream-end").disabled = at >= lanes.chunks.length;
     $("stream-back").disabled = $("stream-start").disabled = at === 0;
   }
@@ -238,7 +242,7 @@ export class StreamTab {
     const { totals } = this;
     showCounts($("stream-counts"), [
       ["ids, naive", whole(totals.naive)],
-      ["of them wrong", whole(totals.wrong)],
+      ["wrong ids", whole(totals.wrong)],
       ["share of wrong ids", totals.naive ? `${decimal((100 * totals.wrong) / totals.naive, 1)} %` : "–"],
       ["broken chunks", whole(totals.broken)],
       ["ids, exact", whole(totals.exact)],
@@ -248,7 +252,7 @@ export class StreamTab {
   }
 }
 
-const WRONG = "the whole text does not have this id here";
+const WRONG = "wrong: the whole text does not have this id here";
 const sayMore = (token, box) => (token.why === WRONG && !box.classList.contains("wrong") ? "" : token.why);
 
 function whyOf(chunk) {
@@ -256,11 +260,11 @@ function whyOf(chunk) {
   for (const token of chunk.exact) counts[token.reason] += 1;
   const ids = (count) => (count === 1 ? "1 id" : `${count} ids`);
   const parts = [];
-  if (counts.closed) parts.push(`${ids(counts.closed)} because the pre-token has ended`);
+  if (counts.closed) parts.push(`${ids(counts.closed)}, pre-token complete`);
   if (counts.certificate) {
     parts.push(`${ids(counts.certificate)} of an open pre-token, by a certificate`);
   }
-  if (counts.end) parts.push(`${ids(counts.end)} because the text has ended`);
+  if (counts.end) parts.push(`${ids(counts.end)}, end of the text`);
   const held = chunk.pending ? ` ${chunk.pending} bytes wait for later text.` : "";
   return parts.length ? `Emitted: ${parts.join("; ")}.${held}` : `Nothing emitted yet.${held}`;
 }

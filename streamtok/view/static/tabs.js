@@ -28,6 +28,7 @@ export class Tabs {
       tab.tabIndex = isChosen ? 0 : -1;
       document.getElementById(tab.getAttribute("aria-controls")).hidden = !isChosen;
     }
+    chosen.scrollIntoView({ block: "nearest", inline: "nearest" });
     this.onShow(chosen.id.replace("tab-", ""));
   }
 

@@ -22,19 +22,32 @@ export class TextBox {
     area.addEventListener("keyup", () => this.followCursor());
     area.addEventListener("click", () => this.followCursor());
     area.addEventListener("paste", (event) => this.onPaste(event));
+    for (const name of ["copy", "cut"]) area.addEventListener(name, (event) => this.onCopy(event));
+    area.addEventListener("beforeinput", (event) => {
+      this.isAll = this.hasAll && !event.inputType.startsWith("history");
+    });
+    document.addEventListener("selectionchange", () => document.activeElement === area && onPart());
+    this.isAll = false; // the next input replaces the whole text
+    this.replaced = null; // the whole text that the last such input replaced, and the part of the box
   }
 
   get isWhole() {
     return this.start === 0 && this.stop === this.model.text.length;
   }
 
-  // Show the part of the text around a place, with the cursor there.
-  show(place, isFocused = false) {
+  // Whether all of the box is selected, which selects the whole text.
+  get hasAll() {
+    const { selectionStart, selectionEnd, value } = this.area;
+    return !this.isWhole && value !== "" && selectionStart === 0 && selectionEnd === value.length;
+  }
+
+  // Show the part of the text around an offset, with the cursor there.
+  show(offset, isFocused = false) {
     const { model } = this;
     const size = model.text.length;
     if (size <= WHOLE) [this.start, this.stop] = [0, size];
     else {
-      const start = Math.max(0, Math.min(place - PART / 2, size - PART));
+      const start = Math.max(0, Math.min(offset - PART / 2, size - PART));
       const stop = Math.min(size, start + PART);
       // Whole lines, if they are not too long.
       const lineStart = start ? model.text.lastIndexOf("\n", start - 1) + 1 : 0;
@@ -44,7 +57,7 @@ export class TextBox {
       if (lineStop < 0 && size - stop < EDGE) this.stop = size;
     }
     this.area.value = model.text.slice(this.start, this.stop);
-    const cursor = place - this.start;
+    const cursor = offset - this.start;
     this.area.setSelectionRange(cursor, cursor);
     if (isFocused) {
       this.area.blur(); // a browser scrolls to the cursor when the box gets the focus
@@ -56,8 +69,22 @@ export class TextBox {
   onInput(event) {
     const text = wellFormed(this.area.value);
     const old = this.model.text.slice(this.start, this.stop);
+    if (this.isAll) {
+      this.isAll = false;
+      this.replaced = { part: old, text: this.model.text };
+      this.onEdit(0, this.model.text.length, text);
+      [this.start, this.stop] = [0, text.length];
+      this.onPart();
+      return;
+    }
+    if (this.replaced?.part === text && event.inputType === "historyUndo") {
+      this.onEdit(0, this.model.text.length, this.replaced.text);
+      this.replaced = null;
+      this.show(0, true);
+      return;
+    }
     const shortest = Math.min(old.length, text.length);
-    // What is before the cursor cannot be told from what is behind it in "aaa": any place is right.
+    // The text before the cursor cannot be told from that after it in "aaa": any offset is right.
     let same = 0;
     while (same < shortest && old.charCodeAt(same) === text.charCodeAt(same)) same += 1;
     if (same && (text.charCodeAt(same - 1) & 0xfc00) === 0xd800) same -= 1;
@@ -80,10 +107,20 @@ export class TextBox {
     const text = plainLines(event.clipboardData.getData("text/plain"));
     if (text.length < PART) return; // the browser's own way, with its undo
     event.preventDefault();
-    const start = this.start + this.area.selectionStart;
-    const stop = this.start + this.area.selectionEnd;
-    this.onEdit(start, stop, text);
-    this.show(start + text.length, true);
+    const { start, stop } = this.selected();
+    if (this.onEdit(start, stop, text)) this.show(start + text.length, true);
+  }
+
+  onCopy(event) {
+    if (!this.hasAll) return;
+    event.preventDefault();
+    event.clipboardData.setData("text/plain", this.model.text);
+    if (event.type === "cut" && this.onEdit(0, this.model.text.length, "")) this.show(0, true);
+  }
+
+  selected() {
+    if (this.hasAll) return { start: 0, stop: this.model.text.length };
+    return { start: this.start + this.area.selectionStart, stop: this.start + this.area.selectionEnd };
   }
 
   followCursor() {
@@ -93,17 +130,17 @@ export class TextBox {
     const isNearStart = cursor < EDGE && this.start > 0;
     const isNearStop = cursor > length - EDGE && this.stop < this.model.text.length;
     if (isNearStart || isNearStop || length > WHOLE) {
-      const place = this.start + cursor;
+      const offset = this.start + cursor;
       const [start, stop] = [this.start, this.stop];
       if (length <= WHOLE && length > PART / 2 && this.model.text.length <= WHOLE) return;
-      this.show(place, document.activeElement === this.area);
+      this.show(offset, document.activeElement === this.area);
       if (start === this.start && stop === this.stop) return;
     }
   }
 
   turn(parts) {
     const middle = (this.start + this.stop) / 2 + parts * PART * 0.9;
-    const place = Math.floor(Math.max(0, Math.min(middle, this.model.text.length)));
-    this.show(this.model.between(place));
+    const offset = Math.floor(Math.max(0, Math.min(middle, this.model.text.length)));
+    this.show(this.model.between(offset));
   }
 }

@@ -1,7 +1,7 @@
 // A text that is edited, and the edits that the server has not had yet.
 //
-// Places are UTF-16 here, as everywhere in JavaScript. The server counts characters: they differ
-// only in texts with characters beyond U+FFFF.
+// Offsets are UTF-16 here, as everywhere in JavaScript. The server and the user count characters
+// (code points): they differ only in texts with characters beyond U+FFFF.
 
 const LONGEST = 400; // a longer line is drawn in several rows
 
@@ -90,7 +90,18 @@ export class TextModel {
   }
 }
 
-function countCharacters(text, start, stop) {
+// The first `most` characters of a text.
+export function firstCharacters(text, most) {
+  let stop = Math.min(most, text.length);
+  let left = most - countCharacters(text, 0, stop);
+  while (left > 0 && stop < text.length) {
+    stop += text.codePointAt(stop) > 0xffff ? 2 : 1;
+    left -= 1;
+  }
+  return text.slice(0, (text.charCodeAt(stop - 1) & 0xfc00) === 0xd800 ? stop - 1 : stop);
+}
+
+export function countCharacters(text, start, stop) {
   let pairs = 0;
   for (let i = start; i < stop; i += 1) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00) pairs += 1;
   return stop - start - pairs;

@@ -2,11 +2,13 @@
 // the same text: it gets the edits, and answers with the tokens of the rows that are in view.
 
 import { post, Questions } from "./api.js";
-import { $, decimal, make, showCounts, whole } from "./elements.js";
+import { $, decimal, make, setState, showCounts, whole } from "./elements.js";
 import { Rows } from "./rows.js";
 import { TextBox } from "./text_box.js";
-import { plainLines, TextModel } from "./text_model.js";
-import { TokenList, tokenBox } from "./tokens.js";
+import { countCharacters, plainLines, TextModel } from "./text_model.js";
+import { TokenList, tokenBox, wholeCharacters } from "./tokens.js";
+
+const CHARACTERS = "characters (code points)";
 
 export class TextTab {
   constructor(page) {
@@ -21,6 +23,8 @@ export class TextTab {
     this.name = null; // of the document
     this.isAsking = false;
     this.isStale = true; // what is drawn is not what it should be
+    $("text-copy").addEventListener("click", () => this.copyIds());
+    $("chat-add").addEventListener("click", () => this.addTurn());
     $("text-clear").addEventListener("click", () => this.set("", true));
     $("text-earlier").addEventListener("click", () => this.box.turn(-1));
     $("text-later").addEventListener("click", () => this.box.turn(1));
@@ -39,6 +43,7 @@ export class TextTab {
   }
 
   set(text, isFocused = false) {
+    $("text-note").hidden = true;
     this.model.set(plainLines(text));
     this.rows.set(this.model.rows);
     this.rows.list.scrollTop = 0;
@@ -55,18 +60,20 @@ export class TextTab {
   }
 
   edit(start, stop, text) {
-    const room = this.page.about.max_text - (this.model.text.length - (stop - start));
-    if (text.length > room) {
-      this.page.fail(`A text may have ${whole(this.page.about.max_text)} characters here. ` +
+    const { model } = this;
+    const room = this.page.about.max_text - model.size + model.characters(stop) - model.characters(start);
+    if (text.length > room && countCharacters(text, 0, text.length) > room) {
+      this.page.fail(`The text was not added: at most ${whole(this.page.about.max_text)} characters fit here. ` +
         "The tab File takes files of any size.");
       this.box.show(start);
-      return;
+      return false;
     }
     const [first, removed, added] = this.model.replace(start, stop, text);
     this.rows.change(first, removed, this.model.rows.slice(first, first + added));
     this.showPart();
     this.rows.reveal(this.model.rowAt(Math.min(start + text.length, this.model.text.length)));
     this.look();
+    return true;
   }
 
   async openFile(file) {
@@ -74,7 +81,19 @@ export class TextTab {
       this.page.openLargeFile(file);
       return;
     }
-    this.set(await file.text());
+    // With the byte order mark, which the encoding has ids for, too.
+    const data = await file.arrayBuffer();
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(data);
+    this.setFile(file.name, text, new TextEncoder().encode(text).length === data.byteLength);
+  }
+
+  // Show the text of a file, and say where it is not what the file has.
+  setFile(name, text, isUtf8) {
+    this.set(text);
+    const changes = isUtf8 ? [] : ["invalid UTF-8 became U+FFFD"];
+    if (text.includes("\r")) changes.push("CR LF became LF");
+    $("text-note").hidden = !changes.length;
+    $("text-note").textContent = `${name}: ${changes.join("; ")}. The counts are those of the text below.`;
   }
 
   onDrop(event) {
@@ -88,7 +107,7 @@ export class TextTab {
 
   look() {
     this.isStale = true;
-    this.panel.dataset.state = "busy";
+    setState(this.panel, "busy");
     this.ask();
   }
 
@@ -106,8 +125,10 @@ export class TextTab {
       }
     }
     this.isAsking = false;
-    this.panel.dataset.state = failure ? "failed" : "ready";
-    if (failure) this.page.fail(failure.message);
+    setState(this.panel, failure ? "failed" : "ready");
+    if (!failure) return;
+    this.showNothing([]);
+    this.page.fail(failure.message);
   }
 
   async askOnce() {
@@ -145,9 +166,7 @@ export class TextTab {
     this.page.settle();
     if (answer.refused !== undefined) {
       this.page.fail(`${answer.refused} Choose “allowed” or “plain text” above, or change the text.`);
-      this.rows.draw(first, []);
-      this.list.refresh();
-      showCounts($("text-counts"), [["tokens", "–"], ["characters", whole(answer.characters)]]);
+      this.showNothing([["tokens", "–"], [CHARACTERS, whole(answer.characters)]]);
       return;
     }
     const focused = this.list.list.contains(document.activeElement);
@@ -156,15 +175,55 @@ export class TextTab {
     if (focused) active?.focus({ preventScroll: true });
     showCounts($("text-counts"), [
       ["tokens", whole(answer.count)],
-      ["characters", whole(answer.characters)],
+      [CHARACTERS, whole(answer.characters)],
       ["bytes", whole(answer.bytes)],
       ["tokens per character", decimal(answer.count / answer.characters)],
       ["characters per token", decimal(answer.characters / answer.count)],
     ]);
+    const more = answer.count > answer.ids.length ? ", …" : "";
+    $("text-ids").textContent = answer.ids.join(", ") + more;
+    this.showChat(answer.chat);
     this.panel.dispatchEvent(new CustomEvent("drawn"));
   }
 
-  // The elements of the rows; a token stands in the row in which it starts. An element that is drawn
+  showNothing(counts) {
+    this.rows.draw(0, []);
+    this.list.refresh();
+    $("text-ids").textContent = "";
+    showCounts($("text-counts"), counts);
+  }
+
+  async copyIds() {
+    try {
+      const { ids } = await post("text/ids", { document: this.name ?? "" });
+      await navigator.clipboard.writeText(`[${ids.join(", ")}]`);
+      $("text-copy").textContent = `${whole(ids.length)} copied`;
+      setTimeout(() => { $("text-copy").textContent = "Copy ids"; }, 2000);
+    } catch (error) {
+      this.page.fail(`The ids were not copied: ${error.message}`);
+    }
+  }
+
+  showChat(chat) {
+    this.chat = chat;
+    for (const one of $("chat").children) one.hidden = !chat && one.id !== "chat-name";
+    $("chat-name").textContent = chat ? `Chat, ${chat.name}:`
+      : `Chat: ${this.page.encoding} has no special tokens for roles; o200k_harmony has.`;
+    const roles = chat?.roles ?? [];
+    const shown = [...$("chat-role").options].map((one) => one.value);
+    if (String(shown) !== String(roles)) $("chat-role").replaceChildren(...roles.map((one) => make("option", {}, one)));
+  }
+
+  // A turn at the end of the text, with the cursor in it, and special tokens as such.
+  addTurn() {
+    const open = this.chat.open.replace("{role}", $("chat-role").value);
+    const end = this.model.text.length;
+    if (!this.edit(end, end, open + this.chat.close)) return;
+    this.box.show(end + open.length, true);
+    this.page.allowSpecial();
+  }
+
+  // The elements of the rows; a token is in the row in which it starts. An element that is drawn
   // already and has the same tokens is taken again.
   makeRows(answer, first, last, begin) {
     const starts = this.model.rowStarts();
@@ -185,11 +244,11 @@ export class TextTab {
       else {
         row = make("div", { class: "row" });
         row.key = key;
-        row.append(...tokens.slice(from, next).map(([place, , id, shown, bytes, rank, isSpecial], at) => {
+        row.append(...wholeCharacters(tokens.slice(from, next).map(([offset, , id, shown, bytes, rank, isSpecial], at) => {
           const box = tokenBox({ id, shown, bytes, rank, isSpecial }, at);
-          box.offset = place - start;
+          box.offset = offset - start;
           return box;
-        }));
+        })));
       }
       row.first = answer.first + from;
       row.start = starts[i];
@@ -199,14 +258,15 @@ export class TextTab {
   }
 
   goTo(box) {
-    this.box.show(Math.max(0, box.parentNode.start + box.offset), true);
+    this.box.show(Math.max(0, box.closest(".row").start + box.offset), true);
   }
 
   showPart() {
     const { box } = this;
     $("text-part").hidden = box.isWhole;
-    $("text-where").textContent =
-      `In the box: characters ${whole(box.start)} to ${whole(box.stop)} of ${whole(this.model.text.length)}`;
+    const { model } = this;
+    $("text-where").textContent = box.hasAll ? `All ${whole(model.size)} characters are selected`
+      : `In the box: characters ${whole(model.characters(box.start))} to ${whole(model.characters(box.stop))} of ${whole(model.size)}`;
     $("text-earlier").disabled = box.start === 0;
     $("text-later").disabled = box.stop === this.model.text.length;
   }

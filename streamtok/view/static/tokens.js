@@ -2,6 +2,9 @@
 
 import { make, spaced } from "./elements.js";
 
+const HINT = "Point at a token, or walk through the tokens with the arrow keys.";
+const MOST_JOINED = 64; // tokens that are tried as one character
+
 const EMPTY = make("span", { class: "t", role: "option", "aria-selected": "false", tabindex: "-1" });
 
 // token: {id, shown, bytes, rank, isSpecial}; at: its number in the element that it is put into.
@@ -17,7 +20,7 @@ export function tokenBox(token, at, more = "") {
 }
 
 // The number of a token in its text. `first` of its row: that of the row's first token.
-export const indexOf = (box) => (box.parentNode.first ?? 0) + box.at;
+export const indexOf = (box) => (box.closest(".row")?.first ?? 0) + box.at;
 
 // token: what `Token.as_json` of the library has.
 export const fromJson = (token) => ({ ...token, isSpecial: token.is_special });
@@ -27,9 +30,55 @@ export function sayToken(token, index) {
     : token.rank === undefined ? "" : token.rank === null ? ", no rank" : `, rank ${token.rank}`;
   const size = token.bytes.length / 2;
   return [
-    make("b", {}, `token ${index}: id ${token.id}`), rank, make("br"),
+    make("b", {}, `${token.noun ?? "token"} ${index}: ${token.noun ? "ids" : "id"} ${token.id}`), rank, make("br"),
     `“${token.shown}”, ${size} ${size === 1 ? "byte" : "bytes"}: ${spaced(token.bytes)}`,
   ];
+}
+
+// Boxes of tokens that share a character, or what is read as one, go together under that character.
+export function wholeCharacters(boxes) {
+  const parts = []; // {text, boxes}: whole characters
+  for (let i = 0; i < boxes.length;) {
+    let [bytes, stop, text] = ["", i, null];
+    while (text === null && stop < Math.min(i + MOST_JOINED, boxes.length)) {
+      bytes += boxes[stop].token.bytes;
+      text = decoded(bytes);
+      stop += 1;
+    }
+    if (text === null) stop = i + 1; // not text
+    parts.push({ text: text ?? "", boxes: boxes.slice(i, stop) });
+    i = stop;
+  }
+  const starts = new Set();
+  const text = parts.map((part) => part.text).join("");
+  if (segmenter && !/^[\0-\x7f]*$/.test(text)) {
+    for (const one of segmenter.segment(text)) starts.add(one.index);
+  }
+  const joined = [];
+  let at = 0;
+  for (const part of parts) {
+    const last = joined[joined.length - 1];
+    if (last && part.text && starts.size && !starts.has(at)) {
+      last.text += part.text;
+      last.boxes.push(...part.boxes);
+    } else joined.push(part);
+    at += part.text.length;
+  }
+  return joined.flatMap((part) => (part.boxes.length === 1 ? part.boxes : [
+    make("span", { class: "whole" }, make("span", { class: "sign", "aria-hidden": "true" }, signs(part.text)),
+      make("span", { class: "pieces" }, ...part.boxes))]));
+}
+
+const segmenter = globalThis.Intl?.Segmenter && new Intl.Segmenter("en");
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const signs = (text) => text.replaceAll(" ", "·").replaceAll("\n", "⏎").replaceAll("\t", "⇥");
+
+function decoded(hex) {
+  try {
+    return utf8.decode(Uint8Array.from(hex.match(/../g) ?? [], (byte) => parseInt(byte, 16)));
+  } catch {
+    return null;
+  }
 }
 
 // Hover and focus say what a token is; arrows walk; `onChosen` is called by Enter and clicks.
@@ -39,6 +88,8 @@ export class TokenList {
     this.detail = detail;
     this.active = 0;
     this.more = null; // a function that says more of a token
+    this.said = null; // the box that the detail is of
+    this.forget();
     list.addEventListener("mouseover", (event) => this.say(event.target.closest(".t")));
     list.addEventListener("focusin", (event) => this.say(event.target.closest(".t"), true));
     list.addEventListener("click", (event) => {
@@ -63,9 +114,17 @@ export class TokenList {
   say(box, isFocused = false) {
     if (!box || !box.token) return;
     if (isFocused) this.choose(box);
+    this.said = box;
     const more = this.more?.(box.token, box);
     const added = more ? [make("br"), more] : [];
     this.detail.replaceChildren(...sayToken(box.token, indexOf(box)), ...added);
+  }
+
+  // Say nothing of a token that is not drawn any more.
+  forget() {
+    if (this.said?.isConnected) return;
+    if (this.said || !this.detail.textContent) this.detail.textContent = HINT;
+    this.said = null;
   }
 
   choose(box) {
@@ -113,6 +172,7 @@ export class TokenList {
 
   // Call it when boxes have been put in: one of them can be reached by Tab.
   refresh() {
+    this.forget();
     const boxes = this.boxes();
     if (boxes.length) this.list.setAttribute("role", "listbox");
     else this.list.setAttribute("role", "group");

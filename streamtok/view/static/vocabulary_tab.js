@@ -1,7 +1,7 @@
 // The tab Vocabulary: search tokens, lists of odd ones, and all about one of them.
 
 import { post, Questions } from "./api.js";
-import { $, decimal, make, spaced, whole } from "./elements.js";
+import { $, decimal, make, setState, spaced, whole } from "./elements.js";
 
 export class VocabularyTab {
   constructor(page) {
@@ -18,30 +18,39 @@ export class VocabularyTab {
     $("vocabulary-later").addEventListener("click", () => this.list(this.start + this.size));
   }
 
+  onShow() {
+    if (!$("vocabulary-found").children.length) this.clear();
+  }
+
+  clear() {
+    this.questions.next(); // an answer that is under way is not wanted any more
+    $("vocabulary-token").replaceChildren();
+    $("vocabulary-found").replaceChildren();
+    $("vocabulary-pages").hidden = true;
+    $("vocabulary-about").textContent = "Type a part of a token and press Search, or choose a list.";
+    setState(this.panel, "ready");
+  }
+
   onSettings() {
     $("vocabulary-token").replaceChildren();
     if ($("vocabulary-list").value) this.list(0);
     else if ($("vocabulary-query").value) this.search();
-    else {
-      this.questions.next(); // an answer that is still under way has tokens of the other encoding
-      $("vocabulary-found").replaceChildren();
-      $("vocabulary-about").textContent = "";
-      this.panel.dataset.state = "ready";
-    }
+    else this.clear();
   }
 
   // work(isLast) asks, and shows the answers as long as nothing else was asked.
   async asking(work) {
     const isLast = this.questions.next();
-    this.panel.dataset.state = "busy";
+    setState(this.panel, "busy");
     try {
       await work(isLast);
       if (!isLast()) return;
       this.page.settle();
-      this.panel.dataset.state = "ready";
+      setState(this.panel, "ready");
     } catch (error) {
       if (!isLast()) return;
-      this.panel.dataset.state = "failed";
+      this.clear();
+      setState(this.panel, "failed");
       this.page.fail(error.message);
     }
   }
@@ -62,7 +71,7 @@ export class VocabularyTab {
 
   list(start) {
     const list = $("vocabulary-list").value;
-    if (!list) return null;
+    if (!list) return this.clear();
     this.start = Math.max(0, start);
     return this.asking(async (isLast) => {
       const { count, rows } = await post("vocabulary/list", { encoding: this.page.encoding, list, start: this.start });
@@ -70,7 +79,7 @@ export class VocabularyTab {
       this.size = Math.max(rows.length, 1);
       const last = this.start + rows.length;
       $("vocabulary-about").textContent =
-        count ? `${whole(this.start + 1)} to ${whole(last)} of ${whole(count)}` : "There are none";
+        count ? `${whole(this.start + 1)} to ${whole(last)} of ${whole(count)}` : "None";
       this.show(rows.map((row) => rowOf(list, row)));
       $("vocabulary-pages").hidden = count === rows.length;
       $("vocabulary-earlier").disabled = this.start === 0;
@@ -96,16 +105,16 @@ export class VocabularyTab {
     const { token } = page;
     const scripts = Object.entries(page.scripts)
       .map(([name, share]) => `${name} ${decimal(100 * share, 0)} %`).join(", ");
-    const kind = token.is_special ? "a special token" : token.rank === null ? "no merge gives it" : `rank ${token.rank}`;
+    const kind = token.is_special ? "a special token" : token.rank === null ? "not made by a merge" : `rank ${token.rank}`;
     const size = token.bytes.length / 2;
     const article = $("vocabulary-token");
     article.replaceChildren(
       make("h2", { class: "token-name" }, `“${token.shown}”`),
       make("p", {}, `id ${token.id}, ${kind}, ${size} ${size === 1 ? "byte" : "bytes"}: ${spaced(token.bytes)}`),
-      make("p", {}, page.is_utf8 ? "UTF-8 by itself" : "not UTF-8 by itself: half of a character, or bytes"),
+      make("p", {}, page.is_utf8 ? "UTF-8" : "partial UTF-8: a part of a character, or bytes"),
       make("p", {}, `Scripts: ${scripts || "none"}`),
       make("h3", {}, "Merge tree"),
-      page.merge_tree.length ? this.tree(page.merge_tree) : make("p", {}, "No merges make it."),
+      page.merge_tree.length ? this.tree(page.merge_tree) : make("p", {}, "No merge makes it."),
       make("h3", {}, "Neighbours by id"),
       make("ul", { class: "found" }, ...page.neighbours.map((one) =>
         make("li", {}, this.button(one, make("small", {}, ` id ${one.id}`))))),
