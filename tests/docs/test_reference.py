@@ -98,7 +98,6 @@ def test_each_error_has_a_cause_and_a_remedy() -> None:
         if name.endswith(("Error", "Exceeded")) and name != "StreamtokError":
             assert "*Cause.*" in sections[name]
             assert "*Remedy.*" in sections[name]
-            assert ">>>" in sections[name]
 
 
 def test_no_example_is_of_a_name_that_is_gone() -> None:
