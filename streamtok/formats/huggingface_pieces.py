@@ -92,12 +92,15 @@ def _unigram(model: JsonValue) -> PieceFile:
     vocab = model["vocab"]
     rows: list[tuple[str, float]] = []
     for place, row in enumerate(vocab.as_list()):
-        is_row = isinstance(row, list) and len(row) == 2
-        if not (is_row and isinstance(row[0], str) and type(row[1]) in (int, float)):
+        try:
+            text, score = row
+            if type(text) is not str or type(score) not in (int, float):
+                raise TypeError
+        except (TypeError, ValueError):
             vocab.fail(f"piece {place}: expected a text and a score, found {shown(row)}")
-        _check_text(vocab, row[0])
-        rows.append((row[0], float(row[1])))
+        rows.append((text, float(score)))
     ids = {text: id for id, (text, _) in enumerate(rows)}
+    _check_texts(vocab, ids)
     if len(ids) < len(rows):
         twice = next(text for id, (text, _) in enumerate(rows) if ids[text] != id)
         vocab.fail(f"the piece {shown(twice)} is given twice, which is not supported")
@@ -116,8 +119,8 @@ _READERS = {"WordPiece": _word_piece, "WordLevel": _word_level, "Unigram": _unig
 def _ids(model: JsonValue) -> dict[str, int]:
     vocab = model["vocab"]
     texts: dict[int, str] = {}
+    _check_texts(vocab, vocab.as_dict())
     for text, number in vocab.as_dict().items():
-        _check_text(vocab, text)
         if type(number) is not int or not 0 <= number <= MAX_ID:
             vocab.fail(f"the id of {shown(text)} must be in 0 … {MAX_ID}, not {shown(number)}")
         if number in texts:
@@ -128,11 +131,13 @@ def _ids(model: JsonValue) -> dict[str, int]:
     return {text: number for number, text in texts.items()}
 
 
-def _check_text(vocab: JsonValue, text: str) -> None:
+def _check_texts(vocab: JsonValue, texts: Iterable[str]) -> None:
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        vocab.fail(f"lone surrogate in the piece {shown(text)}")
+        "".join(texts).encode()
+    except UnicodeEncodeError as error:
+        vocab.fail(
+            f"lone surrogate in a piece, in {shown(error.object[error.start - 9 : error.end])}"
+        )
 
 
 def _unknown(model: JsonValue, ids: dict[str, int]) -> int:
@@ -180,11 +185,24 @@ def piece_vocabulary(
                 f"at the end, after WhitespaceSplit, is supported with {pieces.kind}"
             )
         pieces = pieces.with_mark(mark)
-    decoded = {
-        number: decoded_bytes(text, decoding, has_bytes=decoding.joins_bytes)
-        for text, number in model.ids.items()
-    }
-    return Vocabulary.of_model(pieces, decoded), pattern_of(cutting.splits, place)
+    return Vocabulary.of_model(pieces, _decoded(model.ids, decoding)), pattern_of(
+        cutting.splits, place
+    )
+
+
+def _decoded(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
+    """What each id decodes to, behind others."""
+    mark = MARK if decoding.replaces_marks else ""
+    if decoding.words is not None or not decoding.replaced.is_identity or not mark:
+        has_bytes = decoding.joins_bytes
+        return {id: decoded_bytes(text, decoding, has_bytes=has_bytes) for text, id in ids.items()}
+    # As all large files have it: the same, without a call for each piece.
+    decoded = {id: text.replace(mark, " ").encode() for text, id in ids.items()}
+    for byte in range(256 * decoding.joins_bytes):
+        id = ids.get(f"<0x{byte:02X}>")
+        if id is not None:
+            decoded[id] = bytes([byte])
+    return decoded
 
 
 def _mark_of_words(cutting: PreTokenizer) -> str | None:

@@ -28,6 +28,9 @@ def serde_float(number: str) -> float:
     >>> float("-9.000000000000002") == serde_float("-9.000000000000002")
     True
     """
+    whole, _, fraction = number.partition(".")
+    if len(number) <= _SURE_DIGITS and fraction.isdigit():  # nearly all: 18 digits without a sign
+        return int(whole + fraction) / _POWERS[len(fraction)]
     sign = -1.0 if number[0] == "-" else 1.0
     mantissa, _, power = number.lstrip("-").lower().partition("e")
     whole, _, fraction = mantissa.partition(".")

@@ -75,7 +75,7 @@ cdef class Decoder:
         cdef const Tokens* t = table.tokens()
         cdef u32 i
         cdef bint is_shared = any(id <= table.max_id for id in specials)
-        cdef u64 most = 2 * <u64>t.n + (1 << 16)
+        cdef u64 most = 2 * (<u64>t.n + len(decode_only or ())) + (1 << 16)
         self.table = table
         self.specials = specials
         self.decode_only = decode_only or {}
