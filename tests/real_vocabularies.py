@@ -43,7 +43,10 @@ class Library:
         if self.kind == "tokenizer.json":
             from tokenizers import Tokenizer
 
-            return Tokenizer.from_file(str(self.path))
+            tokenizer = Tokenizer.from_file(str(self.path))
+            tokenizer.no_truncation()  # these two are kept, not applied
+            tokenizer.no_padding()
+            return tokenizer
         if self.kind == "sentencepiece":
             from sentencepiece import SentencePieceProcessor
 

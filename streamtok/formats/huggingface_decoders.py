@@ -8,6 +8,7 @@ less than the bytes, such as one without ByteFallback, is not imitated.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from ..engines.rules import MARK
@@ -30,6 +31,7 @@ _CLEANED = (
     (" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't"),
     (" 'm", "'m"), (" do not", " don't"), (" 's", "'s"), (" 've", "'ve"), (" 're", "'re"),
 )  # fmt: skip
+_IS_CLEANED = re.compile("|".join(re.escape(found) for found, _ in _CLEANED))
 
 
 class WordPieces(NamedTuple):
@@ -44,7 +46,7 @@ class WordPieces(NamedTuple):
             prefix = self.prefix
             has_prefix = prefix is not None and token.startswith(prefix)
             token = token.removeprefix(prefix or "") if has_prefix else " " + token
-        if self.cleans:
+        if self.cleans and _IS_CLEANED.search(token):
             for found, content in _CLEANED:
                 token = token.replace(found, content)
         return token
