@@ -2,7 +2,7 @@
 
 Each worker is a process of its own that reads numbers of parts from its standard input, one a
 line, and answers each with a line of JSON. A worker that dies (killed, out of memory) is replaced,
-and its part is given out again, at most `ATTEMPTS` times. What a part itself reports as an error is
+and its part is emitted again, at most `ATTEMPTS` times. What a part itself reports as an error is
 not tried again. If the process that gives the parts out dies, its workers see the end of their
 input and leave after their part. This module does not know what a part is.
 """

@@ -115,7 +115,7 @@ class Automaton:
         """(n_states,): 1 where, whatever follows, the pre-token ends here or later.
 
         The tables may leave an acceptance out where a later one is certain, so what was accepted
-        last can lie far behind the bytes that surely belong to the pre-token. A state is settled if
+        last can lie far after the bytes that surely belong to the pre-token. A state is settled if
         at the end of input it accepts, and before every class it accepts or goes on to a settled
         state: the largest set of states for which that holds, since every text has an end.
         """

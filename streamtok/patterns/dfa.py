@@ -4,7 +4,7 @@ Three steps. The sets of the pattern cut the code points into classes, the alpha
 becomes a nondeterministic automaton whose branches are ordered by preference, as a backtracking
 engine would try them. The subset construction then runs all branches at once: a state is the
 *ordered* list of the branches still alive, and a branch that reaches the end of the pattern cuts
-off those behind it. So a later acceptance always comes from a branch that is preferred, and the
+off those after it. So a later acceptance always comes from a branch that is preferred, and the
 last one wins.
 
 Look-ahead is a condition on the class of the next character, or on the end of input; it is settled

@@ -96,7 +96,7 @@ def rope_of(value: Any) -> tuple[str, ...]:
 
 
 def extended(rope: tuple[str, ...], text: str) -> tuple[str, ...]:
-    """`rope` with `text` behind it, in pieces each of which is longer than twice the next."""
+    """`rope` with `text` after it, in pieces each of which is longer than twice the next."""
     if not text:
         return rope
     pieces = list(rope)

@@ -4,8 +4,8 @@ Hugging Face's `Split` has a pattern and a *behavior*. The pattern cuts a text i
 *gaps*, the stretches that no match covers; the behavior says which of these are pre-tokens:
 
 - "isolated": each match and each gap;
-- "with previous": a gap together with the match behind it, else as isolated;
-- "with next": a match together with the gap behind it, else as isolated;
+- "with previous": a gap together with the match after it, else as isolated;
+- "with next": a match together with the gap after it, else as isolated;
 - "contiguous": matches without a gap between them are one, else as isolated;
 - "removed": the gaps; "only": the matches. The others are dropped.
 
@@ -184,7 +184,7 @@ def ends_of(cutter: Cutter) -> tuple[Bools, Bools]:
 def without_dropped(cutter: Cutter, where: str) -> tuple[Uint16, Uint8]:
     """The tables of `Pattern`: what is dropped becomes characters that no pre-token begins with.
 
-    The scanner tries again behind each of them. So in a pre-token that is dropped, a later
+    The scanner tries again after each of them. So in a pre-token that is dropped, a later
     character must be as good as the first, and nothing before its end may be one to keep.
     """
     moves, ends = cutter

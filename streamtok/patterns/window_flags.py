@@ -129,7 +129,7 @@ class WindowFlags:
         return found
 
     def _after(self, walk: _Walks, number: int) -> _Walks:
-        """One more character of the class, which is behind the place."""
+        """One more character of the class, which is after the place."""
         state, end, fresh, fresh_end = walk
         if state and self._accepts[state][number]:
             end = _LATER

@@ -196,7 +196,7 @@ def _followers(
         base = alike.setdefault(_outcomes(pattern, states[0], number), number)
         if base != number:
             followers[number] = base
-    # Only those that matter nowhere else than right after it: not behind something in between.
+    # Only those that matter nowhere else than right after it: not after something in between.
     while followers:
         states, _ = _states_without(pattern, trigger_class, set(followers), work)
         farther = [

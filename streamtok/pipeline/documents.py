@@ -313,7 +313,7 @@ class DocumentEncoder:
         self._pool.add_done(Encoded(ids, ends, size), (self._group, self._index))
 
     def begin_inside(self, offset: int) -> None:
-        """What comes next is inside a document, behind a clean cut at byte `offset` of it."""
+        """What comes next is inside a document, after a clean cut at byte `offset` of it."""
         self.is_open = True
         self._stream._begin_at(offset)
 

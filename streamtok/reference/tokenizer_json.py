@@ -68,7 +68,7 @@ def encode(file: Json, text: str) -> list[int]:
 
 def _loses_its_start(normalizer: Json | None, text: str) -> bool:
     """Whether the normalized text does not begin with what became of the first character."""
-    inert = "\u4dff"  # behind what is looked at, so that nothing is taken off its end
+    inert = "\u4dff"  # after what is looked at, so that nothing is taken off its end
     alone = normalize(normalizer, inert)
     return any(normalize(normalizer, text[:end] + inert) == alone for end in range(1, len(text)))
 

@@ -274,7 +274,7 @@ class Counting:
                 self._feed(*part, True)
 
     def _go_on(self, worker: PretokenCounter) -> bool:
-        """Add what was counted behind all that is. False: an empty table has no room for it."""
+        """Add what was counted after all that is. False: an empty table has no room for it."""
         while not self.counter.go_on(worker):
             if not len(self.counter.table):
                 return False

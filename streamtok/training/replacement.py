@@ -59,6 +59,6 @@ def _is_half(held: bytes) -> bool:
 
 
 def _is_unfinished(held: bytes) -> bool:
-    # By Python's own rule, which also waits behind the first two bytes of a surrogate: states that
+    # By Python's own rule, which also waits after the first two bytes of a surrogate: states that
     # were saved at such a place load.
     return codecs.utf_8_decode(held, "replace", False)[1] == 0

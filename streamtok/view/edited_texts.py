@@ -98,7 +98,7 @@ class _Text:
         return len(self._plain) if self._document is None else self._document.n_characters
 
     def replace(self, start: int, stop: int, text: str) -> None:
-        """As `Document.replace`, but for refused special tokens."""
+        """As `Document.replace`, except for refused special tokens."""
         if not 0 <= start <= stop <= self.size:
             raise Refused(f"there is no {start}:{stop} in a text of {self.size} characters", 409)
         if self.size - (stop - start) + len(text) > MAX_TEXT:

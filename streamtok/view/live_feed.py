@@ -38,7 +38,7 @@ class LiveFeed:
         self._chunks: deque[dict[str, Any]] = deque(maxlen=_KEPT)
         self._open: deque[tuple[dict[str, Any], int]] = deque()  # naive tokens, and their starts
         self._exact: deque[tuple[int, int]] = deque()  # starts and ids, for those
-        self._held = b""  # bytes whose ids are not given out
+        self._held = b""  # bytes whose ids are not emitted
         self._number = 0
         self._place = 0
         self._totals = dict.fromkeys(("naive", "wrong", "exact", "broken"), 0)

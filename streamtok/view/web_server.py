@@ -76,7 +76,7 @@ class _Connection(H11Protocol):
 
 
 class Server:
-    """A socket that listens, and the server behind it. The socket is there before `run`."""
+    """A socket that listens, and the server after it. The socket is there before `run`."""
 
     def __init__(self, app: View, host: str, port: int) -> None:
         """port 0: any that is free. Raises OSError."""

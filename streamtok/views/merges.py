@@ -1,7 +1,7 @@
 """How one pre-token is merged, step by step: the reference's own run, watched.
 
 Pairs, ranks, versions and the heap are those of `reference/heap_merge.py`; which pairs merge is
-asked from the core's table. The result is compared with the core's ids before it is given out.
+asked from the core's table. The result is compared with the core's ids before it is emitted.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def _box(one: PlacedToken) -> Box:
 
 
 def describe_ids(encoding: EncodingDefinition, ids: IdArray | list[int]) -> Iterator[Token]:
-    """Iterator[Token]: one for each id. Raises KeyError for an id that there is not."""
+    """Iterator[Token]: one for each id. Raises KeyError for an unknown id."""
     table = merge_table(encoding)
     known = table.described
     for id in ids if isinstance(ids, list) else ids.tolist():

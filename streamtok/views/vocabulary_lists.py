@@ -42,7 +42,7 @@ class Unreachable:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """Tokens that are one text but for blanks around it and case."""
+    """Tokens that are one text except for blanks around it and case."""
 
     text: str
     tokens: list[Token]

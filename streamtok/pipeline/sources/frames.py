@@ -21,7 +21,7 @@ from .compression import MAGICS, START_SIZE, detect
 
 __all__ = ["frame_starts", "is_compressed"]
 
-_SKIPPABLE = 0x184D2A50  # and the 15 numbers behind it
+_SKIPPABLE = 0x184D2A50  # and the 15 numbers after it
 _SEEK_TABLE = 0x184D2A5E
 _SEEKABLE = 0x8F92EAB1
 _ZSTD_HEAD = 18  # bytes of the longest header of a frame
@@ -36,7 +36,7 @@ def is_compressed(place: str) -> bool:
 def frame_starts(place: str, size: int, step: int) -> Iterator[int]:
     """The bytes, in order, at which frames of a compressed file begin, but not its first one.
 
-    size: of the file. step: each is at least so far behind the one before. What cannot be followed
+    size: of the file. step: each is at least so far after the one before. What cannot be followed
     to its end, such as a damaged file, is left in one piece. Raises OSError. Costs a read of some
     bytes for each block of a local file, and two reads of an object.
     """

@@ -21,8 +21,8 @@ class Stretch(NamedTuple):
     """A stretch of the text in a compressed file.
 
     start, stop: bytes of the file where frames begin; stop is None if the stretch ends with the
-    text. skipped, more: bytes of the text; the stretch begins `skipped` bytes behind the beginning
-    of the frame at `start`, and ends `more` bytes behind that of the frame at `stop`.
+    text. skipped, more: bytes of the text; the stretch begins `skipped` bytes after the beginning
+    of the frame at `start`, and ends `more` bytes after that of the frame at `stop`.
     """
 
     start: int
@@ -52,7 +52,7 @@ def _blocks(path: str, start: int, stop: int | None, size: int) -> Iterator[byte
 class FramesInput(ByteInput):
     """A stretch of the text in a compressed file or object.
 
-    Positions are those behind the beginning of the stretch's first frame.
+    Positions are those after the beginning of the stretch's first frame.
     """
 
     def __init__(

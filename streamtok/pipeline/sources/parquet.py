@@ -26,7 +26,7 @@ _RELEASE = 1 << 20  # bytes of text after which unused memory is returned to the
 
 
 class ParquetTexts:
-    """The texts of one column. `row` is the number of rows that have been given out or skipped."""
+    """The texts of one column. `row` is the number of rows that have been emitted or skipped."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class ParquetTexts:
 
     @property
     def places(self) -> Places:
-        """Which rows the texts are that were given out last."""
+        """Which rows the texts are that were emitted last."""
         return self._places
 
     def where(self, row: int) -> str:
