@@ -311,9 +311,9 @@ class Tokenizer:
         most = truncation.max_length - frame.size
         ranges = cut_ranges(len(ids), most, truncation.stride, truncation.direction)
         start, stop = ranges[0]
-        made = Encoding(_framed(ids[start:stop], frame), frame, origin)
+        made = Encoding(_framed(ids[start:stop], frame), frame, origin, start)
         made._overflowing = [
-            Encoding(_framed(ids[start:stop], frame), frame, (made, place))
+            Encoding(_framed(ids[start:stop], frame), frame, (made, place), start)
             for place, (start, stop) in enumerate(ranges[1:])
         ]
         return made
@@ -412,6 +412,12 @@ class Tokenizer:
                 sequences, skip_special_tokens
             )
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
+
+    @property
+    def joins_texts(self) -> bool:
+        """bool: whether ids that are whole characters decode to the same text wherever they are."""
+        compiled = self._engine()
+        return compiled is not None and compiled.decodes_bytes
 
     async def async_decode_batch(
         self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True

@@ -60,10 +60,28 @@ class Compiled:
             for token in added
             if token["lstrip"] or token["rstrip"] or token["normalized"]
         )
+        self.has_spans = (
+            encoding._is_plain
+            and settings["normalizer"] is None
+            and not any(token["lstrip"] or token["rstrip"] for token in added)
+            and _keeps_offsets(settings["post_processor"])
+        )
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
         self.decodes_spaces = _is_of_spaces(decoder)
         self.json: str | None = None  # of the tokenizer as it was, once it has changed
+
+    def spans(self, text: str, encode_special_tokens: bool) -> list[tuple[int, int]]:
+        """The characters of each id of a text. Only where `has_spans`: then they are the real ones.
+
+        In bytes that are tokens as they stand, each stands for the characters that it touches.
+        """
+        _, spans = self.encoding.encode_with_offsets(
+            text,
+            allowed_special=() if encode_special_tokens else "all",
+            disallowed_special=(),
+        )
+        return list(zip(*spans.T.tolist(), strict=True))
 
     def frame(self, add_special_tokens: bool) -> Frame:
         return self.framed if add_special_tokens else self.plain
@@ -116,6 +134,15 @@ def _frame(real: Any, encoding: Encoding, add_special_tokens: bool) -> Frame:
     if not types:
         raise Refusal("no text has ids")
     return Frame(template.before, template.after, *types)
+
+
+def _keeps_offsets(post_processor: dict[str, Any] | None) -> bool:
+    """Whether it leaves the offsets of a text's ids as they are."""
+    if post_processor is None or post_processor["type"] == "TemplateProcessing":
+        return True
+    if post_processor["type"] == "Sequence":
+        return all(map(_keeps_offsets, post_processor["processors"]))
+    return post_processor["type"] == "ByteLevel" and not post_processor["trim_offsets"]
 
 
 def _is_of_spaces(decoder: dict[str, Any]) -> bool:

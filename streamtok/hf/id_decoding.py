@@ -48,17 +48,23 @@ class DecodeStream:
                 prefix, index = text, len(ids)
         ids = ids + [one for one in new if 0 <= one <= _MOST]
         text = tokenizer.decode(ids, skip)
-        if len(text.encode()) <= len(prefix.encode()) or text.endswith("\ufffd"):
+        goes_on = text.startswith(prefix)
+        is_longer = len(text) > len(prefix) if goes_on else _size(text) > _size(prefix)
+        if not is_longer or text.endswith("\ufffd"):
             self.ids, self.prefix, self.prefix_index = ids, prefix, index
             return None
-        if not text.startswith(prefix):
+        if not goes_on:
             self.ids, self.prefix, self.prefix_index = ids, prefix, index
             raise Exception(
                 f"Invalid prefix encountered while decoding stream. Token ID: {id}, "
                 f"Expected prefix: {prefix!r}, Actual string: {text!r}"
             )
-        kept = ids[index:]
-        self.ids, self.prefix_index = kept, len(ids) - index
-        self.prefix = tokenizer.decode(kept, skip)
+        self.ids, self.prefix_index = ids[index:], len(ids) - index
         new_text: str = text[len(prefix) :]
+        joins = getattr(tokenizer, "joins_texts", False)
+        self.prefix = new_text if joins else tokenizer.decode(self.ids, skip)
         return new_text
+
+
+def _size(text: str) -> int:
+    return len(text.encode())

@@ -56,15 +56,21 @@ class Encoding:
     `streamtok.hf.Tokenizer` makes it. Lists are new at each call.
     """
 
-    __slots__ = ("_frame", "_ids", "_length", "_made", "_origin", "_overflowing", "_padding")
+    __slots__ = (
+        "_first", "_frame", "_ids", "_length", "_made", "_origin", "_overflowing", "_padding",
+        "_spans",
+    )  # fmt: skip
 
     _made: Any  # the real encoding, once it is needed
 
-    def __init__(self, ids: list[int], frame: Frame, origin: Any) -> None:
+    def __init__(self, ids: list[int], frame: Frame, origin: Any, first: int = 0) -> None:
         """ids: with those of the frame. origin: an `Origin`; of a part that was cut off, the
-        encoding that it was cut off from, and its place there.
+        encoding that it was cut off from, and its place there. first: how many ids of the text are
+        before these.
         """
         self._ids = ids
+        self._first = first
+        self._spans: list[tuple[int, int]] | None = None  # of all ids of the text
         self._frame = frame
         self._origin = origin
         self._overflowing: list[Encoding] = []
@@ -99,6 +105,11 @@ class Encoding:
                     )
                 self._made = made
         return self._made
+
+    def _whole(self) -> Encoding:
+        """What this was cut off from, or itself."""
+        origin = self._origin
+        return origin[0] if type(origin) is tuple else self
 
     def _padded(self, values: list[Any], filling: Any) -> list[Any]:
         n = self._length - len(values)
@@ -151,9 +162,7 @@ class Encoding:
     def tokens(self) -> list[str]:
         """list[str]: each id's token as the vocabulary writes it."""
         if self._made is None:
-            origin: Any = self
-            while type(origin) is not Origin:
-                origin = origin._origin if isinstance(origin, Encoding) else origin[0]
+            origin = self._whole()._origin
             names = origin.tokenizer._names_of(self._ids, origin)
             if names is not None:
                 return self._padded(names, self._padding.pad_token if self._padding else "")
@@ -174,7 +183,21 @@ class Encoding:
     @property
     def offsets(self) -> list[tuple[int, int]]:
         """list[tuple[int, int]]: the characters that each id stands for."""
-        return self._real().offsets  # type: ignore[no-any-return]
+        if self._made is not None:
+            return self._made.offsets  # type: ignore[no-any-return]
+        whole = self._whole()
+        origin = whole._origin
+        frame = self._frame
+        none = (0, 0)
+        if not origin.has_offsets:
+            return [none] * self._length
+        if not origin.compiled.has_spans:
+            return self._real().offsets  # type: ignore[no-any-return]
+        if whole._spans is None:
+            whole._spans = origin.compiled.spans(origin.text, origin.encode_special_tokens)
+        inner = whole._spans[self._first : self._first + len(self._ids) - frame.size]
+        spans = [*[none] * len(frame.before), *inner, *[none] * len(frame.after)]
+        return self._padded(spans, none)
 
     @property
     def word_ids(self) -> list[int | None]:

@@ -46,6 +46,15 @@ def test_any_ids_decode_alike(kind: str) -> None:
             assert ours.decode(ids, skip) == real.decode(ids, skip), ids
 
 
+def test_offsets_that_need_no_real_encoding() -> None:
+    for kind, is_known in {"gpt2": True, "llama3": True, "roberta": False, "nfc": False}.items():
+        ours, real = pair_of(kind)
+        made = ours.encode_batch(TEXTS)
+        expected = [one.offsets for one in real.encode_batch(TEXTS)]
+        assert [one.offsets for one in made] == expected
+        assert [one._made is None for one in made] == [is_known] * len(made)
+
+
 CHANGES: dict[str, Any] = {
     "normalizer": lambda t: setattr(t, "normalizer", normalizers.Lowercase()),
     "no normalizer": lambda t: setattr(t, "normalizer", None),

@@ -1,0 +1,17 @@
+"""The benchmark of transformers' calls: all are compared before they are timed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamtok
+from benchmarks import corpus, hf
+
+
+def test_all_calls_are_compared(tmp_path: Path) -> None:
+    file = tmp_path / "tokenizer.json"
+    streamtok.formats.save_huggingface(streamtok.get_encoding("gpt2"), file)
+    text = corpus.generated("english").decode("utf-8", "ignore")[:4000]
+    rows = hf.measure(file, text, 1)
+    assert len(rows) >= 9
+    assert all(theirs > 0 and ours > 0 for _, theirs, ours in rows)
