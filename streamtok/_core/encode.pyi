@@ -144,7 +144,7 @@ class Encoder:
         matcher: SpecialMatcher,
         errors: str,
         into: str,
-        untouched: Untouched | None = None,
+        transform: Transform | None = None,
     ) -> Any: ...
     def encode_split(self, data: Buffer, ends: npt.NDArray[np.int64], into: str) -> Any: ...
     def encode_pretoken(self, pretoken: Buffer) -> list[int]: ...
@@ -163,17 +163,6 @@ class UnknownId(KeyError):
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
-class Untouched:
-    def __new__(
-        cls,
-        stops: Iterable[tuple[int, int]],
-        marks: Iterable[tuple[int, int]],
-        pairs: Iterable[tuple[int, int]],
-    ) -> Untouched: ...
-    def is_all_of(self, text: str | Buffer) -> bool: ...
-    def parts_of(self, text: str | Buffer) -> tuple[int, int, int, int, int] | None: ...
-
-@final
 class Transform:
     def __new__(
         cls,
@@ -188,42 +177,44 @@ class Transform:
         learn: Callable[[int], tuple[int, str | None, Sequence[tuple[int, int, int]]]],
         resolve: Callable[[str, int], tuple[str, Sequence[tuple[int, int, int]], bool]],
     ) -> Transform: ...
+    @property
+    def asks_at_ends(self) -> bool: ...
 
 def transform(
     t: Transform, text: str | Buffer, begins: int, ends: bool, wants_rows: bool
 ) -> tuple[bytes | None, str, bytes | None] | None: ...
-def inert_within(t: Transform, text: str) -> int: ...
 
 @final
-class UntouchedNote:
-    place: Any
-    has_moved: bool
-    held: str
+class ChangedNote:
+    where: int
+    held: bytes
     partial: bytes
+    runs: tuple[tuple[int, int, int], ...]
+    waiting: int
     bytes_in: int
     grown: int
-    waiting: int
     def __init__(
         self,
-        place: Any,
-        held: str,
-        is_safe: bool,
+        where: int,
+        held: bytes,
         partial: bytes,
+        runs: tuple[tuple[int, int, int], ...],
+        waiting: int,
         bytes_in: int,
         grown: int,
-        waiting: int,
     ) -> None: ...
     @property
     def pending(self) -> int: ...
 
-@final
-class UntouchedPath:
-    def __new__(
-        cls, untouched: Untouched, waits_behind: Callable[[str], tuple[str, bool] | None]
-    ) -> UntouchedPath: ...
-    def feed(
-        self, tail: Tail, chunk: str | Buffer, into: str, out: Buffer | None, limit: int
-    ) -> Any: ...
+def feed_changed(
+    transform: Transform,
+    tail: Tail,
+    chunk: str | Buffer,
+    final: bool,
+    into: str,
+    out: Buffer | None,
+    limit: int,
+) -> Any: ...
 
 @final
 class Decoder:

@@ -53,7 +53,7 @@ cdef extern from "text/transcode.h" nogil:
     st_transcode_function* st_transcode_tier(int most)
     size_t st_transcode_room_of(int kind, size_t n) noexcept
 
-cdef extern from "text/untouched.h" nogil:
+cdef extern from "transform/leads.h" nogil:
     enum:
         ST_TOGETHER         # bytes
     ctypedef struct st_leads:

@@ -11,12 +11,22 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from .._core.encode import utf8_size
+from ..normalizers.compiled import Changed
 
-__all__ = ["Block", "Run", "Runs", "runs_behind", "runs_from_json", "sources", "total"]
+__all__ = [
+    "Block",
+    "Run",
+    "Runs",
+    "is_identity",
+    "runs_behind",
+    "runs_from_json",
+    "sources",
+    "total",
+]
 
 Run: TypeAlias = "tuple[int, int, int]"
 Runs: TypeAlias = "tuple[Run, ...]"
-Block: TypeAlias = "tuple[str, str] | int"  # as normalizers give it, or unchanged bytes
+Block: TypeAlias = "tuple[str, str] | Changed"  # as normalizers or their tables give it
 
 
 def runs_behind(
@@ -33,6 +43,8 @@ def runs_behind(
         if not waiting:
             break
         for run in _runs_of(block, waiting, has_escapes):
+            if not waiting:
+                break
             waiting, source = _keep(kept, run, waiting, source)
     for run in reversed(runs):
         if not waiting:
@@ -61,8 +73,10 @@ def _keep(kept: list[Run], run: Run, waiting: int, source: int) -> tuple[int, in
 
 def _runs_of(block: Block, waiting: int, has_escapes: bool) -> Iterable[Run]:
     """The runs of a block, the last one first, as far as `waiting` bytes of it go."""
-    if isinstance(block, int):
-        yield block, 1, 1
+    if isinstance(block, Changed):
+        for row in reversed(block.rows):
+            count, now, before = row.tolist()
+            yield count, now, before
         return
     text, source = block
     if text is source or text == source:
@@ -88,6 +102,11 @@ def total(runs: Runs) -> tuple[int, int]:
     return sum([n * now for n, now, _ in runs]), sum([n * before for n, _, before in runs])
 
 
+def is_identity(runs: Runs) -> bool:
+    """Whether each byte stands for one."""
+    return all([run[1:] == (1, 1) for run in runs])
+
+
 def sources(blocks: list[Block], has_escapes: bool) -> int:
     """The bytes that the blocks stand for."""
-    return sum([x if isinstance(x, int) else utf8_size(x[1], has_escapes) for x in blocks])
+    return sum([x.size if isinstance(x, Changed) else utf8_size(x[1], has_escapes) for x in blocks])

@@ -38,7 +38,7 @@ class PlainChain:
     __slots__ = ("_new",)
 
     is_direct = True
-    path = None
+    transform = None
 
     def __init__(self, encoder: Encoder, matcher: SpecialMatcher, errors: str) -> None:
         self._new = encoder, matcher, errors

@@ -9,7 +9,7 @@ from .._core.encode import check_policy
 from ..errors import raise_disallowed_special
 
 if TYPE_CHECKING:
-    from .._core.encode import SpecialMatcher, Tail, UntouchedPath
+    from .._core.encode import SpecialMatcher, Tail, Transform
     from .._types import Text
     from .template import Template
 
@@ -45,8 +45,8 @@ class Chain(Protocol):
         ...
 
     @property
-    def path(self) -> UntouchedPath | None:
-        """A way for chunks that nothing changes."""
+    def transform(self) -> Transform | None:
+        """What changes chunks on their way to the tail, in the core."""
         ...
 
     def tail(self, template: Template) -> Tail:

@@ -1,40 +1,35 @@
 """The engine for texts that are changed before the pattern cuts them: see `stretches.py`.
 
-A whole text is a stream of one chunk. Most texts have no added token, and nothing that a normalizer
-would change: they go to the engine behind this one as they are.
+A whole text is a stream of one chunk. Nearly all go the short way: the core looks for tokens, and
+changes what is between them by tables of the normalizers (`normalizers/compiled.py`).
 """
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import SpecialMatcher, Tail, bytes_of, utf8_size
+from .._core.encode import SpecialMatcher, Tail, bytes_of, transform, utf8_size
+from ..normalizers.compiled import AT_BEGIN, AT_FIRST, compiled
 from .added_tokens import Finder, can_overlap
 from .chunk_text import NO_BYTES_YET, characters_of, policy_of
 from .plain import PlainEngine
 from .rewriting_chain import RewritingChain
 from .rules import TextRules, TokenFlags
-from .shortcut import path_of, shortcut_of
 from .stretches import BEGINNING, RefusedToken, Stages, Walk
-from .template import NO_TEMPLATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from .._core.encode import Untouched
     from .._types import Text
-    from ..normalizers import Form, Normalizer
+    from ..normalizers import Normalizer
     from .protocol import Engine
 
 __all__ = ["RewritingEngine", "changes_text"]
 
 _NO_SPECIAL = SpecialMatcher([], frozenset(), ())
 _NO_FLAGS = TokenFlags()
-_BLOCK = 1 << 16  # characters
-_SMALL_BLOCK = 1 << 11
 _SETTINGS_KEPT = 128  # for sets of special tokens that calls have allowed or refused
 
 
@@ -99,26 +94,16 @@ class RewritingEngine:
 
     def encode(self, text: Text, matcher: SpecialMatcher, errors: str, into: str) -> Any:
         """See `Engine`."""
-        # A plain copy, once: others may write to bytes, and a derived class may have other methods.
-        text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
         stages = self.stages(matcher, errors)
-        shortcut = stages.shortcut
-        if shortcut and shortcut.begins_plain:
-            found = self._encode_left(text, matcher, errors, into, shortcut.untouched)
+        if stages.at_once is not None and isinstance(self.inner, PlainEngine):
+            found = self.inner.encode(text, matcher, errors, into, stages.at_once.transform)
             if found is not None:
                 return found
+        # A plain copy, once: others may write to bytes, and a derived class may have other methods.
+        text = str.__str__(text) if isinstance(text, str) else bytes_of(text)
         if isinstance(text, str):
             utf8_size(text, errors == "surrogateescape")  # raises for other surrogates
         taken, characters = characters_of(NO_BYTES_YET, text, True, errors)
-        if shortcut and len(characters) > _BLOCK and isinstance(self.inner, PlainEngine):
-            form = self.normalizer.only_form if self.normalizer else None
-            has_more = stages.normalized is not None or stages.second is not None
-            if form is None or has_more or stages.raw.matcher.finds(characters, 0, True)[1]:
-                return self._encode_blocks(characters, matcher, errors, into, shortcut.untouched)
-            changed = _changed(characters, form, shortcut.untouched)
-            return self.inner.encode(changed, _NO_SPECIAL, policy_of(errors), into)
-        if _is_left(stages, characters):
-            return self.inner.encode(characters, _NO_SPECIAL, policy_of(errors), into)
         walk = Walk(stages, BEGINNING)
         try:
             walk.feed(characters, True)
@@ -132,9 +117,6 @@ class RewritingEngine:
     def behind(self, text: str | bytes, matcher: SpecialMatcher, errors: str) -> Engine:
         """The inner engine if `encode` gives the text to it as it is; or else this one."""
         stages = self.stages(matcher, errors)
-        shortcut = stages.shortcut
-        if shortcut and shortcut.begins_plain and shortcut.untouched.is_all_of(text):
-            return self.inner
         _, characters = characters_of(NO_BYTES_YET, text, True, errors)
         return self.inner if _is_left(stages, characters) else self
 
@@ -150,9 +132,11 @@ class RewritingEngine:
         stages = self._stages.get((matcher, has_escapes))
         if stages is None:
             raw, normalized = self._finders(matcher)
-            how = shortcut_of(raw, self.normalizer, normalized, self.second)
-            path = path_of(how, raw, self.normalizer) if how and how.begins_plain else None
-            stages = Stages(raw, self.normalizer, normalized, self.second, has_escapes, how, path)
+            both = (self.normalizer, self.second)
+            at_once, tables = None, [None if one is None else compiled(one) for one in both]
+            if raw.is_plain and normalized is None:
+                at_once = compiled(*(one for one in both if one is not None))
+            stages = Stages(raw, both[0], normalized, both[1], has_escapes, at_once, *tables)
             if len(self._stages) >= _SETTINGS_KEPT:
                 self._stages.clear()
             self._stages[matcher, has_escapes] = stages
@@ -184,35 +168,6 @@ class RewritingEngine:
         )
         return finder, None if second.is_empty else second
 
-    def _encode_left(
-        self, text: Text, matcher: SpecialMatcher, errors: str, into: str, untouched: Untouched
-    ) -> Any:
-        """The ids of a text that is left as it is, or else None."""
-        if isinstance(self.inner, PlainEngine) and errors != "surrogateescape":
-            return self.inner.encode(text, matcher, errors, into, untouched)
-        if not untouched.is_all_of(text):
-            return None
-        return self.inner.encode(text, matcher, errors, into)
-
-    def _encode_blocks(
-        self, text: str, matcher: SpecialMatcher, errors: str, into: str, untouched: Untouched
-    ) -> Any:
-        """The ids of a long text, block by block, so that most of it takes the short way."""
-        chain = self.chain(matcher, errors)
-        tail = chain.tail(NO_TEMPLATE)
-        no_limit = 4 * len(text)  # bytes: all of it may wait
-        found = []
-        for block in (*_blocks(text, untouched), ""):
-            ids = chain.encode(tail, block, not block, into, None, no_limit)
-            if type(ids) is tuple:
-                return ids
-            found.append(ids)
-        if into == "count":
-            return sum(found)
-        return (
-            list(itertools.chain.from_iterable(found)) if into == "list" else np.concatenate(found)
-        )
-
     def _encode_stretches(self, parts: list[str | int | None], errors: str, into: str) -> Any:
         """The ids of parts, through an engine that has no stream."""
         from ..reference.bpe import MatchTime
@@ -238,41 +193,14 @@ class RewritingEngine:
 
 
 def _is_left(stages: Stages, text: str) -> bool:
-    """Whether there is no token in the text, and no normalizer changes it."""
-    if stages.raw.matcher.finds(text, 0, True)[1]:
+    """Whether there is no token in the text, and no normalizer changes it; False proves nothing."""
+    if stages.at_once is None or stages.raw.matcher.finds(text, 0, True)[1]:
         return False
-    if stages.normalizer is not None and not stages.normalizer.leaves(text):
+    try:
+        found = transform(stages.at_once.transform, text, AT_BEGIN | AT_FIRST, True, False)
+    except UnicodeEncodeError:
         return False
-    if stages.normalized is not None and stages.normalized.matcher.finds(text, 0, True)[1]:
-        return False
-    return stages.second is None or stages.second.leaves(text)
-
-
-def _blocks(text: str, untouched: Untouched) -> Iterator[str]:
-    """A text in blocks, short ones where something may be changed."""
-    for at in range(0, len(text), _BLOCK):
-        block = text[at : at + _BLOCK]
-        size = _BLOCK if untouched.parts_of(block) else _SMALL_BLOCK
-        for start in range(0, len(block), size):
-            yield block[start : start + size]
-
-
-def _changed(text: str, form: Form, untouched: Untouched) -> str:
-    """A long text, normalized in blocks, most of which are left as they are."""
-    parts = []
-    at = 0
-    while at < len(text):
-        end = form.next_border(text, at + _BLOCK)
-        block = text[at:end]
-        if untouched.is_all_of(block):
-            parts.append(block)
-            at = end
-        while at < end:
-            stop = min(end, form.next_border(text, at + _SMALL_BLOCK))
-            block = text[at:stop]
-            parts.append(block if untouched.is_all_of(block) else form.normalize(block, False))
-            at = stop
-    return "".join(parts)
+    return found is not None and found[0] is None
 
 
 def _no_note(waiting: int, taken: int) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core.encode import Tail, UntouchedNote, bytes_of, utf8_size
+from .._core.encode import ChangedNote, bytes_of, feed_changed
 from ..errors import PendingLimitExceeded, StateError
-from .added_tokens import NOTHING_FOUND
-from .chunk_text import NO_BYTES_YET, BytesTaken, characters_of, policy_of
+from ..normalizers.compiled import AT_BEGIN, AT_FIRST
+from .added_tokens import NOTHING_FOUND, Finding
+from .chunk_text import NO_BYTES_YET, BytesTaken, characters_of
+from .offsets import is_identity, total
 from .stretches import BEGINNING, Place, RefusedToken, Stages, Walk, place_from_json
 
 if TYPE_CHECKING:
+    from .._core.encode import Tail
     from .._types import Text
+    from .offsets import Runs
     from .protocol import Chain
-    from .shortcut import Shortcut
 
 __all__ = ["RewritingChain"]
 
@@ -25,48 +28,6 @@ class _Note(NamedTuple):
     taken: BytesTaken = NO_BYTES_YET
     place: Place = BEGINNING
     pending: int = 0
-
-
-class _PlainPart(NamedTuple):
-    """Text that goes to the core with its tokens."""
-
-    text: str | memoryview
-    size: int  # in bytes
-    kept: str  # what follows it, and waits
-    given: int  # what the core was given before it
-    at: int  # its offset in the stream
-
-    def keep_back(self, walk: Walk, given: int) -> None:
-        """Keep what the core has not taken of it, if it has taken `given` bytes in all."""
-        rest = self.given + self.size - given
-        walk.keep_back(rest, _end_of(self.text, self.size, rest) + self.kept)
-
-    def original(self, offset: int) -> int:
-        """The offset in the stream of what the core has at `offset`."""
-        return self.at + offset - self.given
-
-
-def _begin_of(data: str | bytes, size: int) -> str:
-    """The first `size` bytes."""
-    part = data[:size].encode() if isinstance(data, str) else data
-    return part[:size].decode()
-
-
-def _end_of(data: str | bytes | memoryview, end: int, size: int) -> str:
-    """The last `size` bytes of those before `end`, which is where a str ends."""
-    if not size:
-        return ""
-    if isinstance(data, str):
-        return data[-size:].encode()[-size:].decode()
-    return bytes(data[end - size : end]).decode()
-
-
-def _between(data: str | bytes, head: int, size: int, kept: str) -> tuple[str | memoryview, int]:
-    """Of `size` bytes, those behind the first `head` and before `kept`, and how many they are."""
-    plain_size = size - head - utf8_size(kept, False)
-    if isinstance(data, str):
-        return data[len(_begin_of(data, head)) : len(data) - len(kept)], plain_size
-    return memoryview(data)[head : head + plain_size], plain_size
 
 
 def _noted(taken: BytesTaken, place: Place, pending: int, limit: int) -> _Note:
@@ -85,29 +46,21 @@ def _noted(taken: BytesTaken, place: Place, pending: int, limit: int) -> _Note:
     return _Note(taken, place, pending)
 
 
-def _noted_as(known: _Note | UntouchedNote | None) -> _Note:
-    """A tail's note, as this module has it."""
-    if not isinstance(known, UntouchedNote):
-        return known or _BEGIN
-    place = known.place
-    if known.has_moved:
-        place = place.moved_on(known.held, known.waiting)
-    return _Note(BytesTaken("", known.partial, known.bytes_in, known.grown), place, known.pending)
-
-
 _BEGIN = _Note()
-_KINDS = (str, bytes, bytearray, memoryview)
-_SHORT = 8  # bytes: below, the short way is not shorter
 
 
 class RewritingChain:
-    """All that changes a text, before a `Tail` whose note is a `_Note`."""
+    """All that changes a text, before a `Tail` whose note is a `_Note` or a `ChangedNote`.
+
+    Nearly all chunks go by `feed_changed`, which changes them by a table. The others go through the
+    steps of the normalizers.
+    """
 
     def __init__(self, inner: Chain, stages: Stages, errors: str) -> None:
         self.tail = inner.tail
         self.stages = stages
         self.errors = errors
-        self.path = stages.path
+        self.transform = None if stages.at_once is None else stages.at_once.transform
 
     is_direct = False
 
@@ -117,7 +70,7 @@ class RewritingChain:
 
     def bytes_in(self, tail: Tail) -> int:
         """See `Chain`."""
-        return _noted_as(tail.note).taken.bytes_in
+        return self._note_of(tail.note).taken.bytes_in
 
     def encode(
         self,
@@ -130,132 +83,92 @@ class RewritingChain:
         seen: list[Any] | None = None,
     ) -> Any:
         """See `Chain`. Offsets are those of the text that came in. seen: gets the walk."""
-        if self.path is not None and not final and seen is None:
-            result = self.path.feed(tail, chunk, into, out, limit)
+        # A plain copy, once: others may write to bytes, and a derived class may have other methods.
+        chunk = str.__str__(chunk) if isinstance(chunk, str) else bytes_of(chunk)
+        if self.transform is not None and seen is None:
+            result = feed_changed(self.transform, tail, chunk, final, into, out, limit)
             if result is not None:
                 return result
         known = tail.note
-        before = _noted_as(known)
+        before = self._note_of(known)
         if seen is not None:
             from .traced_walk import take_pieces
 
             way = take_pieces(self.stages, before, chunk, final, self.errors)
         else:
-            way = self._short_way(tail, before, chunk, final)
-            way = way or self._long_way(before, chunk, final)
+            way = self._slowly(before, chunk, final)
         if isinstance(way[0], int):  # a special token that is refused
             return way
-        taken, walk, plain = way
+        taken, walk = way
         if seen is not None:
             seen.append(walk)
 
-        def settle(waiting: int, given: int) -> _Note | UntouchedNote:
-            if plain is not None:
-                plain.keep_back(walk, given)
+        def settle(waiting: int, given: int) -> _Note | ChangedNote:
             place, pending = walk.next_place(waiting)
-            return self._inside(_noted(taken, place, pending, limit), waiting)
+            noted = _noted(taken, place, pending, limit)
+            return noted if seen is not None else self._settled(noted)
 
-        result = tail.encode_parts(walk.parts, final, into, out, settle, known)
-        if type(result) is tuple and plain is not None:
-            return plain.original(result[0]), result[1]
-        return result
+        return tail.encode_parts(walk.parts, final, into, out, settle, known)
 
-    def _inside(self, note: _Note, waiting: int) -> _Note | UntouchedNote:
-        """The note, as the path knows it if the stream is in the middle of untouched text."""
-        shortcut, taken, place = self.stages.shortcut, note.taken, note.place
-        if self.path is None or shortcut is None:
-            return note
-        if taken.half or not place.is_inside(shortcut.first):
-            return note
-        held = place.raw.held
-        is_safe = self.stages.raw.first_characters.isdisjoint(held)
-        try:
-            return UntouchedNote(
-                place, held, is_safe, taken.partial, taken.bytes_in, taken.grown, waiting
-            )
-        except UnicodeEncodeError:  # bytes that are kept as they are wait
-            return note
-
-    def _long_way(self, note: _Note, chunk: Text, final: bool) -> Any:
-        """(what is taken in then, the walk, None), or (offset, text) of a refused token."""
+    def _slowly(self, note: _Note, chunk: Text, final: bool) -> Any:
+        """(what is taken in then, the walk), or (offset, text) of a refused token."""
         taken, text = characters_of(note.taken, chunk, final, self.errors)
         walk = Walk(self.stages, note.place)
         try:
             walk.feed(text, final)
         except RefusedToken as refused:
             return taken.end - len(taken.partial) - refused.rest, refused.text
-        return taken, walk, None
+        return taken, walk
 
-    def _short_way(self, tail: Tail, note: _Note, chunk: Text, final: bool) -> Any:
-        """(what is taken in then, the walk, the text that goes to the core with its tokens).
+    def _note_of(self, known: _Note | ChangedNote | None) -> _Note:
+        """A tail's note, as the steps need it."""
+        if not isinstance(known, ChangedNote):
+            return known or _BEGIN
+        stages = self.stages
+        assert stages.at_once is not None
+        first = second = None
+        if not known.where:
+            states = list(stages.at_once.inside)
+            first = states.pop(0) if stages.normalizer is not None else ()
+            second = states.pop() if states else None
+        runs: tuple[Runs, Runs] = known.runs, ()
+        if stages.second is not None:
+            runs = ((known.waiting, 1, 1),) if known.waiting else (), known.runs
+        place = Place(
+            Finding(known.held.decode()), bool(known.where & AT_FIRST), first, second=second,
+            first_runs=runs[0], second_runs=runs[1],
+        )  # fmt: skip
+        taken = BytesTaken("", known.partial, known.bytes_in, known.grown)
+        return _Note(taken, place, known.pending)
 
-        None: the chunk has something that must be looked at.
-        """
-        shortcut, taken, held = self.stages.shortcut, note.taken, note.place.raw.held
-        if shortcut is None or type(chunk) not in _KINDS or taken.half or len(chunk) < _SHORT:
-            return None
-        walk = Walk(self.stages, note.place)
-        walk.raw = NOTHING_FOUND
-        if held and self.stages.raw.first_characters.isdisjoint(held):
-            walk.normalize(held, False)  # no token begins there, so it needs no copy of the chunk
-            held = ""
-        data: str | bytes
-        if isinstance(chunk, str):
-            if taken.partial:
-                return None
-            data = held + chunk if held else chunk
-        else:
-            data = chunk if isinstance(chunk, bytes) else bytes_of(chunk)
-            waited = held.encode("utf-8", policy_of(self.errors)) + taken.partial
-            data = waited + data if waited else data
-        found = shortcut.untouched.parts_of(data)
-        if found is None or (final and found[4]):
-            return None
-        size, head, first, last, partial = found
-        if head:
-            try:
-                walk.feed(_begin_of(data, head), False)
-            except RefusedToken:
-                return None
-            if walk.raw.held:
-                return None
-        bytes_in = taken.bytes_in - len(taken.partial) - utf8_size(held, False) + size + partial
-        rest = b"" if isinstance(data, str) else data[size:]
-        taken = BytesTaken("", rest, bytes_in, taken.grown)
-        end = _end_of(data, size, last)
-        if not shortcut.begins_plain:
-            text = data if isinstance(data, str) else data[:size].decode()
-            text = text[len(_begin_of(data, head)) :]
-            if len(text) < 1 + len(end):
-                return None
-            may_begin, tokens = self.stages.raw.matcher.finds(text, 0, final)
-            if tokens or may_begin < len(text):
-                return None
-            if not walk.feed_middle(text[0], text[1 : -len(end)], size - head - first - last):
-                return None
-            walk.normalize(end, final)
-            return taken, walk, None
-        kept = "" if final else self._kept_behind(shortcut, end)
-        if kept is None:
-            return None
-        plain, plain_size = _between(data, head, size, kept)
-        walk.feed_plain(plain, plain_size)
-        texts = [part for part in walk.parts[:-1] if isinstance(part, str)]
-        before = tail.bytes_in + sum([utf8_size(text, True) for text in texts])
-        at = taken.end - len(rest) - size + head
-        return taken, walk, _PlainPart(plain, plain_size, kept, before, at)
-
-    def _kept_behind(self, shortcut: Shortcut, end: str) -> str | None:
-        """What waits of `end`, which ends untouched text; None: it may complete a token."""
-        kept = shortcut.waits_behind(self.stages.normalizer, end)
-        if kept and not self.stages.raw.last_characters.isdisjoint(kept):
-            return None
-        return kept
+    def _settled(self, note: _Note) -> _Note | ChangedNote:
+        """The note, as `feed_changed` needs it if it can go on from there."""
+        stages, place, taken = self.stages, note.place, note.taken
+        runs, others = place.first_runs, place.second_runs
+        if not is_identity(others):
+            runs, others = others, runs
+        states = [state for state in (place.first, place.second) if state]
+        if (
+            stages.at_once is None
+            or taken.half
+            or place.raw[1:] != NOTHING_FOUND[1:]
+            or place.first_held + place.second_held
+            or (place.first is not None and tuple(states) != stages.at_once.inside)
+            or not is_identity(others)
+        ):
+            return note
+        where = 0 if place.first is not None else AT_BEGIN | AT_FIRST * place.is_first
+        try:
+            held = place.raw.held.encode()
+        except UnicodeEncodeError:  # bytes that are kept as they are wait
+            return note
+        waiting = total(runs)[1]
+        return ChangedNote(where, held, taken.partial, runs, waiting, taken.bytes_in, taken.grown)
 
     def getstate(self, tail: Tail) -> tuple[str, bytes]:
         """See `Chain`."""
         known = tail.note
-        note = _noted_as(known)
+        note = self._note_of(known)
         half, partial, bytes_in, grown = note.taken
         value = [partial.hex(), bytes_in, grown, note.place]
         saved = json.dumps(value, separators=(",", ":")).encode()
@@ -274,7 +187,7 @@ class RewritingChain:
             note = self._note(half, bytes.fromhex(partial), bytes_in, grown, place, twin.pending)
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise StateError(f"the saved stream state is damaged: {error}") from None
-        tail.setstate(rest, self._inside(note, twin.pending))
+        tail.setstate(rest, self._settled(note))
 
     def _note(
         self, half: str, partial: bytes, bytes_in: Any, grown: Any, place: Any, waiting: int

@@ -83,7 +83,7 @@ class SpaceChain:
     """SentencePiece's spaces, before a `Tail` whose note is a `_Place`."""
 
     is_direct = False  # every chunk must come through here
-    path = None
+    transform = None
 
     def __init__(self, inner: Chain, specials: tuple[bytes, ...], space_first: bool) -> None:
         self.tail = inner.tail

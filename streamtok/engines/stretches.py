@@ -14,13 +14,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import utf8_size
+from ..normalizers.compiled import QUICK_FROM, Changed, feed
 from .added_tokens import GOES_ON, NOTHING_FOUND, Finder, Finding
 from .offsets import Block, Runs, runs_behind, runs_from_json, sources, total
 
 if TYPE_CHECKING:
-    from .._core.encode import UntouchedPath
     from ..normalizers import Normalizer
-    from .shortcut import Shortcut
+    from ..normalizers.compiled import Compiled
 
 __all__ = ["BEGINNING", "Place", "RefusedToken", "Stages", "Walk", "place_from_json"]
 
@@ -43,8 +43,10 @@ class Stages(NamedTuple):
     normalized: Finder | None  # finds what is `normalized`
     second: Normalizer | None
     has_escapes: bool  # U+DC80 to U+DCFF stand for bytes
-    shortcut: Shortcut | None
-    path: UntouchedPath | None = None  # of a stream's chunks, where the shortcut begins plain
+    at_once: Compiled | None  # what both normalizers make of the text between plain tokens
+    # What each one makes of its text, if there is no table for both.
+    first_table: Compiled | None = None
+    second_table: Compiled | None = None
 
 
 class Place(NamedTuple):
@@ -59,28 +61,6 @@ class Place(NamedTuple):
     second_held: int = 0
     first_runs: Runs = ()  # from what waits of the normalized text to the text
     second_runs: Runs = ()  # from what waits of the core's text to the normalized one
-
-    def is_inside(self, first: tuple[Any, ...]) -> bool:
-        """Whether nothing has been changed lately: only characters of one stretch are held, and
-        the normalizer is in the state `first`, where it holds none.
-        """
-        return (
-            self.first == first
-            and not self.is_first
-            and not self.first_held
-            and self.raw[1:] == NOTHING_FOUND[1:]
-            and self.normalized == NOTHING_FOUND
-            and self.second is None
-            and all([run[1:] == (1, 1) for run in self.first_runs])
-        )
-
-    def moved_on(self, held: str, waiting: int) -> Place:
-        """Where a place that `is_inside` is behind more text of that kind.
-
-        held: characters that wait; waiting: bytes that the core holds.
-        """
-        runs = ((waiting, 1, 1),) if waiting else ()
-        return Place(Finding(held), False, self.first, first_runs=runs)
 
 
 BEGINNING = Place()
@@ -127,77 +107,6 @@ class Walk:
         if final:
             self.normalize("", True)
 
-    def feed_plain(self, text: str | memoryview, size: int) -> None:
-        """As `feed`, of text that the shortcut leaves, where it also leaves beginnings.
-
-        The core looks for tokens in it; `keep_back` must follow. What normalizers hold comes out:
-        no mark is before this text.
-        """
-        shortcut = self.stages.shortcut
-        assert shortcut is not None
-        if self.first is not None:
-            if self.stages.normalizer is not None and self.first != shortcut.first:
-                (state,) = self.first
-                _, blocks = self.stages.normalizer.feed(state, "", True)
-                self.first_blocks += blocks
-                self._change_again(_joined(blocks), False)
-            self.first = shortcut.first
-        if self.stages.second is not None:
-            self.second = shortcut.second
-            self.second_blocks.append(size)
-            self.second_fed += size
-        self.first = shortcut.first
-        self.is_first = False
-        self.parts.append((text,))
-        self.first_blocks.append(size)
-        self.first_fed += size
-
-    def keep_back(self, size: int, text: str) -> None:
-        """The core has not taken in the last `size` bytes that it got; `text` waits."""
-        self.raw = Finding(text)
-        for blocks in (self.first_blocks, self.second_blocks):
-            if blocks:
-                known = blocks.pop()
-                assert isinstance(known, int)
-                blocks.append(known - size)
-        self.first_fed -= size
-        if self.stages.second is not None:
-            self.second_fed -= size
-
-    def feed_middle(self, first: str, middle: str | memoryview, size: int) -> bool:
-        """As `feed`, of text that the shortcut leaves, and that has no token: its first character,
-        which is no mark, and what follows, with its bytes. False: this walk must not go on.
-        """
-        shortcut, normalizer = self.stages.shortcut, self.stages.normalizer
-        assert shortcut is not None
-        if normalizer is None:
-            self.normalize(first, False)
-        else:
-            (state,) = self.first or (normalizer.begin(self.is_first),)
-            state, blocks = normalizer.feed(state, first, False)
-            if normalizer.held(state):  # it comes out before any character that is no mark
-                state, more = normalizer.feed(state, shortcut.sample, False)
-                text, source = more.pop()
-                if not text.endswith(shortcut.sample) or not source.endswith(shortcut.sample):
-                    return False
-                blocks = [*blocks, *more, (text[:-1], source[:-1])]
-            if (state,) != shortcut.first:
-                return False
-            self.first_fed += self._size(first)
-            self.first_blocks += blocks
-            self._find_normalized(_joined(blocks), False)
-        self.first = shortcut.first
-        if self.stages.second is not None:
-            if self.second != shortcut.second:
-                return False
-            self.second_blocks.append(size)
-            self.second_fed += size
-        if size:
-            self.parts.append(middle)
-        self.first_blocks.append(size)
-        self.first_fed += size
-        return True
-
     def next_place(self, waiting: int) -> tuple[Place, int]:
         """Where the stream stands then, and the bytes of its text that wait.
 
@@ -237,9 +146,9 @@ class Walk:
             self.first_blocks.append((text, text))
             self._find_normalized(text, ends)
         else:
-            (state,) = self.first or (normalizer.begin(self.is_first),)
-            state, blocks = normalizer.feed(state, text, ends)
-            self.first = (state,)
+            self.first, blocks = self._fed(
+                normalizer, self.stages.first_table, self.first, text, ends
+            )
             self.first_blocks += blocks
             if self.is_first and self.second is None and not self.normalized.held:
                 self._look_at_first(blocks)
@@ -247,9 +156,28 @@ class Walk:
         if ends:
             self.first = None
 
-    def _look_at_first(self, blocks: list[tuple[str, str]]) -> None:
+    def _fed(
+        self,
+        normalizer: Normalizer,
+        table: Compiled | None,
+        state: tuple[Any, ...] | None,
+        text: str,
+        ends: bool,
+    ) -> tuple[tuple[Any, ...], list[Any]]:
+        """What `Normalizer.feed` gives, or a table."""
+        if table is not None and len(text) >= QUICK_FROM:
+            return feed(table, normalizer, state, text, ends, self.is_first)
+        (known,) = state or (normalizer.begin(self.is_first),)
+        known, blocks = normalizer.feed(known, text, ends)
+        return (known,), blocks
+
+    def _look_at_first(self, blocks: list[Any]) -> None:
         """What follows text that was left out is not the first."""
-        for text, source in blocks:
+        for block in blocks:
+            if isinstance(block, Changed):
+                self.is_first = not block.begins_left_out
+                break
+            text, source = block
             if text:
                 break
             if source:
@@ -288,10 +216,12 @@ class Walk:
                 self.second_blocks.append((text, text))
                 self.second_fed += self._size(text)
         elif normalizer is not None and (text or self.second is not None):
-            (state,) = self.second or (normalizer.begin(self.is_first),)
             self.second_fed += self._size(text)
-            state, blocks = normalizer.feed(state, text, ends)
-            self.second = None if ends else (state,)
+            self.second, blocks = self._fed(
+                normalizer, self.stages.second_table, self.second, text, ends
+            )
+            if ends:
+                self.second = None
             self.second_blocks += blocks
             if changed := _joined(blocks):
                 self.parts.append(changed)
@@ -304,10 +234,10 @@ class Walk:
         return size + before.first_held + self.first_fed - taken
 
 
-def _joined(blocks: list[tuple[str, str]]) -> str:
+def _joined(blocks: list[Any]) -> str:
     if len(blocks) == 1:
-        return blocks[0][0]
-    return "".join([text for text, _ in blocks])
+        return str(blocks[0][0])
+    return "".join([block[0] for block in blocks])
 
 
 def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, int]:

@@ -17,9 +17,9 @@ __all__ = ["TracedWalk", "take_pieces"]
 
 
 def take_pieces(stages: Stages, note: Any, chunk: Text, final: bool, errors: str) -> Any:
-    """As `RewritingChain._long_way`, with a walk whose blocks any cut makes the same."""
+    """As `RewritingChain._slowly`, with a walk whose blocks any cut makes the same."""
     taken, text = characters_of(note.taken, chunk, final, errors)
-    walk = TracedWalk(stages, note.place)
+    walk = TracedWalk(stages._replace(first_table=None, second_table=None), note.place)
     pieces = pieces_of(text, (stages.normalizer, stages.second))
     for number, piece in enumerate([*pieces, ""] if final else pieces):
         try:
@@ -27,7 +27,7 @@ def take_pieces(stages: Stages, note: Any, chunk: Text, final: bool, errors: str
         except RefusedToken as refused:
             behind = sum([utf8_size(part, stages.has_escapes) for part in pieces[number + 1 :]])
             return taken.end - refused.rest - behind - len(taken.partial), refused.text
-    return taken, walk, None
+    return taken, walk
 
 
 class TracedWalk(Walk):

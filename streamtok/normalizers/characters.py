@@ -67,10 +67,6 @@ class CharacterStep:
             return self._dropped.sub(lambda m: self.instead.format(m[0]), self.one_for_one(text))
         return self._dropped.sub("", self.one_for_one(text))
 
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        return (text.isascii() and self._leaves_ascii) or not self._changed.search(text)
-
     def begin(self, is_first: bool) -> None:
         """See `Step`."""
 
@@ -131,10 +127,6 @@ class Lowercase(CharacterStep):
     def interest(self) -> Interest:
         """See `Step`."""
         return Interest(_capitals())
-
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        return self.one_for_one(text) == text
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""

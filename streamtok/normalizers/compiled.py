@@ -2,10 +2,10 @@
 
 A table is filled as texts need it, by asking the steps: what becomes of a character, or of some
 that stand together, in the middle of a stretch, at its beginning, or at its end (`_Asked`). What
-makes that exact is a *border*: what stands on one side of it does not matter to what becomes of the other
-side. Each step says between which characters it has none (`Interest`). Two characters have a border
-in a sequence of steps if each step has one between what they have become; what became nothing
-before a step that cares has no border at all.
+makes that exact is a *border*: what stands on one side of it does not matter to what becomes of the
+other side. Each step says between which characters it has none (`Interest`). Two characters have a
+border in a sequence of steps if each step has one between what they have become; what became
+nothing before a step that cares has no border at all.
 
 Steps that make of some characters together what none of them is by itself could move the borders of
 later steps. So those elements are traced, too, and where one has fewer borders than its characters
@@ -19,17 +19,33 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from .._core.encode import Transform, utf8_size
+import numpy as np
+
+from .._core.encode import Transform, transform, utf8_size
 from .char_sets import ranges_of
 from .forms import Form
+from .growth import MOST_GROWTH, growth_of
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from .normalizer import Normalizer
     from .step import Blocks, Interest, Ranges, State, Step
 
-__all__ = ["AT_BEGIN", "AT_END", "AT_FIRST", "Row", "compiled", "rows_of", "state_inside"]
+__all__ = [
+    "AT_BEGIN",
+    "AT_END",
+    "AT_FIRST",
+    "QUICK_FROM",
+    "Changed",
+    "Compiled",
+    "Row",
+    "compiled",
+    "feed",
+    "rows_of",
+]
 
 Row: TypeAlias = "tuple[int, int, int]"
 """(characters, bytes of each now, bytes of each before); unchanged bytes are (bytes, 1, 1)."""
@@ -37,16 +53,23 @@ Row: TypeAlias = "tuple[int, int, int]"
 # As in the core: where an element stands, and how characters are joined.
 AT_BEGIN, AT_FIRST, AT_END, _WITHOUT_ROWS = 1, 2, 4, 8
 _HOLDS, _HOLDS_ANY, _JOINS, _JOINS_ANY = 0x1000, 0x2000, 0x4000, 0x8000
+QUICK_FROM = 32  # characters; below, the steps are not slower
 _SAMPLES = "\n0\u65e5~\U00011fff"  # of these, one matters to no step but strange ones
 
 
-@lru_cache(maxsize=32)
-def compiled(*normalizers: Normalizer) -> Transform | None:
-    """A table for these normalizers, one after the other; None: the slow steps must be used.
+class Compiled(NamedTuple):
+    """Normalizers, one after the other, as a table."""
 
-    Of several, the core's rows say nothing about where the text is from.
-    """
+    transform: Transform
+    inside: tuple[tuple[State], ...]  # each one's state in a stretch where nothing waits
+
+
+@lru_cache(maxsize=32)
+def compiled(*normalizers: Normalizer) -> Compiled | None:
+    """The table of these normalizers; None: the slow steps must be used."""
     steps = [step for normalizer in normalizers for step in normalizer.steps]
+    if growth_of([step.growth for step in steps]) > MOST_GROWTH:
+        return None
     interests = [step.interest() for step in steps]
     known = [interest for interest in interests if interest is not None]
     if len(known) < len(steps) or not steps:
@@ -73,20 +96,77 @@ def compiled(*normalizers: Normalizer) -> Transform | None:
         marks = [(x, unicodedata.combining(chr(x))) for x in points]
         if form.form in ("NFC", "NFKC"):
             pairs = composing_pairs()
-    return Transform(
+    made = Transform(
         changes, any(cares), holds, marks, pairs,
         any(interest.at_begin for interest in known), any(interest.at_end for interest in known),
         any(interest.joins_any for interest in known) or asked.may_drop, asked.learn, asked.resolve,
     )  # fmt: skip
+    return Compiled(made, tuple(asked.inside))
 
 
-def state_inside(normalizer: Normalizer, sample: str) -> State | None:
-    """The state behind `sample` in the middle of a stretch, if that never waits; or else None."""
+def _state_inside(normalizer: Normalizer, sample: str) -> tuple[State] | None:
+    """(the state behind `sample` in the middle of a stretch,), if that never waits; or None."""
     state = normalizer.feed(normalizer.begin(False), sample, False)[0]
     unchanged = [(sample, sample)]
     if normalizer.held(state) or normalizer.feed(state, sample, False) != (state, unchanged):
         return None
-    return state
+    return (state,)
+
+
+class Changed(NamedTuple):
+    """A block of text that a table has made, of `size` bytes."""
+
+    text: str
+    rows: npt.NDArray[np.int64]  # see `Row`
+    size: int
+
+    @property
+    def begins_left_out(self) -> bool:
+        """Whether something was left out before the first text."""
+        return not self.rows[0, 1]
+
+
+def feed(
+    table: Compiled,
+    normalizer: Normalizer,
+    state: tuple[State] | None,
+    text: str,
+    ends: bool,
+    is_first: bool,
+) -> tuple[tuple[State], list[Any]]:
+    """(the next state,), and the blocks, as `Normalizer.feed` gives them, or `Changed`.
+
+    table: of the normalizer. state: None before the stretch's first character. What waits before
+    the text, and what ends it, goes through the steps.
+    """
+    blocks: list[Any] = []
+    size = 4
+    while state is not None and state != table.inside[0] and text:
+        following, more = normalizer.feed(state[0], text[:size], False)
+        state = (following,)
+        blocks += more
+        text = text[size:]
+        size *= 2
+    where = AT_BEGIN | AT_FIRST * is_first if state is None else 0
+    try:
+        found = transform(table.transform, text, where, ends, True)
+    except UnicodeEncodeError:
+        found = None
+    if found is not None:
+        result, rest, rows = found
+        taken = text[: len(text) - len(rest)]
+        if taken:
+            assert rows is not None
+            made = taken if result is None else result.decode()
+            known = np.frombuffer(rows, np.int64).reshape(-1, 3)
+            blocks.append(Changed(made, known, utf8_size(taken, False)))
+            state = table.inside[0]
+        if ends and taken:
+            return table.inside[0], blocks
+        text = rest
+    (known_state,) = state or (normalizer.begin(is_first),)
+    following, more = normalizer.feed(known_state, text, ends)
+    return (following,), [*blocks, *more]
 
 
 class _Asked:
@@ -95,13 +175,16 @@ class _Asked:
     def __init__(
         self,
         normalizers: Sequence[Normalizer],
+        joined: Normalizer,
         sample: str,
-        inside: list[State],
+        inside: list[tuple[State]],
         traced: list[_Traced],
     ) -> None:
+        """joined: all steps in one; inside: the states of each normalizer, and of `joined`."""
         self.normalizers = normalizers
         self.sample = sample
-        self.inside = inside
+        *self.inside, (self._inside,) = inside
+        self._joined = joined
         self.traced = traced
         # One that cares may come after one that leaves something out.
         self.may_drop = any(one.cares for one in traced[1:])
@@ -120,16 +203,21 @@ class _Asked:
                 break
         else:
             return None
-        inside = [state_inside(normalizer, sample) for normalizer in normalizers]
-        for one in sets:
-            one.inside = state_inside(Normalizer([one.step]), sample)
-        return cls(normalizers, sample, inside, sets)
+        joined = Normalizer(steps) if len(normalizers) > 1 else normalizers[0]
+        inside = [_state_inside(normalizer, sample) for normalizer in (*normalizers, joined)]
+        alone = [_state_inside(Normalizer([one.step]), sample) for one in sets]
+        known = [state for state in inside if state is not None]
+        for one, state in zip(sets, alone, strict=True):
+            if state is None or len(known) < len(inside):
+                return None
+            one.inside = state[0]
+        return cls(normalizers, joined, sample, known, sets)
 
     def learn(self, code: int) -> tuple[int, str | None, tuple[Row, ...]]:
         """How a character is joined, and what it becomes by itself: its text, None if itself."""
         char = chr(code)
         flags, text = self._trace(char)
-        if text == char:
+        if text == char or flags & _HOLDS_ANY:  # with that, it is never an element by itself
             return flags, None, ()
         text, rows, _ = self.resolve(char, 0)
         return flags, text, rows
@@ -139,28 +227,28 @@ class _Asked:
         tell.
         """
         blocks: list[tuple[str, str, bool]] = []
-        is_first = bool(where & AT_FIRST)
-        states: list[Any] = [
-            normalizer.begin(is_first) if where & AT_BEGIN else inside
-            for normalizer, inside in zip(self.normalizers, self.inside, strict=True)
-        ]
+        state = self._begin(element, bool(where & AT_FIRST)) if where & AT_BEGIN else self._inside
         last = "" if where & AT_END else self.sample
-        pieces = [element, last] if where & _WITHOUT_ROWS else [*element, last]
-        for piece in pieces:
-            ends = not piece
-            new: Blocks = []
-            for which, normalizer in enumerate(self.normalizers):
-                text = piece if not which else "".join([now for now, _ in new])
-                states[which], new = normalizer.feed(states[which], text, ends)
+        for piece in [element, last] if where & _WITHOUT_ROWS else [*element, last]:
+            state, new = self._joined.feed(state, piece, not piece)
             blocks += marked(new)
         if not where & AT_END:
             blocks = _without(blocks, self.sample)
         text = "".join([now for now, _, _ in blocks])
-        if where & _WITHOUT_ROWS or len(self.normalizers) > 1:
-            rows: tuple[Row, ...] = (_row(text, element),)
-        else:
-            rows = rows_of(blocks)
+        rows = (_row(text, element),) if where & _WITHOUT_ROWS else rows_of(blocks)
         return text, rows, self.may_be_odd and self._is_odd(element)
+
+    def _begin(self, element: str, is_first: bool) -> State:
+        """The state before a stretch that begins with `element`."""
+        if len(self.normalizers) == 1:
+            return self._joined.begin(is_first)
+        first, second = self.normalizers
+        _, blocks = first.feed(first.begin(is_first), element + self.sample, False)
+        is_still_first = is_first and not begins_left_out(blocks)
+        return (
+            *((step.begin(is_first), ()) for step in first.steps),
+            *((step.begin(is_still_first), ()) for step in second.steps),
+        )
 
     def _is_odd(self, element: str) -> bool:
         flags = self._trace(element)[0]
@@ -233,6 +321,14 @@ def marked(blocks: Blocks) -> list[tuple[str, str, bool]]:
         elif text or source:
             found.append((text, source, False))
     return found
+
+
+def begins_left_out(blocks: Blocks) -> bool:
+    """Whether something was left out before the first text, so that this is not the first."""
+    for text, source in blocks:
+        if text or source:
+            return not text
+    return False
 
 
 def _without(blocks: list[tuple[str, str, bool]], sample: str) -> list[tuple[str, str, bool]]:

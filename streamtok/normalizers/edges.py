@@ -56,12 +56,6 @@ class MetaspaceText:
         puts = text and self._puts(is_first) and not text.startswith(self.replacement)
         return self.replacement + text if puts else text
 
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        if self._puts(is_first) and text and not text.startswith(self.replacement):
-            return False
-        return self.replacement == " " or " " not in text
-
     def begin(self, is_first: bool) -> bool:
         """See `Step`. The state is whether something may still be put before the text."""
         return self._puts(is_first)
@@ -114,10 +108,6 @@ class Prepend:
         """See `Step`."""
         return self.prefix + text if text else text
 
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        return not text or not self.prefix
-
     def begin(self, is_first: bool) -> bool:
         """See `Step`. The state is whether the stretch has no character yet."""
         return True
@@ -165,10 +155,6 @@ class Strip:
         """See `Step`."""
         text = text.lstrip(BLANKS) if self.left else text
         return text.rstrip(BLANKS) if self.right else text
-
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        return not (self.left and text[:1] in BLANKS) and not (self.right and text[-1:] in BLANKS)
 
     def begin(self, is_first: bool) -> tuple[bool, Rope]:
         """See `Step`. The state is whether blanks at the left are still taken off, and the blanks

@@ -87,17 +87,6 @@ class Form:
         self._change(text, blocks)
         return "".join([block[0] for block in blocks])
 
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        return text.isascii() or unicodedata.is_normalized(self.form, text)
-
-    def next_border(self, text: str, at: int) -> int:
-        """The first place from `at` on that nothing crosses, or the end of the text."""
-        joins = _kinds(self.form).joins
-        while at < len(text) and text[at] in joins:
-            at += 1
-        return min(at, len(text))
-
     def begin(self, is_first: bool) -> Rope:
         """See `Step`. The state is what waits: a character that opens, and some that join."""
         return ()

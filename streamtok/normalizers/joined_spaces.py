@@ -50,12 +50,6 @@ class JoinedSpaces:
         text = _RUN.sub(" ", text).replace(_MARK, " ")
         return " " + text if text and is_first and self.puts_space else text
 
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        if text and is_first and self.puts_space:
-            return False
-        return not _NOT_LEFT.search(text)
-
     def begin(self, is_first: bool) -> _State:
         """See `Step`. The state is whether there was text yet, and if not, whether a space is put
         before it; and the blanks that wait.

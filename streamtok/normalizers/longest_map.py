@@ -111,15 +111,10 @@ class LongestMap:
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""
-        if self.leaves(text, is_first):
+        puts = text and is_first and self.puts_space
+        if not puts and not self._map.changing.search(text):
             return text
         return "".join([block[0] for block in self.feed(self.begin(is_first), text, True)[1]])
-
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        if text and is_first and self.puts_space:
-            return False
-        return not self._map.changing.search(text)
 
     def begin(self, is_first: bool) -> _State:
         """See `Step`. The state is whether a space is still to be put, and what waits."""

@@ -111,21 +111,11 @@ class Normalizer:
         """Its steps, in order."""
         return self._steps
 
-    @property
-    def only_form(self) -> Form | None:
-        """The Form that is its only step."""
-        step = self._steps[0] if len(self._steps) == 1 else None
-        return step if isinstance(step, Form) else None
-
     def normalize(self, text: str, is_first: bool = True) -> str:
         """The result for a whole stretch. is_first: nothing of the stream is before it."""
         for step in self._steps:
             text = step.normalize(text, is_first)
         return text
-
-    def leaves(self, text: str, is_first: bool = True) -> bool:
-        """True only if `normalize(text, is_first)` is `text`; quick, so False proves nothing."""
-        return all(step.leaves(text, is_first) for step in self._steps)
 
     def begin(self, is_first: bool = True) -> State:
         """The state before the first character of a stretch."""

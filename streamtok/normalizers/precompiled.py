@@ -145,10 +145,6 @@ class Precompiled:
             return text
         return "".join([block[0] for block in self.feed(ON_BORDER, text, True)[1]])
 
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        return not self._map.changed.search(text)
-
     def begin(self, is_first: bool) -> _State:
         """See `Step`."""
         return ON_BORDER

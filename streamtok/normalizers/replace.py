@@ -40,10 +40,6 @@ class Replace:
         """See `Step`."""
         return text.replace(self.old, self.new)
 
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        return self.old not in text
-
     def begin(self, is_first: bool) -> int:
         """See `Step`."""
         return 0

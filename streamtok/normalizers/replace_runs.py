@@ -57,10 +57,6 @@ class ReplaceRuns:
         least, new = self._least, self.new
         return self._run.sub(lambda run: new if len(run[0]) >= least else run[0], text)
 
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        return not self._run.search(text)
-
     def begin(self, is_first: bool) -> _State:
         """See `Step`. The state is a run that is still too short, and whether the text before is in
         a run that has been replaced.

@@ -69,10 +69,6 @@ class Step(Protocol):
         """The result for a whole stretch. is_first: nothing of the stream is before it."""
         ...
 
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """True only if `normalize(text, is_first)` is `text`; quick, so False proves nothing."""
-        ...
-
     def begin(self, is_first: bool) -> State:
         """The state before the first character of a stretch."""
         ...

@@ -97,10 +97,6 @@ class Symbols:
         self._add(blocks, pretoken, False, False, True)
         return "".join([block[0] for block in blocks])
 
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        return not text
-
     def begin(self, is_first: bool) -> State:
         """See `Step`. With splits, the state is that of the walk along them. Else it is what waits,
         whether anything has come out, and whether the unknown symbol waits for what follows.

@@ -46,10 +46,6 @@ class UnknownRuns:
         """See `Step`."""
         return self._run.sub(self.unknown, text)
 
-    def leaves(self, text: str, is_first: bool) -> bool:
-        """See `Step`."""
-        return not self._run.search(text)
-
     def begin(self, is_first: bool) -> bool:
         """See `Step`. The state is whether the text before ends in a run."""
         return False

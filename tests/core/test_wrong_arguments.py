@@ -55,7 +55,8 @@ def made() -> list[Any]:
         trainer._counting.counter.table,
         encode.Workspace(table), encode.Batch(encoder, ordinary, ["a"], "strict", 9),
         encode.LargeText(encoder, cuts, ordinary, "a b " * 99, "strict", "list", 16), engine,
-        encode.Untouched([(97, 98)], [], []), enc.counter(), trainer,
+        encode.Transform([(97, 98)], True, [], None, [], True, True, False, None, None),
+        enc.counter(), trainer,
     ]  # fmt: skip
 
 

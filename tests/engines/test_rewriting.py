@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamtok
-from streamtok.engines import rewriting, rewriting_chain
+from streamtok.engines import rewriting, rewriting_chain, stretches
 from streamtok.engines.rewriting import RewritingEngine
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
@@ -36,17 +36,25 @@ def nfc(**special: int) -> streamtok.Encoding:
     return encoding(rules, r"[\s\S]", **special)
 
 
-@pytest.fixture(params=[True, False])
-def short(request, monkeypatch):
-    """Whether short chunks may take the short way, and short texts go block by block."""
-    if request.param:
-        monkeypatch.setattr(rewriting_chain, "_SHORT", 1)
-        monkeypatch.setattr(rewriting, "_BLOCK", 6)
-        monkeypatch.setattr(rewriting, "_SMALL_BLOCK", 2)
+@pytest.fixture
+def slowly(monkeypatch):
+    """No table: everything must go through the steps."""
+    monkeypatch.setattr(rewriting, "compiled", lambda *normalizers: None)
+
+
+@pytest.fixture(params=["core", "table", "steps"])
+def some_slowly(request, monkeypatch):
+    """Whether the core does it all, Python gives even small texts to tables, or all to steps."""
+    if request.param == "table":
+        monkeypatch.setattr(stretches, "QUICK_FROM", 1)
+        made = stretches.Stages
+        monkeypatch.setattr(rewriting, "Stages", lambda *a: made(*a)._replace(at_once=None))
+    elif request.param == "steps":
+        monkeypatch.setattr(rewriting, "compiled", lambda *normalizers: None)
 
 
 @pytest.mark.parametrize("first", range(0, 120, 20))
-def test_ids_are_those_of_tokenizers(first, short):
+def test_ids_are_those_of_tokenizers(first, some_slowly):
     for seed in range(first, first + 20):
         pair = twins(seed)
         rng = random.Random(seed)
@@ -155,7 +163,7 @@ def test_a_str_after_an_unfinished_character():
     assert ids + stream.encode(b"\xa9") + stream.flush() == [*b"xy\xc3\xa9"]
 
 
-def test_refused_tokens_have_their_offset_in_the_text(short):
+def test_refused_tokens_have_their_offset_in_the_text(some_slowly):
     enc = nfc(**{"<s>": 301})
     text = "e\u0301" * 30 + "<t>e\u0301<s>"
     with pytest.raises(ValueError, match="'<s>' at byte 96"):
@@ -187,7 +195,7 @@ def test_refused_tokens_in_normalized_text():
                 _fed(stream, text, step)
 
 
-def test_limits_are_those_of_the_text(short):
+def test_limits_are_those_of_the_text(some_slowly):
     stream = nfc().stream_encoder(max_pending=4)
     stream.encode("yxe\u0301")
     assert stream.pending == 4  # the core waits for what follows the "x"
@@ -226,7 +234,7 @@ class _Stop(BaseException):
 
 
 @pytest.mark.parametrize("seed", [3, 17, 29, 41])
-def test_an_interrupt_anywhere_changes_nothing(seed):
+def test_an_interrupt_anywhere_changes_nothing(seed, slowly):
     """Each line of what runs before the core is interrupted once."""
     pair = twins(seed)
     text = text_of(random.Random(seed + 9), pair.strings) + "e\u0301 b" + "".join(pair.strings)
@@ -264,7 +272,7 @@ def test_an_interrupt_anywhere_changes_nothing(seed):
         return
 
 
-def test_a_call_during_a_call_is_refused(monkeypatch):
+def test_a_call_during_a_call_is_refused(monkeypatch, slowly):
     stream = nfc().stream_encoder()
     walk = rewriting_chain.Walk
     known = walk.next_place
@@ -283,7 +291,7 @@ def test_a_call_during_a_call_is_refused(monkeypatch):
     assert ids + stream.flush() == [120, 97]
 
 
-def test_forged_states_raise():
+def test_forged_states_raise(slowly):
     stream = nfc().stream_encoder()
     stream.encode("xe\u0301<")
     half, state = stream._chain.getstate(stream._tail)
@@ -342,9 +350,14 @@ def test_patterns_without_tables():
 
 @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
 def test_long_texts_with_few_changes(errors, monkeypatch):
-    """They go block by block, and the ids are those of one piece."""
+    """The table makes the ids that the steps make."""
     rng = random.Random(errors)
     enc = nfc(**{"<s>": 301})
+    with monkeypatch.context() as patch:
+        patch.setattr(rewriting, "compiled", lambda *normalizers: None)
+        slow = nfc(**{"<s>": 301})
+        assert slow.encode("e\u0301") == enc.encode("e\u0301")
+        slow.encode("", allowed_special="all", errors=errors)
     words = ["plain ab ", "wörd ", "日本 ", "e\u0301", "<t>", "가각", "\u0327", "<s>"]
     if errors != "strict":
         words.append("\udcff")
@@ -353,35 +366,29 @@ def test_long_texts_with_few_changes(errors, monkeypatch):
         data = text.encode("utf-8", "surrogateescape")
         for whole in (data,) if errors == "replace" else (text, data):
             settings = {"allowed_special": "all", "errors": errors}
-            in_blocks = enc.encode(whole, **settings)
-            assert enc.encode_to_numpy(whole, **settings).tolist() == in_blocks
-            assert enc.count(whole, **settings) == len(in_blocks)
-            with monkeypatch.context() as patch:
-                patch.setattr(rewriting, "_BLOCK", 1 << 30)
-                assert enc.encode(whole, **settings) == in_blocks
+            expected = slow.encode(whole, **settings)
+            assert enc.encode(whole, **settings) == expected
+            assert enc.encode_to_numpy(whole, **settings).tolist() == expected
+            assert enc.count(whole, **settings) == len(expected)
         if weight:
             with pytest.raises(ValueError, match="disallowed special token") as caught:
                 enc.encode(data, errors=errors)
-            with monkeypatch.context() as patch:
-                patch.setattr(rewriting, "_BLOCK", 1 << 30)
-                with pytest.raises(ValueError, match="disallowed special token") as expected:
-                    enc.encode(data, errors=errors)
-            assert str(caught.value) == str(expected.value)
+            with pytest.raises(ValueError, match="disallowed special token") as refused:
+                slow.encode(data, errors=errors)
+            assert str(caught.value) == str(refused.value)
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
-@pytest.mark.parametrize("sizes", [(6, 2), (1, 1), (50, 7), (1 << 16, 1 << 11)])
-def test_long_texts_without_tokens_are_changed_block_by_block(form, sizes, monkeypatch):
-    """No block ends where something crosses, and the core gets all of the text at once."""
-    rng = random.Random(str((form, sizes)))
+@pytest.mark.parametrize("size", [6, 50, 70_000])
+def test_texts_of_all_kinds_of_characters(form, size):
+    """The core gets all of the text at once, or in two chunks."""
+    rng = random.Random(str((form, size)))
     enc = encoding(TextRules(normalizer=Normalizer([Form(form)])), r"[\s\S]")
-    monkeypatch.setattr(rewriting, "_BLOCK", sizes[0])
-    monkeypatch.setattr(rewriting, "_SMALL_BLOCK", sizes[1])
     sets = [sorted(members(f"{form}_{name}")) for name in ("joins", "opens", "changes", "lone")]
     plain = [*"ab <>é", "日本", "가", "क्", "❤"]
     for weight in (0, 1, 30):
-        for _ in range(40 if sizes[0] < 100 else 3):
-            length = rng.randint(sizes[0], 40 * sizes[0]) if sizes[0] < 100 else 70_000
+        for _ in range(40 if size < 100 else 3):
+            length = rng.randint(size, 40 * size) if size < 100 else size
             chosen = [plain, *sets]
             rows = rng.choices(chosen, [30, *[weight] * 4], k=length)
             text = "".join(map(rng.choice, rows))
@@ -434,7 +441,7 @@ def test_the_first_space_of_decoded_text():
         "e\u00e9\u0301\u0316\u0327\u0915\u093c\u094d\u3042\u3099\u1100\u1161\u11a8a", max_size=40
     )
 )
-def test_long_ways_and_short_ways_agree(text):
+def test_chunks_that_are_cut_between_marks(text):
     for form in ("NFC", "NFD", "NFKC"):
         enc = encoding(TextRules(normalizer=Normalizer([Form(form)])))
         expected = [*Normalizer([Form(form)]).normalize(text).encode()]

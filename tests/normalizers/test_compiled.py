@@ -5,7 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from streamtok._core.encode import inert_within, transform
+from streamtok._core._testing import use_wide_leads
+from streamtok._core.encode import transform
 from streamtok.normalizers import (
     BertAccents,
     BertChinese,
@@ -80,6 +81,12 @@ def random_text(rng):
     return text + rng.choice(NASTY) if rng.random() < 0.3 else text
 
 
+def table_of(*normalizers):
+    found = compiled(*normalizers)
+    assert found is not None
+    return found.transform
+
+
 def changed(table, text, begins=0, ends=True):
     """(the result, what was not taken in, rows), or None."""
     found = transform(table, text, begins, ends, True)
@@ -126,9 +133,9 @@ def test_random_sequences_of_steps():
             normalizer = Normalizer(steps)
         except ValueError:
             continue  # it would make texts too long
-        table = compiled(normalizer)
-        if table is None:
+        if compiled(normalizer) is None:
             continue
+        table = table_of(normalizer)
         for _ in range(30):
             text = random_text(rng)
             cut = rng.randint(0, len(text))
@@ -141,8 +148,7 @@ def test_random_sequences_of_steps():
 @pytest.mark.parametrize("name", KNOWN)
 def test_nasty_texts(name):
     normalizer = KNOWN[name]
-    table = compiled(normalizer)
-    assert table is not None
+    table = table_of(normalizer)
     for text in [*NASTY, *(a + b for a in NASTY[::7] for b in NASTY[::5])]:
         for cut in {0, 1, len(text) // 2, len(text)}:
             assert check(normalizer, table, text, cut)
@@ -151,7 +157,7 @@ def test_nasty_texts(name):
 @pytest.mark.parametrize("name", KNOWN)
 def test_characters_of_all_planes(name):
     normalizer = KNOWN[name]
-    table = compiled(normalizer)
+    table = table_of(normalizer)
     points = [x for x in (*range(0x3400), *range(0x3400, 0x110000, 97)) if not 0xD800 <= x < 0xE000]
     for text in ("x".join(map(chr, points)), "".join(f"{chr(x)}\u0301x" for x in points[::9])):
         assert changed(table, text, AT_BEGIN | AT_FIRST)[0] == normalizer.normalize(text)
@@ -160,7 +166,7 @@ def test_characters_of_all_planes(name):
 @pytest.mark.parametrize("name", [name for name in KNOWN if len(KNOWN[name].spec) == 1])
 def test_rows_are_those_of_the_steps_blocks_character_by_character(name):
     normalizer = KNOWN[name]
-    table = compiled(normalizer)
+    table = table_of(normalizer)
     rng = random.Random(name)
     for _ in range(200):
         text = random_text(rng)
@@ -174,7 +180,7 @@ def test_rows_are_those_of_the_steps_blocks_character_by_character(name):
 
 def test_what_two_normalizers_make_together():
     first, second = Normalizer([Lowercase(), Strip(False, True)]), KNOWN["always"]
-    table = compiled(first, second)
+    table = table_of(first, second)
     for text in NASTY:
         found = changed(table, text, AT_BEGIN | AT_FIRST)
         assert found[0] == second.normalize(first.normalize(text))
@@ -182,7 +188,7 @@ def test_what_two_normalizers_make_together():
 
 def test_long_elements_and_many_of_them():
     normalizer = Normalizer([Form("NFC"), ReplaceRuns(" {2,}", "▁")])
-    table = compiled(normalizer)
+    table = table_of(normalizer)
     for text in ("a" + " " * 5000 + "b", "e" + "\u0301\u0323" * 300, " " * 600 + "\n" + " " * 600):
         assert check(normalizer, table, text, 4321)
     rng = random.Random(5)
@@ -201,13 +207,25 @@ def test_what_has_no_table():
 
 def test_elements_that_move_borders_are_left_to_the_steps():
     normalizer = Normalizer([Replace("bc", "d"), Replace("da", "!")])
-    table = compiled(normalizer)
+    table = table_of(normalizer)
     assert changed(table, "bca") is None
     assert changed(table, "bad") == ("bad", "", [(3, 1, 1)])
     assert changed(table, "da", AT_BEGIN | AT_END) == ("!", "", [(1, 1, 2)])
 
 
-def test_how_far_it_is_to_a_character_that_has_to_do_with_nothing():
-    table = compiled(Normalizer([Form("NFC")]))
-    assert inert_within(table, "e\u0301x.y") == 4
-    assert inert_within(table, "ee") == inert_within(table, "") == 0
+def test_every_tier_finds_the_characters_that_matter():
+    """One of them anywhere in blocks of others."""
+    rng = random.Random(2)
+    normalizers = [Normalizer([StripAccents()]), Normalizer([StripAccents(), Replace(" ", "")])]
+    for _ in range(3000):
+        text = "".join(rng.choices("ab~0\xd7\u0414\u4e2d\uac00\U0001f600", k=rng.randint(0, 90)))
+        at = rng.randint(0, len(text))
+        text = text[:at] + rng.choice(["\u0301", "\u0b3e", "\U0001d165", " ", ""]) + text[at:]
+        for normalizer in normalizers:
+            for wide in (True, False):
+                use_wide_leads(wide)
+                try:
+                    result = changed(table_of(normalizer), text)[0]
+                finally:
+                    use_wide_leads(True)
+                assert result == normalizer.normalize(text), (wide, ascii(text))

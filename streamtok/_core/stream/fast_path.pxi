@@ -7,16 +7,16 @@ cdef class FastStreamEncoder(OneCall):
     cdef readonly object _chain     # what is done before the tail, see engines/protocol.py
     cdef readonly object _trace     # where the ids came from; None: nobody asked
     cdef bint is_direct             # of the chain, if there is no trace
-    cdef UntouchedPath path
+    cdef Transform transform        # of the chain, if there is no trace; None: it has none
     cdef object _max_pending
 
     def _go_on(self, Tail tail not None, chain, trace=None):
         """Go on there: all or nothing, also for handlers of signals."""
-        cdef UntouchedPath path = chain.path if trace is None else None
+        cdef Transform transform = chain.transform if trace is None else None
         cdef bint is_direct = trace is None and chain.is_direct
         with cython.critical_section(self):
             self._tail, self._chain, self._trace = tail, chain, trace
-            self.path, self.is_direct = path, is_direct
+            self.transform, self.is_direct = transform, is_direct
 
     @property
     def max_pending(self):
@@ -70,17 +70,16 @@ cdef class FastStreamEncoder(OneCall):
     cdef object feed_fast(self, object chunk, object final, Form form, object out):
         cdef object ids, limit
         cdef Tail tail
-        cdef UntouchedPath path
+        cdef Transform transform
         cdef bint is_direct
         with cython.critical_section(self):
-            tail, path, limit = self._tail, self.path, self._max_pending
+            tail, transform, limit = self._tail, self.transform, self._max_pending
             is_direct = self.is_direct
         # Where these give no ids, they have not changed anything.
-        if path is not None:
-            if not final:
-                ids = path.feed_untouched(tail, chunk, form, out, limit)
-                if ids is not None and type(ids) is not tuple:
-                    return ids
+        if transform is not None:
+            ids = feed_chunk(transform, tail, chunk, final, form, out, limit)
+            if ids is not None and type(ids) is not tuple:
+                return ids
         elif is_direct and tail._note is None:
             try:
                 ids = tail.feed(chunk, final, form, out, limit, None, None)

@@ -76,9 +76,8 @@ cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, const u8
 
     Nobody must write to p meanwhile. Raises MemoryError, and what a signal's handler raises.
     """
-    cdef Scan s
     cdef Found found
-    cdef size_t begin = 0, end, step = COUNT_STEP if count_only else STEP
+    cdef size_t begin = 0
     total[0] = 0
     w.counts_only = count_only
     w.forgotten = 0
@@ -87,27 +86,89 @@ cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, const u8
         if found.kind == DISALLOWED:
             refused[0] = found
             return 0
-        # In steps, so that counting needs no memory for the ids, and signals are not kept waiting.
-        scan_begin(&s, begin)
-        end = begin
-        while end < found.start:
-            if end > begin:
-                look(&w.watch)
-            end = found.start
-            if end - s.position > step:
-                end = s.position + step
-            encode_span(encoder, w, p, n, end, end == found.start, &s)
-            if count_only:
-                total[0] += w.count
-                w.count = 0
+        encode_stretch(encoder, w, p, n, begin, found.start, total)
         if found.kind != ALLOWED:
             break
-        reserve(w, 1)
-        w.out[w.count] = matcher.ids[found.which]
-        w.count += 1
+        put_id(w, matcher.ids[found.which], 0, 0)
         begin = found.end
     total[0] += w.count + w.forgotten
     refused[0].kind = found.kind
+    return 0
+
+
+cdef int encode_changed(Encoder encoder, Work* w, SpecialMatcher matcher, Transform t, const u8* p,
+                        size_t n, bint count_only, size_t* total, Found* refused) except -1:
+    """As `encode_whole`, of what `t` makes of each stretch between special tokens; 1: the slow steps
+    must do it.
+    """
+    cdef Found found
+    cdef Walk walk
+    cdef size_t begin = 0
+    cdef u8 where = AT_BEGIN | AT_FIRST
+    total[0] = 0
+    w.counts_only = count_only
+    w.forgotten = 0
+    while True:
+        if n - begin >= RELEASE_FROM:
+            with nogil:
+                found = matcher.find(p, begin, n, True)
+        else:
+            found = matcher.find(p, begin, n, True)
+        if found.kind == DISALLOWED:
+            refused[0] = found
+            return 0
+        if found.start > begin:
+            walk_begin(&walk, p + begin, found.start - begin, where if t.asks_for_begin else 0, True,
+                       False)
+            try:
+                if not walk_through(t, &walk):
+                    return 1
+                if not walk.is_changed:
+                    encode_part(encoder, w, p, n, begin, found.start, total)
+                else:
+                    encode_part(encoder, w, walk.out, walk.size, 0, walk.size, total)
+            finally:
+                walk_free(&walk)
+        if found.kind != ALLOWED:
+            break
+        put_id(w, matcher.ids[found.which], 0, 0)
+        where = AT_BEGIN
+        begin = found.end
+    total[0] += w.count + w.forgotten
+    refused[0].kind = found.kind
+    return 0
+
+
+cdef int encode_part(Encoder encoder, Work* w, const u8* p, size_t n, size_t begin, size_t stop,
+                     size_t* total) except -1:
+    """As `encode_stretch`, with the GIL or without."""
+    if stop - begin >= RELEASE_FROM:
+        with nogil:
+            encode_stretch(encoder, w, p, n, begin, stop, total)
+    else:
+        encode_stretch(encoder, w, p, n, begin, stop, total)
+    return 0
+
+
+cdef int encode_stretch(Encoder encoder, Work* w, const u8* p, size_t n, size_t begin, size_t stop,
+                        size_t* total) except -1 nogil:
+    """Encode p[begin:stop], which no pre-token leaves; p[:n] may be read.
+
+    In steps, so that counting needs no memory for the ids, and signals are not kept waiting.
+    """
+    cdef Scan s
+    cdef size_t end = begin, step = COUNT_STEP if w.counts_only else STEP
+    scan_begin(&s, begin)
+    while end < stop:
+        if end > begin:
+            look(&w.watch)
+        end = stop
+        if end - s.position > step:
+            end = s.position + step
+        encode_span(encoder, w, p, n, end, end == stop, &s)
+        if w.counts_only:
+            total[0] += w.count
+            w.count = 0
     return 0
 
 
@@ -192,37 +253,37 @@ cdef class Encoder:
         return total
 
     def encode(self, data, SpecialMatcher matcher not None, str errors not None, str into not None,
-               Untouched untouched=None):
+               Transform transform=None):
         """The ids of a whole text.
 
-        data: str or bytes-like; into: "list", "array" (numpy.uint32) or "count". Raises
-        UnicodeEncodeError, UnicodeDecodeError, or returns (start, text) of a disallowed special.
-        untouched: returns None, and does nothing, unless it leaves the text, which is UTF-8 then.
+        data: str or bytes-like; into: "list", "array" (numpy.uint32) or "count". transform: changes
+        the text. Raises UnicodeEncodeError, UnicodeDecodeError, or returns (start, text) of a
+        disallowed special; None: the transform cannot do this text.
         """
         cdef Text text
         cdef Workspace workspace
         cdef Found refused
         cdef size_t total
         cdef Form form = form_of(into)
-        cdef bint count_only = form == AS_COUNT, is_left
+        cdef bint count_only = form == AS_COUNT
+        cdef i32 why
+        cdef int length
         need_scanner(self)
-        if untouched is not None and errors == "surrogateescape":
-            return None                 # bytes may be no UTF-8
         workspace = self.take()
         try:
             text_open_whole(&text, &workspace.c.room, data, errors)
             try:
-                if untouched is not None:
-                    if text.size >= RELEASE_FROM:
-                        with nogil:
-                            is_left = leaves(untouched, text.data, 0, text.size)
-                    else:
-                        is_left = leaves(untouched, text.data, 0, text.size)
-                    if not is_left:
-                        return None
                 if not count_only:
                     foresee(self._spares, &workspace.c, text.size // 3)
-                if text.size >= RELEASE_FROM:
+                if transform is not None:
+                    if errors == "surrogateescape":
+                        valid_bytes(text.data, text.size, &why, &length)
+                        if why != 0:
+                            return None
+                    if encode_changed(self, &workspace.c, matcher, transform, text.data, text.size,
+                                      count_only, &total, &refused):
+                        return None
+                elif text.size >= RELEASE_FROM:
                     with nogil:
                         encode_whole(self, &workspace.c, matcher, text.data, text.size, count_only,
                                      &total, &refused)

@@ -9,13 +9,25 @@ What is known of the others is learned from the slow steps the first time that a
 
 What stands between two borders is an *element*. Elements of one character are changed by the table;
 longer ones, and the first and last one of a text, where steps do more, are asked for once, and kept.
+
+Marks that a normalization form leaves as they are need not be asked for: that is so if combining
+classes do not fall, and no mark composes with its starter. This is the quick check of UAX #15, with
+"maybe" refined.
 """
 
 cdef enum:
-    # Of a code point: its combining class in the lowest bits (CLASS), COMPOSES and OPENS, see
-    # text/untouched.pxi; and:
+    CODE_POINTS = 0x110000
+    SYLLABLES = 0xAC00      # of Hangul, in its order: first letters, vowels, last letters or none
+    SYLLABLES_END = 0xD7A4
+    LAST_LETTERS = 28
+    LOOK_BACK = 32          # characters, for the starter of a mark
+
+    # Of a code point:
+    CLASS = 0xFF            # its combining class; and bits beyond it:
     UNASKED = 0x100
     CHANGED = 0x200
+    COMPOSES = 0x400        # with some that open
+    OPENS = 0x800
     HOLDS = 0x1000          # what joins,
     HOLDS_ANY = 0x2000      # or whatever is behind it
     JOINS = 0x4000          # to what holds,
@@ -161,6 +173,11 @@ cdef class Transform:
         free(self.elements)
         free(self.pairs)
 
+    @property
+    def asks_at_ends(self):
+        """bool: whether something may be done at the beginning or at the end of a stretch."""
+        return self.asks_for_begin or self.asks_for_end
+
     cdef int add(self, u32 low, u32 high, u16 kind) except -1:
         cdef u32 code
         if low > high or high >= CODE_POINTS:
@@ -252,6 +269,31 @@ cdef Change* find_element(Transform t, const u8* p, size_t size, u8 where) noexc
                 and memcmp(key_of(change), p, size) == 0):
             return change
         at = (at + 1) & (ELEMENT_SLOTS - 1)
+
+
+cdef inline u32 character_at(const u8* p, size_t i, int* length) noexcept nogil:
+    """The character at p[i], of well-formed UTF-8, and its bytes."""
+    cdef u32 a = p[i]
+    if a < 0x80:
+        length[0] = 1
+        return a
+    if a < 0xE0:
+        length[0] = 2
+        return ((a & 0x1F) << 6) | (p[i + 1] & 0x3F)
+    if a < 0xF0:
+        length[0] = 3
+        return ((a & 0x0F) << 12) | (<u32>(p[i + 1] & 0x3F) << 6) | (p[i + 2] & 0x3F)
+    length[0] = 4
+    return (((a & 0x07) << 18) | (<u32>(p[i + 1] & 0x3F) << 12)
+            | (<u32>(p[i + 2] & 0x3F) << 6) | (p[i + 3] & 0x3F))
+
+
+cdef inline size_t before(const u8* p, size_t i) noexcept nogil:
+    """Where the character before i begins."""
+    i -= 1
+    while i > 0 and (p[i] & 0xC0) == 0x80:
+        i -= 1
+    return i
 
 
 cdef inline bint are_joined(u16 one, u16 next) noexcept nogil:

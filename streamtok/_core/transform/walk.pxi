@@ -191,7 +191,7 @@ cdef WalkEnd go_on(Transform t, Walk* w) noexcept nogil:
             if stop == n and not w.ends and (last & (HOLDS | HOLDS_ANY) or t.joins_any):
                 break
         where = w.begins
-        if stop == n and w.ends and (t.asks_for_end or where):
+        if stop == n and w.ends and (t.asks_for_end or where or last & HOLDS_ANY):
             where |= AT_END
         if where == 0 and stop - at == <size_t>size and start == at:
             if not kind & CHANGED:
@@ -320,17 +320,3 @@ def transform(Transform t not None, text not None, int begins, bint ends, bint w
     finally:
         text_close(&utf8)
         st_free_block(room.bytes)
-
-
-def inert_within(Transform t not None, str text not None):
-    """int: how many characters of a text go up to the first, inclusive, that has to do with nothing,
-    not with what follows it either; 0: there is none.
-    """
-    cdef Py_ssize_t i = 0
-    cdef u32 code
-    for char in text:
-        i += 1
-        code = ord(char)
-        if not t.kinds[code] & (HAS_TO_DO | HOLDS):
-            return i
-    return 0

@@ -1,6 +1,6 @@
 /* Which bytes of UTF-8 may begin a character that matters, 64 at a time. */
-#ifndef STREAMTOK_UNTOUCHED_H
-#define STREAMTOK_UNTOUCHED_H
+#ifndef STREAMTOK_LEADS_H
+#define STREAMTOK_LEADS_H
 
 #include <stddef.h>
 #include <stdint.h>

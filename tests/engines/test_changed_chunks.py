@@ -1,4 +1,4 @@
-"""Chunks that go through the core as they are, in streams whose text a normalizer may change."""
+"""Chunks that the core changes, in streams whose text a normalizer may change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import streamtok
-from streamtok._core.encode import UntouchedNote
+from streamtok._core.encode import ChangedNote
+from streamtok.engines import rewriting
 from streamtok.engines.rules import TextRules
 from streamtok.errors import PendingLimitExceeded
 
@@ -38,16 +39,15 @@ def encoding(**tokens: int) -> streamtok.Encoding:
 ENC = encoding()
 
 
-def without_path(stream: streamtok.StreamEncoder) -> streamtok.StreamEncoder:
-    """The same stream, whose chunks all go the other ways."""
-    stream._chain.path = None
-    stream._go_on(stream._tail, stream._chain)
-    return stream
+def slow_stream(**settings: Any) -> streamtok.StreamEncoder:
+    """A stream whose chunks all go through the steps of the normalizer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rewriting, "compiled", lambda *normalizers: None)
+        return encoding().stream_encoder(**settings)
 
 
 def is_inside(stream: streamtok.StreamEncoder) -> bool:
-    note = stream._tail.note
-    return isinstance(note, UntouchedNote) and note.has_moved
+    return isinstance(stream._tail.note, ChangedNote)
 
 
 def chunks_of(rng: random.Random, text: str) -> list[str | bytes]:
@@ -75,7 +75,7 @@ def test_ids_are_those_of_the_whole_text_at_every_cut(seed: int) -> None:
         text = "".join(rng.choices(PIECES, k=rng.randrange(40)))
         wanted = ENC.encode(text, allowed_special="all")
         stream = ENC.stream_encoder(allowed_special="all")
-        other = without_path(ENC.stream_encoder(allowed_special="all"))
+        other = slow_stream(allowed_special="all")
         got: list[int] = []
         same: list[int] = []
         for chunk in chunks_of(rng, text):
@@ -151,11 +151,11 @@ def test_marks_at_the_begin_of_chunks(seed: int) -> None:
 
 @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
 @pytest.mark.parametrize("seed", range(20))
-def test_errors_are_those_of_the_other_ways(seed: int, errors: str) -> None:
+def test_errors_are_those_of_the_slow_steps(seed: int, errors: str) -> None:
     """Refused tokens and bytes that are no UTF-8: the same message, and nothing has happened."""
     rng = random.Random(seed)
     stream = ENC.stream_encoder(errors=errors)
-    other = without_path(ENC.stream_encoder(errors=errors))
+    other = slow_stream(errors=errors)
     # Some begin like characters beyond the last one.
     bad: list[str | bytes] = [b"\xff", b"\xf7\xbf\xbf\xbf words", b"\xff" * 4]
     bad += [b"words and \xe2\x28 words", "half \ud800 of a pair"]
@@ -208,7 +208,7 @@ def test_what_may_wait_is_bounded() -> None:
     with pytest.raises(PendingLimitExceeded) as caught:
         stream.encode("the otherb")
     assert stream.getstate() == before
-    other = without_path(ENC.stream_encoder(max_pending=4))
+    other = slow_stream(max_pending=4)
     other.setstate(before)
     with pytest.raises(PendingLimitExceeded) as wanted:
         other.encode("the otherb")
@@ -217,13 +217,13 @@ def test_what_may_wait_is_bounded() -> None:
     )  # fmt: skip
 
 
-def test_long_text_stays_inside() -> None:
-    """One call that does not come this way, at the beginning; then all do."""
+def test_all_of_a_long_text_comes_this_way() -> None:
     enc = encoding(**{"<|end|>": 300})
     stream = enc.stream_encoder()
     text = "Words, and numbers such as 1234; (brackets) – and é, 日本語 in between.\n" * 50
     data = text.encode()
     ids = stream.encode(data[:64])
+    assert is_inside(stream)
     for at in range(64, len(data), 64):
         ids += stream.encode(data[at : at + 64])
         assert is_inside(stream)
@@ -231,7 +231,7 @@ def test_long_text_stays_inside() -> None:
     assert not is_inside(stream)
 
 
-def test_threads_may_share_a_path() -> None:
+def test_threads_may_share_a_table() -> None:
     enc = encoding()
     text = "".join(random.Random(1).choices(PIECES, k=3000))
     wanted = enc.encode(text, allowed_special="all")

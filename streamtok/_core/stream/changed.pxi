@@ -1,0 +1,206 @@
+"""A stream whose text a transform changes: see `transform/` and `engines/rewriting_chain.py`.
+
+A chunk goes behind what waits of the last one: a character that is not complete, what may begin a
+special token, and the last element, which may go on. Special tokens are found, what is between them
+is changed, and the tail takes it in. Where anything is out of the ordinary, nothing is done, and the
+chunk is left to the caller.
+"""
+
+cdef enum:
+    LONGEST_HELD = 1024         # bytes that wait before the tail; above, the slow steps hold less
+
+
+@cython.final
+@cython.freelist(8)
+cdef class ChangedNote:
+    """Where such a stream stands. Immutable.
+
+    where: AT_BEGIN and AT_FIRST of what comes next; 0: it is inside a stretch. held: UTF-8 that waits
+    before the tail; partial: bytes behind it of a character that is not complete. runs: what the bytes
+    that the tail holds stand for (`engines/offsets.py`), `waiting` bytes in all. grown: bytes that
+    repair added.
+    """
+
+    cdef readonly u8 where
+    cdef readonly bytes held
+    cdef readonly bytes partial
+    cdef readonly tuple runs
+    cdef readonly size_t waiting
+    cdef readonly u64 bytes_in
+    cdef readonly u64 grown
+
+    def __init__(self, u8 where, bytes held not None, bytes partial not None, tuple runs not None,
+                 size_t waiting, u64 bytes_in, u64 grown):
+        self.where, self.held, self.partial, self.runs = where, held, partial, runs
+        self.waiting, self.bytes_in, self.grown = waiting, bytes_in, grown
+
+    @property
+    def pending(self):
+        """Bytes of the text that wait."""
+        return self.waiting + <size_t>len(self.held) + <size_t>len(self.partial)
+
+
+cdef ChangedNote AT_THE_BEGINNING = ChangedNote(AT_BEGIN | AT_FIRST, b"", b"", (), 0, 0, 0)
+
+
+def feed_changed(Transform transform not None, Tail tail not None, chunk, bint final,
+                 str into not None, out, size_t limit):
+    """As `Tail.encode`; None: the chunk is left to the caller."""
+    return feed_chunk(transform, tail, chunk, final, form_of(into), out, limit)
+
+
+cdef object feed_chunk(Transform t, Tail tail, object chunk, bint final, Form form, object out,
+                       size_t limit):
+    cdef bint is_text = type(chunk) is str
+    cdef ChangedNote note = AT_THE_BEGINNING
+    cdef Text text
+    cdef Room room, joined
+    cdef size_t size, before
+    cdef i32 why = 0
+    cdef int length = 0
+    cdef const u8* p
+    if not is_text and type(chunk) is not bytes:
+        return None
+    enter(&tail.busy)
+    room.bytes = joined.bytes = NULL
+    room.size = joined.size = 0
+    try:
+        if tail._note is not None:
+            if type(tail._note) is not ChangedNote:
+                return None
+            note = <ChangedNote>tail._note
+        if is_text and len(note.partial):
+            return None
+        try:
+            text_open(&text, &room, chunk, "strict")
+        except UnicodeEncodeError:
+            return None
+        try:
+            p, size = text.data, text.size
+            before = <size_t>len(note.held) + <size_t>len(note.partial)
+            if before:
+                if not room_ensure(&joined, before + size + SLACK):
+                    raise MemoryError("no memory for the text that waits")
+                memcpy(joined.bytes, <const u8*>note.held, len(note.held))
+                memcpy(joined.bytes + len(note.held), <const u8*>note.partial, len(note.partial))
+                if size:
+                    memcpy(joined.bytes + before, p, size)
+                p, size = joined.bytes, before + size
+            length = 0
+            before = size
+            if not is_text:
+                before = valid_bytes(p, size, &why, &length)
+                if why != 0 and (why != INCOMPLETE or final):
+                    return None
+            return feed_utf8(t, tail, note, p, before, size, final, form, out, limit)
+        finally:
+            text_close(&text)
+    finally:
+        st_free_block(room.bytes)
+        st_free_block(joined.bytes)
+        st_leave(&tail.busy)
+
+
+cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, size_t n, size_t size,
+                      bint final, Form form, object out, size_t limit):
+    """As `feed_changed`, of what waits and the chunk: p[:n]; p[n:size] is no character yet."""
+    cdef u64 base = note.bytes_in - <u64>len(note.held) - <u64>len(note.partial)
+    cdef size_t begin = 0, stop, held
+    cdef u8 where = note.where
+    cdef tuple runs = note.runs
+    cdef bint ends
+    cdef Found found, refused
+    cdef Walk walk
+    cdef Mark draft = tail.mark
+    cdef Workspace workspace = tail.encoder.take()
+    cdef Work* w = &workspace.c
+    cdef object result
+    cdef ChangedNote after = None
+    walk_begin(&walk, p, 0, 0, False, False)
+    try:
+        refused.kind = PARTIAL
+        if form == AS_ARRAY:
+            foresee(tail.encoder._spares, w, n // 3)
+        put_before(tail, &draft, w)
+        while True:
+            found = tail.matcher.find(p, begin, n, final)
+            if found.kind == DISALLOWED:
+                return base + note.grown + found.start, p[found.start:found.end].decode("utf-8")
+            stop = found.start
+            ends = final or found.kind == ALLOWED
+            walk_free(&walk)
+            walk_begin(&walk, p + begin, stop - begin, where if t.asks_for_begin else 0, ends, not ends)
+            if stop > begin and not walk_through(t, &walk):
+                return None
+            if stop > begin or (ends and where == 0):
+                if walk.is_changed:
+                    take_stretch_bytes(tail, &draft, w, walk.out, walk.size, ends, False, &refused)
+                else:
+                    take_stretch_bytes(tail, &draft, w, walk.p, walk.taken, ends, False, &refused)
+            begin += walk.taken
+            if walk.taken:
+                where = 0
+            if ends:
+                where, runs = AT_BEGIN, ()
+            if found.kind != ALLOWED:
+                break
+            put_id(w, tail.matcher.ids[found.which], 0, 0)
+            begin = found.end
+        held = n - begin
+        if final:
+            put_ids(w, tail.after)
+        else:
+            if held > LONGEST_HELD:
+                return None
+            after = ChangedNote.__new__(ChangedNote)
+            after.where, after.held, after.partial = where, p[begin:n], p[n:size]
+            after.bytes_in, after.grown = base + size, note.grown
+            after.runs = runs_behind(&walk, runs, pending(&draft), &after.waiting)
+            if after.waiting + held + (size - n) > limit:
+                return None             # the caller says how much that is
+        draft.tokens_out += w.count
+        result = ids_as(form, tail.encoder.table, tail.encoder._spares, w, out)
+    finally:
+        walk_free(&walk)
+        tail.encoder.give(workspace)
+    with cython.critical_section(tail):         # nothing from here on can fail
+        commit(tail, &draft, final)
+        tail._note = after
+    return result
+
+
+cdef tuple runs_behind(Walk* walk, tuple runs, size_t waiting, size_t* source):
+    """The runs of the last `waiting` bytes, and the bytes that these were before."""
+    cdef list kept = []
+    cdef size_t i = walk.n_rows
+    cdef i64* row
+    source[0] = 0
+    while i > 0 and waiting > 0:
+        i -= 1
+        row = walk.rows + 3 * i
+        waiting = keep_run(kept, row[0], row[1], row[2], waiting, source)
+    for count, now, before in reversed(runs):
+        if waiting == 0:
+            break
+        waiting = keep_run(kept, count, now, before, waiting, source)
+    kept.reverse()
+    return tuple(kept)
+
+
+cdef size_t keep_run(list kept, i64 count, i64 now, i64 before, size_t waiting,
+                     size_t* source) except? 0:
+    """Put a run, or its end that waits, before those that are kept; the bytes that still wait."""
+    cdef i64 rest = 0
+    cdef Py_ssize_t last = len(kept) - 1
+    if count * now > <i64>waiting:
+        count, rest = <i64>waiting // now, <i64>waiting % now
+    if count:
+        if last >= 0 and kept[last][1:] == (now, before):
+            kept[last] = kept[last][0] + count, now, before
+        else:
+            kept.append((count, now, before))
+    if rest:                    # the end of a character, which still stands for all of it
+        kept.append((1, rest, before))
+        source[0] += before
+    source[0] += count * before
+    return waiting - count * now - rest
