@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 import re
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -116,3 +120,22 @@ def test_no_two_functions_of_the_core_have_one_name() -> None:
         found.update(definition.findall(path.read_text("utf-8")))
     assert len(found) > 200 or not found  # a wheel has no sources
     assert [name for name, count in found.items() if count > 1] == []
+
+
+def test_the_files_of_the_core_may_be_included_in_any_order(tmp_path: Path) -> None:
+    """Cython takes them in another one, too: no file depends on what comes before it."""
+    if not (PACKAGE / "_core" / "encode.pyx").exists():  # a wheel has no sources
+        return
+    core = tmp_path / "streamtok" / "_core"
+    shutil.copytree(PACKAGE / "_core", core, ignore=shutil.ignore_patterns("*.so", "*.c", "*.pyd"))
+    (tmp_path / "streamtok" / "__init__.py").touch()
+    unit = core / "encode.pyx"
+    include = re.compile("^include .*$", re.MULTILINE)
+    files = include.findall(unit.read_text("utf-8"))
+    random.Random(1).shuffle(files)
+    order = iter(files)
+    unit.write_text(include.sub(lambda _: next(order), unit.read_text("utf-8")), "utf-8")
+    command = [sys.executable, "-m", "cython", "-3", "-X", "cdivision=True", str(unit)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(files) > 40

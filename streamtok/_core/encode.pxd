@@ -1,8 +1,14 @@
-"""What other units of the core use of `encode.pyx`, and what of it tests change."""
+"""What other units of the core use of `encode.pyx`, what of it tests change, and what several of its
+files use by size: constants and structs. So the files do not depend on the order of their includes.
+"""
 
 cimport cython
 
+from cpython.ref cimport PyObject
+
 from streamtok._core.simd cimport (
+    ST_SHORT,
+    ST_UNIT,
     st_deposit_function,
     st_find_pair_function,
     st_keys_function,
@@ -203,3 +209,170 @@ cdef class Scanner:
     cdef readonly u32 n_states
     cdef const ScanTables* tables(self) noexcept nogil
     cdef const void* own(self, array, Kind kind, str name, int dimensions) except NULL
+
+# Signals (base/signals.pxi)
+
+cdef struct Watch:
+    u64 looked              # when handlers ran last, in milliseconds
+
+# Merging (merge/merge.pxi, merge/segments.pxi)
+
+cdef struct Node:       # of the linked list, which begins with one for each byte
+    u32 previous
+    u32 next
+    u32 token
+    u32 version         # merges so far: a candidate that carries an older one is stale
+
+cdef struct Candidate:  # of the heap: a pair that may merge, ordered by rank, then position
+    u64 key             # rank << 32 | position of the left node
+    u32 left_version    # the version stamps of its nodes when it was pushed
+    u32 right_version
+
+cdef struct Merger:     # scratch of one thread, grown as needed
+    Node* nodes
+    Candidate* heap
+    size_t capacity     # nodes; the heap holds three times as many candidates
+    u32* result         # tokens of the last call
+    size_t result_capacity
+
+cdef struct Growing:    # tokens; `items` is moved by realloc
+    u32* items
+    size_t count
+    size_t capacity
+
+cdef enum:
+    SEGMENT = ST_SHORT          # bytes
+    STRIDE = 48                 # from one segment to the next; the rest is where two of them may agree
+    OVERLAP = SEGMENT - STRIDE
+    SEGMENTS = 64               # the most that are merged together
+    MISSES = 6                  # segments of a round that do not agree: longer ones pay then
+    LONG_SEGMENT = 1024         # bytes where short segments do not pay: these go to the heap
+    LONG_OVERLAP = 48
+    LONGEST_PERIOD = 64         # bytes
+    FIRST_SHUN = 1 << 14        # bytes that are merged in these after MISSES; twice as many each time
+    LOOK_EVERY = 1 << 16        # bytes between two looks at the clock
+
+# The cache (cache/pretoken_cache.pxi)
+
+cdef enum:
+    CELL_IDS = 4            # ids that a cell holds
+    LONG_PRETOKEN = 256     # longest pre-token that is remembered
+    PROBES = 256            # cells: at the largest load, one of a million pre-tokens finds no place up to there
+    MANY = 7                # count of a cell whose ids are in the arena
+    IDLE = 8                # flag of a count: nobody has asked for the pre-token since the last sweep
+
+cdef struct Cell:           # a pre-token and its ids, half a cache line
+    u64 low                 # bytes 0 .. 7, or the hash of more than 15
+    u64 high                # bytes 8 .. 14, or the size; above them 4 bits of length, of up to 15 bytes,
+                            # and 4 of count and IDLE
+    u32[CELL_IDS] ids       # MANY: their place in the arena, behind the bytes of a long one; their number
+
+cdef struct PretokenCache:
+    Cell* cells
+    u64 cell_mask
+    int cell_shift          # of a hash that gives the number of a cell
+    size_t cells_used
+    size_t cells_limit
+    u64 unasked             # flag of the count of a new cell: before the first sweep it is not worth
+                            # the mispredicted branch of the first question
+    Cell nothing            # an empty cell, in the place of one that is not found
+    u32* arena              # the ids of MANY, and what belongs to long pre-tokens
+    size_t arena_used
+    size_t arena_size
+
+# Unigram's best paths (models/unigram.pxi), and places of ids (models/model.pxi)
+
+cdef struct BestPath:           # the best path to a place of the pre-token
+    double score
+    u32 start               # where its last piece begins; NONE: no path comes here
+    u32 id
+
+cdef struct Lattice:
+    BestPath* nodes             # [capacity]
+    size_t capacity
+
+cdef struct Place:          # of an id's text
+    u64 start
+    u64 end
+
+# What one thread needs (cache/workspace.pxi)
+
+cdef enum:
+    BATCH = 256             # pre-tokens found, then encoded, at a time
+    COUNT_STEP = 1 << 16    # bytes of which the ids are counted at a time
+    MIDDLE_PRETOKEN = SEGMENT       # longest pre-token that waits for others in one piece,
+    WIDE_PRETOKEN = 240     # and in pieces that overlap
+    PENDING = 512           # pre-tokens that wait to be merged, at the most,
+    PENDING_WIDE = 32       # and of more than MIDDLE_PRETOKEN bytes
+    UNIT = ST_UNIT          # bytes: what waits begins at multiples of it
+    RECENT_BITS = 10        # of a hash by which those that wait are found again
+    PIECES = PENDING + PENDING_WIDE * ((WIDE_PRETOKEN - OVERLAP) // STRIDE)
+    MOST_UNITS = PIECES * (SEGMENT // UNIT)
+
+cdef struct Gap:            # where the ids of a pre-token that waits belong
+    size_t at               # in `out`
+    u64 low                 # its key
+    u64 high
+    u16 piece               # the first of those that it is made of
+    u16 size
+    u16 count               # of ids, once it is merged
+    u16 original            # the first gap of the same pre-token
+
+cdef struct Waiting:        # pieces of new pre-tokens, of up to 64 bytes each, that are merged together
+    size_t count
+    size_t wide             # pre-tokens in several pieces
+    size_t unit             # of `bytes` that is free
+    size_t place            # of `tokens`
+    u16[PIECES] units       # piece i begins at bytes[UNIT * units[i]]
+    u16[PIECES] places      # and its tokens at tokens[UNIT * places[i]]
+    u8[PIECES] sizes
+    u8[PIECES] counts       # of tokens
+    u8* bytes
+    u32* tokens
+
+cdef struct Work:               # everything mutable that one encoding thread needs
+    u32* out                    # ids
+    size_t count
+    size_t capacity
+    bint counts_only            # ids of long pre-tokens need not be kept
+    size_t forgotten            # of these ids, those that were not
+    PretokenCache cache         # what is remembered
+    Gap[PENDING] gaps           # in order
+    size_t gap_count
+    u16[1 << RECENT_BITS] recent    # by hash, the last gap that such a pre-token left, perhaps long ago
+    Waiting waiting             # what these pre-tokens are
+    Merger merger
+    Merger scratch
+    Room room                   # UTF-8 of a str, or a copy of bytes that others may write to
+    Watch watch                 # when signals were looked at
+    Lattice lattice             # of Unigram
+    u8* marked                  # a pre-token with its mark
+    size_t marked_capacity
+    bint follows                # the places of ids are wanted, too
+    Place* places               # of the ids in `out`, then
+    size_t places_capacity
+    u64 origin                  # where in the text the buffer begins that is encoded
+    u8* section                 # the last full section of a long pre-token: endless runs repeat it
+    u32* section_ids
+    size_t section_count
+    size_t section_stable       # bytes of it that are final; 0: nothing remembered
+
+# Borrowed texts (text/source.pxi)
+
+cdef struct Source:
+    const u8* data          # UTF-8, or the code units of a str
+    size_t size             # bytes, or code units
+    int unit                # bytes of a code unit; 0: the data is UTF-8
+    bint is_checked         # that the UTF-8 is well-formed, or it need not be
+    bint may_change         # others can write to the bytes while they are read
+    bint has_view
+    Py_buffer view
+
+# Ids from Python (decode/unpack_ids.pxi)
+
+cdef extern from "base/read_ids.h" nogil:
+    bint ST_LISTS_HOLD_STILL
+    ctypedef int (*st_reader)(const char* p, size_t n, u32* ids) noexcept
+    st_reader st_reader_for(const char* format, Py_ssize_t size) noexcept
+    bint st_read_ints(PyObject** items, size_t n, size_t have, u32* ids, const void* table,
+                      size_t width) noexcept

@@ -1,8 +1,8 @@
 """From text to ids and back: everything but training.
 
 One unit for the C compiler, so that it sees all of it together. Each part is an algorithm of its
-own, and they are included in the order in which they are best read. `encode.pxd` declares what
-other units use of it.
+own, and they are included in the order in which they are best read; any other would do.
+`encode.pxd` declares what other units use of it, and what its files share.
 """
 
 cimport cython

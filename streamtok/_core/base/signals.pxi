@@ -6,10 +6,6 @@ handlers; otherwise it only reads the clock. An exception of a handler propagate
 the call fails and has changed nothing.
 """
 
-cdef struct Watch:
-    u64 looked              # when handlers ran last, in milliseconds
-
-
 cdef enum:
     PERIOD = 100            # milliseconds
 

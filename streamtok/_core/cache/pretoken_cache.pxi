@@ -14,35 +14,6 @@ cdef extern from "cache/keys.h" nogil:
     const u64 ST_KEY_MASK
 
 
-cdef enum:
-    CELL_IDS = 4            # ids that a cell holds
-    LONG_PRETOKEN = 256     # longest pre-token that is remembered
-    PROBES = 256            # cells: at the largest load, one of a million pre-tokens finds no place up to there
-    MANY = 7                # count of a cell whose ids are in the arena
-    IDLE = 8                # flag of a count: nobody has asked for the pre-token since the last sweep
-
-
-cdef struct Cell:           # a pre-token and its ids, half a cache line
-    u64 low                 # bytes 0 .. 7, or the hash of more than 15
-    u64 high                # bytes 8 .. 14, or the size; above them 4 bits of length, of up to 15 bytes,
-                            # and 4 of count and IDLE
-    u32[CELL_IDS] ids       # MANY: their place in the arena, behind the bytes of a long one; their number
-
-
-cdef struct PretokenCache:
-    Cell* cells
-    u64 cell_mask
-    int cell_shift          # of a hash that gives the number of a cell
-    size_t cells_used
-    size_t cells_limit
-    u64 unasked             # flag of the count of a new cell: before the first sweep it is not worth
-                            # the mispredicted branch of the first question
-    Cell nothing            # an empty cell, in the place of one that is not found
-    u32* arena              # the ids of MANY, and what belongs to long pre-tokens
-    size_t arena_used
-    size_t arena_size
-
-
 cdef inline Cell* home_of(const PretokenCache* cache, u64 low, u64 high) noexcept nogil:
     return &cache.cells[st_hash_key(low, high) >> cache.cell_shift]
 

@@ -20,14 +20,6 @@ cdef extern from "text/utf8_to_str.h":
     object st_utf8_to_str(const char* p, size_t size, const char* errors)
 
 
-cdef extern from "base/read_ids.h" nogil:
-    bint ST_LISTS_HOLD_STILL
-    ctypedef int (*st_reader)(const char* p, size_t n, u32* ids) noexcept
-    st_reader st_reader_for(const char* format, Py_ssize_t size) noexcept
-    bint st_read_ints(PyObject** items, size_t n, size_t have, u32* ids, const void* table,
-                      size_t width) noexcept
-
-
 cdef enum:
     NEAR = 15               # bytes of the longest token that is in its entry
     FAR = 16                # sizes of an entry that has a `Far` instead,

@@ -28,27 +28,6 @@ everywhere, and one pass over the tokens does the work of a thousand candidates.
 Pre-tokens are looked up in `cache/pretoken_encoder.pxi`, not here.
 """
 
-cdef struct Node:       # of the linked list, which begins with one for each byte
-    u32 previous
-    u32 next
-    u32 token
-    u32 version         # merges so far: a candidate that carries an older one is stale
-
-
-cdef struct Candidate:  # of the heap: a pair that may merge, ordered by rank, then position
-    u64 key             # rank << 32 | position of the left node
-    u32 left_version    # the version stamps of its nodes when it was pushed
-    u32 right_version
-
-
-cdef struct Merger:     # scratch of one thread, grown as needed
-    Node* nodes
-    Candidate* heap
-    size_t capacity     # nodes; the heap holds three times as many candidates
-    u32* result         # tokens of the last call
-    size_t result_capacity
-
-
 cdef enum:
     ROUND_SHARE = 16        # a round pays if at least one pair in so many is the next to merge
 

@@ -15,25 +15,6 @@ again at the worst, and then E grows fourfold, so that all that was merged remai
 what is done, times log n for the heap.
 """
 
-cdef struct Growing:    # tokens; `items` is moved by realloc
-    u32* items
-    size_t count
-    size_t capacity
-
-
-cdef enum:
-    SEGMENT = ST_SHORT          # bytes
-    STRIDE = 48                 # from one segment to the next; the rest is where two of them may agree
-    OVERLAP = SEGMENT - STRIDE
-    SEGMENTS = 64               # the most that are merged together
-    MISSES = 6                  # segments of a round that do not agree: longer ones pay then
-    LONG_SEGMENT = 1024         # bytes where short segments do not pay: these go to the heap
-    LONG_OVERLAP = 48
-    LONGEST_PERIOD = 64         # bytes
-    FIRST_SHUN = 1 << 14        # bytes that are merged in these after MISSES; twice as many each time
-    LOOK_EVERY = 1 << 16        # bytes between two looks at the clock
-
-
 cdef struct Join:
     Growing* out
     size_t first        # of the tokens in `out` that are E's

@@ -7,11 +7,6 @@ see `reference/wordpiece.py`, `reference/wordlevel.py` and `reference/unigram.py
 No model gives more ids than the pre-token has bytes, with the mark that may be put before it.
 """
 
-cdef struct Place:          # of an id's text
-    u64 start
-    u64 end
-
-
 cdef inline size_t character_size(const u8* p, size_t n) noexcept nogil:
     """The bytes of the character that p[:n] begins with; a byte that is no UTF-8 is one, too."""
     cdef size_t size, i

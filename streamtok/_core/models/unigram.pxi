@@ -17,17 +17,6 @@ cdef enum:
     LOOK_MASK = (1 << 20) - 1   # bytes, less one, between two looks at signals
 
 
-cdef struct BestPath:           # the best path to a place of the pre-token
-    double score
-    u32 start               # where its last piece begins; NONE: no path comes here
-    u32 id
-
-
-cdef struct Lattice:
-    BestPath* nodes             # [capacity]
-    size_t capacity
-
-
 cdef int lattice_grow(Lattice* lattice, size_t size) except -1 nogil:
     cdef size_t capacity
     cdef BestPath* nodes

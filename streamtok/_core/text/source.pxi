@@ -8,16 +8,6 @@ Bytes that others can write to are copied, and only the copy is read. Encoding r
 times, and the cache must not learn anything wrong.
 """
 
-cdef struct Source:
-    const u8* data          # UTF-8, or the code units of a str
-    size_t size             # bytes, or code units
-    int unit                # bytes of a code unit; 0: the data is UTF-8
-    bint is_checked         # that the UTF-8 is well-formed, or it need not be
-    bint may_change         # others can write to the bytes while they are read
-    bint has_view
-    Py_buffer view
-
-
 def size_of(text):
     """int: characters of a str, bytes of what is bytes-like; 0: it is neither.
 
