@@ -9,7 +9,7 @@ export function barChart(rows, say, label) {
   for (const row of rows) {
     const bars = row.values.map((value, which) => {
       const length = make("span", { class: `length bar${which % 4}` });
-      length.style.width = `${(100 * value) / most}%`;
+      length.style.setProperty("--share", value / most);
       return make("div", { class: "bar" }, length, make("span", { class: "said" }, say(value)));
     });
     chart.append(make("div", { class: "name" }, row.name), make("div", {}, ...bars));
