@@ -76,7 +76,7 @@ def test_a_file_an_encoding_and_prices(tmp_path: Path) -> None:
         about = client.get("api/about").json()
         assert about["first"] == "gpt2"
         assert about["text"] == "some text\n"
-        assert about["given"] == {"name": "text.txt", "is_whole": True}
+        assert about["given"] == {"name": "text.txt", "is_whole": True, "is_utf8": True}
         assert about["prices"] == PRICES
         assert str(tmp_path) not in client.get("api/about").text
 
