@@ -31,24 +31,23 @@ CHINESE = [
     *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF)),
     *((0x2A700, 0x2B81F), (0x2B920, 0x2CEAF), (0x2F800, 0x2FA1F)),
 ]
-NOTHING = re.compile("(?!)")
 
 
 class CharacterStep:
     """A step without a state.
 
-    Derived classes give two patterns of one character each: of those that are left out or become
-    several (`_dropped`, with `_instead`), and of those that become one other (with `_mapped`).
+    Derived classes say which characters are left out or become several (`instead`), and which
+    become one other (`one_for_one`).
     """
 
-    __slots__ = ("_changed", "_changes", "_dropped", "_leaves_ascii", "spec")
+    __slots__ = ("_changes", "_dropped", "_leaves_ascii", "spec")
     instead = ""  # for a character of `_dropped`; "{}" is the character
     growth = Growth(1.0)
 
     def __init__(self, dropped: Ranges, mapped: Ranges) -> None:
         self.spec: tuple[Any, ...] = (type(self).__name__,)
         self._changes = [*dropped, *mapped]
-        self._dropped, self._changed = _patterns(tuple(dropped), tuple(mapped))
+        self._dropped = _pattern(tuple(dropped))
         self._leaves_ascii = all(low > 0x7F for low, _ in (*dropped, *mapped))
 
     def one_for_one(self, text: str) -> str:
@@ -203,12 +202,8 @@ class BertClean(_Blanking):
 
 
 @lru_cache(maxsize=16)
-def _patterns(
-    dropped: tuple[tuple[int, int], ...], mapped: tuple[tuple[int, int], ...]
-) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """For what is dropped, and for that and what is mapped."""
-    both = re.compile(one_of(sorted(dropped + mapped)))
-    return re.compile(one_of(dropped)), both
+def _pattern(dropped: tuple[tuple[int, int], ...]) -> re.Pattern[str]:
+    return re.compile(one_of(dropped))
 
 
 @lru_cache(maxsize=1)

@@ -21,7 +21,6 @@ __all__ = ["JoinedSpaces"]
 _MARK = "\u2581"
 _BLANKS = " " + _MARK
 _RUN = re.compile("  +")
-_NOT_LEFT = re.compile(rf"\A |  |{_MARK}| \Z")
 _INSIDE, _AT_LEFT, _PUTS = range(3)
 _State: TypeAlias = "tuple[int, Rope]"
 

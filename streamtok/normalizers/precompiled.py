@@ -198,10 +198,6 @@ class Precompiled:
             raise ValueError("expected what waits for the rest of its cluster")
         return value
 
-    def stops(self) -> list[tuple[int, int]]:
-        """The characters without which a text is left as it is, and cut into clusters of one."""
-        return self._map.islands
-
 
 def _joined(blocks: Blocks) -> Blocks:
     """The same with fewer blocks: neighbours whose characters did not change are one."""
