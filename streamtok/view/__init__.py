@@ -4,7 +4,7 @@
 
 It needs streamtok's extra `web` (Starlette and uvicorn). The page is HTML, style sheets and scripts
 of this package; nothing comes from another host. What it shows is computed by `streamtok.views` and
-the library's own doors. `guard.py` says who is answered.
+the public functions. Access control: `guard.py`.
 """
 
 from .app import View, make_app

@@ -1,8 +1,8 @@
-"""The tab Text: texts that the page edits, each with an `enc.document` that follows.
+"""The tab Text: texts that the page edits, each in an `enc.document`.
 
 The page sends edits and the range of characters that it shows. The answer has the counts and the
-tokens of that range, and costs what the edit costs, whatever the size of the text. Positions are
-characters, as Python counts them; places in answers are UTF-16, as the page counts.
+tokens of that range. It costs what the edit costs, whatever the size of the text. Offsets in
+questions are characters (code points); offsets in answers are UTF-16, as JavaScript counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .questions import Answer, Question, Refused
 __all__ = ["MAX_TEXT", "EditedTexts"]
 
 MAX_TEXT = 8 << 20  # characters of one text
-MAX_TEXTS = 16  # texts that are kept; the one that was not used for longest is forgotten
+MAX_TEXTS = 16  # texts that are kept; the least recently used one is dropped
 MAX_EDITS = 1000  # of one question
 MAX_SHOWN = 1 << 16  # characters whose tokens are asked for at once
 MAX_IDS = 1 << 20  # ids that are copied at once
@@ -52,7 +52,7 @@ class EditedTexts:
     def edit(self, question: Question) -> Answer:
         """Edit a text: {document, edits: [[start, stop, text], ...], size, view: [start, stop]}.
 
-        size: characters after the edits, by which both sides notice that they are not of one mind.
+        size: characters after the edits. Page and server differ if it is not that of the document.
         """
         edits = [_edit(one) for one in question.values("edits", MAX_EDITS)]
         size = question.number("size", 0, MAX_TEXT)
@@ -81,13 +81,13 @@ class EditedTexts:
 
 
 class _Text:
-    """One text. A special token that is refused leaves it without ids until it is gone."""
+    """One text. It has no ids while it has a refused special token."""
 
     def __init__(self, encoding: Encoding, settings: dict[str, Any], text: str) -> None:
         self.lock = threading.Lock()
         self._encoding = encoding
         self._settings = settings
-        self._refused = ""  # why there are no ids
+        self._refused = ""  # the reason for having no ids
         self._plain = text  # the text, while there are none
         self._document: Document | None = None
         self._try()

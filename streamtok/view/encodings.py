@@ -60,9 +60,8 @@ class Encodings:
                 text = str(error).replace(f"{folder}{os.sep}", "")
                 raise VocabularyError(text.replace(folder, "")) from None
         with self._lock:
-            self._loaded = {**self._loaded, name: encoding}
-            for old in list(self._loaded)[:-MAX_LOADED]:
-                del self._loaded[old]
+            kept = [one for one in self._loaded.items() if one[0] != name]
+            self._loaded = dict([*kept, (name, encoding)][-MAX_LOADED:])
         return name
 
     def get(self, name: str) -> Encoding:

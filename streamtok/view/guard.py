@@ -1,9 +1,9 @@
-"""Who is answered, and what each answer says to the browser about itself.
+"""Access control and security headers.
 
-Four checks stand before the application:
+Four checks come before the application:
 
-- `Host` must name this machine. A name that an attacker lets point to 127.0.0.1 (DNS rebinding) is
-  refused.
+- `Host` must name this machine, which refuses DNS rebinding: a name of an attacker that points to
+  127.0.0.1.
 - `Origin` and `Sec-Fetch-Site`, where a browser sends them, must be those of the page itself, so
   that no other site can ask, not even with the cookie.
 - The token must be there: in the URL of the first request, in a cookie afterwards. The cookie is

@@ -1,5 +1,4 @@
-// A list of which only the visible rows are drawn. Rows have any height: it is guessed until a row
-// has been drawn once, and measured then.
+// A list that draws only its visible rows. The height of a row is an estimate until it is drawn.
 
 import { make } from "./elements.js";
 import { lastAtMost, splice } from "./text_model.js";
@@ -66,7 +65,7 @@ export class Rows {
     return [Math.max(first, 0), Math.min(last, this.heights.length, first + MOST)];
   }
 
-  // Put these elements where the rows from `first` on are, and learn their heights.
+  // Draw these elements as the rows from `first` on, and measure their heights.
   draw(first, rows) {
     this.putIn(rows);
     const tops = this.allTops();
@@ -89,7 +88,7 @@ export class Rows {
     if (moved) this.list.scrollTop = top + moved; // what is in view stays where it is
   }
 
-  // Make `rows` the children, and leave those alone that are at their place already.
+  // Make `rows` the children. Elements that are already in order are not moved.
   putIn(rows) {
     const wanted = new Set(rows);
     for (const child of [...this.drawn.children]) if (!wanted.has(child)) child.remove();

@@ -88,15 +88,15 @@ export class TextBox {
     let same = 0;
     while (same < shortest && old.charCodeAt(same) === text.charCodeAt(same)) same += 1;
     if (same && (text.charCodeAt(same - 1) & 0xfc00) === 0xd800) same -= 1;
-    let behind = 0;
+    let after = 0;
     while (
-      behind < shortest - same &&
-      old.charCodeAt(old.length - 1 - behind) === text.charCodeAt(text.length - 1 - behind)
-    ) behind += 1;
-    if (behind && (old.charCodeAt(old.length - behind) & 0xfc00) === 0xdc00) behind -= 1;
+      after < shortest - same &&
+      old.charCodeAt(old.length - 1 - after) === text.charCodeAt(text.length - 1 - after)
+    ) after += 1;
+    if (after && (old.charCodeAt(old.length - after) & 0xfc00) === 0xdc00) after -= 1;
     const start = this.start + same;
-    const stop = this.stop - behind;
-    const added = text.slice(same, text.length - behind);
+    const stop = this.stop - after;
+    const added = text.slice(same, text.length - after);
     if (start === stop && !added) return;
     this.stop += text.length - old.length;
     this.onEdit(start, stop, added);

@@ -1,4 +1,4 @@
-// A text that is edited, and the edits that the server has not had yet.
+// A text, and the edits that were not sent to the server yet.
 //
 // Offsets are UTF-16 here, as everywhere in JavaScript. The server and the user count characters
 // (code points): they differ only in texts with characters beyond U+FFFF.
@@ -22,7 +22,7 @@ export class TextModel {
   set(text) {
     this.text = text;
     this.hasPairs = HALVES.test(text);
-    this.known = [0, 0]; // a place, and how many characters are before it
+    this.known = [0, 0]; // an offset, and how many characters are before it
     this.size = this.characters(text.length);
     this.rows = rowsOf(text); // lengths of the rows that are drawn
     this.starts = null;
@@ -33,7 +33,7 @@ export class TextModel {
   replace(start, stop, text) {
     const edit = [this.characters(start), this.characters(stop), text];
     this.edits.push(edit);
-    this.characters(start); // a known place that stays where it is
+    this.characters(start); // a known offset that the edit does not move
     if (HALVES.test(text)) this.hasPairs = true;
     this.size += edit[0] - edit[1] + countCharacters(text, 0, text.length);
     const starts = this.rowStarts();
@@ -46,7 +46,7 @@ export class TextModel {
     const changed = this.text.slice(begin, start) + text + this.text.slice(stop, end);
     this.text = this.text.slice(0, start) + text + this.text.slice(stop);
     const rows = rowsOf(changed);
-    // An empty row stands behind a line end only where the text ends.
+    // An empty row follows a line end only at the end of the text.
     if (last < this.rows.length && rows[rows.length - 1] === 0) rows.pop();
     this.rows = splice(this.rows, first, last - first, rows);
     this.starts = null;
@@ -59,18 +59,18 @@ export class TextModel {
     return edits;
   }
 
-  // How many characters, as Python counts them, are before a place.
-  characters(place) {
-    if (!this.hasPairs) return place;
+  // How many characters (code points) are before an offset.
+  characters(offset) {
+    if (!this.hasPairs) return offset;
     const [at, count] = this.known;
-    const known = place < at
-      ? count - countCharacters(this.text, place, at)
-      : count + countCharacters(this.text, at, place);
-    this.known = [place, known];
+    const known = offset < at
+      ? count - countCharacters(this.text, offset, at)
+      : count + countCharacters(this.text, at, offset);
+    this.known = [offset, known];
     return known;
   }
 
-  // Where each row starts, and behind them the end of the text.
+  // The start of each row, then the end of the text.
   rowStarts() {
     if (this.starts === null) {
       const starts = new Float64Array(this.rows.length + 1);
@@ -80,13 +80,13 @@ export class TextModel {
     return this.starts;
   }
 
-  rowAt(place) {
-    return Math.min(lastAtMost(this.rowStarts(), place), this.rows.length - 1);
+  rowAt(offset) {
+    return Math.min(lastAtMost(this.rowStarts(), offset), this.rows.length - 1);
   }
 
-  // A place near this one that is not inside of a character.
-  between(place) {
-    return (this.text.charCodeAt(place) & 0xfc00) === 0xdc00 ? place - 1 : place;
+  // An offset near this one that is not inside a character.
+  between(offset) {
+    return (this.text.charCodeAt(offset) & 0xfc00) === 0xdc00 ? offset - 1 : offset;
   }
 }
 
