@@ -21,7 +21,7 @@ import tokenizers
 from .._core.encode import ALL, NO_SPECIAL, has_surrogate
 from ..answers.prompt_cache import PromptCache
 from ..errors import UnsupportedPatternError, UnsupportedStreamError
-from .compiled_tokenizer import Compiled, Frame, Refusal, compile_tokenizer
+from .compiled_tokenizer import Compiled, Frame, Refusal, compile_tokenizer, texts_of
 from .lazy import Encoding, Origin, Padding, Truncation, cut_ranges, real_encoding
 
 __all__ = ["Tokenizer"]
@@ -397,7 +397,7 @@ class Tokenizer:
         """str: the text of these ids. Ids that there are not are left out."""
         compiled = self._engine()
         if compiled is not None:
-            text = _decoded(compiled, ids, skip_special_tokens)
+            text = _decoded(compiled, self._real, ids, skip_special_tokens)
             if text is not None:
                 return text
         return self._real.decode(ids, skip_special_tokens)  # type: ignore[no-any-return]
@@ -609,20 +609,25 @@ def _is_text(text: str) -> bool:
     return text.isascii() or not has_surrogate(text, 0, len(text))
 
 
-def _decoded(compiled: Compiled, ids: Any, skip_special_tokens: bool) -> str | None:
-    """The text of the ids, where streamtok's is sure to be the same."""
-    if not (compiled.decodes_bytes or compiled.decodes_spaces) or type(ids) is not list:
+def _decoded(compiled: Compiled, real: Any, ids: Any, skip_special_tokens: bool) -> str | None:
+    """The text of the ids, where it is sure to be that of the real tokenizer."""
+    if type(ids) is not list or (compiled.renamed and not compiled.renamed.isdisjoint(ids)):
         return None
-    encoding = compiled.encoding
     try:
-        if compiled.decodes_bytes:
-            return encoding._decoder.decode(ids, skip_special_tokens).decode("utf-8", "replace")
         if skip_special_tokens:
-            ids = [id for id in ids if id not in compiled.special_ids]
-        text: str = encoding.decode(ids, "strict")
-    except (KeyError, ValueError, OverflowError, TypeError):
+            special = compiled.special_ids
+            ids = [id for id in ids if id not in special]
+        if compiled.decodes_bytes:
+            return compiled.encoding._decoder.decode(ids).decode("utf-8", "replace")
+        if not compiled.decodes_spaces or (ids and min(ids) < 0):
+            return None
+        if not compiled.texts:
+            compiled.texts = texts_of(real.get_vocab())
+        # Bytes that are no whole characters become others there than Python makes of them.
+        text = b"".join(map(compiled.texts.__getitem__, ids)).decode()  # type: ignore[arg-type]
+    except (KeyError, IndexError, ValueError, OverflowError, TypeError):
         return None
-    return text
+    return text.removeprefix(" ") if compiled.drops_space else text
 
 
 _OFF = ("0", "false", "no", "off", "n", "f")

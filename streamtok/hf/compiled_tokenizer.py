@@ -8,6 +8,7 @@ in charge.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import StreamtokError
@@ -16,7 +17,7 @@ from ..formats.tokenizer_objects import from_object
 if TYPE_CHECKING:
     from ..encoding import Encoding
 
-__all__ = ["Compiled", "Frame", "Refusal", "compile_tokenizer"]
+__all__ = ["Compiled", "Frame", "Refusal", "compile_tokenizer", "texts_of"]
 
 _PROBES = (
     "", "a", " a", "Hello, world! It's 2024.\n\n  def f(x):\treturn x", "naïve e\u0301 日本語 ﬁ Ａ",
@@ -49,11 +50,10 @@ class Compiled:
     def __init__(self, encoding: Encoding, frames: tuple[Frame, Frame], settings: Any) -> None:
         """settings: the tokenizer's JSON without its vocabulary."""
         self.encoding = encoding
-        special = encoding.special_tokens_set
-        self.special_ids = frozenset(map(encoding.encode_single_token, special))
         self.plain, self.framed = frames
         self.names_are_tokens = settings["model"]["type"] in ("BPE", "WordPiece", "WordLevel")
         added = settings["added_tokens"]
+        self.special_ids = frozenset(token["id"] for token in added if token["special"])
         # A token that is found with spaces around it, or in changed text, is called by that text.
         self.renamed = frozenset(
             token["id"]
@@ -62,6 +62,8 @@ class Compiled:
         )
         self.has_spans = (
             encoding._is_plain
+            and encoding.pattern is not None
+            and encoding.pattern.is_total
             and settings["normalizer"] is None
             and not any(token["lstrip"] or token["rstrip"] for token in added)
             and _keeps_offsets(settings["post_processor"])
@@ -69,6 +71,8 @@ class Compiled:
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
         self.decodes_spaces = _is_of_spaces(decoder)
+        self.drops_space = self.decodes_spaces and len(decoder["decoders"]) == 4
+        self.texts: list[bytes | None] = []  # of each id, for such a decoder; when it is needed
         self.json: str | None = None  # of the tokenizer as it was, once it has changed
 
     def spans(self, text: str, encode_special_tokens: bool) -> list[tuple[int, int]]:
@@ -146,6 +150,27 @@ def _keeps_offsets(post_processor: dict[str, Any] | None) -> bool:
 
 
 def _is_of_spaces(decoder: dict[str, Any]) -> bool:
-    """Whether it is that of SentencePiece's vocabularies, which streamtok knows."""
-    kinds = [step["type"] for step in decoder.get("decoders", [])]
-    return kinds[:3] == ["Replace", "ByteFallback", "Fuse"] and kinds[3:] in ([], ["Strip"])
+    """Whether it is that of SentencePiece's vocabularies: each id has a text of its own."""
+    steps = decoder.get("decoders", [])
+    return steps in (_SPACES, [*_SPACES, _FIRST_SPACE])
+
+
+_SPACES = [
+    {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
+    {"type": "ByteFallback"},
+    {"type": "Fuse"},
+]
+_FIRST_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+_BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
+
+
+def texts_of(vocabulary: dict[str, int]) -> list[bytes | None]:
+    """The text of each id for such a decoder; None where it is not certain, or there is none."""
+    texts: list[bytes | None] = [None] * (max(vocabulary.values(), default=-1) + 1)
+    for token, id in vocabulary.items():
+        found = _BYTE.fullmatch(token)
+        if found is not None:
+            texts[id] = bytes.fromhex(found[1])
+        elif not token.startswith("<0x"):
+            texts[id] = token.replace("\u2581", " ").encode()
+    return texts

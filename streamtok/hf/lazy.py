@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tokenizers
 
+from ..errors import StreamtokError
+
 if TYPE_CHECKING:
     from .compiled_tokenizer import Compiled, Frame
 
@@ -194,7 +196,10 @@ class Encoding:
         if not origin.compiled.has_spans:
             return self._real().offsets  # type: ignore[no-any-return]
         if whole._spans is None:
-            whole._spans = origin.compiled.spans(origin.text, origin.encode_special_tokens)
+            try:
+                whole._spans = origin.compiled.spans(origin.text, origin.encode_special_tokens)
+            except (ValueError, StreamtokError):  # one id is of several texts, and the like
+                return self._real().offsets  # type: ignore[no-any-return]
         inner = whole._spans[self._first : self._first + len(self._ids) - frame.size]
         spans = [*[none] * len(frame.before), *inner, *[none] * len(frame.after)]
         return self._padded(spans, none)
