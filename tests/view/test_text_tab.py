@@ -73,15 +73,15 @@ def paste(page: Any, text: str) -> None:
     ready(page)
 
 
-def drop(page: Any, name: str, text: str) -> None:
+def drop(page: Any, name: str, text: str, on: str = "#text-tokens") -> None:
     page.evaluate(
-        """([name, text]) => {
+        """([name, text, on]) => {
           const data = new DataTransfer();
           data.items.add(new File([text], name));
           const how = { dataTransfer: data, bubbles: true, cancelable: true };
-          document.querySelector("#text-tokens").dispatchEvent(new DragEvent("drop", how));
+          document.querySelector(on).dispatchEvent(new DragEvent("drop", how));
         }""",
-        [name, text],
+        [name, text, on],
     )
 
 
@@ -343,9 +343,7 @@ def test_a_vocabulary_is_loaded(open_page: Open, url: str, tmp_path: Path) -> No
     page.click("#tab-compare")
     page.wait_for_selector("#panel-compare[data-state=ready]")
     assert page.inner_text("#compare-columns h2 >> nth=0") == "my-own (loaded)"
-    path = tmp_path / "tokenizer.json"
-    path.write_text('{"a": 1}')
-    page.set_input_files("#vocabulary-file", path)
+    drop(page, "tokenizer.json", '{"a": 1}', on="header")
     page.wait_for_selector("#error:not([hidden])")
     assert page.inner_text("#error").startswith("tokenizer.json: unknown JSON format")
     excuse(page, " 422 ")
