@@ -226,6 +226,7 @@ def benchmarks(session: nox.Session) -> None:
     """All that the benchmarks time gives equal ids; nothing is timed."""
     use_checkout(session, "test")
     session.run("python", "-m", "benchmarks.compare", "--equal", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", "benchmarks")
 
 
 @nox.session
