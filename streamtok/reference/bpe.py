@@ -93,7 +93,7 @@ class MatchTime:
         # Match a text of the same length without characters that are newer than tiktoken's Unicode.
         text = as_in_reference(text)
         begun = time.thread_time()
-        timeout = self._left
+        timeout = max(self._left, 0.0)  # `regex` takes less than 0 for no limit
         while True:
             try:
                 found = [match.span() for match in pattern.finditer(text, timeout=timeout)]

@@ -135,7 +135,7 @@ def test_nested_sequences_have_a_limit(tmp_path: Path, key: str, depth: int) -> 
     value = {
         "added_tokens": [],
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
-        "model": {},
+        "model": {"type": "BPE", "vocab": {}, "merges": []},
         where.get(key, "pre_tokenizer"): made,
     }
     path = tmp_path / "tokenizer.json"

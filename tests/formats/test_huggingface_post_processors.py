@@ -207,7 +207,7 @@ def test_bad_processors(tmp_path: Path) -> None:
     first, second = {**pieces, "single": [MARK, TEXT]}, {**pieces, "single": [MARK, TEXT, MARK]}
     for steps, message in (
         ([second, first], ": processors[1]: a template after one of more than two pieces is not"),
-        ([first, first], ": a text that stands 0 times in its template is not supported"),
+        ([first, first], ": a text that occurs 0 times in its template is not supported"),
         ([{"type": "Other"}], ": processors[0]: the post-processor 'Other' is not supported"),
     ):
         assert refused({"type": "Sequence", "processors": steps}, tmp_path).startswith(message)

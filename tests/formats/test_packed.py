@@ -159,7 +159,7 @@ def test_errors_say_what_is_wrong():
     sections = sections_of(data)
     refused("'about': ", about=b"{}")
     refused("'about': ", about=b"[" * 100_000)
-    refused("'offsets': 3 bytes are no whole number", offsets=b"abc")
+    refused("'offsets': 3 bytes are not a whole number", offsets=b"abc")
     refused("'tokens': the offsets do not fit", tokens=b"abc")
     refused("'transitions': the tables of the pattern", class_pages=b"\xff\xff" * 8704)
     refused("'windows': 3 bytes instead of 900", windows=b"abc")

@@ -170,9 +170,9 @@ class TestErrors:
                 message = str(error)
         # Byte 550 of the text is byte 50 of the frame with number 5.
         assert failed == [5]
-        assert f"part 5 (bytes {starts[5]} … {starts[6]}): byte 50 behind the frame" in message
+        assert f"part 5 (bytes {starts[5]} … {starts[6]}): byte 50 after the frame" in message
         assert f"the frame at byte {starts[5]} is not UTF-8" in message
-        with pytest.raises(PlanError, match=f"byte 50 behind the frame at byte {starts[5]} is not"):
+        with pytest.raises(PlanError, match=f"byte 50 after the frame at byte {starts[5]} is not"):
             count_in_parts([made[0].input.path], "gpt2", 1, part_size=1)
 
     def test_damaged_data_names_its_place(self, tmp_path: Path) -> None:

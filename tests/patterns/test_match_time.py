@@ -79,6 +79,15 @@ def test_the_time_is_that_of_a_call_not_of_each_stretch() -> None:
         added.encode(f"{piece} +" * 200)
 
 
+def test_no_time_is_left_after_a_match_that_took_more() -> None:
+    """`regex` looks at the clock now and then, so a match may end after its time."""
+    pattern = reference.compile_pattern(PATTERN)
+    left = reference.MatchTime(1)
+    left._left = -1e-3
+    with pytest.raises(PatternError, match="takes more than"):
+        left.spans(pattern, "," * 18)
+
+
 @pytest.mark.usefixtures("short")
 def test_a_file_of_minbpe(tmp_path: Path) -> None:
     path = tmp_path / "hostile.model"
