@@ -49,12 +49,14 @@ cdef void walk_free(Walk* w) noexcept nogil:
 
 cdef bint add_row(Walk* w, i64 count, i64 now, i64 before) noexcept nogil:
     """False: there is no memory."""
-    cdef i64* last = w.rows + 3 * w.n_rows - 3
+    cdef i64* last
     cdef i64* larger
     cdef size_t room
-    if w.n_rows and last[1] == now and last[2] == before:
-        last[0] += count
-        return True
+    if w.n_rows:
+        last = w.rows + 3 * w.n_rows - 3
+        if last[1] == now and last[2] == before:
+            last[0] += count
+            return True
     if w.n_rows == w.rows_room:
         room = 2 * w.rows_room + 64
         larger = <i64*>realloc(w.rows, 3 * room * sizeof(i64))
