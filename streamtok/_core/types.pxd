@@ -29,6 +29,8 @@ cdef extern from "base/native.h" nogil:
     void st_store_pointer(void** place, void* value) noexcept
     size_t st_load_size(const size_t* place) noexcept
     void st_store_size(size_t* place, size_t value) noexcept
+    u16 st_load_u16(const u16* place) noexcept
+    void st_store_u16(u16* place, u16 value) noexcept
 
 cdef extern from "base/hash.h" nogil:
     enum:

@@ -602,3 +602,39 @@ def test_threads_are_back_when_one_of_them_failed() -> None:
     with pytest.raises(KeyboardInterrupt):
         run_in_threads(work, 3, stopped.set)
     assert len(ended) == 2
+
+
+def test_threads_fill_one_table_of_a_normalizer() -> None:
+    """Each character is learned by whichever thread has it first, while others read the table."""
+    from streamtok.normalizers import Form, Lowercase, Normalizer, Replace, StripAccents
+
+    normalizer = Normalizer([Form("NFD"), StripAccents(), Lowercase()])
+    known = streamtok.get_encoding("cl100k_base")
+    texts = []
+    for seed in range(4):
+        rng = random.Random(seed)
+        points = [*range(0x41, 0x5B), 0x20, *range(0xC0, 0x250), *range(0x370, 0x530), 0x301, 0x323]
+        texts.append("".join(map(chr, rng.choices(points, k=6000))))
+    expected = [known.encode(normalizer.normalize(text)) for text in texts]
+    for number in range(3):
+        other = Replace(chr(0xE000 + number), "x")  # tables of equal normalizers are shared
+        fresh = streamtok.Encoding(
+            "fresh",
+            pat_str=known.pattern,
+            mergeable_ranks=known._vocabulary,
+            special_tokens={},
+            rules=TextRules(
+                normalizer=Normalizer([Form("NFD"), StripAccents(), Lowercase(), other])
+            ),
+        )
+        found: list[list[int]] = [[] for _ in texts]
+
+        def work(number: int, fresh: Any = fresh, found: list[list[int]] = found) -> None:
+            found[number] = fresh.encode(texts[number])
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(len(texts))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == expected

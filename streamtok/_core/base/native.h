@@ -168,6 +168,8 @@ static inline void *st_load_pointer(void *const *place) { return *(void *const v
 static inline void st_store_pointer(void **place, void *value) { *(void *volatile *)place = value; }
 static inline size_t st_load_size(const size_t *place) { return *(const volatile size_t *)place; }
 static inline void st_store_size(size_t *place, size_t value) { *(volatile size_t *)place = value; }
+static inline uint16_t st_load_u16(const uint16_t *place) { return *(const volatile uint16_t *)place; }
+static inline void st_store_u16(uint16_t *place, uint16_t value) { *(volatile uint16_t *)place = value; }
 #else
 static inline void *st_load_pointer(void *const *place) {
     return __atomic_load_n(place, __ATOMIC_ACQUIRE);
@@ -179,6 +181,10 @@ static inline size_t st_load_size(const size_t *place) {
     return __atomic_load_n(place, __ATOMIC_ACQUIRE);
 }
 static inline void st_store_size(size_t *place, size_t value) {
+    __atomic_store_n(place, value, __ATOMIC_RELEASE);
+}
+static inline uint16_t st_load_u16(const uint16_t *place) { return __atomic_load_n(place, __ATOMIC_ACQUIRE); }
+static inline void st_store_u16(uint16_t *place, uint16_t value) {
     __atomic_store_n(place, value, __ATOMIC_RELEASE);
 }
 #endif

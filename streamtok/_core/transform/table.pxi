@@ -215,7 +215,8 @@ cdef class Transform:
                         st_store_pointer(&self.changes[code], change)
                         change = NULL
                 free(change)            # another thread was quicker
-        self.kinds[code] = (self.kinds[code] & (CLASS | COMPOSES | OPENS)) | kind
+        # Whoever sees it sees the change, too.
+        st_store_u16(&self.kinds[code], (self.kinds[code] & (CLASS | COMPOSES | OPENS)) | kind)
         return 0
 
     cdef Change* ask_about(self, const u8* p, size_t size, u8 where, bint wants_rows,
@@ -271,6 +272,10 @@ cdef Change* find_element(Transform t, const u8* p, size_t size, u8 where) noexc
         at = (at + 1) & (ELEMENT_SLOTS - 1)
 
 
+cdef inline u16 kind_of(Transform t, u32 code) noexcept nogil:
+    return st_load_u16(&t.kinds[code])
+
+
 cdef inline u32 character_at(const u8* p, size_t i, int* length) noexcept nogil:
     """The character at p[i], of well-formed UTF-8, and its bytes."""
     cdef u32 a = p[i]
@@ -307,14 +312,14 @@ cdef bint compose(Transform t, const u8* p, size_t start, size_t i) noexcept nog
     """
     cdef int length = 0
     cdef u32 mark = character_at(p, i, &length), other
-    cdef u16 kind = t.kinds[mark], before_it
+    cdef u16 kind = kind_of(t, mark), before_it
     cdef u16 ccc = kind & CLASS
     cdef int step
     if i == start:
         return False
     i = before(p, i)
     other = character_at(p, i, &length)
-    before_it = t.kinds[other]
+    before_it = kind_of(t, other)
     if ccc != 0 and (before_it & CLASS) > ccc:
         return True
     if ccc != 0 and (not kind & COMPOSES or (before_it & CLASS) == ccc):
@@ -326,7 +331,7 @@ cdef bint compose(Transform t, const u8* p, size_t start, size_t i) noexcept nog
             return False
         i = before(p, i)
         other = character_at(p, i, &length)
-        before_it = t.kinds[other]
+        before_it = kind_of(t, other)
     return True
 
 

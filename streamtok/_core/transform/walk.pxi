@@ -139,11 +139,11 @@ cdef inline size_t seek(Transform t, Walk* w, size_t i) noexcept nogil:
 cdef size_t element_start(Transform t, Walk* w, size_t at) noexcept nogil:
     """Where the element begins that the character at `at` belongs to, of what is not copied yet."""
     cdef int length = 0
-    cdef u16 kind = t.kinds[character_at(w.p, at, &length)], other
+    cdef u16 kind = kind_of(t, character_at(w.p, at, &length)), other
     cdef size_t i
     while at > w.left:
         i = before(w.p, at)
-        other = t.kinds[character_at(w.p, i, &length)]
+        other = kind_of(t, character_at(w.p, i, &length))
         if not are_joined(other, kind):
             break
         at, kind = i, other
@@ -164,7 +164,7 @@ cdef WalkEnd go_on(Transform t, Walk* w) noexcept nogil:
             w.at = n
             break
         code = character_at(w.p, at, &size)
-        kind = t.kinds[code]
+        kind = kind_of(t, code)
         w.at = at
         if kind & UNASKED:
             w.asked = code
@@ -183,12 +183,12 @@ cdef WalkEnd go_on(Transform t, Walk* w) noexcept nogil:
             while stop < n:
                 other = character_at(w.p, stop, &length)
                 where = 0
-                if t.kinds[other] & UNASKED:
+                if kind_of(t, other) & UNASKED:
                     w.asked = other
                     return ASKS_FOR_CHARACTER
-                if not are_joined(last, t.kinds[other]):
+                if not are_joined(last, kind_of(t, other)):
                     break
-                last = t.kinds[other]
+                last = kind_of(t, other)
                 stop += length
             if stop == n and not w.ends and (last & (HOLDS | HOLDS_ANY) or t.joins_any):
                 break
@@ -232,7 +232,7 @@ cdef WalkEnd walk_end(Transform t, Walk* w) noexcept nogil:
             w.taken = 0
         elif n > w.left:
             start = before(w.p, n)
-            if t.joins_any or t.kinds[character_at(w.p, start, &length)] & (HOLDS | HOLDS_ANY):
+            if t.joins_any or kind_of(t, character_at(w.p, start, &length)) & (HOLDS | HOLDS_ANY):
                 w.taken = element_start(t, w, start)
     elif t.asks_for_end and n > w.left and not w.end_is_done:
         start = element_start(t, w, before(w.p, n))
