@@ -60,7 +60,8 @@ class RewritingChain:
         self.tail = inner.tail
         self.stages = stages
         self.errors = errors
-        self.transform = None if stages.at_once is None else stages.at_once.transform
+        table = stages.at_once
+        self.transform = None if table is None or table.may_be_odd else table.transform
 
     is_direct = False
 
@@ -150,6 +151,7 @@ class RewritingChain:
         states = [state for state in (place.first, place.second) if state]
         if (
             stages.at_once is None
+            or self.transform is None
             or taken.half
             or place.raw[1:] != NOTHING_FOUND[1:]
             or place.first_held + place.second_held

@@ -91,7 +91,8 @@ class Walk:
             raise RefusedToken(found, self._size(rest))
         for at, (part, taken, id) in enumerate(events):
             try:
-                self.normalize(part, id != GOES_ON)
+                is_last = final and at + 1 == len(events)
+                self.normalize(part, id != GOES_ON or is_last)
             except RefusedToken as error:
                 error.rest += self._size(taken) + self._size(self.raw.held)
                 error.rest += sum([self._size(x) + self._size(y) for x, y, _ in events[at + 1 :]])
@@ -165,7 +166,7 @@ class Walk:
         ends: bool,
     ) -> tuple[tuple[Any, ...], list[Any]]:
         """What `Normalizer.feed` gives, or a table."""
-        if table is not None and len(text) >= QUICK_FROM:
+        if table is not None and len(text) >= QUICK_FROM and (ends or not table.may_be_odd):
             return feed(table, normalizer, state, text, ends, self.is_first)
         (known,) = state or (normalizer.begin(self.is_first),)
         known, blocks = normalizer.feed(known, text, ends)

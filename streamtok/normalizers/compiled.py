@@ -62,6 +62,9 @@ class Compiled(NamedTuple):
 
     transform: Transform
     inside: tuple[tuple[State], ...]  # each one's state in a stretch where nothing waits
+    # Whether a text may turn out to have fewer borders than its characters tell. The steps must
+    # then do all of it, so the table is for whole stretches only, not for pieces.
+    may_be_odd: bool
 
 
 @lru_cache(maxsize=32)
@@ -101,7 +104,7 @@ def compiled(*normalizers: Normalizer) -> Compiled | None:
         any(interest.at_begin for interest in known), any(interest.at_end for interest in known),
         any(interest.joins_any for interest in known) or asked.may_drop, asked.learn, asked.resolve,
     )  # fmt: skip
-    return Compiled(made, tuple(asked.inside))
+    return Compiled(made, tuple(asked.inside), asked.may_be_odd)
 
 
 def _state_inside(normalizer: Normalizer, sample: str) -> tuple[State] | None:

@@ -15,6 +15,7 @@ from streamtok._core.encode import ChangedNote
 from streamtok.engines import rewriting
 from streamtok.engines.rules import TextRules
 from streamtok.errors import PendingLimitExceeded
+from streamtok.normalizers import JoinedSpaces, Normalizer, Replace, UnknownRuns
 
 TOKENS = {"<|end|>": 300, "e<s>": 301, "xé": 302}
 SINGLES = {bytes([i]): i for i in range(256)}
@@ -251,3 +252,24 @@ def test_threads_may_share_a_table() -> None:
     for thread in threads:
         thread.join()
     assert failed == []
+
+
+@pytest.mark.parametrize("begin", ["n", "n" * 40])
+def test_what_is_left_out_at_the_end_of_a_chunk_joins_what_is_beside_it(begin: str) -> None:
+    """The step for unknown runs looks over a text that the step before it has left out."""
+    enc = streamtok.Encoding(
+        "runs",
+        pat_str=r"[\s\S]+",
+        mergeable_ranks=SINGLES,
+        special_tokens={},
+        rules=TextRules(
+            normalizer=Normalizer(
+                [Replace("ab", ""), JoinedSpaces(False), UnknownRuns("ab \n<r>\u2581", "?")]
+            )
+        ),
+    )
+    text = f"{begin}abp"
+    assert enc.encode(text) == [ord("?")]
+    for cut in range(len(text)):
+        stream = enc.stream_encoder()
+        assert [*stream.encode(text[:cut]), *stream.encode(text[cut:], final=True)] == [ord("?")]
