@@ -55,10 +55,10 @@ def write(to: Path) -> None:
 
 
 def parse_size(text: str) -> int:
-    """Bytes: a number with KB, MB or GB (powers of ten) behind it, or none."""
+    """Bytes: a number with KB, MB or GB (powers of ten) after it, or none."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]B)?", text.strip().upper())
     if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 1GB")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 1GB")
     return int(float(match[1]) * {None: 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}[match[2]])
 
 

@@ -8,12 +8,12 @@ text is not in them: it cannot be known here.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..chunker import StreamEncoder
 from ..engines.template import NO_TEMPLATE
-from .prefixes import feed
+from .prefixes import feed, open_stream
 from .text_settings import Settings
 
 if TYPE_CHECKING:
@@ -22,13 +22,19 @@ if TYPE_CHECKING:
 
 __all__ = ["ContinuedStream", "continue_from", "first_drift"]
 
+_STEP = 1 << 14  # bytes that are encoded before their ids are compared
+
 
 def first_drift(encoding: EncodingDefinition, ids: Iterable[int] | IdArray) -> int | None:
     """The index of the first id that the encoding of the ids' text has not; None: there is none."""
     given = _as_list(encoding, ids)
-    found = _encoded_again(encoding, given)
-    index = _shared(found, given)
-    return None if index == len(found) == len(given) else index
+    index = 0
+    for found in _encoded_again(encoding, given):
+        shared = _shared(found, given, index)
+        if shared < len(found):
+            return index + shared
+        index += len(found)
+    return None if index == len(given) else index
 
 
 class ContinuedStream(StreamEncoder):
@@ -70,10 +76,10 @@ def continue_from(
     last = _end_of_specials(encoding, given)
     if last and not encoding._is_plain:
         _go_behind_special(encoding, stream, given[last - 1], last - 1)
-    certain = _encoded_again(encoding, given[:last])
+    certain = [id for part in _encoded_again(encoding, given[:last]) for id in part]
     text = _text_of(encoding, given[last:], is_first=last == 0)
     certain += stream.encode(text)
-    kept = _shared(certain, given)
+    kept = _shared(certain, given, 0)
     stream.kept = kept
     stream.corrected = certain[kept:]
     return stream
@@ -99,11 +105,11 @@ def _go_behind_special(
     stream._adopt(chain.getstate(tail))
 
 
-def _shared(found: list[int], given: list[int]) -> int:
-    """How many of the first ids are the same."""
+def _shared(found: list[int], given: list[int], start: int) -> int:
+    """How many of the first ids of `found` are those of `given` from `start` on."""
     at = 0
     for size in (1 << 12, 1 << 6, 1):  # slices are compared at once
-        while (part := found[at : at + size]) and part == given[at : at + size]:
+        while (part := found[at : at + size]) and part == given[start + at : start + at + size]:
             at += len(part)
     return at
 
@@ -137,18 +143,26 @@ def _text_of(encoding: EncodingDefinition, ids: list[int], is_first: bool) -> by
     return data.removeprefix(b" ") if is_first and encoding._rules.space_first else data
 
 
-def _encoded_again(encoding: EncodingDefinition, ids: list[int]) -> list[int]:
-    """The ids of the text of `ids`."""
+def _encoded_again(encoding: EncodingDefinition, ids: list[int]) -> Iterator[list[int]]:
+    """The ids of the text of `ids`, a part at a time."""
     special = encoding._specials
     used = special.ids.intersection(ids)
-    found: list[int] = []
     if not encoding._is_plain:
         allowed = {text for text, id in special.special.items() if id in used}
         settings = Settings(encoding, allowed_special=allowed, errors="surrogateescape")
-        found = settings.encode(_text_of(encoding, ids, is_first=True), "list")
-        return found
+        yield from _in_steps(settings, _text_of(encoding, ids, is_first=True))
+        return
     settings = Settings(encoding, errors="surrogateescape")
     for is_special, group in itertools.groupby(ids, used.__contains__) if used else [(False, ids)]:
         part = list(group)
-        found += part if is_special else settings.encode(encoding._decoder.decode(part), "list")
-    return found
+        if is_special:
+            yield part
+        else:
+            yield from _in_steps(settings, encoding._decoder.decode(part))
+
+
+def _in_steps(settings: Settings, text: bytes) -> Iterator[list[int]]:
+    chain, tail = open_stream(settings)
+    for start in range(0, len(text), _STEP):
+        stop = start + _STEP
+        yield feed(chain, tail, text[start:stop], stop >= len(text), "list")

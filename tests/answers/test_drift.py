@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamtok
+from streamtok.answers import drift as module
 from streamtok.engines.rules import TextRules
 
 from .slowly import any_encoding, any_text, cut, with_rules
@@ -126,3 +127,16 @@ def test_the_settings_are_those_of_what_follows() -> None:
     assert (again.kept, again.corrected) == (1, [])
     assert again.encode("ld", final=True) == CL100K.encode("hello world")[1:]
     assert again.copy().encode("x", final=True) == CL100K.encode("x")
+
+
+def test_nothing_is_encoded_after_the_first_difference(monkeypatch):
+    encoding = streamtok.get_encoding("r50k_base")
+    fed = []
+    known = module.feed
+    monkeypatch.setattr(module, "feed", lambda *args: fed.append(len(args[2])) or known(*args))
+    ids = encoding.encode("hello world, " * 20_000)
+    assert encoding.first_drift(ids) is None
+    assert len(fed) > 10
+    fed.clear()
+    assert encoding.first_drift([*encoding.encode("hel"), *encoding.encode("lo"), *ids]) == 0
+    assert len(fed) == 1
