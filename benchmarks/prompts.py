@@ -94,9 +94,8 @@ def measure(encoding: streamtok.Encoding, text: str, n_tokens: int, rounds: int)
     }
     order = list(calls)
     times: dict[str, list[float]] = {what: [] for what in calls}
-    held: dict[
-        str, Any
-    ] = {}  # until the next turn, so that no run takes memory that was just freed
+    # Until the next turn, so that no run takes memory that was just freed.
+    held: dict[str, Any] = {}
     rng = random.Random(0)
     for turn in range(1, rounds + 1):
         prompt = whole[: begin + turn * TURN]
