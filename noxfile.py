@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,10 +109,16 @@ def build(session: nox.Session, to: Path, *options: str) -> None:
 
 def run_installed(session: nox.Session, package: Path) -> None:
     """Install a wheel or an sdist and run the tests on it, from a copy of them."""
-    session.install(f"{package}[test]")
+    session.install(*BUILD, f"{package}[test]")
     shown = "print('Python', sys.version.split()[0], streamtok.__file__)"
     checked = "assert 'site-packages' in streamtok.__file__"
+    where = "import sysconfig; print(sysconfig.get_path('platlib'))"
+    installed = str(session.run("python", "-c", where, silent=True, log=False)).strip()
     with folder() as work:
+        copy_tree(work / "tree", "*.c", "*.so")
+        with session.chdir(work / "tree"):  # what only tests call, which no package has
+            command = ("setup.py", "-q", "build_ext", "--for-tests", "--build-lib", installed)
+            session.run("python", *command, silent=True)
         # Without the package, so that `streamtok` can only be the installed one.
         copy_tree(work / "outside", "streamtok")
         if SHARED.is_dir():
@@ -170,6 +177,9 @@ def wheel(session: nox.Session) -> None:
     with folder() as work:
         build(session, work)
         (built,) = work.glob("*.whl")
+        for name in zipfile.ZipFile(built).namelist():
+            if "test" in name:
+                session.error(f"the wheel has {name}")
         run_installed(session, built)
 
 

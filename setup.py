@@ -11,6 +11,7 @@ import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, PlatformError
 
 if sys.byteorder != "little":
     sys.exit(
@@ -20,6 +21,7 @@ if sys.byteorder != "little":
 
 # The largest first: they are compiled side by side.
 UNITS = ["encode", "train", "json_tables", "prompts", "_testing"]
+FOR_TESTS = ("_testing", "_failing")  # in a checkout only: no wheel has them
 NEED_NUMPY = ("encode", "json_tables")
 SOURCES = sorted(
     file
@@ -70,12 +72,50 @@ def extension(name: str) -> Extension:
     )
 
 
+NO_COMPILER = """
+streamtok's core is compiled here, because there is no wheel for this Python and platform. It needs
+a C compiler and Python's headers:
+  Debian, Ubuntu   apt install gcc python3-dev
+  Fedora, RHEL     dnf install gcc python3-devel
+  Alpine           apk add gcc musl-dev python3-dev
+  macOS            xcode-select --install
+  Windows          Build Tools for Visual Studio, with "Desktop development with C++"
+CC=clang chooses another compiler. With pip install --only-binary :all: streamtok nothing is compiled.
+"""
+
+
 class Build(build_ext):
     """Keeps what it made of the same sources with the same settings.
 
     pip builds in a new environment each time, where everything looks newer than the last build, and
-    an editable install builds in another folder than an ordinary one.
+    an editable install builds in another folder than an ordinary one. What only tests call is made
+    in a checkout, or alone, with --for-tests, for an installed streamtok.
     """
+
+    user_options = [*build_ext.user_options, ("for-tests", None, "build only what tests call")]
+    boolean_options = [*build_ext.boolean_options, "for-tests"]
+
+    def initialize_options(self) -> None:
+        super().initialize_options()
+        self.for_tests = False
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        if self.for_tests or not self.inplace:
+            self.extensions = [
+                ext
+                for ext in self.extensions
+                if ext.name.endswith(FOR_TESTS) == bool(self.for_tests)
+            ]
+
+    def run(self) -> None:
+        if not self.inplace and not self.for_tests:
+            for name in FOR_TESTS:  # a build in the checkout may have left it
+                Path(self.get_ext_fullpath(f"streamtok._core.{name}")).unlink(missing_ok=True)
+        try:
+            super().run()
+        except (CompileError, PlatformError) as error:
+            sys.exit(f"error: {error}\n{NO_COMPILER}")
 
     def build_extension(self, ext: Extension) -> None:
         made = Path(self.get_ext_fullpath(ext.name))
