@@ -80,7 +80,7 @@ a C compiler and Python's headers:
   Alpine           apk add gcc musl-dev python3-dev
   macOS            xcode-select --install
   Windows          Build Tools for Visual Studio, with "Desktop development with C++"
-CC=clang chooses another compiler. With pip install --only-binary :all: streamtok nothing is compiled.
+CC=clang chooses another compiler. pip install --only-binary :all: streamtok compiles nothing.
 """
 
 
@@ -92,8 +92,8 @@ class Build(build_ext):
     in a checkout, or alone, with --for-tests, for an installed streamtok.
     """
 
-    user_options = [*build_ext.user_options, ("for-tests", None, "build only what tests call")]
-    boolean_options = [*build_ext.boolean_options, "for-tests"]
+    user_options = (*build_ext.user_options, ("for-tests", None, "build only what tests call"))
+    boolean_options = (*build_ext.boolean_options, "for-tests")
 
     def initialize_options(self) -> None:
         super().initialize_options()
