@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import Cython
 import numpy
@@ -92,8 +93,11 @@ class Build(build_ext):
     in a checkout, or alone, with --for-tests, for an installed streamtok.
     """
 
-    user_options = (*build_ext.user_options, ("for-tests", None, "build only what tests call"))
-    boolean_options = (*build_ext.boolean_options, "for-tests")
+    user_options: ClassVar = [
+        *build_ext.user_options,
+        ("for-tests", None, "build only what tests call"),
+    ]
+    boolean_options: ClassVar = [*build_ext.boolean_options, "for-tests"]
 
     def initialize_options(self) -> None:
         super().initialize_options()
