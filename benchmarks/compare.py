@@ -5,7 +5,7 @@ sample is a process of its own, on one core, and the contenders take turns; medi
 and of the ratios within a turn are shown. See README.md for what is measured, and for the columns.
 
 This file reads the command; `sampling.py` asks for samples, `worker.py` takes one, `results.py`
-gives figures, `goals.py`, `tables.py` and `headline.py` show them.
+gives figures, `tables.py` and `headline.py` show them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .sampling import KINDS, collect, tier
 
 _FIGURES = Path("build/benchmarks.md")
 _MB = 1_000_000
-_QUICK: dict[str, Any] = {"rounds": 2, "limit": _MB, "size": 100 * _MB, "endless": 40 * _MB}
-_FULL: dict[str, Any] = {"rounds": 4, "limit": None, "size": 1000 * _MB, "endless": 120 * _MB}
+_QUICK: dict[str, Any] = {"rounds": 2, "limit": _MB, "size": 100 * _MB}
+_FULL: dict[str, Any] = {"rounds": 4, "limit": None, "size": 1000 * _MB}
 
 
 def check_outputs(page: Path | None, others: list[Path]) -> None:
@@ -107,7 +107,7 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="1 MB of each text, 2 turns")
     parser.add_argument("--rounds", type=int, help="turns (4; 2 with --quick)")
-    parser.add_argument("--size", type=parse_size, help="of the file that is read once (1GB)")
+    parser.add_argument("--size", type=parse_size, help="of the file for the command line (1GB)")
     parser.add_argument(
         "--json",
         type=Path,
@@ -139,7 +139,6 @@ def main() -> int:
             rounds=options.rounds or plan["rounds"],
             limit=plan["limit"],
             big_bytes=options.size or plan["size"],
-            endless_bytes=plan["endless"],
             peer_names=["streamtok", *options.peers],
             save=lambda data: samples and samples.write_text(json.dumps(data)),
         )

@@ -156,14 +156,6 @@ def hard_pretokens(size: int, seed: int = 20) -> dict[str, str]:
     }
 
 
-def endless_words(size: int, seed: int) -> str:
-    """`size` bytes of words of random letters, most of which no other seed gives: each is new to
-    whoever keeps words."""
-    letters = b"abcdefghijklmnopqrstuvwxyz"
-    table = bytes(letters[i % 26] if i < 208 else 32 for i in range(256))
-    return random.Random(seed).randbytes(size).translate(table).decode()
-
-
 # Without the files: five texts of about 2 MB.
 
 

@@ -24,18 +24,17 @@ from .worker import Sample
 
 Who = tuple[str, str]  # peer, mode
 
-KINDS = ("text", "steady", "once", "calls", "decode", "hard", "load", "threads", "endless", "train")
+KINDS = ("text", "steady", "calls", "decode", "hard", "load", "threads", "train")
 MODEL_KINDS = ("text", "steady")  # those that a model's vocabulary is asked for
 _PHASES = {"text": ("cold", "unseen"), "steady": ("steady",)}  # whose ids are compared
 _JUDGES = ("tiktoken", "tokenizers")  # a model's is tokenizers: tiktoken does not read its file
 _STEADY = ("streamtok", "encode_to_numpy")
-_LONG_KINDS = ("once", "decode", "hard", "threads", "train")  # half as many turns
+_LONG_KINDS = ("decode", "hard", "threads", "train")  # half as many turns
 _ENVIRONMENT = {"RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 _TRIES = 3  # a sample during which another program had the core is taken again
 _MOST_AGAIN = 0.25  # of all samples: on a busy machine it does not help
 _TIMEOUT, _COMMAND_TIMEOUT = 180, 1800  # seconds for one sample
 _SLOW = 5.0  # MB/s: who is slower has one turn
-_NEARLY = 0.7
 
 
 class Run:
@@ -44,7 +43,7 @@ class Run:
     def __init__(
         self, encoding: str, folder: Path, settings: dict[str, Any], chosen: list[peers.Peer]
     ):
-        """settings: what is the same for all tasks (`limit`, `endless`, names of files)."""
+        """settings: what is the same for all tasks (`limit`, names of files)."""
         self.encoding, self.settings = encoding, settings | {"assets": str(folder)}
         self.notes: list[str] = []
         self.taken = self.taken_again = 0
@@ -134,8 +133,6 @@ class Run:
             tasks.append(("command", ("streamtok", COMMAND)))
         if kind in _LONG_KINDS:
             rounds = max(1, rounds // 2)
-        elif kind == "endless":  # memory has no noise
-            rounds = 1
         for turn in range(rounds):
             for text in texts:
                 shift = turn * len(tasks) // rounds
@@ -188,35 +185,12 @@ class Run:
             return [(peer, name) for peer in order for name in peers.by_name(peer).decoders]
         if kind == "train":
             return [(name, "train") for name in train.installed()]
-        if kind == "threads":
-            return [(own.name, way) for way in THREADED]
-        if kind == "endless":
-            best = self.fast_peers()
-            return [who for who in flat if who in short and (who[0] == own.name or who in best)]
-        best = self.fast_peers()  # once: with a big text, only those who may win
-        return [who for who in flat if who == (own.name, "encode_to_numpy") or who in best]
+        return [(own.name, way) for way in THREADED]
 
     def fastest_mode(self, name: str) -> Who | None:
         """A peer's fastest mode with flat ids, as far as is known; None for streamtok."""
         flat = [who for who in self.contenders if who[0] == name and peers.is_flat(who)]
         return None if name == "streamtok" else max(flat, key=self.speeds.__getitem__)
-
-    def fast_peers(self) -> list[Who]:
-        """Modes of peers with flat ids that are nearly the fastest on a text, if only once."""
-        flat = [who for who in self.contenders if peers.is_flat(who) and who[0] != "streamtok"]
-        best: dict[str, dict[Who, float]] = {"": {who: self.speeds[who] for who in flat}}
-        for record in self.records:
-            who = record["peer"], record["mode"]
-            if record["kind"] == "text" and who in flat and not isinstance(record["got"], str):
-                speeds = best.setdefault(record["text"], {})
-                speeds[who] = max(speeds.get(who, 0), record["got"]["unseen"]["mb_s"])
-        if len(best) > 1:
-            del best[""]
-        return [
-            who
-            for who in flat
-            if any(x.get(who, 0) >= _NEARLY * max(x.values()) for x in best.values())
-        ]
 
 
 def _texts_of(task: Sample) -> dict[str, str]:
@@ -265,7 +239,6 @@ def collect(
     rounds: int,
     limit: int | None,
     big_bytes: int,
-    endless_bytes: int,
     peer_names: list[str] | None = None,
     save: Callable[[dict[str, Any]], object] = lambda data: None,
 ) -> dict[str, Any]:
@@ -298,8 +271,11 @@ def collect(
             corpus.write(folder)
         peers.write_assets(folder, encodings)
         peers.copy_models(folder, models)
-        settings: dict[str, Any] = {"limit": limit, "endless": endless_bytes, "texts": str(texts)}
-        settings |= _big_files(folder, big_bytes, kinds)
+        settings: dict[str, Any] = {"limit": limit, "texts": str(texts)}
+        if "threads" in kinds:  # the file that the command line encodes
+            settings["file"] = str(folder / "big")
+            command = [sys.executable, "-m", "benchmarks.corpus", settings["file"], str(big_bytes)]
+            subprocess.run(command, check=True, cwd=command_line.ROOT)
         if "train" in kinds:
             settings["train"] = str(train.write_texts(folder / "train", limit))
         for number, encoding in enumerate([*encodings, *models]):
@@ -312,16 +288,6 @@ def collect(
                 save(data)
     _progress("")
     return data
-
-
-def _big_files(folder: Path, size: int, kinds: list[str]) -> dict[str, str]:
-    """The file that is read once and that the command line encodes."""
-    if not {"once", "threads"} & set(kinds):
-        return {}
-    big = folder / "big"
-    command = [sys.executable, "-m", "benchmarks.corpus", str(big), str(size)]
-    subprocess.run(command, check=True, cwd=command_line.ROOT)
-    return {"file": str(big)}
 
 
 def _processor() -> str:

@@ -6,15 +6,27 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from . import corpus, goals, peers
+from . import corpus, peers
 from .results import Ratio, Results, Who
 from .sampling import was_interrupted
 from .two_cores import COMMAND
-from .worker import ENDLESS_BLOCK, ENDLESS_WARM_UP, STEADY_FROM, STEADY_PARTS
+from .worker import STEADY_FROM, STEADY_PARTS
+
+NUMPY, LIST = ("streamtok", "encode_to_numpy"), ("streamtok", "encode")
+BYTES, COUNT = ("streamtok", "encode_to_numpy of bytes"), ("streamtok", "count")
+STREAMS = [("streamtok", mode) for mode in peers.STREAMS]
+STREAMS_INTO = [("streamtok", mode) for mode in peers.STREAMS_INTO]
+TIES = {"raw": ("streamtok", "train"), "hf": ("streamtok, hf", "train")}
 
 # Not in the short table.
-_MORE = (goals.BYTES, goals.COUNT, *goals.STREAMS[2:], *goals.STREAMS_INTO)
+_MORE = (BYTES, COUNT, *STREAMS[2:], *STREAMS_INTO)
 PHASES = ("cold", "unseen", "warm")
+
+
+def others(results: Results, kind: str, flat: bool | None = None) -> list[Who]:
+    """Peers' modes; flat: those with this kind of result."""
+    found = [who for who in results.who(kind) if who[0] != "streamtok"]
+    return [who for who in found if flat is None or peers.is_flat(who) == flat]
 
 
 def short(data: dict[str, Any], picture: str) -> Iterator[str]:
@@ -31,10 +43,8 @@ def short(data: dict[str, Any], picture: str) -> Iterator[str]:
 
 
 def report(data: dict[str, Any]) -> Iterator[str]:
-    """All figures of all encodings, and the goals."""
+    """All figures of all encodings."""
     yield from ["# All figures", "", *_how(data)]
-    yield "\nWhat streamtok is to reach; a figure that is enough is bold:\n"
-    yield from goals.table(results_of(data))
     for name, results in results_of(data).items():
         yield f"\n## {name}"
         kinds = results.kinds()
@@ -126,18 +136,18 @@ def _tokens_and_peak(results: Results, names: list[str], who: Who) -> list[str]:
 
 
 def _comparisons(results: Results, flat: bool | None) -> Iterator[tuple[str, Who, list[Who]]]:
-    for own, is_flat in ((goals.NUMPY, True), (goals.LIST, False)):
+    for own, is_flat in ((NUMPY, True), (LIST, False)):
         if flat is None or flat == is_flat:
-            group = goals.others(results, "text", flat=is_flat)
+            group = others(results, "text", flat=is_flat)
             of = " (flat)" if is_flat else " (list)"
             of = of if flat is None else ""
             tiktoken = [who for who in group if who[0] == "tiktoken"]
             yield f"**`{own[1]}` ÷ tiktoken**", own, tiktoken
             yield f"**`{own[1]}` ÷ the best peer{of}**", own, group
     if flat:
-        for own in (*goals.STREAMS, *goals.STREAMS_INTO):
-            yield f"`{own[1]}` ÷ `{goals.BYTES[1]}`", own, [goals.BYTES]
-        yield f"`{goals.COUNT[1]}` ÷ `{goals.NUMPY[1]}`", goals.COUNT, [goals.NUMPY]
+        for own in (*STREAMS, *STREAMS_INTO):
+            yield f"`{own[1]}` ÷ `{BYTES[1]}`", own, [BYTES]
+        yield f"`{COUNT[1]}` ÷ `{NUMPY[1]}`", COUNT, [NUMPY]
 
 
 def _ratio_line(
@@ -199,17 +209,6 @@ def _figures(results: Results, kind: str, who: Who, *columns: Column, text: str 
     return [show(value) for (show, _), value in pairs if value is not None]
 
 
-def _once(results: Results) -> Iterator[str]:
-    yield "A big file read once in blocks of 1 MiB:\n"
-    columns = (_whole, ("once", "mb_s")), (_mega, ("once", "bytes"))
-    rows = []
-    for who in results.who("once"):
-        ratio = results.quotient("once", "", goals.NUMPY, who, "once", "mb_s")
-        own = "" if who == goals.NUMPY or ratio is None else f"{ratio:.2f}"
-        rows.append((title(who), [*_figures(results, "once", who, *columns), own]))
-    yield from _grid(["MB/s", "MB read", "streamtok ÷ it"], rows)
-
-
 def _steady(results: Results) -> Iterator[str]:
     names = results.texts("steady")
     yield f"Long streams: MB/s of parts {STEADY_FROM + 1} to {STEADY_PARTS} of one text:\n"
@@ -218,8 +217,8 @@ def _steady(results: Results) -> Iterator[str]:
         (title(who), [_figures(results, "steady", who, column, text=name)[0] for name in names])
         for who in results.who("steady")
     ]
-    group = goals.others(results, "steady")
-    best = [results.against("steady", x, goals.NUMPY, group, "steady", "mb_s") for x in names]
+    group = others(results, "steady")
+    best = [results.against("steady", x, NUMPY, group, "steady", "mb_s") for x in names]
     rows.append(("**`encode_to_numpy` ÷ the best peer**", list(map(_value, best))))
     yield from _grid(names, rows)
 
@@ -261,7 +260,7 @@ def _hard(results: Results) -> Iterator[str]:
             speeds = [results.median("hard", name, who, x, "mb_s") for x in ("first", "later")]
             if speeds[0] is None:
                 cells.append(str(results.figures("hard", name, who, "first", "mb_s")))
-            elif not _hard_digests(results, name, who) <= _hard_digests(results, name, goals.LIST):
+            elif not _hard_digests(results, name, who) <= _hard_digests(results, name, LIST):
                 cells.append("other ids")
             else:
                 cells.append(" / ".join("–" if x is None else f"{x:.1f}" for x in speeds))
@@ -303,12 +302,33 @@ def _threads(results: Results) -> Iterator[str]:
     )
 
 
+def _trained(results: Results, size: str) -> dict[str, tuple[str, float | None]]:
+    """Trainer → the tie rule of streamtok that gives its tokens, and how many times its seconds are
+    streamtok's with that rule. Those that have no sample are left out.
+    """
+    found: dict[str, tuple[str, float | None]] = {}
+    digests = {who: _digests(results, size, who) for who in results.who("train")}
+    for who, digest in digests.items():
+        same = [tie for tie, own in TIES.items() if digest and digests.get(own) == digest]
+        if digest:
+            tie = same[0] if same else "neither"
+            is_other = same and who not in TIES.values()
+            ratio = results.quotient("train", size, who, TIES[tie], "seconds") if is_other else None
+            found[who[0]] = tie, ratio
+    return found
+
+
+def _digests(results: Results, size: str, who: Who) -> set[str]:
+    gots = results.by.get(("train", size, *who), {}).values()
+    return {got["digest"] for got in gots if not isinstance(got, str)}
+
+
 def _train(results: Results) -> Iterator[str]:
     yield "Training on all five texts, each with streamtok's tie rule that gives the same tokens:\n"
     yield "| vocabulary | trainer | merges as with `tie` | seconds | ÷ streamtok | peak MB |"
     yield "|--:|---|---|--:|--:|--:|"
     for size in results.texts("train"):
-        ties = goals.trained(results, size)
+        ties = _trained(results, size)
         for who in results.who("train"):
             seconds = results.median("train", size, who, "seconds")
             peak = results.median("train", size, who, "peak")
@@ -321,27 +341,12 @@ def _train(results: Results) -> Iterator[str]:
             yield f"{row}{tie} | {seconds:.2f} | {times} | {peak / 1e6:.0f} |"
 
 
-def _endless(results: Results) -> Iterator[str]:
-    first = ENDLESS_BLOCK * ENDLESS_WARM_UP / 1e6
-    yield "Words of random letters, none of which come again; memory counts from"
-    yield f"{first:.0f} MB on:\n"
-    columns = (
-        (_mega, ("bytes",)),
-        (_whole, ("mb_s",)),
-        (lambda grown: f"{grown / 1e6:.1f}", ("growth_bytes",)),
-    )
-    rows = ((title(x), _figures(results, "endless", x, *columns)) for x in results.who("endless"))
-    yield from _grid(["MB read", "MB/s", "growth, MB"], rows)
-
-
 _TABLES: dict[str, Callable[[Results], Iterator[str]]] = {
     "steady": _steady,
-    "once": _once,
     "calls": _calls,
     "decode": _decode,
     "hard": _hard,
     "load": _load,
     "threads": _threads,
-    "endless": _endless,
     "train": _train,
 }

@@ -28,9 +28,7 @@ _CALL_BYTES = 100_000  # of strings of one size
 _EQUAL_BYTES = 400_000  # of each text
 HARD_BYTES, HARD_SECONDS = 1_000_000, 0.4
 _DECODED_BYTES = 200_000  # of each text
-ONCE_SECONDS, ONCE_BLOCK = 30, 1 << 20
 STEADY_PARTS, STEADY_FROM, STEADY_BYTES = 12, 4, 750_000
-ENDLESS_SECONDS, ENDLESS_BLOCK, ENDLESS_WARM_UP = 10, 1 << 20, 20
 
 
 def main() -> int:
@@ -152,28 +150,6 @@ def _hard(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     return found
 
 
-def _once(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
-    """A big file read once, in blocks of whole lines."""
-    import hashlib
-
-    digest, size, tokens = hashlib.sha256(), 0, 0
-    wall = cpu = 0.0
-    with Path(task["file"]).open("rb") as file:
-        while wall < ONCE_SECONDS and (lines := file.readlines(ONCE_BLOCK)):
-            data = b"".join(lines)
-            given = peer.prepare(task["mode"], data.decode())
-            begin_cpu, begin = time.process_time(), time.perf_counter()
-            ids = encode(given)
-            wall += time.perf_counter() - begin
-            cpu += time.process_time() - begin_cpu
-            array = peers.as_array(ids)
-            digest.update(array.tobytes())
-            size += len(data)
-            tokens += len(array)
-    found = {"s": wall, "cpu_s": cpu, "bytes": size, "tokens": tokens, "mb_s": size / wall / 1e6}
-    return {"once": found | {"digest": digest.hexdigest()}}
-
-
 def _steady(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
     """Consecutive parts of one text, the first of which only fill caches. Equal by all ids."""
     import hashlib
@@ -204,43 +180,8 @@ def _threads(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
 
 
 def _load(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
-    return {"knobs": _cache_knobs(peer.tokenizer)} if peer.peer.name == "streamtok" else {}
-
-
-def _cache_knobs(encoding: Any) -> list[str]:
-    """Public names with which a user bounds what is remembered."""
-    import inspect
-
-    import streamtok
-
-    names = [*inspect.signature(type(encoding)).parameters, *dir(encoding)]
-    names += [*inspect.signature(streamtok.get_encoding).parameters, *dir(streamtok)]
-    return sorted({name for name in names if "cache" in name and not name.startswith("_")})
-
-
-def _endless(peer: peers.Loaded, encode: peers.Encode, task: Sample) -> Sample:
-    """By how much resident memory rises while words come that were never seen."""
-    from . import corpus
-
-    is_stream = task["mode"].startswith("stream")
-    stream = peer.tokenizer.stream_encoder().encode_to_numpy if is_stream else None
-    size, fed, spent, level, highest = task["endless"], 0, 0.0, 0, 0
-    while fed < size and spent < ENDLESS_SECONDS:
-        text = corpus.endless_words(ENDLESS_BLOCK, fed)
-        begin = time.perf_counter()
-        if stream:
-            for chunk in peer.prepare(task["mode"], text):
-                stream(chunk)
-        else:
-            encode(peer.prepare(task["mode"], text))
-        spent += time.perf_counter() - begin
-        fed += len(text)
-        if fed >= ENDLESS_WARM_UP * ENDLESS_BLOCK:
-            level = level or _rss()
-            highest = max(highest, _rss())
-    if not level:
-        raise ValueError(f"{fed / 1e6:.0f} MB in {ENDLESS_SECONDS} s: too slow to tell")
-    return {"growth_bytes": highest - level, "bytes": fed, "mb_s": fed / spent / 1e6}
+    """What `main` gives for every kind is all."""
+    return {}
 
 
 _KINDS: dict[str, Callable[[peers.Loaded, peers.Encode, Sample], Sample]] = {
@@ -249,11 +190,9 @@ _KINDS: dict[str, Callable[[peers.Loaded, peers.Encode, Sample], Sample]] = {
     "calls": _calls,
     "decode": _decode,
     "hard": _hard,
-    "once": _once,
     "steady": _steady,
     "threads": _threads,
     "load": _load,
-    "endless": _endless,
 }
 
 
