@@ -82,14 +82,14 @@ def read(text: str, tier: str) -> Headline:
     """The figures of a tier in the text of `docs/benchmarks.md`. ValueError without a table."""
     part = part_of(text, tier)
     machine = re.search(r"^Measured on (.+?\));", part, re.M)
-    head = re.search(r"^([\w.-]+), MB/s, .*?(?:spread by ±(\d+)%.*)?:$", part, re.M)
-    kinds = re.search(r"^\| \| (.*?) \|$", part, re.M)
+    head = re.search(r"^([\w.-]+), MB/s of .*?(?:spread by ±(\d+)%.*)?:$", part, re.M)
+    kinds = re.search(r"^\| \| (.*?) \| cold \| warm \|$", part, re.M)
     if not machine or not head or not kinds:
         raise ValueError(f"there is no table of {tier}")
     means: dict[str, float] = {}
     ratios: dict[str, float] = {}
     for line in part.splitlines():
-        unseen = [float(one) for one in re.findall(r"/ \*\*([\d.]+)\*\* /", line)]
+        unseen = [float(one) for one in re.findall(r"(?<=\| )[\d.]+(?= \|)", line)][:-2]
         if len(unseen) != len(kinds[1].split(" | ")):
             continue
         mean = statistics.geometric_mean(unseen)
@@ -99,7 +99,7 @@ def read(text: str, tier: str) -> Headline:
         elif name == "streamtok" and mode in (OWN, STREAM):
             means[name if mode == OWN else "streamtok stream"] = mean
         elif name != "streamtok" and not name.startswith("**"):
-            means[name] = max(mean, means.get(name, 0.0))
+            means[name] = mean
     own = {name: means.pop(name) for name in ("streamtok", "streamtok stream") if name in means}
     peers = dict(sorted(means.items(), key=lambda item: -item[1]))
     return Headline(

@@ -38,8 +38,8 @@ def short(data: dict[str, Any], picture: str) -> Iterator[str]:
     yield from _how(data)
     if "text" in results.kinds():
         yield f"\n![Speed on new text, {name}, in MB/s]({picture})"
-        yield f"\n{name}, MB/s, cold / **unseen** / warm{_spread(results)}:\n"
-        yield from _speed_table(results, data["corpora"], None)
+        yield f"\n{name}, MB/s of unseen text; means of cold and warm text{_spread(results)}:\n"
+        yield from _short_table(results, data["corpora"])
 
 
 def report(data: dict[str, Any]) -> Iterator[str]:
@@ -94,25 +94,64 @@ def title(who: Who) -> str:
     return f"{who[0]} `{who[1]}`"
 
 
-def _speed_table(results: Results, names: list[str], flat: bool | None) -> Iterator[str]:
-    """flat: only those with this kind of result, and all about them; None: a short table."""
+def _short_table(results: Results, names: list[str]) -> Iterator[str]:
+    """Unseen text of each kind, the means of cold and warm text; each peer in its fastest mode."""
     names = [name for name in names if name in results.texts("text")]
-    more = "" if flat is None else " M tokens/s | peak MB |"
-    yield f"| | {' | '.join(names)} |{more}"
-    yield f"|---|{'---|' * len(names)}{'--:|--:|' if more else ''}"
-    chosen = [who for who in results.who("text") if flat is None or peers.is_flat(who) == flat]
-    if flat is None:
-        chosen = [who for who in chosen if who not in _MORE]
+    yield f"| | {' | '.join(names)} | cold | warm |"
+    yield f"|---|{'--:|' * (len(names) + 2)}"
+    for who in _fastest(results, names):
+        figures = [
+            [results.median("text", name, who, phase, "mb_s") for name in names] for phase in PHASES
+        ]
+        yield _short_line(title(who), figures, ".0f")
+    for text, own, group in _comparisons(results, None):
+        if group:
+            ratios = [
+                [results.against("text", name, own, group, phase, "mb_s") for name in names]
+                for phase in PHASES
+            ]
+            yield _short_line(text, [[r and r.value for r in row] for row in ratios], ".2f")
+
+
+def _short_line(text: str, figures: list[list[float | None]], form: str) -> str:
+    """figures: a row for each of PHASES."""
+    cold, unseen, warm = figures
+    means = [[one for one in row if one] for row in (cold, warm)]
+    shown = [*unseen, *(statistics.geometric_mean(row) if row else None for row in means)]
+    return f"| {text} | {' | '.join('–' if one is None else f'{one:{form}}' for one in shown)} |"
+
+
+def _fastest(results: Results, names: list[str]) -> list[Who]:
+    """The modes of streamtok that the page shows, and the fastest one of each peer."""
+    found: list[Who] = []
+    for peer in [peer.name for peer in peers.PEERS]:
+        modes = [who for who in results.who("text") if who[0] == peer]
+        if peer == goals.NUMPY[0]:
+            found += [who for who in modes if who not in _MORE]
+        elif modes:
+            found.append(max(modes, key=lambda who: _mean_speed(results, names, who)))
+    return found
+
+
+def _mean_speed(results: Results, names: list[str], who: Who) -> float:
+    speeds = [results.median("text", name, who, "unseen", "mb_s") for name in names]
+    return statistics.geometric_mean([speed or 1e-9 for speed in speeds])
+
+
+def _speed_table(results: Results, names: list[str], flat: bool) -> Iterator[str]:
+    """flat: only those with this kind of result."""
+    names = [name for name in names if name in results.texts("text")]
+    yield f"| | {' | '.join(names)} | M tokens/s | peak MB |"
+    yield f"|---|{'---|' * len(names)}--:|--:|"
+    chosen = [who for who in results.who("text") if peers.is_flat(who) == flat]
     chosen.sort(key=lambda who: [peer.name for peer in peers.PEERS].index(who[0]))
     for who in chosen:
         cells = [_speeds(results, name, who) for name in names]
-        if more:
-            cells += _tokens_and_peak(results, names, who)
+        cells += _tokens_and_peak(results, names, who)
         yield f"| {title(who)} | {' | '.join(cells)} |"
-    end = " | |" if more else ""
     for text, own, group in _comparisons(results, flat):
         if own in chosen and group:
-            yield _ratio_line(text, results, own, group, names, more != "") + end
+            yield _ratio_line(text, results, own, group, names) + " | |"
 
 
 def _speeds(results: Results, name: str, who: Who) -> str:
@@ -150,9 +189,7 @@ def _comparisons(results: Results, flat: bool | None) -> Iterator[tuple[str, Who
         yield f"`{COUNT[1]}` ÷ `{NUMPY[1]}`", COUNT, [NUMPY]
 
 
-def _ratio_line(
-    text: str, results: Results, own: Who, group: list[Who], names: list[str], mean: bool
-) -> str:
+def _ratio_line(text: str, results: Results, own: Who, group: list[Who], names: list[str]) -> str:
     """The least ratio over a group, per text and phase; then the geometric mean unseen."""
     cells, means = [], []
     for name in names:
@@ -161,7 +198,7 @@ def _ratio_line(
         cells.append(f"{cold} / **{unseen}** / {warm}")
         means += [ratio.value for ratio in least[1:2] if ratio]
     line = f"| {text} | {' | '.join(cells)} |"
-    if mean and means:
+    if means:
         line += f" mean **{statistics.geometric_mean(means):.2f}**"
     return line
 
