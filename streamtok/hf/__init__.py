@@ -16,6 +16,12 @@ except ImportError as error:
         "streamtok.hf needs tokenizers: pip install 'streamtok[hf]'"
     ) from error
 
+if not hasattr(_tokenizers.Tokenizer, "to_str"):  # 1.0 has another interface
+    raise MissingLibraryError(
+        f"streamtok.hf needs tokenizers below 1.0, as transformers does, not "
+        f"{_tokenizers.__version__}: pip install 'streamtok[hf]'"
+    )
+
 from .backend import Tokenizer
 from .id_decoding import DecodeStream
 from .lazy import Encoding

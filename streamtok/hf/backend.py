@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tokenizers
+from tokenizers import Tokenizer as RealTokenizer  # also where this one is in its place
 
 from .._core.encode import ALL, NO_SPECIAL, has_surrogate
 from ..answers.prompt_cache import PromptCache
@@ -54,8 +55,8 @@ class Tokenizer:
         if type(real) is Tokenizer:
             real = real._real
         if isinstance(real, tokenizers.models.Model):
-            real = tokenizers.Tokenizer(real)
-        if type(real) is not tokenizers.Tokenizer:
+            real = RealTokenizer(real)
+        if type(real) is not RealTokenizer:
             raise TypeError(
                 f"a tokenizers.Tokenizer is needed, not {type(real).__name__}; of a transformers "
                 "tokenizer give streamtok.hf.accelerate(tokenizer)"
@@ -82,22 +83,22 @@ class Tokenizer:
     @staticmethod
     def from_file(path: Any) -> Tokenizer:
         """Tokenizer: of a `tokenizer.json`."""
-        return Tokenizer(tokenizers.Tokenizer.from_file(path))
+        return Tokenizer(RealTokenizer.from_file(path))
 
     @staticmethod
     def from_str(json: str) -> Tokenizer:
         """Tokenizer: of the text of a `tokenizer.json`."""
-        return Tokenizer(tokenizers.Tokenizer.from_str(json))
+        return Tokenizer(RealTokenizer.from_str(json))
 
     @staticmethod
     def from_buffer(buffer: Any) -> Tokenizer:
         """Tokenizer: of the bytes of a `tokenizer.json`."""
-        return Tokenizer(tokenizers.Tokenizer.from_buffer(buffer))
+        return Tokenizer(RealTokenizer.from_buffer(buffer))
 
     @staticmethod
     def from_pretrained(identifier: str, revision: str = "main", token: Any = None) -> Tokenizer:
         """Tokenizer: of a model on the Hub."""
-        return Tokenizer(tokenizers.Tokenizer.from_pretrained(identifier, revision, token))
+        return Tokenizer(RealTokenizer.from_pretrained(identifier, revision, token))
 
     # Who encodes
 
@@ -322,7 +323,7 @@ class Tokenizer:
         """The real encoding, without padding."""
         real = self._real
         if origin.compiled is not self._compiled and origin.compiled.json is not None:
-            real = tokenizers.Tokenizer.from_str(origin.compiled.json)
+            real = RealTokenizer.from_str(origin.compiled.json)
             real.no_padding()
             before = Tokenizer(real)
             before._compiled = origin.compiled
@@ -546,7 +547,7 @@ class Tokenizer:
     # So that isinstance(tokenizer, tokenizers.Tokenizer) holds, which callers ask.
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return tokenizers.Tokenizer
+        return RealTokenizer
 
 
 _OWN = {
@@ -647,7 +648,7 @@ async def _elsewhere(call: Any, *args: Any) -> Any:
 def _restored(
     json: str, encode_special: bool, prompt_cache: int, others: dict[str, Any]
 ) -> Tokenizer:
-    made = Tokenizer(tokenizers.Tokenizer.from_str(json), prompt_cache=prompt_cache)
+    made = Tokenizer(RealTokenizer.from_str(json), prompt_cache=prompt_cache)
     made._real.encode_special_tokens = encode_special
     made.__dict__.update(others)
     return made

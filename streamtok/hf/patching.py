@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import tokenizers
+from tokenizers import Tokenizer as RealTokenizer
 
 from .backend import Tokenizer
 from .id_decoding import DecodeStream
@@ -45,7 +46,7 @@ def accelerate(tokenizer: Any, *, prompt_cache: int = 0) -> Any:
     `Tokenizer`.
     """
     backend = getattr(tokenizer, "_tokenizer", None)
-    if type(backend) is tokenizers.Tokenizer:
+    if type(backend) is RealTokenizer:
         tokenizer._tokenizer = Tokenizer(backend, prompt_cache=prompt_cache)
     return tokenizer
 

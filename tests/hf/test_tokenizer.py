@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import os
 import pickle
 import random
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 import tokenizers
 from tokenizers import AddedToken, models, normalizers, pre_tokenizers, processors
 
+import streamtok
 import streamtok.hf
 from streamtok import errors
 from streamtok.hf import Tokenizer
@@ -271,3 +276,23 @@ def test_threads_are_limited_as_those_of_tokenizers(
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", value)
     monkeypatch.setenv("RAYON_NUM_THREADS", "3")
     assert streamtok.hf.backend._threads() == (1 if value in ("false", "0") else 3)
+
+
+def test_tokenizers_that_has_another_interface(tmp_path: Path) -> None:
+    """tokenizers 1.0 has no setters and no JSON, and transformers does not take it."""
+    (tmp_path / "tokenizers").mkdir()
+    (tmp_path / "tokenizers" / "__init__.py").write_text(
+        "__version__ = '1.0.0'\n\n\nclass Tokenizer:\n    pass\n"
+    )
+    here = str(Path(streamtok.__file__).parents[1])
+    found = subprocess.run(
+        [sys.executable, "-c", "import streamtok.hf"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), here])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.stderr.rstrip().endswith(
+        "MissingLibraryError: streamtok.hf needs tokenizers below 1.0, as transformers does, "
+        "not 1.0.0: pip install 'streamtok[hf]'"
+    )

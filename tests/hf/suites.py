@@ -1,0 +1,244 @@
+"""Runs the tests of tokenizers, of transformers and of vLLM with streamtok in tokenizers' place.
+
+    python -m tests.hf.suites tokenizers tokenizers-0.23.3/bindings/python/tests
+    python -m tests.hf.suites transformers transformers-5.24.0/tests
+    python -m tests.hf.suites vllm vllm-0.33.0 --gemma FOLDER
+
+The folders are those of the source distributions on PyPI, or of the repositories. Each test is run
+twice: as it is, and with streamtok. What passes as it is must pass with streamtok, but for
+`EXCEPTIONS`, which has the reason of each. What fails both times, for want of a network or of a
+file, says nothing and is only counted; with a network all of tokenizers' tests run, also those of
+its golden files where the folder has them. The exit code is 1 if a test that must pass does not.
+
+transformers' tests need the package parameterized; its test classes are run over tokenizers that
+are made here. vLLM's need Gemma 3's tokenizer, and vLLM itself is a stand-in but for the file that
+is tested.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import streamtok
+
+__all__ = ["EXCEPTIONS", "run"]
+
+EXCEPTIONS = {
+    "TestParityBpeTrainer::test_train": "the trainer is compiled and takes real tokenizers only",
+}
+_CONFTEST = """\
+import os
+
+OURS = bool(os.environ["STREAMTOK_IN_PLACE"])
+if OURS:
+    import tokenizers
+
+    import streamtok.hf
+
+    if os.environ["STREAMTOK_IN_PLACE"] == "tokenizers":
+        tokenizers.Tokenizer = streamtok.hf.Tokenizer
+        tokenizers.decoders.DecodeStream = streamtok.hf.DecodeStream
+    else:
+        streamtok.hf.patch_transformers()
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "network: asks for the network")
+    config.addinivalue_line("markers", "asyncio: needs pytest-asyncio")
+
+
+def pytest_runtest_logreport(report):
+    if report.when == "call" or report.outcome != "passed":
+        with open(os.environ["STREAMTOK_OUTCOMES"], "a") as file:
+            file.write(f"{report.outcome} {report.nodeid}\\n")
+"""
+# Fast classes, and classes that bring the configuration of their maker.
+_TRANSFORMERS = """\
+import os
+import unittest
+
+import transformers
+
+from .test_tokenization_common import TokenizerTesterMixin
+
+
+class OfFolder(TokenizerTesterMixin):
+    from_pretrained_id = []
+
+    def setUp(self):
+        super().setUp()
+        if os.environ["STREAMTOK_IN_PLACE"]:
+            assert self.get_tokenizer().backend_tokenizer.engine == "streamtok"
+
+
+{classes}
+
+del OfFolder, TokenizerTesterMixin
+"""
+_CLASS = """\
+class {name}Test(OfFolder, unittest.TestCase):
+    tokenizer_class = transformers.{class_name}
+    from_pretrained_id = [{folder!r}]
+
+"""
+_KINDS = "gpt2", "llama3", "llama2", "bert", "unigram"
+_CLASSES = [
+    *(
+        (kind, "PreTrainedTokenizerFast")
+        for kind in ("gpt2", "llama3", "llama2", "bert", "unigram")
+    ),
+    *(("gpt2", name) for name in ("GPT2Tokenizer", "Qwen2Tokenizer", "RobertaTokenizer")),
+    *(("llama2", name) for name in ("LlamaTokenizer", "GemmaTokenizer")),
+    *(("bert", name) for name in ("BertTokenizer", "MPNetTokenizer")),
+    *(("unigram", name) for name in ("T5Tokenizer", "XLMRobertaTokenizer", "AlbertTokenizer")),
+]
+_VLLM = {
+    "vllm/__init__.py": "",
+    "vllm/logger.py": "import logging\n\ninit_logger = logging.getLogger\n",
+    "vllm/sampling_params.py": """\
+from types import SimpleNamespace
+
+DEFAULTS = dict(
+    stop=[], min_tokens=0, include_stop_str_in_output=False, skip_special_tokens=True,
+    spaces_between_special_tokens=True,
+)
+
+
+def SamplingParams(**given):
+    return SimpleNamespace(**(DEFAULTS | given))
+""",
+    "vllm/tokenizers/__init__.py": "TokenizerLike = object\n",
+    "vllm/tokenizers/detokenizer_utils.py": """\
+convert_prompt_ids_to_tokens = detokenize_incrementally = None
+""",
+    "vllm/utils/__init__.py": "length_from_prompt_token_ids_or_embeds = None\n",
+    "vllm/v1/__init__.py": "",
+    "vllm/v1/engine/__init__.py": """\
+from types import SimpleNamespace
+
+EngineCoreRequest = SimpleNamespace
+""",
+}
+
+
+def run(root: Path, tests: list[str], in_place: str, options: list[str]) -> int:
+    """The exit code for these tests of pytest, which lie below `root`."""
+    (root / "conftest.py").write_text(_CONFTEST)
+    here = str(Path(streamtok.__file__).resolve().parents[1])
+    passed = []
+    for ours in ("", in_place):
+        outcomes = root / f"outcomes{bool(ours):d}"
+        outcomes.touch()
+        path = [str(root), here, os.environ.get("PYTHONPATH", "")]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, path)),
+            "STREAMTOK_IN_PLACE": ours,
+            "STREAMTOK_OUTCOMES": str(outcomes),
+        }
+        print(f"\nwith {'streamtok' if ours else 'tokenizers'}:", flush=True)
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", "."]
+        style = ["-q", "--no-header", "--no-summary", *options]
+        subprocess.run([*command, *style, *tests], cwd=root, env=environment, check=False)
+        rows = [line.split(" ", 1) for line in outcomes.read_text().splitlines()]
+        passed.append({test for outcome, test in rows if outcome == "passed"})
+        # A test that passes and whose clearing up fails has two rows.
+        passed[-1] -= {test for outcome, test in rows if outcome == "failed"}
+        n = len({test for _, test in rows})
+    lost = sorted(passed[0] - passed[1])
+    excepted = [test for test in lost if any(name in test for name in EXCEPTIONS)]
+    print(f"\n{n} tests: {len(passed[0])} pass with tokenizers, {len(passed[1])} with streamtok")
+    for name, why in EXCEPTIONS.items():
+        if any(name in test for test in excepted):
+            print(f"need not pass: {name}: {why}")
+    for test in lost:
+        if test not in excepted:
+            print(f"must pass: {test}")
+    if not passed[0]:
+        print("no test passes, with tokenizers either: see the messages above")
+    return 1 if len(lost) > len(excepted) or not passed[0] else 0
+
+
+def _tokenizers(root: Path, folder: Path) -> list[str]:
+    tests = "bindings/python/tests"
+    shutil.copytree(folder, root / tests)
+    data = folder.resolve().parents[2] / "tokenizers" / "data"
+    if data.is_dir():  # where the golden files' tokenizers are
+        (root / "tokenizers").mkdir()
+        (root / "tokenizers" / "data").symlink_to(data)
+    return [tests]
+
+
+def _transformers(root: Path, folder: Path) -> list[str]:
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+    from .shapes import KINDS
+
+    tests = root / "tests"
+    tests.mkdir()
+    for file in folder.glob("test_*.py"):
+        shutil.copy(file, tests)
+    (tests / "__init__.py").touch()
+    (tests / "fixtures").mkdir()
+    (tests / "fixtures" / "sample_text.txt").write_text("A sample text.\n\nOf two parts, é 日本.\n")
+    classes = []
+    for kind, name in _CLASSES:
+        made = PreTrainedTokenizerFast(
+            tokenizer_object=Tokenizer.from_str(KINDS[kind]().to_str()),
+            bos_token="<s>",
+            eos_token="</s>",
+            unk_token="<unk>",
+            pad_token="<pad>",
+        )
+        place = root / kind
+        made.save_pretrained(place)
+        classes.append(_CLASS.format(name=kind.title() + name, class_name=name, folder=str(place)))
+    (tests / "test_of_folders.py").write_text(_TRANSFORMERS.format(classes="\n".join(classes)))
+    return ["tests/test_of_folders.py"]
+
+
+def _vllm(root: Path, folder: Path, gemma: Path) -> list[str]:
+    for name, text in _VLLM.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    tested = "vllm/v1/engine/detokenizer.py"
+    shutil.copy(folder / tested, root / tested)
+    # The test names the model on the Hub: a folder of that name, below the root, is taken first.
+    shutil.copytree(gemma, root / "google" / "gemma-3-1b-it")
+    test = "tests/v1/engine/test_fast_incdec_prefix_err.py"
+    (root / test).parent.mkdir(parents=True)
+    shutil.copy(folder / test, root / test)
+    return [test]
+
+
+def main() -> int:
+    """Read the arguments and run the tests."""
+    parser = argparse.ArgumentParser(prog="python -m tests.hf.suites", description=__doc__)
+    parser.add_argument("whose", choices=["tokenizers", "transformers", "vllm"])
+    parser.add_argument("folder", type=Path, help="of the source: see above")
+    parser.add_argument("--gemma", type=Path, help="a folder with Gemma 3's tokenizer.json")
+    arguments, options = parser.parse_known_args()
+    folder, whose = arguments.folder, arguments.whose
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        if whose == "tokenizers":
+            tests = _tokenizers(root, folder)
+        elif whose == "transformers":
+            tests = _transformers(root, folder)
+        elif arguments.gemma is None:
+            parser.error("vLLM's test needs --gemma")
+        else:
+            tests = _vllm(root, folder, arguments.gemma)
+        return run(root, tests, whose, options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
