@@ -126,7 +126,7 @@ def _fastest(results: Results, names: list[str]) -> list[Who]:
     found: list[Who] = []
     for peer in [peer.name for peer in peers.PEERS]:
         modes = [who for who in results.who("text") if who[0] == peer]
-        if peer == goals.NUMPY[0]:
+        if peer == NUMPY[0]:
             found += [who for who in modes if who not in _MORE]
         elif modes:
             found.append(max(modes, key=lambda who: _mean_speed(results, names, who)))
