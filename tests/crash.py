@@ -197,8 +197,8 @@ def kill_at_random(scenario: Scenario, rng: random.Random, good: dict[str, bytes
             assert code == -signal.SIGKILL, f"{scenario.name}: exit code {code}"
             kills += 1
             is_done = results(folder, scenario).keys() == good.keys()
-            # Other policies would make another finished output, and standard input cannot be compared
-            # with what was read: such a run refuses to replace what is finished.
+            # Other policies would make another finished output, and standard input cannot be
+            # compared with what was read: such a run refuses to replace what is finished.
             if is_done and (len(scenario.policies) > 1 or scenario.stdin is not None):
                 break
         compare(results(folder, scenario), good, scenario)

@@ -22,6 +22,12 @@ enum {
 #define ST_MOST ST_ANY
 #endif
 
+/* All arm64 processors have it. */
+#if defined(__aarch64__)
+#define ST_NEON 1
+#include <arm_neon.h>
+#endif
+
 /* clang-cl is left out: there, functions cannot use more than the whole file does. */
 #if (defined(__x86_64__) || defined(_M_X64)) && !(defined(_MSC_VER) && defined(__clang__))
 #define ST_X86 1

@@ -46,6 +46,31 @@ static inline uint64_t st_alike(const uint8_t *p, const uint8_t *q, uint8_t mask
     }
     return alike;
 }
+#elif defined(ST_NEON)
+
+/* Bit i: whether byte i is 0xFF, where all are that or 0. */
+static ST_ALWAYS_INLINE uint64_t st_mask_neon(uint8x16x4_t v) {
+    const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201ull));
+    uint8x16_t low = vpaddq_u8(vandq_u8(v.val[0], bit), vandq_u8(v.val[1], bit));
+    uint8x16_t high = vpaddq_u8(vandq_u8(v.val[2], bit), vandq_u8(v.val[3], bit));
+    low = vpaddq_u8(low, high);
+    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(low, low)), 0);
+}
+
+static inline uint64_t st_tops(const uint8_t *p, int k) {
+    uint8x16x4_t bytes = vld1q_u8_x4(p);
+    const int8x16_t up = vdupq_n_s8((int8_t)k);
+    for (int i = 0; i < 4; i++)
+        bytes.val[i] = vcltzq_s8(vreinterpretq_s8_u8(vshlq_u8(bytes.val[i], up)));
+    return st_mask_neon(bytes);
+}
+
+static inline uint64_t st_alike(const uint8_t *p, const uint8_t *q, uint8_t mask) {
+    uint8x16x4_t a = vld1q_u8_x4(p), b = vld1q_u8_x4(q);
+    for (int i = 0; i < 4; i++)
+        a.val[i] = vceqzq_u8(vandq_u8(veorq_u8(a.val[i], b.val[i]), vdupq_n_u8(mask)));
+    return st_mask_neon(a);
+}
 #else
 static inline uint64_t st_tops_of_eight(uint64_t bytes) {
     return (bytes & 0x8080808080808080ull) * 0x0002040810204081ull >> 56;

@@ -27,7 +27,8 @@ typedef struct {
     uint8_t pairs[256];       /* by class << 4 | next class: left << 4 | right */
     uint8_t class_steps[128]; /* rows of 16, each but the first as the difference (xor) to the one before */
     uint8_t times[16];        /* by class: class * n_classes */
-    uint8_t pair_steps[256];  /* of pairs by class * n_classes + next class; two halves of rows like these */
+    uint8_t numbered_pairs[256]; /* the same by class * n_classes + next class */
+    uint8_t pair_steps[256];  /* of these; two halves of rows like `class_steps` */
     uint8_t right_bits[2][16], begin_sets[2][16], open_sets[2][16]; /* a bit for each of 8 rights; by left:
                                                                        which of these begin, or are open */
 } st_windows;
@@ -44,9 +45,10 @@ static inline uint8_t st_number_of(const uint8_t *table, size_t size, uint8_t ma
     return (uint8_t)(most + 1);
 }
 
-/* Fills in what AVX2 looks up, 16 bytes at a time, and what plain C does. */
+/* Fills in what AVX2 and NEON look up, 16 bytes at a time, and what plain C does. */
 static inline void st_fill_steps(st_windows *w) {
-    uint8_t pairs[256] = {0};
+    uint8_t *pairs = w->numbered_pairs;
+    memset(w->numbered_pairs, 0, sizeof w->numbered_pairs);
     for (int k = 0; k < 256; k++) w->pairs[k] = (uint8_t)(w->lefts[k] << 4 | w->rights[k]);
     for (int c = 0; c < w->n_classes; c++) {
         w->times[c] = (uint8_t)(c * w->n_classes);

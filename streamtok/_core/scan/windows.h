@@ -125,68 +125,81 @@ static void st_mark_avx2(const st_windows *w, const uint8_t *p, size_t blocks, u
 }
 #endif
 
-#if defined(__aarch64__)
-#define ST_NEON 1
-#include <arm_neon.h>
+#if defined(ST_NEON)
 
-/* table[index] for 16 indices and 64 * parts entries. */
-static inline uint8x16_t st_look_up_neon(const uint8_t *table, int parts, uint8x16_t index) {
-    uint8x16_t result = vdupq_n_u8(0);
-    for (int part = 0; part < parts; part++) {
-        uint8x16x4_t entries = vld1q_u8_x4(table + 64 * part);
-        uint8x16_t at = vsubq_u8(index, vdupq_n_u8((uint8_t)(64 * part)));
-        result = vorrq_u8(result, vqtbl4q_u8(entries, at)); /* 0 where `at` is beyond 63 */
-    }
+/* table[index] for 16 indices below 64 * parts, of a table in `parts` times four registers; 0 for those that
+   are too large. */
+static ST_ALWAYS_INLINE uint8x16_t st_look_up_neon(const uint8x16x4_t *table, int parts, uint8x16_t index) {
+    uint8x16_t result = vqtbl4q_u8(table[0], index);
+    for (int part = 1; part < parts; part++)
+        result = vqtbx4q_u8(result, table[part], veorq_u8(index, vdupq_n_u8((uint8_t)(64 * part))));
     return result;
 }
 
-/* Bit i: the highest bit of byte i. */
-static inline uint64_t st_top_bits_neon(uint8x16_t v) {
-    static const int8_t shifts[16] = {-7, -6, -5, -4, -3, -2, -1, 0, -7, -6, -5, -4, -3, -2, -1, 0};
-    uint8x16_t bits = vshlq_u8(vandq_u8(v, vdupq_n_u8(0x80)), vld1q_s8(shifts));
-    return (uint64_t)vaddv_u8(vget_low_u8(bits)) | (uint64_t)vaddv_u8(vget_high_u8(bits)) << 8;
+/* parts: of the numbers of pairs, 64 each; sets: of eight kinds of right pairs each. */
+static ST_ALWAYS_INLINE void st_fill_in_neon(int parts, int sets, const st_windows *w, const uint8_t *p,
+                                             size_t blocks, st_group *g) {
+    const uint8x16_t nibble = vdupq_n_u8(15), times = vdupq_n_u8(w->n_classes);
+    const uint8x16_t trigger = vdupq_n_u8(w->trigger), counted = vdupq_n_u8(w->counted);
+    uint8_t *classes = g->classes + ST_BEFORE, *pairs = g->pairs + ST_BEFORE;
+    uint8x16x4_t class_table[2], pair_table[4];
+    uint8x16_t rights[2], begins[2], opens[2];
+    uint8x16x4_t is, has;
+    for (int part = 0; part < 2; part++) class_table[part] = vld1q_u8_x4(w->classes + 64 * part);
+    for (int part = 0; part < parts; part++) pair_table[part] = vld1q_u8_x4(w->numbered_pairs + 64 * part);
+    for (int set = 0; set < sets; set++) {
+        rights[set] = vld1q_u8(w->right_bits[set]);
+        begins[set] = vld1q_u8(w->begin_sets[set]);
+        opens[set] = vld1q_u8(w->open_sets[set]);
+    }
+    for (size_t k = 0; k < blocks; k++) {
+        uint8x16_t all = vdupq_n_u8(0);
+        for (int i = 0; i < 4; i++) {
+            uint8x16_t bytes = vld1q_u8(p + 64 * k + 16 * i), found = st_look_up_neon(class_table, 2, bytes);
+            vst1q_u8(classes + 64 * k + 16 * i, found);
+            all = vorrq_u8(all, bytes);
+            is.val[i] = vceqq_u8(bytes, trigger);
+            has.val[i] = vceqq_u8(vandq_u8(found, nibble), counted);
+        }
+        g->high[k] = vmaxvq_u8(all) < 0x80 ? 0 : st_tops(p + 64 * k, 0);
+        g->triggers[k] = st_mask_neon(is);
+        g->counted[k] = st_mask_neon(has);
+    }
+    for (int k = -2; k < 0; k++) pairs[k] = w->pairs[(classes[k] & ST_CLASS) << 4 | (classes[k + 1] & ST_CLASS)];
+    uint8x16_t before = vld1q_u8(pairs - 16), here = vandq_u8(vld1q_u8(classes), nibble);
+    for (size_t k = 0; k < blocks; k++) {
+        for (int i = 0; i < 4; i++) {
+            uint8x16_t next = vandq_u8(vld1q_u8(classes + 64 * k + 16 * i + 16), nibble);
+            uint8x16_t pair = vmlaq_u8(vextq_u8(here, next, 1), here, times);
+            uint8x16_t found = st_look_up_neon(pair_table, parts, pair);
+            uint8x16_t left = vshrq_n_u8(vextq_u8(before, found, 14), 4), right = vandq_u8(found, nibble);
+            here = next;
+            before = found;
+            is.val[i] = vtstq_u8(vqtbl1q_u8(begins[0], left), vqtbl1q_u8(rights[0], right));
+            has.val[i] = vtstq_u8(vqtbl1q_u8(opens[0], left), vqtbl1q_u8(rights[0], right));
+            if (sets > 1) {
+                uint8x16_t bit = vqtbl1q_u8(rights[1], right);
+                is.val[i] = vorrq_u8(is.val[i], vtstq_u8(vqtbl1q_u8(begins[1], left), bit));
+                has.val[i] = vorrq_u8(has.val[i], vtstq_u8(vqtbl1q_u8(opens[1], left), bit));
+            }
+        }
+        g->begins[k] = st_mask_neon(is);
+        g->undecided[k] = st_mask_neon(has);
+    }
 }
 
-static inline void st_mark_neon(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins,
-                         uint64_t *open) {
-    st_carry carry = st_carry_before(w, p);
-    const uint8x16_t trigger = vdupq_n_u8(w->trigger), nibble = vdupq_n_u8(15);
-    const uint8x16_t counted = vdupq_n_u8(w->counted);
-    for (size_t block = 0; block < blocks; block++, p += 64) {
-        st_seen seen = {0, 0, 0, 0, 0, 0, 0, 0};
-        for (int k = 0; k < 64; k += 16) {
-            uint8x16_t a = vld1q_u8(p + k - 2), b = vld1q_u8(p + k - 1);
-            uint8x16_t c = vld1q_u8(p + k), d = vld1q_u8(p + k + 1), next = d;
-            uint8x16_t any = vorrq_u8(vorrq_u8(a, b), vorrq_u8(c, d));
-            uint8x16_t is_trigger = vceqq_u8(c, trigger);
-            uint64_t high = st_top_bits_neon(c);
-            a = vandq_u8(st_look_up_neon(w->classes, 2, a), nibble);
-            b = st_look_up_neon(w->classes, 2, b); /* 0 for what is not ASCII */
-            uint8x16_t raw = st_look_up_neon(w->classes, 2, c), wide = vorrq_u8(c, next);
-            d = st_look_up_neon(w->classes, 2, d);
-            uint8x16_t found = vandq_u8(is_trigger, vorrq_u8(d, next));
-            found = vbicq_u8(found, vshlq_n_u8(b, 1)); /* the bit of ST_HARMLESS */
-            b = vandq_u8(b, nibble);
-            c = vandq_u8(raw, nibble);
-            uint8x16_t same = vbicq_u8(vceqq_u8(c, vandq_u8(d, nibble)), wide);
-            seen.high |= high << k;
-            seen.found |= st_top_bits_neon(found) << k;
-            seen.same |= st_top_bits_neon(same) << k;
-            seen.ends |= st_top_bits_neon(vshlq_n_u8(raw, 3)) << k;
-            seen.counted |= (st_top_bits_neon(vceqq_u8(c, counted)) & ~high) << k;
-            d = vandq_u8(d, nibble);
-            uint8x16_t left = st_look_up_neon(w->lefts, 4, vorrq_u8(vshlq_n_u8(a, 4), b));
-            uint8x16_t right = st_look_up_neon(w->rights, 4, vorrq_u8(vshlq_n_u8(c, 4), d));
-            uint8x16_t decision =
-                st_look_up_neon(w->decisions, 4, vorrq_u8(vshlq_n_u8(left, 4), right));
-            seen.begins |= st_top_bits_neon(vshlq_n_u8(decision, 7)) << k;
-            uint8x16_t undecided = vshlq_n_u8(decision, 6);
-            uint8x16_t rows = vandq_u8(vandq_u8(vshlq_n_u8(raw, 2), same), vbicq_u8(undecided, any));
-            seen.rows |= st_top_bits_neon(rows) << k;
-            seen.open |= st_top_bits_neon(vorrq_u8(any, undecided)) << k;
-        }
-        st_finish(w, &seen, &carry, begins + block, open + block);
-    }
+static void st_fill_neon(const st_windows *w, const uint8_t *p, size_t blocks, st_group *g) {
+    int numbers = w->n_classes * w->n_classes;
+    if (numbers <= 64 && w->n_rights <= 8)
+        st_fill_in_neon(1, 1, w, p, blocks, g);
+    else if (numbers <= 128)
+        st_fill_in_neon(2, 2, w, p, blocks, g);
+    else
+        st_fill_in_neon(4, 2, w, p, blocks, g);
+}
+
+static void st_mark_neon(const st_windows *w, const uint8_t *p, size_t blocks, uint64_t *begins, uint64_t *open) {
+    st_mark_in_groups(st_fill_neon, w, p, blocks, begins, open);
 }
 #endif
 
