@@ -95,7 +95,7 @@ cdef extern from "scan/substitutes.h" nogil:
         ST_LOOK_BACK        # bytes in which eight characters begin, at least
     ctypedef size_t st_squeeze_function(const u8* substitutes, const u8* p, size_t blocks,
                                         size_t readable, unsigned* skip, u8* to, u64* kept) noexcept
-    ctypedef u64 st_deposit_function(u64 bits, u64 places) noexcept
+    ctypedef void st_deposit_function(u64* bits, u64* others, u64 places) noexcept
     int st_squeeze_before(const u8* substitutes, const u8* p, size_t before, size_t readable,
                           u8* to, unsigned* skip) noexcept
     u8 st_squeeze_one(const u8* substitutes, const u8* p, size_t readable, unsigned* size) noexcept

@@ -76,8 +76,13 @@ static inline uint64_t st_multiply(uint64_t a, uint64_t b, uint64_t *high) {
 
 static inline uint64_t st_hash_word(uint64_t x) { return x * st_secret.factors[0]; }
 
+/* factors: of st_secret, or a copy of them that a loop has in registers. */
+static inline uint64_t st_hash_key_by(const uint64_t factors[3], uint64_t low, uint64_t high) {
+    return low * factors[0] + (low >> 32) * factors[1] + high * factors[2];
+}
+
 static inline uint64_t st_hash_key(uint64_t low, uint64_t high) {
-    return st_hash_word(low) + (low >> 32) * st_secret.factors[1] + high * st_secret.factors[2];
+    return st_hash_key_by(st_secret.factors, low, high);
 }
 
 typedef struct {

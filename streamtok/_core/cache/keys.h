@@ -19,11 +19,13 @@ static const ST_ALIGNED(64) uint64_t st_key_masks[32] = {
     ST_MASKS(6), ST_MASKS(7), ST_MASKS(8),  ST_MASKS(9),  ST_MASKS(10), ST_MASKS(11),
     ST_MASKS(12), ST_MASKS(13), ST_MASKS(14), ST_MASKS(15)};
 
+#if defined(ST_X86)
 /* And the size, where its own bytes end at the latest. */
 #define ST_TAG(size) 0, (uint64_t)(size) << 56
 static const ST_ALIGNED(64) uint64_t st_key_tags[32] = {
     ST_TAG(0), ST_TAG(1), ST_TAG(2),  ST_TAG(3),  ST_TAG(4),  ST_TAG(5),  ST_TAG(6),  ST_TAG(7),
     ST_TAG(8), ST_TAG(9), ST_TAG(10), ST_TAG(11), ST_TAG(12), ST_TAG(13), ST_TAG(14), ST_TAG(15)};
+#endif
 
 typedef struct { /* Cell in cache/pretoken_cache.pxi */
     uint64_t low, high;
@@ -57,17 +59,21 @@ typedef size_t st_keys_function(const uint8_t *buffer, size_t start, const int64
                                 void *nothing);
 
 /* The key of a pre-token of up to 15 bytes at p, of which 16 may be read; returns its hash. */
-static ST_ALWAYS_INLINE uint64_t st_put_key(const uint8_t *p, size_t size, uint64_t *key) {
+static ST_ALWAYS_INLINE uint64_t st_put_key(const uint64_t factors[3], const uint8_t *p, size_t size,
+                                            uint64_t *key) {
 #if defined(ST_X86)
     __m128i own = _mm_and_si128(_mm_loadu_si128((const __m128i *)p),
                                 _mm_load_si128((const __m128i *)(st_key_masks + 2 * size)));
     own = _mm_or_si128(own, _mm_load_si128((const __m128i *)(st_key_tags + 2 * size)));
     _mm_storeu_si128((__m128i *)key, own);
-    return st_hash_key((uint64_t)_mm_cvtsi128_si64(own), (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(own, own)));
+    return st_hash_key_by(factors, (uint64_t)_mm_cvtsi128_si64(own),
+                          (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(own, own)));
 #else
-    key[0] = st_load64(p) & st_key_masks[2 * size];
-    key[1] = (st_load64(p + 8) & st_key_masks[2 * size + 1]) | st_key_tags[2 * size + 1];
-    return st_hash_key(key[0], key[1]);
+    uint64_t low = st_load64(p) & st_key_masks[2 * size];
+    uint64_t high = (st_load64(p + 8) & st_key_masks[2 * size + 1]) | (uint64_t)size << 56;
+    key[0] = low;
+    key[1] = high;
+    return st_hash_key_by(factors, low, high);
 #endif
 }
 
@@ -76,6 +82,7 @@ static ST_ALWAYS_INLINE uint64_t st_put_key(const uint8_t *p, size_t size, uint6
 static ST_ALWAYS_INLINE size_t st_keys_from(size_t i, size_t at, const uint8_t *buffer, const int64_t *ends,
                                             size_t count, uint64_t *keys, void **cells, uint64_t *not_short,
                                             void *table, int shift, void *nothing) {
+    const uint64_t factors[3] = {st_secret.factors[0], st_secret.factors[1], st_secret.factors[2]};
     int64_t end = 0;
     while (i < count && end >= 0) {
         size_t word = i / 64, stop = count / 64 > word ? 64 * word + 64 : count;
@@ -85,12 +92,12 @@ static ST_ALWAYS_INLINE size_t st_keys_from(size_t i, size_t at, const uint8_t *
             size_t size = (size_t)end - at;
             at = (size_t)end;
             if (ST_RARELY(size - 1 >= 15)) {
-                st_put_key(p, size ? 15 : 0, keys + 2 * i);
+                st_put_key(factors, p, size ? 15 : 0, keys + 2 * i);
                 odds |= (uint64_t)1 << (i & 63);
                 cells[i] = nothing;
                 continue;
             }
-            uint64_t hash = st_put_key(p, size, keys + 2 * i);
+            uint64_t hash = st_put_key(factors, p, size, keys + 2 * i);
             cells[i] = (char *)table + (hash >> shift) * sizeof(st_cell);
             ST_PREFETCH(cells[i]);
         }

@@ -58,8 +58,9 @@ cdef bint mark_squeezed(const ScanTables* t, const u8* p, size_t before, size_t 
     char_begins[char_blocks] = char_open[char_blocks] = 0
     at = 0
     for k in range(blocks):
-        begins[k] = t.deposit(bits_from(char_begins, at), kept[k])
-        open[k] = t.deposit(bits_from(char_open, at), kept[k])
+        begins[k] = bits_from(char_begins, at)
+        open[k] = bits_from(char_open, at)
+        t.deposit(&begins[k], &open[k], kept[k])
         at += st_ones(kept[k])
     return True
 

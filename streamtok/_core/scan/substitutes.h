@@ -23,8 +23,8 @@
 typedef size_t st_squeeze_function(const uint8_t *substitutes, const uint8_t *p, size_t blocks,
                                    size_t readable, unsigned *skip, uint8_t *to, uint64_t *kept);
 
-/* Bit i of `bits` in the place of the i-th bit that `places` has. */
-typedef uint64_t st_deposit_function(uint64_t bits, uint64_t places);
+/* Puts bit i of *bits and of *others in the place of the i-th bit that `places` has. */
+typedef void st_deposit_function(uint64_t *bits, uint64_t *others, uint64_t places);
 
 /* The code point of a well-formed character of two or three bytes at p, and its size; else 0 and 1. */
 static inline uint32_t st_wide_code(const uint8_t *p, size_t readable, unsigned *size) {
@@ -53,29 +53,70 @@ static inline uint8_t st_squeeze_one(const uint8_t *substitutes, const uint8_t *
     return code ? substitutes[code] : p[0];
 }
 
-static size_t st_squeeze_plain(const uint8_t *substitutes, const uint8_t *p, size_t blocks, size_t readable,
-                               unsigned *skip, uint8_t *to, uint64_t *kept) {
-    size_t count = 0, rest = *skip;
-    for (size_t k = 0; k < blocks; k++) {
-        size_t i = rest;
-        kept[k] = 0;
-        while (i < 64) {
-            unsigned size;
-            kept[k] |= (uint64_t)1 << i;
-            to[count++] = st_squeeze_one(substitutes, p + 64 * k + i, readable - 64 * k - i, &size);
-            i += size;
-        }
-        rest = i - 64;
+/* The rest of a block, from byte i on; returns how many bytes its last character has in the next one. */
+static inline size_t st_squeeze_rest(const uint8_t *substitutes, const uint8_t *p, size_t i, size_t readable,
+                                     uint8_t **to, uint64_t *kept) {
+    while (i < 64) {
+        unsigned size;
+        *kept |= (uint64_t)1 << i;
+        *(*to)++ = st_squeeze_one(substitutes, p + i, readable - i, &size);
+        i += size;
     }
-    *skip = (unsigned)rest;
-    return count;
+    return i - 64;
 }
 
-static inline uint64_t st_deposit_plain(uint64_t bits, uint64_t places) {
-    uint64_t result = 0;
-    for (; bits && places; bits >>= 1, places &= places - 1)
-        if (bits & 1) result |= places & (0 - places);
-    return result;
+static size_t st_squeeze_plain(const uint8_t *substitutes, const uint8_t *p, size_t blocks, size_t readable,
+                               unsigned *skip, uint8_t *to, uint64_t *kept) {
+    uint8_t *begin = to;
+    size_t rest = *skip;
+    for (size_t k = 0; k < blocks; k++, p += 64, readable -= 64) {
+        size_t i = rest;
+        uint64_t here = 0;
+        if (readable >= 68)
+            while (i < 64) { /* as st_squeeze_one, by the words of four bytes */
+                uint32_t word, code;
+                memcpy(&word, p + i, 4);
+                here |= (uint64_t)1 << i;
+                if (!(word & 0x80)) {
+                    *to++ = (uint8_t)word;
+                    i++;
+                } else if ((word & 0xC0E0) == 0x80C0 && (word & 0x1E)) {
+                    *to++ = substitutes[(word & 0x1F) << 6 | (word >> 8 & 0x3F)];
+                    i += 2;
+                } else {
+                    code = (word & 15) << 12 | (word >> 2 & 0xFC0) | (word >> 16 & 0x3F);
+                    if ((word & 0xC0C0F0) == 0x8080E0 && code >= 0x800 && (code & 0xF800) != 0xD800) {
+                        *to++ = substitutes[code];
+                        i += 3;
+                    } else {
+                        *to++ = (uint8_t)word;
+                        i++;
+                    }
+                }
+            }
+        rest = st_squeeze_rest(substitutes, p, i, readable, &to, &here);
+        kept[k] = here;
+    }
+    *skip = (unsigned)rest;
+    return (size_t)(to - begin);
+}
+
+/* In six steps, of which each moves bits by a power of two (Warren, Hacker's Delight, 2nd ed., 7-5: expand). */
+static void st_deposit_plain(uint64_t *bits, uint64_t *others, uint64_t places) {
+    uint64_t moves[6], left = places, zeros = ~places << 1, one = *bits, other = *others;
+    for (int k = 0; k < 6; k++) {
+        uint64_t odd = zeros; /* below which the number of zeros that are still counted is odd */
+        for (int by = 1; by < 64; by *= 2) odd ^= odd << by;
+        moves[k] = odd & left;
+        left = (left ^ moves[k]) | moves[k] >> (1 << k);
+        zeros &= ~odd;
+    }
+    for (int k = 5; k >= 0; k--) {
+        one = (one & ~moves[k]) | (one << (1 << k) & moves[k]);
+        other = (other & ~moves[k]) | (other << (1 << k) & moves[k]);
+    }
+    *bits = one & places;
+    *others = other & places;
 }
 
 /* The bytes for the last eight characters before p, of which p[-before:] is there; 0: there are fewer.
@@ -172,8 +213,9 @@ ST_FOR_VBMI2 static size_t st_squeeze_512(const uint8_t *substitutes, const uint
                                     kept + k);
 }
 
-ST_FOR_AVX2 static uint64_t st_deposit_bmi2(uint64_t bits, uint64_t places) {
-    return _pdep_u64(bits, places);
+ST_FOR_AVX2 static void st_deposit_bmi2(uint64_t *bits, uint64_t *others, uint64_t places) {
+    *bits = _pdep_u64(*bits, places);
+    *others = _pdep_u64(*others, places);
 }
 #endif
 

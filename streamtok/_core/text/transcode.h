@@ -78,6 +78,23 @@ ST_DEFINE_TRANSCODE(st_transcode_1, uint8_t)
 ST_DEFINE_TRANSCODE(st_transcode_2, uint16_t)
 ST_DEFINE_TRANSCODE(st_transcode_4, uint32_t)
 
+#if defined(ST_X86) || defined(ST_NEON)
+/* For four characters, each written as four bytes, which of the 16 are theirs. Bit k of a row's number is the
+   lower bit of the size of character k, less one; bit k + 4 the upper one. */
+static ST_ALIGNED(64) uint8_t st_packings[256][16], st_packing_sizes[256];
+
+static void st_fill_packings(void) {
+    for (int row = 0; row < 256; row++) {
+        uint8_t n = 0;
+        memset(st_packings[row], 0x80, 16);
+        for (int k = 0; k < 4; k++)
+            for (int byte = 0; byte <= (row >> k & 1) + 2 * (row >> (k + 4) & 1); byte++)
+                st_packings[row][n++] = (uint8_t)(4 * k + byte);
+        st_packing_sizes[row] = n;
+    }
+}
+#endif
+
 #if defined(ST_X86)
 
 /* 16 characters at a time: each is written as four bytes, those that it does not have are left out.
@@ -161,21 +178,6 @@ ST_FOR_VBMI2 static size_t st_transcode_512(const void *text, int kind, size_t n
 }
 
 
-/* For four characters, each written as four bytes, which of the 16 are theirs. Bit k of a row's number is the
-   lower bit of the size of character k, less one; bit k + 4 the upper one. */
-static ST_ALIGNED(64) uint8_t st_packings[256][16], st_packing_sizes[256];
-
-static void st_fill_packings(void) {
-    for (int row = 0; row < 256; row++) {
-        uint8_t n = 0;
-        memset(st_packings[row], 0x80, 16);
-        for (int k = 0; k < 4; k++)
-            for (int byte = 0; byte <= (row >> k & 1) + 2 * (row >> (k + 4) & 1); byte++)
-                st_packings[row][n++] = (uint8_t)(4 * k + byte);
-        st_packing_sizes[row] = n;
-    }
-}
-
 /* The UTF-8 of eight characters, four bytes for each, and in `odd` and `many` the bits of their sizes. */
 ST_FOR_AVX2 static ST_ALWAYS_INLINE __m256i st_eight_characters(int kind, __m256i code, int *odd, int *many) {
     const __m256i low_six = _mm256_set1_epi32(0x3F), rest = _mm256_set1_epi32(0x80);
@@ -253,6 +255,67 @@ ST_FOR_AVX2 static size_t st_transcode_256(const void *text, int kind, size_t n,
 }
 #endif
 
+#if defined(ST_NEON)
+
+/* Writes four characters; returns how many bytes they have. */
+static ST_ALWAYS_INLINE size_t st_four_characters_neon(uint32x4_t code, int may_have_four, uint8_t *out) {
+    static const uint32_t odd_bits[4] = {1, 2, 4, 8}, many_bits[4] = {16, 32, 64, 128};
+    const uint32x4_t low_six = vdupq_n_u32(0x3F), rest = vdupq_n_u32(0x80);
+    uint32x4_t two = vcgtq_u32(code, vdupq_n_u32(0x7F)), three = vcgtq_u32(code, vdupq_n_u32(0x7FF));
+    uint32x4_t six = vshrq_n_u32(code, 6), twelve = vshrq_n_u32(code, 12), ones = veorq_u32(two, three);
+    /* The last byte, the one before and so on, then the first, whose high bits tell the length. */
+    uint32x4_t last = vorrq_u32(vandq_u32(code, low_six), rest);
+    uint32x4_t middle = vorrq_u32(vandq_u32(six, low_six), rest);
+    uint32x4_t of_two = vsliq_n_u32(vorrq_u32(six, vdupq_n_u32(0xC0)), last, 8);
+    uint32x4_t of_three = vsliq_n_u32(vorrq_u32(twelve, vdupq_n_u32(0xE0)), vsliq_n_u32(middle, last, 8), 8);
+    uint32x4_t bytes = vbslq_u32(three, of_three, vbslq_u32(two, of_two, code));
+    if (may_have_four) {
+        uint32x4_t four = vcgtq_u32(code, vdupq_n_u32(0xFFFF));
+        uint32x4_t second = vorrq_u32(vandq_u32(twelve, low_six), rest);
+        uint32x4_t first = vorrq_u32(vshrq_n_u32(code, 18), vdupq_n_u32(0xF0));
+        bytes = vbslq_u32(four, vsliq_n_u32(vsliq_n_u32(first, second, 8), vsliq_n_u32(middle, last, 8), 16), bytes);
+        ones = veorq_u32(ones, four);
+    }
+    unsigned row = vaddvq_u32(vorrq_u32(vandq_u32(ones, vld1q_u32(odd_bits)), vandq_u32(three, vld1q_u32(many_bits))));
+    vst1q_u8(out, vqtbl1q_u8(vreinterpretq_u8_u32(bytes), vld1q_u8(st_packings[row])));
+    return st_packing_sizes[row];
+}
+
+/* Eight characters at a time. */
+static size_t st_transcode_neon(const void *text, int kind, size_t n, uint8_t *out) {
+    uint8_t *begin = out;
+    size_t i = 0, size;
+    uint32x4_t lone = vdupq_n_u32(0);
+    if (kind == 1) return st_transcode_1((const uint8_t *)text, n, out);
+    for (; i + 8 <= n; i += 8) {
+        uint32x4_t low, high;
+        if (kind == 2) {
+            uint16x8_t units = vld1q_u16((const uint16_t *)text + i);
+            if (vmaxvq_u16(units) < 0x80) {
+                vst1_u8(out, vmovn_u16(units));
+                out += 8;
+                continue;
+            }
+            low = vmovl_u16(vget_low_u16(units));
+            high = vmovl_high_u16(units);
+        } else {
+            low = vld1q_u32((const uint32_t *)text + i);
+            high = vld1q_u32((const uint32_t *)text + i + 4);
+        }
+        for (int half = 0; half < 2; half++) {
+            uint32x4_t code = half ? high : low;
+            lone = vorrq_u32(lone, vceqq_u32(vandq_u32(code, vdupq_n_u32(0xFFFFF800u)), vdupq_n_u32(0xD800)));
+            out += st_four_characters_neon(code, kind == 4, out);
+        }
+    }
+    if (vmaxvq_u32(lone)) return SIZE_MAX;
+    text = (const char *)text + i * (size_t)kind;
+    size = kind == 2 ? st_transcode_2((const uint16_t *)text, n - i, out)
+                     : st_transcode_4((const uint32_t *)text, n - i, out);
+    return size == SIZE_MAX ? size : (size_t)(out - begin) + size;
+}
+#endif
+
 /* The UTF-8 of `n` code units of 1, 2 or 4 bytes (`kind`) into `out`; see ST_DEFINE_TRANSCODE. */
 typedef size_t st_transcode_function(const void *text, int kind, size_t n, uint8_t *out);
 
@@ -270,6 +333,11 @@ static inline st_transcode_function *st_transcode_tier(int most) {
     if (st_level(most) >= ST_AVX2) {
         st_fill_packings();
         return st_transcode_256;
+    }
+#elif defined(ST_NEON)
+    if (most > ST_PLAIN && ST_MOST > ST_PLAIN) {
+        st_fill_packings();
+        return st_transcode_neon;
     }
 #else
     (void)most;
