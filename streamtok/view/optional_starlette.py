@@ -11,7 +11,8 @@ try:
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
 except ModuleNotFoundError:
-    raise MissingLibraryError("the pages of streamtok.view", "starlette", "web") from None
+    what = "streamtok.view and streamtok serve --http"
+    raise MissingLibraryError(what, "starlette", "web") from None
 
 __all__ = [
     "ClientDisconnect",

@@ -1,4 +1,4 @@
-"""Serves a page by uvicorn: on the loopback unless told otherwise.
+"""Serves a page, or a service over HTTP, by uvicorn: on the loopback unless told otherwise.
 
 Anybody on the machine can connect, and the token is asked for only when a request is complete. So
 connections that send none are bounded, as in `serve/scrape.py`: in number and in time, and a new
@@ -15,18 +15,19 @@ from typing import Any
 
 from ..errors import MissingLibraryError
 from ..pipeline.host_port import format_host_port
-from .app import View
+from .guard import Application
 
 try:
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
 except ModuleNotFoundError:
-    raise MissingLibraryError("the pages of streamtok.view", "uvicorn", "web") from None
+    what = "streamtok.view and streamtok serve --http"
+    raise MissingLibraryError(what, "uvicorn", "web") from None
 
 __all__ = ["Server"]
 
 _GRACE = 2  # seconds for answers that are under way when the server ends
-MAX_CONNECTIONS = 64  # a browser opens six
+MAX_CONNECTIONS = 64  # a browser opens six; a service has a number of its own
 HEAD_TIMEOUT = 10.0  # seconds in which a request must begin, with all of its headers
 # Connections that asyncio accepts before the first of them can be counted. It logs a traceback for
 # each one without a descriptor, so there must be fewer than descriptors.
@@ -36,6 +37,7 @@ _BACKLOG = 32
 class _Connection(H11Protocol):
     """A connection that is dropped if it sends no request, or if others need its place."""
 
+    max_connections = MAX_CONNECTIONS
     waits_since: float | None = None  # for a request; None: one is being answered
     _timer: asyncio.TimerHandle | None = None
 
@@ -43,7 +45,7 @@ class _Connection(H11Protocol):
         super().connection_made(transport)
         self.waits_since = self.loop.time()
         self._timer = self.loop.call_later(HEAD_TIMEOUT, self._look)
-        if len(self.connections) > MAX_CONNECTIONS:
+        if len(self.connections) > self.max_connections:
             known = [one for one in self.connections if isinstance(one, _Connection)]
             waiting = [(one.waits_since, id(one), one) for one in known if one.waits_since]
             min(waiting)[2].drop()  # this one waits, too
@@ -78,14 +80,16 @@ class _Connection(H11Protocol):
 class Server:
     """A socket that listens, and the server after it. The socket is there before `run`."""
 
-    def __init__(self, app: View, host: str, port: int) -> None:
+    def __init__(
+        self, app: Application, host: str, port: int, max_connections: int = MAX_CONNECTIONS
+    ) -> None:
         """port 0: any that is free. Raises OSError."""
         self._socket = _listen(host, port)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
         config = uvicorn.Config(
             app,
-            http=_Connection,
+            http=type("_Limited", (_Connection,), {"max_connections": max_connections}),
             loop="asyncio",
             backlog=_BACKLOG,
             log_config=None,
