@@ -215,6 +215,9 @@ def feed_changed(
     out: Buffer | None,
     limit: int,
 ) -> Any: ...
+def runs_behind(
+    runs: tuple[tuple[int, int, int], ...], rows: npt.NDArray[np.int64], waiting: int
+) -> tuple[tuple[tuple[int, int, int], ...], int]: ...
 
 @final
 class Decoder:

@@ -7,29 +7,34 @@ of each one now, bytes of each one before). Bytes that did not change count as c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .._core.encode import utf8_size
+import numpy as np
+
+from .._core.encode import runs_behind, utf8_size
 from ..normalizers.compiled import Changed
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = [
     "Block",
     "Run",
     "Runs",
     "is_identity",
-    "runs_behind",
     "runs_from_json",
+    "runs_of_end",
     "sources",
     "total",
 ]
 
 Run: TypeAlias = "tuple[int, int, int]"
 Runs: TypeAlias = "tuple[Run, ...]"
+_NO_ROWS = np.empty((0, 3), np.int64)
 Block: TypeAlias = "tuple[str, str] | Changed"  # as normalizers or their tables give it
 
 
-def runs_behind(
+def runs_of_end(
     runs: Runs, blocks: list[Block], waiting: int, has_escapes: bool
 ) -> tuple[Runs, int]:
     """The runs of the last `waiting` bytes, and the bytes that these were before.
@@ -37,55 +42,28 @@ def runs_behind(
     Args: the runs that were known; the blocks that have come since;
     has_escapes as for `utf8_size`. Costs O(runs) and O(what waits).
     """
-    kept: list[Run] = []  # the last one first
-    source = 0
+    rows = [_NO_ROWS]
+    size = 0
     for block in reversed(blocks):
-        if not waiting:
+        if size >= waiting:
             break
-        for run in _runs_of(block, waiting, has_escapes):
-            if not waiting:
-                break
-            waiting, source = _keep(kept, run, waiting, source)
-    for run in reversed(runs):
-        if not waiting:
-            break
-        waiting, source = _keep(kept, run, waiting, source)
-    return tuple(reversed(kept)), source
+        rows.append(_rows_of(block, waiting, has_escapes))
+        size += int((rows[-1][:, 0] * rows[-1][:, 1]).sum())
+    return runs_behind(runs, np.concatenate(rows[::-1]).ravel(), waiting)
 
 
-def _keep(kept: list[Run], run: Run, waiting: int, source: int) -> tuple[int, int]:
-    """Put a run, or its end that waits, before those that are kept."""
-    count, now, before = run
-    if count * now <= waiting:
-        rest = 0
-    elif not waiting:
-        return 0, source
-    else:
-        count, rest = divmod(waiting, now)
-    if kept and kept[-1][1:] == (now, before):
-        kept[-1] = (kept[-1][0] + count, now, before)
-    elif count:
-        kept.append((count, now, before))
-    if rest:  # the end of a character, which still stands for all of it
-        kept.append((1, rest, before))
-    return waiting - count * now - rest, source + (count + bool(rest)) * before
-
-
-def _runs_of(block: Block, waiting: int, has_escapes: bool) -> Iterable[Run]:
-    """The runs of a block, the last one first, as far as `waiting` bytes of it go."""
+def _rows_of(block: Block, waiting: int, has_escapes: bool) -> npt.NDArray[np.int64]:
+    """The rows of a block, as far as `waiting` bytes of it go."""
     if isinstance(block, Changed):
-        for row in reversed(block.rows):
-            count, now, before = row.tolist()
-            yield count, now, before
-        return
+        return block.rows
     text, source = block
     if text is source or text == source:
-        yield utf8_size(text, has_escapes), 1, 1
-    elif len(text) != len(source):
-        yield 1, utf8_size(text, has_escapes), utf8_size(source, has_escapes)
-    else:  # character by character; each one has a byte
-        for now, before in zip(text[: -waiting - 1 : -1], source[: -waiting - 1 : -1], strict=True):
-            yield 1, utf8_size(now, has_escapes), utf8_size(before, has_escapes)
+        return np.array([(utf8_size(text, has_escapes), 1, 1)])
+    if len(text) != len(source):
+        return np.array([(1, utf8_size(text, has_escapes), utf8_size(source, has_escapes))])
+    # Character by character; each one has a byte.
+    pairs = zip(text[-waiting:], source[-waiting:], strict=True)
+    return np.array([(1, utf8_size(x, has_escapes), utf8_size(y, has_escapes)) for x, y in pairs])
 
 
 def runs_from_json(value: Any) -> Runs:

@@ -92,12 +92,7 @@ class RewritingChain:
                 return result
         known = tail.note
         before = self._note_of(known)
-        if seen is not None:
-            from .traced_walk import take_pieces
-
-            way = take_pieces(self.stages, before, chunk, final, self.errors)
-        else:
-            way = self._slowly(before, chunk, final)
+        way = self._slowly(before, chunk, final, seen is not None)
         if isinstance(way[0], int):  # a special token that is refused
             return way
         taken, walk = way
@@ -111,10 +106,10 @@ class RewritingChain:
 
         return tail.encode_parts(walk.parts, final, into, out, settle, known)
 
-    def _slowly(self, note: _Note, chunk: Text, final: bool) -> Any:
+    def _slowly(self, note: _Note, chunk: Text, final: bool, is_traced: bool) -> Any:
         """(what is taken in then, the walk), or (offset, text) of a refused token."""
         taken, text = characters_of(note.taken, chunk, final, self.errors)
-        walk = Walk(self.stages, note.place)
+        walk = Walk(self.stages, note.place, is_traced)
         try:
             walk.feed(text, final)
         except RefusedToken as refused:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._core.encode import utf8_size
 from ..normalizers.compiled import QUICK_FROM, Changed, feed
 from .added_tokens import GOES_ON, NOTHING_FOUND, Finder, Finding
-from .offsets import Block, Runs, runs_behind, runs_from_json, sources, total
+from .offsets import Block, Runs, runs_from_json, runs_of_end, sources, total
 
 if TYPE_CHECKING:
     from ..normalizers import Normalizer
@@ -69,8 +69,10 @@ BEGINNING = Place()
 class Walk:
     """From one place of a stream to the next."""
 
-    def __init__(self, stages: Stages, place: Place) -> None:
+    def __init__(self, stages: Stages, place: Place, is_traced: bool = False) -> None:
+        """is_traced: the blocks say exactly where text is from, however it is cut."""
         self.stages = stages
+        self.is_traced = is_traced
         self.place = place
         self.is_first = place.is_first
         self.raw = place.raw
@@ -118,13 +120,13 @@ class Walk:
         if stages.second is not None or stages.normalized is not None:
             taken = sources(self.second_blocks, stages.has_escapes)
             second_held = before.second_held + self.second_fed - taken
-            second_runs, waiting = runs_behind(
+            second_runs, waiting = runs_of_end(
                 before.second_runs, self.second_blocks, waiting, stages.has_escapes
             )
             waiting += second_held + size(self.normalized.held)
         taken = sources(self.first_blocks, stages.has_escapes)
         first_held = before.first_held + self.first_fed - taken
-        first_runs, waiting = runs_behind(
+        first_runs, waiting = runs_of_end(
             before.first_runs, self.first_blocks, waiting, stages.has_escapes
         )
         place = Place(
@@ -165,12 +167,16 @@ class Walk:
         text: str,
         ends: bool,
     ) -> tuple[tuple[Any, ...], list[Any]]:
-        """What `Normalizer.feed` gives, or a table."""
-        if table is not None and len(text) >= QUICK_FROM and (ends or not table.may_be_odd):
-            return feed(table, normalizer, state, text, ends, self.is_first)
-        (known,) = state or (normalizer.begin(self.is_first),)
-        known, blocks = normalizer.feed(known, text, ends)
-        return (known,), blocks
+        """What `compiled.feed` gives."""
+        if self.is_traced:
+            by_table = table is not None and not table.may_be_odd and not self.stages.has_escapes
+        else:
+            is_long = len(text) >= QUICK_FROM
+            by_table = table is not None and is_long and (ends or not table.may_be_odd)
+        return feed(
+            table if by_table else None, normalizer, state, text, ends, self.is_first,
+            self.is_traced,
+        )  # fmt: skip
 
     def _look_at_first(self, blocks: list[Any]) -> None:
         """What follows text that was left out is not the first."""
@@ -230,7 +236,7 @@ class Walk:
     def _size_before(self, rest: int) -> int:
         """The bytes of the text from where the last `rest` bytes of the normalized text begin."""
         stages, before = self.stages, self.place
-        _, size = runs_behind(before.first_runs, self.first_blocks, rest, stages.has_escapes)
+        _, size = runs_of_end(before.first_runs, self.first_blocks, rest, stages.has_escapes)
         taken = sources(self.first_blocks, stages.has_escapes)
         return size + before.first_held + self.first_fed - taken
 

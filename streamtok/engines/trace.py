@@ -1,7 +1,7 @@
 """Where in its text each id of a stream came from.
 
 A `Trace` is what a stream keeps for that beside its tail: the text that waits, how far that is from
-the beginning in each unit, and the blocks (`block_map.py`) of a text that is changed.
+the beginning in each unit, and the way back (`alignment.py`) from a text that was changed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 
 from .._core.encode import utf8_size
 from ..errors import StateError
-from .block_map import Block, BlockMap
+from ..normalizers.compiled import Changed
+from .alignment import AlignmentMap
 from .rewriting_chain import RewritingChain
 from .source_units import BEGIN, SourceText
 from .space_chain import SpaceChain, without_marks
 from .template import NO_TEMPLATE, Template
-from .traced_walk import TracedWalk
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .._core.encode import Tail
     from .._types import IdArray
     from .protocol import Chain
+    from .stretches import Walk
     from .token_sizes import TokenSizes
 
     Offsets = npt.NDArray[np.int64]
@@ -39,8 +40,8 @@ class Trace(NamedTuple):
     source: SourceText = BEGIN
     at: int = 0  # the bytes before the next id's, as the core has them
     given: int = 0  # bytes that the core was given
-    first: BlockMap = BlockMap()  # from normalized text to the source
-    second: BlockMap = BlockMap()  # from the core's text to normalized text
+    first: AlignmentMap = AlignmentMap()  # from normalized text to the source
+    second: AlignmentMap = AlignmentMap()  # from the core's text to normalized text
 
 
 BEGINNING = Trace()
@@ -110,18 +111,16 @@ class Tracer:
         return ids, spans, trace._replace(source=source.forget(low, errors))
 
     def _walked(
-        self, before: Trace, walk: TracedWalk, ids: IdArray, places: Offsets | None, reached: int
+        self, before: Trace, walk: Walk, ids: IdArray, places: Offsets | None, reached: int
     ) -> tuple[Offsets, Offsets, Trace]:
         """Where the ids of a walk come from in the source's UTF-8.
 
         places: in the core's text, if it says so; reached: the bytes of that before what waits.
         """
         stages = walk.stages
-        has_escapes = stages.has_escapes
-        blocks: tuple[list[Block], list[Block]] = getattr(walk, "marked_blocks", ([], []))
-        first = before.first.fed(blocks[0], has_escapes)
+        first = before.first.fed(walk.first_blocks)
         has_second = stages.second is not None or stages.normalized is not None
-        second = before.second.fed(blocks[1], has_escapes)
+        second = before.second.fed(walk.second_blocks)
         if places is not None:
             starts, ends = places.T
             found = np.flatnonzero(starts == ends).tolist()  # an id of text has some
@@ -129,28 +128,28 @@ class Tracer:
         else:
             starts, ends, found, at, given = self._counted(before, walk, ids)
         if has_second:
-            starts, ends = second.back(starts, ends, has_escapes)
-        starts, ends = first.back(starts, ends, has_escapes)
+            starts, ends = second.back(starts, ends)
+        starts, ends = first.back(starts, ends)
         # Ids that are parts are not in the core's text.
         sources = [
-            _ends(before.first.source_end, walk.first_blocks, has_escapes),
-            _ends(before.second.source_end, walk.second_blocks, has_escapes),
+            _ends(before.first.source_end, walk.first_blocks),
+            _ends(before.second.source_end, walk.second_blocks),
         ]
         for here, (taken, number, is_first) in zip(found, walk.tokens, strict=True):
             end = sources[not is_first][number : number + 1]
-            begin = end - utf8_size(taken, has_escapes)
+            begin = end - utf8_size(taken, True)
             if not is_first:
-                begin, end = first.back(begin, end, has_escapes)
+                begin, end = first.back(begin, end)
             starts[here], ends[here] = begin[0], end[0]
         low = at
         if has_second:
-            second = second.forget(at, has_escapes)
+            second = second.forget(at)
             low = second.last
-        first = first.forget(low, has_escapes)
+        first = first.forget(low)
         return starts, ends, Trace(before.source, at, given, first, second)
 
     def _counted(
-        self, before: Trace, walk: TracedWalk, ids: IdArray
+        self, before: Trace, walk: Walk, ids: IdArray
     ) -> tuple[Offsets, Offsets, list[int], int, int]:
         """(where the ids of a walk come from in the core's text; which of them are parts; the bytes
         before the next id's, and those that the core was given).
@@ -188,21 +187,20 @@ class Tracer:
         saved = state[8 : 8 + size]
         if len(state) < 8 or len(saved) < size:
             raise StateError("the saved stream state is damaged: it is too short")
-        has_escapes = self._errors == "surrogateescape"
         try:
             source, at, given, first, second = json.loads(saved)
             if not all(type(n) is int and 0 <= n < 1 << 62 for n in (at, given)):
                 raise ValueError("expected numbers of bytes")
             trace = Trace(
                 SourceText.from_json(source, self._errors), at, given,
-                BlockMap.from_json(first, has_escapes), BlockMap.from_json(second, has_escapes),
+                AlignmentMap.from_json(first), AlignmentMap.from_json(second),
             )  # fmt: skip
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise StateError(f"the saved stream state is damaged: {error}") from None
         return trace, state[8 + size :]
 
 
-def _ends(known: int, blocks: list[Any], has_escapes: bool) -> Offsets:
+def _ends(known: int, blocks: list[Any]) -> Offsets:
     """Where the source of each block ends, and of what is known before them."""
-    sizes = [utf8_size(source, has_escapes) for _, source in blocks]
+    sizes = [x.size if isinstance(x, Changed) else utf8_size(x[1], True) for x in blocks]
     return np.cumsum([known, *sizes], dtype=np.int64)

@@ -14,6 +14,7 @@ tell, the slow steps must do the whole text.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -54,6 +55,8 @@ Row: TypeAlias = "tuple[int, int, int]"
 AT_BEGIN, AT_FIRST, AT_END, _WITHOUT_ROWS = 1, 2, 4, 8
 _HOLDS, _HOLDS_ANY, _JOINS, _JOINS_ANY = 0x1000, 0x2000, 0x4000, 0x8000
 QUICK_FROM = 32  # characters; below, the steps are not slower
+LONGEST_HELD = 1024  # characters that wait; above, the steps hold less
+_ASCII_OR_ONE = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]")
 _SAMPLES = "\n0\u65e5~\U00011fff"  # of these, one matters to no step but strange ones
 
 
@@ -117,7 +120,7 @@ def _state_inside(normalizer: Normalizer, sample: str) -> tuple[State] | None:
 
 
 class Changed(NamedTuple):
-    """A block of text that a table has made, of `size` bytes."""
+    """Text that a table has made, or the steps, with rows: of `size` bytes."""
 
     text: str
     rows: npt.NDArray[np.int64]  # see `Row`
@@ -130,46 +133,76 @@ class Changed(NamedTuple):
 
 
 def feed(
-    table: Compiled,
+    table: Compiled | None,
     normalizer: Normalizer,
     state: tuple[State] | None,
     text: str,
     ends: bool,
     is_first: bool,
+    by_pieces: bool,
 ) -> tuple[tuple[State], list[Any]]:
     """(the next state,), and the blocks, as `Normalizer.feed` gives them, or `Changed`.
 
-    table: of the normalizer. state: None before the stretch's first character. What waits before
-    the text, and what ends it, goes through the steps.
+    table: of the normalizer; None: its steps do it. state: None before the stretch's first
+    character. by_pieces: all blocks are `Changed`, and their rows the same however the text is cut,
+    unless more than LONGEST_HELD bytes wait.
     """
+    (known,) = state or (normalizer.begin(is_first),)
     blocks: list[Any] = []
-    size = 4
-    while state is not None and state != table.inside[0] and text:
-        following, more = normalizer.feed(state[0], text[:size], False)
-        state = (following,)
-        blocks += more
-        text = text[size:]
-        size *= 2
-    where = AT_BEGIN | AT_FIRST * is_first if state is None else 0
+    if table is not None:
+        known, blocks, text = _by_table(table, normalizer, known, text, ends, is_first)
+        if ends and blocks and not text:
+            return (known,), blocks
+    pieces = _pieces(text, normalizer) if by_pieces else [text]
+    if by_pieces and ends:
+        pieces.append("")
+    for number, piece in enumerate(pieces, 1):
+        known, more = normalizer.feed(known, piece, ends and number == len(pieces))
+        if not by_pieces:
+            blocks += more
+        elif rows := rows_of(marked(more)):
+            made = "".join([now for now, _ in more])
+            blocks.append(Changed(made, np.array(rows), sum([n * size for n, _, size in rows])))
+    return (known,), blocks
+
+
+def _by_table(
+    table: Compiled, normalizer: Normalizer, state: State, text: str, ends: bool, is_first: bool
+) -> tuple[State, list[Any], str]:
+    """(the next state, blocks, the characters that were not taken in)."""
+    held = normalizer.held(state)
+    if len(held) > LONGEST_HELD:
+        return state, [], text
+    ((inside,),) = table.inside
+    # What waits is what came since nothing waited, or since the stretch began.
+    begins = ((inside, 0), (normalizer.begin(is_first), AT_BEGIN | AT_FIRST * is_first))
+    ways = [way for way in begins if normalizer.feed(way[0], held, False) == (state, [])]
+    if not ways:
+        return state, [], text
+    begin, where = ways[0]
     try:
-        found = transform(table.transform, text, where, ends, True)
+        found = transform(table.transform, held + text, where, ends, True)
     except UnicodeEncodeError:
         found = None
-    if found is not None:
-        result, rest, rows = found
-        taken = text[: len(text) - len(rest)]
-        if taken:
-            assert rows is not None
-            made = taken if result is None else result.decode()
-            known = np.frombuffer(rows, np.int64).reshape(-1, 3)
-            blocks.append(Changed(made, known, utf8_size(taken, False)))
-            state = table.inside[0]
-        if ends and taken:
-            return table.inside[0], blocks
-        text = rest
-    (known_state,) = state or (normalizer.begin(is_first),)
-    following, more = normalizer.feed(known_state, text, ends)
-    return (following,), [*blocks, *more]
+    if found is None:
+        return state, [], text
+    text = held + text
+    result, rest, rows = found
+    taken = text[: len(text) - len(rest)]
+    if not taken:
+        return begin, [], text
+    assert rows is not None
+    made = taken if result is None else result.decode()
+    known = np.frombuffer(rows, np.int64).reshape(-1, 3)
+    return inside, [Changed(made, known, utf8_size(taken, True))], rest
+
+
+def _pieces(text: str, normalizer: Normalizer) -> list[str]:
+    """The pieces in which a text must go to the steps, so that any cut gives the same blocks."""
+    names = [spec[0] for spec in normalizer.spec]
+    if len(names) == 1 and names[0] in ("NFC", "NFD", "NFKC", "NFKD"):
+        return [text] if text.isascii() else _ASCII_OR_ONE.findall(text)
+    return list(text)
 
 
 class _Asked:

@@ -155,7 +155,7 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
             after = ChangedNote.__new__(ChangedNote)
             after.where, after.held, after.partial = where, p[begin:n], p[n:size]
             after.bytes_in, after.grown = base + size, note.grown
-            after.runs = runs_behind(&walk, runs, pending(&draft), &after.waiting)
+            after.runs = last_runs(runs, walk.rows, walk.n_rows, pending(&draft), &after.waiting)
             if after.waiting + held + (size - n) > limit:
                 return None             # the caller says how much that is
         draft.tokens_out += w.count
@@ -169,15 +169,25 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
     return result
 
 
-cdef tuple runs_behind(Walk* walk, tuple runs, size_t waiting, size_t* source):
-    """The runs of the last `waiting` bytes, and the bytes that these were before."""
+def runs_behind(tuple runs not None, rows, size_t waiting):
+    """(the runs of the last `waiting` bytes, the bytes that these were before).
+
+    runs: those that were known; rows: int64 [3 n] of what has come since, or of its end.
+    """
+    cdef ArrayView known = read_array(rows, INT64, "rows")
+    cdef size_t source
+    found = last_runs(runs, <const i64*>known.data, known.size // 3, waiting, &source)
+    return found, source
+
+
+cdef tuple last_runs(tuple runs, const i64* rows, size_t n_rows, size_t waiting, size_t* source):
+    """As `runs_behind`, of rows[:3 * n_rows]."""
     cdef list kept = []
-    cdef size_t i = walk.n_rows
-    cdef i64* row
+    cdef const i64* row
     source[0] = 0
-    while i > 0 and waiting > 0:
-        i -= 1
-        row = walk.rows + 3 * i
+    while n_rows > 0 and waiting > 0:
+        n_rows -= 1
+        row = rows + 3 * n_rows
         waiting = keep_run(kept, row[0], row[1], row[2], waiting, source)
     for count, now, before in reversed(runs):
         if waiting == 0:
