@@ -11,7 +11,7 @@ from ..views.visible import width
 from . import encoding_options, one_text, options
 from .argument_types import parse_natural
 from .messages import Misused, say, shown
-from .paint import Paint, add_color, columns, padded, write_lines
+from .paint import Paint, add_color, columns, padded, room, write_lines
 
 if TYPE_CHECKING:
     from ..views.comparison import Comparison, Segment
@@ -96,7 +96,10 @@ def _totals(found: Comparison) -> list[str]:
 
 
 def _side_by_side(found: Comparison, segments: list[Segment], paint: Paint) -> list[str]:
-    """A line for each segment: where it is, and the tokens of each encoding."""
+    """A line for each segment: where it is, and the tokens of each encoding.
+
+    Where the terminal is too narrow, each encoding has a line of its own.
+    """
     rows = [["byte", *(shown(column.encoding) for column in found.columns)]]
     drawn = [rows[0]]
     for segment in segments:
@@ -108,6 +111,14 @@ def _side_by_side(found: Comparison, segments: list[Segment], paint: Paint) -> l
         if paint.is_on:
             rows[-1][1:] = ["".join(one.token.shown for one in some) for some in tokens]
     widths = [max(map(width, cells)) for cells in zip(*rows, strict=True)]
+    most = room()
+    if most is not None and sum(widths) + 2 * len(found.columns) > most:
+        names = [padded(name, name, max(map(width, rows[0][1:]))) for name in rows[0][1:]]
+        return [
+            f"{line[0] if i == 0 else '':>{widths[0]}}  {names[i]}  {cell}"
+            for line in drawn[1:]
+            for i, cell in enumerate(line[1:])
+        ]
     return [
         "  ".join(
             padded(cell, plain, size, number == 0)

@@ -15,7 +15,7 @@ from .messages import Misused, Refused, say, shown
 from .paint import columns, write_lines
 
 if TYPE_CHECKING:
-    from ..views.languages import LanguageRow, LanguageTable
+    from ..views.languages import Language, LanguageRow, LanguageTable
     from ..views.prices import PriceList
 
 _EXAMPLES = [
@@ -55,7 +55,9 @@ def add_parser(subparsers: Any) -> None:
         f"(default: {', '.join(_DEFAULT)})",
     )
     parser.add_argument(
-        "--only", metavar="CODE,...", help="languages by their BCP 47 tags, such as en,hi,ja"
+        "--only",
+        metavar="LANGUAGE,...",
+        help="languages by their BCP 47 tags or the beginning of their names, such as en,hi,germ",
     )
     group = parser.add_argument_group("what is shown")
     group.add_argument(
@@ -88,12 +90,8 @@ def run(args: argparse.Namespace) -> int:
     prices = None if args.prices is None else read_prices_file(args.prices)
     chosen = list(list_languages())
     if args.only is not None:
-        wanted = args.only.split(",")
-        known = {one.code: one for one in chosen}
-        for code in wanted:
-            if code not in known:
-                raise Refused(f"there is no text in {code!r}; streamtok languages shows the codes")
-        chosen = [known[code] for code in dict.fromkeys(wanted)]
+        found = [one for wanted in args.only.split(",") for one in _find(chosen, wanted)]
+        chosen = list(dict.fromkeys(found))
     models = _models(prices)
     table = compare_languages(encodings, chosen, prices, models)
     if prices is not None:
@@ -105,15 +103,14 @@ def run(args: argparse.Namespace) -> int:
         write_lines([json.dumps(table.as_json())])
         return 0
     what, measure = _MEASURES[args.measure]
-    head = ["code", "language", "characters", "bytes", *map(shown, table.encodings)]
+    head = ["code", "language", *map(shown, table.encodings)]
     if prices is not None:
         head += [shown(f"{name} ({prices.currency})") for name in table.priced]
     rows = [head]
     for row in table.rows:
         costs = [f"{cost:.4f}" for cost in row.costs]
-        sizes = [f"{row.n_characters:,}", f"{row.n_bytes:,}"]
-        rows.append([row.code, row.name, *sizes, *measure(row), *costs])
-    about = f"{what}; articles 1 to 3 of the Universal Declaration of Human Rights"
+        rows.append([row.code, row.name, *measure(row), *costs])
+    about = f"Declaration of Human Rights, articles 1 to 3: {what}"
     lines = [about, *columns(rows, [False, False, *[True] * (len(head) - 2)])]
     if prices is not None and table.priced:
         lines.append(
@@ -121,6 +118,20 @@ def run(args: argparse.Namespace) -> int:
         )
     write_lines(lines)
     return 0
+
+
+def _find(known: list[Language], wanted: str) -> list[Language]:
+    """The languages of a tag, or else all that begin with it, or else by name. Raises Refused."""
+    start = wanted.casefold()
+    tests: list[Callable[[Language], bool]] = [
+        lambda one: one.code.casefold() == start,
+        lambda one: one.code.casefold().startswith(f"{start}-"),
+        lambda one: one.name.casefold().startswith(start),
+    ]
+    for test in tests if start else []:
+        if found := [one for one in known if test(one)]:
+            return found
+    raise Refused(f"there is no text in {wanted!r}; streamtok languages shows codes and names")
 
 
 def _sort(args: argparse.Namespace, table: LanguageTable) -> None:

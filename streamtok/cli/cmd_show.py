@@ -91,6 +91,8 @@ class _Feed:
         ]
         self._tokens = 0
         self._is_inside_line = False
+        if args.table:
+            write_lines([_line("byte", "id", "rank", "bytes", "text")])
 
     def run(self) -> None:
         """Show all of the input. A signal ends it: what is pending is shown first."""
@@ -164,7 +166,11 @@ def _json_line(one: PlacedToken) -> str:
 def _table_line(one: PlacedToken) -> str:
     token = one.token
     rank = "-" if token.rank is None else str(token.rank)
-    return f"{one.start:>9}  {token.id:>7}  {rank:>7}  {token.bytes.hex(' '):<24}  {token.shown}"
+    return _line(str(one.start), str(token.id), rank, token.bytes.hex(" "), token.shown)
+
+
+def _line(start: str, id: str, rank: str, data: str, text: str) -> str:
+    return f"{start:>9}  {id:>7}  {rank:>7}  {data:<24}  {text}"
 
 
 def _refuse_specials(args: argparse.Namespace, option: str) -> None:

@@ -40,6 +40,8 @@ class Intervals:
         self._began: float | None = None if is_followed else time.monotonic()
         self._due = 0.0 if self._began is None else self._began + every
         self._has_waited = False  # and has been idle since
+        if not is_json:
+            print_now(f"{'time':<8} {'tokens':>8} {'total':>10}")
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[float | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
@@ -18,13 +19,14 @@ from .messages import is_terminal, write_bytes
 if TYPE_CHECKING:
     from ..views.tokens import Token
 
-__all__ = ["Paint", "add_color", "columns", "padded", "write_lines"]
+__all__ = ["Paint", "add_color", "columns", "padded", "room", "write_lines"]
 
 _RESET = "\x1b[0m"
 _BACKGROUNDS = (152, 223, 151, 217, 189)  # of 256 colours: pale, for black letters
 _SPECIAL = "\x1b[7m"
 _WRONG = "\x1b[1;97;41m"
 _DIM = "\x1b[2m"
+_LEAST = 8  # columns of a cell that is cut
 
 
 def add_color(parser: argparse._ActionsContainer) -> None:
@@ -75,16 +77,40 @@ def padded(painted: str, shown: str, columns: int, right: bool = False) -> str:
     return blanks + painted if right else painted + blanks
 
 
+def room() -> int | None:
+    """The columns of the terminal; None if standard output is not one."""
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
+
+
 def columns(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Lines of a table, two spaces between columns. right: which columns end at the right."""
+    """Lines of a table, two spaces between columns. right: which columns end at the right.
+
+    On a terminal that is too narrow, the widest of the other columns are cut.
+    """
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    most = room()
+    while most is not None and sum(widths) + 2 * (len(widths) - 1) > most:
+        size, widest = max(
+            ((size, i) for i, size in enumerate(widths) if not right[i]), default=(0, 0)
+        )
+        if size <= _LEAST:
+            break
+        widths[widest] -= 1
     return [
         "  ".join(
             padded(cell, cell, size, at_right)
-            for cell, size, at_right in zip(row, widths, right, strict=True)
+            for cell, size, at_right in zip(map(_cut, row, widths), widths, right, strict=True)
         ).rstrip()
         for row in rows
     ]
+
+
+def _cut(text: str, columns: int) -> str:
+    if width(text) <= columns:
+        return text
+    while width(text) >= columns:
+        text = text[:-1]
+    return f"{text}…"
 
 
 def write_lines(lines: Iterable[str]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
 import re
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -23,7 +25,7 @@ from streamtok.views.merges import trace_merges
 from streamtok.views.visible import width
 
 from .test_arguments import usage
-from .test_cli import COMMAND, POSIX, Live, fails, run, spawn
+from .test_cli import COMMAND, ENV, POSIX, Live, fails, run, spawn
 
 CL100K = streamtok.get_encoding("cl100k_base")
 O200K = streamtok.get_encoding("o200k_base")
@@ -76,7 +78,8 @@ def test_show_json_is_what_the_method_gives(tmp_path: Path, size: str, special: 
 
 
 def test_show_table() -> None:
-    lines = lines_of(run("show", "--table", "--special", "allow", stdin=DATA))
+    head, *lines = lines_of(run("show", "--table", "--special", "allow", stdin=DATA))
+    assert head.split() == ["byte", "id", "rank", "bytes", "text"]
     tokens = CL100K.show(DATA, allowed_special="all").tokens
     for line, one in zip(lines, tokens, strict=True):
         start, id, rank = line.split()[:3]
@@ -140,7 +143,9 @@ def test_show_of_an_endless_pipe(kind: list[str]) -> None:
     with Live([*COMMAND, "show", *kind]) as live:
         live.stdin.write("first 東京 line\n".encode())
         live.stdin.write(b"second line\n")
-        [line, *_] = live.lines(1, 60)
+        [line] = live.lines(1, 60)
+        if kind == ["--table"]:  # after the head
+            [line] = live.lines(1, 60)
         assert b"first" in line
         if not kind:
             assert line.decode() == "first|·<E6><9D>|<B1>|京|·line|⏎"
@@ -222,6 +227,58 @@ def test_columns_of_wide_characters() -> None:
     assert padded("\x1b[1m東\x1b[0m", "東", 4) == "\x1b[1m東\x1b[0m  "
 
 
+@pytest.mark.parametrize(
+    ("rows", "right", "lines"),
+    [
+        ([["a", "東京東京東京", "x"]], (False, False, True), ["a  東京東京東京  x"]),
+        ([["a", "東京" * 9, "12345"]], (False, False, True), ["a  東京東京…   12345"]),
+        (
+            [["a" * 9, "b" * 11], ["a", "b"]],
+            (False, False),
+            ["a" * 9 + "  bbbbbbbb…", "a          b"],
+        ),
+        ([["1" * 30, "2"]], (True, True), ["1" * 30 + "  2"]),
+    ],
+)
+def test_columns_of_a_narrow_terminal(
+    rows: list[list[str]], right: tuple[bool, ...], lines: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("streamtok.cli.paint.room", lambda: 20)
+    assert columns(rows, right) == lines
+
+
+@POSIX
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["languages"],
+        ["vocab", "--longest", "--limit", "9"],
+        ["vocab", "--duplicates", "--limit", "9"],
+        ["compare", "-e", "gpt2", "-e", "cl100k_base", "-e", "o200k_base", "-e", "r50k_base"],
+        ["show", "--table", "-q"],
+        ["list"],
+    ],
+)
+def test_tables_fit_80_columns(args: list[str]) -> None:
+    master, slave = os.openpty()
+    command = [*COMMAND, *args]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=slave, env=ENV) as process:
+        os.close(slave)
+        assert process.stdin is not None
+        process.stdin.write(TEXT.encode())
+        process.stdin.close()
+        printed = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while block := os.read(master, 1 << 16):
+                printed += block
+    os.close(master)
+    assert process.returncode == 0
+    lines = COLOUR.sub("", printed.decode()).replace("\r", "").splitlines()
+    assert len(lines) > 5
+    assert max(map(width, lines)) <= 80
+
+
 # compare
 
 
@@ -286,7 +343,7 @@ def test_languages_of_all_encodings() -> None:
     expected = compare_languages([streamtok.get_encoding(name) for name in names])
     assert rows_of("languages", "--json") == [expected.as_json()]
     lines = lines_of(run("languages"))
-    assert lines[1].split() == ["code", "language", "characters", "bytes", *names]
+    assert lines[1].split() == ["code", "language", *names]
     assert len(lines) == 2 + len(expected.rows) >= 42
     for line, row in zip(lines[2:], expected.rows, strict=True):
         assert line.startswith(row.code)
@@ -305,6 +362,17 @@ def test_languages_sorted_and_chosen() -> None:
         assert run("languages", "--measure", name).returncode == 0
     assert "must be name or one of" in usage("languages", "--sort", "gpt2")
     assert "there is no text in 'xx'" in fails("languages", "--only", "en,xx")
+    assert "there is no text in ''" in fails("languages", "--only", "en,")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "codes"),
+    [("pt", ["pt-BR", "pt-PT"]), ("EN", ["en"]), ("Germ,en", ["de-1996", "en"]),
+     ("azer", ["az-Latn"])],
+)  # fmt: skip
+def test_languages_by_the_beginning_of_their_names(wanted: str, codes: list[str]) -> None:
+    [row] = rows_of("languages", "--only", wanted, "--json")
+    assert [one["code"] for one in row["rows"]] == codes
 
 
 def test_languages_with_prices(tmp_path: Path) -> None:
