@@ -114,6 +114,8 @@ def test_without_a_sidecar(tmp_path: Path) -> None:
 def test_indexes_against_their_data(tmp_path: Path) -> None:
     """Even without digests, as in files of other programs and earlier versions."""
     out = encode(tmp_path, "megatron", "--no-sidecar")
+    assert streamtok.verify(out.with_suffix("")) == streamtok.verify(out)  # as --data-path has it
+    assert faults(out) == []
     index = out.with_suffix(".idx")
     data = index.read_bytes()
     count = struct.unpack_from("<Q", data, 18)[0]

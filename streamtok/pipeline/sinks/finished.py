@@ -81,13 +81,15 @@ def find_finished(path: str) -> Finished:
 
 
 def first_file(path: str) -> str:
-    """The file of the ids that `path`, perhaps a sidecar or an index, describes."""
+    """The file of the ids of `path`: perhaps its sidecar, its index or Megatron's prefix."""
     for suffix in (sidecar_path(""), *(one for ones in FURTHER.values() for one in ones)):
         base = path.removesuffix(suffix)
         if base != path:
             for one in (f"{base}.bin", base) if suffix == ".idx" else (base,):
                 if base and places.exists(one):
                     return one
+    if places.exists(f"{path}.bin") and places.exists(f"{path}.idx") and not places.exists(path):
+        return f"{path}.bin"
     return path
 
 
