@@ -2,6 +2,7 @@
 
     python tools/check_english.py             fail if documents or messages have one; count comments
     python tools/check_english.py --comments  show those of docstrings and comments, too
+    python tools/check_english.py --sample 50 --seed 1  print sentences at random
 
 Documents are Markdown without code blocks and change log. Messages are the other strings of the
 package: help texts, errors, output. `RULES` says what to write instead.
@@ -9,7 +10,9 @@ package: help texts, errors, output. `RULES` says what to write instead.
 
 from __future__ import annotations
 
+import argparse
 import ast
+import random
 import re
 import sys
 import tokenize
@@ -69,15 +72,19 @@ def finds(text: str, where: str, line: int = 1) -> Iterator[Find]:
             yield Find(f"{where}:{number}", match[0].strip().replace("\n", " "), instead)
 
 
-def prose(markdown: str) -> str:
-    """A document without code, links' targets and generated parts; lines stay where they are."""
+def prose(markdown: str, code: bool = False) -> str:
+    """A document without code, links' targets and generated parts; lines stay where they are.
+
+    code: keep what stands in single backticks.
+    """
 
     def blank(match: re.Match[str]) -> str:
         return "\n" * match[0].count("\n")
 
     text = re.sub(r"^ *```.*?^ *```$", blank, markdown, flags=re.S | re.M)
     text = re.sub(r"^    .*$", "", text, flags=re.M)
-    return re.sub(r"`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", "`", text)
+    text = re.sub(r"\]\([^)]*\)|<!--.*?-->", "]" if code else "`", text)
+    return text if code else re.sub(r"`[^`\n]*`", "`", text)
 
 
 def documents() -> list[Path]:
@@ -111,7 +118,31 @@ def comments(path: Path) -> Iterator[tuple[str, int]]:
                 yield token.string, token.start[0]
 
 
+def sentences() -> list[str]:
+    """The sentences of documents and docstrings, each with its file."""
+    texts = [(path, prose(path.read_text("utf-8"), code=True)) for path in documents()]
+    for path in sorted((ROOT / "streamtok").rglob("*.py")):
+        texts += [(path, text) for is_docstring, text, _ in strings(path) if is_docstring]
+    found = []
+    for path, text in texts:
+        text = re.sub(r"^ *(?:[|#<:]|>>>|\.\.\.).*$", "", text, flags=re.M)
+        for paragraph in re.split(r"\n\s*\n|\n *(?:-|\d\.) ", text):
+            words = " ".join(paragraph.split())
+            for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`*\[])", words):
+                if len(sentence.split()) > 5 and sentence[-1] in ".?!":
+                    found.append(f"{path.relative_to(ROOT).as_posix()}: {sentence}")
+    return found
+
+
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--comments", action="store_true", help="show docstrings and comments, too")
+    parser.add_argument("--sample", type=int, metavar="N", help="only print N sentences at random")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if options.sample is not None:
+        print(*random.Random(options.seed).sample(sentences(), options.sample), sep="\n")
+        return 0
     wrong: list[Find] = []
     remarks: list[Find] = []
     words = 0
@@ -126,7 +157,7 @@ def main() -> int:
         for text, line in comments(path):
             remarks += finds(text, name, line)
             words += len(text.split())
-    if "--comments" in sys.argv:
+    if options.comments:
         print(*remarks, sep="\n")
     print(f"docstrings and comments: {1000 * len(remarks) / words:.1f} in 1,000 words")
     if wrong:

@@ -42,6 +42,13 @@ def test_code_is_not_prose() -> None:
     assert [find.where for find in TOOL.finds(TOOL.prose(page), "page.md")] == ["page.md:7"]
 
 
+def test_sentences_are_whole_and_without_code() -> None:
+    found = TOOL.sentences()
+    assert len(found) > 3000
+    assert "docs/exactness.md: After this page you know" in "\n".join(found)
+    assert not [one for one in found if "```" in one or ">>>" in one or one.endswith(",")]
+
+
 def test_messages_and_docstrings_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
     path.write_text('"""Doc here."""\nraise ValueError(f"{x} is no token")  # a remark\n')
