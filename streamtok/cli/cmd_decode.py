@@ -25,7 +25,7 @@ from ..pipeline import sinks
 from ..pipeline.sinks.arrow import table_format
 from ..pipeline.sinks.finished import Finished, read_documents
 from ..pipeline.sinks.sidecar import sidecar_path
-from ..pipeline.sources.blocks import STDIN, check_file, read_descriptor
+from ..pipeline.sources import check_file, open_blocks
 from ..stores import places
 from ..stores.urls import is_url
 from . import encoding_options, options, overwriting
@@ -33,8 +33,6 @@ from .encoding_options import DEFAULT_ENCODING
 from .messages import Misused, Refused, input_name, shown
 from .vocabulary_output import vocabulary_files
 
-# The first file of these formats holds raw ids. The sidecar tells their type.
-_RAW = ("megatron", "datatrove")
 _HEAD = 1024  # bytes of llm.c's header
 
 
@@ -85,7 +83,7 @@ class _Source(NamedTuple):
     @property
     def says(self) -> str:
         """The source of the encoding's name, for messages."""
-        if self.about is None or self.about.format in ("parquet", "arrow"):
+        if self.about is None or sinks.has_schema(self.about.format):
             return f"the schema of {shown(self.file)}"
         return shown(self.job or sidecar_path(self.file))
 
@@ -162,11 +160,12 @@ def _decoded(
 ) -> Iterator[bytes]:
     name, before = input_name(source.file), decoder.tokens_in
     is_known = source.about is not None or args.encoding is not None
-    if chosen in ("parquet", "arrow"):
+    if sinks.has_schema(chosen):
         finished = Finished(source.file, source.about, chosen)
         rows: Iterator[Any] = (ids for ids, _ in read_documents(finished, args.signals.heard))
     else:
-        rows = sinks.read_ids(_blocks(args, source.file), chosen)
+        blocks = open_blocks(source.file, name, size=options.CHUNK_SIZE, waiting=args.signals.heard)
+        rows = sinks.read_ids(blocks, chosen)
     while True:
         try:
             ids = next(rows, None)
@@ -288,14 +287,13 @@ def _format(args: argparse.Namespace, source: _Source, encoding: Encoding) -> st
     about = source.about
     if about is not None and not (args.format is not None and args.force):
         found = about.format
-        if found in _RAW:
-            found = Finished(source.file, about, found).raw_format
+        found = Finished(source.file, about, found).raw_format  # of the first file by itself
         if args.format not in (None, found):
             raise Refused(
                 f"{source.says} says that the format is {about.format}, but --format is "
                 f"{args.format}; omit it, or override with --force"
             )
-        if found not in (*sinks.READ_FORMATS, "parquet", "arrow"):
+        if found not in sinks.READ_FORMATS and not sinks.has_schema(found):
             raise Refused(
                 f"{source.says} says that the format is {about.format}, which cannot be decoded; "
                 f"supported are {', '.join(sinks.FILE_FORMATS)}"
@@ -321,17 +319,3 @@ def _why(source: _Source, chosen: str) -> str:
     if chosen == "llmc":
         return "; the header of llm.c does not name the encoding: give the right one with -e"
     return ""
-
-
-def _blocks(args: argparse.Namespace, path: str) -> Iterator[bytes]:
-    name, heard = input_name(path), args.signals.heard
-    if path == "-":
-        yield from read_descriptor(STDIN, name, options.CHUNK_SIZE, heard)
-        return
-    if is_url(path):
-        yield from places.blocks_of(path, heard)
-        return
-    with contextlib.ExitStack() as stack:
-        with heard():  # opening a FIFO waits for its writer
-            file = stack.enter_context(open(path, "rb", buffering=0))
-        yield from read_descriptor(file.fileno(), name, options.CHUNK_SIZE, heard)

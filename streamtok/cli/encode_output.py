@@ -22,7 +22,6 @@ from .open_inputs import input_paths, skips
 from .vocabulary_output import vocabulary_files
 
 END = "<|endoftext|>"
-_WITH_SCHEMA = ("parquet", "arrow")  # their schema holds what the sidecar of other formats does
 
 
 def check_format(args: argparse.Namespace, about: sinks.About) -> str:
@@ -46,19 +45,18 @@ def check_format(args: argparse.Namespace, about: sinks.About) -> str:
         raise Misused("--shard-tokens needs a file: give one with -o")
     if args.shard_exactly and args.shard_tokens is None:
         raise Misused("--shard-exactly needs --shard-tokens")
-    if args.shard_exactly and sinks.Family(chosen, about).keeps_documents:
+    if args.shard_exactly and sinks.TABLE[chosen].keeps_documents:
         raise Misused(f"--shard-exactly cuts documents, but {chosen} keeps them whole")
     if args.sidecar and not sinks.check_output(args.output):
         raise Misused("--sidecar needs a file: give one with -o")
-    if args.sidecar and chosen in _WITH_SCHEMA:
+    if args.sidecar and sinks.has_schema(chosen):
         raise Misused(f"--sidecar cannot be used with {chosen}, whose schema holds the same facts")
     return chosen
 
 
 def make_family(args: argparse.Namespace, chosen: str, about: sinks.About) -> sinks.Family:
     """The files that the output consists of."""
-    has_sidecar = args.sidecar is not False and chosen not in _WITH_SCHEMA
-    return sinks.Family(chosen, about, has_sidecar)
+    return sinks.Family(chosen, about, args.sidecar is not False)
 
 
 def refuse_inputs(args: argparse.Namespace, family: sinks.Family) -> None:
@@ -128,7 +126,7 @@ def warn_of_lost_ends(
     is_marked = args.append is not None or args.prepend is not None
     if args.add_special_tokens:
         is_marked = encoding._template != NO_TEMPLATE
-    if is_marked or family.keeps_documents or documents < 2:
+    if is_marked or family.format.keeps_documents or documents < 2:
         return None
     specials = encoding.special_tokens_set
     name = END if END in specials else min(specials, default=None)

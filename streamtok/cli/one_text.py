@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import StreamtokError
-from ..pipeline.sources import Opening, Whole, open_input
+from ..pipeline.sources import FileInput, Whole
 from .messages import Refused, input_name, write_bytes
 from .open_inputs import refuse_ids
 
@@ -30,13 +30,12 @@ def add_file(parser: argparse.ArgumentParser) -> None:
 def blocks_of(args: argparse.Namespace, path: str) -> Iterator[bytes]:
     """The text of a file, decompressed, in blocks as they come. Raises Refused, OSError."""
     refuse_ids(path)
-    source = open_input(
+    source = FileInput(
         path,
         input_name(path),
         lambda name, consumed, records, crc, is_open: Whole(consumed, records, crc),
         may_be_compressed=not args.no_unpack,
         block_size=args.chunk_size,
-        opening=Opening(),
         waiting=args.signals.heard,
     )
     for group in source.groups(None, False):

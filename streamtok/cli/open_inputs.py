@@ -16,11 +16,12 @@ from typing import Any
 from ..chunker import StreamEncoder
 from ..encoding import Encoding
 from ..errors import PendingLimitExceeded, StreamtokError
-from ..pipeline import sinks, sources
+from ..pipeline import sinks
 from ..pipeline.documents import DocumentEncoder
 from ..pipeline.sinks.sidecar import sidecar_path
 from ..pipeline.skip_log import SkipLog, skip_log_path
 from ..pipeline.sources import (
+    FileInput,
     Follower,
     FollowInput,
     Input,
@@ -112,7 +113,7 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
             on_bad=args.skip_log if skips(args) else None,
             waiting=_waiting(args),
         )
-    return sources.open_input(
+    return FileInput(
         path,
         name,
         _splitter_maker(args),

@@ -44,7 +44,7 @@ def family_of(sources: Sequence[Finished], max_id: int) -> sinks.Family:
     about = sinks.About(
         first.about.encoding, first.about.digest, max_id, first.about.vocabulary, _job(sources)
     )
-    return sinks.Family(first.format, about, first.format not in ("parquet", "arrow"))
+    return sinks.Family(first.format, about, True)
 
 
 def _job(sources: Iterable[Finished]) -> str | None:
@@ -53,7 +53,7 @@ def _job(sources: Iterable[Finished]) -> str | None:
     for one in sources:
         assert one.about is not None
         sha256 = one.about.sha256
-        if one.format in ("parquet", "arrow"):
+        if sinks.has_schema(one.format):
             sha256 = (read_schema(one.path) or {}).get("ids_sha256")
         if sha256 is None:
             return None

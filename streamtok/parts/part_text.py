@@ -10,17 +10,15 @@ from ..pipeline.sources import (
     FileInput,
     FramesInput,
     MakeSplitter,
-    ObjectInput,
     OnBad,
     Opening,
     ParquetInput,
     Reading,
     is_compressed,
-    open_input,
+    open_blocks,
     text_behind,
 )
 from ..pipeline.sources.blocks import up_to
-from ..stores import places
 from .bounds import Cuts, bytes_of_part, row_groups_of_part, stretch_of_part
 from .ranges import Part
 
@@ -36,7 +34,7 @@ class PartText(NamedTuple):
     frame begins from which `begin` counts; 0: the beginning of the text.
     """
 
-    source: FileInput | ObjectInput | FramesInput | ParquetInput | None
+    source: FileInput | FramesInput | ParquetInput | None
     begin: int
     frame: int = 0
 
@@ -103,7 +101,7 @@ def _open(
 ) -> PartText:
     path = part.input.path
     if part.start == 0 and part.is_last:
-        source = open_input(
+        source = FileInput(
             path, path, make_splitter,
             may_be_compressed=reading.unpack, block_size=block_size, opening=opening,
         )  # fmt: skip
@@ -117,7 +115,7 @@ def _open(
     begin, end = bytes_of_part(part, cuts())
     if begin == end and not part.is_last:
         return PartText(None, begin)
-    source = open_input(
+    source = FileInput(
         path, path, make_splitter,
         may_be_compressed=False, block_size=block_size, opening=opening, stop=end,
     )  # fmt: skip
@@ -134,16 +132,10 @@ def records_before(part: Part, text: PartText, end: bytes) -> int:
             before, up_to(text_behind(path, text.frame, None, _BLOCK), text.begin)
         )
     else:
-        blocks = up_to(_plain_blocks(path), text.begin)
+        blocks = open_blocks(path, stop=text.begin, size=_BLOCK)
     count, held = 0, b""
     for block in blocks:
         data = held + block
         count += data.count(end)
         held = data[len(data) - len(end) + 1 :] if len(end) > 1 else b""
     return count
-
-
-def _plain_blocks(path: str) -> Iterator[bytes]:
-    with places.open_binary(path) as file:
-        while block := file.read(_BLOCK):
-            yield block

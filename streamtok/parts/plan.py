@@ -38,7 +38,6 @@ __all__ = ["PART_SIZE", "Plan", "can_be_cut", "plan"]
 
 PLAN_FILE = "plan.jsonl"
 _MAGIC = "streamtok plan 2"
-_SUFFIXES = {"text": ".txt", "llmc": ".bin", "megatron": ".bin", "datatrove": ".ds"}
 
 
 class Plan:
@@ -96,7 +95,8 @@ class Plan:
     def path(self, number: int) -> str:
         """The first file of a part."""
         chosen = self.settings.format
-        name = f"part-{number:06d}-of-{len(self):06d}{_SUFFIXES.get(chosen, f'.{chosen}')}"
+        suffix = sinks.TABLE[chosen].part_suffix or f".{chosen}"
+        name = f"part-{number:06d}-of-{len(self):06d}{suffix}"
         return places.join(self.output, name)
 
     def in_folder(self, folder: str) -> Plan:

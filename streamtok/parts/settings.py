@@ -98,7 +98,7 @@ class Settings:
         if sum(one is not None for one in kinds) > 1:
             raise ValueError("only one of lines, delimiter, jsonl and parquet can be given")
         if made.shard_exactly and (
-            made.shard_tokens is None or made.family(loaded).keeps_documents
+            made.shard_tokens is None or sinks.TABLE[chosen].keeps_documents
         ):
             raise ValueError(
                 "shard_exactly needs shard_tokens, and a format that does not keep documents whole"
@@ -149,7 +149,7 @@ class Settings:
         """
         if self.reading.is_split:
             return self.reading.can_cut
-        return encoding._cuts is not None and not self.family(encoding).keeps_documents
+        return encoding._cuts is not None and not sinks.TABLE[self.format].keeps_documents
 
     def cuts(self, encoding: Encoding) -> Cuts:
         """Where the text of an input may be cut, if `can_cut`."""
@@ -164,8 +164,7 @@ class Settings:
         about = sinks.About(
             encoding.name, encoding.digest, encoding.max_token_value, vocabulary, job
         )
-        has_sidecar = self.sidecar and self.format not in ("parquet", "arrow")
-        return sinks.Family(self.format, about, has_sidecar)
+        return sinks.Family(self.format, about, self.sidecar)
 
     def open_encoding(self) -> Encoding:
         """The encoding, loaded once in a process. Raises PlanError if it is another one here."""

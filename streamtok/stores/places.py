@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import BinaryIO, TextIO, TypeAlias, cast
 
+from ..files.named_errors import naming
 from ..files.own_files import open_regular
 from ..files.part_file import NewFile, write_whole
 from . import objects
@@ -56,7 +57,7 @@ def read_head(place: str, size: int) -> bytes:
     if is_url(place):
         found = objects.describe(place).size
         return objects.read_range(place, 0, size if found is None else min(size, found))
-    with open(open_regular(place), "rb") as file:
+    with naming(place), open(open_regular(place), "rb") as file:
         return file.read(size)
 
 

@@ -94,6 +94,9 @@ def test_a_sidecar_that_says_something_else(tmp_path: Path, chosen: str) -> None
             Path(f"{out}.json").write_bytes(sidecar)
     rewritten(out, lambda row: row.update(max_id=300))
     assert any("is not in gpt2 (0 … 300)" in one for one in faults(out))
+    Path(f"{out}.json").write_bytes(sidecar)
+    rewritten(out, lambda row: row.update(format="of tomorrow"))
+    assert "the format of tomorrow, which is not known" in faults(out)[0]
     Path(f"{out}.json").write_bytes(b"{")
     assert "is damaged" in faults(out)[0]
 

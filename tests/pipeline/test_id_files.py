@@ -361,7 +361,7 @@ def test_state_goes_on_elsewhere(tmp_path: Path, chosen: str, shard_tokens: int 
     rng = np.random.default_rng(3)
     documents = [rng.integers(0, 50_000, n).tolist() for n in (3, 0, 5, 9, 1, 12, 0, 4)]
     parts = parts_of(documents, 4)
-    family = Family(chosen, GPT2, has_sidecar=chosen == "u32")
+    family = Family(chosen, GPT2, wants_sidecar=chosen == "u32")
 
     def feed(files: Files, some: Sequence[tuple[list[int], list[int]]]) -> None:
         for ids, ends in some:

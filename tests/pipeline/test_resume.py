@@ -307,7 +307,7 @@ def test_a_checkpoint_of_an_older_version(text: Path, tmp_path: Path) -> None:
 
 def test_a_complete_shard_of_other_content(tmp_path: Path) -> None:
     """What was complete and not yet published when the process died is compared as well."""
-    family = Family("npy", About("none", "", 100), has_sidecar=True)
+    family = Family("npy", About("none", "", 100), wants_sidecar=True)
     path = str(tmp_path / "a.npy")
     files = Files(path, family, shard_tokens=3, is_resumable=True)
     files.write(np.arange(7, dtype=np.uint32), [7])

@@ -67,7 +67,7 @@ def read(data: bytes, chosen: str, cuts: list[int] | None = None) -> list[int]:
     return [int(one) for ids in sinks.read_ids(pieces(data, cuts or []), chosen) for one in ids]
 
 
-@pytest.mark.parametrize("chosen", sinks.FORMATS)
+@pytest.mark.parametrize("chosen", ["u16", "u32", "npy", "text"])
 @given(ids=ID_LISTS, cuts=st.lists(st.integers(0, 10**6), max_size=6))
 def test_what_is_written_reads_back_at_every_cut(
     chosen: str, ids: list[int], cuts: list[int]

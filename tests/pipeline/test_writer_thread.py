@@ -237,7 +237,7 @@ def test_what_a_failed_run_leaves_can_be_gone_on_with(
 ) -> None:
     """The state of the last `sync` holds, whatever was on its way."""
     path = tmp_path / "a.bin"
-    family = Family("u32", ABOUT, has_sidecar=True)
+    family = Family("u32", ABOUT, wants_sidecar=True)
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", failing(70_000, OSError(errno.ENOSPC, "full")))
         files = Files(str(path), family, is_resumable=True)

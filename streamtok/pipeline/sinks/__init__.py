@@ -9,8 +9,6 @@ schema, the others in a sidecar. This package does not encode or decode.
 from ...files.part_file import NewFile, PartFile, write_whole
 from .by_name import (
     FILE_FORMATS,
-    FORMATS,
-    PIPE_FORMATS,
     READ_FORMATS,
     Family,
     choose_file_format,
@@ -18,7 +16,8 @@ from .by_name import (
     make_sink,
 )
 from .flat import About, Sink, fitting_width, format_text
-from .id_reader import has_llmc_header, read_ids
+from .format_table import TABLE, has_schema, read_ids
+from .id_reader import has_llmc_header
 from .locks import Locks
 from .outputs import Output, Pipe, check_output, open_output
 from .ownership import Foreign, find_foreign
@@ -35,9 +34,8 @@ from .stored_files import StoredFiles
 
 __all__ = [
     "FILE_FORMATS",
-    "FORMATS",
-    "PIPE_FORMATS",
     "READ_FORMATS",
+    "TABLE",
     "About",
     "Family",
     "Files",
@@ -58,6 +56,7 @@ __all__ = [
     "fitting_width",
     "format_text",
     "has_llmc_header",
+    "has_schema",
     "make_sink",
     "matching_sidecar",
     "open_output",

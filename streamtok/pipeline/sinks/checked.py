@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,18 +24,12 @@ from .finished import (
     read_documents,
     read_index_header,
 )
-from .flat import LlmcSink, NpySink, llmc_header, npy_header
-from .id_reader import read_ids
+from .format_table import TABLE, has_schema, read_ids
 from .indexed import metric
 from .sidecar import Sidecar
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-_HEADERS: dict[str, tuple[int, Callable[[int, int], bytes]]] = {
-    "npy": (NpySink.HEADER_SIZE, npy_header),
-    "llmc": (LlmcSink.HEADER_SIZE, llmc_header),
-}
 
 
 @dataclass(frozen=True)
@@ -129,14 +123,14 @@ class OutputCheck:
         about = one.about
         if about is None:
             self._note("it has no sidecar: neither digests nor ids can be compared")
-        if one.format in ("parquet", "arrow"):
+        if has_schema(one.format):
             self._check_table(one)
             if (whole := recorded.get(_name(one.path))) is not None:
                 self.check_file(one.path, *whole)
                 self._report.files -= 1
             return
-        header, make_header = _HEADERS.get(one.format, (0, None))
-        read = _Reading(one.path, header if about is None else about.header_size)
+        format = TABLE[one.format]
+        read = _Reading(one.path, format.header_size if about is None else about.header_size)
         self._report.files += 1
         count = 0
         try:
@@ -150,9 +144,10 @@ class OutputCheck:
         self._report.tokens += count
         if (whole := recorded.get(_name(one.path))) is not None:
             self._compare(one.path, read, *whole[:1], read.whole, whole[1])
-        if make_header is not None and about is not None:
+        if format.header is not None and about is not None:
             width = 2 if about.dtype == "uint16" else 4
-            if places.read_head(one.path, header) != make_header(width, count):
+            head = places.read_head(one.path, format.header_size)
+            if head != format.header(width, count):
                 self._fault(f"its header is not that of {count:,} {about.dtype}")
         if about is not None:
             self._check_about(about, read, count)
@@ -191,8 +186,7 @@ class OutputCheck:
 
     def _check_index(self, one: Finished, count: int) -> int | None:
         """Check the further files; return the number of documents in the index, if there is one."""
-        suffixes = {"megatron": (".idx",), "datatrove": (".index", ".metadata")}
-        for suffix in suffixes.get(one.format, ()):
+        for suffix in TABLE[one.format].further:
             if one.about is not None and suffix in one.about.files:
                 self.check_file(one.further(suffix), *one.about.files[suffix])
         if one.format == "megatron":

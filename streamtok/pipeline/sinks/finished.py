@@ -14,9 +14,9 @@ from ...stores import places
 from ...stores.places import Waiting
 from ..optional_pyarrow import load_pyarrow, open_arrow
 from .arrow import table_format
-from .by_name import FURTHER, choose_file_format
-from .flat import RAW_WIDTHS
-from .id_reader import has_llmc_header, read_ids, read_lines
+from .by_name import choose_file_format
+from .format_table import TABLE, has_schema, read_ids
+from .id_reader import has_llmc_header, read_lines
 from .indexed import MEGATRON_MAGIC
 from .sidecar import Sidecar, read_description, sidecar_path
 
@@ -32,6 +32,7 @@ _HEAD = 1024  # bytes
 _ROWS = 1 << 16
 _MOST_IN_GROUP = 1 << 28  # bytes; ArrowSink's groups have 1 MiB
 _NONE = np.empty(0, np.int64)
+_INDEXES = tuple(suffix for one in TABLE.values() for suffix in one.further)
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Finished:
     @property
     def raw_format(self) -> str:
         """The format of the first file by itself: that of raw ids for Megatron and datatrove."""
-        if self.format not in ("megatron", "datatrove"):
+        if self.format not in TABLE or not TABLE[self.format].further:
             return self.format
         if self.about is not None and self.about.dtype is not None:
             return "u16" if self.about.dtype == "uint16" else "u32"
@@ -55,8 +56,8 @@ class Finished:
 
     def further(self, suffix: str) -> str:
         """The path of a further file of the output, such as its index."""
-        base = self.path.removesuffix(".bin") if self.format == "megatron" else self.path
-        return base + suffix
+        one = TABLE[self.format]
+        return (self.path.removesuffix(one.required) if one.replaces else self.path) + suffix
 
 
 def find_finished(path: str) -> Finished:
@@ -67,6 +68,8 @@ def find_finished(path: str) -> Finished:
     first = first_file(path)
     about = read_description(first)
     if about is not None:
+        if about.format not in TABLE:
+            raise ValueError(f"its sidecar names the format {about.format}, which is not known")
         return Finished(first, about, about.format)
     if table_format(first) is not None:
         raise ValueError("its schema does not say what it should hold: streamtok did not make it")
@@ -75,14 +78,14 @@ def find_finished(path: str) -> Finished:
     if has_llmc_header(places.read_head(first, _HEAD)):
         return Finished(first, None, "llmc")
     format = choose_file_format(None, first, 0)
-    if format in RAW_WIDTHS:
+    if format in ("u16", "u32"):
         raise ValueError("it has no sidecar, so nothing tells which ids it should hold")
     return Finished(first, None, format)
 
 
 def first_file(path: str) -> str:
     """The file of the ids of `path`: perhaps its sidecar, its index or Megatron's prefix."""
-    for suffix in (sidecar_path(""), *(one for ones in FURTHER.values() for one in ones)):
+    for suffix in (sidecar_path(""), *_INDEXES):
         base = path.removesuffix(suffix)
         if base != path:
             for one in (f"{base}.bin", base) if suffix == ".idx" else (base,):
@@ -95,7 +98,7 @@ def first_file(path: str) -> str:
 
 def describes(name: str) -> bool:
     """Whether a file of this name describes another: a sidecar or an index."""
-    return name.endswith((sidecar_path(""), ".idx", ".index", ".metadata"))
+    return name.endswith((sidecar_path(""), *_INDEXES))
 
 
 def read_documents(
@@ -106,7 +109,7 @@ def read_documents(
     Formats without documents have no ends. Memory is bounded. Raises OSError, ValueError if a file
     does not have the format, MissingLibraryError.
     """
-    if one.format in ("parquet", "arrow"):
+    if has_schema(one.format):
         yield from read_table(one, waiting)
         return
     blocks = places.blocks_of(one.path, waiting)

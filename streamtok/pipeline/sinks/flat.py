@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     IdArray = npt.NDArray[np.uint32]
     Ends = Sequence[int] | npt.NDArray[np.int64]
 
-RAW_WIDTHS = {"u16": 2, "u32": 4}  # bytes of an id in the two raw formats
 JSONL_BEGIN = b'{"input_ids":['
 
 _LLMC = {2: (20240520, 1), 4: (20240801, 7)}  # bytes of an id to magic and version

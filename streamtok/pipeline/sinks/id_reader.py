@@ -1,4 +1,7 @@
-"""Reads ids back from blocks of bytes: raw ids, npy, text, JSONL and llm.c's shards."""
+"""Reads ids back from blocks of bytes: raw ids, npy, text, JSONL and llm.c's shards.
+
+`format_table.read_ids` chooses among these. All raise ValueError.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .flat import JSONL_BEGIN, RAW_WIDTHS, LlmcSink, llmc_header
+from .flat import JSONL_BEGIN, LlmcSink, llmc_header
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,22 +31,9 @@ _ROW = re.compile(rb'\{\s*"input_ids"\s*:\s*\[')
 _LONGEST_BEGIN = 1000  # bytes, including blanks
 
 
-def read_ids(blocks: Iterable[bytes | memoryview], chosen: str) -> Iterator[Ids]:
-    """Yield the ids in the blocks as integer arrays. Block borders may lie anywhere.
-
-    chosen: one of READ_FORMATS. text: decimal ids, separated by blanks, line ends, commas or
-    brackets; text that begins with { is read as jsonl. jsonl: {"input_ids": [...]} on each line.
-    Raises ValueError if the input does not have the format or ends too early.
-    """
-    if chosen == "text":
-        return _read_text_or_rows(iter(blocks))
-    if chosen == "jsonl":
-        return _read_rows(blocks)
-    if chosen == "npy":
-        return _read_npy(iter(blocks))
-    if chosen == "llmc":
-        return _read_llmc(iter(blocks))
-    return _read_raw(blocks, np.dtype(f"<u{RAW_WIDTHS[chosen]}"))
+def read_raw(blocks: Iterable[bytes | memoryview], width: int) -> Iterator[Ids]:
+    """Little-endian ids of `width` bytes."""
+    return _read_raw(blocks, np.dtype(f"<u{width}"))
 
 
 def _read_raw(blocks: Iterable[bytes | memoryview], dtype: np.dtype[Any]) -> Iterator[Ids]:
@@ -75,13 +65,14 @@ def _read_counted(
         raise ValueError(f"{header} says {count} ids, but the file has {more}")
 
 
-def _read_text_or_rows(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
+def read_text_or_rows(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
+    """Decimal ids; what begins with { is read as `read_rows` does."""
     start = b""
     for block in blocks:
         start += block
         if start.strip(_BLANKS):
             break
-    read = _read_rows if start.lstrip(_BLANKS)[:1] == b"{" else _read_text
+    read = read_rows if start.lstrip(_BLANKS)[:1] == b"{" else _read_text
     yield from read(itertools.chain([start], blocks))
 
 
@@ -103,14 +94,15 @@ def _read_text(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
         yield _numbers([rest])
 
 
-def _read_rows(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
+def read_rows(blocks: Iterable[bytes | memoryview]) -> Iterator[Ids]:
+    """The ids of all lines of JsonlSink."""
     return (ids for ids, _ in read_lines(blocks) if len(ids))
 
 
 def read_lines(blocks: Iterable[bytes | memoryview]) -> Iterator[tuple[Ids, bool]]:
     """Yield the ids of the lines of JsonlSink, and whether a line ends after them.
 
-    Lines of any length are read in blocks, too. Raises as `read_ids`.
+    Lines of any length are read in blocks, too. Raises ValueError as `format_table.read_ids`.
     """
     data = b""
     offset = 0  # of `data` in the input
@@ -182,7 +174,8 @@ def _numbers(words: list[bytes], offset: int = 0) -> Ids:
         raise ValueError(f"near byte {offset}: expected one comma between ids") from None
 
 
-def _read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
+def read_npy(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
+    """The integers of a one-dimensional array in NumPy's format."""
     data = b""
 
     def need(size: int) -> None:
@@ -250,7 +243,8 @@ def _llmc_header(head: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _read_llmc(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
+def read_llmc(blocks: Iterator[bytes | memoryview]) -> Iterator[Ids]:
+    """The ids of a shard of llm.c."""
     data = b""
     while len(data) < LlmcSink.HEADER_SIZE and (block := next(blocks, b"")):
         data += block

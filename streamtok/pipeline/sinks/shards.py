@@ -77,7 +77,7 @@ class Files:
         A checkpoint needs digests of all files, a sidecar those of the files that it describes.
         """
         if self._is_hashed or self._family.is_hashed(i):
-            return 0 if i else self._family.header_size
+            return 0 if i else self._family.format.header_size
         return None
 
     def _open(self, opened: dict[str, Any] | None = None) -> None:

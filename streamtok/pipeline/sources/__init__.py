@@ -1,10 +1,11 @@
 """Reads documents from files and sockets, with positions from which another process can continue.
 
-`blocks`, `follow`, `sockets`, `compression` and `frames` produce bytes, `read_ahead` does so in a
-thread. `splitters`, `json_lines` and `parquet` turn them into documents, and `make_splitter`
-chooses among them. `inputs`, `object_input` and `frames_input` combine these for each kind of
-input, `fingerprint` tells whether one has changed, and `feed` runs through all inputs of a command.
-This package does not know encodings or files of ids.
+`open_blocks` reads the bytes of a place, with `blocks` and, in a thread, `read_ahead`; `follow` and
+`sockets` have their own; `compression` and `frames` unpack them. `splitters`, `json_lines` and
+`parquet` turn them into documents, and `make_splitter` chooses among them. `inputs` and
+`frames_input` combine these for each kind of input, `fingerprint` tells whether one has changed,
+and `feed` runs through all inputs of a command. This package does not know encodings or files of
+ids.
 """
 
 from .blocks import BLOCK_SIZE, Waiting, check_file, read_descriptor
@@ -24,7 +25,7 @@ from .inputs import (
 )
 from .json_lines import MAX_LINE, JsonLines
 from .make_splitter import MakeSplitter, Reading, splitter_maker
-from .object_input import ObjectInput, open_input
+from .open_blocks import open_blocks
 from .parquet import ParquetTexts
 from .records import BadRecord, OnBad, Places
 from .replaced_bytes import ReplacedBytes
@@ -48,7 +49,6 @@ __all__ = [
     "JsonLines",
     "Listener",
     "MakeSplitter",
-    "ObjectInput",
     "OnBad",
     "Opening",
     "ParquetInput",
@@ -67,7 +67,7 @@ __all__ = [
     "fingerprint",
     "frame_starts",
     "is_compressed",
-    "open_input",
+    "open_blocks",
     "read_descriptor",
     "splitter_maker",
     "text_behind",

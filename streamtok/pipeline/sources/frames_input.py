@@ -6,13 +6,11 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ...stores import places
-from ...stores.object_reader import read_blocks
-from ...stores.objects import describe
 from .blocks import BLOCK_SIZE, up_to
 from .compression import unpack
 from .inputs import ByteInput, Opening
 from .make_splitter import MakeSplitter
+from .open_blocks import open_blocks
 
 __all__ = ["FramesInput", "Stretch", "text_behind"]
 
@@ -36,17 +34,7 @@ def text_behind(path: str, start: int, stop: int | None, size: int) -> Iterator[
 
     size: bytes to read at a time. Raises OSError, and ArchiveError also if no frame ends at `stop`.
     """
-    return unpack(_blocks(path, start, stop, size), path, start)
-
-
-def _blocks(path: str, start: int, stop: int | None, size: int) -> Iterator[bytes]:
-    if places.is_url(path):
-        yield from read_blocks(path, describe(path), start, stop)
-        return
-    with open(path, "rb", 0) as file:
-        file.seek(start)
-        blocks = iter(lambda: file.read(size), b"")
-        yield from blocks if stop is None else up_to(blocks, stop - start)
+    return unpack(open_blocks(path, start=start, stop=stop, size=size), path, start)
 
 
 class FramesInput(ByteInput):

@@ -1,39 +1,37 @@
-"""The kinds of input: files, followed files, sockets and Parquet files, each a source of documents.
+"""The kinds of input: files and objects, followed files, sockets and Parquet files.
 
-An input yields groups of parts (see `splitters`). Between two groups, `position` tells as JSON
-where the next group begins, so that another process can continue there. Positions count
-decompressed bytes: a compressed file is decompressed from its beginning again, and standard input
-must be sent again from its beginning. In both cases the CRC of the skipped bytes must match.
+Each is a source of documents. It yields groups of parts (see `splitters`). Between two groups,
+`position` tells as JSON where the next group begins, so that another process can continue there.
+Positions count decompressed bytes: a compressed file is decompressed from its beginning again, and
+standard input must be sent again from its beginning. In both cases the CRC of the skipped bytes
+must match.
 """
 
 from __future__ import annotations
 
 import codecs
 import contextlib
-import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from ...errors import ArchiveError, CheckpointError, DocumentError
-from ...files.named_errors import naming
+from ...stores import places
+from ...stores.objects import describe, read_range
 from ...stores.urls import is_url
 from ..saved_state import COUNT, Limit
 from .blocks import (
     BLOCK_SIZE,
-    STDIN,
     Waiting,
     check_file,
     is_ready,
-    read_descriptor,
     skip_known,
-    up_to,
 )
 from .compression import START_SIZE, detect, unpack
 from .fingerprint import FileWatch, fingerprint
 from .follow import Follower
 from .make_splitter import MakeSplitter
+from .open_blocks import open_blocks
 from .parquet import ParquetTexts
-from .read_ahead import read_ahead
 from .records import OnBad, Places
 from .sockets import Address, Listener, connect
 from .splitters import Part, Splitter
@@ -209,7 +207,7 @@ class ByteInput:
 
 
 class FileInput(ByteInput):
-    """A file, plain or compressed, or standard input ("-")."""
+    """A file or an object, plain or compressed, or standard input ("-")."""
 
     def __init__(
         self,
@@ -224,13 +222,16 @@ class FileInput(ByteInput):
         stop: int | None = None,
         reads_ahead: bool = False,
     ):
-        """may_be_compressed: detect and decompress. stop: read no further than this byte of a file
-        that is not compressed. reads_ahead: let a thread read a large one, if it is not compressed.
-        Raises OSError if it cannot be read.
+        """path: a path, a URL, or "-". may_be_compressed: detect and decompress. stop: read no
+        further than this byte of what is not compressed. reads_ahead: let a thread read a large
+        file, if it is not compressed. Raises OSError if it cannot be read.
         """
-        super().__init__(name, make_splitter, None if path == "-" else check_file(path), opening)
-        self._watch = None if self.size is None else FileWatch(path, name)
-        if self._watch is not None:
+        self._about = describe(path) if is_url(path) else None
+        size = None if path == "-" else self._about.size if self._about else check_file(path)
+        super().__init__(name, make_splitter, size, opening)
+        self._watch: FileWatch | None = None
+        if size is not None and self._about is None:
+            self._watch = FileWatch(path, name)
             self.size = self._watch.size
         self._path = path
         self._may_be_compressed = may_be_compressed
@@ -246,61 +247,53 @@ class FileInput(ByteInput):
         return self.size is None and (self._fd is None or not is_ready(self._fd))
 
     def fingerprint(self) -> dict[str, Any]:
-        if self._watch is None:  # a pipe or device: the CRC is compared instead
-            return {"name": self.name}
-        return {"name": self.name, **self._watch.fingerprint()._asdict()}
+        about = self._about if self._watch is None else self._watch.fingerprint()
+        # A pipe or device has none: the CRC is compared instead.
+        return {"name": self.name} | ({} if about is None else about._asdict())
 
     def _check_unchanged(self, is_read: bool = True) -> None:
-        if self._watch is not None:
+        if self._watch is not None:  # of an object, who reads it asks at the end
             self._watch.check(self.read, self._stop if is_read else 0)
 
     def _blocks(self, position: dict[str, Any] | None) -> Iterator[bytes]:
-        if self._path == "-":
-            yield from self._read_from(STDIN, position)
-            return
-        flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-        with self._waiting():  # opening a FIFO waits for its writer
-            fd = os.open(self._path, flags)
-        try:
-            with naming(self.name):
-                yield from self._read_from(fd, position)
-        finally:
-            self._fd = None
-            os.close(fd)
-
-    def _read_from(self, fd: int, position: dict[str, Any] | None) -> Iterator[bytes]:
-        self._fd = fd
         at = position["at"] if position else 0
         if self._watch is not None and self._watch.size > self._block_size:
             self._watch.fingerprint()  # what is read by one call is of one moment
-        if self.size is not None and not self._is_compressed(fd):
-            assert self._splitter is not None
-            self._splitter.has_crc = False  # `fingerprint` tells whether the file is the same
-            if at > self.size:
-                raise CheckpointError(
-                    f"{self.name} has {self.size} bytes, but the checkpoint continues at byte {at}"
-                )
-            if at:
-                os.lseek(fd, at, os.SEEK_SET)
-                self.read += at
-            blocks = self._counted(fd, self._ahead)
-            yield from blocks if self._stop is None else up_to(blocks, self._stop - at)
+        if self.size is None or self._is_compressed(self.size):
+            yield from self._unpacked(self._counted(0), self._may_be_compressed, position)
             return
-        yield from self._unpacked(self._counted(fd), self._may_be_compressed, position)
+        assert self._splitter is not None
+        self._splitter.has_crc = False  # `fingerprint` tells whether it is the same
+        if at > self.size:
+            raise CheckpointError(
+                f"{self.name} has {self.size} bytes, but the checkpoint continues at byte {at}"
+            )
+        self.read += at
+        yield from self._counted(at, self._ahead)
 
-    def _is_compressed(self, fd: int) -> bool:
-        return self._may_be_compressed and detect(os.pread(fd, START_SIZE, 0)) is not None
+    def _is_compressed(self, size: int) -> bool:
+        if not self._may_be_compressed:
+            return False
+        if self._about is None:
+            return detect(places.read_head(self._path, START_SIZE)) is not None
+        return detect(read_range(self._path, 0, min(START_SIZE, size))) is not None
 
-    def _counted(self, fd: int, ahead: int = 0) -> Iterator[bytes]:
+    def _counted(self, start: int, ahead: int = 0) -> Iterator[bytes]:
         """ahead: blocks that a thread reads before they are asked for; 0: there is none."""
-        heard = contextlib.nullcontext if ahead else self._waiting  # the thread hears no signals
-        blocks = read_descriptor(fd, self.name, self._block_size, heard)
-        if ahead:
-            blocks = read_ahead(blocks, ahead, self._waiting)
-        with contextlib.closing(blocks):  # type: ignore[type-var]  # a generator
+        blocks = open_blocks(
+            self._path, self.name, start=start, stop=self._stop, size=self._block_size,
+            waiting=self._waiting, ahead=ahead, about=self._about, on_open=self._opened,
+        )  # fmt: skip
+        try:
             for block in blocks:
                 self.read += len(block)
                 yield block
+        finally:
+            self._fd = None
+            blocks.close()  # type: ignore[attr-defined]  # a generator
+
+    def _opened(self, fd: int) -> None:
+        self._fd = fd
 
 
 class FollowInput(ByteInput):

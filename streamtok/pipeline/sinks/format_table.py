@@ -1,0 +1,177 @@
+"""The formats of ids: one row says all there is to know of a format. A new one is a new row."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..saved_state import COUNT, Choice
+from .arrow import ArrowSink
+from .flat import (
+    JSONL_BEGIN,
+    About,
+    JsonlSink,
+    LlmcSink,
+    NpySink,
+    RawSink,
+    Sink,
+    TextSink,
+    llmc_header,
+    npy_header,
+)
+from .id_reader import read_llmc, read_npy, read_raw, read_rows, read_text_or_rows
+from .indexed import DatatroveSink, MegatronSink
+
+if TYPE_CHECKING:
+    from .id_reader import Ids
+
+__all__ = ["TABLE", "Format", "has_schema", "read_ids"]
+
+Make: TypeAlias = "Callable[[Sequence[Any], About, dict[str, Any], int], Sink]"
+"""Makes the sink of the files, in the order of `Family.names` without the sidecar: for what they
+record, from the state that `getstate` gave or {}, and the number of the first document."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format.
+
+    make: the sink. read: the ids in the blocks of the first file; None if `read_ids` cannot read
+    it by itself. suffix: names that end so choose the format. part_suffix: of a part's file.
+    required: the suffix that its readers insist on. further: suffixes of the files beside the first
+    one; replaces: they stand in place of its suffix, not behind it. scratch: suffixes of temporary
+    files of the sink. width: bytes of an id; None where the ids have no type. wide: the type of 4
+    bytes. header: what begins the first file, of `header_size` bytes, from width and count, and is
+    rewritten at the end. state: the shape of what the sink's `getstate` gives. keeps_documents:
+    records where they end. has_schema: holds what the sidecar of other formats does. is_single: the
+    sink needs no more than one output, perhaps a pipe.
+    """
+
+    make: Make
+    read: Callable[[Iterator[bytes | memoryview]], Iterator[Ids]] | None = None
+    suffix: str | None = None
+    part_suffix: str | None = None
+    required: str = ""
+    further: tuple[str, ...] = ()
+    replaces: bool = False
+    scratch: tuple[str, ...] = ()
+    width: Callable[[About], int] | None = lambda about: about.width
+    wide: str = "uint32"
+    header: Callable[[int, int], bytes] | None = None
+    header_size: int = 0
+    state: dict[str, Any] = field(default_factory=dict)
+    keeps_documents: bool = False
+    has_schema: bool = False
+    is_single: bool = False
+
+    def dtype(self, about: About) -> str | None:
+        """The type of the ids in the first file; None for text, and for files with a schema."""
+        if self.width is None:
+            return None
+        return "uint16" if self.width(about) == 2 else self.wide
+
+
+def _raw(width: int) -> Format:
+    return Format(
+        lambda files, about, state, first: RawSink(files[0], width),
+        functools.partial(read_raw, width=width),
+        suffix=f".u{8 * width}",
+        width=lambda about: width,
+        is_single=True,
+    )
+
+
+def _table(chosen: str) -> Format:
+    return Format(
+        lambda files, about, state, first: ArrowSink(files, chosen, about, state, first),
+        suffix=f".{chosen}",
+        scratch=(".ids", ".lengths"),
+        width=None,
+        state={"open": COUNT, "first": COUNT},
+        keeps_documents=True,
+        has_schema=True,
+    )
+
+
+_COUNTED = {"tokens": COUNT}
+
+TABLE: dict[str, Format] = {
+    "u16": _raw(2),
+    "u32": _raw(4),
+    "npy": Format(
+        lambda files, about, state, first: NpySink(files[0], about.width, state),
+        read_npy,
+        suffix=".npy",
+        header=npy_header,
+        header_size=NpySink.HEADER_SIZE,
+        state=_COUNTED,
+        is_single=True,
+    ),
+    "text": Format(
+        lambda files, about, state, first: TextSink(files[0]),
+        read_text_or_rows,
+        suffix=".txt",
+        part_suffix=".txt",
+        width=None,
+        is_single=True,
+    ),
+    "jsonl": Format(
+        lambda files, about, state, first: JsonlSink(files[0], state),
+        read_rows,
+        suffix=".jsonl",
+        width=None,
+        state={"before": Choice((JSONL_BEGIN.decode(), ","))},
+        keeps_documents=True,
+        is_single=True,
+    ),
+    "llmc": Format(
+        lambda files, about, state, first: LlmcSink(files[0], about.width, state),
+        read_llmc,
+        part_suffix=".bin",
+        header=llmc_header,
+        header_size=LlmcSink.HEADER_SIZE,
+        state=_COUNTED,
+    ),
+    "megatron": Format(
+        lambda files, about, state, first: MegatronSink(files, about, state),
+        part_suffix=".bin",
+        required=".bin",
+        further=(".idx",),
+        replaces=True,
+        scratch=(".lengths",),
+        width=MegatronSink.width,
+        wide="int32",
+        state={"open": COUNT},
+        keeps_documents=True,
+    ),
+    "datatrove": Format(
+        lambda files, about, state, first: DatatroveSink(files, about, state),
+        suffix=".ds",
+        part_suffix=".ds",
+        required=".ds",
+        further=(".index", ".metadata"),
+        state=_COUNTED,
+        keeps_documents=True,
+    ),
+    "parquet": _table("parquet"),
+    "arrow": _table("arrow"),
+}
+
+
+def has_schema(chosen: str) -> bool:
+    """Whether files of this format, which may be one that is not known, describe themselves."""
+    return chosen in TABLE and TABLE[chosen].has_schema
+
+
+def read_ids(blocks: Iterable[bytes | memoryview], chosen: str) -> Iterator[Ids]:
+    """Yield the ids in the blocks as integer arrays. Block borders may lie anywhere.
+
+    chosen: one of READ_FORMATS. text: decimal ids, separated by blanks, line ends, commas or
+    brackets; text that begins with { is read as jsonl. jsonl: {"input_ids": [...]} on each line.
+    Raises ValueError if the input does not have the format or ends too early.
+    """
+    read = TABLE[chosen].read
+    assert read is not None, chosen
+    return read(iter(blocks))

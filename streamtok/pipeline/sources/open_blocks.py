@@ -1,0 +1,61 @@
+"""The bytes of whatever can be read: a file, a pipe, an object in a store, standard input."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+
+from ...files.named_errors import naming
+from ...stores.object_reader import read_blocks
+from ...stores.objects import Stored, describe
+from ...stores.urls import is_url
+from .blocks import BLOCK_SIZE, STDIN, Waiting, read_descriptor, up_to
+from .read_ahead import read_ahead
+
+__all__ = ["open_blocks"]
+
+
+def open_blocks(
+    place: str,
+    name: str | None = None,
+    *,
+    start: int = 0,
+    stop: int | None = None,
+    size: int = BLOCK_SIZE,
+    waiting: Waiting = contextlib.nullcontext,
+    ahead: int = 0,
+    about: Stored | None = None,
+    on_open: Callable[[int], None] = lambda fd: None,
+) -> Iterator[bytes]:
+    """Yield the bytes start:stop of what is at a place, at most `size` at a time, as they arrive.
+
+    place: a path, a URL, or "-" for standard input; only files and objects begin elsewhere than at
+    their beginning. name: for errors, `place` by default. Waits inside `waiting()`. ahead: blocks
+    of a file that a thread reads before they are asked for; objects are read ahead in any case.
+    about: what `describe` said of the object before. on_open: called with the descriptor of a file
+    or a pipe, which is closed when the generator is. Raises OSError.
+    """
+    name = place if name is None else name
+    if is_url(place):
+        about = describe(place) if about is None else about
+        for block in read_blocks(place, about, start, stop, waiting):
+            for at in range(0, len(block), size):
+                yield block[at : at + size]
+        return
+    with contextlib.ExitStack() as stack:
+        fd = STDIN
+        if place != "-":
+            with waiting():  # opening a FIFO waits for its writer
+                fd = os.open(place, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+            stack.callback(os.close, fd)
+            stack.enter_context(naming(name))
+        on_open(fd)
+        if start:
+            os.lseek(fd, start, os.SEEK_SET)
+        heard = contextlib.nullcontext if ahead else waiting  # the thread hears no signals
+        blocks = read_descriptor(fd, name, size, heard)
+        if ahead:
+            blocks = read_ahead(blocks, ahead, waiting)
+        stack.enter_context(contextlib.closing(blocks))  # type: ignore[type-var]  # a generator
+        yield from blocks if stop is None else up_to(blocks, stop - start)
