@@ -6,23 +6,27 @@ import argparse
 import contextlib
 import errno
 import os
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimitExceeded, StreamtokError
 from ..parts import counted_documents
-from ..parts.plan import PART_SIZE
 from ..pipeline.sources import MAX_LINE, Reading, check_file
 from ..stores.urls import is_url
 from ..vocabulary.ranks_file import save_tiktoken
-from . import input_options, open_inputs, options, train_report, vocabulary_output
+from . import (
+    input_options,
+    open_inputs,
+    options,
+    parts_options,
+    train_report,
+    vocabulary_output,
+)
 from .argument_types import parse_count, parse_positive, parse_positive_size
 from .counted_files import CountedFiles
-from .messages import Misused, is_terminal, say, shown
-from .progress import open_bar
+from .messages import Misused, say, shown
+from .progress import show_bar
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -31,8 +35,6 @@ if TYPE_CHECKING:
 # Those of `training.trainer` and `training.merging`, which other commands need not import.
 PATTERN_NAMES = ("gpt2", "cl100k", "o200k", "llama3", "nanochat")
 TIES = ("raw", "hf", "first")
-
-Advance = Callable[[int, int], None]
 
 
 def add_parser(subparsers: Any) -> None:
@@ -130,24 +132,10 @@ def add_parser(subparsers: Any) -> None:
         metavar="FOLDER",
         help="at the memory limit, move counts to hidden files in FOLDER; the result is exact",
     )
-    counting.add_argument(
-        "--workers",
-        type=parse_positive,
-        metavar="N",
-        help="count in N processes, files in parts; the vocabulary is the same",
+    parts_options.add_workers(
+        counting, "count", "count in N processes, files in parts; the vocabulary is the same"
     )
-    counting.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="count on a Ray cluster: its address, auto for the one that runs here, or local",
-    )
-    counting.add_argument(
-        "--part-size",
-        type=parse_positive_size,
-        default=PART_SIZE,
-        metavar="SIZE",
-        help=f"approximate bytes of a file in a part (default: {PART_SIZE >> 20}MiB)",
-    )
+    parts_options.add_part_size(counting, "a file")
     counting.add_argument(
         "--save-counts",
         metavar="FILE",
@@ -200,7 +188,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"{skipped:,} lines or rows without a text were skipped (--skip-bad-lines)")
     if skipped and not trainer.bytes_in:
         raise StreamtokError("no line or row has a text: give the name of the field that has it")
-    with _bar(args, "merges", None, "") as advance:
+    with show_bar(args, "merges", None, "") as advance:
         encoding = trainer.train(
             args.vocab_size,
             special_tokens=specials,
@@ -292,7 +280,7 @@ def _count(
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     is_split = open_inputs.is_split(args)
-    with _bar(args, "counting", total, "B") as advance:
+    with show_bar(args, "counting", total, "B") as advance:
         seen = 0
         for source, (name, entry) in zip(sources, pairs, strict=True):
             if files is not None and (source.size is None or is_url(name)):
@@ -348,7 +336,7 @@ def _count_in_parts(
         if size is None:
             raise StreamtokError(f"parts need regular files: {shown(name)} is not one")
     total = sum(size or 0 for size in sizes)
-    with _bar(args, "counting", total, "B") as advance:
+    with show_bar(args, "counting", total, "B") as advance:
         done = skipped = 0
 
         def count(size: int, bad: int) -> None:
@@ -396,21 +384,3 @@ def _check_output(name: str, format: str) -> None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
     if not os.access(folder, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
-
-
-# Messages
-
-
-@contextlib.contextmanager
-def _bar(args: argparse.Namespace, what: str, total: int | None, unit: str) -> Iterator[Advance]:
-    """Give advance(done, total), which moves a bar if standard error is a terminal."""
-    if args.quiet or not is_terminal(sys.stderr):
-        yield lambda done, of: None
-        return
-    with open_bar(total, unit, what) as bar:
-
-        def advance(done: int, of: int) -> None:
-            bar.total = of or None
-            bar.update(done - bar.n)
-
-        yield advance

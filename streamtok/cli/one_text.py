@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import StreamtokError
-from ..pipeline.sources import FileInput, Whole
+from ..pipeline.sources import FileInput, Reading
 from .messages import Refused, input_name, write_bytes
 from .open_inputs import refuse_ids
 
@@ -33,7 +33,7 @@ def blocks_of(args: argparse.Namespace, path: str) -> Iterator[bytes]:
     source = FileInput(
         path,
         input_name(path),
-        lambda name, consumed, records, crc, is_open: Whole(consumed, records, crc),
+        Reading().splitter_maker(),
         may_be_compressed=not args.no_unpack,
         block_size=args.chunk_size,
         waiting=args.signals.heard,

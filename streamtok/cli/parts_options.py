@@ -1,4 +1,4 @@
-"""The options of `streamtok encode` for a job in parts; `encode_parts` does the job."""
+"""The options of a job in parts. `encode_parts` does that of `streamtok encode`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "OUTPUT is a folder then, with a file for each part, a plan and a manifest.\n"
         "The same command continues a job that was stopped.",
     )
-    group.add_argument(
-        "--workers", type=parse_positive, metavar="N", help="encode in N processes (default: 1)"
-    )
-    group.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="encode on a Ray cluster: its address, auto for the one that runs here, or local",
-    )
+    add_workers(group, "encode", "encode in N processes (default: 1)")
     group.add_argument(
         "--task",
         type=parse_task,
@@ -30,10 +23,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="only every N-th part, from number I on: the same command with 0/N to (N-1)/N, on "
         "any machines, does the job; the last one to finish writes the manifest",
     )
-    group.add_argument(
+    add_part_size(group, "an input")
+
+
+def add_workers(parser: argparse._ActionsContainer, verb: str, workers: str) -> None:
+    """Add --workers and --ray. verb: what they do; workers: the help of --workers."""
+    parser.add_argument("--workers", type=parse_positive, metavar="N", help=workers)
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help=f"{verb} on a Ray cluster: its address, auto for the one that runs here, or local",
+    )
+
+
+def add_part_size(parser: argparse._ActionsContainer, of: str) -> None:
+    """Add --part-size. of: what is cut."""
+    parser.add_argument(
         "--part-size",
         type=parse_positive_size,
         default=PART_SIZE,
         metavar="SIZE",
-        help=f"approximate bytes of an input in a part (default: {PART_SIZE >> 20}MiB)",
+        help=f"approximate bytes of {of} in a part (default: {PART_SIZE >> 20}MiB)",
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..pipeline.run import Totals
@@ -52,7 +54,7 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self._has_bar:
-            self._bar = open_bar(self._total, "B", initial=self._skipped)
+            self._bar = _open_bar(self._total, "B", initial=self._skipped)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -142,7 +144,24 @@ def _row(totals: Totals, seconds: float) -> dict[str, Any]:
     }
 
 
-def open_bar(total: int | None, unit: str, what: str | None = None, initial: int = 0) -> Any:
+@contextlib.contextmanager
+def show_bar(
+    args: argparse.Namespace, what: str, total: int | None, unit: str
+) -> Iterator[Callable[[int, int], None]]:
+    """Give advance(done, total), which moves a bar if standard error is a terminal."""
+    if args.quiet or not is_terminal(sys.stderr):
+        yield lambda done, of: None
+        return
+    with _open_bar(total, unit, what) as bar:
+
+        def advance(done: int, of: int) -> None:
+            bar.total = of or None
+            bar.update(done - bar.n)
+
+        yield advance
+
+
+def _open_bar(total: int | None, unit: str, what: str | None = None, initial: int = 0) -> Any:
     """A tqdm bar on standard error that disappears at its end. total: None if unknown."""
     from tqdm import tqdm
 

@@ -15,7 +15,7 @@ import pytest
 
 from streamtok.cli import cmd_encode
 from streamtok.parallel import threads as thread_module
-from streamtok.pipeline.sources import FileInput, inputs, splitter_maker
+from streamtok.pipeline.sources import FileInput, Reading, inputs
 from streamtok.pipeline.sources.read_ahead import read_ahead
 
 from ..cli.test_cli import POSIX, run
@@ -23,7 +23,7 @@ from ..crash import Scenario, compare, die_at_step, make_text, results
 from ..live_threads import Threads, refused, stillborn
 
 BLOCKS = [bytes([i]) * (i + 1) for i in range(100)]
-MAKE = splitter_maker(None, None, on_bad=None, max_line=1 << 20, errors="replace")
+MAKE = Reading(errors="replace").splitter_maker()
 
 
 @pytest.fixture(autouse=True)

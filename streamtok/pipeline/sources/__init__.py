@@ -24,7 +24,7 @@ from .inputs import (
     SocketInput,
 )
 from .json_lines import MAX_LINE, JsonLines
-from .make_splitter import MakeSplitter, Reading, splitter_maker
+from .make_splitter import MakeSplitter, Reading
 from .open_blocks import open_blocks
 from .parquet import ParquetTexts
 from .records import BadRecord, OnBad, Places
@@ -69,7 +69,6 @@ __all__ = [
     "is_compressed",
     "open_blocks",
     "read_descriptor",
-    "splitter_maker",
     "text_behind",
     "unescape",
     "unpack",

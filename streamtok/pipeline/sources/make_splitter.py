@@ -14,46 +14,6 @@ MakeSplitter = Callable[[str, int, int, int, bool], Splitter]
 """Makes a splitter from (name, consumed, records, crc, is_open); name: the input, for errors."""
 
 
-def splitter_maker(
-    jsonl: str | None,
-    delimiter: bytes | None,
-    *,
-    on_bad: OnBad | None,
-    max_line: int,
-    errors: str,
-    ends: bool = True,
-    before: Callable[[], int] | None = None,
-) -> MakeSplitter:
-    """Makes splitters: JSON lines, else documents with a delimiter, else the whole input is one.
-
-    ends: that one document ends where the input does. before: as for `Splitter`. The others: as for
-    `JsonLines`.
-    """
-
-    def make(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
-        splitter = choose(name, consumed, records, crc, is_open)
-        splitter.name, splitter.before = name, before
-        return splitter
-
-    def choose(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
-        if jsonl is not None:
-            return JsonLines(
-                jsonl,
-                name,
-                on_bad=on_bad,
-                max_line=max_line,
-                errors=errors,
-                consumed=consumed,
-                records=records,
-                crc=crc,
-            )
-        if delimiter is not None:
-            return Delimited(delimiter, consumed, records, crc, is_open)
-        return Whole(consumed, records, crc, ends=ends)
-
-    return make
-
-
 @dataclass(frozen=True)
 class Reading:
     """How the texts of files are read and divided into documents, as `streamtok encode` says it.
@@ -97,24 +57,38 @@ class Reading:
 
     def splitter_maker(
         self,
-        on_bad: OnBad | None,
+        on_bad: OnBad | None = None,
         *,
         ends: bool = True,
         before: Callable[[], int] | None = None,
     ) -> MakeSplitter:
         """Makes the splitter of an input of bytes. on_bad: takes the bad lines that are skipped.
 
-        ends, before: as for `splitter_maker`.
+        ends: that one document ends where the input does. before: as for `Splitter`.
         """
-        return splitter_maker(
-            self.jsonl,
-            self.end,
-            on_bad=on_bad if self.skip_bad_lines else None,
-            max_line=self.max_line,
-            errors=self.errors,
-            ends=ends,
-            before=before,
-        )
+
+        def choose(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
+            if self.jsonl is not None:
+                return JsonLines(
+                    self.jsonl,
+                    name,
+                    on_bad=on_bad if self.skip_bad_lines else None,
+                    max_line=self.max_line,
+                    errors=self.errors,
+                    consumed=consumed,
+                    records=records,
+                    crc=crc,
+                )
+            if self.end is not None:
+                return Delimited(self.end, consumed, records, crc, is_open)
+            return Whole(consumed, records, crc, ends=ends)
+
+        def make(name: str, consumed: int, records: int, crc: int, is_open: bool) -> Splitter:
+            splitter = choose(name, consumed, records, crc, is_open)
+            splitter.name, splitter.before = name, before
+            return splitter
+
+        return make
 
     def as_json(self) -> dict[str, Any]:
         """The fields as JSON values."""
