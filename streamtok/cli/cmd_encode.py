@@ -72,8 +72,8 @@ def add_parser(subparsers: Any) -> None:
     output.add_argument(
         "--format",
         choices=sinks.FILE_FORMATS,
-        help="default: by the suffix of the output (.npy .txt .u16 .u32 .jsonl .ds .parquet "
-        ".arrow); text for standard output; for .bin and no suffix u16 if the vocabulary fits, "
+        help=f"default: by the suffix of the output ({' '.join(sinks.FILE_SUFFIXES)}); text for "
+        "standard output; for .bin and no suffix u16 if the vocabulary fits, "
         "else u32; text is one id a line",
     )
     output.add_argument(

@@ -9,6 +9,7 @@ from typing import Any
 from ..parts.commit import add_record, commit, missing_parts
 from ..parts.part import RECORDS, Record
 from ..parts.plan import Plan, can_be_cut, plan
+from ..parts.settings import Settings
 from ..parts.workers import run_parts
 from ..pipeline.run import Totals
 from ..pipeline.skip_log import reasons
@@ -18,10 +19,6 @@ from .messages import Misused, Refused, shown
 from .progress import Made, Progress
 from .vocabulary_output import vocabulary_files
 
-_SAME = [  # options that mean the same in a plan
-    "errors", "max_pending", "lines", "delimiter", "jsonl", "parquet", "skip_empty",
-    "skip_bad_lines", "max_bad_lines", "strip_bom", "shard_tokens", "shard_exactly",
-]  # fmt: skip
 _OTHERS = {  # options that parts have no use for
     "follow": "--follow", "listen": "--listen", "connect": "--connect", "resume": "--resume"
 }  # fmt: skip
@@ -114,8 +111,10 @@ def _size(made: Plan, number: int) -> int:
 def _plan(args: argparse.Namespace, paths: list[str]) -> Plan:
     encoding = encoding_options.load_encoding(args)
     settings = encoding_options.stream_settings(args, encoding)
-    options: dict[str, Any] = {name: getattr(args, name) for name in _SAME}
-    options |= {
+    options: dict[str, Any] = {
+        name: getattr(args, name) for name in Settings.options() if hasattr(args, name)
+    }
+    options |= {  # those that the command line says in another way
         "allowed_special": settings["allowed_special"],
         "disallowed_special": settings["disallowed_special"],
         "add_special_tokens": args.add_special_tokens,

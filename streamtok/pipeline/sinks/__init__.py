@@ -9,6 +9,7 @@ schema, the others in a sidecar. This package does not encode or decode.
 from ...files.part_file import NewFile, PartFile, write_whole
 from .by_name import (
     FILE_FORMATS,
+    FILE_SUFFIXES,
     READ_FORMATS,
     Family,
     choose_file_format,
@@ -34,6 +35,7 @@ from .stored_files import StoredFiles
 
 __all__ = [
     "FILE_FORMATS",
+    "FILE_SUFFIXES",
     "READ_FORMATS",
     "TABLE",
     "About",

@@ -19,6 +19,7 @@ from .sidecar import SidecarSink, sidecar_path
 _T = TypeVar("_T")
 FILE_FORMATS = tuple(TABLE)
 READ_FORMATS = tuple(name for name, one in TABLE.items() if one.read is not None)
+FILE_SUFFIXES = tuple(one.suffix for one in TABLE.values() if one.suffix is not None)
 _RAW_SUFFIXES = (".bin", "")  # u16 or u32, as the vocabulary needs
 
 
