@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["TABLE", "Format", "has_schema", "read_ids"]
 
 Make: TypeAlias = "Callable[[Sequence[Any], About, dict[str, Any], int], Sink]"
-"""Makes the sink of the files, in the order of `Family.names` without the sidecar: for what they
-record, from the state that `getstate` gave or {}, and the number of the first document."""
+"""Makes a sink of the files, in the order of `Family.names` without the sidecar; of the facts that
+they record; of the state that `getstate` gave, or {}; and of the number of the first document."""
 
 
 @dataclass(frozen=True)
