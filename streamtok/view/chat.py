@@ -4,28 +4,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from typing import Any
 
 __all__ = ["chat_template"]
 
 _ROLES = ["system", "user", "assistant"]
-# Name, what opens a turn, what closes it, roles. The first whose special tokens an encoding has.
+
+
+def _same(open: str, close: str, roles: list[str]) -> dict[str, list[str]]:
+    return {role: [open.replace("{role}", role), close] for role in roles}
+
+
+# Name, and for each role the text before and after a turn. The first whose special tokens an
+# encoding has.
 _TEMPLATES = [
-    ("Phi", "<|im_start|>{role}<|im_sep|>", "<|im_end|>", _ROLES),
-    ("ChatML", "<|im_start|>{role}\n", "<|im_end|>\n", _ROLES),
-    ("Llama 3", "<|start_header_id|>{role}<|end_header_id|>\n\n", "<|eot_id|>", _ROLES),
-    ("Llama 4", "<|header_start|>{role}<|header_end|>\n\n", "<|eot|>", _ROLES),
-    ("harmony", "<|start|>{role}<|message|>", "<|end|>", [*_ROLES, "developer"]),
-    ("Gemma", "<start_of_turn>{role}\n", "<end_of_turn>\n", ["user", "model"]),
+    ("Phi", _same("<|im_start|>{role}<|im_sep|>", "<|im_end|>", _ROLES)),
+    ("ChatML", _same("<|im_start|>{role}\n", "<|im_end|>\n", _ROLES)),
+    ("Llama 3", _same("<|start_header_id|>{role}<|end_header_id|>\n\n", "<|eot_id|>", _ROLES)),
+    ("Llama 4", _same("<|header_start|>{role}<|header_end|>\n\n", "<|eot|>", _ROLES)),
+    ("harmony", _same("<|start|>{role}<|message|>", "<|end|>", [*_ROLES, "developer"])),
+    ("Gemma", _same("<start_of_turn>{role}\n", "<end_of_turn>\n", ["user", "model"])),
+    (
+        "Mistral",
+        {
+            "system": ["[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"],
+            "user": ["[INST]", "[/INST]"],
+            "assistant": ["", "</s>"],
+        },
+    ),
+    ("Mistral", {"user": ["[INST]", "[/INST]"], "assistant": ["", "</s>"]}),
 ]
+_SPECIAL = re.compile(r"<.+?>|\[/?[A-Z_]+\]")
 
 
-def chat_template(special_tokens: Collection[str]) -> dict[str, object] | None:
-    """dict: name, open (with `{role}`), close and roles; None if the special tokens fit none.
+def chat_template(special_tokens: Collection[str]) -> dict[str, Any] | None:
+    """dict: name, and turns: role to [text before, text after]; None if the tokens fit none.
 
-    >>> chat_template({"<|im_start|>", "<|im_end|>"})["close"]
-    '<|im_end|>\\n'
+    >>> chat_template({"<|im_start|>", "<|im_end|>"})["turns"]["user"]
+    ['<|im_start|>user\\n', '<|im_end|>\\n']
     """
-    for name, open, close, roles in _TEMPLATES:
-        if all(token in special_tokens for token in re.findall("<.+?>", open + close)):
-            return {"name": name, "open": open, "close": close, "roles": roles}
+    for name, turns in _TEMPLATES:
+        text = "".join(part for turn in turns.values() for part in turn)
+        if all(token in special_tokens for token in _SPECIAL.findall(text)):
+            return {"name": name, "turns": turns}
     return None

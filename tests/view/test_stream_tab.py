@@ -90,6 +90,20 @@ def test_every_step(open_page: Open, url: str) -> None:
     assert ids(page, "naive") == ids(page, "exact") == []
 
 
+@pytest.mark.parametrize("size", [1, 5, 64])
+def test_characters_of_several_tokens_are_whole(open_page: Open, size: int) -> None:
+    with served(text="tea 🎉 👩\u200d👧 for two 🎉") as url:
+        page = opened(open_page, url)
+        set_size(page, size)
+        page.click("#stream-end")
+        signs = page.locator("#exact-tokens .sign").all_inner_texts()
+        assert signs == ["·🎉", "·👩\u200d👧", "·🎉"]
+        text = "tea 🎉 👩\u200d👧 for two 🎉"
+        assert ids(page, "exact") == ENC.encode(text)
+        if size == 64:
+            assert page.locator("#naive-tokens .sign").all_inner_texts() == signs
+
+
 @pytest.mark.parametrize("size", [1, 3, 64])
 def test_the_totals_are_those_of_bench(open_page: Open, url: str, size: int) -> None:
     page = opened(open_page, url)

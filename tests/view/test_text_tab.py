@@ -12,6 +12,7 @@ import pytest
 
 import streamtok
 from streamtok.formats import save_packed
+from streamtok.view.chat import chat_template
 from streamtok.view.edited_texts import MAX_TEXTS
 
 from .conftest import Open, excuse, picture, until, violations
@@ -303,6 +304,19 @@ def test_ids_are_copied(open_page: Open, url: str) -> None:
     page.click("#text-copy")
     until(page, "document.querySelector('#text-copy').textContent.endsWith('copied')")
     assert json.loads(page.evaluate("navigator.clipboard.readText()")) == ENC.encode(long)
+
+
+def test_the_turns_of_mistral() -> None:
+    old = {"<s>", "</s>", "[INST]", "[/INST]"}
+    found = chat_template(old)
+    assert found == {
+        "name": "Mistral",
+        "turns": {"user": ["[INST]", "[/INST]"], "assistant": ["", "</s>"]},
+    }
+    new = chat_template(old | {"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"})
+    assert new is not None
+    assert list(new["turns"]) == ["system", "user", "assistant"]
+    assert chat_template(old - {"[/INST]"}) is None
 
 
 def test_turns_of_a_chat(open_page: Open, url: str) -> None:

@@ -4,7 +4,7 @@
 import { get, post, Questions } from "./api.js";
 import { $, decimal, make, setState, showCounts, whole } from "./elements.js";
 import { firstCharacters } from "./text_model.js";
-import { fromJson, TokenList, tokenBox } from "./tokens.js";
+import { appendWhole, fromJson, TokenList, tokenBox, wholeCharacters } from "./tokens.js";
 
 const PACE = 250; // milliseconds between two steps
 const MOST = 1500; // boxes of a lane that are kept
@@ -42,6 +42,7 @@ export class StreamTab {
     $("stream-size").parentElement.hidden = $("stream-size-shown").hidden = true;
     $("stream-note").textContent =
       `Standard input, as it arrives, always with ${this.page.about.first}. Special tokens are plain text here.`;
+    $("naive-tokens").dataset.empty = "Waiting for standard input.";
     this.next = 0; // the chunk that is asked for next
     this.open = []; // chunks with ids that are not settled: {number, boxes}
     this.at = 0;
@@ -197,18 +198,19 @@ export class StreamTab {
       box.classList.add("new");
       box.token.why = WRONG;
       box.classList.toggle("edge", chunkNumber > 0 && token === chunk.naive[0]);
-      this.naive.list.append(box);
       totals.naive += 1;
       totals.wrong += Number(token.is_wrong);
       return box;
     });
-    for (const token of chunk.exact) {
+    this.naive.list.append(...wholeCharacters(boxes));
+    const emitted = chunk.exact.map((token) => {
       const box = tokenBox(fromJson(token), totals.exact, token.reason === "certificate" ? "certified" : "");
       box.classList.add("new");
       box.token.why = REASONS[token.reason] ?? "later text cannot change it";
-      this.exact.list.append(box);
       totals.exact += 1;
-    }
+      return box;
+    });
+    if (emitted.length) appendWhole(this.exact.list, emitted);
     totals.broken += Number(chunk.is_broken);
     for (const { list } of [this.naive, this.exact]) {
       while (list.children.length > MOST) list.firstElementChild.remove();

@@ -209,16 +209,16 @@ export class TextTab {
     for (const one of $("chat").children) one.hidden = !chat && one.id !== "chat-name";
     $("chat-name").textContent = chat ? `Chat, ${chat.name}:`
       : `Chat: ${this.page.encoding} has no special tokens for roles; o200k_harmony has.`;
-    const roles = chat?.roles ?? [];
+    const roles = Object.keys(chat?.turns ?? {});
     const shown = [...$("chat-role").options].map((one) => one.value);
     if (String(shown) !== String(roles)) $("chat-role").replaceChildren(...roles.map((one) => make("option", {}, one)));
   }
 
   // A turn at the end of the text, with the cursor in it, and special tokens as such.
   addTurn() {
-    const open = this.chat.open.replace("{role}", $("chat-role").value);
+    const [open, close] = this.chat.turns[$("chat-role").value];
     const end = this.model.text.length;
-    if (!this.edit(end, end, open + this.chat.close)) return;
+    if (!this.edit(end, end, open + close)) return;
     this.box.show(end + open.length, true);
     this.page.allowSpecial();
   }

@@ -69,6 +69,22 @@ export function wholeCharacters(boxes) {
       make("span", { class: "pieces" }, ...part.boxes))]));
 }
 
+// Append boxes to an element; the first may complete a character whose tokens it has already.
+export function appendWhole(element, boxes) {
+  const begun = [];
+  const focused = document.activeElement;
+  let last = element.lastElementChild;
+  while (last) {
+    begun.unshift(...(last.matches(".t") ? [last] : last.querySelectorAll(".t")));
+    last.remove();
+    const before = element.lastElementChild;
+    const isPart = before?.matches(".t") && decoded(before.token.bytes) === null;
+    last = isPart && begun.length < MOST_JOINED ? before : null;
+  }
+  element.append(...wholeCharacters([...begun, ...boxes]));
+  if (begun.includes(focused)) focused.focus();
+}
+
 const segmenter = globalThis.Intl?.Segmenter && new Intl.Segmenter("en");
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const signs = (text) => text.replaceAll(" ", "·").replaceAll("\n", "⏎").replaceAll("\t", "⇥");
