@@ -87,6 +87,8 @@ cdef enum ModelKind:
     WORD_PIECE
     WORD_LEVEL
     UNIGRAM
+    SENTENCE_WORDS
+    SENTENCE_CHARACTERS
 
 cdef struct Model:
     ModelKind kind
@@ -101,6 +103,7 @@ cdef struct Model:
     const u32* byte_ids     # [256] of the bytes of what has no pieces; NULL: it becomes `unknown`
     u8[4] mark              # what is put before a pre-token that does not begin with it
     u32 mark_size           # 0: nothing
+    bint is_sentencepiece   # as SentencePiece does it: models/separate.pxi, models/unigram.pxi
 
 @cython.final
 cdef class PieceModel:

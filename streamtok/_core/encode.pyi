@@ -35,6 +35,8 @@ def spell(
     lefts: npt.NDArray[np.uint32], rights: npt.NDArray[np.uint32], spelled: bytes | memoryview
 ) -> tuple[bytes, npt.NDArray[np.uint32]]: ...
 
+MODEL_KINDS: dict[str, int]
+
 @final
 class PieceModel:
     max_id: int

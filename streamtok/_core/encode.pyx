@@ -72,6 +72,7 @@ include "text/text.pxi"
 # Models that are no merges
 include "models/trie.pxi"
 include "models/unigram.pxi"
+include "models/separate.pxi"
 include "models/model.pxi"
 
 # Tokens and merges

@@ -1,4 +1,5 @@
-"""SentencePiece's `.model`: BPE, as in Llama 2, the first Mistrals and Gemma.
+"""SentencePiece's `.model`: BPE, as in Llama 2, the first Mistrals and Gemma; unigram, as in T5 and
+XLM-R, word and char are read by `sentencepiece_pieces.py`.
 
 "Piece" is SentencePiece's word for a token, and is only used for that here.
 
@@ -14,7 +15,7 @@ Without byte fallback, each run of unknown characters becomes the id of `<unk>`:
 one byte of it that no piece has.
 
 `sentencepiece_normalizer.py` reads what is done to a text before. These raise an error that names
-them: other models than BPE, spaces as suffixes, unused pieces, control symbols of one character.
+them: spaces as suffixes, unused pieces of BPE, control symbols of one character.
 (github.com/google/sentencepiece, Apache-2.0)
 """
 
@@ -39,6 +40,7 @@ from .loading import make_encoding, read_bytes, shown, stem
 from .merge_lists import without_unreachable_tokens
 from .protobuf import BYTES, FLOAT, VARINT, Value, expect, field, fields
 from .sentencepiece_normalizer import CHARSMAP, KINDS, rules_of, settings_of
+from .sentencepiece_pieces import Rows, piece_vocabulary
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
@@ -47,7 +49,8 @@ if TYPE_CHECKING:
 __all__ = ["load_sentencepiece", "save_sentencepiece"]
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-_MODELS = {1: "unigram", 2: "BPE", 3: "word", 4: "char"}
+_BPE = 2
+_MODELS = {1: "unigram", 3: "word", 4: "char"}
 _BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
 _MAX_PIECES = 1 << 20
 _MAX_BYTES = 1 << 26
@@ -61,7 +64,7 @@ _TRAINER_KINDS = {_MODEL_TYPE: VARINT, _SUFFIX: VARINT, _FALLBACK: VARINT}
 
 
 def load_sentencepiece(path: Path, *, name: str | None = None) -> Encoding:
-    """The encoding in a SentencePiece BPE model.
+    """The encoding in a SentencePiece model.
 
     `encode` returns the ids of `SentencePieceProcessor.encode`, which never finds control symbols
     in text; here they are special tokens. User-defined symbols are always found. The text
@@ -104,9 +107,23 @@ def read_sentencepiece(data: bytes, source: str, name: str) -> Encoding:
         raise VocabularyError(
             f"{source}: not a SentencePiece model: the trainer's settings are missing"
         )
-    _check_trainer(trainer, source)
-    has_bytes = bool(trainer.get(_FALLBACK))
-    vocabulary, special, added, unknown = _tokens_of(pieces, has_bytes, source)
+    if trainer.get(_SUFFIX):
+        raise VocabularyError(f"{source}: treat_whitespace_as_suffix is not supported")
+    model = int(trainer.get(_MODEL_TYPE, 1))
+    rows = _rows_of(pieces, bool(trainer.get(_FALLBACK)), source)
+    if model in _MODELS:
+        return make_encoding(
+            source,
+            name,
+            pat_str=WHOLE_TEXT_PATTERN,
+            mergeable_ranks=piece_vocabulary(_MODELS[model], pieces, rows, source),
+            special_tokens=rows.special,
+            rules=rules_of(normalizer, {}, None, source, tuple(rows.symbols)),
+        )
+    if model != _BPE:
+        raise VocabularyError(f"{source}: there is no model of type {model}")
+    vocabulary, unknown = _merging(rows, source)
+    special, added = rows.special, rows.symbols
     return make_encoding(
         source,
         name,
@@ -153,27 +170,10 @@ def _read_settings(
             into[key] = value
 
 
-def _check_trainer(settings: Mapping[int, Value], source: str) -> None:
-    model = int(settings.get(_MODEL_TYPE, 1))
-    if settings.get(_SUFFIX):
-        raise VocabularyError(f"{source}: treat_whitespace_as_suffix is not supported")
-    if model != 2:
-        raise VocabularyError(
-            f"{source}: a {_MODELS.get(model, model)} model is not supported: expected BPE"
-        )
-
-
-def _tokens_of(
-    pieces: list[tuple[str, float, int]], has_bytes: bool, source: str
-) -> tuple[Vocabulary, dict[str, int], dict[str, int], Normalizer | None]:
-    """The vocabulary, special tokens and user-defined symbols, and what is done to unknown
-    characters that do not become bytes.
-    """
-    unknown_ids: list[int] = []
-    special: dict[str, int] = {}
-    added: dict[str, int] = {}
-    byte_ids: dict[int, int] = {}
-    normal: dict[str, tuple[float, int]] = {}
+def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str) -> Rows:
+    """Raises VocabularyError for what no model may have."""
+    rows = Rows({}, {}, {}, {}, [], {})
+    normal, added, unused, special, unknown_ids, byte_ids = rows
     seen: set[str] = set()
     for number, (text, score, type_) in enumerate(pieces):
         where = f"{source}: piece {number}, {shown(text)}"
@@ -193,28 +193,38 @@ def _tokens_of(
             if type_ == UNKNOWN:
                 unknown_ids.append(number)
             special[spaced] = number
-        elif type_ == USER_DEFINED:
+        elif type_ in (USER_DEFINED, UNUSED):
             if " " in text:
                 raise VocabularyError(f"{where}, has a space: expected {MARK!r} for spaces")
-            added[spaced] = number
+            (added if type_ == USER_DEFINED else unused)[spaced] = number
         elif type_ == BYTE:
             found = _BYTE_PIECE.fullmatch(text)
             if not found:
                 raise VocabularyError(f"{where}, has the type of a byte: expected <0x00> … <0xFF>")
             byte_ids[int(found[1], 16)] = number
         else:
-            kind = "unused" if type_ == UNUSED else f"of type {type_}"
-            raise VocabularyError(f"{where}, is {kind}, which is not supported")
+            raise VocabularyError(f"{where}, is of type {type_}, which is not supported")
     if has_bytes and len(byte_ids) != 256:
         raise VocabularyError(f"{source}: only {len(byte_ids)} of the 256 bytes are pieces")
     if byte_ids and not has_bytes:
         raise VocabularyError(f"{source}: pieces of bytes without byte_fallback are not supported")
-    if len(special) + len(added) + len(byte_ids) + len(normal) != len(pieces):
+    if len(special) + len(added) + len(unused) + len(byte_ids) + len(normal) != len(pieces):
         raise VocabularyError(f"{source}: two pieces differ only in {MARK!r} and a space")
-    if " " not in normal:
+    return rows
+
+
+def _merging(rows: Rows, source: str) -> tuple[Vocabulary, Normalizer | None]:
+    """The vocabulary of BPE, and what is done to unknown characters that do not become bytes."""
+    if rows.unused:
+        raise VocabularyError(
+            f"{source}: the piece {shown(next(iter(rows.unused)))} is unused, which is not "
+            "supported with BPE"
+        )
+    if " " not in rows.normal:
         raise VocabularyError(f"{source}: a model without the piece {MARK!r} is not supported")
-    unknown = None if has_bytes else _unknown(normal, unknown_ids, byte_ids, source)
-    return _vocabulary(normal, byte_ids), special, added, unknown
+    has_bytes = bool(rows.byte_ids)
+    unknown = None if has_bytes else _unknown(rows.normal, rows.unknown_ids, rows.byte_ids, source)
+    return _vocabulary(rows.normal, rows.byte_ids), unknown
 
 
 def _unknown(
@@ -297,6 +307,11 @@ def save_sentencepiece(encoding: Encoding, path: Path) -> None:
     """
     vocabulary, rules = encoding._vocabulary, encoding._rules
     settings = settings_of(rules)
+    if vocabulary.model is not None:
+        raise VocabularyError(
+            f"{encoding.name} has the pieces of {vocabulary.model.kind}, which are not written as "
+            "a SentencePiece model; keep the original"
+        )
     if vocabulary.byte_ids is None or rules == NO_RULES:
         raise VocabularyError(
             f"a SentencePiece model merges characters, but {encoding.name} merges bytes"

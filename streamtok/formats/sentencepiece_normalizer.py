@@ -34,10 +34,12 @@ def rules_of(
     added: Mapping[str, int],
     unknown: Normalizer | None,
     source: str,
+    symbols: tuple[str, ...] | None = None,
 ) -> TextRules:
     """The rules of a model, by its normalizer's settings and its user-defined symbols.
 
-    unknown: what is done to unknown characters; None where they become the ids of bytes.
+    unknown: what is done to unknown characters; None where they become the ids of bytes. symbols:
+    user-defined ones of a model that is no merges and finds them itself, in place of `added`.
     Missing settings have the defaults of sentencepiece_model.proto. By them, spaces at both ends
     and runs of spaces are removed, and a space is put before the text. Raises VocabularyError for
     settings that are not supported, and for a damaged map.
@@ -47,9 +49,10 @@ def rules_of(
     charsmap = settings.get(CHARSMAP, b"")
     puts, removes = bool(settings.get(_DUMMY, 1)), bool(settings.get(_EXTRA, 1))
     tokens = tuple(added.items())
-    if not charsmap and not removes and unknown is None:
+    if not charsmap and not removes and unknown is None and symbols is None:
         return TextRules(tokens, longest_first=True, normalizer="spaces", space_first=puts)
-    for symbol in added:
+    symbols = tuple(added) if symbols is None else symbols
+    for symbol in symbols:
         if " " in symbol and (charsmap or removes):
             raise VocabularyError(
                 f"{source}: the user-defined symbol {shown(symbol)} has a space, which is not "
@@ -59,7 +62,7 @@ def rules_of(
     if charsmap or not removes:
         assert isinstance(charsmap, bytes)
         try:
-            step = LongestMap(bytes(charsmap), tuple(added), puts and not removes)
+            step = LongestMap(bytes(charsmap), symbols, puts and not removes)
         except ValueError as error:
             raise VocabularyError(f"{source}: the normalizer's map is damaged: {error}") from None
         steps.append(step)

@@ -21,12 +21,13 @@ _NO_ID = 2**32 - 1  # of a byte that has none
 class Pieces:
     """The pieces of a model, with their ids. Immutable, and can be pickled.
 
-    kind: "WordPiece", "WordLevel" or "Unigram". blob, offsets, ids: the pieces end to end, in order
-    of their bytes; piece i is blob[offsets[i]:offsets[i + 1]]. unknown: the id of a pre-token that
-    has no pieces (Unigram: of a run of characters). Of WordPiece alone: prefix, of the pieces that
-    are not the first of their pre-token, and most_characters, of a pre-token that is not unknown.
-    Of Unigram alone: scores, by id, and byte_ids, of the bytes of what is unknown. mark: put before
-    a pre-token that does not begin with it, as Metaspace does behind WhitespaceSplit.
+    kind: "WordPiece", "WordLevel", "Unigram", or "SentencePiece unigram", "… word" or "… char".
+    blob, offsets, ids: the pieces end to end, in order of their bytes; piece i is
+    blob[offsets[i]:offsets[i + 1]]. unknown: the id of a pre-token that has no pieces (Unigram: of
+    a run of characters). Of WordPiece alone: prefix, of the pieces that are not the first of their
+    pre-token, and most_characters, of a pre-token that is not unknown. Of the others but WordLevel:
+    scores, by id, and byte_ids, of the bytes of what is unknown. mark: put before a pre-token that
+    does not begin with it, as Metaspace does behind WhitespaceSplit.
     """
 
     __slots__ = (
@@ -60,7 +61,7 @@ class Pieces:
 
     @classmethod
     def of_ids(cls, kind: str, ids: Mapping[str, int], unknown: int, **more: Any) -> Pieces:
-        """Those of a dictionary; more: prefix and most_characters."""
+        """Those of a dictionary; more: what else the model has."""
         return cls(kind, *_in_order(ids), unknown, **more)
 
     @classmethod

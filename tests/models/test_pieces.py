@@ -21,6 +21,7 @@ from streamtok.reference.wordpiece import word_level, word_piece
 from streamtok.vocabulary.table import Vocabulary
 
 from ..tokenizer_files import random_pieces
+from .trained import t5
 
 TWINS = {"WordPiece": word_piece, "WordLevel": word_level, "Unigram": unigram}
 LETTERS = "ab# ▁é\u0301日👍"
@@ -304,3 +305,13 @@ def test_a_long_pretoken_is_cut_anywhere() -> None:
     rows.append(stream.encode_with_offsets("", final=True))
     assert np.concatenate([ids for ids, _ in rows]).tolist() == whole[0].tolist()
     assert np.concatenate([spans for _, spans in rows]).tolist() == whole[1].tolist()
+
+
+def test_a_long_word_with_a_mark_waits_in_a_stream() -> None:
+    """Behind WhitespaceSplit, words are short; one that is not waits for its end."""
+    encoding, tokenizer = t5()
+    text = "abc " + "zq" * 4000 + " foo " + "hello" * 1000 + " x"
+    expected = tokenizer.encode(text, add_special_tokens=False).ids
+    stream = encoding.stream_encoder()
+    found = [id for at in range(0, len(text), 97) for id in stream.encode(text[at : at + 97])]
+    assert found + stream.flush() == expected

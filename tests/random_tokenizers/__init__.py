@@ -1,6 +1,8 @@
 """Random `tokenizer.json` files: streamtok, its reference and `tokenizers` must give the same ids.
 
     python -m tests.random_tokenizers --cases 100_000 --seed 1 --workers 2
+    python -m tests.random_tokenizers --pieces
+    python -m tests.random_tokenizers --sentencepiece --cases 2000
     python -m tests.random_tokenizers --replay failures/12345.json
 
 A case is the file of one seed, made by `tests/tokenizer_files.py`, and four texts for it. The file

@@ -16,8 +16,10 @@ from ..tokenizer_files import random_piece_file
 from . import __doc__ as description
 from .checks import Outcome, check_seed
 from .finds import describe, replay, save, shrink
-from .workers import outcomes_here, outcomes_of_workers
+from .sentencepieces import check_model
+from .workers import Check, outcomes_here, outcomes_of_workers
 
+SHOWN = 400  # characters of texts and ids
 PROGRESS = 10_000  # cases from one line about it to the next
 
 
@@ -54,7 +56,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cases", type=number, default=1000)
     parser.add_argument("--seed", type=number, default=1, help="of the first case; the next is +1")
     parser.add_argument("--workers", type=int, default=1, help="processes; 1: this one")
-    parser.add_argument("--pieces", action="store_true", help="WordPiece, WordLevel and Unigram")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--pieces", action="store_true", help="WordPiece, WordLevel and Unigram")
+    kinds.add_argument("--sentencepiece", action="store_true", help="SentencePiece's models")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--finds", type=int, default=10, help="stop after so many")
     parser.add_argument("--save", type=Path, default=Path("random_tokenizers_found"))
@@ -75,9 +79,9 @@ def check(options: argparse.Namespace, folder: Path) -> int:
     """Check the cases that are asked for, and print what is found."""
     report, start = Report(), time.monotonic()
     seeds = range(options.seed, options.seed + options.cases)
-    check_one = (
-        functools.partial(check_seed, make=random_piece_file) if options.pieces else check_seed
-    )
+    check_one: Check = check_model if options.sentencepiece else check_seed
+    if options.pieces:
+        check_one = functools.partial(check_seed, make=random_piece_file)
     if options.workers > 1:
         outcomes = outcomes_of_workers(seeds, options.workers, check_one)
     else:
@@ -106,8 +110,13 @@ def found_text(outcome: Outcome, saved: Path, folder: Path) -> str:
     seed, difference = outcome.seed, outcome.difference
     assert difference is not None
     if outcome.file is None:
-        again = f"python -m tests.random_tokenizers --cases 1 --seed {seed}"
-        return f"seed {seed}: {difference.kind}: {difference.found}; again: {again}"
+        again = f"--cases 1 --seed {seed}, with the same kind of files"
+        return (
+            f"seed {seed}: {difference.kind}: text {difference.text[:SHOWN]!a}\n"
+            f"  cuts {difference.how}\n"
+            f"  expected {str(difference.expected)[:SHOWN]}\n"
+            f"  found    {str(difference.found)[:SHOWN]}\n  again: {again}"
+        )
     path = save(saved, seed, outcome.file, difference)  # as it is: what follows may crash
     file, difference = shrink(outcome.file, difference, folder)
     save(saved, seed, file, difference)

@@ -199,17 +199,21 @@ def attempt(action: Any) -> Any:
 
 
 def stream(
-    enc: streamtok.Encoding, data: Any, cuts: tuple[int, ...], rng: random.Random
+    enc: streamtok.Encoding,
+    data: Any,
+    cuts: tuple[int, ...],
+    rng: random.Random,
+    options: dict[str, Any] = OPTIONS,
 ) -> list[int]:
     """The ids of a stream cut at `cuts`; now and then another stream goes on from its state."""
-    encoder = enc.stream_encoder(**OPTIONS)
+    encoder = enc.stream_encoder(**options)
     ids: list[int] = []
     bounds = [0, *cuts, len(data)]
     for start, end in pairwise(bounds):
         ids += encoder.encode(data[start:end])
         if rng.random() < 0.1:
             state = encoder.getstate()
-            encoder = enc.stream_encoder(**OPTIONS)
+            encoder = enc.stream_encoder(**options)
             encoder.setstate(state)
     return ids + encoder.flush()
 

@@ -2,9 +2,11 @@
 
 `encode_pieces` (`models/pretokens.pxi`) asks for what the pre-token cache does not know. Each model does
 what the model of that name does in tokenizers 0.23 (github.com/huggingface/tokenizers, Apache-2.0),
-see `reference/wordpiece.py`, `reference/wordlevel.py` and `reference/unigram.py`.
+see `reference/wordpiece.py` and `reference/unigram.py`, or in SentencePiece 0.2
+(github.com/google/sentencepiece, Apache-2.0), see `reference/sentencepiece_models.py`.
 
-No model gives more ids than the pre-token has bytes, with the mark that may be put before it.
+`most_ids` says how many ids a pre-token may give: no model gives more than it has bytes, with the mark
+that may be put before it, but for spaces of SentencePiece, each of which may become the bytes of "▁".
 """
 
 cdef inline size_t character_size(const u8* p, size_t n) noexcept nogil:
@@ -35,6 +37,11 @@ cdef bint has_more_characters(const u8* p, size_t n, u64 most) noexcept nogil:
 cdef inline void set_place(Place* places, size_t i, size_t start, size_t end) noexcept nogil:
     if places != NULL:
         places[i].start, places[i].end = start, end
+
+
+cdef inline size_t most_ids(const Model* m, size_t n) noexcept nogil:
+    """The most ids that a pre-token of n bytes gives."""
+    return 3 * n if m.is_sentencepiece and m.byte_ids != NULL else n + m.mark_size
 
 
 cdef size_t one_unknown(const Model* m, size_t n, u32* out, Place* places) noexcept nogil:
@@ -77,15 +84,25 @@ cdef size_t word_level(const Model* m, const u8* p, size_t n, u32* out, Place* p
     return 1
 
 
+MODEL_KINDS = {
+    "WordPiece": WORD_PIECE,
+    "WordLevel": WORD_LEVEL,
+    "Unigram": UNIGRAM,
+    "SentencePiece unigram": UNIGRAM,
+    "SentencePiece word": SENTENCE_WORDS,
+    "SentencePiece char": SENTENCE_CHARACTERS,
+}
+
+
 @cython.final
 cdef class PieceModel:
     """The tables of a model that is no merges. Immutable.
 
-    kind: "WordPiece", "WordLevel" or "Unigram". blob, offsets, ids: the pieces end to end, in order
+    kind: a key of MODEL_KINDS. blob, offsets, ids: the pieces end to end, in order
     of their bytes, uint32 offsets [n + 1] and uint32 ids [n]. unknown: the id of what has no pieces.
     prefix, most_characters: of WordPiece: the bytes before pieces that are not a word's first, and
-    the longest word. scores: of Unigram: float64 by id. byte_ids: of Unigram: uint32 [256], or None.
-    mark: up to four bytes, put before a pre-token that does not begin with them.
+    the longest word. scores: of Unigram: float64 by id; in SentencePiece's, that of `unknown` is of a
+    character that is no piece. byte_ids: of Unigram and SentencePiece: uint32 [256], or None. mark: up to four bytes, put before a pre-token that does not begin with them.
     Raises ValueError for arrays that do not fit together. Costs O(bytes of the pieces).
     """
 
@@ -97,9 +114,10 @@ cdef class PieceModel:
         cdef ArrayView view
         cdef const u32* bounds = <const u32*>offset_view.data
         cdef u32 i, n = <u32>id_view.size, n_ids = 0
-        if kind not in ("WordPiece", "WordLevel", "Unigram"):
+        if kind not in MODEL_KINDS:
             raise ValueError(f"there is no model {kind!r}")
-        m.kind = WORD_PIECE if kind == "WordPiece" else WORD_LEVEL if kind == "WordLevel" else UNIGRAM
+        m.kind = <ModelKind><int>MODEL_KINDS[kind]
+        m.is_sentencepiece = kind.startswith("SentencePiece")
         if id_view.size >= NONE or offset_view.size != id_view.size + 1 or bounds[0] != 0:
             raise ValueError("a model needs one more offset than ids, the first of them 0")
         for i in range(n):
@@ -127,11 +145,14 @@ cdef class PieceModel:
             m.n_scores = <u32>view.size
             if view.size < n_ids or unknown >= view.size:
                 raise ValueError(f"there are {view.size} scores for ids up to {self.max_id}")
-            m.unknown_score = m.scores[0]
-            for i in range(m.n_scores):
-                if m.scores[i] < m.unknown_score:
-                    m.unknown_score = m.scores[i]
-            m.unknown_score -= UNKNOWN_PENALTY
+            if m.is_sentencepiece:
+                m.unknown_score = m.scores[unknown]
+            else:
+                m.unknown_score = m.scores[0]
+                for i in range(m.n_scores):
+                    if m.scores[i] < m.unknown_score:
+                        m.unknown_score = m.scores[i]
+                m.unknown_score -= UNKNOWN_PENALTY
         if byte_ids is not None:
             view = read_array(byte_ids, UINT32, "byte_ids")
             self._owners.append(view)
@@ -139,6 +160,8 @@ cdef class PieceModel:
                 raise ValueError(f"there are ids for {view.size} bytes, not for 256")
             m.byte_ids = <const u32*>view.data
             for i in range(256):
+                if m.is_sentencepiece and m.byte_ids[i] == NONE:
+                    raise ValueError(f"byte {i} has no id")
                 self.max_id = max(self.max_id, m.byte_ids[i] if m.byte_ids[i] != NONE else 0)
         trie_open(&m.trie, <const u8*><const char*>blob, bounds, <const u32*>id_view.data, n)
         m.inside = node_of(&m.trie, <const u8*><const char*>prefix, len(prefix))

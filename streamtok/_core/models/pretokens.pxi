@@ -41,16 +41,18 @@ cdef size_t ids_without_mark(const Model* m, Work* w, const u8* p, size_t n, u32
         return word_piece(m, p, n, out, places)
     if m.kind == WORD_LEVEL:
         return word_level(m, p, n, out, places)
-    return unigram(m, &w.lattice, &w.watch, p, n, out, places)
+    if m.kind == UNIGRAM:
+        return unigram(m, &w.lattice, &w.watch, p, n, out, places)
+    return separate_ids(m, p, n, out, places)
 
 
 cdef int encode_pieces(TokenTable table, Work* w, const u8* p, size_t n, const u64* key) except -1 nogil:
     """Encode a pre-token that has no cell, and remember it, if it is not too long. key: its own."""
     cdef const Model* m = table.tokens().model
     cdef size_t count
-    reserve(w, n + m.mark_size)
+    reserve(w, most_ids(m, n))
     count = model_ids(m, w, p, n, w.out + w.count, NULL)
-    if n <= LONGEST_KNOWN:
+    if n <= LONGEST_KNOWN and count <= LONG_PRETOKEN:
         learn(&w.cache, home_of(&w.cache, key[0], key[1]), key[0], key[1], p, w.out + w.count, count)
     w.count += count
     return 0
@@ -89,8 +91,8 @@ cdef int encode_followed(TokenTable table, Work* w, const u8* buffer, size_t sta
     for i in range(count):
         end = <size_t>llabs(ends[i])
         if ends[i] > 0 and end > at:
-            reserve(w, end - at + m.mark_size)
-            reserve_places(w, end - at + m.mark_size)
+            reserve(w, most_ids(m, end - at))
+            reserve_places(w, most_ids(m, end - at))
             made = model_ids(m, w, buffer + at, end - at, w.out + w.count,
                              w.places + w.count)
             for k in range(w.count, w.count + made):
@@ -108,10 +110,12 @@ cdef int commit_pieces(const Model* m, Work* w, const u8* buffer, Scan* s, size_
     A word that is too long for the model is unknown, whatever follows. With places, it waits for its
     end, which is where the place ends.
     """
-    cdef size_t n = certain - s.start
-    if m.kind == UNIGRAM:
+    cdef size_t n = certain - s.start, whole
+    if m.kind == UNIGRAM or m.is_sentencepiece:
+        whole = whole_characters(buffer + s.start, n)
+        certain = s.start
         if m.mark_size == 0:            # or else pre-tokens are words
-            certain = s.start + commit_paths(m, w, buffer + s.start, whole_characters(buffer + s.start, n), s)
+            certain += commit_paths(m, w, buffer + s.start, whole, s)
     elif w.follows:
         return 0
     elif not s.committed:
@@ -121,7 +125,7 @@ cdef int commit_pieces(const Model* m, Work* w, const u8* buffer, Scan* s, size_
             retry_at[0] = 2 * n
             return 0
         put_id(w, m.unknown, 0, 0)
-    if certain > s.start or m.kind != UNIGRAM:
+    if certain > s.start:
         n -= certain - s.start
         s.start = certain
         if s.accept < certain:
@@ -134,8 +138,12 @@ cdef int commit_pieces(const Model* m, Work* w, const u8* buffer, Scan* s, size_
 
 
 cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s) except? 0 nogil:
-    """Emit the ids of Unigram that are final, whatever follows p[:n]; the bytes that they cover."""
+    """Emit the ids that are final, whatever follows p[:n]; the bytes that they cover."""
     cdef size_t done
+    if m.kind != UNIGRAM:
+        done = final_separate(m, p, n)
+        put_path(m, w, p, done, w.origin + s.start)
+        return done
     find_paths(m, &w.lattice, &w.watch, p, n, s.score)
     done = final_place(m, w.lattice.nodes, p, n)
     if done:
@@ -145,12 +153,19 @@ cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s
 
 
 cdef int put_path(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
-    """Emit the ids of the path to p[:n], which is at `origin` in the text."""
+    """Emit the ids of p[:n], of Unigram of the path to its end. It is at `origin` in the text."""
     cdef size_t i, count
-    reserve(w, n)
+    cdef u32* out
+    cdef Place* places = NULL
+    reserve(w, most_ids(m, n))
     if w.follows:
-        reserve_places(w, n)
-    count = path_ids(m, w.lattice.nodes, p, n, w.out + w.count, w.places + w.count if w.follows else NULL)
+        reserve_places(w, most_ids(m, n))
+        places = w.places + w.count
+    out = w.out + w.count
+    if m.kind == UNIGRAM:
+        count = path_ids(m, w.lattice.nodes, p, n, out, places)
+    else:
+        count = separate_ids(m, p, n, out, places)
     if w.follows:
         for i in range(w.count, w.count + count):
             w.places[i].start += origin
@@ -164,5 +179,6 @@ cdef int end_pieces(const Model* m, Work* w, const u8* buffer, size_t start, siz
     """Emit what is left of a pre-token of which some ids are out. score: of these, by Unigram."""
     if m.kind == UNIGRAM:
         find_paths(m, &w.lattice, &w.watch, buffer + start, end - start, score)
+    if m.kind == UNIGRAM or m.is_sentencepiece:
         put_path(m, w, buffer + start, end - start, w.origin + start)
     return 0

@@ -9,11 +9,17 @@ each place from which the bytes up to the end begin a longer piece. The best pat
 goes through a live place, and begins with the best path to it. So what the best paths to all live
 places share is final. Paths may go on from the last place that they share, with its score: a path to a
 live place that does not go through it loses to one that does, and ties with it only if it begins
-later. Nothing ends inside a run of unknown characters.
+later. Nothing ends inside a run of unknown characters, unless each becomes its bytes.
+
+**In SentencePiece** the whole text is one pre-token, and sums are float32. Where that of a place is far
+from 0, it is subtracted from all sums that are in use (`bring_back`), which rounds them. So it matters
+what the sums of all places are, and paths go on only from a place that all places behind it share. An
+unknown character becomes its bytes by itself, and a run is not looked up.
 """
 
 cdef enum:
     UNKNOWN_PENALTY = 10        # that much worse than the least score is an unknown character
+    FARTHEST = 100000           # from 0 of a sum in SentencePiece
     LOOK_MASK = (1 << 20) - 1   # bytes, less one, between two looks at signals
 
 
@@ -31,9 +37,21 @@ cdef int lattice_grow(Lattice* lattice, size_t size) except -1 nogil:
     return 0
 
 
-cdef inline void improve(BestPath* node, double score, u32 start, u32 id) noexcept nogil:
+cdef inline void improve(const Model* m, BestPath* node, double score, u32 start, u32 id) noexcept nogil:
+    if m.is_sentencepiece:
+        score = <float>score        # as if it had been added up in float32
     if node.start == NONE or score > node.score:
         node.score, node.start, node.id = score, start, id
+
+
+cdef double bring_back(BestPath* nodes, size_t at, size_t last) noexcept nogil:
+    """Subtract the sum of the place `at` from those of all up to `last`; its own, from then on."""
+    cdef double far = nodes[at].score
+    cdef size_t i
+    for i in range(at, last + 1):
+        if i == at or nodes[i].start != NONE:
+            nodes[i].score = <float>(nodes[i].score - far)
+    return 0
 
 
 cdef int find_paths(const Model* m, Lattice* lattice, Watch* watch, const u8* p, size_t n,
@@ -41,7 +59,7 @@ cdef int find_paths(const Model* m, Lattice* lattice, Watch* watch, const u8* p,
     """The best paths to all places of p[:n], behind what has the score `before`."""
     cdef const Trie* t = &m.trie
     cdef BestPath* nodes
-    cdef size_t at = 0, size, end
+    cdef size_t at = 0, size, end, last = 0
     cdef u32 node
     cdef double score
     cdef bint is_known
@@ -55,6 +73,8 @@ cdef int find_paths(const Model* m, Lattice* lattice, Watch* watch, const u8* p,
     at = 0
     while at < n:
         score = nodes[at].score
+        if m.is_sentencepiece and (score < -FARTHEST or score > FARTHEST):
+            score = bring_back(nodes, at, last)
         size = character_size(p + at, n - at)
         is_known = False
         node = ROOT
@@ -65,22 +85,49 @@ cdef int find_paths(const Model* m, Lattice* lattice, Watch* watch, const u8* p,
                 break
             end += 1
             if t.values[node] != NONE:
-                improve(&nodes[end], m.scores[t.values[node]] + score, <u32>at, t.values[node])
+                improve(m, &nodes[end], m.scores[t.values[node]] + score, <u32>at, t.values[node])
                 is_known = is_known or end - at == size
+                last = end if end > last else last
         if not is_known:
-            improve(&nodes[at + size], m.unknown_score + score, <u32>at, m.unknown)
+            last = at + size if at + size > last else last
+            improve(m, &nodes[at + size], m.unknown_score + score, <u32>at, m.unknown)
         if (at ^ (at + size)) & ~<size_t>LOOK_MASK:
             look(watch)
         at += size
     return 0
 
 
+cdef inline bint runs_are_joined(const Model* m) noexcept nogil:
+    """Whether what unknown characters become depends on those beside them."""
+    return not m.is_sentencepiece or m.byte_ids == NULL
+
+
+cdef size_t bytes_of_run(const Model* m, const u8* p, size_t start, size_t end, u32* out,
+                         Place* places) noexcept nogil:
+    """The ids of the bytes of p[start:end], in which a space stands for "▁"; their number."""
+    cdef size_t i, k, count = 0
+    cdef const char* mark = "\xe2\x96\x81"
+    for i in range(start, end):
+        for k in range(3 if p[i] == c" " else 1):
+            out[count] = m.byte_ids[<u8>mark[k] if p[i] == c" " else p[i]]
+            set_place(places, count, i, i + 1)
+            count += 1
+    return count
+
+
 cdef size_t run_ids(const Model* m, const u8* p, size_t start, size_t end, u32* out,
                     Place* places) noexcept nogil:
     """The ids of the run of unknown characters p[start:end]; their number."""
-    cdef u32 node = node_of(&m.trie, p + start, end - start)
+    cdef u32 node
     cdef size_t i, count = 1
     cdef bint has_bytes = m.byte_ids != NULL
+    if m.is_sentencepiece:
+        if has_bytes:
+            return bytes_of_run(m, p, start, end, out, places)
+        out[0] = m.unknown
+        set_place(places, 0, start, end)
+        return 1
+    node = node_of(&m.trie, p + start, end - start)
     out[0] = m.unknown
     if node != NONE and m.trie.values[node] != NONE:
         out[0] = m.trie.values[node]
@@ -140,6 +187,8 @@ cdef bint is_live(const Model* m, const u8* p, size_t n) noexcept nogil:
 cdef size_t final_place(const Model* m, const BestPath* nodes, const u8* p, size_t n) noexcept nogil:
     """Up to where the best path is final, whatever follows p[:n], of which `nodes` are the paths."""
     cdef size_t live, at, shared = n
+    if m.is_sentencepiece:
+        return common_place(m, nodes, p, n)
     for live in range(n - (m.longest - 1) if n > m.longest - 1 else 0, n):
         if (live > 0 and nodes[live].start == NONE) or not is_live(m, p + live, n - live):
             continue
@@ -151,9 +200,26 @@ cdef size_t final_place(const Model* m, const BestPath* nodes, const u8* p, size
                 shared = nodes[shared].start
         if shared == 0:
             return 0
-    while shared > 0 and nodes[shared].id == m.unknown:
+    while shared > 0 and nodes[shared].id == m.unknown and runs_are_joined(m):
         shared = nodes[shared].start
     return shared
+
+
+cdef size_t common_place(const Model* m, const BestPath* nodes, const u8* p, size_t n) noexcept nogil:
+    """The last place that is on the best paths to all places behind it, whatever follows p[:n]."""
+    cdef size_t at = n, lowest = n, first = n, live
+    for live in range(n - (m.longest - 1) if n > m.longest - 1 else 0, n):
+        if (live == 0 or nodes[live].start != NONE) and is_live(m, p + live, n - live):
+            first = live
+            break
+    while at > 0:
+        if at <= first and lowest >= at and nodes[at].start != NONE and not (
+                nodes[at].id == m.unknown and runs_are_joined(m)):
+            return at
+        if nodes[at].start != NONE and nodes[at].start < lowest:
+            lowest = nodes[at].start
+        at -= 1
+    return 0
 
 
 cdef size_t whole_characters(const u8* p, size_t n) noexcept nogil:

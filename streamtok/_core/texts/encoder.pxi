@@ -7,6 +7,7 @@ call takes a workspace of its own.
 cdef enum:
     RELEASE_FROM = 4096     # bytes from which the GIL is released: below, handing it over costs more
     STEP = 1 << 20          # bytes between two looks at the clock
+    MODEL_STEP = 1 << 14    # of a model that is no merges
 
 
 cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable, size_t end,
@@ -154,10 +155,14 @@ cdef int encode_stretch(Encoder encoder, Work* w, const u8* p, size_t n, size_t 
                         size_t* total) except -1 nogil:
     """Encode p[begin:stop], which no pre-token leaves; p[:n] may be read.
 
-    In steps, so that counting needs no memory for the ids, and signals are not kept waiting.
+    In steps, so that counting needs no memory for the ids, the paths of Unigram stay in the cache of the
+    processor, and signals are not kept waiting.
     """
     cdef Scan s
-    cdef size_t end = begin, step = COUNT_STEP if w.counts_only else STEP
+    cdef bint has_model = encoder.table.tokens().model != NULL
+    cdef size_t end = begin, step = COUNT_STEP if w.counts_only else STEP, retry_at = 0
+    if has_model:
+        step = MODEL_STEP
     scan_begin(&s, begin)
     while end < stop:
         if end > begin:
@@ -166,6 +171,8 @@ cdef int encode_stretch(Encoder encoder, Work* w, const u8* p, size_t n, size_t 
         if end - s.position > step:
             end = s.position + step
         encode_span(encoder, w, p, n, end, end == stop, &s)
+        if has_model and end < stop:
+            commit_open(encoder, w, p, &s, &retry_at)
         if w.counts_only:
             total[0] += w.count
             w.count = 0

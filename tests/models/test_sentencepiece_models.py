@@ -1,0 +1,131 @@
+"""SentencePiece's models unigram, word and char: the library, the reference and streamtok.
+
+`python -m tests.random_tokenizers --sentencepiece` tries more.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import pytest
+
+import streamtok
+from streamtok import formats
+from streamtok.formats.protobuf import field
+from streamtok.formats.sentencepiece import read_sentencepiece
+from streamtok.reference import sentencepiece_models as reference
+
+from ..conftest import stream_ids
+from ..normalizers.test_sentencepiece_steps import odd_text
+from ..oracles import refuses, texts, write
+from ..random_tokenizers.__main__ import Report
+from ..random_tokenizers.sentencepieces import check_model
+from ..random_tokenizers.workers import outcomes_here
+from ..sentencepiece_models import BASE, SPACE, model, processor, trained
+
+KINDS = {"unigram": 1, "word": 3, "char": 4}
+PLAIN = field(1, b"identity") + field(3, 0) + field(4, 0)
+
+
+def made(kind: str, pieces: list[tuple[str, float, int]], has_bytes: bool = False) -> bytes:
+    trainer = field(3, KINDS[kind]) + field(35, int(has_bytes))
+    return model(pieces, trainer=trainer, normalizer=PLAIN)
+
+
+def encoding(data: bytes) -> streamtok.Encoding:
+    return read_sentencepiece(data, "made", "made")
+
+
+@pytest.mark.parametrize("has_bytes", [False, True], ids=["unk", "bytes"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_trained_by_the_library(kind, has_bytes, tmp_path):
+    data = trained(
+        model_type=kind, vocab_size=700, byte_fallback=has_bytes, remove_extra_whitespaces=True,
+        normalization_rule_name="nmt_nfkc",
+    )  # fmt: skip
+    theirs = processor(data)
+    enc = formats.load(write(tmp_path / "tokenizer.model", data))
+    rng = random.Random(1)
+    settings = {"disallowed_special": ()}
+    unknown = "\u16a0\u16a1 \u16a2 " * 300
+    for text in [*texts(), *(odd_text(rng) for _ in range(60)), unknown, "a" * 5000]:
+        ids = theirs.encode(text)
+        assert enc.encode(text, **settings) == ids, ascii(text[:80])
+        assert enc.count(text, **settings) == len(ids)
+        chunks = [text[at : at + 7] for at in range(0, len(text), 7)]
+        assert stream_ids(enc.stream_encoder(**settings), chunks) == ids, ascii(text[:80])
+    for same in (pickle.loads(pickle.dumps(enc)), _packed(enc, tmp_path)):
+        assert same.digest == enc.digest
+        assert same.encode(unknown) == theirs.encode(unknown)
+    refuses(formats.save_sentencepiece, enc, tmp_path / "x.model", match=f"SentencePiece {kind}")
+    refuses(formats.save_huggingface, enc, tmp_path / "x.json", match=f"SentencePiece {kind}")
+
+
+def _packed(enc, folder):
+    formats.save_packed(enc, folder / "x.streamtok")
+    return formats.load_packed(folder / "x.streamtok")
+
+
+def test_random_models():
+    report = Report()
+    for outcome in outcomes_here(range(1, 61), check_model):
+        report.add(outcome)
+        assert outcome.difference is None, (outcome.seed, outcome.difference)
+    assert report.counts["equal"] > 40
+    assert report.counts["offsets"] > 30
+    for message in report.refusals:
+        assert "has a space, which is not supported beside a normalizer" in message
+
+
+def test_sums_are_float32_over_the_whole_text():
+    """Where a sum is large, other paths win. It is brought back behind 100,000."""
+    pieces = [("<unk>", 0.0, 2)]
+    pieces += [("a", -1.1, 1), ("aa", -2.2000002, 1), ("x", -50000.3, 1)]
+    data = made("unigram", pieces)
+    theirs, enc = processor(data), encoding(data)
+    for text in (*("x" * count + "aaaa" for count in (0, 1, 2, 3, 40)), "aa" * 9000, "xaa" * 900):
+        expected = theirs.encode(text)
+        assert enc.encode(text) == expected
+        assert [id for id, *_ in reference.unigram(pieces, text[:400])] == theirs.encode(text[:400])
+        chunks = [text[at : at + 5] for at in range(0, len(text), 5)]
+        assert stream_ids(enc.stream_encoder(), chunks) == expected
+    assert enc.encode("aaaa") != enc.encode("xaaaa")[1:]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_space_that_is_unknown_becomes_the_bytes_of_its_mark(kind):
+    data = made(kind, [*BASE, ("a", -1.0, 1), ("b", -2.0, 1)], has_bytes=True)
+    theirs, enc = processor(data), encoding(data)
+    for text in ("a b", "  ", "c d", " " * 5000, "a " * 3000):
+        ids = theirs.encode(text)
+        assert enc.encode(text) == ids
+        assert stream_ids(enc.stream_encoder(), [text[:3], text[3:900], text[900:]]) == ids
+        assert enc.decode(ids) == theirs.decode(ids)
+    ids, spans = enc.encode_with_offsets("\u00e9 ")
+    assert ids.tolist() == theirs.encode("\u00e9 ")
+    assert spans.tolist() == [[0, 1]] * 2 + [[1, 2]] * 3
+
+
+def test_what_waits_in_a_stream():
+    unigram = encoding(made("unigram", [("<unk>", 0.0, 2), SPACE, ("a", -1.0, 1), ("ab", -1.5, 1)]))
+    word = encoding(made("word", [("<unk>", 0.0, 2), ("\u2581a", -1.0, 1)]))
+    char = encoding(made("char", [("<unk>", 0.0, 2), SPACE, ("a", -1.0, 1), ("ab", 0.0, 4)]))
+    for enc, most in ((unigram, 1), (char, 1), (word, 2)):
+        stream = enc.stream_encoder()
+        for _ in range(50):
+            stream.encode(" a" * 1000)
+        assert stream.pending <= 2048 + most  # what is worth trying again
+    for enc in (unigram, char):
+        stream = enc.stream_encoder()
+        ids = stream.encode("c" * 5000)
+        assert ids == []  # a run is one id, which comes with what follows
+        assert [*ids, *stream.encode("a", final=True)] == enc.encode("c" * 5000 + "a")
+
+
+def test_what_is_refused_by_name():
+    for pieces, message in (
+        ([("a", -1.0, 1)], "expected one piece for unknown characters, found 0"),
+        ([("<unk>", 0.0, 2), ("a", -1.0, 4)], "a model without normal pieces is not supported"),
+    ):
+        refuses(encoding, made("unigram", pieces), match=message)
