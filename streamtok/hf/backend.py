@@ -23,9 +23,17 @@ from .._core.encode import ALL, NO_SPECIAL, has_surrogate
 from ..answers.prompt_cache import PromptCache
 from ..errors import UnsupportedPatternError, UnsupportedStreamError
 from .compiled_tokenizer import Compiled, Frame, Refusal, compile_tokenizer, texts_of
-from .lazy import Encoding, Origin, Padding, Truncation, cut_ranges, real_encoding
+from .lazy import (
+    Encoding,
+    Origin,
+    Padding,
+    Truncation,
+    cut_ranges,
+    padded_length,
+    real_encoding,
+)
 
-__all__ = ["Tokenizer"]
+__all__ = ["Tokenizer", "is_text", "threads"]
 
 _PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
 _MODEL_SETTINGS = (
@@ -223,12 +231,14 @@ class Tokenizer:
             or is_pretokenized
             or type(sequence) is not str
             or self._is_refused(compiled, add_special_tokens)
-            or not _is_text(sequence)
+            or not is_text(sequence)
         ):
             return self._real.encode(sequence, pair, is_pretokenized, add_special_tokens)
         encode_special = self._real.encode_special_tokens
         ids = self._ids(compiled, sequence, encode_special)
-        made = self._made(compiled, sequence, ids, add_special_tokens, encode_special, True)
+        made = self._made(
+            compiled, sequence, ids, add_special_tokens, encode_special, True, self._truncation
+        )
         if self._padding is not None:
             _pad_all([made], self._padding)
         return made
@@ -254,7 +264,7 @@ class Tokenizer:
             or is_pretokenized
             or not isinstance(input, list | tuple)
             or self._is_refused(compiled, add_special_tokens)
-            or not all(type(text) is str and _is_text(text) for text in input)
+            or not all(type(text) is str and is_text(text) for text in input)
         ):
             real = self._real
             encode = real.encode_batch if has_offsets else real.encode_batch_fast
@@ -265,12 +275,15 @@ class Tokenizer:
         else:
             rows = compiled.encoding.encode_batch(
                 input,
-                num_threads=_threads(),
+                num_threads=threads(),
                 allowed_special=NO_SPECIAL if encode_special else ALL,
                 disallowed_special=(),
             )
+        truncation = self._truncation
         made = [
-            self._made(compiled, text, ids, add_special_tokens, encode_special, has_offsets)
+            self._made(
+                compiled, text, ids, add_special_tokens, encode_special, has_offsets, truncation
+            )
             for text, ids in zip(input, rows, strict=True)
         ]
         if self._padding is not None:
@@ -301,9 +314,9 @@ class Tokenizer:
         add_special_tokens: bool,
         encode_special: bool,
         has_offsets: bool,
+        truncation: Truncation | None,
     ) -> Encoding:
         frame = compiled.frame(add_special_tokens)
-        truncation = self._truncation
         origin = Origin(
             self, compiled, text, add_special_tokens, encode_special, has_offsets, truncation
         )
@@ -354,8 +367,13 @@ class Tokenizer:
             or not compiled.renamed.isdisjoint(ids)
         ):
             return None
-        name = self._real.id_to_token
-        return [name(id) for id in ids]
+        names = compiled.names
+        try:
+            return [names[id] for id in ids]
+        except KeyError:
+            name = self._real.id_to_token
+            names.update((id, name(id)) for id in {*ids}.difference(names))
+            return [names[id] for id in ids]
 
     def post_process(self, encoding: Any, pair: Any = None, add_special_tokens: bool = True) -> Any:
         """tokenizers.Encoding: truncated, with special tokens, and padded."""
@@ -414,11 +432,12 @@ class Tokenizer:
             )
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
 
-    @property
-    def joins_texts(self) -> bool:
-        """bool: whether ids that are whole characters decode to the same text wherever they are."""
-        compiled = self._engine()
-        return compiled is not None and compiled.decodes_bytes
+    def _decoding(self) -> Compiled | None:
+        """What is compiled, where the text of ids is that of each, one after the other."""
+        compiled = self._compiled if not self._handed_out else self._engine()
+        if compiled is None or not (compiled.decodes_bytes or compiled.decodes_spaces):
+            return None
+        return compiled
 
     async def async_decode_batch(
         self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True
@@ -596,16 +615,12 @@ def _framed(ids: list[int], frame: Frame) -> list[int]:
 
 
 def _pad_all(encodings: list[Encoding], padding: Padding) -> None:
-    length = padding.length
-    if length is None:
-        length = max((made._length for made in encodings), default=0)
-    if padding.pad_to_multiple_of:
-        length += -length % padding.pad_to_multiple_of
+    length = padded_length(max((made._length for made in encodings), default=0), padding)
     for made in encodings:
         made._pad(length, padding)
 
 
-def _is_text(text: str) -> bool:
+def is_text(text: str) -> bool:
     """Whether the real tokenizer takes it: no half surrogate pair is in it."""
     return text.isascii() or not has_surrogate(text, 0, len(text))
 
@@ -634,7 +649,7 @@ def _decoded(compiled: Compiled, real: Any, ids: Any, skip_special_tokens: bool)
 _OFF = ("0", "false", "no", "off", "n", "f")
 
 
-def _threads() -> int:
+def threads() -> int:
     """As many threads as programs let tokenizers have."""
     if os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in _OFF:
         return 1

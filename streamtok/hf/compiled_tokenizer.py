@@ -11,6 +11,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from .._core.hf_rows import pairs
 from ..errors import StreamtokError
 from ..formats.tokenizer_objects import from_object
 
@@ -73,6 +76,8 @@ class Compiled:
         self.decodes_spaces = _is_of_spaces(decoder)
         self.drops_space = self.decodes_spaces and len(decoder["decoders"]) == 4
         self.texts: list[bytes | None] = []  # of each id, for such a decoder; when it is needed
+        self.names: dict[int, str] = {}  # of ids that were asked for
+        self._pieces: tuple[dict[int, tuple[str, str] | None], ...] = {}, {}
         self.json: str | None = None  # of the tokenizer as it was, once it has changed
 
     def spans(self, text: str, encode_special_tokens: bool) -> list[tuple[int, int]]:
@@ -85,7 +90,32 @@ class Compiled:
             allowed_special=() if encode_special_tokens else "all",
             disallowed_special=(),
         )
-        return list(zip(*spans.T.tolist(), strict=True))
+        return pairs(np.ascontiguousarray(spans))
+
+    def piece(self, id: int, skip_special_tokens: bool) -> tuple[str, str] | None:
+        """The text of an id behind whole characters, and that of the id alone; None where it is not
+        sure, or the id ends inside a character.
+        """
+        pieces = self._pieces[skip_special_tokens]
+        try:
+            return pieces[id]
+        except KeyError:
+            if not 0 <= id <= self.encoding.max_token_value:
+                return None
+            found = pieces[id] = self._piece(id, skip_special_tokens)
+            return found
+
+    def _piece(self, id: int, skip_special_tokens: bool) -> tuple[str, str] | None:
+        if id in self.renamed or (skip_special_tokens and id in self.special_ids):
+            return None
+        try:
+            data = self.encoding._decoder.token_bytes(id) if self.decodes_bytes else self.texts[id]
+            text = data.decode() if data is not None else ""
+        except (KeyError, IndexError, UnicodeDecodeError):
+            return None
+        if not text or text.endswith("\ufffd"):
+            return None
+        return text, text.removeprefix(" ") if self.drops_space else text
 
     def frame(self, add_special_tokens: bool) -> Frame:
         return self.framed if add_special_tokens else self.plain

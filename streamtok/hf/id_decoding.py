@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .backend import Tokenizer
+
 __all__ = ["DecodeStream"]
 
 _MOST = (1 << 32) - 1  # there is no greater id
@@ -25,7 +27,7 @@ class DecodeStream:
         """ids: those before the first step, whose text is not given out."""
         self.ids = [*ids] if ids is not None else []
         self.skip_special_tokens = bool(skip_special_tokens)
-        self.prefix = ""
+        self.prefix: str = ""
         self.prefix_index = 0
 
     def step(self, tokenizer: Any, id: int | Sequence[int]) -> str | None:
@@ -34,6 +36,19 @@ class DecodeStream:
         Raises Exception, whose text begins with "Invalid prefix encountered", where the text so far
         has become another one.
         """
+        compiled = tokenizer._decoding() if type(tokenizer) is Tokenizer else None
+        if (
+            compiled is not None
+            and len(self.ids) == self.prefix_index  # no id waits for others
+            and type(id) is int
+            and (compiled.decodes_bytes or (self.ids and compiled.texts))
+        ):
+            found = compiled.piece(id, self.skip_special_tokens)
+            if found is not None:
+                self.ids = [id]
+                self.prefix_index = 1
+                new_text, self.prefix = found
+                return new_text
         if isinstance(id, int):
             new = [id]
         elif isinstance(id, list | tuple) and all(isinstance(one, int) for one in id):
@@ -43,11 +58,11 @@ class DecodeStream:
         skip = self.skip_special_tokens
         ids, prefix, index = self.ids, self.prefix, self.prefix_index
         if not prefix and ids:
-            text = tokenizer.decode(ids, skip)
-            if not text.endswith("\ufffd"):
-                prefix, index = text, len(ids)
+            before: str = tokenizer.decode(ids, skip)
+            if not before.endswith("\ufffd"):
+                prefix, index = before, len(ids)
         ids = ids + [one for one in new if 0 <= one <= _MOST]
-        text = tokenizer.decode(ids, skip)
+        text: str = tokenizer.decode(ids, skip)
         goes_on = text.startswith(prefix)
         is_longer = len(text) > len(prefix) if goes_on else _size(text) > _size(prefix)
         if not is_longer or text.endswith("\ufffd"):
@@ -60,8 +75,8 @@ class DecodeStream:
                 f"Expected prefix: {prefix!r}, Actual string: {text!r}"
             )
         self.ids, self.prefix_index = ids[index:], len(ids) - index
-        new_text: str = text[len(prefix) :]
-        joins = getattr(tokenizer, "joins_texts", False)
+        new_text = text[len(prefix) :]
+        joins = compiled is not None and compiled.decodes_bytes
         self.prefix = new_text if joins else tokenizer.decode(self.ids, skip)
         return new_text
 

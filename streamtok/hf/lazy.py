@@ -7,7 +7,8 @@ changes an encoding makes it a real one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tokenizers
@@ -17,7 +18,15 @@ from ..errors import StreamtokError
 if TYPE_CHECKING:
     from .compiled_tokenizer import Compiled, Frame
 
-__all__ = ["Encoding", "Origin", "Padding", "Truncation", "cut_ranges", "real_encoding"]
+__all__ = [
+    "Encoding",
+    "Origin",
+    "Padding",
+    "Truncation",
+    "cut_ranges",
+    "padded_length",
+    "real_encoding",
+]
 
 
 class Truncation(NamedTuple):
@@ -59,11 +68,12 @@ class Encoding:
     """
 
     __slots__ = (
-        "_first", "_frame", "_ids", "_length", "_made", "_origin", "_overflowing", "_padding",
-        "_spans",
+        "_first", "_frame", "_ids", "_later", "_length", "_made", "_origin", "_overflowing",
+        "_padding", "_spans",
     )  # fmt: skip
 
     _made: Any  # the real encoding, once it is needed
+    _later: Callable[[], Encoding]  # makes the encoding, where there is nothing else yet
 
     def __init__(self, ids: list[int], frame: Frame, origin: Any, first: int = 0) -> None:
         """ids: with those of the frame. origin: an `Origin`; of a part that was cut off, the
@@ -79,6 +89,27 @@ class Encoding:
         self._length = len(ids)  # with padding
         self._padding: Padding | None = None
         self._made = None
+
+    @staticmethod
+    def later(make: Callable[[], Encoding]) -> Encoding:
+        """Encoding: what `make` makes when it is first looked at."""
+        made = Encoding.__new__(Encoding)
+        made._later = make
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        """A field that is not there yet: make all of them. Others that look wait for that."""
+        if name not in _FIELDS:
+            raise AttributeError(f"'tokenizers.Encoding' object has no attribute {name!r}")
+        with _MAKING:
+            if hasattr(self, "_later"):
+                made = self._later()
+                for place, part in enumerate(made._overflowing):
+                    part._origin = self, place
+                for field in _FIELDS:
+                    setattr(self, field, getattr(made, field))
+                del self._later
+        return object.__getattribute__(self, name)
 
     def _pad(self, length: int, padding: Padding) -> None:
         """Pad to `length`, with all that was cut off."""
@@ -195,13 +226,18 @@ class Encoding:
             return [none] * self._length
         if not origin.compiled.has_spans:
             return self._real().offsets  # type: ignore[no-any-return]
-        if whole._spans is None:
+        spans = whole._spans
+        if spans is None:
             try:
-                whole._spans = origin.compiled.spans(origin.text, origin.encode_special_tokens)
+                spans = origin.compiled.spans(origin.text, origin.encode_special_tokens)
             except (ValueError, StreamtokError):  # one id is of several texts, and the like
                 return self._real().offsets  # type: ignore[no-any-return]
-        inner = whole._spans[self._first : self._first + len(self._ids) - frame.size]
-        spans = [*[none] * len(frame.before), *inner, *[none] * len(frame.after)]
+            if whole._overflowing:  # others will ask for them
+                whole._spans = spans
+        if whole._overflowing:
+            spans = spans[self._first : self._first + len(self._ids) - frame.size]
+        if frame.size:
+            spans = [*[none] * len(frame.before), *spans, *[none] * len(frame.after)]
         return self._padded(spans, none)
 
     @property
@@ -297,6 +333,10 @@ class Encoding:
         return tokenizers.Encoding
 
 
+_FIELDS = [name for name in Encoding.__slots__ if name != "_later"]
+_MAKING = threading.RLock()
+
+
 def _same(encoding: Any) -> Any:
     return encoding
 
@@ -310,6 +350,12 @@ def _copied(encoding: Any) -> Any:
 def real_encoding(encoding: Any) -> Any:
     """The real encoding of one that is ours; any other as it is."""
     return encoding._real() if type(encoding) is Encoding else encoding
+
+
+def padded_length(longest: int, padding: Padding) -> int:
+    """To how many ids texts are padded of which the longest has so many."""
+    length = longest if padding.length is None else padding.length
+    return length + (-length % padding.pad_to_multiple_of if padding.pad_to_multiple_of else 0)
 
 
 def cut_ranges(n: int, most: int, stride: int, direction: str) -> list[tuple[int, int]]:

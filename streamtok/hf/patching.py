@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from tokenizers import Tokenizer as RealTokenizer
 
 from .backend import Tokenizer
 from .id_decoding import DecodeStream
+from .matrices import as_matrix
 
 __all__ = ["accelerate", "patch_transformers", "patched_transformers", "unpatch_transformers"]
 
@@ -75,12 +77,32 @@ def patch_transformers(*, prompt_cache: int = 0) -> None:
         return made
 
     patch.put(fast, "from_pretrained", classmethod(from_pretrained))
+    name = "_batch_encode_plus" if hasattr(fast, "_batch_encode_plus") else "_encode_plus"
+    patch.put(fast, name, _with_matrices(getattr(fast, name)))
     real = tokenizers.decoders.DecodeStream
     for module in [*sys.modules.values()]:
         names = vars(module) if module is not None and hasattr(module, "__dict__") else {}
         if names.get("DecodeStream") is real and not module.__name__.startswith("streamtok"):
             patch.put(module, "DecodeStream", DecodeStream)
     _patch = patch
+
+
+def _with_matrices(before: Any) -> Any:
+    """transformers' method, but for calls whose matrices streamtok makes."""
+    first = [*inspect.signature(before).parameters][1]
+
+    @functools.wraps(before)
+    def encode(self: Any, *args: Any, **options: Any) -> Any:
+        if len(args) < 2 and type(self._tokenizer) is Tokenizer:
+            named = dict(options)
+            texts = args[0] if args else named.pop(first, None)
+            if named.pop("text_pair", None) is None:
+                made = as_matrix(self, texts, named)
+                if made is not None:
+                    return made
+        return before(self, *args, **options)
+
+    return encode
 
 
 def unpatch_transformers() -> None:

@@ -275,7 +275,7 @@ def test_threads_are_limited_as_those_of_tokenizers(
 ) -> None:
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", value)
     monkeypatch.setenv("RAYON_NUM_THREADS", "3")
-    assert streamtok.hf.backend._threads() == (1 if value in ("false", "0") else 3)
+    assert streamtok.hf.backend.threads() == (1 if value in ("false", "0") else 3)
 
 
 def test_tokenizers_that_has_another_interface(tmp_path: Path) -> None:
