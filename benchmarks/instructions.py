@@ -3,11 +3,15 @@
 Time on a shared machine is noisy; the number of instructions for a byte hardly is. This command
 counts them with `valgrind --tool=callgrind` for fixed texts, encodings and ways into the core, and
 compares with `instructions.json`: it prints what rose by more than 2 % and exits with 1 then, with
-2 where nothing can be compared.
+2 where nothing can be compared. Valgrind has no AVX-512: what is counted is the AVX2 tier, or, of a
+core built with `STREAMTOK_SIMD=none`, the one without SIMD.
+
+With `--arm64`, the core is built for arm64 and runs under qemu, and so do the rivals that have
+wheels for it (`arm64.py` says what that needs).
 
 The texts are those that `corpus.py` makes, which are the same wherever Python is the same; their
-digests are in the file, and other texts are not compared. `--files` counts those of
-`../shared/corpus` as well. Valgrind has no AVX-512: what is counted is the AVX2 tier, or NEON.
+digests are in the file, and other texts are not compared. `--files` counts those of the corpus's
+folder as well.
 
 Not here: misses of caches and of branches. Who makes something faster shows both, the figures of
 this command and ratios of time in turns.
@@ -22,7 +26,6 @@ import gc
 import hashlib
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -34,7 +37,8 @@ from typing import Any, NamedTuple
 
 import streamtok
 
-from . import corpus, peers
+from . import arm64, corpus, peers
+from .sampling import tier
 
 FIGURES = Path(__file__).with_suffix(".json")
 RISE = 1.02
@@ -64,6 +68,9 @@ class Count(NamedTuple):
 
     def __str__(self) -> str:
         return " / ".join(self)
+
+    def is_rival(self) -> bool:
+        return ", " in self.door
 
 
 # In the process that is counted.
@@ -103,15 +110,31 @@ def _train(texts: list[str]) -> None:
     trainer.train(_TRAINED)
 
 
+def _rival_doors(
+    name: str, encoding: str, assets: Path, first: str, second: str
+) -> Iterator[tuple[str, int, Callable[[], Any]]]:
+    """As `_doors`, of another library, whose ids must be the same."""
+    peer = peers.by_name(name)(encoding, assets)
+    encode = peer.mode(peer.peer.default())
+    encode(first)
+    for door in ("unseen", "seen"):
+        yield f"{door}, {name}", len(second.encode()), lambda: encode(second)
+    ids = peers.as_array(encode(second)).tolist()
+    if ids != streamtok.get_encoding(encoding).encode_ordinary(second):
+        raise SystemExit(f"{name} gives other ids for {encoding}")
+
+
 def count_here(task: dict[str, str]) -> dict[str, int]:
-    """Bytes that each door took; the instructions are in what callgrind writes."""
-    lib = ctypes.CDLL(task["library"])
+    """Bytes that each door took; the instructions are in what callgrind or qemu's plugin writes."""
+    lib: Any = ctypes.CDLL(task["library"]) if "library" in task else arm64.Requests()
     first, second = (part.decode() for part in corpus.halves(Path(task["file"]).read_bytes()))
     if task["encoding"] == _TRAINING:
         texts = [first, second]
         _train([first[:10]])
         size = sum(len(text.encode()) for text in texts)
         doors = iter([(f"{_TRAINED} tokens", size, lambda: _train(texts))])
+    elif "rival" in task:
+        doors = _rival_doors(task["rival"], task["encoding"], Path(task["assets"]), first, second)
     else:
         doors = _doors(streamtok.get_encoding(task["encoding"]), first, second)
     gc.disable()
@@ -149,25 +172,48 @@ def compile_library(folder: Path) -> Path:
 def count(encoding: str, text: str, library: Path) -> dict[Count, float]:
     """Instructions for a byte, by door."""
     with tempfile.TemporaryDirectory() as folder:
-        file, out = Path(folder) / "text", Path(folder) / "out"
-        file.write_bytes(text_of(text))  # making it there would take minutes
-        task = {"encoding": encoding, "file": str(file), "library": str(library)}
-        command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"]
-        command += [sys.executable, "-m", "benchmarks.instructions", "--task", json.dumps(task)]
-        done = subprocess.run(
-            command,
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=FIGURES.parents[1],
-            env=os.environ | _ENVIRONMENT,
-        )
-        sizes = json.loads(done.stdout.splitlines()[-1])
+        command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={folder}/out"]
+        command.append(sys.executable)
+        sizes = _run(command, {}, text, {"encoding": encoding, "library": str(library)})
         dumps = [read_dump(file.read_text()) for file in Path(folder).glob("out.*")]
     counted = {name: number for name, number in dumps if name in sizes}
     return {
         Count(encoding, text, name): round(counted[name] / size, 2) for name, size in sizes.items()
     }
+
+
+def count_arm64(encoding: str, text: str, assets: Path) -> dict[Count, float]:
+    """The same under qemu, and of the rivals."""
+    found = {}
+    for rival in ("", *(() if encoding == _TRAINING else arm64.RIVALS)):
+        more = {"rival": rival, "assets": str(assets)} if rival else {}
+        with tempfile.NamedTemporaryFile() as out:
+            command = arm64.command(Path(out.name))
+            sizes = _run(command, arm64.environment(), text, {"encoding": encoding, **more})
+            counted = map(int, out.read().split())
+        for (name, size), number in zip(sizes.items(), counted, strict=True):
+            found[Count(encoding, text, name)] = round(number / size, 2)
+    return found
+
+
+def _run(
+    command: list[str], more: dict[str, str], text: str, task: dict[str, str]
+) -> dict[str, int]:
+    """What `count_here` gives in a process of this command."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(text_of(text))  # making it there would take minutes
+        file.flush()
+        task = {"file": file.name, **task}
+        done = subprocess.run(
+            [*command, "-m", "benchmarks.instructions", "--task", json.dumps(task)],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=FIGURES.parents[1] if "library" in task else arm64.FOLDER / "tree",
+            env=os.environ | _ENVIRONMENT | more,
+        )
+    sizes: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
+    return sizes
 
 
 def read_dump(text: str) -> tuple[str, int]:
@@ -181,18 +227,16 @@ def digest(name: str) -> str:
     return hashlib.sha256(text_of(name)).hexdigest()[:16]
 
 
-def about() -> dict[str, str]:
-    """What the figures hang on beside the project."""
-    return {"python": platform.python_version(), "machine": platform.machine()}
-
-
-def to_json(data: dict[str, Any], counts: dict[Count, float], texts: list[str]) -> dict[str, Any]:
-    """`data` as it was kept, with new figures in their places."""
+def to_json(
+    data: dict[str, Any], machine: str, counts: dict[Count, float], texts: list[str]
+) -> dict[str, Any]:
+    """`data` as it was kept, with new figures of a machine in their places."""
     figures: dict[str, Any] = data.get("figures", {})
     for key, value in counts.items():
-        figures.setdefault(key.encoding, {}).setdefault(key.text, {})[key.door] = value
+        of_machine = figures.setdefault(machine, {})
+        of_machine.setdefault(key.encoding, {}).setdefault(key.text, {})[key.door] = value
     digests = data.get("texts", {}) | {text: digest(text) for text in texts}
-    return {"about": about(), "texts": digests, "figures": figures}
+    return {"texts": digests, "figures": figures}
 
 
 def lines_of(data: dict[str, Any]) -> str:
@@ -201,14 +245,16 @@ def lines_of(data: dict[str, Any]) -> str:
     return re.sub(r"\{[^{}]*\}", lambda found: " ".join(found[0].split()), written) + "\n"
 
 
-def from_json(data: dict[str, Any], texts: list[str]) -> tuple[dict[Count, float], list[str]]:
+def from_json(
+    data: dict[str, Any], machine: str, texts: list[str]
+) -> tuple[dict[Count, float], list[str]]:
     """The kept figures of the texts that are the same here, and the names of those that are not."""
     if not data:
         return {}, []
     others = [name for name in texts if data["texts"].get(name) != digest(name)]
     kept = {
         Count(encoding, text, door): value
-        for encoding, of_texts in data["figures"].items()
+        for encoding, of_texts in data["figures"].get(machine, {}).items()
         for text, doors in of_texts.items()
         for door, value in doors.items()
         if text in texts and text not in others
@@ -221,7 +267,7 @@ def risen(kept: dict[Count, float], counts: dict[Count, float]) -> list[str]:
     return [
         f"{key}: {kept[key]:.2f} before, {value:.2f} now ({value / kept[key] - 1:+.1%})"
         for key, value in counts.items()
-        if key in kept and value > RISE * kept[key]
+        if key in kept and value > RISE * kept[key] and not key.is_rival()
     ]
 
 
@@ -239,6 +285,7 @@ def main() -> int:
         prog="python -m benchmarks.instructions", description=__doc__.partition(":")[0]
     )
     parser.add_argument("--write", action="store_true", help=f"keep the figures in {FIGURES.name}")
+    parser.add_argument("--arm64", action="store_true", help="of arm64, under qemu")
     parser.add_argument("--files", action="store_true", help="the files of the corpus as well")
     choices = [*peers.ENCODINGS, _TRAINING]
     parser.add_argument("--encodings", nargs="+", default=choices, choices=choices, metavar="NAME")
@@ -249,28 +296,37 @@ def main() -> int:
     if options.task:
         print(json.dumps(count_here(json.loads(options.task))))
         return 0
-    if shutil.which("valgrind") is None:
-        parser.error("valgrind is missing: install it (Debian: apt-get install valgrind)")
+    lacks = arm64.missing() if options.arm64 else None if shutil.which("valgrind") else "valgrind"
+    if lacks:
+        parser.error(f"{lacks} is missing: install it (Debian: apt-get install)")
     if options.files and corpus.folder() is None:
         parser.error("there is no corpus: put its five files beside the project")
     texts = [f"{name}.txt" for name in options.corpora if options.files] + options.corpora
+    machine = "neon" if options.arm64 else tier().replace("avx512", "avx2")
     counts: dict[Count, float] = {}
     with tempfile.TemporaryDirectory() as folder:
-        library = compile_library(Path(folder))
+        if options.arm64:
+            arm64.prepare()
+            names = [name for name in options.encodings if name != _TRAINING]
+            peers.write_assets(Path(folder), names)
+        else:
+            library = compile_library(Path(folder))
         for encoding in options.encodings:
             for text in texts:
                 print(f"{encoding} / {text} …", file=sys.stderr, flush=True)
-                counts |= count(encoding, text, library)
+                if options.arm64:
+                    counts |= count_arm64(encoding, text, Path(folder))
+                else:
+                    counts |= count(encoding, text, library)
     data = json.loads(options.figures.read_text()) if options.figures.exists() else {}
-    kept, others = from_json(data, texts)
+    kept, others = from_json(data, machine, texts)
+    print(f"Instructions for a byte, {machine}\n")
     print("\n".join(table(kept, counts)))
     if options.write:
-        options.figures.write_text(lines_of(to_json(data, counts, texts)))
+        options.figures.write_text(lines_of(to_json(data, machine, counts, texts)))
         return 0
     if others:
         print(f"not compared, since the texts are others than in the file: {', '.join(others)}")
-    if data and data["about"] != about():
-        print(f"the kept figures are from {data['about']}, these are from {about()}")
     if not kept:
         print("nothing to compare with: run with --write first")
         return 2
