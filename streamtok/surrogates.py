@@ -49,7 +49,7 @@ def decode_begun(data: bytes, final: bool, errors: str = "replace") -> tuple[str
     """(text, rest): `data.decode("utf-8", errors)` of what is decided, and the beginning of a
     character that ends the data.
 
-    Python waits for the third byte of a surrogate; but whatever comes, it is no UTF-8. Raises
+    Python waits for the third byte of a surrogate; but whatever comes, it is not UTF-8. Raises
     UnicodeDecodeError.
     """
     text, used = codecs.utf_8_decode(data, errors, final)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LOOK_AHEAD", "Boundaries", "levels_of"]
 
-LOOK_AHEAD = 1024  # characters after a place that decide whether it is a boundary, at most
+LOOK_AHEAD = 1024  # characters after an offset that decide whether it is a boundary, at most
 _REACH = 64  # characters in which a boundary is looked for first
 
 _PARAGRAPH = r"\n(?:[ \t\r]*\n)+"

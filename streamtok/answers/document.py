@@ -209,7 +209,7 @@ class Document:
         chain = self._settings.chain()
         text = "".join([block.text for block in self._blocks[number:]])
         certain: int = feed(chain, chain.tail(self._template), text, False, "count")
-        return self._place(number).ids + certain  # with what begins it
+        return self._place(number).ids + certain  # with the ids before them
 
     def __repr__(self) -> str:
         return f"<Document: {self.n_characters} characters, {len(self)} ids>"

@@ -1,6 +1,6 @@
 """Where grapheme clusters end: what a reader takes for one character, `\\X` of `regex`.
 
-Whether a cluster ends at a place depends on the character after it and on those before it, as far
+Whether a cluster ends at an offset depends on the character after it and on those before it, as far
 as the cluster reaches back. So a cluster is looked for from some characters before the places that
 are asked about; a row of flags, which are pairs of letters, from where it begins.
 """
@@ -23,12 +23,12 @@ MOST_KEPT = (
 
 _BLOCK = 64  # places that are looked at together
 _REACH = 1 << 10  # characters or bytes before them that may matter; no real cluster has as many
-_AHEAD = 4  # bytes of the character after a place, at most
+_AHEAD = 4  # bytes of the character after an offset, at most
 _FLAG_LETTER = re.compile("[\U0001f1e6-\U0001f1ff]\\Z")
 
 
 def grapheme_ends(source: SourceText, begin: int, places: Iterable[int]) -> Iterator[int]:
-    """Those of the places where a cluster ends, in their order.
+    """The offsets at which a cluster ends, in their order.
 
     places: where characters end, not after the end of the source. begin: a place at or before all
     of them where a cluster begins.

@@ -2,7 +2,7 @@
 
 A stream is fed until more ids are certain than the budget has: every longer beginning has at least
 these, so none of them fits. The beginnings before that place are tried from the longest on: a copy
-of the stream, from a place shortly before, is ended there. A beginning may have fewer ids or more
+of the stream, from an offset shortly before, is ended there. A beginning may have fewer ids or more
 than the whole text has up to the same place, since its end is not seen as such in the whole.
 """
 

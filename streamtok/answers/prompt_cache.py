@@ -100,7 +100,7 @@ class PromptCache:
     def encode(self, text: str) -> list[int]:
         """list[int]: `encoding.encode(text, allowed_special="all")`.
 
-        Costs a comparison of what is known, a copy of its ids, and the encoding of the rest. Raises
+        Costs a comparison with known texts, a copy of its ids, and the encoding of the rest. Raises
         TypeError if it is not a str.
         """
         block, tail = self._encoded(_exact(text))

@@ -1,8 +1,8 @@
 """`streamtok count`: counts the tokens of each file, or of each document.
 
 On a terminal the count so far is shown meanwhile. A signal ends the count: the text read until then
-is counted, and the exit code tells that the count is incomplete, but for `--follow`, which ends in
-no other way.
+is counted, and the exit code tells that the count is incomplete (not with `--follow`, which ends
+in no other way).
 """
 
 from __future__ import annotations

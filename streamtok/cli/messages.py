@@ -98,7 +98,7 @@ def write_bytes(data: bytes, at_once: bool = False) -> None:
 
 
 def flush_stdout() -> None:
-    """Write what was printed. Raises OSError that names standard output, but for a closed pipe."""
+    """Write what was printed. Raises OSError that names standard output; not for a closed pipe."""
     if sys.stdout is None:
         return
     try:

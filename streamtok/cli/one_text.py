@@ -46,7 +46,7 @@ def blocks_of(args: argparse.Namespace, path: str) -> Iterator[bytes]:
 
 
 def read_whole(args: argparse.Namespace, path: str, what: str) -> bytes:
-    """The text of a file for what cannot stream, which is named in the error if it is too long.
+    """The text of a file for a command that cannot stream, named in the error if it is too long.
 
     Raises Refused, OSError.
     """

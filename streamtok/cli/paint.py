@@ -63,11 +63,11 @@ class Paint:
         return ("" if self.is_on else "|").join(drawn)
 
     def wrong(self, text: str) -> str:
-        """What is wrong: red, or between exclamation marks."""
+        """A wrong token: red, or between exclamation marks."""
         return f"{_WRONG}{text}{_RESET}" if self.is_on else f"!{text}!"
 
     def dim(self, text: str) -> str:
-        """What is not settled: pale, or as it is."""
+        """Unsettled text: pale, or as it is."""
         return f"{_DIM}{text}{_RESET}" if self.is_on and text else text
 
 

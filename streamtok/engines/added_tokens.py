@@ -1,13 +1,13 @@
 """Added and special tokens in a text, with Hugging Face's flags, in streams.
 
-Of the tokens that begin leftmost, the longest is taken, and the search goes on behind it. One with
+Of the tokens that begin leftmost, the longest is taken, and the search goes on after it. One with
 `single_word` is passed over where it touches a word; its text stays text. `lstrip` and `rstrip` let
-a token take the blanks before and behind it. The search still goes on behind the token itself: so
-blanks that a token took may be tokens once more, and then what follows them is text again. (All as
+a token take the spaces before and after it. The search still goes on after the token itself: so
+spaces that a token took may be tokens once more, and then what follows them is text again. (All as
 in the crate `tokenizers` 0.23, `added_vocabulary.rs`, Apache-2.0, found by experiment, too.)
 
 What waits at the end of a chunk: what may begin a token, a token with `single_word` at the very
-end, and, if there is a token with `lstrip`, the blanks there.
+end, and, if there is a token with `lstrip`, the white space there.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ Event: TypeAlias = "tuple[str, str, int | None]"
 class Finding(NamedTuple):
     """Where the search in a stream stands."""
 
-    held: str = ""  # not given out yet
-    searched: int = 0  # characters of it that begin no token; they are blanks
+    held: str = ""  # not emitted yet
+    searched: int = 0  # characters of it that begin no token; they are white space
     after_word: bool = False  # the character before it belongs to a word
-    takes_blanks: bool = False  # for a token that was given out: the blanks it begins with
+    takes_blanks: bool = False  # for a token that was emitted: the white space it begins with
 
     @classmethod
     def from_json(cls, value: Any) -> Finding:
@@ -59,7 +59,7 @@ NOTHING_FOUND = Finding()
 
 
 class Finder:
-    """Finds tokens. Immutable. `is_plain`: none has a flag that asks for what stands beside it."""
+    """Finds tokens. Immutable. `is_plain`: none has a flag that looks at its neighbours."""
 
     def __init__(self, matcher: SpecialMatcher, tokens: Sequence[tuple[int, TokenFlags]]) -> None:
         """tokens: (id, flags) of each of `matcher.specials`."""
@@ -82,7 +82,7 @@ class Finder:
         """
         data = state.held + text if state.held else text
         end, found = self.matcher.finds(data, state.searched, final)
-        start = 0  # of what is not given out yet
+        start = 0  # of what is not emitted yet
         takes_blanks = state.takes_blanks
         events: list[Event] = []
         for at, stop, which in found:
@@ -124,7 +124,7 @@ class Finder:
 
 
 def _take_blanks(events: list[Event], data: str, start: int, end: int) -> tuple[int, bool]:
-    """Give a token that was given out the blanks that data[start:end] begins with.
+    """Give a token that was emitted the white space that data[start:end] begins with.
 
     Returns where they end, and whether they may go on there.
     """

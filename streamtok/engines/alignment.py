@@ -4,7 +4,7 @@ It is made of rows (`normalizers/compiled.py`): how many characters, and how man
 now and had before. A byte that did not change is a row of one byte and one byte. Of all others:
 
 - a character that changed, and what became something else as a whole, stands for all of it;
-- text that was put in stands for what was left out before and behind it, often nothing.
+- text that was put in stands for what was left out before and after it, often nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class AlignmentMap(NamedTuple):
     last: int = 0  # where the source of the text before it ends; no more than `source`
 
     def fed(self, blocks: Iterable[Block]) -> AlignmentMap:
-        """With blocks behind those that are known. A tuple is a token, or text that is left."""
+        """With blocks after those that are known. A tuple is a token, or text that is left."""
         rows = [self.rows]
         for block in blocks:
             if isinstance(block, Changed):
@@ -57,7 +57,7 @@ class AlignmentMap(NamedTuple):
         at = np.searchsorted(now[:-1], ends, "left") - 1
         into = sources[at, 0] + ends - now[at]
         stops = np.where(exact[at], into, sources[at, 1])
-        # An empty one is behind what is out of the text before the next character.
+        # An empty one is after the text removed before the next character.
         is_inside = (at >= 0) & (ends < now[at + 1]) & exact[at]
         places = np.where(is_inside, into, np.append(lasts, last)[at + 1])
         at = np.searchsorted(now[:-1], starts, "right") - 1
@@ -88,7 +88,7 @@ class AlignmentMap(NamedTuple):
         self,
     ) -> tuple[Offsets, Offsets, npt.NDArray[np.bool_], Offsets, int]:
         """(where each piece of text begins, and the end; where its source begins and ends; whether
-        it stands for it byte by byte; `last` before it; `last` behind all of them).
+        it stands for it byte by byte; `last` before it; `last` after all of them).
         """
         is_exact = (self.rows[:, 1] == 1) & (self.rows[:, 2] == 1)
         counts, *sizes, is_token = np.repeat(self.rows, np.where(is_exact, 1, self.rows[:, 0]), 0).T

@@ -1,7 +1,7 @@
 """From the chunks of a stream to characters: UTF-8 cut anywhere, and halves of surrogate pairs.
 
 For streams that must see characters before the core does. The result is text as the core takes it:
-without surrogates, but for U+DC80 to U+DCFF where "surrogateescape" lets them stand for bytes.
+without surrogates, except for U+DC80 to U+DCFF where "surrogateescape" lets them stand for bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["NO_BYTES_YET", "BytesTaken", "characters_of", "policy_of"]
 
 
 class BytesTaken(NamedTuple):
-    """What has come in so far, and what of it is not a character yet."""
+    """The chunks so far, and the bytes of them that are not a character yet."""
 
     half: str = ""  # the first half of a surrogate pair that ended a str chunk
     partial: bytes = b""  # those of a character that is not complete
@@ -27,7 +27,7 @@ class BytesTaken(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The offset of what comes next, in the repaired text, as all offsets are."""
+        """The offset of the next chunk, in the repaired text, as all offsets are."""
         return self.bytes_in + self.grown
 
 

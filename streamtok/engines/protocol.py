@@ -33,9 +33,9 @@ class Engine(Protocol):
 
 
 class Chain(Protocol):
-    """What is done to the chunks of streams before the core has them. Immutable.
+    """Changes the chunks of streams before the core has them. Immutable.
 
-    Where a stream stands is all in its `Tail`: what the chain has to remember is the tail's note,
+    The state of a stream is all in its `Tail`: what the chain has to remember is the tail's note,
     which the core commits together with its own state, or not at all.
     """
 
@@ -69,7 +69,7 @@ class Chain(Protocol):
         ...
 
     def pending(self, tail: Tail) -> int:
-        """Bytes of the text whose ids have not been given out yet."""
+        """Bytes of the text whose ids have not been emitted yet."""
         ...
 
     def bytes_in(self, tail: Tail) -> int:

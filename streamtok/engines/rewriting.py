@@ -62,7 +62,7 @@ def _normalizer_of(normalizer: str | Normalizer | None) -> Normalizer | None:
 
 
 class RewritingEngine:
-    """Another engine, behind added tokens with flags, and normalizers."""
+    """Another engine, after added tokens with flags, and normalizers."""
 
     def __init__(
         self, inner: Engine, rules: TextRules, preferred: Sequence[tuple[str, int]]
@@ -127,7 +127,7 @@ class RewritingEngine:
         return RewritingChain(inner, stages, errors)
 
     def stages(self, matcher: SpecialMatcher, errors: str) -> Stages:
-        """What is done to a text where `matcher` says which special tokens are in it."""
+        """The changes to a text where `matcher` says which special tokens are in it."""
         has_escapes = errors == "surrogateescape"
         stages = self._stages.get((matcher, has_escapes))
         if stages is None:

@@ -31,7 +31,7 @@ class _Note(NamedTuple):
 
 
 def _noted(taken: BytesTaken, place: Place, pending: int, limit: int) -> _Note:
-    """Where a stream stands then. pending: bytes that wait, without those of half a character.
+    """The state of a stream then. pending: bytes that wait, without those of half a character.
 
     Raises PendingLimitExceeded.
     """
@@ -189,7 +189,7 @@ class RewritingChain:
     def _note(
         self, half: str, partial: bytes, bytes_in: Any, grown: Any, place: Any, waiting: int
     ) -> _Note:
-        """What was saved. Raises ValueError and TypeError for what no stream saves."""
+        """The saved state. Raises ValueError and TypeError for a state that no stream saves."""
         for number in (bytes_in, grown):
             if type(number) is not int or not 0 <= number < 1 << 62:
                 raise ValueError("expected numbers of bytes")

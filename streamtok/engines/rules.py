@@ -24,8 +24,8 @@ class TokenFlags(NamedTuple):
     """How a special or added token is found, as in Hugging Face's `AddedToken`."""
 
     normalized: bool = False  # in the normalized text, after those that are not
-    lstrip: bool = False  # takes the blanks before it
-    rstrip: bool = False  # takes the blanks behind it
+    lstrip: bool = False  # takes the white space before it
+    rstrip: bool = False  # takes the white space after it
     single_word: bool = False  # not where it touches a word
 
 

@@ -1,6 +1,6 @@
 """The text of a stream as it was given, and positions in it: bytes, characters, UTF-16.
 
-What is encoded is UTF-8. Surrogate pairs in a str are joined in it, and what was no UTF-8 may be
+The encoded text is UTF-8. Surrogate pairs in a str are joined in it, and what was no UTF-8 may be
 repaired. `SourceText` keeps the end of a text, and how far its characters are from the beginning.
 Immutable.
 """
@@ -39,7 +39,7 @@ class _Odd(NamedTuple):
 
 
 class SourceText(NamedTuple):
-    """The characters from byte `at` of what is encoded; `base`: of each unit, how many are before.
+    """The characters from byte `at` of the encoded text; `base`: of each unit, how many are before.
 
     Under "surrogateescape", U+DC80 to U+DCFF are one byte each.
     """
@@ -86,7 +86,7 @@ class SourceText(NamedTuple):
     def in_unit(
         self, starts: Offsets, ends: Offsets, unit: str, errors: str
     ) -> tuple[Offsets, Offsets]:
-        """Positions in the text of bytes of what is encoded, which must be here, in order.
+        """Positions in the text of bytes of the encoded text, which must be here, in order.
 
         A character counts from where it begins to where it ends, for everything that touches it.
         """
@@ -115,7 +115,7 @@ class SourceText(NamedTuple):
         weights: npt.NDArray[Any]
         weights = np.ones(len(data), np.int32) if unit == "byte" else begins.view(np.int8)
         if unit == "utf16":
-            # A byte that stands for itself has none that belongs to it behind it.
+            # A byte that stands for itself has none that belongs to it after it.
             weights = weights + (begins & (data >= 0xF0) & ~np.append(begins[1:], True))
             return weights
         if self.odd:
@@ -129,7 +129,7 @@ class SourceText(NamedTuple):
         return weights
 
     def forget(self, before: int, errors: str) -> SourceText:
-        """Without the characters that end before byte `before` of what is encoded."""
+        """Without the characters that end before byte `before` of the encoded text."""
         size = before - self.at
         if size <= 0:
             return self
@@ -174,7 +174,7 @@ BEGIN = SourceText()
 
 
 def check_unit(unit: Any) -> None:
-    """Raise ValueError for what is no unit."""
+    """Raise ValueError for an unknown unit."""
     if unit not in UNITS:
         raise ValueError(f'unit must be "byte", "character" or "utf16", not {unit!r}')
 

@@ -52,11 +52,11 @@ class _Place:
 
     @property
     def end(self) -> int:
-        """The offset in the text of what comes next."""
+        """The offset in the text of the next chunk."""
         return self.bytes_in + self.grown
 
     def original(self, offset: int) -> int:
-        """The offset in the text of what the tail has at `offset`."""
+        """The offset in the text of the tail's byte at `offset`."""
         marks = self.marks_gone + bisect.bisect_left(self.marks, offset)
         return max(offset - self.prefix + marks * (len(_MARK) - 1), 0)
 
@@ -109,7 +109,7 @@ class SpaceChain:
         limit: int,
         seen: list[Any] | None = None,
     ) -> Any:
-        """See `Chain`. seen: gets the place, for `without_marks`."""
+        """See `Chain`. seen: gets the offset, for `without_marks`."""
         known = tail.note
         before: _Place = known or _BEGIN
         place = before.without_marks_before(before.given - tail.pending)

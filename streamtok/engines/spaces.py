@@ -25,7 +25,7 @@ _MARK = MARK.encode()
 
 
 class SpacesEngine:
-    """Another engine, behind SentencePiece's spaces."""
+    """Another engine, after SentencePiece's spaces."""
 
     def __init__(self, inner: Engine, special_tokens: Collection[str], space_first: bool) -> None:
         self.inner = inner
@@ -66,7 +66,7 @@ class SpacesEngine:
         return b" " + data if self.space_first and data and not is_special else data
 
     def _original(self, text: Text, offset: int, allowed: list[str]) -> int:
-        """The byte offset in `text` of what stands at `offset` of `_changed(text)`."""
+        """The byte offset in `text` of the byte at `offset` of `_changed(text)`."""
         data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
         changed = self._changed(data, allowed)
         offset -= len(changed) - len(data.replace(_MARK, b" "))

@@ -36,7 +36,7 @@ class RefusedToken(Exception):
 
 
 class Stages(NamedTuple):
-    """What is done to a text. Immutable."""
+    """The stages that change a text. Immutable."""
 
     raw: Finder
     normalizer: Normalizer | None
@@ -50,7 +50,7 @@ class Stages(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a stream of characters stands in its stages. The bytes are of UTF-8."""
+    """The position of a stream of characters in its stages. The bytes are of UTF-8."""
 
     raw: Finding = NOTHING_FOUND
     is_first: bool = True  # nothing but what the normalizers have is before what comes
@@ -59,8 +59,8 @@ class Place(NamedTuple):
     normalized: Finding = NOTHING_FOUND
     second: tuple[Any, ...] | None = None
     second_held: int = 0
-    first_runs: Runs = ()  # from what waits of the normalized text to the text
-    second_runs: Runs = ()  # from what waits of the core's text to the normalized one
+    first_runs: Runs = ()  # from the waiting normalized text to the text
+    second_runs: Runs = ()  # from the waiting text of the core to the normalized one
 
 
 BEGINNING = Place()
@@ -111,7 +111,7 @@ class Walk:
             self.normalize("", True)
 
     def next_place(self, waiting: int) -> tuple[Place, int]:
-        """Where the stream stands then, and the bytes of its text that wait.
+        """The position of the stream then, and the bytes of its text that wait.
 
         waiting: bytes that the core holds.
         """
@@ -250,7 +250,7 @@ def _joined(blocks: list[Any]) -> str:
 def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, int]:
     """A place that was saved as JSON, and the bytes of its text that wait.
 
-    waiting: bytes that the core holds. Raises ValueError and TypeError if it is no place.
+    waiting: bytes that the core holds. Raises ValueError and TypeError if it is not one.
     """
     raw, is_first, first, first_held, normalized, second, second_held, first_runs, second_runs = (
         value

@@ -49,7 +49,7 @@ class TokenSizes:
         return sizes if is_table else None
 
     def of_text(self, ids: IdArray) -> npt.NDArray[Any]:
-        """The size of each id, which is no special or added token; 0 for one that is."""
+        """The size of each id, which is not special or added; 0 for one that is."""
         return self._of_text.of(ids)
 
     def of_all(self, ids: IdArray) -> npt.NDArray[Any]:

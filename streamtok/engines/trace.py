@@ -66,7 +66,7 @@ class Tracer:
     ) -> Any:
         """(ids, spans in this unit, the trace then), or (offset, text) of a refused token.
 
-        tail: goes on behind the chunk. trace: where it was.
+        tail: goes on after the chunk. trace: where it was.
         """
         chain, errors = self._chain, self._errors
         seen: list[Any] = []
@@ -182,7 +182,7 @@ class Tracer:
         return len(saved).to_bytes(8, "little") + saved
 
     def loaded(self, state: bytes) -> tuple[Trace, bytes]:
-        """A trace that was saved, and what stands behind it. Raises StateError."""
+        """A saved trace, and the bytes after it. Raises StateError."""
         size = int.from_bytes(state[:8], "little")
         saved = state[8 : 8 + size]
         if len(state) < 8 or len(saved) < size:

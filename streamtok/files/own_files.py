@@ -1,8 +1,8 @@
 """Opens the files that only streamtok makes: hidden parts, locks, checkpoints, cache entries.
 
-Their names can be guessed, so another user may put something there first. What is opened is a
+Their names can be guessed, so another user may put something there first. The file opened is a
 regular file of this user with one name. Anything else is neither opened, nor written to, nor
-removed: a link leads to a file of somebody, and opening a FIFO waits for ever.
+removed: a link leads to another user's file, and opening a FIFO waits forever.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ForeignFileError(PermissionError):
 
 
 def why_foreign(status: os.stat_result, user: int | None) -> str | None:
-    """Why what has this status is no file that the user made, or None. user: None if unknown."""
+    """Why the file with this status is not the user's own, or None. user: None if unknown."""
     kind = stat.S_IFMT(status.st_mode)
     if kind != stat.S_IFREG:
         kinds = {stat.S_IFLNK: "a symbolic link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO"}
@@ -45,7 +45,7 @@ def why_foreign(status: os.stat_result, user: int | None) -> str | None:
 
 
 def is_private(status: os.stat_result) -> bool:
-    """Whether a file or folder belongs to this user, and nobody else can write to it."""
+    """Whether a file or folder belongs to this user, and no other user can write to it."""
     if not hasattr(os, "geteuid"):
         return True  # not POSIX: the folder's access rights decide
     return status.st_uid == os.geteuid() and not status.st_mode & _WRITABLE_BY_OTHERS
@@ -105,7 +105,7 @@ def check_own(path: str) -> None:
 
 
 def open_regular(path: str, *, follow: bool = True) -> int:
-    """Open a regular file of anybody for reading; return its descriptor.
+    """Open a regular file of any user for reading; return its descriptor.
 
     follow: also through a symbolic link. Raises OSError, for anything but a regular file as well: a
     FIFO would wait for its writer.
@@ -153,7 +153,7 @@ def _check(status: os.stat_result, path: str) -> None:
 
 
 def _user_there(folder: str) -> int:
-    """The owner of what this process creates in a folder: a network disk may map users."""
+    """The owner of new files of this process in a folder: a network disk may map users."""
     path = os.path.join(folder, f".streamtok-{os.urandom(8).hex()}.owner")
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_FLAGS, 0o600)

@@ -1,7 +1,7 @@
 """Files that appear only when they are complete.
 
 A file is written under a hidden name in its folder. After its bytes are on the disk, one `rename`
-gives it its final name and replaces any old file, so nobody ever sees an incomplete file. A process
+gives it its final name and replaces any old file, so an incomplete file is never visible. A process
 that continues the hidden file of an earlier one first compares its digest with the saved one. This
 module does not know any file format.
 """
@@ -37,7 +37,7 @@ _BLOCK = 1 << 18
 _SYNC_EVERY = 1 << 25  # bytes
 
 # The hidden files that no other process could continue. Ctrl-C may come when a file is there and
-# nobody has it yet who would remove it, so what remains here is removed at exit.
+# No caller has it yet to remove it, so the files that remain here are removed at exit.
 _unpublished: set[str] = set()
 
 

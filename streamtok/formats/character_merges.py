@@ -61,10 +61,10 @@ def from_character_merges(
     """A vocabulary of tokens with their ids, and of the pairs of them that merge, in order.
 
     The later place counts for a pair that is listed twice. byte_ids: what becomes of the bytes of
-    characters that are no token; a byte whose own character is one needs none. None: no text has
+    characters that are not tokens; a byte whose own character is one needs none. None: no text has
     other characters. ignore_merges:
     whether a pre-token that is a token becomes its id without merging. decode_only: more ids that
-    can only be decoded. Raises VocabularyError for merges of what is not in `ids`, for ids that are
+    can only be decoded. Raises VocabularyError for merges of texts not in `ids`, for ids that are
     given twice and for bytes without an id.
     """
     encoded = {text: text.encode("utf-8", "surrogatepass") for text in ids}
@@ -152,7 +152,7 @@ def _check(
 def pattern_of_cuts(vocabulary: Vocabulary) -> str:
     """A pattern that cuts text where no merge of `vocabulary`, one of characters, can cross.
 
-    It cuts before spaces, unless the character before one stands before a space in a token.
+    It cuts before spaces, unless the character before one is before a space in a token.
     """
     before: set[str] = set()
     blob, offsets = vocabulary.tokens, vocabulary.offsets

@@ -1,7 +1,7 @@
 """What `characters.from_character_merges` makes, of the tables of a tokenizer.json: in bulk.
 
 The order of the tokens is the same: 256 bytes, the prefixes of characters, all others. Prefixes are
-found as numbers: a character's UTF-8 as four bytes, the first one highest, zeros behind it.
+found as numbers: a character's UTF-8 as four bytes, the first one highest, zeros after it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def from_character_rows(
     *,
     ignore_merges: bool,
 ) -> Vocabulary | None:
-    """The vocabulary of tokens of characters; None for what `character_vocabulary` refuses.
+    """The vocabulary of tokens of characters; None for tokens that `character_vocabulary` refuses.
 
     merges: uint32 [m, 3], as in `MergeRows`. kept: bool [n], which of the ids are entries. folds:
     whether "▁" is a space; no text has a real one then.

@@ -1,4 +1,4 @@
-"""`load`: what people have, be it a file, a folder, a name or an object.
+"""`load`: a file, a folder, a name or an object.
 
 A file's contents tell its format. Nothing is guessed. A `.tiktoken` file and GPT-2's pair do not
 contain a pre-tokenization pattern: the bundled tables are recognised, and for other tables the
@@ -105,7 +105,7 @@ def load(
     revision: str | None = None,
     cache: bool = True,
 ) -> Encoding:
-    """The encoding of what people have: a file, a model's folder or name, a tokenizer object.
+    """The encoding of a file, a model's folder or name, or a tokenizer object.
 
     source: a vocabulary file of any format; a folder with one, whose other files add what it does
     not say (`model_folder.py`); the name "org/model" of a model on Hugging Face's hub, if there is

@@ -51,7 +51,7 @@ def load_gpt2(
 
     pattern: a name in `formats.PATTERNS`, or a regular expression. special_tokens: entries of the
     file of ids; by default "<|endoftext|>", if it is there. Raises OSError, and VocabularyError
-    naming the file and the place.
+    naming the file and the position.
     """
     source = os.fspath(ids_path)
     entries = JsonValue(parse_json(read_bytes(ids_path), source), source)
@@ -139,7 +139,7 @@ def vocabulary_of_rows(
     *,
     ignore_merges: bool,
 ) -> Vocabulary | None:
-    """As `vocabulary_of`, of the tables of `parse_tokenizer`; None for what it refuses.
+    """As `vocabulary_of`, of the tables of `parse_tokenizer`; None for tables that it refuses.
 
     merges: uint32 [m, 3], as in `MergeRows`. kept: which of the ids are entries; those that merges
     take or make are.
@@ -171,7 +171,7 @@ def vocabulary_of_rows(
 def save_gpt2(encoding: Encoding, merges_path: Path, ids_path: Path) -> None:
     """Write both files. Each appears when it is complete. Neither contains the pattern.
 
-    Raises OSError, and VocabularyError for what they cannot express: tokens that no merges make,
+    Raises OSError, and VocabularyError if they cannot express it: tokens that no merges make,
     and text rules beyond the pattern.
     """
     plain_rules(encoding, "GPT-2's pair of files")

@@ -21,7 +21,7 @@ _FILE_SUFFIXES = (".json", ".model", ".tiktoken", ".pkl", ".pickle", ".bpe", ".t
 
 
 def is_hub_name(name: str) -> bool:
-    """Whether a name that is no path can be one of the hub: org/model.
+    """Whether a name that is not a path can be one of the hub: org/model.
 
     A file's name in a folder that exists is a path, and so is one with a vocabulary file's suffix.
     """
@@ -102,7 +102,7 @@ class _Model:
         return path
 
     def fail(self, message: str) -> NoReturn:
-        """Raise a VocabularyError that names the model, and that it is no path."""
+        """Raise a VocabularyError that names the model, and that it is not a path."""
         at = "" if self.revision is None else f" at {self.revision}"
         raise VocabularyError(
             f"{self.name!r} is neither a file nor a folder here, and as a model of Hugging Face's "

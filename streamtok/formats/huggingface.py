@@ -155,7 +155,7 @@ def _settings_in(field: JsonValue) -> dict[str, Any] | None:
 
 
 def _second_normalizer(steps: Iterable[Step], part: JsonValue) -> Normalizer:
-    """What is done to the text behind the last added token, by steps of the pre-tokenizers."""
+    """The changes to the text after the last added token, by steps of the pre-tokenizers."""
     try:
         return Normalizer(steps)
     except ValueError as error:
@@ -172,8 +172,8 @@ def _shortens(step: tuple[str, ...]) -> bool:
 def _check_first(part: JsonValue, normalizer: Normalizer, tokens: AddedTokens) -> None:
     """Refuse Metaspace's scheme "first" where it is not about the beginning of the text.
 
-    tokenizers goes by offsets in the text as given. So what is behind an added token begins the
-    text if both are parts of what one character became; and what is put before the rest of a text
+    tokenizers goes by offsets in the text as given. So what is after an added token begins the
+    text if both are parts of what one character became; and text put before the rest of a text
     whose beginning was dropped does not begin it.
     """
     steps = normalizer.spec
@@ -330,7 +330,7 @@ def _folded(
         put = [] if scheme == "never" else [("MetaspaceText", " ", scheme)]
         return normalizer, Normalizer.from_spec((*steps, to_spaces, *put))
     if any(flags.normalized and (flags.lstrip or flags.rstrip) for flags in tokens.flags.values()):
-        # They take blanks beside them, and "▁" is none.
+        # They take white space beside them, and "▁" is none.
         return normalizer, Normalizer.from_spec((to_spaces,))
     place = _marking_place(normalizer)
     assert place is not None

@@ -34,7 +34,7 @@ def read_added_tokens(
     """The tokens in this field; ids: those of the model; is_normalized: whether text is.
 
     Hugging Face ignores the ids in the file: a token has the model's id for this text, or else the
-    next free one. It also ignores tokens without text. Raises VocabularyError naming the place.
+    next free one. It also ignores tokens without text. Raises VocabularyError naming the position.
     """
     special: dict[str, int] = {}
     added: dict[str, int] = {}

@@ -1,6 +1,6 @@
 """The `decoder` of a tokenizer.json.
 
-Decoding gives the bytes of the tokens. So a decoder is read for what differs from that: whether
+Decoding gives the bytes of the tokens. So a decoder is read for differences from that: whether
 "▁" becomes a space, whether the space before the text is taken off again, and what WordPiece makes
 of tokens. A decoder that gives
 less than the bytes, such as one without ByteFallback, is not imitated.
@@ -41,7 +41,7 @@ class WordPieces(NamedTuple):
     cleans: bool
 
     def decoded(self, token: str, *, is_first: bool) -> str:
-        """What the token gives, as the first of a text or behind others."""
+        """What the token gives, as the first of a text or after others."""
         if not is_first:
             prefix = self.prefix
             has_prefix = prefix is not None and token.startswith(prefix)
@@ -56,7 +56,7 @@ class Marks(NamedTuple):
     """The decoder Metaspace: marks become spaces, and are left out of the first token."""
 
     def decoded(self, token: str, *, is_first: bool) -> str:
-        """What the token gives, as the first of a text or behind others."""
+        """What the token gives, as the first of a text or after others."""
         return token.replace(MARK, "" if is_first else " ")
 
 
@@ -80,7 +80,7 @@ class Decoding(NamedTuple):
 def decoded_bytes(
     text: str, decoding: Decoding, is_byte_level: bool = False, has_bytes: bool = True
 ) -> bytes:
-    """What a token decodes to, behind others.
+    """What a token decodes to, after others.
 
     is_byte_level: tokens are in the byte alphabet. has_bytes: <0x00> … <0xFF> stand for bytes.
     """

@@ -94,7 +94,7 @@ class TableModel(NamedTuple):
 
 
 def as_objects(model: Model | TableModel) -> Model:
-    """The same of Python objects, for what the tables are not in order for."""
+    """The same of Python objects, for tables that are not in order."""
     if isinstance(model, Model):
         return model
     pairs = [(left, right) for left, right in model.merges.to_list()]
@@ -102,7 +102,7 @@ def as_objects(model: Model | TableModel) -> Model:
 
 
 def read_model(model: JsonValue) -> Model | TableModel:
-    """The model in this field. Raises VocabularyError naming the place."""
+    """The model in this field. Raises VocabularyError naming the position."""
     if model["type"].value not in (None, "BPE"):
         model.fail(
             f"the model {shown(model['type'].value)} is not supported: expected BPE, "

@@ -52,7 +52,7 @@ _BERT = {"BertClean": "clean_text", "BertChinese": "handle_chinese_chars",
 def read_normalizer(field: JsonValue) -> Normalizer:
     """The normalizer that `field` describes; null is the one that changes nothing.
 
-    Raises VocabularyError, which names the step, for damage and for what is not supported.
+    Raises VocabularyError, which names the step, for damage and for unsupported features.
     """
     steps: list[Step] = []
     _read(field, steps)
@@ -133,7 +133,7 @@ def read_replace(field: JsonValue) -> Step:
 def _spelled_out(regex: str, place: str) -> str | None:
     """A set that is written with classes or code points (`\\p{Zs}`, `\\u00AD`), as its characters.
 
-    None: there is nothing of that in it, or it is no set.
+    None: there is nothing of that in it, or it is not a set.
     """
     found = _SET.fullmatch(regex)
     if found is None:
@@ -147,7 +147,7 @@ def _spelled_out(regex: str, place: str) -> str | None:
     ranges = []
     for low, high in node.charset.ranges():
         for first, last in ((low, min(high, 0xD7FF)), (max(low, 0xE000), high)):
-            if first <= last:  # surrogates are bytes that are no UTF-8, and in no set
+            if first <= last:  # surrogates are bytes that are not UTF-8, and in no set
                 ranges.append(f"{_in_set(first)}-{_in_set(last)}")
     return f"[{''.join(ranges)}]{found['times']}"
 
@@ -179,9 +179,9 @@ def _bert(field: JsonValue) -> list[Step]:
 
 
 def normalizer_json(normalizer: Normalizer) -> dict[str, Any] | None:
-    """What stands in a `tokenizer.json` for `normalizer`: one that does the same.
+    """The entry of a `tokenizer.json` that does the same as `normalizer`.
 
-    Raises ValueError for a step that is no normalizer of `tokenizers`.
+    Raises ValueError for a step that is not a normalizer of `tokenizers`.
     """
     steps = [_step_json(*spec) for spec in normalizer.spec]
     if not steps:

@@ -1,4 +1,4 @@
-"""The `model` of a tokenizer.json that is no BPE: WordPiece, WordLevel or Unigram.
+"""The `model` of a tokenizer.json that is not BPE: WordPiece, WordLevel or Unigram.
 
 Such a model takes pre-tokens one by one, as they are after the normalizer and the pre-tokenizers.
 What its ids decode to is the text of their pieces, as the decoder has it.
@@ -54,7 +54,7 @@ def _kind(model: JsonValue) -> object:
 
 
 def read_pieces(model: JsonValue) -> PieceFile:
-    """The model in this field. Raises VocabularyError naming the place."""
+    """The model in this field. Raises VocabularyError naming the position."""
     try:
         return _READERS[str(_kind(model))](model)
     except ValueError as error:
@@ -191,7 +191,7 @@ def piece_vocabulary(
 
 
 def _decoded(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
-    """What each id decodes to, behind others."""
+    """What each id decodes to, after others."""
     mark = MARK if decoding.replaces_marks else ""
     if decoding.words is not None or not decoding.replaced.is_identity or not mark:
         has_bytes = decoding.joins_bytes
@@ -206,7 +206,7 @@ def _decoded(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
 
 
 def _mark_of_words(cutting: PreTokenizer) -> str | None:
-    """What is put before each pre-token that does not begin with it; None: something else is done.
+    """The text put before each pre-token that does not begin with it; None: something else is done.
 
     Metaspace also makes marks of spaces, but after WhitespaceSplit there are none.
     """

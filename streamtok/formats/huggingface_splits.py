@@ -1,8 +1,8 @@
 """The `pre_tokenizer` of a tokenizer.json as splits, and back.
 
 A pre-tokenizer cuts a text, or changes it, or both. What changes it are steps of a second
-normalizer; behind what cuts it, Hugging Face changes each pre-token (`PreTokenizer.stages`).
-ByteLevel must be the last, because all behind it would see bytes.
+normalizer; after what cuts it, Hugging Face changes each pre-token (`PreTokenizer.stages`).
+ByteLevel must be the last, because all after it would see bytes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PreTokenizer(NamedTuple):
     steps: tuple[Step, ...]  # change the text, before
     splits: tuple[Split, ...]  # cut it
     is_byte_level: bool
-    # The splits, and what changes each pre-token behind one, in order: see `Symbols`.
+    # The splits, and what changes each pre-token after one, in order: see `Symbols`.
     stages: tuple[tuple[str, ...], ...]
 
     def changes_pretokens(self) -> bool:
@@ -51,7 +51,7 @@ class PreTokenizer(NamedTuple):
 
 
 def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
-    """What the field says. Raises VocabularyError naming the place of what is not supported."""
+    """The splits of the field. Raises VocabularyError naming an unsupported part."""
     steps: list[Step] = []
     splits: list[Split] = []
     stages: list[tuple[str, ...]] = []

@@ -52,7 +52,7 @@ def has_symbols(model: Model | TableModel, is_byte_level: bool) -> bool:
 def symbol_model(
     model: Model | TableModel, cutting: PreTokenizer, decoding: Decoding
 ) -> SymbolModel:
-    """The vocabulary, the step and the pattern. Raises VocabularyError naming the place."""
+    """The vocabulary, the step and the pattern. Raises VocabularyError naming the position."""
     model = as_objects(model)
     words, ids = model.words, model.ids
     if words.unknown and words.unknown not in ids:
@@ -113,7 +113,7 @@ def _names(model: Model, is_byte_level: bool) -> list[str]:
 def _merges(model: Model, spelled: dict[str, str]) -> list[tuple[str, str]]:
     """The merges in symbols, in order; `spelled` gets what they make.
 
-    A merge of what no text becomes is left out. A token must be made of one row of symbols only.
+    A merge of symbols that no text becomes is left out. A token must be one row of symbols only.
     """
     prefix = model.words.prefix
     merges = []

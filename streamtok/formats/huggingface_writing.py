@@ -42,7 +42,7 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
     """Write a `tokenizer.json`. The file appears when it is complete.
 
     Special and added tokens also go into the model's vocabulary, because Hugging Face takes their
-    ids from there. Raises OSError, and VocabularyError for what the format cannot express.
+    ids from there. Raises OSError, and VocabularyError for features that the format cannot express.
     """
     rules = encoding._rules
     vocabulary = encoding._vocabulary

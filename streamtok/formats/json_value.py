@@ -2,7 +2,7 @@
 
 The text must be UTF-8. Duplicate keys, NaN and Infinity, and integers longer than any id are
 refused, and so are more values or deeper nesting than a vocabulary has: `[[],[],…` takes twenty
-times its size in memory. All errors are `VocabularyError` and name the file and the place.
+times its size in memory. All errors are `VocabularyError` and name the file and the position.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 def parse_json(data: bytes, source: str, parse_float: Callable[[str], float] | None = None) -> Any:
     """The value of a JSON text. Errors name `source`, and the line and column of bad syntax.
 
-    parse_float: reads a number that is no integer; None: Python does.
+    parse_float: reads a number that is not an integer; None: Python does.
     """
     text = decode_utf8(data, source)
 
@@ -170,7 +170,7 @@ class JsonValue:
         return JsonValue(self.as_dict().get(key), f"{self.place}: {key}", self.depth + 1)
 
     def fail(self, message: str) -> NoReturn:
-        """Raise a VocabularyError that begins with the place."""
+        """Raise a VocabularyError that begins with the position."""
         raise VocabularyError(f"{self.place}: {shortened(message, MAX_MESSAGE)}")
 
     def _typed(self, kind: type[_T], description: str) -> _T:

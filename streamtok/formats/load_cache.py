@@ -6,7 +6,7 @@ file, another streamtok or a change of its sources is another entry. An entry is
 here ever fails: without a folder that can be written to, there is no cache.
 
 An entry decides which ids a text gets. So the folder and the entries must belong to this user, and
-nobody else may be able to write to them; otherwise there is no cache. Only files with the names of
+only this user may write to them; otherwise there is no cache. Only files with the names of
 entries and of their parts are ever removed.
 
 The folder is `streamtok` in the one that `STREAMTOK_CACHE` names, unless that is "off"; by default

@@ -1,6 +1,6 @@
 """What all loaders share: reading a file within limits, and making an `Encoding` of its parts.
 
-A damaged or hostile file raises `VocabularyError`, which names the file and the place. A file is
+A damaged or hostile file raises `VocabularyError`, which names the file and the position. A file is
 read whole, up to 128 MiB; the largest known vocabulary has 35 MB.
 """
 
@@ -32,7 +32,7 @@ __all__ = [
 
 MAX_FILE_BYTES = 1 << 27
 MAX_MESSAGE = 500  # characters, because a value in a file can have megabytes
-_BLOCK = 1 << 20  # bytes read at a time where nobody knows how many come
+_BLOCK = 1 << 20  # bytes read at a time where the size is unknown
 MAX_SPECIAL_BYTES = 1 << 21  # of all special and added tokens, which become a tree in memory
 
 

@@ -80,7 +80,7 @@ def from_merges(
             f"there are {len(tokens)} tokens and {len(places)} merges: "
             f"at most {MAX_MERGES} of each are possible"
         )
-    # In order of the place that counts, so that a pair's row is its priority.
+    # In order of the rank that counts, so that a pair's row is its priority.
     pairs = sorted(places, key=places.__getitem__)
     rows = np.array(pairs, np.uint32).reshape(-1, 2)
     blob = b"".join(tokens)
@@ -97,7 +97,7 @@ def from_rows(
     ignore_merges: bool,
     decode_only: Mapping[int, bytes] | None = None,
 ) -> Vocabulary | None:
-    """What `from_merges` makes, of arrays; None for what it would refuse: it says why.
+    """What `from_merges` makes, of arrays; None for arrays that it would refuse: it says why.
 
     blob, offsets, ids: the tokens, strictly in order of id. merges: uint32 [m, 3], the numbers of
     the two that merge and of what they make. Costs about 20 ms for 100 000 tokens.

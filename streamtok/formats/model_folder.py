@@ -190,7 +190,7 @@ def with_config(encoding: Encoding, config: Config) -> Encoding:
     for text, entry in config.added.items():
         number = entry.get("id")
         if number is None:
-            continue  # the model's own, or nobody gives it an id
+            continue  # the model's own, or without an id
         try:
             known = encoding.encode_single_token(text)
         except KeyError:
@@ -253,7 +253,7 @@ def load_merges(merges_path: str, ids_path: str, config: Config, name: str) -> E
     for text, entry in added.items():
         number = vocabulary.get(text, entry.get("id"))
         if number is None:
-            continue  # nobody gives it an id: it is in no text and in no template
+            continue  # without an id: it is in no text and in no template
         if entry.get("id", number) != number:
             raise VocabularyError(
                 f"{config.place}: the token {shown(text)} has id {entry['id']}, and {number} in "

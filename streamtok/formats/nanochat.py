@@ -31,7 +31,7 @@ def load_nanochat(path: Path, *, name: str | None = None) -> Encoding:
     """The encoding in a pickled `tiktoken.Encoding`. The file is not run.
 
     path: the `tokenizer.pkl`, or the folder that it is in. Raises OSError, and VocabularyError
-    naming the file, the place and the opcode for any other pickle.
+    naming the file, the position and the opcode for any other pickle.
     """
     if os.path.isdir(path):
         path = os.path.join(path, "tokenizer.pkl")

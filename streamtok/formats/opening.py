@@ -1,4 +1,4 @@
-"""An encoding by what a command line, a plan or a column has for it: a name, a path, a model."""
+"""An encoding by its name in a command line, a plan or a column: a name, a path, a model."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ numbers are little-endian.
     table    for each section: its name in 16 bytes, uint64 offset, uint64 size, uint32 CRC-32
 
 The section `about` is JSON: name, special tokens, text rules, template, pattern, settings. The
-others are the arrays of `Vocabulary` and `Pattern`, and for models that are no merges, in files of
+others are the arrays of `Vocabulary` and `Pattern`, and for models that are not merges, in files of
 the next version, those of `Pieces`. Every CRC is checked, so a damaged file is found out. A file
 that was made to deceive can give wrong ids, but all that memory safety depends on is checked.
 """

@@ -70,7 +70,7 @@ def load_sentencepiece(path: Path, *, name: str | None = None) -> Encoding:
     in text; here they are special tokens. User-defined symbols are always found. The text
     is normalized as the model says. `decode` removes the space that `encode` puts before the text,
     and gives "<unk>" where SentencePiece gives " ⁇ ". A model with a map takes about 0.5 s to load.
-    Raises OSError, and VocabularyError naming the file and the place.
+    Raises OSError, and VocabularyError naming the file and the position.
     """
     source = os.fspath(path)
     return read_sentencepiece(read_bytes(path), source, name or stem(path))
@@ -171,7 +171,7 @@ def _read_settings(
 
 
 def _rows_of(pieces: list[tuple[str, float, int]], has_bytes: bool, source: str) -> Rows:
-    """Raises VocabularyError for what no model may have."""
+    """Raises VocabularyError for features that no model may have."""
     rows = Rows({}, {}, {}, {}, [], {})
     normal, added, unused, special, unknown_ids, byte_ids = rows
     seen: set[str] = set()
@@ -230,9 +230,9 @@ def _merging(rows: Rows, source: str) -> tuple[Vocabulary, Normalizer | None]:
 def _unknown(
     normal: Mapping[str, object], unknown_ids: list[int], byte_ids: dict[int, int], source: str
 ) -> Normalizer:
-    """What is done to the characters that are not in `normal`, and the id of what they become.
+    """The treatment of characters that are not in `normal`, and the id that they become.
 
-    That is a byte that is no piece, so it goes into `byte_ids`, and no other byte has an id.
+    That is a byte that is not a piece, so it goes into `byte_ids`, and no other byte has an id.
     """
     if len(unknown_ids) != 1:
         raise VocabularyError(

@@ -42,7 +42,7 @@ _MAX_SPECIALS = 1 << 16
 def load_tekken(path: Path, *, name: str | None = None) -> Encoding:
     """The encoding in a `tekken.json`.
 
-    Raises OSError, and VocabularyError naming the file and the place.
+    Raises OSError, and VocabularyError naming the file and the position.
     """
     source = os.fspath(path)
     return read_tekken(JsonValue(parse_json(read_bytes(path), source), source), name or stem(path))

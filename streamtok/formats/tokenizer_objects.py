@@ -28,9 +28,9 @@ _MAX_DEPTH = 4  # of wrappers
 
 
 def from_object(given: Any, name: str | None) -> Encoding | None:
-    """The encoding of another library's tokenizer; None if it is no such object.
+    """The encoding of another library's tokenizer; None if it is not such an object.
 
-    Raises VocabularyError for what a file of the same tokenizer would be refused for, and for a
+    Raises VocabularyError wherever a file of the same tokenizer would be refused, and for a
     tokenizer that is written in Python.
     """
     source = f"<{type(given).__module__.partition('.')[0]}.{type(given).__qualname__}>"

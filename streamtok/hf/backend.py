@@ -599,7 +599,7 @@ def _references(owner: dict[str, Any], name: str) -> int:
     return sys.getrefcount(owner[name])
 
 
-_ONE_REFERENCE = _references({"": object()}, "")  # when nobody else has it
+_ONE_REFERENCE = _references({"": object()}, "")  # when only this module has it
 
 
 def _state_of(part: Any) -> Any:
@@ -639,7 +639,7 @@ def _decoded(compiled: Compiled, real: Any, ids: Any, skip_special_tokens: bool)
             return None
         if not compiled.texts:
             compiled.texts = texts_of(real.get_vocab())
-        # Bytes that are no whole characters become others there than Python makes of them.
+        # Bytes that are not whole characters become others there than Python makes of them.
         text = b"".join(map(compiled.texts.__getitem__, ids)).decode()  # type: ignore[arg-type]
     except (KeyError, IndexError, ValueError, OverflowError, TypeError):
         return None

@@ -29,7 +29,7 @@ _PROBES = (
 
 
 class Frame(NamedTuple):
-    """What is around the ids of a text, and the type of each part."""
+    """The ids around those of a text, and the type of each part."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -93,7 +93,7 @@ class Compiled:
         return pairs(np.ascontiguousarray(spans))
 
     def piece(self, id: int, skip_special_tokens: bool) -> tuple[str, str] | None:
-        """The text of an id behind whole characters, and that of the id alone; None where it is not
+        """The text of an id after whole characters, and that of the id alone; None where it is not
         sure, or the id ends inside a character.
         """
         pieces = self._pieces[skip_special_tokens]
@@ -131,7 +131,7 @@ def compile_tokenizer(real: Any) -> Compiled:
     try:
         frames = _frame(real, encoding, False), _frame(real, encoding, True)
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # it is no Exception
+        if type(error).__name__ != "PanicException":  # it is not an Exception
             raise
         raise Refusal(f"the real tokenizer panics: {error}") from None
     settings = json.loads(real.to_str())

@@ -24,7 +24,7 @@ class DecodeStream:
     def __init__(
         self, ids: Sequence[int] | None = None, skip_special_tokens: bool | None = False
     ) -> None:
-        """ids: those before the first step, whose text is not given out."""
+        """ids: those before the first step, whose text is not emitted."""
         self.ids = [*ids] if ids is not None else []
         self.skip_special_tokens = bool(skip_special_tokens)
         self.prefix: str = ""

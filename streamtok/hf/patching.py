@@ -88,7 +88,7 @@ def patch_transformers(*, prompt_cache: int = 0) -> None:
 
 
 def _with_matrices(before: Any) -> Any:
-    """transformers' method, but for calls whose matrices streamtok makes."""
+    """transformers' method, except for calls whose matrices streamtok makes."""
     first = [*inspect.signature(before).parameters][1]
 
     @functools.wraps(before)

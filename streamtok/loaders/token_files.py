@@ -38,7 +38,7 @@ class _File(NamedTuple):
 
 
 class TokenFiles(Sequence["Ids"]):
-    """The records in files of ids, in order: `files[i]` is an array of ids that nobody may change.
+    """The records in files of ids, in order: `files[i]` is a read-only array of ids.
 
     paths: a file, or several in order, as `streamtok encode` writes them: .npy, .u16, .u32, a .bin
     with a sidecar, Megatron-LM's .bin with its .idx beside it, datatrove's .ds with its .ds.index.

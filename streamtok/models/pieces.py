@@ -1,4 +1,4 @@
-"""`Pieces`: all that a model which is no merges says of how a pre-token becomes ids."""
+"""`Pieces`: how a pre-token becomes ids in a model without merges."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Pieces:
     blob[offsets[i]:offsets[i + 1]]. unknown: the id of a pre-token that has no pieces (Unigram: of
     a run of characters). Of WordPiece alone: prefix, of the pieces that are not the first of their
     pre-token, and most_characters, of a pre-token that is not unknown. Of the others but WordLevel:
-    scores, by id, and byte_ids, of the bytes of what is unknown. mark: put before a pre-token that
-    does not begin with it, as Metaspace does behind WhitespaceSplit.
+    scores, by id, and byte_ids, of the bytes of unknown text. mark: put before a pre-token that
+    does not begin with it, as Metaspace does after WhitespaceSplit.
     """
 
     __slots__ = (

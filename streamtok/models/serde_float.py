@@ -17,7 +17,7 @@ _MAX_DIGITS = 32  # of an exponent that is looked at
 
 
 def serde_float(number: str) -> float:
-    """The float64 of a JSON number that is no integer.
+    """The float64 of a JSON number that is not an integer.
 
     serde_json takes as many digits as fit for an integer, rounds it, and multiplies it by a power
     of ten or divides it by one, which rounds again. Which of two paths of Unigram is better may

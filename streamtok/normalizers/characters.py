@@ -182,7 +182,7 @@ class _Blanking(CharacterStep):
 
 
 class Nmt(_Blanking):
-    """Some control characters are left out, and several blanks become a space."""
+    """Some control characters are left out, and white space becomes one space."""
 
     __slots__ = ()
 
@@ -192,7 +192,7 @@ class Nmt(_Blanking):
 
 class BertClean(_Blanking):
     """What Unicode 8.0 calls a control, format or private character (Cc, Cf, Co) is left out, and
-    so is U+FFFD. All blanks become a space.
+    so is U+FFFD. All white space becomes a space.
     """
 
     __slots__ = ()

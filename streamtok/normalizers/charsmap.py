@@ -1,13 +1,13 @@
-"""SentencePiece's `precompiled_charsmap`: which texts are replaced, and by what.
+"""SentencePiece's `precompiled_charsmap`: which texts are replaced, and how.
 
 A map is the size of a trie in bytes, the trie, and the replacements, each with a zero byte
-behind it. The trie is the double array of the library Darts: little-endian numbers of 32
+after it. The trie is the double array of the library Darts: little-endian numbers of 32
 bits, the first one that of the root. A number says where the children of its node are, its lowest
 byte is the byte that leads to it, and bit 8 tells that a key ends here: the number at the place of
 its children is, without the highest bit, where the replacement begins.
 
 A map may come from anywhere, so nothing in it is believed: whatever leads out of the array or the
-replacements is an error, and so are more keys than any real map has, which a ring of nodes makes.
+replacements is an error, and so are more keys than any real map has, which a cycle of nodes makes.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _parts(data: bytes) -> tuple[Numbers, bytes]:
 
 
 def _children_at(units: Numbers, places: Numbers) -> Numbers:
-    """Where the children of the nodes at `places` are, but for their labels."""
+    """Where the children of the nodes at `places` are, except for their labels."""
     return places ^ ((units >> 10) << ((units & 0x200) >> 6))
 
 
@@ -141,7 +141,7 @@ def write_charsmap(replacements: Mapping[str, str]) -> bytes:
     taken = {0}
     bases: set[int] = set()
     queue = [(0, trie)]
-    first = 1  # where to look for a place for children
+    first = 1  # where to look for room for children
     for place, node in queue:
         base = next(
             base

@@ -32,7 +32,7 @@ ON_BORDER = CONTROL  # at the beginning of a text, too
 
 
 def advance(state: int, char: str) -> tuple[int, bool]:
-    """The state behind `char`, and whether a cluster begins with it."""
+    """The state after `char`, and whether a cluster begins with it."""
     number = _numbers().get(char)
     if number is None:
         number = _number_of_others(char)
@@ -75,14 +75,14 @@ def openers() -> list[tuple[int, int]]:
 
 
 def joiners() -> list[tuple[int, int]]:
-    """Characters that are joined to most of what may stand before them."""
+    """Characters that are joined to most characters before them."""
     names = ("extend", "spacing", "v", "t")
     return sorted([*openers(), *ranges_of(*(f"cluster_{name}" for name in names))])
 
 
 @lru_cache(maxsize=1)
 def _numbers() -> dict[str, int]:
-    """The number of each character that is not like most, but for Hangul syllables."""
+    """The number of each character that is not like most, except for Hangul syllables."""
     found = {"\r": CR, "\n": LF, "\u200d": ZWJ}
     for name, kind in _KINDS.items():
         for low, high in ranges_of(f"cluster_{name}"):
@@ -98,5 +98,5 @@ def _numbers() -> dict[str, int]:
 def _number_of_others(char: str) -> int:
     if "\uac00" <= char <= "\ud7a3":
         return LVT if (ord(char) - 0xAC00) % 28 else LV
-    # What stands for a byte that is no UTF-8 is joined to nothing.
+    # What stands for a byte that is not UTF-8 is joined to nothing.
     return CONTROL if "\udc80" <= char <= "\udcff" else OTHER

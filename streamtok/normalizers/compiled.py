@@ -83,7 +83,7 @@ def compiled(*normalizers: Normalizer) -> Compiled | None:
     drops = False
     for interest in known:
         if drops and interest.looks_at_begin:
-            return None  # what it looks at may be far behind the first element
+            return None  # what it looks at may be far after the first element
         drops |= interest.drops_at_begin
     asked = _Asked.of(normalizers, steps, known)
     if asked is None:
@@ -111,7 +111,7 @@ def compiled(*normalizers: Normalizer) -> Compiled | None:
 
 
 def _state_inside(normalizer: Normalizer, sample: str) -> tuple[State] | None:
-    """(the state behind `sample` in the middle of a stretch,), if that never waits; or None."""
+    """(the state after `sample` in the middle of a stretch,), if that never waits; or None."""
     state = normalizer.feed(normalizer.begin(False), sample, False)[0]
     unchanged = [(sample, sample)]
     if normalizer.held(state) or normalizer.feed(state, sample, False) != (state, unchanged):
@@ -306,7 +306,7 @@ class _Asked:
 
 
 class _Traced:
-    """A step, and to which characters it matters what stands beside them."""
+    """A step, and the characters whose neighbours matter to it."""
 
     inside: State = None
 

@@ -1,4 +1,4 @@
-"""Steps that look at the ends of a stretch: something is put before it, or blanks are taken off.
+"""Steps that look at the ends of a stretch: text is put before it, or white space removed.
 
 `Prepend` and `Strip` are normalizers of `tokenizers`. `PrefixSpace` and `MetaspaceText` are what
 its pre-tokenizers ByteLevel (with add_prefix_space) and Metaspace do to a text before they split

@@ -3,8 +3,8 @@
 Characters are of four kinds. One that *joins* may change with, or move before, what stands before
 it: marks, and what composes with a letter before it. All others have a border before them: nothing
 crosses it. One that *changes* does so by itself; one that *opens* may change with a character
-behind it that joins. All others are inert. So a text is normalized run by run, each a character and
-those behind it that join; and at the end of a chunk, the last run waits if it may still change.
+after it that joins. All others are inert. So a text is normalized run by run, each a character and
+those after it that join; and at the end of a chunk, the last run waits if it may still change.
 
 Python's `unicodedata` normalizes the runs. It knows newer characters than Unicode 9.0, but no run
 has any, because to the tables they are inert; and what it calls normalized is so by Unicode 9.0.
@@ -41,13 +41,13 @@ class _Kinds:
 
     @cached_property
     def run(self) -> re.Pattern[str]:
-        """A character that changes or joins, and those behind it that join; but not a mark alone
+        """A character that changes or joins, and those after it that join; but not a mark alone
         that leaves everything as it is, such as the viramas of Indian scripts.
         """
         either = one_of(ranges_of(f"{self.form}_joins", f"{self.form}_changes"))
         joins = one_of(ranges_of(f"{self.form}_joins"))
         lone = one_of(ranges_of(f"{self.form}_lone"))
-        # The first set of characters stands first: `re` then looks for it alone.
+        # The first set of characters is first: `re` then looks for it alone.
         return re.compile(f"{either}(?:{joins}+|(?<!{lone}))")
 
     def may_wait(self, text: str) -> bool:
@@ -126,7 +126,7 @@ class Form:
         return rope
 
     def _add(self, text: str, blocks: Blocks) -> None:
-        """Append the blocks of `text`, before which and behind which is a border."""
+        """Append the blocks of `text`, before which and after which is a border."""
         if text.isascii() or unicodedata.is_normalized(self.form, text):
             if not text:
                 return
@@ -143,7 +143,7 @@ class Form:
         form, kinds = self.form, _kinds(self.form)
         joins, opens, results = kinds.joins, kinds.opens, kinds.results
         done = same = 0  # up to which all is in blocks; up to which all is in `parts`
-        parts: list[str] = []  # what stands one for one behind `done`
+        parts: list[str] = []  # what stands one for one after `done`
         for found in kinds.run.finditer(text):
             start, end = found.span()
             if start > same and text[start] in joins and text[start - 1] in opens:

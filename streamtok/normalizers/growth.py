@@ -48,7 +48,7 @@ def ratio(pairs: Iterable[tuple[str, str]]) -> float:
 
 
 def growth_of(steps: Sequence[Growth]) -> float:
-    """The bytes, at most, that a byte of a stretch becomes at any place in the steps."""
+    """The bytes, at most, that a byte of a stretch becomes anywhere in the steps."""
     bound = _Bound()
     for step in reversed(steps):
         bound.add_before(step)
@@ -62,7 +62,7 @@ class _Bound:
     def __init__(self) -> None:
         self.each = 1.0  # for each byte of a character
         self.of: dict[str, float] = {}  # of characters that have another weight
-        self.once = 0.0  # for what is put at the beginning of a stretch, which has a byte or more
+        self.once = 0.0  # for text put at the beginning of a stretch, which has a byte or more
 
     def weigh(self, text: str) -> float:
         known = {char: text.count(char) for char in self.of if char in text}

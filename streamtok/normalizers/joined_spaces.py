@@ -4,7 +4,7 @@ Spaces at the beginning go, and each run of spaces becomes one. At the end, spac
 too. Behind that, U+2581 becomes a space: it stands for one, but a run does not go on over it. A
 space is put before the first stretch of a stream if anything is left of it.
 
-In a stream, blanks wait as long as they may be the last ones.
+In a stream, spaces wait as long as they may be the last ones.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class JoinedSpaces:
 
     def begin(self, is_first: bool) -> _State:
         """See `Step`. The state is whether there was text yet, and if not, whether a space is put
-        before it; and the blanks that wait.
+        before it; and the spaces that wait.
         """
         return _PUTS if is_first and self.puts_space else _AT_LEFT, ()
 
@@ -96,7 +96,7 @@ class JoinedSpaces:
 
 
 def _join(text: str, blocks: Blocks) -> None:
-    """Add the blocks of a text that ends with no blank."""
+    """Add the blocks of a text that does not end with a space."""
     done = 0
     for run in _RUN.finditer(text):
         if run.start() > done:

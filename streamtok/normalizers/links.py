@@ -1,4 +1,4 @@
-"""What stands between two steps: blocks of the first whose text waits in the second.
+"""The link between two steps: blocks of the first whose text waits in the second.
 
 A *link* is a tuple of (text, source, is aligned), in order. `compose` puts the blocks of two steps
 together. Where the ends of their blocks do not meet, the blocks are joined until they do; if
@@ -62,7 +62,7 @@ def compose(link: Link, given: Blocks, out: Blocks) -> tuple[Link, Blocks]:
 
 
 def _relabelled(given: Blocks, result: str) -> Blocks:
-    """`given`, with as many characters of `result` in the place of each text."""
+    """`given`, with as many characters of `result` instead of each text."""
     blocks: Blocks = []
     done = 0
     for text, source in given:
@@ -80,12 +80,12 @@ class _Walk:
     """Along both sides at once: the blocks of the first step, and those of the second.
 
     An open *group* is a block in the making: its sources stand for more than its texts do, by
-    `ahead` characters of what is between the steps.
+    `ahead` characters of the text between the steps.
     """
 
     def __init__(self, link: Link, given: Blocks) -> None:
         entries = [(text, source, len(text) == len(source)) for text, source in given]
-        self.queue: list[Entry] = [*reversed(entries), *reversed(link)]  # the next one stands last
+        self.queue: list[Entry] = [*reversed(entries), *reversed(link)]  # the next one is last
         self.used = 0  # characters of the next entry that are taken; it is aligned
         self.blocks: Blocks = []
         self.run: list[Block] = []  # aligned blocks, to be joined

@@ -1,6 +1,6 @@
 """The step that replaces by a map of SentencePiece as SentencePiece itself does.
 
-Where it stands in the text, it takes the longest key that begins there, or else one character.
+At each offset, it takes the longest key that begins there, or else one character.
 `precompiled.py` reads the same maps as `tokenizers` does, by grapheme clusters. User-defined
 symbols come before all keys: the longest one stays as it is.
 
@@ -53,7 +53,7 @@ class _Map:
         self.open = re.compile(f"{single}|{first}(?={second}|{_END})")
 
     def found(self, text: str, at: int, final: bool) -> tuple[str, int] | None:
-        """What is at a place of the text becomes, and where it ends. None: that is still open."""
+        """What the text at an offset becomes, and where it ends. None: that is still open."""
         for known, beginnings in (
             (self.symbols, self.symbol_beginnings),
             (self.keys, self.key_beginnings),
@@ -80,7 +80,7 @@ _map = lru_cache(maxsize=4)(_Map)
 class LongestMap:
     """The replacements of `charsmap`, a `precompiled_charsmap` of SentencePiece.
 
-    b"" is no map. symbols: what stays as it is. puts_space: a space goes before the first stretch
+    b"" is none. symbols: what stays as it is. puts_space: a space goes before the first stretch
     of a stream unless it is empty, even if nothing is left of it.
     """
 

@@ -103,7 +103,7 @@ class _Walk:
         self.cluster = ""
 
     def give_out(self) -> None:
-        """The characters of what waits go one by one."""
+        """The waiting characters go one by one."""
         for char in self.cluster:
             self.add(char)
         self.cluster = ""

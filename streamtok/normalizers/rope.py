@@ -14,7 +14,7 @@ Rope: TypeAlias = "tuple[str, ...]"
 
 
 def extend_rope(rope: Rope, text: str) -> Rope:
-    """`rope` with `text` behind it."""
+    """`rope` with `text` after it."""
     if not text:
         return rope
     pieces = list(rope)

@@ -5,10 +5,10 @@ what they are: one that is not the first of its pre-token has a prefix, the last
 and one that the vocabulary does not have becomes an unknown token, or nothing at all. So a text is
 cut into pre-tokens here, and each becomes a row of *symbols*: characters for private use, one for
 each token that a merge may begin with. The core merges these. A pre-token that is a token in
-whole (`whole`) may be one symbol, too. Behind each pre-token stands a border, if there are splits.
+whole (`whole`) may be one symbol, too. After each pre-token stands a border, if there are splits.
 
 A pre-token waits for its end, because its last character is another symbol. Without splits, what
-waits is a character at the most, and what may be a whole.
+waits is at most a character, and text that may be a whole.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Symbols:
         in a row become one. has_fallback: a character becomes <0x00> … <0xFF> of its bytes if all
         are symbols. is_byte_level: bytes are symbols, in their alphabet, instead of characters.
         whole: what pre-tokens become that are looked up. stages: what cuts the text, if anything:
-        ("Split", pattern, behavior), and behind the first one also ("MetaspaceText", …) and
+        ("Split", pattern, behavior), and after the first one also ("MetaspaceText", …) and
         ("PrefixSpace",), which change each pre-token.
         """
         self.spec = (
@@ -99,7 +99,7 @@ class Symbols:
 
     def begin(self, is_first: bool) -> State:
         """See `Step`. With splits, the state is that of the walk along them. Else it is what waits,
-        whether anything has come out, and whether the unknown symbol waits for what follows.
+        whether anything has come out, and whether the unknown symbol waits for the next one.
         """
         return BEGIN if self._walk else ("", False, False)
 
@@ -151,7 +151,7 @@ class Symbols:
         return Growth(max(row, ratio(self._whole.items())) + len(BORDER.encode()))
 
     def _rows_of(self, pretoken: str) -> str:
-        """The symbols of a pre-token of the first stage, with a border behind each row."""
+        """The symbols of a pre-token of the first stage, with a border after each row."""
         rows = self._known.get(pretoken)
         if rows is None:
             rows = "".join([self.row_of(part) + BORDER for part in self._cut(pretoken)])

@@ -1,7 +1,7 @@
 """Tasks on several threads, whose results come out in the order in which the tasks went in.
 
 The thread that owns an `OrderedPool` adds tasks and takes results, and while it waits it does
-what nobody has begun. So there is one helper less than there are threads, nobody is idle while
+tasks that are not begun. So there is one helper less than there are threads, nobody is idle while
 there is work, and with one thread everything happens where it is called.
 """
 
@@ -55,7 +55,7 @@ class OrderedPool(Generic[Result, Owner]):
         """num_threads: that work, the owner's among them. ValueError if not positive."""
         self.num_threads = check_threads(num_threads)
         self._tasks: deque[Task[Result, Owner]] = deque()  # in order
-        self._waiting: deque[Task[Result, Owner]] = deque()  # those that nobody has begun
+        self._waiting: deque[Task[Result, Owner]] = deque()  # those that are not begun
         self._changed = threading.Condition()
         self._helpers: list[Helper] = []
         self._is_closed = False
@@ -64,7 +64,7 @@ class OrderedPool(Generic[Result, Owner]):
         return len(self._tasks)
 
     def add(self, work: Callable[[], Result], owner: Owner) -> None:
-        """Let somebody call `work`; the first task also starts the helpers."""
+        """Let a thread call `work`; the first task also starts the helpers."""
         task: Task[Result, Owner] = Task(work, owner)
         self._tasks.append(task)
         with self._changed:

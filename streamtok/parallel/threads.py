@@ -35,10 +35,10 @@ def usable_cores() -> int:
 
 
 class Helper:
-    """A thread that nobody waits for before it has begun.
+    """A thread whose start is not awaited.
 
     `threading.Thread.start` waits until the thread says that it has begun. Where memory ends, a
-    thread can end before it can say that, and the caller would wait for ever.
+    thread can end before it can say that, and the caller would wait forever.
     """
 
     __slots__ = ("_begun", "_ended", "_owner", "_work")

@@ -2,7 +2,7 @@
 
 `plan` names the parts, `bounds` finds where each begins, `part` does one, `commit` checks them all
 and writes the manifest, `workers` runs them in processes of this machine. A part depends on the
-plan and the inputs only: whoever runs it, and however often, its files are the same.
+plan and the inputs only: whichever process runs it, and however often, its files are the same.
 """
 
 PART_SIZE = 1 << 28  # bytes of an input in a part, about

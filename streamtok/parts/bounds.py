@@ -1,11 +1,11 @@
-"""Where a part begins: the first place at or after a byte where the text may be cut.
+"""Where a part begins: the first offset at or after a byte where the text may be cut.
 
-Whether it may be cut at a place depends on a few bytes around it only. So a part finds both of its
+Whether it may be cut at an offset depends on a few bytes around it. So a part finds both of its
 ends by itself, and finds the same as its neighbours do. If there is no such place until the end of
-the text, the part before takes all of it, and the parts behind are empty.
+the text, the part before takes all of it, and the parts after are empty.
 
-In a compressed file a part begins behind the beginning of a frame. Nobody knows how long the text
-before that frame is without reading it. What is needed is only how far behind it the first cut is.
+In a compressed file a part begins after the beginning of a frame. It is unknown how long the text
+before that frame is without reading it. Only the distance from there to the first cut is needed.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _CHARACTER = 4  # bytes of the longest
 class Cuts(NamedTuple):
     """How a text may be cut.
 
-    find: the first cut at or after a place, or None if there is none. around: how many bytes on
-    each side of a place decide whether it is a cut.
+    find: the first cut at or after an offset, or None if there is none. around: how many bytes on
+    each side of an offset decide whether it is a cut.
     """
 
     find: Callable[[Read, int], int | None]
@@ -72,7 +72,7 @@ def stretch_of_part(part: Part, cuts: Cuts) -> Stretch:
     """The text of a part of a compressed input. Raises OSError, ArchiveError."""
 
     def behind(start: int) -> int:
-        """How far behind the frame at byte `start` the first cut is, or the end of the text.
+        """How far after the frame at byte `start` the first cut is, or the end of the text.
 
         What lies around the cut must not lie before the frame.
         """
@@ -92,7 +92,7 @@ class _Text:
     def __init__(self, blocks: Iterator[bytes]):
         self._blocks = blocks
         self._kept = b""
-        self._at = 0  # of what is kept
+        self._at = 0  # of the kept bytes
 
     @property
     def end(self) -> int:
@@ -109,7 +109,7 @@ class _Text:
 
 
 def cuts_behind(end: bytes) -> Cuts:
-    """Cuts behind the bytes that end a document."""
+    """Cuts after the bytes that end a document."""
 
     def find(read: Read, place: int) -> int | None:
         at = max(place - len(end), 0)

@@ -91,7 +91,7 @@ class DocumentCounter:
         return True
 
     def explain(self, error: UnicodeError, name: str, start: int | None, behind: str = "") -> str:
-        """What is wrong with the text of input `name`, and where.
+        """The error in the text of input `name`, and its position.
 
         start: where the input begins in the trainer's text, if it is one document; behind:
         what else the offset counts from.

@@ -48,7 +48,7 @@ def family_of(sources: Sequence[Finished], max_id: int) -> sinks.Family:
 
 
 def _job(sources: Iterable[Finished]) -> str | None:
-    """The digest of the job: the digests of what is joined, in order."""
+    """The digest of the job: the digests of the joined outputs, in order."""
     rows = []
     for one in sources:
         assert one.about is not None
@@ -83,7 +83,7 @@ def join_into(sink: FileSink, sources: Iterable[Finished]) -> Totals:
 
 
 def _documents(one: Finished) -> Iterator[tuple[IdArray, Ends]]:
-    """As `read_documents`; documents without a place in the file come at its end.
+    """As `read_documents`; documents without a position in the file come at its end.
 
     Those are the documents of formats that do not record them, and empty ones in Megatron's.
     """

@@ -135,7 +135,7 @@ def run_part(plan: Plan, number: int) -> Record:
 
     Any number of processes may run any parts, also the same one. Raises PlanError if the input or
     the encoding is not what it was when the plan was made, and what encoding the text raises; the
-    message names the input. Nothing but complete files stays behind.
+    message names the input. Only complete files remain.
     """
     part = plan[number]
     if not is_url(plan.output):
@@ -270,7 +270,7 @@ def _named(
     error: Exception, part: Part, encoder: DocumentEncoder, text: PartText | None
 ) -> Exception:
     """The error, with the input, the document and the part in front."""
-    if isinstance(error, DocumentError):  # has them, but for the part
+    if isinstance(error, DocumentError):  # has them, except for the part
         return PlanError(str(error))
     where = encoder.failed_place or part.input.path
     where += f", part {part.number} (bytes {part.start} … {part.stop})"

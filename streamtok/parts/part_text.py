@@ -1,4 +1,4 @@
-"""Opens the text of a part: bytes, a stretch of what a compressed file holds, or rows."""
+"""Opens the text of a part: bytes, a stretch of a compressed file's text, or rows."""
 
 from __future__ import annotations
 

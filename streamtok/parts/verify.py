@@ -26,8 +26,8 @@ def verify(outputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
     outputs: files of ids, their sidecars or indexes, or the folders of jobs in parts; paths or
     URLs. Compares sizes and SHA-256 with the sidecars, schemas and records, indexes with the ids,
     ids with the vocabulary, and parts with the plan and the manifest. Returns a report whose
-    `faults` name each file and what is wrong where. Nothing is raised for damage or for what cannot
-    be read. Reads every file once, in the memory of a few blocks. Raises MissingLibraryError for
+    `faults` name each file and what is wrong where. Nothing is raised for damage or for unreadable
+    files. Reads every file once, in the memory of a few blocks. Raises MissingLibraryError for
     Parquet and Arrow without pyarrow.
     """
     given = [outputs] if isinstance(outputs, (str, os.PathLike)) else outputs

@@ -141,7 +141,7 @@ class Automaton:
 
         Seen from the text before it, class b then acts as the end of input does. With the pattern
         of GPT-2, newline and letter are a cut, but not a clean one: a newline at the end of input
-        joins the blanks before it, and one before a letter does not.
+        joins the white space before it, and one before a letter does not.
         """
         as_at_end = self.accepts[:, :-1] == self.accepts[:, -1:]
         pairs = self.cut_pairs.copy()

@@ -178,7 +178,7 @@ class UnicodeTable:
     def find(self, name: str) -> CharSet | None:
         """The set that `\\p{name}` stands for, None if the table does not have it.
 
-        Case, blanks, `-` and `_` in names mean nothing, as in Unicode's loose matching.
+        Case, white space, `-` and `_` in names mean nothing, as in Unicode's loose matching.
         """
         kind, separator, value = name.partition("=")
         names, known = _loose_names(), _loose(value if separator else name)

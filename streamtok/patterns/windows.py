@@ -21,7 +21,7 @@ passed.
 
 What no window can tell is how many digits have passed where a pattern takes them in threes. Where
 such a run begins is decided, and from there on it is a matter of counting. What two more flags of a
-class tell, about rows of blanks and about triggers, is in `window_flags.py`.
+class tell, about rows of white space and about triggers, is in `window_flags.py`.
 
 The idea of such masks is from the hand-written ones of gigatoken and fastokens; deriving them from
 the automaton makes them cover every pattern that compiles and leaves nothing to get wrong by hand.

@@ -30,7 +30,7 @@ class Candidate(NamedTuple):
     """A pair in the heap. Candidates compare by rank, then by place."""
 
     rank: int
-    left: int  # the node, by the place of its first byte
+    left: int  # the node, by the offset of its first byte
     right: int
     left_version: int
     right_version: int

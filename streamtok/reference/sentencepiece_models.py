@@ -27,7 +27,7 @@ def unigram(pieces: Sequence[Row], text: str) -> list[Piece]:
     """The pieces with the greatest sum of scores, over the whole text (`EncodeOptimized`).
 
     The sums are float32. Where that of a place is far from 0, it is subtracted from those of all
-    places behind it. A user-defined symbol has a score of its own. All that is as in sentencepiece
+    places after it. A user-defined symbol has a score of its own. All that is as in sentencepiece
     0.2.2 and later.
 
     >>> unigram([("<unk>", 0.0, 2), ("a", -1.0, 1), ("ab", -3.0, 1), ("b", -1.5, 1)], "abc")

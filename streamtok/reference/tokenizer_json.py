@@ -185,7 +185,7 @@ def normalize(step: Json | None, text: str) -> str:
 
 
 def replace(pattern: Json, content: str, text: str) -> str:
-    """`text` with all matches replaced; `content` is no template. An empty String is nowhere."""
+    """`text` with all matches replaced; `content` is not a template. An empty String is nowhere."""
     found = list(_matches(pattern, text))
     _check_growth(len(content) * sum(is_match for _, _, is_match in found), text)
     return "".join(content if is_match else text[a:b] for a, b, is_match in found)

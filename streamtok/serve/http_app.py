@@ -83,7 +83,7 @@ async def _health(request: Request) -> Response:
 
 
 class _Service:
-    """What all requests share. Its methods run on the event loop, but for the two answers."""
+    """What all requests share. Its methods run on the event loop, except for the two answers."""
 
     def __init__(
         self, encoding: Encoding, prompt_cache: int, max_request: int, max_model_len: int | None

@@ -1,8 +1,8 @@
 """Tries again what a store could not do just now, with growing pauses, until patience ends.
 
 A request may fail for a reason that passes: a server is restarted, a connection is cut, an answer
-is a 5xx or ends too early. Others will fail for ever: there is no such object, or no permission.
-The libraries behind fsspec try some of them again, too, each in its own way and for some seconds.
+is a 5xx or ends too early. Others will fail forever: there is no such object, or no permission.
+The libraries under fsspec try some of them again, too, each in its own way and for some seconds.
 """
 
 from __future__ import annotations

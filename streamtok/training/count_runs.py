@@ -224,7 +224,7 @@ def gather(data: Any, begins: Any, sizes: Any) -> Any:
 
 
 def _open_nameless(folder: str) -> BinaryIO:
-    """A file that nobody else sees, and that is gone when it is closed. Raises OSError."""
+    """A file that no other user sees, and that is gone when it is closed. Raises OSError."""
     return tempfile.TemporaryFile(dir=folder, buffering=0)
 
 

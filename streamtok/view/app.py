@@ -64,7 +64,7 @@ def make_app(
     application may be reached, without a port; None: addresses in numbers, and localhost.
     text: what the page shows at first. prices: what tokens cost, for the tab Languages
     (`streamtok.views.prices.read_prices`). given: the file that the page may read.
-    feed: a live feed, for the tab Stream; somebody else lets it `run`.
+    feed: a live feed, for the tab Stream; another task lets it `run`.
 
     Raises ValueError for an unknown encoding, OSError or StreamtokError for a file that cannot be
     read. It costs nothing until it is used; then it keeps at

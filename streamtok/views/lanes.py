@@ -40,7 +40,7 @@ class NaiveToken(NamedTuple):
 
 
 class ExactToken(NamedTuple):
-    """A token that the stream gave out, and why no later text can change it.
+    """A token that the stream emitted, and why no later text can change it.
 
     reason: "closed": its pre-token has ended. "certificate": the pre-token is still open, and the
     engine has shown that this id is final whatever follows. "end": the stream was flushed.
@@ -162,7 +162,7 @@ class _Rows:
     def __init__(self, offline: Offline) -> None:
         self._offline = offline
         self._place = 0  # of the next chunk
-        self._given = 0  # ids that the stream gave out
+        self._given = 0  # ids that the stream emitted
         self._closes = _pretoken_ends(offline)
 
     def row(self, stream: StreamEncoder, chunk: bytes | None, naive: list[int]) -> LaneChunk:

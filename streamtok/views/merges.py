@@ -24,7 +24,7 @@ LONGEST = 400  # bytes: each step has all of the parts and all of the heap
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A node of the list: `at` is the place of its first byte, `version` counts its changes."""
+    """A node of the list: `at` is the offset of its first byte, `version` counts its changes."""
 
     at: int
     bytes: bytes

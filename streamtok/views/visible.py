@@ -42,7 +42,7 @@ def width(shown: str) -> int:
 
 
 def _sign(character: str) -> str:
-    if character.isprintable() and character not in _UNSEEN:  # of blanks, only U+0020 is
+    if character.isprintable() and character not in _UNSEEN:  # of white space, only U+0020 is
         return _SIGNS.get(character, character)
     if character in _SIGNS:
         return _SIGNS[character]

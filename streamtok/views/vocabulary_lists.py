@@ -42,7 +42,7 @@ class Unreachable:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """Tokens that are one text except for blanks around it and case."""
+    """Tokens that are one text except for white space around it and case."""
 
     text: str
     tokens: list[Token]
@@ -83,7 +83,7 @@ def longest(encoding: Encoding, limit: int = 100) -> list[Token]:
 def duplicates(encoding: Encoding) -> list[Duplicates]:
     """list[Duplicates]: texts with several tokens but for blanks and case; the most tokens first.
 
-    Tokens of blanks alone, and those that are not UTF-8, are left out.
+    Tokens of white space alone, and those that are not UTF-8, are left out.
     """
     groups: dict[str, list[int]] = {}
     for id, text in _texts(encoding):

@@ -136,7 +136,7 @@ def script_shares(text: str) -> dict[str, float]:
     """dict: the share of each script in the characters of a text, the greatest first.
 
     Letters and marks count by the first word of their Unicode name, such as LATIN, CYRILLIC or CJK;
-    others as digits, blanks, punctuation, symbols, controls or bytes.
+    others as digits, white space, punctuation, symbols, controls or bytes.
 
     >>> script_shares("да ok")
     {'CYRILLIC': 0.4, 'LATIN': 0.4, 'blanks': 0.2}

@@ -1,4 +1,4 @@
-"""p50k_base, made from r50k_base: the same tokens, and runs of 2 to 25 spaces behind them.
+"""p50k_base, made from r50k_base: the same tokens, and runs of 2 to 25 spaces after them.
 
 A test compares the result, as a `.tiktoken` file, with the SHA-256 that OpenAI publishes.
 """

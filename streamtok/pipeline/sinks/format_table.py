@@ -41,7 +41,7 @@ class Format:
     make: the sink. read: the ids in the blocks of the first file; None if `read_ids` cannot read
     it by itself. suffix: names that end so choose the format. part_suffix: of a part's file.
     required: the suffix that its readers insist on. further: suffixes of the files beside the first
-    one; replaces: they stand in place of its suffix, not behind it. scratch: suffixes of temporary
+    one; replaces: they stand in place of its suffix, not after it. scratch: suffixes of temporary
     files of the sink. width: bytes of an id; None where the ids have no type. wide: the type of 4
     bytes. header: what begins the first file, of `header_size` bytes, from width and count, and is
     rewritten at the end. state: the shape of what the sink's `getstate` gives. keeps_documents:
@@ -168,7 +168,7 @@ def has_schema(chosen: str) -> bool:
 def read_ids(blocks: Iterable[bytes | memoryview], chosen: str) -> Iterator[Ids]:
     """Yield the ids in the blocks as integer arrays. Block borders may lie anywhere.
 
-    chosen: one of READ_FORMATS. text: decimal ids, separated by blanks, line ends, commas or
+    chosen: one of READ_FORMATS. text: decimal ids, separated by white space, line ends, commas or
     brackets; text that begins with { is read as jsonl. jsonl: {"input_ids": [...]} on each line.
     Raises ValueError if the input does not have the format or ends too early.
     """

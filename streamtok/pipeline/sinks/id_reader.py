@@ -28,7 +28,7 @@ _LONGEST_HEADER = 10_000  # bytes, as in NumPy; a file of ids has 128
 _INTEGER = re.compile(r"[<>=|]?[iu][1248]")
 _NO_IDS = np.empty(0, np.int64)
 _ROW = re.compile(rb'\{\s*"input_ids"\s*:\s*\[')
-_LONGEST_BEGIN = 1000  # bytes, including blanks
+_LONGEST_BEGIN = 1000  # bytes, including white space
 
 
 def read_raw(blocks: Iterable[bytes | memoryview], width: int) -> Iterator[Ids]:

@@ -18,7 +18,7 @@ from .splitters import Part, Splitter, together
 
 MAX_LINE = 1 << 26  # bytes
 _BLANKS = " \t\r"  # what JSON allows around a value, within a line
-_parse = json.JSONDecoder().raw_decode  # as json.loads, but it does not skip blanks
+_parse = json.JSONDecoder().raw_decode  # as json.loads, but it does not skip white space
 
 
 class _BadLine(ValueError):
