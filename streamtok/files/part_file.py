@@ -289,9 +289,9 @@ def remove_left(path: str) -> None:
 class NewFile(PartFile):
     """A PartFile as a context manager: published on success, removed on any exception."""
 
-    def __init__(self, path: str):
-        """Raises OSError if the file cannot be created or the old one is not writable."""
-        super().__init__(path)
+    def __init__(self, path: str, *, is_resumable: bool = False):
+        """As for PartFile. Raises OSError."""
+        super().__init__(path, is_resumable=is_resumable)
 
     def __enter__(self) -> NewFile:
         return self
@@ -321,15 +321,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, is_resumable: bool
     OSError. is_resumable: the caller is the only writer of this file; a process that dies then
     leaves at most one hidden file, which the next call or `remove_left` removes.
     """
-    file = PartFile(os.fspath(path), is_resumable=is_resumable)
-    try:
+    with NewFile(os.fspath(path), is_resumable=is_resumable) as file:
         file.write(data)
-        file.sync()
-        file.close()
-        file.publish()
-    except BaseException:
-        file.discard()
-        raise
 
 
 @atexit.register

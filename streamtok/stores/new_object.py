@@ -23,10 +23,11 @@ class NewObject:
 
     is_file = True
 
-    def __init__(self, url: str):
-        """Raises OSError for a store in which objects do not appear whole."""
+    def __init__(self, url: str, *, is_new: bool = False):
+        """is_new: as for `upload`. Raises OSError where objects do not appear whole."""
         check_writable(url)
         self.name = url
+        self._is_new = is_new
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="streamtok-"))
             self._path = os.path.join(folder, "object")  # errors name it: its disk may be full
@@ -47,7 +48,7 @@ class NewObject:
         with self._stack:
             if kind is None:
                 self._close()
-                upload(self._path, self.name)
+                upload(self._path, self.name, is_new=self._is_new)
 
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`. Raises OSError."""

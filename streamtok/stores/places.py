@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import BinaryIO, TextIO, TypeAlias, cast
@@ -14,6 +13,7 @@ from ..files.named_errors import naming
 from ..files.own_files import open_regular
 from ..files.part_file import NewFile, write_whole
 from . import objects
+from .new_object import NewObject
 from .object_reader import ObjectReader, read_blocks
 from .urls import is_url, join
 
@@ -27,6 +27,7 @@ __all__ = [
     "names_in",
     "open_binary",
     "open_lines",
+    "open_new",
     "remove",
     "size_of",
     "write",
@@ -123,22 +124,21 @@ def write(place: str, data: bytes) -> None:
         write_whole(place, data)
 
 
+def open_new(place: str, *, is_new: bool = False) -> NewFile | NewObject:
+    """Open for writing what appears when it is complete: a file or an object.
+
+    is_new: leaving it raises FileExistsError if a store has the object by then. Raises OSError; no
+    existing file is changed then.
+    """
+    return NewObject(place, is_new=is_new) if is_url(place) else NewFile(place)
+
+
 def create(place: str, blocks: Iterable[bytes]) -> None:
     """Write what is not there. Raises FileExistsError if a store has it already, OSError.
 
     A file of this machine is replaced: who writes it has looked before, and has only the same.
     """
-    if not is_url(place):
-        _write_new(place, blocks)
-        return
-    with tempfile.TemporaryDirectory(prefix="streamtok-") as folder:
-        path = os.path.join(folder, "new")
-        _write_new(path, blocks)
-        objects.upload(path, place, is_new=True)
-
-
-def _write_new(path: str, blocks: Iterable[bytes]) -> None:
-    with NewFile(path) as file:
+    with open_new(place, is_new=True) as file:
         kept = bytearray()  # blocks may be lines
         for block in blocks:
             kept += block

@@ -13,8 +13,8 @@ import stat
 from types import TracebackType
 from typing import Protocol
 
-from ...files.part_file import NewFile, named, write_all
-from ...stores.new_object import NewObject
+from ...files.part_file import named, write_all
+from ...stores import places
 from ...stores.urls import check_writable, is_url
 
 _STDOUT = 1
@@ -112,8 +112,6 @@ def open_output(path: str) -> Output:
     if (fd := descriptor_of(path)) is not None:
         with named(path):
             return Pipe(os.dup(fd), path)
-    if is_url(path):
-        return NewObject(path)
     if check_output(path):
-        return NewFile(path)
+        return places.open_new(path)
     return Pipe(os.open(path, os.O_WRONLY), path)
