@@ -119,7 +119,7 @@ def _between_cuts(
     budget: int,
     chosen: Callable[[Iterable[int]], Iterable[int]],
 ) -> tuple[int, int] | None:
-    """As `longest_suffix`, for a text between cuts, without its beginning; None: only nothing fits.
+    """As `longest_suffix`, for a text between cuts, without its beginning; None: no token fits.
 
     chosen: those of some places in the whole text that may be a start. base: where `part` begins.
     """
@@ -146,7 +146,7 @@ def _between_cuts(
 
 
 class _Spelled(NamedTuple):
-    """What the tokens of a text spell: `prefix`, and then the same characters as the text has."""
+    """The text of the tokens: `prefix`, then the characters of the text."""
 
     prefix: bytes
     data: bytes

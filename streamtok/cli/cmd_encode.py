@@ -286,5 +286,5 @@ def _settings(
 
 
 def _policy(args: argparse.Namespace) -> dict[str, Any]:
-    """What only decides about text that has not been read, as POLICY of `parts.settings`."""
+    """The options that decide only about unread text, as POLICY of `parts.settings`."""
     return {f"--{name.replace('_', '-')}": getattr(args, name) for name in POLICY}

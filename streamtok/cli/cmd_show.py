@@ -1,6 +1,6 @@
 """`streamtok show`: the tokens of a text in colours, as it arrives.
 
-Nothing of the text reaches the terminal as it is: spaces, line ends and control characters are
+No text reaches the terminal unchanged: spaces, line ends and control characters are
 shown as signs (`views/visible.py`). The tokens shown are final: no later text changes it.
 """
 

@@ -46,7 +46,7 @@ def _say_totals(args: argparse.Namespace, trainer: Trainer, n_vocab: int, second
 
 
 def _how_to_name(path: str, pattern: str) -> str:
-    """What to give, so that the file is used with the pattern that it was trained with."""
+    """The option with which the file is used with the pattern of its training."""
     if pattern in PATTERNS:
         return f"other commands take it as -e {shown(path)}@{pattern}"
     return f'streamtok.load({path!r}, pattern=...) takes it, and "tokenizer.json" as -o holds it'

@@ -34,7 +34,7 @@ Event: TypeAlias = "tuple[str, str, int | None]"
 
 
 class Finding(NamedTuple):
-    """Where the search in a stream stands."""
+    """The state of the search in a stream."""
 
     held: str = ""  # not emitted yet
     searched: int = 0  # characters of it that begin no token; they are white space

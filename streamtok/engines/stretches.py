@@ -3,7 +3,7 @@
 1. Added and special tokens are found in the text; what is between them is a *stretch*.
 2. Each stretch is normalized, for itself.
 3. Those tokens that are `normalized` are found in the result, and cut it into smaller stretches.
-4. What text-changing pre-tokenizers do is done to these, each for itself.
+4. Pre-tokenizers that change text change each of these by itself.
 
 A `Place` is where a stream stands. It is immutable: a call works on a `Walk`, which begins at a
 place and ends at the next one.

@@ -148,7 +148,7 @@ def _in_order(
     decode_only: dict[int, bytes],
     ignore_merges: bool,
 ) -> Vocabulary | None:
-    """Bytes, then what merges make, then what only a look-up finds, as the merges and ids are."""
+    """Bytes, then tokens of merges, then those that only a look-up finds, as the ids are."""
     rows, lefts, rights = parts
     made = rows.astype(np.int64)
     made[:256] = -1

@@ -46,7 +46,7 @@ class PreTokenizer(NamedTuple):
     stages: tuple[tuple[str, ...], ...]
 
     def changes_pretokens(self) -> bool:
-        """Whether there is any of the latter."""
+        """Whether a stage changes pre-tokens."""
         return len(self.stages) > len(self.splits)
 
 

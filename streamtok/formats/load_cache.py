@@ -120,7 +120,7 @@ def _check_folder(folder: str) -> None:
 
 
 def _store(path: str, data: bytes) -> None:
-    """Write an entry, which is there whole or not at all, and remove what is too much."""
+    """Write an entry, complete or not at all, and remove old ones beyond the limit."""
     folder = os.path.dirname(path)
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     with contextlib.suppress(FileExistsError):

@@ -57,7 +57,7 @@ def from_merges(
 ) -> Vocabulary:
     """A vocabulary of tokens with their ids, and of the pairs that merge, in order of priority.
 
-    The later place counts for a pair that is listed twice, as in the programs that read such files.
+    The later entry counts for a pair that is listed twice, as in the programs that read such files.
     ignore_merges: whether a pre-token that is a token becomes its id without merging; otherwise,
     tokens that no merges make can only be decoded. decode_only: more ids that can only be decoded.
     The result is a plain rank table if that is equivalent. Raises `VocabularyError` for merges

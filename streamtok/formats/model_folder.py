@@ -105,7 +105,7 @@ def read_config(folder: str) -> Config | None:
 def read_eos(folder: str, encoding: Encoding) -> tuple[int, ...]:
     """The ids that end a text of the model in this folder, the tokenizer's own first.
 
-    What is not a token of the encoding does not count. Raises VocabularyError, OSError.
+    Names of unknown tokens are ignored. Raises VocabularyError, OSError.
     """
     found: list[int] = []
     for file in EOS_FILES:

@@ -85,7 +85,7 @@ def from_rustbpe(
 
 
 def save_nanochat(encoding: Encoding, path: Path) -> None:
-    """Write a file that `pickle.load` makes a `tiktoken.Encoding` of. It appears when complete.
+    """Write a file from which `pickle.load` makes a `tiktoken.Encoding`. It appears when complete.
 
     path: the file, or a folder that gets a `tokenizer.pkl`. Raises OSError, and VocabularyError for
     what a `tiktoken.Encoding` cannot express.

@@ -1,6 +1,6 @@
 """Where extended grapheme clusters begin (UAX #29, Unicode 17.0), one character after the other.
 
-What the rules need to know of the text before a character is a number, a *state*. It says of which
+A *state* is a number: all that the rules need of the text before a character. It says of which
 kind the last character was; and, where that matters, whether the characters before it are a picture
 that a joiner may join to another, a consonant that is linked to the next one, or half a flag.
 """

@@ -382,7 +382,7 @@ def rows_of(blocks: Iterable[tuple[str, str, bool]]) -> tuple[Row, ...]:
     """Which bytes of the text stand for which of the source; what is one whole is one row.
 
     A character that did not change stands for itself, and so do those that a changed block begins
-    and ends with, on both sides. With as many characters on both sides, each stands for its own.
+    and ends with, on both sides. Equal numbers of characters on both sides correspond one by one.
     """
     rows: list[Row] = []
     for text, source, is_whole in blocks:

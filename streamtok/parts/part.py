@@ -269,7 +269,7 @@ def _encode(
 def _named(
     error: Exception, part: Part, encoder: DocumentEncoder, text: PartText | None
 ) -> Exception:
-    """The error, with the input, the document and the part in front."""
+    """The error, after the names of the input, the document and the part."""
     if isinstance(error, DocumentError):  # has them, except for the part
         return PlanError(str(error))
     where = encoder.failed_place or part.input.path

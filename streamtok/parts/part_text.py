@@ -55,7 +55,7 @@ class PartText(NamedTuple):
 
     @property
     def behind(self) -> str:
-        """What offsets in this text count from, for errors; "" for the beginning of the text."""
+        """The origin of offsets in errors; "" for the beginning of the text."""
         return f" after the frame at byte {self.frame}" if self.frame else ""
 
 

@@ -89,7 +89,7 @@ class PretokenWalk:
 
 
 def rope_of(value: Any) -> tuple[str, ...]:
-    """A rope that was saved as JSON. Raises ValueError if it is none."""
+    """A rope from its JSON. Raises ValueError if it is none."""
     if not isinstance(value, (list, tuple)) or not all(type(part) is str for part in value):
         raise ValueError("expected the strings that wait")
     return tuple(value)

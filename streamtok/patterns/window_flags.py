@@ -4,7 +4,7 @@ Windows (`windows.py`) see four characters. Two things that they leave open can 
 little farther, with one bit for each class of characters:
 
 - *Runs.* A row of blanks begins a pre-token in some patterns unless a newline comes after it. The
-  window at its beginning sees only blanks; the character that ends the run decides. RUN is a class
+  window at its beginning sees only spaces; the character that ends the run decides. RUN is a class
   whose rows are worth looking along, ENDS_RUN a character that, coming after such a row, makes sure
   that a pre-token begins where the window was open. Sure means: for every state that the walk can
   be in before the window, and every length of the row.
@@ -129,7 +129,7 @@ class WindowFlags:
         return found
 
     def _after(self, walk: _Walks, number: int) -> _Walks:
-        """One more character of the class, which is after the place."""
+        """One more character of the class, which is after the position."""
         state, end, fresh, fresh_end = walk
         if state and self._accepts[state][number]:
             end = _LATER

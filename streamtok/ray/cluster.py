@@ -36,7 +36,7 @@ def connected(address: str | None) -> Iterator[Any]:
 
 
 def in_flight(ray: Any) -> int:
-    """Tasks that Ray knows at a time, unless the caller says something else."""
+    """Tasks that Ray holds at a time, by default."""
     return max(2 * int(ray.cluster_resources().get("CPU", 1)), 1)
 
 

@@ -360,7 +360,7 @@ class Counting:
                 self._counted = self.counter, fewer
 
     def _take_run(self, sources: Sequence[CountSource], bytes_in: int) -> None:
-        """End the text, and add counts that the table has no room for; `bytes_in` is the place now.
+        """End the text, and add counts that the table has no room for; `bytes_in` is the position.
 
         Raises MemoryLimitExceeded if they cannot be written; nothing has changed then.
         """
@@ -379,7 +379,7 @@ class Counting:
         self._counted = fresh, (*self.runs, run)
 
     def _fresh(self, bytes_in: int, pending: bytes) -> PretokenCounter:
-        """A counter with nothing counted, at a place in the text."""
+        """A counter with nothing counted, at a position in the text."""
         fresh = self.counter.worker()
         fresh.set_limit(self.counter.table.limit)
         fresh.setstate(bytes_in, pending)

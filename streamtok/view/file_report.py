@@ -1,4 +1,4 @@
-"""What there is to say about a file of any size, read once: its lines are the documents.
+"""The report on a file of any size, read once: its lines are the documents.
 
 Blocks of bytes go in. The report has the tokens of the whole, of each line as a histogram, the
 lines with the most tokens, the bytes that are not UTF-8 (they count as U+FFFD), and the lines that
@@ -134,7 +134,7 @@ class FileReport:
 
 
 class _Utf8Check:
-    """Counts bytes that are not UTF-8, and keeps the first places of them."""
+    """Counts bytes that are not UTF-8, and keeps the first offsets of them."""
 
     def __init__(self) -> None:
         self.count = 0

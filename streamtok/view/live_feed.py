@@ -46,7 +46,7 @@ class LiveFeed:
         self._error = ""
 
     def run(self, blocks: Iterable[bytes]) -> None:
-        """Take all blocks, then the end. What goes wrong is told to the page."""
+        """Take all blocks, then the end. Errors are sent to the page."""
         try:
             for block in blocks:
                 for at in range(0, len(block), CHUNK):

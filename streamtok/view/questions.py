@@ -40,7 +40,7 @@ class Refused(Exception):
 
 
 class Question:
-    """The fields of a question. Each method raises `Refused` for a field that is not as it says."""
+    """The fields of a question. Each method raises `Refused` for a field of another form."""
 
     def __init__(self, fields: dict[str, Any], encodings: Encodings) -> None:
         self._fields = fields

@@ -1,6 +1,6 @@
 """Text as it is shown: every character can be seen, and none does anything to a terminal.
 
-Blanks, line ends and control characters become signs; bytes that are not UTF-8 stand in hexadecimal
+Spaces, line ends and control characters become signs; bytes that are not UTF-8 are hexadecimal
 between angle brackets, characters that cannot be seen as their code points.
 
 >>> visible(b" to\\tbe\\n"), visible(b"\\xe6\\x9d"), visible("\\u200b\\x1b[31m")

@@ -81,7 +81,7 @@ def longest(encoding: Encoding, limit: int = 100) -> list[Token]:
 
 
 def duplicates(encoding: Encoding) -> list[Duplicates]:
-    """list[Duplicates]: texts with several tokens but for blanks and case; the most tokens first.
+    """list[Duplicates]: texts of several tokens that differ in spaces and case; the most first.
 
     Tokens of white space alone, and those that are not UTF-8, are left out.
     """

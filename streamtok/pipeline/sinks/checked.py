@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault in a file: its path or URL, and what is wrong where."""
+    """A fault in a file: its path or URL, and the error with its position."""
 
     path: str
     what: str

@@ -1,4 +1,4 @@
-"""Opens outputs: standard output, a FIFO, a device, or what appears when it is complete: a file, an
+"""Opens outputs: standard output, a FIFO, a device, or one that appears when complete: a file, an
 object in a store.
 """
 

@@ -44,7 +44,7 @@ class Files:
         is_hashed: bool = False,
         state: dict[str, Any] | None = None,
     ):
-        """is_hashed: hash what needs no hash here, too, for `digests`. state: what `getstate`
+        """is_hashed: hash here, for `digests`, whatever the format needs. state: what `getstate`
         returned. Raises OSError and, with a state, CheckpointError.
         """
         self._path = path

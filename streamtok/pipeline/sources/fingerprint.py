@@ -25,7 +25,7 @@ _DIGITS = 32  # of the digest, in hexadecimal
 
 
 class Fingerprint(NamedTuple):
-    """What stays the same as long as an input does. Costs eight short reads of a file.
+    """Values that change only if the input does. Costs eight short reads of a file.
 
     size: in bytes, None if a store does not tell. tag: a digest of samples of a file, or the
     version of an object in a store.
