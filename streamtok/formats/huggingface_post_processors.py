@@ -4,8 +4,8 @@ It reads TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel (which
 offsets) and sequences of them. (github.com/huggingface/tokenizers, Apache-2.0)
 
 A post-processor gets a list of parts, which are joined in the end: one part for one text, two for a
-pair. Each piece of a template becomes a part. So in a sequence, the processor after a template of two
-pieces takes them for a pair of texts.
+pair. Each piece of a template becomes a part. So in a sequence, the processor after a template of
+two pieces takes them for a pair of texts.
 """
 
 from __future__ import annotations

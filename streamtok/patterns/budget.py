@@ -4,9 +4,8 @@ A few characters can ask for anything: `((a{1,20}){1,20}){1,20}` is 8 000 charac
 repeats are written out, and the tables of `[ab]*a[ab]{15}` have 65 536 rows. Two bounds, and what
 they refuse is named with its place:
 
-- `Budget` looks at the source once, before anything is expanded. How long it is, and how long with
-  its repeats written out, is bounded for every use, the `regex` package's included, which writes
-  them out as well.
+- `Budget` looks at the source once, before anything is expanded. Its length, also with its repeats
+  written out, is bounded for every use, the `regex` package's included, which writes them out, too.
 - What makes tables counts its steps with `spend`, one for about what a loop of Python does in a
   microsecond. Steps also bound memory: nothing is kept that no step was counted for.
 
