@@ -113,7 +113,7 @@ class Tracer:
     def _walked(
         self, before: Trace, walk: Walk, ids: IdArray, places: Offsets | None, reached: int
     ) -> tuple[Offsets, Offsets, Trace]:
-        """Where the ids of a walk come from in the source's UTF-8.
+        """The bytes of the source, in UTF-8, that the ids of a walk come from.
 
         places: in the core's text, if it says so; reached: the bytes of that before what waits.
         """

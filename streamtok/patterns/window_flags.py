@@ -80,7 +80,7 @@ class WindowFlags:
         """Classes of the automaton after which the trigger does nothing: of those of characters."""
 
         def tells(state: int) -> bool:
-            """Whether a follower differs here from what it is like."""
+            """Whether a follower differs here from the letter that stands for it."""
             return any(
                 self._row(state, f) != self._row(state, like) for f, like in followers.items()
             )

@@ -25,7 +25,7 @@ _BLOCK = 1 << 20
 
 
 class Stored(NamedTuple):
-    """What a store says of an object: its size, None if it does not tell, and its version.
+    """An object as its store describes it: its size, None if unknown, and its version.
 
     tag: a text that changes when the object is replaced, as far as the store has any.
     """

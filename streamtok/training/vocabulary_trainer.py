@@ -228,7 +228,7 @@ class VocabularyTrainer(OneCall):
 
     @property
     def pruned_pieces(self) -> int:
-        """Number of different pre-tokens that were forgotten. Each was seen once before that."""
+        """Number of different pre-tokens forgotten, each after one occurrence."""
         return self._counting.pruned_pieces
 
     @property

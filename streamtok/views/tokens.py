@@ -70,7 +70,7 @@ class PlacedToken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TextTokens:
-    """A text's tokens, and how many there are of what."""
+    """A text's tokens, and its sizes."""
 
     encoding: str
     tokens: list[PlacedToken]

@@ -136,24 +136,24 @@ def script_shares(text: str) -> dict[str, float]:
     """dict: the share of each script in the characters of a text, the greatest first.
 
     Letters and marks count by the first word of their Unicode name, such as LATIN, CYRILLIC or CJK;
-    others as digits, white space, punctuation, symbols, controls or bytes.
+    others as digits, spaces, punctuation, symbols, controls or bytes.
 
     >>> script_shares("да ok")
-    {'CYRILLIC': 0.4, 'LATIN': 0.4, 'blanks': 0.2}
+    {'CYRILLIC': 0.4, 'LATIN': 0.4, 'spaces': 0.2}
     """
     counts = Counter(map(_script, text))
     order = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     return {script: count / len(text) for script, count in order}
 
 
-_KINDS = {"N": "digits", "Z": "blanks", "P": "punctuation", "S": "symbols", "C": "controls"}
+_KINDS = {"N": "digits", "Z": "spaces", "P": "punctuation", "S": "symbols", "C": "controls"}
 
 
 def _script(character: str) -> str:
     if "\udc80" <= character <= "\udcff":
         return "bytes"
     if character.isspace():
-        return "blanks"
+        return "spaces"
     kind = unicodedata.category(character)[0]
     if kind in _KINDS:
         return _KINDS[kind]

@@ -145,7 +145,7 @@ def test_neighbours_and_scripts():
     assert [one.id for one in search.token_page(enc, 0, 2).neighbours] == [1, 2]
     assert search.token_page(enc, enc.encode_single_token(" world")).scripts == {
         "LATIN": 5 / 6,
-        "blanks": 1 / 6,
+        "spaces": 1 / 6,
     }
     assert search.script_shares("東1!\x00+\udce6") == dict.fromkeys(
         ["CJK", "bytes", "controls", "digits", "punctuation", "symbols"], 1 / 6
