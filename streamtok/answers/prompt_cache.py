@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import weakref
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.encode import ALL
@@ -78,6 +79,9 @@ class PromptCache:
         self._numbers = itertools.count()  # of entries in the heap
         self._now = 0  # calls so far
         self._bytes = 0
+        # The texts of changes, by identity: the next change begins at one of them, as it is.
+        self._texts: OrderedDict[int, tuple[str, Block]] = OrderedDict()
+        self._text_bytes = 0
         self._hits = 0
         self._misses = 0
 
@@ -103,7 +107,8 @@ class PromptCache:
         Costs a comparison with known texts, a copy of its ids, and the encoding of the rest. Raises
         TypeError if it is not a str.
         """
-        block, tail = self._encoded(_exact(text))
+        text = _exact(text)
+        block, tail = self._encoded(text, self._root)
         return block.ids_behind(None, tail)
 
     def encode_change(self, before: str, text: str) -> PromptChange:
@@ -111,7 +116,8 @@ class PromptCache:
 
         `encode(before)[:kept] + added` is `encode(text)`, and less work: there is no list of all
         ids. `kept` counts whole blocks, so about a thousand of the ids that stay may be in
-        `added`. Raises TypeError if it is not a str.
+        `added`. It costs one comparison of the texts where `before` is the same object as the
+        `text` of a change before. Raises TypeError if it is not a str.
 
         >>> cache = streamtok.PromptCache(enc)
         >>> text = "one two three. " * 1000
@@ -123,8 +129,13 @@ class PromptCache:
         (4001, 3276, 725)
         """
         before, text = _exact(before), _exact(text)
-        block, tail = self._encoded(text)
-        shared = block.up_to(shared_size(before, text))
+        n = shared_size(before, text)
+        with self._lock:
+            known = self._texts.get(id(before))
+        begin = self._root if known is None else known[1].up_to(n)
+        block, tail = self._encoded(text, begin if begin.is_kept else self._root)
+        self._remember(text, block)
+        shared = block.up_to(n)
         return PromptChange(shared.end, block.ids_behind(shared, tail))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -133,11 +144,28 @@ class PromptCache:
     def __repr__(self) -> str:
         return f"<PromptCache of {self._encoding.name!r}: {self.stats.bytes:,} bytes>"
 
-    def _encoded(self, text: str) -> tuple[Block, list[int]]:
-        """The last whole block of the text, and the ids after it."""
+    def _remember(self, text: str, block: Block) -> None:
+        """Keep a text whose last whole block this is. Texts have a quarter of all bytes."""
+        size = sys.getsizeof(text)
+        with self._lock:
+            if id(text) in self._texts or size > self._limit // 4:
+                return
+            self._texts[id(text)] = text, block
+            self._add_text_bytes(size)
+            while self._text_bytes > self._limit // 4:
+                _, (text, _) = self._texts.popitem(last=False)
+                self._add_text_bytes(-sys.getsizeof(text))
+            self._shrink()
+
+    def _add_text_bytes(self, size: int) -> None:
+        self._text_bytes += size
+        self._bytes += size
+
+    def _encoded(self, text: str, begin: Block) -> tuple[Block, list[int]]:
+        """The last whole block of the text, and the ids after it. begin: a block that it has."""
         with self._lock:
             self._now += 1
-            known = self._root.walk(text, _BLOCK, self._now)
+            known = begin.walk(text, _BLOCK, self._now)
         made, tail = self._encode_behind(known, text)  # others need not wait for this
         last = made[-1] if made else known
         with self._lock:
@@ -187,6 +215,9 @@ class PromptCache:
             found.used = self._now
             parent = found
         self._queue(parent)
+        self._shrink()
+
+    def _shrink(self) -> None:
         while self._bytes > self._limit:
             self._remove_oldest()
 
@@ -207,6 +238,7 @@ class PromptCache:
         parent = leaf.parent
         assert parent is not None  # the first block is never queued
         parent.remove(leaf)
+        parent.used = max(parent.used, leaf.used)  # a text that begins further on passes it by
         self._bytes -= leaf.size
         if parent.is_leaf and parent is not self._root:
             self._queue(parent)

@@ -11,8 +11,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
+from .._core.encode import ALL, NO_SPECIAL, token_spans
 from .._core.hf_rows import pairs
 from ..errors import StreamtokError
 from ..formats.tokenizer_objects import from_object
@@ -85,12 +84,13 @@ class Compiled:
 
         In bytes that are tokens as they stand, each stands for the characters that it touches.
         """
-        _, spans = self.encoding.encode_with_offsets(
-            text,
-            allowed_special=() if encode_special_tokens else "all",
-            disallowed_special=(),
-        )
-        return pairs(np.ascontiguousarray(spans))
+        allowed: Any = NO_SPECIAL if encode_special_tokens else ALL
+        ids = self.encoding.encode_to_numpy(text, allowed_special=allowed, disallowed_special=())
+        sizes = self.encoding._token_sizes.table
+        if sizes is None:
+            raise ValueError("a token is too long for a table of sizes")
+        spans = token_spans(ids, sizes, None if text.isascii() else text, False)
+        return pairs(spans)
 
     def piece(self, id: int, skip_special_tokens: bool) -> tuple[str, str] | None:
         """The text of an id after whole characters, and that of the id alone; None where it is not

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import itertools
 import os
 import pickle
 import random
@@ -294,3 +295,23 @@ def test_copies_begin_with_nothing() -> None:
         assert twin.encoding is GPT2
         assert twin.stats == (0, 0, 0)
     assert repr(cache).startswith("<PromptCache of 'gpt2': ")
+
+
+def test_a_change_from_a_text_that_is_at_hand() -> None:
+    """The text of the change before is known by identity, unless its blocks were removed."""
+    prompts = ["begin " * 5000]
+    for turn in range(30):
+        prompts.append(prompts[-1][: -rng_size(turn)] + f"turn {turn} " * 300)
+    for limit in (1 << 28, 400_000):
+        cache = PromptCache(GPT2, limit)
+        for before, text in itertools.pairwise(prompts):
+            change = cache.encode_change(before, text)
+            ids = whole(GPT2, text)
+            assert whole(GPT2, before)[: change.kept] + change.added == ids
+            assert len(change.added) < 6000 or change.kept == 0
+            assert cache.stats.bytes <= limit
+            cache.encode("other " * 9000)
+
+
+def rng_size(turn: int) -> int:
+    return random.Random(turn).randrange(1, 6000)
