@@ -6,9 +6,13 @@ import functools
 import random
 from typing import NamedTuple
 
+import numpy as np
+
 import streamtok
+from streamtok._core.encode import MODEL_KINDS
 from streamtok.engines.rules import TextRules, TokenFlags
 from streamtok.formats.merge_lists import from_merges
+from streamtok.models.pieces import Pieces
 from streamtok.normalizers import (
     Form,
     JoinedSpaces,
@@ -65,7 +69,7 @@ def any_subject(rng: random.Random) -> Subject:
 
 KINDS = {
     "bundled": 35, "random": 23, "far": 14, "long": 6, "spaces": 12, "added": 3, "merges": 5,
-    "sequence": 2, "rewriting": 10,
+    "sequence": 2, "rewriting": 10, "pieces": 12,
 }  # fmt: skip
 MAP = write_charsmap(
     {"ab": "b", "abb": "a", "e\u0301": "\xe9", "\u3000": " ", "\n": "", "b ": "  "}
@@ -104,6 +108,8 @@ def made(kind: str, number: int) -> Subject:
         return Subject(kind, encoding("merges", rng.choice(PATTERNS), merge_list(rng)), b"ab \n")
     if kind == "rewriting":
         return rewriting(rng, number)
+    if kind == "pieces":
+        return pieces(rng, number)
     added = [("<b>", 6000), ("<br>", 6001), ("ab", 6002), ("  ", 6003)]
     rules = TextRules(
         added_tokens=tuple(rng.sample(added, rng.randint(kind == "added", len(added)))),
@@ -148,6 +154,34 @@ def rewriting(rng: random.Random, number: int) -> Subject:
     pattern = rng.choice([r"[\s\S]+", *PATTERNS])
     name = f"rewriting {number}"
     return Subject("rewriting", encoding(name, pattern, random_ranks(rng, letters), rules), letters)
+
+
+def pieces(rng: random.Random, number: int) -> Subject:
+    """A model that is no merges."""
+    kind = list(MODEL_KINDS)[number % len(MODEL_KINDS)]
+    letters = rng.choice(["ab \n", "ab é日", "a=1 \n"])
+    texts = {"".join(rng.choices(letters, k=rng.choice([1, 1, 2, 3, 5, 12]))) for _ in range(25)}
+    texts |= {"##" + text for text in texts} if kind == "WordPiece" else set()
+    ids = {text: id for id, text in enumerate(rng.sample(sorted(texts), len(texts)), 257)}
+    more = {}
+    if kind == "WordPiece":
+        more |= {"prefix": "##", "most_characters": rng.choice([5, 100])}
+    if kind.endswith("nigram"):
+        few = rng.choice([[-1.0, -2.0, -3.0], [-0.1, -0.3, -0.7, -2500.1]])
+        more["scores"] = np.array(rng.choices(few, k=257 + len(ids)))
+    if kind not in ("WordPiece", "WordLevel") and rng.random() < 0.5:
+        more["byte_ids"] = np.arange(1, 257, dtype=np.uint32)
+    if not kind.startswith("SentencePiece") and rng.random() < 0.3:
+        more["mark"] = "▁"
+    pattern = (
+        r"[\s\S]+" if kind.startswith("SentencePiece") else rng.choice([r"[\s\S]+", *PATTERNS])
+    )
+    if "mark" in more:
+        pattern = r"\S+|\s+"
+    decoded = {id: text.encode() for text, id in ids.items()} | {0: b"<unk>"}
+    decoded |= {byte + 1: bytes([byte]) for byte in range(256)}
+    vocabulary = Vocabulary.of_model(Pieces.of_ids(kind, ids, 0, **more), decoded)
+    return Subject("pieces", encoding(f"{kind} {number}", pattern, vocabulary), letters.encode())
 
 
 def random_ranks(rng: random.Random, letters: bytes) -> dict[bytes, int]:
