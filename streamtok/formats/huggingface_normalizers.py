@@ -183,10 +183,30 @@ def normalizer_json(normalizer: Normalizer) -> dict[str, Any] | None:
 
     Raises ValueError for a step that is not a normalizer of `tokenizers`.
     """
-    steps = [_step_json(*spec) for spec in normalizer.spec]
+    steps = []
+    specs = list(normalizer.spec)
+    while specs:
+        size, bert = _bert_json(specs)
+        steps.append(bert if size else _step_json(*specs[0]))
+        del specs[: size or 1]
     if not steps:
         return None
     return steps[0] if len(steps) == 1 else {"type": "Sequence", "normalizers": steps}
+
+
+def _bert_json(specs: list[tuple[Any, ...]]) -> tuple[int, dict[str, Any]]:
+    """The BertNormalizer that some of the first steps are, and their number; 0 if they are none."""
+    found = dict.fromkeys((*_BERT.values(), "lowercase"), False)
+    at = 0
+    for *kinds, name in (
+        ("BertClean", "clean_text"), ("BertChinese", "handle_chinese_chars"),
+        ("NFD", "BertAccents", "strip_accents"), ("Lowercase", "lowercase"),
+    ):  # fmt: skip
+        if [kind for kind, *_ in specs[at : at + len(kinds)]] == kinds:
+            found[name] = True
+            at += len(kinds)
+    is_bert = any(found[name] for name in _BERT.values())
+    return at if is_bert else 0, {"type": "BertNormalizer", **found}
 
 
 def _step_json(kind: str, *settings: Any) -> dict[str, Any]:

@@ -21,7 +21,14 @@ from .json_value import JsonValue
 from .loading import shown
 from .oniguruma import quoted
 
-__all__ = ["PieceFile", "has_pieces", "piece_decoding", "piece_vocabulary", "read_pieces"]
+__all__ = [
+    "PieceFile",
+    "decoded_pieces",
+    "has_pieces",
+    "piece_decoding",
+    "piece_vocabulary",
+    "read_pieces",
+]
 
 _MOST_CHARACTERS = 1 << 62  # of a word; a greater limit is none
 _BLANKS = ("Split", r"\s+", "removed")  # WhitespaceSplit
@@ -185,12 +192,12 @@ def piece_vocabulary(
                 f"at the end, after WhitespaceSplit, is supported with {pieces.kind}"
             )
         pieces = pieces.with_mark(mark)
-    return Vocabulary.of_model(pieces, _decoded(model.ids, decoding)), pattern_of(
+    return Vocabulary.of_model(pieces, decoded_pieces(model.ids, decoding)), pattern_of(
         cutting.splits, place
     )
 
 
-def _decoded(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
+def decoded_pieces(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
     """What each id decodes to, after others."""
     mark = MARK if decoding.replaces_marks else ""
     if decoding.words is not None or not decoding.replaced.is_identity or not mark:

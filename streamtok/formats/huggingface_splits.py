@@ -216,10 +216,41 @@ def write_splits(
             f"{encoding.name} puts a space before the text, which a tokenizer.json can express "
             "with ByteLevel alone"
         )
+    return sequence(parts)
+
+
+def sequence(parts: list[Any]) -> dict[str, Any] | None:
+    """These pre-tokenizers as one."""
     if len(parts) == 1 and parts[0]["type"] != "Split":
         only: dict[str, Any] = parts[0]
         return only
     return {"type": "Sequence", "pretokenizers": parts} if parts else None
+
+
+def written_pre_tokenizers(encoding: Encoding) -> list[Any]:
+    """What a model of pieces has before it. Raises VocabularyError where nothing says it."""
+    parts = [*_written_steps(encoding), *_written_splits(encoding)]
+    if "PrefixSpace" in parts:
+        raise VocabularyError(
+            f"{encoding.name} puts a space before the text, which a tokenizer.json can express "
+            "with ByteLevel alone"
+        )
+    return _joined([_NAMED.get(_key(part), part) for part in parts])
+
+
+def _joined(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same, with one in place of two where one does what both do."""
+    joined: list[dict[str, Any]] = []
+    for part in parts:
+        last = joined[-1] if joined else {"type": ""}
+        before = _split(quoted(last["replacement"]), "with next") if "split" in last else None
+        if [last["type"], part["type"]] == ["WhitespaceSplit", "Punctuation"]:
+            joined[-1] = {"type": "BertPreTokenizer"}
+        elif before == part:
+            joined[-1] = {**last, "split": True}
+        else:
+            joined.append(part)
+    return joined
 
 
 def _written_steps(encoding: Encoding) -> list[Any]:
@@ -274,6 +305,23 @@ def _split(pattern: str, behavior: str) -> dict[str, Any]:
         "behavior": name,
         "invert": invert,
     }
+
+
+def _key(part: dict[str, Any]) -> str:
+    return "" if part["type"] != "Split" else "".join(map(str, part.values()))
+
+
+_NAMED = {
+    _key(_split(pattern, behavior)): part
+    for pattern, behavior, part in (
+        (r"\s+", "removed", {"type": "WhitespaceSplit"}),
+        (r"\w+|[^\w\s]+", "only", {"type": "Whitespace"}),
+        (PUNCTUATION, "isolated", {"type": "Punctuation", "behavior": "Isolated"}),
+        (DIGIT, "isolated", {"type": "Digits", "individual_digits": True}),
+        (DIGIT + "+", "isolated", {"type": "Digits", "individual_digits": False}),
+    )
+}
+"""Splits that have names of their own, by what is written otherwise."""
 
 
 def _byte_level(add_prefix_space: bool, use_regex: bool) -> dict[str, Any]:

@@ -18,12 +18,14 @@ from ..vocabulary.table import NO_ID, Vocabulary
 from .character_merges import pattern_of_cuts
 from .gpt2 import merges_and_ids
 from .huggingface_normalizers import normalizer_json
+from .huggingface_piece_writing import piece_decoder, piece_model, with_marks
 from .huggingface_post_processors import post_processor_json
-from .huggingface_splits import write_splits
+from .huggingface_splits import sequence, write_splits, written_pre_tokenizers
 from .merge_lists import to_merges
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
+    from ..models.pieces import Pieces
     from .loading import Path
 
 __all__ = ["save_huggingface"]
@@ -47,10 +49,7 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
     rules = encoding._rules
     vocabulary = encoding._vocabulary
     if vocabulary.model is not None:
-        raise VocabularyError(
-            f"{encoding.name} has the pieces of {vocabulary.model.kind}, which are not written as "
-            f"{_FORMAT}; keep the original"
-        )
+        return _save_pieces(encoding, vocabulary.model, path)
     if rules.has_symbols:
         raise VocabularyError(
             f"{encoding.name} merges symbols of words, or has unknown tokens: that cannot be "
@@ -76,18 +75,15 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
     if rules.decodes_without_first_space:
         decoders += [] if decoders[-1]["type"] == "Fuse" else [{"type": "Fuse"}]
         decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
-    value: dict[str, Any] = {
-        "version": "1.0",
-        "truncation": encoding._model_settings.truncation,
-        "padding": encoding._model_settings.padding,
-        "added_tokens": _added_tokens(encoding, ids),
-        "normalizer": _normalizer(encoding, normalizer),
-        "pre_tokenizer": pre_tokenizer,
-        "post_processor": post_processor_json(encoding),
-        "decoder": decoders[0]
-        if len(decoders) == 1
-        else {"type": "Sequence", "decoders": decoders},
-        "model": {
+    added_tokens = _added_tokens(encoding, ids)
+    _write(
+        encoding,
+        path,
+        added_tokens=added_tokens,
+        normalizer=_normalizer(encoding, normalizer),
+        pre_tokenizer=pre_tokenizer,
+        decoder=decoders[0] if len(decoders) == 1 else {"type": "Sequence", "decoders": decoders},
+        model={
             "type": "BPE",
             "dropout": None,
             "unk_token": None,
@@ -99,6 +95,45 @@ def save_huggingface(encoding: Encoding, path: Path) -> None:
             "vocab": dict(sorted(ids.items(), key=lambda item: item[1])),
             "merges": [list(pair) for pair in merges],
         },
+    )
+
+
+def _save_pieces(encoding: Encoding, pieces: Pieces, path: Path) -> None:
+    model = piece_model(encoding, pieces)
+    ids = (
+        dict(model["vocab"])
+        if pieces.kind != "Unigram"
+        else {text: id for id, (text, _) in enumerate(model["vocab"])}
+    )
+    n_pieces = len(ids)
+    added_tokens = _added_tokens(encoding, ids)
+    next_id = n_pieces
+    for entry in added_tokens:  # tokenizers numbers those that are no pieces
+        if list(ids).index(entry["content"]) >= n_pieces and entry["id"] != next_id:
+            raise VocabularyError(
+                f"{_FORMAT} cannot hold the id {entry['id']} of {entry['content']!r}, which is no "
+                f"piece of {encoding.name}: the next free one is {next_id}"
+            )
+        next_id = max(next_id, entry["id"] + 1)
+    splits = with_marks(written_pre_tokenizers(encoding), pieces)
+    _write(
+        encoding,
+        path,
+        added_tokens=added_tokens,
+        normalizer=_normalizer(encoding, encoding._rules.normalizer),
+        pre_tokenizer=sequence(splits),
+        decoder=piece_decoder(encoding, pieces),
+        model=model,
+    )
+
+
+def _write(encoding: Encoding, path: Path, **parts: Any) -> None:
+    value: dict[str, Any] = {
+        "version": "1.0",
+        "truncation": encoding._model_settings.truncation,
+        "padding": encoding._model_settings.padding,
+        **parts,
+        "post_processor": post_processor_json(encoding),
     }
     write_whole(path, json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n")
 

@@ -123,9 +123,10 @@ class Watched:
     def most_ids(self, expected: Step) -> int:
         # U+FFFD has three bytes, and a format may put a space before the text.
         grown = 3 if self.setup.errors == "replace" else 1
-        if self.setup.subject.kind == "rewriting":
-            grown *= 15  # NFKC makes 33 bytes of three
-        pending = self.stream.pending * (grown if self.setup.subject.kind == "rewriting" else 1)
+        kind = self.setup.subject.kind
+        # NFKC makes 33 bytes of three; a space may become the bytes of "▁".
+        grown *= {"rewriting": 15, "pieces": 4}.get(kind, 1)
+        pending = self.stream.pending * (grown if kind in ("rewriting", "pieces") else 1)
         return len(expected.data) * grown + pending + 40
 
     def accepted(self, expected: Step, ids: list[int], final: bool) -> None:
@@ -247,7 +248,7 @@ class Watched:
     def check_bytes(self) -> None:
         """The ids given out stand for the bytes that are not pending."""
         stream, model = self.stream, self.model
-        is_changed = self.setup.subject.kind in ("spaces", "rewriting")
+        is_changed = self.setup.subject.kind in ("spaces", "rewriting", "pieces")
         if is_changed or not self.setup.encoding.pattern.is_total:
             return
         seen = model.repaired()

@@ -1,0 +1,124 @@
+"""The parts of a `tokenizer.json` that has WordPiece, WordLevel or Unigram, written.
+
+An encoding keeps what its pieces decode to, not the decoder. So the decoders that such files have
+are tried, and the first that gives just that is written.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..engines.rules import MARK
+from ..errors import VocabularyError
+from .huggingface_decoders import read_decoder
+from .huggingface_models import byte_of
+from .huggingface_pieces import PieceFile, decoded_pieces, piece_decoding
+from .json_value import JsonValue
+from .oniguruma import quoted
+
+if TYPE_CHECKING:
+    from ..encoding import Encoding
+    from ..models.pieces import Pieces
+
+__all__ = ["piece_decoder", "piece_model", "with_marks"]
+
+_REPLACE = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
+_STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+
+
+def piece_model(encoding: Encoding, pieces: Pieces) -> dict[str, Any]:
+    """The field `model`. Raises VocabularyError for models that only SentencePiece has."""
+    ids = _ids(pieces)
+    texts = {id: text for text, id in ids.items()}
+    vocab = dict(sorted(ids.items(), key=lambda item: item[1]))
+    if pieces.kind == "Unigram":
+        assert pieces.scores is not None
+        if list(vocab.values()) != list(range(len(pieces.scores))):
+            raise VocabularyError(
+                f"Unigram needs ids without gaps: those of {encoding.name} have some"
+            )
+        return {
+            "type": "Unigram",
+            "unk_id": pieces.unknown,
+            "vocab": [[text, float(pieces.scores[id])] for text, id in vocab.items()],
+            "byte_fallback": pieces.byte_ids is not None,
+        }
+    if pieces.kind not in ("WordPiece", "WordLevel"):
+        raise VocabularyError(
+            f"{encoding.name} has the pieces of {pieces.kind}: no model of a tokenizer.json adds "
+            "up or looks up as that does; keep the original"
+        )
+    model: dict[str, Any] = {"type": pieces.kind, "unk_token": texts[pieces.unknown]}
+    if pieces.kind == "WordPiece":
+        model["continuing_subword_prefix"] = pieces.prefix
+        model["max_input_chars_per_word"] = pieces.most_characters
+    return {**model, "vocab": vocab}
+
+
+def _ids(pieces: Pieces) -> dict[str, int]:
+    bounds = pieces.offsets.tolist()
+    texts = [pieces.blob[start:end].decode() for start, end in itertools.pairwise(bounds)]
+    return dict(zip(texts, pieces.ids.tolist(), strict=True))
+
+
+def piece_decoder(encoding: Encoding, pieces: Pieces) -> dict[str, Any] | None:
+    """The field `decoder`. Raises VocabularyError where none that is known does the same."""
+    model = PieceFile(_ids(pieces), pieces, encoding.name)
+    rules = encoding._rules
+    added = [*encoding._special_tokens, *(text for text, _ in rules.added_tokens)]
+    bytes_joined = {
+        text in dict(rules.decoded_texts) for text in added if byte_of(text) is not None
+    }
+    first = dict(rules.first_texts)
+    for decoder in _decoders(pieces):
+        field = JsonValue(decoder, "decoder")
+        decoding = piece_decoding(read_decoder(field), field, model, added)
+        if decoding.drops_first_space != rules.drops_first_space:
+            continue
+        if bytes_joined - {decoding.joins_bytes}:
+            continue
+        if bool(first) != (decoding.words is not None):
+            continue
+        if decoding.words is not None and any(
+            first.get(id, text) != text
+            for text, id in (
+                (decoding.words.decoded(text, is_first=True), id) for text, id in model.ids.items()
+            )
+        ):
+            continue
+        if decoded_pieces(model.ids, decoding) == dict(encoding._vocabulary.decode_only):
+            return decoder
+    raise VocabularyError(
+        f"{encoding.name} decodes its pieces as no decoder does that can be written; keep the "
+        "original"
+    )
+
+
+def _decoders(pieces: Pieces) -> Iterator[dict[str, Any] | None]:
+    if pieces.kind == "WordPiece":
+        for cleanup in (True, False):
+            yield {"type": "WordPiece", "prefix": pieces.prefix, "cleanup": cleanup}
+    yield None
+    for scheme in ("always", "never"):
+        yield {"type": "Metaspace", "replacement": MARK, "prepend_scheme": scheme, "split": True}
+    for replaces, joins, strips in itertools.product((False, True), repeat=3):
+        parts = [_REPLACE] * replaces + [{"type": "ByteFallback"}] * joins + [{"type": "Fuse"}]
+        yield {"type": "Sequence", "decoders": parts + [_STRIP] * strips}
+
+
+def with_marks(splits: list[dict[str, Any]], pieces: Pieces) -> list[dict[str, Any]]:
+    """The pre-tokenizers of the splits, with one that puts marks before words."""
+    if not pieces.mark:
+        return splits
+    before = {
+        "type": "Split", "pattern": {"Regex": quoted(pieces.mark)},
+        "behavior": "MergedWithNext", "invert": False,
+    }  # fmt: skip
+    is_split = splits[-1:] == [before]
+    marks = {
+        "type": "Metaspace", "replacement": pieces.mark, "prepend_scheme": "always",
+        "split": is_split,
+    }  # fmt: skip
+    return [*(splits[:-1] if is_split else splits), marks]
