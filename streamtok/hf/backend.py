@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import functools
+import logging
 import os
 import sys
 import threading
@@ -143,6 +144,7 @@ class Tokenizer:
             self._compiled = compile_tokenizer(real)
         except Refusal as error:
             self._refusal = str(error)
+            _say_once(self._refusal)
             return
         finally:
             self._with_settings(*plain)
@@ -593,6 +595,18 @@ def _add_part(name: str) -> None:
 
 for _name in _PARTS:
     _add_part(_name)
+
+
+_LOG = logging.getLogger("streamtok.hf")
+_said: set[str] = set()
+_MOST_SAID = 100
+
+
+def _say_once(reason: str) -> None:
+    """Log why tokenizers encodes, once in a process for each reason."""
+    if reason not in _said and len(_said) < _MOST_SAID:
+        _said.add(reason)
+        _LOG.warning("tokenizers encodes, not streamtok: %s", reason)
 
 
 def _references(owner: dict[str, Any], name: str) -> int:

@@ -20,6 +20,7 @@ from streamtok import Encoding, PromptCache
 from streamtok.answers import prompt_cache as module
 from streamtok.formats.sentencepiece import read_sentencepiece
 
+from .. import prompts
 from ..answers.slowly import with_rules
 from ..conftest import encoding_of
 from ..engines.rewriting_cases import twins
@@ -315,3 +316,14 @@ def test_a_change_from_a_text_that_is_at_hand() -> None:
 
 def rng_size(turn: int) -> int:
     return random.Random(turn).randrange(1, 6000)
+
+
+def test_the_command_over_random_conversations(capsys: pytest.CaptureFixture[str]) -> None:
+    before = module._BLOCK
+    try:
+        assert prompts.main(["--conversations", "50", "--block", "100"]) == 0
+    finally:
+        module._BLOCK = before
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5
+    assert all(" 0 differ; an overlap gets " in line for line in lines)

@@ -143,6 +143,63 @@ def test_what_cannot_be_compiled_falls_back() -> None:
     assert ours.engine == "tokenizers"
 
 
+def test_a_fallback_is_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streamtok.hf.backend, "_said", set())
+    for _ in range(3):
+        ours = Tokenizer(tokenizers.Tokenizer(models.BPE({"a": 0, "b": 1}, [], dropout=0.5)))
+        assert (ours.engine, ours.engine) == ("tokenizers", "tokenizers")
+    assert Tokenizer.from_str(written("gpt2")).engine == "streamtok"
+    (record,) = caplog.records
+    assert record.name == "streamtok.hf"
+    assert record.message == f"tokenizers encodes, not streamtok: {ours.reason}"
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfff", "日\ud83d\ud83d本" * 3000])
+def test_half_surrogate_pairs(text: str) -> None:
+    ours, real = pair_of("gpt2")
+    cached = Tokenizer(real, prompt_cache=1 << 20)
+    for call in (
+        lambda t: t.encode(text),
+        lambda t: t.encode_batch(["a", text]),
+        lambda t: t.encode_batch_fast([text]),
+        lambda t: t.encode("a", text),
+    ):
+        expected = said(lambda c=call: c(real))
+        assert not isinstance(expected, dict)  # it raises
+        assert said(lambda c=call: c(ours)) == said(lambda c=call: c(cached)) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_server_that_forks() -> None:
+    """What was compiled and cached before serves every child, also while threads are at it."""
+    ours = Tokenizer(Tokenizer.from_str(written("gpt2")), prompt_cache=1 << 20)
+    prompt = "Hello, you! " * 1000
+    ids = ours.encode(prompt).ids
+    is_done = threading.Event()
+
+    def busy() -> None:
+        while not is_done.is_set():
+            ours.encode_batch([prompt, "x", prompt[:5000]])
+
+    threads = [threading.Thread(target=busy) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(8):
+            child = os.fork()
+            if not child:
+                same = ours.encode(prompt + "more").ids[: len(ids) - 1] == ids[:-1]
+                same &= ours.encode_batch([prompt] * 3)[2].ids == ids
+                os._exit(0 if same and ours.decode(ids) == prompt else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        is_done.set()
+        for thread in threads:
+            thread.join()
+
+
 def test_settings_at_the_time_of_the_call_count() -> None:
     ours, real = pair_of("llama3")
     made, expected = [], []

@@ -1,0 +1,125 @@
+"""Random conversations with forks and replaced tails, in a `PromptCache`: ids must be those of the
+whole text, always.
+
+    python -m tests.prompts                               # 10,000, over five encodings
+    python -m tests.prompts --models FILE ... --seed 7    # over vocabulary files
+
+Prints how many prompts were compared, and how many differ; the first of these for each encoding
+with what repeats it. The exit code is 1 if any differs. Beside it: how many of the same prompts the
+overlap of serving engines gets wrong (`benchmarks.prompts` says what it is).
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import streamtok
+from benchmarks.prompts import Overlap
+from streamtok.answers import prompt_cache
+
+from .nasty import TEXTS
+
+__all__ = ["conversation", "main"]
+
+ENCODINGS = ["gpt2", "p50k_edit", "cl100k_base", "o200k_base", "o200k_harmony"]
+_TURNS = 8
+_WORDS = [
+    "the", "tea", "is", "naïve", "don't", "12345", "3.14", "return", "x", "!=", "y;\n\n", "def",
+    "f(x):", "日本語の", "テキスト", "🎉", "<think>\n", "</think>", "e\u0301", "Straße", "...",
+    "---", "HTTPServer\t\r\n", "", "http://a.b/c?d=e#f", "ΑΒΓ", "привет",
+]  # fmt: skip
+
+
+def conversation(rng: random.Random) -> Iterator[str]:
+    """Prompts in the order of asking: turns are added, tails replaced, older prompts forked."""
+    system = "".join(_piece(rng) for _ in range(rng.choice([5, 50, 300])))
+    known = [system]
+    yield system
+    for _ in range(rng.randrange(2, _TURNS)):
+        prompt = rng.choice(known) if rng.random() < 0.3 else known[-1]
+        if rng.random() < 0.4:  # the tail is replaced, at any character
+            prompt = prompt[: max(0, len(prompt) - rng.randrange(rng.choice([9, 200])))]
+        prompt += "".join(_piece(rng) for _ in range(rng.choice([0, 1, 4, 30, 200])))
+        known.append(prompt)
+        yield prompt
+
+
+def _piece(rng: random.Random) -> str:
+    kind = rng.random()
+    if kind < 0.02:
+        return rng.choice(TEXTS).decode("utf-8", "replace")[:200]
+    if kind < 0.04:
+        return chr(rng.choice([rng.randrange(32, 0xD800), rng.randrange(0xE000, 0x110000)]))
+    if kind < 0.06:
+        return rng.choice(["<|im_start|>", "<|endoftext|>", "<|endof", "\u2581", " " * 7, "\n\n\n"])
+    return rng.choice(_WORDS) + rng.choice([" ", " ", " ", "", "\n", "  "])
+
+
+def run(encoding: streamtok.Encoding, n: int, seed: int) -> tuple[int, int, int, str]:
+    """How many prompts there were, how many got other ids, and how many from an overlap; the first.
+
+    Conversations are interleaved and share one cache, which forgets.
+    """
+    rng = random.Random(seed)
+    cache = streamtok.PromptCache(encoding, 1 << 20)
+    open_ones: list[tuple[int, Iterator[str], Overlap, str]] = []
+    compared = wrong = guessed = started = 0
+    first = ""
+    while started < n or open_ones:
+        if started < n and (len(open_ones) < 8 or rng.random() < 0.1):
+            number = seed * n + started
+            talk = conversation(random.Random(number))
+            open_ones.append((number, talk, Overlap(encoding), ""))
+            started += 1
+        place = rng.randrange(len(open_ones))
+        number, talk, overlap, before = open_ones[place]
+        prompt = next(talk, None)
+        if prompt is None:
+            del open_ones[place]
+            continue
+        ids = encoding.encode(prompt, allowed_special="all")
+        change = cache.encode_change(before, prompt)
+        changed = encoding.encode(before, allowed_special="all")[: change.kept] + change.added
+        compared += 1
+        if cache.encode(prompt) != ids or changed != ids:
+            wrong += 1
+            first = first or f"conversation {number}: {prompt[-80:]!r}"
+        guessed += overlap.encode(prompt) != ids
+        open_ones[place] = number, talk, overlap, prompt
+    return compared, wrong, guessed, first
+
+
+def main(given: list[str] | None = None) -> int:
+    """Read the arguments and compare."""
+    parser = argparse.ArgumentParser(prog="python -m tests.prompts", description=__doc__)
+    parser.add_argument("--conversations", type=int, default=10_000, help="in all")
+    parser.add_argument("--models", nargs="*", type=Path, help="vocabulary files")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--block", type=int, default=300, help="characters of a block of a cache")
+    args = parser.parse_args(given)
+    prompt_cache._BLOCK = args.block
+    if args.models:
+        encodings = {str(path): streamtok.load(path) for path in args.models}
+    else:
+        encodings = {name: streamtok.get_encoding(name) for name in ENCODINGS}
+    failed = False
+    for name, encoding in encodings.items():
+        n = -(-args.conversations // len(encodings))
+        compared, wrong, guessed, first = run(encoding, n, args.seed)
+        print(
+            f"{name}: {n:,} conversations, {compared:,} prompts, {wrong} differ; "
+            f"an overlap gets {guessed:,} wrong",
+            flush=True,
+        )
+        if wrong:
+            print(f"    first, with --seed {args.seed}: {first}")
+        failed |= wrong > 0
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
