@@ -183,6 +183,8 @@ def test_count_of_each_interval(tmp_path: Path, is_json: bool) -> None:
         return int(tokens), int(total)
 
     with Live(wrapped(FOREGROUND, *args)) as live:
+        if not is_json:
+            assert live.lines(1, 60)[0].split() == [b"time", b"tokens", b"total"]
         rows = [parse(*live.lines(1, 60))]
         assert there - 2 <= rows[0][0] <= there  # the last pre-token is open
         with log.open("a") as file:
