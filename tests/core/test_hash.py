@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import chosen_input
 from streamtok._core import _testing
 from streamtok._core.encode import TokenTable
-
-from . import chosen_words
 
 PLACES = 15  # bits
 MOST = 40  # inputs in one of 2^15 places, to which 30 000 random ones give 8
@@ -20,13 +19,13 @@ MOST = 40  # inputs in one of 2^15 places, to which 30 000 random ones give 8
 
 def keys_of(words: np.ndarray) -> bytes:
     """The keys of short pre-tokens."""
-    return np.stack(chosen_words.halves(words), 1).astype("<u8").tobytes()
+    return np.stack(chosen_input.halves(words), 1).astype("<u8").tobytes()
 
 
 SHAPES = {
-    "old cells": lambda rng: keys_of(chosen_words.equal_cells(rng)),
-    "old slots": lambda rng: keys_of(chosen_words.near(rng, 15, chosen_words.counted_slot)),
-    "old tokens": lambda rng: b"".join(chosen_words.equal_tokens(rng)),
+    "old cells": lambda rng: keys_of(chosen_input.equal_cells(rng)),
+    "old slots": lambda rng: keys_of(chosen_input.near(rng, 15, chosen_input.counted_slot)),
+    "old tokens": lambda rng: b"".join(chosen_input.equal_tokens(rng)),
     "one byte of each word": lambda rng: many(rng, [7, 14]),
     "last bytes": lambda rng: many(rng, [6, 7, 14]),
     "first half": lambda rng: many(rng, [1, 2, 3, 4]),
@@ -37,7 +36,7 @@ SHAPES = {
 
 
 def many(rng: np.random.Generator, places: list[int]) -> bytes:
-    return keys_of(np.unique(chosen_words.differing(rng, 15, places), axis=0))
+    return keys_of(np.unique(chosen_input.differing(rng, 15, places), axis=0))
 
 
 @pytest.mark.parametrize("as_keys", [True, False], ids=["keys", "bytes"])
@@ -47,7 +46,7 @@ def test_no_place_is_crowded(shape: str, as_keys: bool) -> None:
 
 
 def test_a_chosen_vocabulary_spreads() -> None:
-    tokens = chosen_words.equal_tokens(np.random.default_rng(1))
+    tokens = chosen_input.equal_tokens(np.random.default_rng(1))
     ranks = [bytes([i]) for i in range(256)] + tokens
     blob, offsets = b"".join(ranks), np.cumsum([0, *map(len, ranks)]).astype(np.uint32)
     table = TokenTable(blob, offsets, np.arange(len(ranks), dtype=np.uint32))
