@@ -34,7 +34,7 @@ from .lazy import (
     real_encoding,
 )
 
-__all__ = ["Tokenizer", "is_text", "threads"]
+__all__ = ["Tokenizer", "is_text", "log_once", "threads"]
 
 _PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
 _MODEL_SETTINGS = (
@@ -144,7 +144,7 @@ class Tokenizer:
             self._compiled = compile_tokenizer(real)
         except Refusal as error:
             self._refusal = str(error)
-            _say_once(self._refusal)
+            log_once(self._refusal)
             return
         finally:
             self._with_settings(*plain)
@@ -602,7 +602,7 @@ _said: set[str] = set()
 _MOST_SAID = 100
 
 
-def _say_once(reason: str) -> None:
+def log_once(reason: str) -> None:
     """Log why tokenizers encodes, once in a process for each reason."""
     if reason not in _said and len(_said) < _MOST_SAID:
         _said.add(reason)

@@ -85,10 +85,14 @@ class Compiled:
         In bytes that are tokens as they stand, each stands for the characters that it touches.
         """
         allowed: Any = NO_SPECIAL if encode_special_tokens else ALL
-        ids = self.encoding.encode_to_numpy(text, allowed_special=allowed, disallowed_special=())
         sizes = self.encoding._token_sizes.table
-        if sizes is None:
-            raise ValueError("a token is too long for a table of sizes")
+        if sizes is None or self.encoding._vocabulary.model is not None:
+            _, spans = self.encoding.encode_with_offsets(
+                text, allowed_special=allowed, disallowed_special=()
+            )
+            return pairs(spans)
+        # The tokens are all of the text, so their sizes say where they are.
+        ids = self.encoding.encode_to_numpy(text, allowed_special=allowed, disallowed_special=())
         spans = token_spans(ids, sizes, None if text.isascii() else text, False)
         return pairs(spans)
 

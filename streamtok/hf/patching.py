@@ -12,7 +12,9 @@ from typing import Any
 import tokenizers
 from tokenizers import Tokenizer as RealTokenizer
 
-from .backend import Tokenizer
+from ..errors import MissingLibraryError, StreamtokError
+from ..formats.tokenizer_objects import from_object
+from .backend import Tokenizer, log_once
 from .id_decoding import DecodeStream
 from .matrices import as_matrix
 
@@ -42,41 +44,51 @@ _patch: _Patch | None = None
 
 
 def accelerate(tokenizer: Any, *, prompt_cache: int = 0) -> Any:
-    """Give a fast transformers tokenizer streamtok's engine; the tokenizer itself.
+    """Give a transformers tokenizer streamtok's engine; the tokenizer itself.
 
-    One that is not fast, or has streamtok's engine already, is left as it is. prompt_cache: as for
-    `Tokenizer`.
+    Of a fast one, that is what encodes and decodes. One that is written in Python and holds a
+    `tiktoken.Encoding`, as Kimi's does, gets an `Encoding` in its place. All others, and those that
+    have streamtok's engine already, are left as they are. prompt_cache: as for `Tokenizer`; not for
+    one that is written in Python.
     """
     backend = getattr(tokenizer, "_tokenizer", None)
     if type(backend) is RealTokenizer:
         tokenizer._tokenizer = Tokenizer(backend, prompt_cache=prompt_cache)
+        return tokenizer
+    for name, held in [*vars(tokenizer).items()]:
+        made = _of_tiktoken(held)
+        if made is not None:
+            vars(tokenizer)[name] = made
     return tokenizer
 
 
-def patch_transformers(*, prompt_cache: int = 0) -> None:
-    """Let every fast tokenizer that transformers loads from now on have streamtok's engine.
+def _of_tiktoken(held: Any) -> Any:
+    """The Encoding of a `tiktoken.Encoding`; None of all else, and where there is none."""
+    kind = type(held)
+    if (kind.__module__.partition(".")[0], kind.__name__) != ("tiktoken", "Encoding"):
+        return None
+    try:
+        return from_object(held, held.name)
+    except StreamtokError as error:
+        log_once(str(error))
+        return None
 
-    `from_pretrained` of the class of fast tokenizers and of all that derive from it gives such
-    ones, and `tokenizers.decoders.DecodeStream` is `streamtok.hf.DecodeStream`, also where it was
-    imported before. Once is enough. Raises MissingLibraryError without transformers.
+
+def patch_transformers(*, prompt_cache: int = 0) -> None:
+    """Let every tokenizer that transformers loads from now on have streamtok's engine.
+
+    `from_pretrained` of all classes calls `accelerate` with what it gives, matrices of
+    `return_tensors` are made without lists, and `tokenizers.decoders.DecodeStream` is
+    `streamtok.hf.DecodeStream`, also where it was imported before. Once is enough. Raises
+    MissingLibraryError without transformers.
     """
     global _patch  # noqa: PLW0603
     if _patch is not None:
         return
     patch = _Patch()
-    fast = _fast_class()
-    before = fast.from_pretrained
-
-    @functools.wraps(before.__func__)
-    def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        made = before.__func__(cls, *args, **kwargs)
-        if isinstance(made, tuple):
-            accelerate(made[0], prompt_cache=prompt_cache)
-        else:
-            accelerate(made, prompt_cache=prompt_cache)
-        return made
-
-    patch.put(fast, "from_pretrained", classmethod(from_pretrained))
+    fast, slow = _classes()
+    for kind in (fast, slow):
+        patch.put(kind, "from_pretrained", _accelerating(kind.from_pretrained, prompt_cache))
     name = "_batch_encode_plus" if hasattr(fast, "_batch_encode_plus") else "_encode_plus"
     patch.put(fast, name, _with_matrices(getattr(fast, name)))
     real = tokenizers.decoders.DecodeStream
@@ -85,6 +97,18 @@ def patch_transformers(*, prompt_cache: int = 0) -> None:
         if names.get("DecodeStream") is real and not module.__name__.startswith("streamtok"):
             patch.put(module, "DecodeStream", DecodeStream)
     _patch = patch
+
+
+def _accelerating(before: Any, prompt_cache: int) -> Any:
+    """The class method `from_pretrained`, which gives tokenizers with streamtok's engine."""
+
+    @functools.wraps(before.__func__)
+    def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        made = before.__func__(cls, *args, **kwargs)
+        accelerate(made[0] if isinstance(made, tuple) else made, prompt_cache=prompt_cache)
+        return made
+
+    return classmethod(from_pretrained)
 
 
 def _with_matrices(before: Any) -> Any:
@@ -125,11 +149,10 @@ def patched_transformers(*, prompt_cache: int = 0) -> Iterator[None]:
             unpatch_transformers()
 
 
-def _fast_class() -> Any:
-    from ..errors import MissingLibraryError
-
+def _classes() -> tuple[Any, Any]:
+    """Of fast tokenizers, and of those that are written in Python."""
     try:
         import transformers
     except ImportError as error:
         raise MissingLibraryError("patch_transformers needs transformers") from error
-    return transformers.PreTrainedTokenizerFast
+    return transformers.PreTrainedTokenizerFast, transformers.PreTrainedTokenizer

@@ -338,13 +338,22 @@ class _Parser:
 
     def bracket(self, flags: _Flags) -> CharSet:
         start = self.at
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.refuse(f"nesting deeper than {MAX_DEPTH}", self.at, self.at)
         self.at += 1
         negated = self.skip("^")
         sets: list[CharSet] = []
         ranges: list[tuple[int, int]] = []
         first = True
+        common: CharSet | None = None  # of what stands before each `&&`
         while first or not self.looking_at("]"):
             position = self.at
+            if not first and self.skip("&&"):
+                common = self.in_common(common, ranges, sets, flags)
+                sets, ranges = [], []
+                first = True
+                continue
             low = self.set_item(flags, start)
             first = False
             next_two = self.source[self.at : self.at + 2]
@@ -362,17 +371,30 @@ class _Parser:
                 self.fail(f"bad range {self.source[position : self.at]!r}", position)
             ranges.append((low, high))
         self.at += 1
+        self.depth -= 1
+        charset = self.in_common(common, ranges, sets, flags)
+        return ~charset if negated else charset
+
+    def in_common(
+        self,
+        common: CharSet | None,
+        ranges: list[tuple[int, int]],
+        sets: list[CharSet],
+        flags: _Flags,
+    ) -> CharSet:
+        """What these have, and `common` if it is there."""
         self.budget.spend(len(ranges) + sum(len(charset.toggles) for charset in sets))
         charset = self.folded(CharSet.union([CharSet.from_ranges(ranges), *sets]), flags)
-        return ~charset if negated else charset
+        return charset if common is None else common & charset
 
     def set_item(self, flags: _Flags, start: int) -> int | CharSet:
         for operator in ("&&", "--", "~~"):
             if self.looking_at(operator):
                 self.refuse("set operation", self.at, self.at + 2)
         if self.looking_at("["):
-            named = self.source[self.at + 1 : self.at + 2] in (":", "=", ".")
-            self.refuse("POSIX class" if named else "set in a set", self.at, self.at + 2)
+            if self.source[self.at + 1 : self.at + 2] in (":", "=", "."):
+                self.refuse("POSIX class", self.at, self.at + 2)
+            return self.bracket(flags)
         if self.at >= len(self.source):
             self.fail("'[' without ']'", start)
         if self.looking_at("\\"):

@@ -123,7 +123,9 @@ def compile_pattern(pattern: str) -> regex.Pattern[str]:
             return r"\Z"
         return f"\\U{int(match['hex'], 16):08x}" if match["hex"] else match[0]
 
-    return regex.compile(regex.sub(tokens, translated, pattern, flags=regex.DOTALL))
+    # Sets of sets, as in tiktoken; in V0 they are other sets, without an error.
+    version = regex.V1 if any(one in pattern for one in ("&&", "--", "~~")) else regex.V0
+    return regex.compile(regex.sub(tokens, translated, pattern, flags=regex.DOTALL), version)
 
 
 def bpe(ranks: Ranks, pretoken: bytes) -> list[int]:

@@ -212,11 +212,19 @@ def test_makers_own_classes(tmp_path: Any) -> None:
     vocab = value["model"]["vocab"]
     merges = [tuple(pair) for pair in value["model"]["merges"]]
     bert = json.loads(written("bert"))["model"]["vocab"]
-    made = [
-        transformers.Qwen2Tokenizer(vocab=vocab | {"<|endoftext|>": len(vocab)}, merges=merges),
-        transformers.LlamaTokenizer(vocab=vocab, merges=merges, unk_token="<unk>"),
-        transformers.BertTokenizer(vocab=bert),
-    ]
+    if transformers.__version__.startswith("4."):  # there they are made of a whole file
+        (tmp_path / "gpt2.json").write_text(written("gpt2"))
+        (tmp_path / "bert.json").write_text(written("bert"))
+        made = [
+            transformers.Qwen2TokenizerFast(tokenizer_file=str(tmp_path / "gpt2.json")),
+            transformers.BertTokenizerFast(tokenizer_file=str(tmp_path / "bert.json")),
+        ]
+    else:
+        made = [
+            transformers.Qwen2Tokenizer(vocab=vocab | {"<|endoftext|>": len(vocab)}, merges=merges),
+            transformers.LlamaTokenizer(vocab=vocab, merges=merges, unk_token="<unk>"),
+            transformers.BertTokenizer(vocab=bert),
+        ]
     for number, maker in enumerate(made):
         maker.save_pretrained(tmp_path / str(number))
         real = type(maker).from_pretrained(tmp_path / str(number))
