@@ -481,7 +481,7 @@ class Encoding(FastEncoding):
         self, chunks: AsyncIterable[Text] | Iterable[Text] | SupportsRead, **settings: Any
     ) -> AsyncIterator[list[int]]:
         """`iterencode` of chunks that come from an asynchronous iterable, an `asyncio.StreamReader`
-        (or what else has a coroutine `read`), or from anything that `iterencode` takes.
+        (or another object with a coroutine `read`), or from anything that `iterencode` takes.
         """
         from .readers import aread_chunks
 
@@ -568,13 +568,13 @@ class Encoding(FastEncoding):
         boundary: Literal["character", "grapheme"] = "character",
         **settings: Any,
     ) -> Truncated:
-        """Truncated(text, n_tokens, was_truncated): what is left if so many ids are the most.
+        """Truncated(text, n_tokens, was_truncated): the part that has at most so many ids.
 
         side: what is dropped, the end ("right") or the beginning ("left"). boundary: "grapheme"
         keeps whole what a reader takes for one character, such as a letter with its marks, a flag
-        or a family of emoji. What is left is the most that is made of whole characters and of the
-        first (last) tokens of the text and that has at most `max_tokens` ids itself, with those of
-        add_special_tokens. Costs what is kept, not what is dropped. settings: as for `fits`. Raises
+        or a family of emoji. Keeps the longest text that consists of whole characters and of the
+        first (last) tokens of the text, and has at most `max_tokens` ids by itself, with those of
+        add_special_tokens. Costs O(text kept), whatever is dropped. settings: as for `fits`. Raises
         ValueError where add_special_tokens alone adds more than `max_tokens` ids.
 
         >>> enc.truncate("hello world, how are you?", 3)
@@ -697,7 +697,7 @@ class Encoding(FastEncoding):
         """TextTokens: the tokens of a text, to look at: boxes in a notebook, bars with print().
 
         Each has its id, bytes, rank and span; `as_json()` is a plain value. Special tokens in the
-        text are plain text unless it is said otherwise. Raises as `encode_with_offsets`.
+        text are plain text unless you say otherwise. Raises as `encode_with_offsets`.
 
         >>> print(enc.show("hello world"))
         hello|·world

@@ -112,7 +112,7 @@ class PromptCache:
         return block.ids_behind(None, tail)
 
     def encode_change(self, before: str, text: str) -> PromptChange:
-        """PromptChange(kept, added): what takes the ids of `before` to those of `text`.
+        """PromptChange(kept, added): the change from the ids of `before` to those of `text`.
 
         `encode(before)[:kept] + added` is `encode(text)`, and less work: there is no list of all
         ids. `kept` counts whole blocks, so about a thousand of the ids that stay may be in

@@ -31,7 +31,7 @@ class Settings:
         errors: str = "strict",
         add_special_tokens: bool = False,
     ) -> None:
-        """Special tokens are plain text unless it is said otherwise. Raises as `Encoding.encode`
+        """Special tokens are plain text unless you say otherwise. Raises as `Encoding.encode`
         does for settings that mean nothing.
         """
         check_policy(errors)

@@ -1,6 +1,6 @@
 """The text of a stream as it was given, and positions in it: bytes, characters, UTF-16.
 
-The encoded text is UTF-8. Surrogate pairs in a str are joined in it, and what was no UTF-8 may be
+The encoded text is UTF-8. Surrogate pairs in a str are joined in it, and other bytes may be
 repaired. `SourceText` keeps the end of a text, and how far its characters are from the beginning.
 Immutable.
 """

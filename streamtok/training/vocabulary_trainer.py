@@ -188,7 +188,7 @@ class VocabularyTrainer(OneCall):
 
     @property
     def errors(self) -> str:
-        """What is done with bytes that are not UTF-8."""
+        """The policy for bytes that are not UTF-8."""
         return self._counting.errors
 
     @property

@@ -133,7 +133,7 @@ cdef class Decoder:
         """bytes of the tokens in a row.
 
         ids: iterable of int, or an integer array. Raises UnknownId (a KeyError) at the first id
-        that is in neither table, OverflowError at one that is no uint32.
+        that is in neither table, OverflowError at one that is not a uint32.
         """
         found = self.unpack(ids, skip_special, NULL)
         return self.decode_slowly(ids, skip_special) if found is None else found
@@ -288,7 +288,7 @@ cdef class Decoder:
                 total += t.offsets[token + 1] - t.offsets[token]
                 continue
             if ids[i] > 0xFFFFFFFF:
-                raise OverflowError(f"id {<i64>ids[i]} is no uint32 (position {i})")
+                raise OverflowError(f"id {<i64>ids[i]} is not a uint32 (position {i})")
             found = self.specials.get(ids[i])
             if found is not None and skip_special:
                 found = b""

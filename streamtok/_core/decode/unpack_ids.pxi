@@ -106,7 +106,7 @@ cdef u64 checked_id(value, i) except? 0xFFFFFFFFFFFFFFFF:
                 f"{type(value).__name__!r} object cannot be interpreted as an integer (position {i})"
             ) from None
     if value < 0 or value > 0xFFFFFFFF:
-        raise OverflowError(f"id {value} is no uint32 (position {i})")
+        raise OverflowError(f"id {value} is not a uint32 (position {i})")
     return value
 
 

@@ -10,7 +10,7 @@ that may be put before it, but for spaces of SentencePiece, each of which may be
 """
 
 cdef inline size_t character_size(const u8* p, size_t n) noexcept nogil:
-    """The bytes of the character that p[:n] begins with; a byte that is no UTF-8 is one, too."""
+    """The bytes of the character that p[:n] begins with; a byte that is not UTF-8 is one, too."""
     cdef size_t size, i
     if p[0] < 0xC0:
         return 1

@@ -39,7 +39,7 @@ cdef inline void hold(Mark* m, const u8* p, size_t n) noexcept nogil:
 
 
 cdef int repair(Tail tail, Mark* m, size_t raw, bint final) except -1 nogil:
-    """Put U+FFFD in the place of what is no UTF-8 in the `raw` bytes behind the tail's."""
+    """Replace bytes that are not UTF-8 by U+FFFD in the `raw` bytes after the tail's."""
     cdef size_t size = repaired_size(tail.bytes + m.size, raw, final), fine
     cdef i32 why = 0
     cdef int length = 0

@@ -1,7 +1,7 @@
 """What callers may pass as text: str or bytes-like, as UTF-8 bytes, under one of three policies.
 
-strict: what is no UTF-8 raises. replace: exactly `bytes.decode("utf-8", "replace")`.
-surrogateescape: bytes that are no UTF-8 are kept as they are.
+strict: bytes that are not UTF-8 raise. replace: exactly `bytes.decode("utf-8", "replace")`.
+surrogateescape: bytes that are not UTF-8 are kept as they are.
 """
 
 cdef extern from "Python.h":
@@ -228,7 +228,7 @@ cdef int text_open_whole(Text* text, Room* room, object data, str errors) except
 
 
 cdef int check(Text* text, str errors) except -1:
-    """Raise or repair what is no UTF-8, as `errors` says."""
+    """Raise for or repair bytes that are not UTF-8, as `errors` says."""
     cdef i32 why
     cdef int length
     cdef size_t valid

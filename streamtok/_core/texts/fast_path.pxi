@@ -67,10 +67,10 @@ cdef class FastEncoding:
 
         allowed_special: special tokens (or "all") whose text becomes their id. disallowed_special:
         texts (or "all": every special token not allowed) that raise ValueError where they occur;
-        () lets them pass as plain text. errors: for bytes that are no UTF-8, "strict" (raises
+        () lets them pass as plain text. errors: for bytes that are not UTF-8, "strict" (raises
         UnicodeDecodeError), "replace" or "surrogateescape" (keeps them). Lone surrogates in a str
-        become U+FFFD, as in tiktoken. max_tokens: the first ids only, so many at most; what stands
-        far behind them is not read, and costs nothing. add_special_tokens: put the ids of the
+        become U+FFFD, as in tiktoken. max_tokens: the first ids only, so many at most; text far
+        after them is not read, and costs nothing. add_special_tokens: put the ids of the
         encoding's template around those of the text (docs/formats.md); most encodings have none.
 
         >>> enc.encode("<|endoftext|>", allowed_special="all")
@@ -104,7 +104,7 @@ cdef class FastEncoding:
         """int: len(encode(text, …)), without keeping the ids: they take no memory. docs/howto/counting.md
         has the cases in which the text is copied.
 
-        Special tokens in the text are plain text unless it is said otherwise, as in all that counts
+        Special tokens in the text are plain text unless you say otherwise, as in all that counts
         (`counter`, `fits`, `truncate`, `split`). num_threads: as for `encode_to_numpy`.
 
         >>> enc.count("hello world")
