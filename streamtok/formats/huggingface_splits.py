@@ -321,7 +321,7 @@ _NAMED = {
         (DIGIT + "+", "isolated", {"type": "Digits", "individual_digits": False}),
     )
 }
-"""Splits that have names of their own, by what is written otherwise."""
+"""Splits that have names of their own, by their general form."""
 
 
 def _byte_level(add_prefix_space: bool, use_regex: bool) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def _save_pieces(encoding: Encoding, pieces: Pieces, path: Path) -> None:
     for entry in added_tokens:  # tokenizers numbers those that are no pieces
         if list(ids).index(entry["content"]) >= n_pieces and entry["id"] != next_id:
             raise VocabularyError(
-                f"{_FORMAT} cannot hold the id {entry['id']} of {entry['content']!r}, which is no "
+                f"{_FORMAT} cannot hold the id {entry['id']} of {entry['content']!r}, not a "
                 f"piece of {encoding.name}: the next free one is {next_id}"
             )
         next_id = max(next_id, entry["id"] + 1)
