@@ -79,11 +79,7 @@ def make_engine(
         from .engines.regex_engine import RegexEngine
 
         engine = RegexEngine(encoder, pat_str, unsupported)
-    if rules.normalizer == "spaces":
-        from .engines.spaces import SpacesEngine
-
-        engine = SpacesEngine(engine, frozenset(specials.special), rules.space_first)
-    elif rules != NO_RULES:
+    if rules != NO_RULES:
         from .engines.rewriting import RewritingEngine, changes_text
 
         if changes_text(rules, specials.preferred):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from .._types import IdArray, Text
     from ..engines.token_sizes import TokenSizes
+    from ..normalizers.compiled import Changed
     from .text_settings import Settings
 
     Spans = npt.NDArray[np.int64]
@@ -45,11 +46,14 @@ def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray,
     engine, pattern, sizes = encoding._engine, encoding.pattern, encoding._token_sizes
     matcher, errors = settings.matcher, settings.errors
     if encoding._vocabulary.model is None:
-        if hasattr(engine, "behind") and pattern is not None and sizes.are_clear:
-            engine = engine.behind(text, matcher, errors)
-        if isinstance(engine, PlainEngine) and pattern is not None and pattern.is_total:
+        is_total = pattern is not None and pattern.is_total
+        if isinstance(engine, PlainEngine) and is_total:
             ids = encode_whole(engine, text, matcher, errors, "array")
             return ids, _contiguous(ids, sizes, text, unit, errors)
+        if hasattr(engine, "changed") and is_total and sizes.are_clear:
+            found = engine.changed(text, matcher, errors)
+            if found is not None:
+                return _changed(engine, found, settings, text, unit)
         if hasattr(engine, "why") or isinstance(engine, PlainEngine):
             return _by_pattern(settings, text, unit)  # no tables, or text is left out
     from ..engines.trace import BEGINNING  # a stream of one chunk
@@ -60,6 +64,23 @@ def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray,
     if len(result) == 2:
         raise_disallowed_special(*result)
     ids, spans, _ = result
+    return ids, spans
+
+
+def _changed(
+    engine: Any, changed: Changed, settings: Settings, text: str | bytes, unit: str
+) -> tuple[IdArray, Spans]:
+    """Of a text that a normalizer has changed, without tokens."""
+    from ..engines.alignment import AlignmentMap
+
+    errors, sizes = settings.errors, settings.encoding._token_sizes
+    ids = engine.encode_changed(changed.text, errors)
+    if not len(changed.rows):
+        return ids, _contiguous(ids, sizes, text, unit, errors)
+    spans = _contiguous(ids, sizes, changed.text, "byte", errors)
+    source = BEGIN.fed(text, True, errors)
+    places = AlignmentMap().fed([changed]).back(*spans.T)
+    spans[:, 0], spans[:, 1] = source.in_unit(*places, unit, errors)
     return ids, spans
 
 

@@ -42,7 +42,8 @@ class AlignmentMap(NamedTuple):
         rows = [self.rows]
         for block in blocks:
             if isinstance(block, Changed):
-                rows.append(np.pad(block.rows, ((0, 0), (0, 1))))
+                rows.append(np.zeros((len(block.rows), 4), np.int64))
+                rows[-1][:, :3] = block.rows
             else:
                 size = utf8_size(block[1], True)
                 rows.append(np.array([(size, 1, 1, 0) if block[0] else (1, 0, size, 1)]))

@@ -80,6 +80,6 @@ class PlainChain:
         half = tail.note
         return half or "", tail.getstate(half)
 
-    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
+    def setstate(self, tail: Tail, state: bytes, half: str, is_traced: bool = False) -> None:
         """See `Chain`."""
         tail.setstate(state, half or None)

@@ -80,8 +80,11 @@ class Chain(Protocol):
         """(the first half of a surrogate pair that waits, or "", the rest of the state)."""
         ...
 
-    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
-        """Put a tail where `getstate` was called. Raises StateError; the tail is then as before."""
+    def setstate(self, tail: Tail, state: bytes, half: str, is_traced: bool = False) -> None:
+        """Put a tail where `getstate` was called. Raises StateError; the tail is then as before.
+
+        is_traced: the calls since the beginning asked for a trace.
+        """
         ...
 
 

@@ -10,26 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.encode import SpecialMatcher, Tail, bytes_of, transform, utf8_size
-from ..normalizers.compiled import AT_BEGIN, AT_FIRST, compiled
+from .._core.encode import SpecialMatcher, bytes_of, transform, utf8_size
+from ..normalizers.compiled import AT_BEGIN, AT_FIRST, Changed, compiled
 from .added_tokens import Finder, can_overlap
 from .chunk_text import NO_BYTES_YET, characters_of, policy_of
 from .plain import PlainEngine
 from .rewriting_chain import RewritingChain
-from .rules import TextRules, TokenFlags
+from .rules import MARK, TextRules, TokenFlags
 from .stretches import BEGINNING, RefusedToken, Stages, Walk
+from .template import NO_TEMPLATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .._types import Text
+    from .._types import IdArray, Text
     from ..normalizers import Normalizer
-    from .protocol import Engine
+    from .protocol import Chain, Engine
 
 __all__ = ["RewritingEngine", "changes_text"]
 
 _NO_SPECIAL = SpecialMatcher([], frozenset(), ())
 _NO_FLAGS = TokenFlags()
+_NO_ROWS = np.empty((0, 3), np.int64)
 _SETTINGS_KEPT = 128  # for sets of special tokens that calls have allowed or refused
 
 
@@ -38,8 +40,6 @@ def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool
 
     preferred: the special and added tokens, the one that is preferred first.
     """
-    if rules.normalizer == "spaces":
-        return False
     if _normalizer_of(rules.normalizer) or _normalizer_of(rules.second_normalizer):
         return True
     if any(flags[1:] != _NO_FLAGS[1:] for _, flags in rules.token_flags):
@@ -51,13 +51,19 @@ def changes_text(rules: TextRules, preferred: Sequence[tuple[str, int]]) -> bool
     return can_overlap(*groups)  # or else one after the other finds the same as all at once
 
 
-def _normalizer_of(normalizer: str | Normalizer | None) -> Normalizer | None:
-    """None: nothing is changed."""
+def _normalizer_of(
+    normalizer: str | Normalizer | None, space_first: bool = False
+) -> Normalizer | None:
+    """None: nothing is changed. space_first: with "spaces", one is put before the text."""
     if isinstance(normalizer, str):
-        from ..normalizers import Form, Normalizer
+        from ..normalizers import Form, Normalizer, Prepend, Replace
 
-        assert normalizer == "NFC"
-        return Normalizer([Form("NFC")])
+        if normalizer == "NFC":
+            return Normalizer([Form("NFC")])
+        assert normalizer == "spaces"
+        # U+2581 stands for a space, so that both are the same to the vocabulary.
+        spaces = Replace(MARK, " ")
+        return Normalizer([spaces, Prepend(" ", True)] if space_first else [spaces])
     return None if normalizer is None or normalizer.is_identity else normalizer
 
 
@@ -72,9 +78,11 @@ class RewritingEngine:
         A token whose normalized text is another one's, too, is hidden by the one preferred.
         """
         self.inner = inner
-        self.normalizer = _normalizer_of(rules.normalizer)
+        self.normalizer = _normalizer_of(rules.normalizer, rules.space_first)
         self.second = _normalizer_of(rules.second_normalizer)
         self.flags: Mapping[str, TokenFlags] = dict(rules.token_flags)
+        if rules.normalizer == "spaces":  # SentencePiece finds its symbols in the changed text
+            self.flags = {text: TokenFlags(normalized=True) for text, _ in rules.added_tokens}
         self.tokens = preferred
         normalized: dict[str, tuple[str, int]] = {}
         changed = [token for token in preferred if self._flags_of(token[0]).normalized]
@@ -96,7 +104,8 @@ class RewritingEngine:
         """See `Engine`."""
         stages = self.stages(matcher, errors)
         if stages.at_once is not None and isinstance(self.inner, PlainEngine):
-            found = self.inner.encode(text, matcher, errors, into, stages.at_once.transform)
+            transform, inner = stages.at_once.transform, stages.inner
+            found = self.inner.encode(text, stages.raw.matcher, errors, into, transform, inner)
             if found is not None:
                 return found
         # A plain copy, once: others may write to bytes, and a derived class may have other methods.
@@ -110,21 +119,51 @@ class RewritingEngine:
         except RefusedToken as refused:
             return taken.end - refused.rest, refused.text
         if isinstance(self.inner, PlainEngine):
-            tail = Tail(self.inner.encoder, _NO_SPECIAL, policy_of(errors))
-            return tail.encode_parts(walk.parts, True, into, None, _no_note)
+            tail = self.chain(matcher, errors).tail(NO_TEMPLATE)
+            found = tail.encode_parts(walk.parts, True, into, None, _no_note)
+            if type(found) is tuple:
+                return taken.end - walk.bytes_from(found[0], 0), found[1]
+            return found
         return self._encode_stretches(walk.parts, policy_of(errors), into)
 
-    def behind(self, text: str | bytes, matcher: SpecialMatcher, errors: str) -> Engine:
-        """The inner engine if `encode` gives the text to it as it is; or else this one."""
+    def changed(self, text: str | bytes, matcher: SpecialMatcher, errors: str) -> Changed | None:
+        """What the inner engine encodes instead of a whole text, with rows unless it is the text
+        itself. None: there may be tokens in it, or no table does it.
+        """
         stages = self.stages(matcher, errors)
+        table = stages.at_once
         _, characters = characters_of(NO_BYTES_YET, text, True, errors)
-        return self.inner if _is_left(stages, characters) else self
+        if table is None or stages.raw.matcher.finds(characters, 0, True)[1]:
+            return None
+        where, rows = AT_BEGIN | AT_FIRST, _NO_ROWS
+        try:
+            found = transform(table.transform, characters, where, True, False)
+            if found is not None and found[0] is not None:
+                # Rows of two normalizers together may not be those of one after the other.
+                if table.may_be_odd or stages.has_escapes or len(table.inside) > 1:
+                    return None
+                found = transform(table.transform, characters, where, True, True)
+        except UnicodeEncodeError:
+            return None
+        if found is None:
+            return None
+        if found[2] is not None:
+            rows = np.frombuffer(found[2], np.int64).reshape(-1, 3)
+        result = characters if found[0] is None else found[0].decode()
+        if stages.inner is not None and stages.inner.finds(result, 0, True)[1]:
+            return None
+        return Changed(result, rows, 0)
 
-    def chain(self, matcher: SpecialMatcher, errors: str) -> RewritingChain:
+    def encode_changed(self, text: str, errors: str) -> IdArray:
+        """The ids of what `changed` gave."""
+        ids: IdArray = self.inner.encode(text, _NO_SPECIAL, policy_of(errors), "array")
+        return ids
+
+    def chain(self, matcher: SpecialMatcher, errors: str) -> Chain:
         """See `Engine`."""
-        stages = self.stages(matcher, errors)
-        inner = self.inner.chain(stages.raw.matcher, policy_of(errors))
-        return RewritingChain(inner, stages, errors)
+        if isinstance(self.inner, PlainEngine):
+            return RewritingChain(self.inner.encoder, self.stages(matcher, errors), errors)
+        return self.inner.chain(matcher, errors)  # raises
 
     def stages(self, matcher: SpecialMatcher, errors: str) -> Stages:
         """The changes to a text where `matcher` says which special tokens are in it."""
@@ -133,10 +172,15 @@ class RewritingEngine:
         if stages is None:
             raw, normalized = self._finders(matcher)
             both = (self.normalizer, self.second)
-            at_once, tables = None, [None if one is None else compiled(one) for one in both]
-            if raw.is_plain and normalized is None:
+            tables = [None if one is None else compiled(one) for one in both]
+            at_once = inner = None
+            if normalized is not None and normalized.is_plain and both[1] is None:
+                inner = normalized.matcher if isinstance(self.inner, PlainEngine) else None
+            if raw.is_plain and (normalized is None or inner is not None):
                 at_once = compiled(*(one for one in both if one is not None))
-            stages = Stages(raw, both[0], normalized, both[1], has_escapes, at_once, *tables)
+            stages = Stages(
+                raw, both[0], normalized, both[1], has_escapes, at_once, tables[0], tables[1], inner
+            )
             if len(self._stages) >= _SETTINGS_KEPT:
                 self._stages.clear()
             self._stages[matcher, has_escapes] = stages
@@ -190,17 +234,6 @@ class RewritingEngine:
         if into == "count":
             return len(joined)
         return joined.tolist() if into == "list" else joined
-
-
-def _is_left(stages: Stages, text: str) -> bool:
-    """Whether there is no token in the text, and no normalizer changes it; False proves nothing."""
-    if stages.at_once is None or stages.raw.matcher.finds(text, 0, True)[1]:
-        return False
-    try:
-        found = transform(stages.at_once.transform, text, AT_BEGIN | AT_FIRST, True, False)
-    except UnicodeEncodeError:
-        return False
-    return found is not None and found[0] is None
 
 
 def _no_note(waiting: int, taken: int) -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core.encode import ChangedNote, bytes_of, feed_changed
+from .._core.encode import ChangedNote, Tail, bytes_of, feed_changed
 from ..errors import PendingLimitExceeded, StateError
 from ..normalizers.compiled import AT_BEGIN, AT_FIRST
 from .added_tokens import NOTHING_FOUND, Finding
-from .chunk_text import NO_BYTES_YET, BytesTaken, characters_of
+from .chunk_text import NO_BYTES_YET, BytesTaken, characters_of, policy_of
 from .offsets import is_identity, total
 from .stretches import BEGINNING, Place, RefusedToken, Stages, Walk, place_from_json
 
 if TYPE_CHECKING:
-    from .._core.encode import Tail
+    from .._core.encode import Encoder
     from .._types import Text
     from .offsets import Runs
-    from .protocol import Chain
+    from .template import Template
 
 __all__ = ["RewritingChain"]
 
@@ -56,14 +56,21 @@ class RewritingChain:
     steps of the normalizers.
     """
 
-    def __init__(self, inner: Chain, stages: Stages, errors: str) -> None:
-        self.tail = inner.tail
+    def __init__(self, encoder: Encoder, stages: Stages, errors: str) -> None:
+        self.encoder = encoder
         self.stages = stages
         self.errors = errors
         table = stages.at_once
         self.transform = None if table is None or table.may_be_odd else table.transform
 
     is_direct = False
+
+    def tail(self, template: Template) -> Tail:
+        """See `Chain`."""
+        stages = self.stages
+        return Tail(
+            self.encoder, stages.raw.matcher, policy_of(self.errors), *template, stages.inner
+        )
 
     def pending(self, tail: Tail) -> int:
         """See `Chain`."""
@@ -104,7 +111,13 @@ class RewritingChain:
             noted = _noted(taken, place, pending, limit)
             return noted if seen is not None else self._settled(noted)
 
-        return tail.encode_parts(walk.parts, final, into, out, settle, known)
+        given = tail.bytes_in
+        searches = seen is None
+        result = tail.encode_parts(walk.parts, final, into, out, settle, known, searches)
+        if type(result) is tuple:
+            offset, found = result
+            return taken.end - len(taken.partial) - walk.bytes_from(offset, given), found
+        return result
 
     def _slowly(self, note: _Note, chunk: Text, final: bool, is_traced: bool) -> Any:
         """(what is taken in then, the walk), or (offset, text) of a refused token."""
@@ -171,7 +184,7 @@ class RewritingChain:
         saved = json.dumps(value, separators=(",", ":")).encode()
         return half, len(saved).to_bytes(8, "little") + saved + tail.getstate(known)
 
-    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
+    def setstate(self, tail: Tail, state: bytes, half: str, is_traced: bool = False) -> None:
         """See `Chain`."""
         size = int.from_bytes(state[:8], "little")
         saved, rest = state[8 : 8 + size], state[8 + size :]
@@ -181,16 +194,16 @@ class RewritingChain:
         twin.setstate(rest)
         try:
             partial, bytes_in, grown, place = json.loads(saved)
-            note = self._note(half, bytes.fromhex(partial), bytes_in, grown, place, twin.pending)
+            known = BytesTaken(half, bytes.fromhex(partial), bytes_in, grown)
+            note = self._note(known, place, twin.pending, is_traced)
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise StateError(f"the saved stream state is damaged: {error}") from None
-        tail.setstate(rest, self._settled(note))
+        tail.setstate(rest, note if is_traced else self._settled(note))
 
-    def _note(
-        self, half: str, partial: bytes, bytes_in: Any, grown: Any, place: Any, waiting: int
-    ) -> _Note:
+    def _note(self, taken: BytesTaken, place: Any, waiting: int, is_traced: bool) -> _Note:
         """The saved state. Raises ValueError and TypeError for a state that no stream saves."""
-        for number in (bytes_in, grown):
+        partial = taken.partial
+        for number in (taken.bytes_in, taken.grown):
             if type(number) is not int or not 0 <= number < 1 << 62:
                 raise ValueError("expected numbers of bytes")
         if (
@@ -198,8 +211,7 @@ class RewritingChain:
             or characters_of(BytesTaken(), partial, False, self.errors)[0].partial != partial
         ):
             raise ValueError("it ends with bytes that do not begin a character")
-        taken = BytesTaken(half, partial, bytes_in, grown)
-        loaded, pending = place_from_json(place, self.stages, waiting)
+        loaded, pending = place_from_json(place, self.stages, waiting, is_traced)
         if pending + len(partial) > taken.end:
             raise ValueError("more bytes wait than came in")
         return _Note(taken, loaded, pending + len(partial))

@@ -3,7 +3,7 @@
 *Added tokens* are texts that always become their id, wherever they stand; special tokens do so only
 where they are allowed. Where several begin at one place, the longest one wins, not the one that
 tiktoken's hash table happens to prefer. Both kinds may have *flags* (`TokenFlags`). *Normalizers*
-change the text between them: `spaces.py` does that for SentencePiece, `rewriting.py` for all else.
+change the text between them (`rewriting.py`).
 """
 
 from __future__ import annotations

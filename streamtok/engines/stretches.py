@@ -19,6 +19,7 @@ from .added_tokens import GOES_ON, NOTHING_FOUND, Finder, Finding
 from .offsets import Block, Runs, runs_from_json, runs_of_end, sources, total
 
 if TYPE_CHECKING:
+    from .._core.encode import SpecialMatcher
     from ..normalizers import Normalizer
     from ..normalizers.compiled import Compiled
 
@@ -47,6 +48,8 @@ class Stages(NamedTuple):
     # What each one makes of its text, if there is no table for both.
     first_table: Compiled | None = None
     second_table: Compiled | None = None
+    # Finds what `normalized` does, in the core; None: the core cannot, or there is nothing.
+    inner: SpecialMatcher | None = None
 
 
 class Place(NamedTuple):
@@ -73,6 +76,8 @@ class Walk:
         """is_traced: the blocks say exactly where text is from, however it is cut."""
         self.stages = stages
         self.is_traced = is_traced
+        # Only here is it known where the tokens came from.
+        self.finder = stages.normalized if is_traced or stages.inner is None else None
         self.place = place
         self.is_first = place.is_first
         self.raw = place.raw
@@ -117,7 +122,7 @@ class Walk:
         """
         before, stages, size = self.place, self.stages, self._size
         second_held, second_runs = 0, before.second_runs
-        if stages.second is not None or stages.normalized is not None:
+        if stages.second is not None or self.finder is not None:
             taken = sources(self.second_blocks, stages.has_escapes)
             second_held = before.second_held + self.second_fed - taken
             second_runs, waiting = runs_of_end(
@@ -192,7 +197,7 @@ class Walk:
 
     def _find_normalized(self, text: str, ends: bool) -> None:
         """Take in normalized text."""
-        finder = self.stages.normalized
+        finder = self.finder
         if finder is None:
             self._change_again(text, ends)
             return
@@ -219,7 +224,7 @@ class Walk:
         normalizer = self.stages.second
         if text and normalizer is None:
             self.parts.append(text)
-            if self.stages.normalized is not None:
+            if self.finder is not None:
                 self.second_blocks.append((text, text))
                 self.second_fed += self._size(text)
         elif normalizer is not None and (text or self.second is not None):
@@ -232,6 +237,14 @@ class Walk:
             self.second_blocks += blocks
             if changed := _joined(blocks):
                 self.parts.append(changed)
+
+    def bytes_from(self, offset: int, given: int) -> int:
+        """The bytes of the text from what the core has at `offset`.
+
+        given: bytes that the core had before this walk.
+        """
+        rest = given + sum([self._size(x) for x in self.parts if isinstance(x, str)]) - offset
+        return self._size_before(rest) + self._size(self.raw.held)
 
     def _size_before(self, rest: int) -> int:
         """The bytes of the text from where the last `rest` bytes of the normalized text begin."""
@@ -247,11 +260,12 @@ def _joined(blocks: list[Any]) -> str:
     return "".join([block[0] for block in blocks])
 
 
-def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, int]:
+def place_from_json(value: Any, stages: Stages, waiting: int, is_traced: bool) -> tuple[Place, int]:
     """A place that was saved as JSON, and the bytes of its text that wait.
 
     waiting: bytes that the core holds. Raises ValueError and TypeError if it is not one.
     """
+    finds = stages.normalized is not None and (is_traced or stages.inner is None)
     raw, is_first, first, first_held, normalized, second, second_held, first_runs, second_runs = (
         value
     )
@@ -262,10 +276,12 @@ def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, in
     second, held = _state_from_json(stages.second, second, stages.has_escapes)
     if second_held != held or (first is None and second is not None):
         raise ValueError("expected the state of a second normalizer, and how much it holds")
-    if normalized != NOTHING_FOUND and (stages.normalized is None or first is None):
+    if normalized != NOTHING_FOUND and (not finds or first is None):
         raise ValueError("expected no search in normalized text")
     first_runs, second_runs = runs_from_json(first_runs), runs_from_json(second_runs)
-    if stages.second is not None or stages.normalized is not None:
+    if second_runs and stages.second is None and not finds:
+        raise ValueError("expected no way back from a second change")
+    if stages.second is not None or finds:
         now, before = total(second_runs)
         if now != waiting:
             raise ValueError("expected runs of as many bytes as wait")

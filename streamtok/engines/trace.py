@@ -17,7 +17,6 @@ from ..normalizers.compiled import Changed
 from .alignment import AlignmentMap
 from .rewriting_chain import RewritingChain
 from .source_units import BEGIN, SourceText
-from .space_chain import SpaceChain, without_marks
 from .template import NO_TEMPLATE, Template
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ class Tracer:
         source = trace.source.fed(chunk, final, errors)
         if isinstance(chain, RewritingChain):
             places = None if places is None else places[inner]
-            starts, ends, trace = self._walked(trace, seen[0], own, places, tail.reached)
+            starts, ends, trace = self._walked(trace, seen[0], own, places, tail.reached, final)
             low = trace.first.last
         elif sizes is None:
             assert places is not None
@@ -99,9 +98,6 @@ class Tracer:
             starts = ends - own_sizes
             trace = trace._replace(at=trace.at + int(own_sizes.sum(dtype=np.int64)))
             low = trace.at
-            if isinstance(chain, SpaceChain):
-                starts, ends = without_marks(seen[0], starts), without_marks(seen[0], ends)
-                low = seen[0].original(low)
         spans = np.empty((len(own), 2), np.int64)
         spans[:, 0], spans[:, 1] = source.in_unit(starts, ends, unit, errors)
         if self._template != NO_TEMPLATE:
@@ -111,7 +107,13 @@ class Tracer:
         return ids, spans, trace._replace(source=source.forget(low, errors))
 
     def _walked(
-        self, before: Trace, walk: Walk, ids: IdArray, places: Offsets | None, reached: int
+        self,
+        before: Trace,
+        walk: Walk,
+        ids: IdArray,
+        places: Offsets | None,
+        reached: int,
+        final: bool,
     ) -> tuple[Offsets, Offsets, Trace]:
         """The bytes of the source, in UTF-8, that the ids of a walk come from.
 
@@ -131,16 +133,19 @@ class Tracer:
             starts, ends = second.back(starts, ends)
         starts, ends = first.back(starts, ends)
         # Ids that are parts are not in the core's text.
-        sources = [
-            _ends(before.first.source_end, walk.first_blocks),
-            _ends(before.second.source_end, walk.second_blocks),
-        ]
+        if walk.tokens:
+            sources = [
+                _ends(before.first.source_end, walk.first_blocks),
+                _ends(before.second.source_end, walk.second_blocks),
+            ]
         for here, (taken, number, is_first) in zip(found, walk.tokens, strict=True):
             end = sources[not is_first][number : number + 1]
             begin = end - utf8_size(taken, True)
             if not is_first:
                 begin, end = first.back(begin, end)
             starts[here], ends[here] = begin[0], end[0]
+        if final:
+            return starts, ends, BEGINNING
         low = at
         if has_second:
             second = second.forget(at)

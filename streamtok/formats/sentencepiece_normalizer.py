@@ -1,7 +1,7 @@
 """What a SentencePiece model does to a text before it merges: the settings of its normalizer.
 
-Without a map and without "remove_extra_whitespaces", only spaces change, and `engines/spaces.py`
-does that. All else becomes two steps: `LongestMap` is the map, and `JoinedSpaces` removes spaces.
+Without a map and without "remove_extra_whitespaces", only spaces change: the rules say "spaces".
+All else becomes two steps: `LongestMap` is the map, and `JoinedSpaces` removes spaces.
 
 SentencePiece looks for user-defined symbols twice. In the text, the map leaves them as they are.
 Behind the normalizer, what is one then becomes its id; so it need not have been one in the text.

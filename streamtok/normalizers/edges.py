@@ -91,13 +91,13 @@ class PrefixSpace(MetaspaceText):
 
 
 class Prepend:
-    """`prefix` before a text that is not empty."""
+    """`prefix` before a text that is not empty; only_first: if nothing of a stream is before it."""
 
-    __slots__ = ("growth", "prefix", "spec")
+    __slots__ = ("growth", "only_first", "prefix", "spec")
 
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-        self.spec = ("Prepend", prefix)
+    def __init__(self, prefix: str, only_first: bool = False) -> None:
+        self.prefix, self.only_first = prefix, only_first
+        self.spec = ("Prepend", prefix, *([True] if only_first else []))
         self.growth = Growth(put=prefix)
 
     def interest(self) -> Interest:
@@ -106,11 +106,11 @@ class Prepend:
 
     def normalize(self, text: str, is_first: bool) -> str:
         """See `Step`."""
-        return self.prefix + text if text else text
+        return self.prefix + text if self.begin(is_first) and text else text
 
     def begin(self, is_first: bool) -> bool:
-        """See `Step`. The state is whether the stretch has no character yet."""
-        return True
+        """See `Step`. The state is whether something may still be put before the text."""
+        return is_first or not self.only_first
 
     def feed(self, state: bool, text: str, final: bool) -> tuple[bool, Blocks]:
         """See `Step`."""
@@ -127,7 +127,7 @@ class Prepend:
     def check_state(self, value: Any) -> bool:
         """See `Step`."""
         if type(value) is not bool:
-            raise ValueError("expected whether the stretch has not begun yet")
+            raise ValueError("expected whether something may be put before the text")
         return value
 
 

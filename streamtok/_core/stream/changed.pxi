@@ -2,7 +2,7 @@
 
 A chunk goes behind what waits of the last one: a character that is not complete, what may begin a
 special token, and the last element, which may go on. Special tokens are found, what is between them
-is changed, and the tail takes it in. Where anything is out of the ordinary, nothing is done, and the
+is changed, and the tail takes it in, which finds those tokens that are in changed text. Where anything is out of the ordinary, nothing is done, and the
 chunk is left to the caller.
 """
 
@@ -134,9 +134,11 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
                 return None
             if stop > begin or (ends and where == 0):
                 if walk.is_changed:
-                    take_stretch_bytes(tail, &draft, w, walk.out, walk.size, ends, False, &refused)
+                    take_stretch_bytes(tail, &draft, w, walk.out, walk.size, ends, tail.inner, &refused)
                 else:
-                    take_stretch_bytes(tail, &draft, w, walk.p, walk.taken, ends, False, &refused)
+                    take_stretch_bytes(tail, &draft, w, walk.p, walk.taken, ends, tail.inner, &refused)
+                if refused.kind == DISALLOWED:
+                    return None             # the caller says where
             begin += walk.taken
             if walk.taken:
                 where = 0

@@ -5,16 +5,16 @@ in as one draft, so the call is done as a whole or not at all, as `stream/tail.p
 """
 
 cdef object feed_parts(Tail tail, list parts, bint final, Form form, object out, object settle,
-                       object expected):
+                       object expected, SpecialMatcher matcher):
     """The ids of `parts`, behind what the tail holds.
 
-    parts: str is text without special tokens; (text,) is text that may have some, and only the last
-    part may be one; None ends a stretch; an int ends one and is the id that comes next. Text may be
-    bytes-like, too, if it is as the policy wants it, in whole characters.
+    parts: str is text; None ends a stretch; an int ends one and is the id that comes next. Text may be
+    bytes-like, too, if it is as the policy wants it, in whole characters. matcher: finds special tokens
+    in the text; None: there are none.
 
     settle: called with the bytes held back and the bytes taken in, all of them text of the parts,
     before anything is committed; what it returns is the note, and what it raises leaves the tail as
-    it was. A special token that may begin at the end of a (text,) is not taken in.
+    it was.
 
     The rest is as for `Tail.encode`.
     """
@@ -34,7 +34,7 @@ cdef object feed_parts(Tail tail, list parts, bint final, Form form, object out,
             if form == AS_ARRAY:
                 foresee(tail.encoder._spares, &workspace.c, size_of_parts(parts) // 3)
             put_before(tail, &draft, &workspace.c)
-            take_stretches(tail, &draft, &workspace.c, parts, final, &refused)
+            take_stretches(tail, &draft, &workspace.c, parts, final, matcher, &refused)
             if refused.kind == DISALLOWED:
                 return (draft.offset + refused.start,
                         tail.bytes[refused.start:refused.end].decode("utf-8"))
@@ -57,69 +57,60 @@ cdef size_t size_of_parts(list parts) except? 0:
     """About how much text it is."""
     cdef size_t total = 0
     for part in parts:
-        if isinstance(part, tuple):
-            part = part[0]
         if part is not None and not isinstance(part, int):
             total += <size_t>len(part)
     return total
 
 
-cdef int take_stretches(Tail tail, Mark* m, Work* w, list parts, bint final,
+cdef int take_stretches(Tail tail, Mark* m, Work* w, list parts, bint final, SpecialMatcher matcher,
                         Found* refused) except -1:
     cdef Py_ssize_t i, count = len(parts)
     cdef bint is_open = True, ends
     cdef str how = "surrogateescape" if tail.policy == KEEP else "strict"
     for i in range(count):
         part = parts[i]
-        if isinstance(part, tuple):
-            if i + 1 < count:
-                raise ValueError("only the last part may have special tokens")
-            take_stretch_text(tail, m, w, part[0], how, final, True, refused)
-            is_open = not final
-            continue
         if part is not None and not isinstance(part, int):
             ends = i + 1 == count and final
             if i + 1 < count:
                 ends = parts[i + 1] is None or isinstance(parts[i + 1], int)
-            take_stretch_text(tail, m, w, part, how, ends, False, refused)
+            take_stretch_text(tail, m, w, part, how, ends, matcher, refused)
+            if refused.kind == DISALLOWED:
+                return 0
             is_open = not ends
             continue
         if is_open:
-            take_stretch_text(tail, m, w, "", how, True, False, refused)
+            take_stretch_text(tail, m, w, "", how, True, matcher, refused)
             is_open = False
         if part is not None:
             put_id(w, part, m.offset + m.size, m.offset + m.size)
     if final and is_open:
-        take_stretch_text(tail, m, w, "", how, True, False, refused)
+        take_stretch_text(tail, m, w, "", how, True, matcher, refused)
     return 0
 
 
 cdef int take_stretch_text(Tail tail, Mark* m, Work* w, object part, str how, bint ends,
-                           bint searches, Found* refused) except -1:
-    """Take text in. ends: the stretch does. searches: there may be special tokens."""
+                           SpecialMatcher matcher, Found* refused) except -1:
+    """Take text in. ends: the stretch does."""
     cdef Text text
     text_open(&text, &w.room, part, how)
     try:
-        take_stretch_bytes(tail, m, w, text.data, text.size, ends, searches, refused)
+        take_stretch_bytes(tail, m, w, text.data, text.size, ends, matcher, refused)
     finally:
         text_close(&text)
     return 0
 
 
 cdef int take_stretch_bytes(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint ends,
-                            bint searches, Found* refused) except -1:
+                            SpecialMatcher matcher, Found* refused) except -1:
     """As `take_stretch_text`, of p[:n]."""
     if n >= RELEASE_FROM:
         with nogil:
-            take_in(tail, m, w, p, n, True, ends, refused, searches)
+            take_in(tail, m, w, p, n, True, ends, matcher, refused)
     else:
-        take_in(tail, m, w, p, n, True, ends, refused, searches)
+        take_in(tail, m, w, p, n, True, ends, matcher, refused)
     m.bytes_in += n
     if refused.kind == DISALLOWED:
         return 0
-    if searches:                # what may begin a special token stays with the caller
-        m.bytes_in -= m.size - m.searched
-        m.size = m.searched
     if ends:
         scan_begin(&m.scan, m.size)
         m.has_other = False

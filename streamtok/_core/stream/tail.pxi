@@ -54,10 +54,12 @@ cdef class Tail:
     """The state of one stream. One call at a time: a second one raises StreamInUseError.
 
     before, after: ids that go around those of the text, with the first call and with the final one.
+    inner: special tokens that are found in text that others have changed; None: there are none.
     """
 
     cdef Encoder encoder
     cdef SpecialMatcher matcher
+    cdef SpecialMatcher inner
     cdef readonly str errors
     cdef Policy policy
     cdef tuple before
@@ -69,10 +71,11 @@ cdef class Tail:
     cdef char busy
 
     def __cinit__(self, Encoder encoder not None, SpecialMatcher matcher not None, str errors not None,
-                  tuple before not None=(), tuple after not None=()):
+                  tuple before not None=(), tuple after not None=(), SpecialMatcher inner=None):
         need_scanner(encoder)
         self.encoder = encoder
         self.matcher = matcher
+        self.inner = inner
         self.before, self.after = before, after
         self.errors = errors
         self.policy = REFUSE if errors == "strict" else REPAIR if errors == "replace" else KEEP
@@ -136,7 +139,9 @@ cdef class Tail:
 
     def copy(self):
         """An independent Tail in the same state."""
-        cdef Tail twin = Tail(self.encoder, self.matcher, self.errors, self.before, self.after)
+        cdef Tail twin = Tail(
+            self.encoder, self.matcher, self.errors, self.before, self.after, self.inner
+        )
         enter(&self.busy)
         try:
             grow(twin, self.mark.size)
@@ -210,9 +215,11 @@ cdef class Tail:
                 put_before(self, m, w)
                 if text.size >= RELEASE_FROM:
                     with nogil:
-                        take_in(self, m, w, text.data, text.size, is_clean, final, &refused)
+                        take_in(self, m, w, text.data, text.size, is_clean, final, self.matcher,
+                                &refused)
                 else:
-                    take_in(self, m, w, text.data, text.size, is_clean, final, &refused)
+                    take_in(self, m, w, text.data, text.size, is_clean, final, self.matcher,
+                            &refused)
                 if final:
                     put_ids(w, self.after)
                 m.bytes_in += text.size
@@ -232,9 +239,11 @@ cdef class Tail:
         finally:
             self.encoder.give(workspace)
 
-    def encode_parts(self, list parts not None, bint final, str into not None, out, settle, expected=None):
+    def encode_parts(self, list parts not None, bint final, str into not None, out, settle, expected=None,
+                     bint searches=True):
         """`encode` of a text that someone has cut into stretches: see `stream/parts.pxi`."""
-        return feed_parts(self, parts, final, form_of(into), out, settle, expected)
+        return feed_parts(self, parts, final, form_of(into), out, settle, expected,
+                          self.inner if searches else None)
 
     def getstate(self, expected=None):
         """bytes: everything that the next call depends on but the settings and the note.
@@ -330,9 +339,9 @@ cdef int put_ids(Work* w, tuple ids) except -1:
 
 
 cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_clean, bint final,
-                 Found* refused, bint searches=True) except -1 nogil:
+                 SpecialMatcher matcher, Found* refused) except -1 nogil:
     """Encode p[:n] behind the tail, slice by slice. `is_clean`: with the tail, it is UTF-8.
-    `searches`: there may be special tokens.
+    matcher: finds special tokens; None: there are none.
     """
     cdef size_t step, floor = tail.mark.size
     while True:
@@ -340,23 +349,23 @@ cdef int take_in(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint is_cle
         append(tail, m, p, step, is_clean, final and step == n)
         p += step
         n -= step
-        encode_tail(tail, m, w, final and n == 0, refused, searches)
+        encode_tail(tail, m, w, final and n == 0, matcher, refused)
         if refused.kind == DISALLOWED or n == 0:
             return 0
         drop(tail, m, floor)
         look(&w.watch)
 
 
-cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, Found* refused,
-                     bint searches) except -1 nogil:
+cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, SpecialMatcher matcher,
+                     Found* refused) except -1 nogil:
     cdef Found found
     cdef size_t start
     found.kind = NOTHING
     found.start = m.size
     w.origin = m.offset
     while True:
-        if searches:
-            found = tail.matcher.find(tail.bytes, m.searched, m.size, final)
+        if matcher is not None:
+            found = matcher.find(tail.bytes, m.searched, m.size, final)
         if found.kind == DISALLOWED:
             refused[0] = found
             return 0
@@ -368,7 +377,7 @@ cdef int encode_tail(Tail tail, Mark* m, Work* w, bint final, Found* refused,
         m.searched = found.start
         if found.kind != ALLOWED:
             break
-        put_id(w, tail.matcher.ids[found.which], m.offset + found.start, m.offset + found.end)
+        put_id(w, matcher.ids[found.which], m.offset + found.start, m.offset + found.end)
         m.searched = found.end
         scan_begin(&m.scan, found.end)
     if not final:

@@ -77,30 +77,39 @@ cdef int encode_whole(Encoder encoder, Work* w, SpecialMatcher matcher, const u8
 
     Nobody must write to p meanwhile. Raises MemoryError, and what a signal's handler raises.
     """
-    cdef Found found
-    cdef size_t begin = 0
     total[0] = 0
     w.counts_only = count_only
     w.forgotten = 0
-    while True:
-        found = matcher.find(p, begin, n, True)
-        if found.kind == DISALLOWED:
-            refused[0] = found
-            return 0
-        encode_stretch(encoder, w, p, n, begin, found.start, total)
-        if found.kind != ALLOWED:
-            break
-        put_id(w, matcher.ids[found.which], 0, 0)
-        begin = found.end
+    encode_searched(encoder, w, matcher, p, n, 0, n, total, refused)
     total[0] += w.count + w.forgotten
-    refused[0].kind = found.kind
     return 0
 
 
-cdef int encode_changed(Encoder encoder, Work* w, SpecialMatcher matcher, Transform t, const u8* p,
-                        size_t n, bint count_only, size_t* total, Found* refused) except -1:
-    """As `encode_whole`, of what `t` makes of each stretch between special tokens; 1: the slow steps
-    must do it.
+cdef int encode_searched(Encoder encoder, Work* w, SpecialMatcher matcher, const u8* p, size_t n,
+                         size_t begin, size_t stop, size_t* total, Found* refused) except -1 nogil:
+    """Encode p[begin:stop], special tokens and all that is between them; p[:n] may be read.
+
+    matcher: None: there are none.
+    """
+    refused.kind = NOTHING
+    refused.start = stop
+    while True:
+        if matcher is not None:
+            refused[0] = matcher.find(p, begin, stop, True)
+        if refused.kind == DISALLOWED:
+            return 0
+        encode_stretch(encoder, w, p, n, begin, refused.start, total)
+        if refused.kind != ALLOWED:
+            return 0
+        put_id(w, matcher.ids[refused.which], 0, 0)
+        begin = refused.end
+
+
+cdef int encode_changed(Encoder encoder, Work* w, SpecialMatcher matcher, Transform t,
+                        SpecialMatcher inner, const u8* p, size_t n, bint count_only, size_t* total,
+                        Found* refused) except -1:
+    """As `encode_whole`, of what `t` makes of each stretch between special tokens, and of those that
+    `inner` finds there; 1: the slow steps must do it.
     """
     cdef Found found
     cdef Walk walk
@@ -125,9 +134,11 @@ cdef int encode_changed(Encoder encoder, Work* w, SpecialMatcher matcher, Transf
                 if not walk_through(t, &walk):
                     return 1
                 if not walk.is_changed:
-                    encode_part(encoder, w, p, n, begin, found.start, total)
+                    encode_part(encoder, w, inner, p, n, begin, found.start, total, refused)
                 else:
-                    encode_part(encoder, w, walk.out, walk.size, 0, walk.size, total)
+                    encode_part(encoder, w, inner, walk.out, walk.size, 0, walk.size, total, refused)
+                if refused.kind == DISALLOWED:
+                    return 1                # they say where
             finally:
                 walk_free(&walk)
         if found.kind != ALLOWED:
@@ -140,14 +151,14 @@ cdef int encode_changed(Encoder encoder, Work* w, SpecialMatcher matcher, Transf
     return 0
 
 
-cdef int encode_part(Encoder encoder, Work* w, const u8* p, size_t n, size_t begin, size_t stop,
-                     size_t* total) except -1:
-    """As `encode_stretch`, with the GIL or without."""
+cdef int encode_part(Encoder encoder, Work* w, SpecialMatcher matcher, const u8* p, size_t n,
+                     size_t begin, size_t stop, size_t* total, Found* refused) except -1:
+    """As `encode_searched`, with the GIL or without."""
     if stop - begin >= RELEASE_FROM:
         with nogil:
-            encode_stretch(encoder, w, p, n, begin, stop, total)
+            encode_searched(encoder, w, matcher, p, n, begin, stop, total, refused)
     else:
-        encode_stretch(encoder, w, p, n, begin, stop, total)
+        encode_searched(encoder, w, matcher, p, n, begin, stop, total, refused)
     return 0
 
 
@@ -260,11 +271,11 @@ cdef class Encoder:
         return total
 
     def encode(self, data, SpecialMatcher matcher not None, str errors not None, str into not None,
-               Transform transform=None):
+               Transform transform=None, SpecialMatcher inner=None):
         """The ids of a whole text.
 
         data: str or bytes-like; into: "list", "array" (numpy.uint32) or "count". transform: changes
-        the text. Raises UnicodeEncodeError, UnicodeDecodeError, or returns (start, text) of a
+        the text, and `inner` finds more special tokens in what comes out. Raises UnicodeEncodeError, UnicodeDecodeError, or returns (start, text) of a
         disallowed special; None: the transform cannot do this text.
         """
         cdef Text text
@@ -287,8 +298,8 @@ cdef class Encoder:
                         valid_bytes(text.data, text.size, &why, &length)
                         if why != 0:
                             return None
-                    if encode_changed(self, &workspace.c, matcher, transform, text.data, text.size,
-                                      count_only, &total, &refused):
+                    if encode_changed(self, &workspace.c, matcher, transform, inner, text.data,
+                                      text.size, count_only, &total, &refused):
                         return None
                 elif text.size >= RELEASE_FROM:
                     with nogil:
