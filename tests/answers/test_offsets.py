@@ -119,7 +119,8 @@ def in_stream(
 
 def is_plain(encoding: streamtok.Encoding) -> bool:
     pattern = encoding.pattern
-    return encoding._rules == NO_RULES and pattern is not None and pattern.is_total
+    has_merges = encoding._vocabulary.model is None  # or else there may be unknown characters
+    return encoding._rules == NO_RULES and has_merges and pattern is not None and pattern.is_total
 
 
 @settings(max_examples=120, deadline=None)
