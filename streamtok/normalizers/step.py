@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from .growth import Growth
 
-__all__ = ["Block", "Blocks", "Interest", "Ranges", "State", "Step", "is_aligned", "whole_block"]
+__all__ = ["Block", "Blocks", "Interest", "Ranges", "State", "Step", "whole_block"]
 
 # (text, source): `text` stands for `source`, a stretch of the input. Either may be empty: text is
 # put in, or left out. With as many characters on both sides, character i stands for character i;
@@ -88,11 +88,6 @@ class Step(Protocol):
     def check_state(self, value: Any) -> State:
         """The state that a parsed JSON value stands for. Raises ValueError if there is none."""
         ...
-
-
-def is_aligned(block: Block) -> bool:
-    """Whether character i of the text stands for character i of the source."""
-    return len(block[0]) == len(block[1])
 
 
 def whole_block(text: str, source: str) -> Blocks:

@@ -102,12 +102,6 @@ cdef class Tail:
             return pending(&self.mark)
 
     @property
-    def partial(self):
-        """bytes: those of a character that is not complete, unless bytes are kept as they are."""
-        with cython.critical_section(self):
-            return self.mark.partial[:self.mark.partial_size]
-
-    @property
     def bytes_in(self):
         """Bytes taken in since the stream began."""
         with cython.critical_section(self):

@@ -173,11 +173,6 @@ cdef class Transform:
         free(self.elements)
         free(self.pairs)
 
-    @property
-    def asks_at_ends(self):
-        """bool: whether something may be done at the beginning or at the end of a stretch."""
-        return self.asks_for_begin or self.asks_for_end
-
     cdef int add(self, u32 low, u32 high, u16 kind) except -1:
         cdef u32 code
         if low > high or high >= CODE_POINTS:
