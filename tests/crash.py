@@ -11,12 +11,15 @@ for byte that of a run that nothing interrupted, and nothing else may be left:
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
+import functools
 import gzip
 import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -109,7 +112,21 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
         Scenario("Parquet, of lines", ["--lines", *shards], "out.parquet", plain),
         Scenario("large blocks on two threads", [], "out.u32", large, resume=LARGE),
         Scenario("text, of standard input", ["--lines"], "out.txt", {}, texts[0].encode()),
+        Scenario("ids of Unigram", ["-e", unigram_file()], "out.u16", plain),
     ]
+
+
+@functools.cache
+def unigram_file() -> str:
+    """A tokenizer.json of which a stream holds what is not final of the whole text."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    texts = sorted({part for word in WORDS for part in (*word, word[:2], word)} | {" ", "\n"})
+    vocab = [["<unk>", 0.0], *([text, -1.5 - 1.1 * at % 7] for at, text in enumerate(texts))]
+    model = {"type": "Unigram", "unk_id": 0, "byte_fallback": False, "vocab": vocab}
+    path = Path(folder) / "tokenizer.json"
+    path.write_text(json.dumps({"added_tokens": [], "model": model}), "utf-8")
+    return str(path)
 
 
 def results(folder: Path, scenario: Scenario) -> dict[str, bytes]:
