@@ -99,12 +99,13 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
     end = ["--append", "<|endoftext|>"]
     tokens = str(max(50, size // 12))
     shards = ["--shard-tokens", tokens]
+    pieces = ["-e", unigram_file()]
     llmc = ["-e", "gpt2", "--format", "llmc", "--shard-exactly", "--lines"]
     megatron = ["-e", "gpt2", "--format", "megatron", "--jsonl", "meta.text", "--skip-empty"]
     megatron.append("--skip-bad-lines")
     return [
         Scenario("raw ids with a sidecar", [], "out.bin", plain),
-        Scenario("npy in shards, of packed files", shards, "out.npy", packed),
+        Scenario("npy in shards, of packed files", [*pieces, *shards], "out.npy", packed),
         Scenario("exact shards of llm.c", [*llmc, *shards, *end], "out.bin", plain),
         Scenario("Megatron, of JSONL", [*megatron, *shards], "out.bin", jsonl, policies=POLICIES),
         Scenario("datatrove, of lines", ["--lines", *shards, *end], "out.ds", plain),
@@ -112,7 +113,6 @@ def scenarios(size: int, seed: int = 1) -> list[Scenario]:
         Scenario("Parquet, of lines", ["--lines", *shards], "out.parquet", plain),
         Scenario("large blocks on two threads", [], "out.u32", large, resume=LARGE),
         Scenario("text, of standard input", ["--lines"], "out.txt", {}, texts[0].encode()),
-        Scenario("ids of Unigram", ["-e", unigram_file()], "out.u16", plain),
     ]
 
 
