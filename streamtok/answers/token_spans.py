@@ -75,7 +75,7 @@ def _changed(
 
     errors, sizes = settings.errors, settings.encoding._token_sizes
     ids = engine.encode_changed(changed.text, errors)
-    if not len(changed.rows):
+    if (changed.rows[:, 1:] == 1).all():  # each byte stands for itself
         return ids, _contiguous(ids, sizes, text, unit, errors)
     spans = _contiguous(ids, sizes, changed.text, "byte", errors)
     source = BEGIN.fed(text, True, errors)
