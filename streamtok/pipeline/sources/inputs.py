@@ -260,7 +260,9 @@ class FileInput(ByteInput):
         if self._watch is not None and self._watch.size > self._block_size:
             self._watch.fingerprint()  # what is read by one call is of one moment
         if self.size is None or self._is_compressed(self.size):
-            yield from self._unpacked(self._counted(0), self._may_be_compressed, position)
+            # Closed here: an error of closing would be lost where the generator is collected.
+            with contextlib.closing(self._counted(0)) as blocks:  # type: ignore[type-var]
+                yield from self._unpacked(blocks, self._may_be_compressed, position)
             return
         assert self._splitter is not None
         self._splitter.has_crc = False  # `fingerprint` tells whether it is the same
