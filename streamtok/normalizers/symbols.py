@@ -8,7 +8,8 @@ each token that a merge may begin with. The core merges these. A pre-token that 
 whole (`whole`) may be one symbol, too. After each pre-token stands a border, if there are splits.
 
 A pre-token waits for its end, because its last character is another symbol. Without splits, what
-waits is at most a character, and text that may be a whole.
+waits is at most two characters, and text that may be a whole. Of several characters that are one
+unknown symbol, the last one is where it came from.
 """
 
 from __future__ import annotations
@@ -94,14 +95,15 @@ class Symbols:
     def row_of(self, pretoken: str) -> str:
         """The symbols of one pre-token."""
         blocks: Blocks = []
-        self._add(blocks, pretoken, False, False, True)
+        self._add(blocks, pretoken, False, "", "", True)
         return "".join([block[0] for block in blocks])
 
     def begin(self, is_first: bool) -> State:
         """See `Step`. With splits, the state is that of the walk along them. Else it is what waits,
-        whether anything has come out, and whether the unknown symbol waits for the next one.
+        whether anything has come out, the character whose unknown symbol waits for the next one
+        ("": none does), and its symbols before that.
         """
-        return BEGIN if self._walk else ("", False, False)
+        return BEGIN if self._walk else ("", False, "", "")
 
     def feed(self, state: State, text: str, final: bool) -> tuple[State, Blocks]:
         """See `Step`."""
@@ -111,35 +113,39 @@ class Symbols:
             for stretch, is_pretoken in stretches:
                 blocks += whole_block(self._rows_of(stretch) if is_pretoken else "", stretch)
             return state, blocks
-        held, is_begun, waits = state
+        held, is_begun, waits, symbols = state
         text = held + text
         if final:
             if text or waits:
-                self._add(blocks, text, is_begun, waits, True)
+                self._add(blocks, text, is_begun, waits, symbols, True)
             return self.begin(False), _joined(blocks)
         kept = len(text)
         if is_begun or len(text) > self._longest:
             kept = min(1, kept) if self.suffix else 0
         part = text[: len(text) - kept]
         if part:
-            waits = self._add(blocks, part, is_begun, waits, False)
-        return (text[len(part) :], is_begun or bool(part), waits), _joined(blocks)
+            waits, symbols = self._add(blocks, part, is_begun, waits, symbols, False)
+        return (text[len(part) :], is_begun or bool(part), waits, symbols), _joined(blocks)
 
     def held(self, state: State) -> str:
         """See `Step`."""
-        return self._walk.held(state) if self._walk is not None else str(state[0])
+        return self._walk.held(state) if self._walk is not None else str(state[2] + state[0])
 
     def check_state(self, value: Any) -> State:
         """See `Step`."""
         if self._walk is not None:
             return self._walk.check_state(value)
-        if not isinstance(value, (list, tuple)) or [*map(type, value)] != [str, bool, bool]:
+        types = [*map(type, value)] if isinstance(value, (list, tuple)) else []
+        if types != [str, bool, str, str]:
             raise ValueError("expected what waits, whether text came out, and an unknown symbol")
-        held, is_begun, waits = value
+        held, is_begun, waits, symbols = value
         most = (1 if self.suffix else 0) if is_begun else max(self._longest, bool(self.suffix))
-        if len(held) > most or (waits and not (is_begun and self._unknown)):
+        can_wait = is_begun and self._unknown and len(waits) == 1
+        is_known = set(symbols) <= {*self._codes.values()}
+        is_known = is_known and len(symbols) <= (self.growth.factor or 0)
+        if len(held) > most or not (can_wait and is_known if waits else not symbols):
             raise ValueError("expected no more text than waits for the rest of its pre-token")
-        return held, is_begun, waits
+        return held, is_begun, waits, symbols
 
     def _growth(self, later: tuple[tuple[str, ...], ...], has_fallback: bool) -> Growth:
         """The size of rows: a symbol has four bytes, and a pre-token one byte or more."""
@@ -167,19 +173,21 @@ class Symbols:
             pretokens = [part for pretoken in pretokens for part in stage(pretoken)]
         return pretokens
 
-    def _add(self, blocks: Blocks, text: str, is_begun: bool, waits: bool, ends: bool) -> bool:
-        """Append the blocks of characters of one pre-token; whether the unknown symbol waits then.
+    def _add(
+        self, blocks: Blocks, text: str, is_begun: bool, waits: str, symbols: str, ends: bool
+    ) -> tuple[str, str]:
+        """Append the blocks of characters of one pre-token; what waits then (see `begin`).
 
         is_begun: it has characters before these. ends: these are its last.
         """
         if not is_begun and ends and text in self._whole:
             blocks += whole_block(self._whole[text], text)
-            return False
+            return "", ""
         codes, letters, prefix = self._codes, self._letters, self.prefix
         last = len(text) - 1
         before = prefix if is_begun else ""
         for at, char in enumerate(text):
-            out = ""
+            out, is_own = "", False  # is_own: the unknown symbol of this character waits
             units = char if letters is None else _letters_of(char, letters)
             for place, unit in enumerate(units, 1):
                 name = before + unit
@@ -187,22 +195,27 @@ class Symbols:
                 if ends and at == last and place == len(units):
                     name += self.suffix
                 code = codes.get(name)
-                if code is not None:
-                    out += self._unknown + code if waits else code
-                    waits = False
+                fallback = self._fallback(name) if code is None else None
+                if code is None and fallback is None and not self._unknown:
                     continue
-                fallback = self._fallback(name)
-                if fallback is not None:
-                    out += fallback  # before an unknown symbol that waits, as in tokenizers
-                elif self._unknown:
-                    if waits and not self.fuses:
-                        out += self._unknown
-                    waits = True
-            blocks.append((out, char))
+                # Before a fallback it goes on waiting, as in tokenizers.
+                comes_out = fallback is None and (code is not None or not self.fuses)
+                if waits:
+                    blocks.append((symbols + (self._unknown if comes_out else ""), waits))
+                    waits, is_own = "", not comes_out
+                elif is_own and comes_out:
+                    out += self._unknown
+                    is_own = False
+                out += code or fallback or ""
+                is_own = is_own or (code is None and fallback is None)
+            if is_own:
+                waits, symbols = char, out
+            else:
+                blocks.append((out, char))
         if ends and waits:
-            blocks.append((self._unknown, ""))
-            waits = False
-        return waits
+            blocks.append((symbols + self._unknown, waits))
+            waits = ""
+        return waits, symbols if waits else ""
 
     def _fallback(self, name: str) -> str | None:
         if not self._byte_codes:

@@ -36,10 +36,11 @@ class Offline:
         self.ids, self.spans = encoding.encode_with_offsets(data, "byte", disallowed_special=())
         self.id_at: Offsets = np.full(len(data) + 1, -1, np.int64)  # that starts there, or -1
         self.id_at[self.spans[:, 0]] = self.ids
-        # Where an engine changes the text or leaves some out, sizes of tokens are not offsets, and
-        # several ids may begin at one place.
+        # Where an engine changes the text or leaves some out, or a model has unknown pieces, sizes
+        # of tokens are not offsets, and several ids may begin at one place.
         self._pairs: set[tuple[int, int]] | None = None
-        if not encoding._is_plain or encoding.pattern is None or not encoding.pattern.is_total:
+        are_sizes = encoding._is_plain and encoding._vocabulary.model is None
+        if not are_sizes or encoding.pattern is None or not encoding.pattern.is_total:
             self._pairs = {*zip(self.spans[:, 0].tolist(), self.ids.tolist(), strict=True)}
 
     def cuts(self, chunk_size: int) -> Offsets:
