@@ -4,18 +4,29 @@ import json
 import pickle
 import random
 
+import numpy as np
 import pytest
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
 
 import streamtok
 from streamtok import formats
 from streamtok.normalizers import Normalizer
-from streamtok.normalizers.symbols import BORDER, Symbols
+from streamtok.normalizers.symbols import BORDER, Symbols, symbol
 
 from ..conftest import stream_ids
 from ..normalizers.cuts import check
 from ..oracles import write
 
+SYMBOL = symbol(0)
 TEXT = "the cat sat on the mat, the naïve cat's hat: lower, low, newer\n" * 5
 TEXTS = [
     *("", " ", "x", "the cat", "cats!", "the  THE\n", "naïve 日本 ünknown", "日日 a日", "low</w>"),
@@ -154,6 +165,26 @@ def test_offsets_where_there_are_no_splits(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("is_byte_level", [False, True])
+def test_offsets_of_unknown_symbols(is_byte_level, tmp_path):
+    """An unknown symbol comes out with the next one, but is where its own character is."""
+    vocab = {"<unk>": 0, "a": 1, "b": 2, "ab": 3, "\u00c3": 4}
+    theirs = Tokenizer(models.BPE(vocab, [("a", "b")], unk_token="<unk>"))
+    if is_byte_level:
+        theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    theirs.add_tokens([AddedToken("XX", normalized=False)])
+    enc = formats.load_huggingface(write(tmp_path / "tokenizer.json", theirs.to_str()))
+    for text in ("a日ếab", "日", "é日XXa日bééab", "日日XX日", "xa\u0301"):
+        found = theirs.encode(text)
+        ids, spans = enc.encode_with_offsets(text, allowed_special="all")
+        assert ids.tolist() == found.ids
+        assert [*map(tuple, spans.tolist())] == found.offsets
+        stream = enc.stream_encoder(allowed_special="all")
+        parts = [stream.encode_with_offsets(char) for char in text]
+        parts.append(stream.encode_with_offsets("", final=True))
+        assert np.array_equal(np.concatenate([part[1] for part in parts]), spans)
+
+
 def test_a_stream_is_refused_beyond_its_limit(tmp_path):
     path = write(tmp_path / "tokenizer.json", gpt1().to_str())
     stream = formats.load_huggingface(path).stream_encoder(max_pending=100)
@@ -195,7 +226,11 @@ def test_any_cut_gives_the_same_symbols(step):
     ("step", "value"),
     [
         (STEPS[0], value)
-        for value in (None, "", ["a", False, False], ["", False, True], ["", 1, False], [""])
+        for value in (
+            *(None, "", [""], ["a", False, "", ""], ["", False, "x", ""], ["", 1, "", ""]),
+            *(["", True, "x", "y"], ["", True, "", SYMBOL], ["", True, "xy", ""]),
+            ["", True, "x", SYMBOL * 1000],
+        )
     ]
     + [
         (STEPS[4], value)
