@@ -34,6 +34,7 @@ from .engines.model_settings import NO_SETTINGS, ModelSettings
 from .engines.rules import NO_RULES, TextRules
 from .engines.template import NO_TEMPLATE, Template
 from .errors import UnsupportedPatternError
+from .parallel.cached import cached_property
 from .parallel.texts import TextEncoder
 from .parallel.threads import map_in_threads
 from .patterns.pattern import Pattern
@@ -211,12 +212,12 @@ class Encoding(FastEncoding):
         """The compiled pattern, or None where `regex` finds the pre-tokens."""
         return self._pattern
 
-    @functools.cached_property
+    @cached_property
     def special_tokens_set(self) -> set[str]:
         """set[str]: the special tokens' texts."""
         return set(self._special_tokens)
 
-    @functools.cached_property
+    @cached_property
     def digest(self) -> str:
         """str: SHA-256 of all that decides about ids: vocabulary, pattern, special tokens.
 
@@ -305,11 +306,11 @@ class Encoding(FastEncoding):
         """bytes: one token. Raises KeyError if there is none of this id."""
         return self._decoder.token_bytes(token)
 
-    @functools.cached_property
+    @cached_property
     def _mergeable_ranks(self) -> dict[bytes, int]:
         return self._vocabulary.to_ranks()
 
-    @functools.cached_property
+    @cached_property
     def _other_ids(self) -> dict[bytes, int]:
         """Ids of special and added tokens, and of tokens that only decode."""
         ids = {token: id for id, token in self._decode_only.items()}
@@ -734,7 +735,7 @@ class Encoding(FastEncoding):
     def _cuts(self) -> Cuts | None:
         return self._texts.cuts
 
-    @functools.cached_property
+    @cached_property
     def _token_sizes(self) -> TokenSizes:
         from .engines.token_sizes import TokenSizes
 

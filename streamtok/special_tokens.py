@@ -9,11 +9,11 @@ matters only for special tokens that begin with one another.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
 
 from ._core.encode import ALL, NO_SPECIAL, SpecialMatcher
 from ._types import AllowedSpecial, DisallowedSpecial
+from .parallel.cached import cached_property
 
 __all__ = ["SpecialTokens", "in_order_of_preference"]
 
@@ -45,7 +45,7 @@ class SpecialTokens:
 
     # Made when they are asked for: with thousands of special tokens they take a third of the time
     # of loading.
-    @functools.cached_property
+    @cached_property
     def preferred(self) -> list[tuple[str, int]]:
         """All tokens; the first of those that begin at one place wins."""
         if self._longest_first:
@@ -54,12 +54,12 @@ class SpecialTokens:
             order = in_order_of_preference(self.every)
         return [(text, self.every[text]) for text in order]
 
-    @functools.cached_property
+    @cached_property
     def ordinary(self) -> SpecialMatcher:
         """Finds no special token."""
         return self._made(frozenset(), frozenset())
 
-    @functools.cached_property
+    @cached_property
     def default(self) -> SpecialMatcher:
         """Refuses every special token."""
         return self._made(frozenset(), self.texts)

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Literal
 
+from ..parallel.cached import cached_property
 from .char_sets import members, one_of, ranges_of
 from .growth import Growth
 from .rope import Rope, extend_rope, rope_from_json

@@ -7,7 +7,6 @@ something about them is out of the ordinary.
 
 from __future__ import annotations
 
-import functools
 import operator
 import sys
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from ..engines.plain import PlainEngine
 from ..engines.protocol import Engine, encode_or_refuse, encode_whole
 from ..engines.template import NO_TEMPLATE, Template
 from ..errors import UnsupportedPatternError, UnsupportedStreamError, raise_disallowed_special
+from .cached import cached_property
 from .threads import check_threads, run_in_threads, usable_cores
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class TextEncoder:
         self.specials = specials
         self.template = template
 
-    @functools.cached_property
+    @cached_property
     def cuts(self) -> Cuts | None:
         """Where texts may be cut; None where they must not be: the pre-tokens are not known, or the
         text is changed before it is cut into pre-tokens.

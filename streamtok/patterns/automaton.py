@@ -14,11 +14,11 @@ published.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from ..parallel.cached import cached_property
 from .minimise import surely_ending
 from .tables import CODE_POINTS_PER_BLOCK, Tables
 

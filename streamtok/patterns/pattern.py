@@ -9,9 +9,10 @@ raise `UnsupportedPatternError` with the name and position of the construct.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ..parallel.cached import cached_property
 from .automaton import Automaton
 from .bundled_tables import bundled_tables
 from .tables import Tables, Windows

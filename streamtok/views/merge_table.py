@@ -6,10 +6,10 @@ id; in a vocabulary that lists its merges it is the number, or the number that t
 
 from __future__ import annotations
 
-import functools
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from ..parallel.cached import cached_property
 from ..vocabulary.table import NO_ID
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class MergeTable:
         self._table = encoding._table
         self.described: dict[int, Any] = {}  # id -> `tokens.Token`, as far as they were asked for
 
-    @functools.cached_property
+    @cached_property
     def number_of(self) -> dict[int, int]:
         """Id -> number. Special tokens, and ids that no merge gives, have none."""
         found = {id: number for number, id in enumerate(self.ids) if id != NO_ID}
@@ -39,21 +39,21 @@ class MergeTable:
                     found.setdefault(id, self._singles[bytes([byte])])
         return found
 
-    @functools.cached_property
+    @cached_property
     def _singles(self) -> dict[bytes, int]:
         return {token: number for number, token in enumerate(self.tokens) if len(token) == 1}
 
-    @functools.cached_property
+    @cached_property
     def tokens(self) -> list[bytes]:
         """The bytes of each token, by number."""
         return self._vocabulary.to_list()
 
-    @functools.cached_property
+    @cached_property
     def _parts(self) -> tuple[list[int], list[int]]:
         lefts, rights = self._table.parts()
         return lefts.tolist(), rights.tolist()
 
-    @functools.cached_property
+    @cached_property
     def _merges(self) -> dict[tuple[int, int], int]:
         lefts, rights = self._parts
         pairs = zip(lefts, rights, strict=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import signal
 import subprocess
 import sys
 import textwrap
@@ -24,6 +25,7 @@ import streamtok
 from streamtok._core.encode import Cuts, LargeText
 from streamtok.engines.rules import TextRules
 from streamtok.parallel import texts as batch
+from streamtok.parallel.cached import cached_property
 from streamtok.parallel.threads import run_in_threads
 from streamtok.patterns.sequence import SplitSequence
 
@@ -638,3 +640,28 @@ def test_threads_fill_one_table_of_a_normalizer() -> None:
         for thread in threads:
             thread.join()
         assert found == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_process_forked_while_another_thread_computes_a_property() -> None:
+    """Before Python 3.12, the child would wait for ever for the lock of functools' property."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    class Slow:
+        @cached_property
+        def value(self) -> int:
+            begun.set()
+            may_end.wait()
+            return 1
+
+    thread = threading.Thread(target=lambda: Slow().value)
+    thread.start()
+    begun.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        may_end.set()
+        os._exit(0 if Slow().value == 1 else 1)
+    may_end.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

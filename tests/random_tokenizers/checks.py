@@ -128,6 +128,9 @@ def check_text(
     counts["streams"] += 1
     if got != ids:
         yield Difference("stream", text, ids, got, cuts)
+    if (found := spans_differ(enc, data, ways[-1])) is not None:
+        yield Difference("offsets of a stream", text, *found, ways[-1])
+        return
     if decodes_alike(file, tokenizer, ids):
         decoded = tokenizer.decode(ids, skip_special_tokens=False)
         if (
@@ -216,6 +219,22 @@ def stream(
             encoder = enc.stream_encoder(**options)
             encoder.setstate(state)
     return ids + encoder.flush()
+
+
+def spans_differ(
+    enc: streamtok.Encoding, data: bytes, cuts: tuple[int, ...]
+) -> tuple[Any, Any] | None:
+    """The spans of the whole text and those of a stream, if they are not the same."""
+    try:
+        whole = enc.encode_with_offsets(data, "byte", **OPTIONS)[1].tolist()
+        encoder = enc.stream_encoder(**OPTIONS)
+        spans = []
+        for start, end in pairwise([0, *cuts, len(data)]):
+            spans += encoder.encode_with_offsets(data[start:end], unit="byte")[1].tolist()
+        spans += encoder.encode_with_offsets(b"", unit="byte", final=True)[1].tolist()
+    except ValueError:  # text is left out, or an id is of two texts
+        return None
+    return None if spans == whole else (whole, spans)
 
 
 def check_file(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import DocumentError
+from ...parallel.cached import cached_property
 from ..optional_pyarrow import load_pyarrow, open_raw
 from .blocks import Waiting
 from .parquet_pages import MAX_PAGE, MAX_TEXT, PageGuard
@@ -209,7 +210,7 @@ class ParquetTexts:
         group = bisect.bisect_right(self._first_rows, row) - 1
         return group, row - self._first_rows[group]
 
-    @functools.cached_property
+    @cached_property
     def _first_rows(self) -> list[int]:
         """The number of the first row of each row group."""
         groups = range(self._metadata.num_row_groups)
