@@ -25,7 +25,7 @@ def fill_rows(
     """Write each text's ids into a row, between `before` and `after`, and fill the row.
 
     ends: where each text's ids end. most: ids of a text that are kept, for which there is room in a
-    row; cuts_left: the last ones. mask: 1 for what is no filling, or None.
+    row; cuts_left: the last ones. mask: 0 for padding and 1 for all else, or None.
     """
     cdef const int64_t[::1] head = _numbers(before), tail = _numbers(after)
     cdef Py_ssize_t n_head = len(before), n_tail = len(after), width = matrix.shape[1]

@@ -159,18 +159,35 @@ def test_a_body_must_come_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
         assert client.post("/tokenize", content=slowly()).status_code == 408
 
 
-def test_short_requests_do_not_wait_for_long_ones(client: httpx.Client) -> None:
-    long = {"prompt": "日本語のテキスト、naïve don't. " * 200_000}
-    done = threading.Event()
+def test_short_requests_do_not_wait_for_long_ones(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All threads have a long one, and more wait, when a short one is answered."""
+    answered, may_end, has_begun = http_app._answered, threading.Event(), threading.Semaphore(0)
+
+    def held(answer: Any, body: bytearray) -> bytes:
+        if len(body) > http_app._SMALL:
+            has_begun.release()
+            may_end.wait()
+        return answered(answer, body)
+
+    monkeypatch.setattr(http_app, "_answered", held)
+    n_threads = os.cpu_count() or 1
+    long = {"prompt": "日本語のテキスト、naïve don't. " * 10_000}
     with ThreadPoolExecutor() as pool:
-        waits = [pool.submit(lambda: client.post("/tokenize", json=long)) for _ in range(4)]
-        found = pool.submit(lambda: ([one.result() for one in waits], done.set()))
-        n = 0
-        while not done.is_set():
-            assert client.post("/tokenize", json={"prompt": "short"}).status_code == 200
-            n += 1
-        assert [one.status_code for one in found.result()[0]] == [200] * 4
-    assert n > 2  # they were answered while the long ones were not
+        try:
+            waits = [
+                pool.submit(lambda: client.post("/tokenize", json=long))
+                for _ in range(n_threads + 2)
+            ]
+            for _ in range(n_threads):
+                assert has_begun.acquire(timeout=60)
+            said = client.post("/tokenize", json={"prompt": "short"})
+            assert said.status_code == 200
+            assert not any(one.done() for one in waits)
+        finally:
+            may_end.set()
+        assert [one.result().status_code for one in waits] == [200] * len(waits)
 
 
 def talk(client: httpx.Client) -> socket.socket:

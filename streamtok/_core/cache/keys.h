@@ -66,7 +66,7 @@ static ST_ALWAYS_INLINE uint64_t st_put_key(const uint64_t factors[3], const uin
                                 _mm_load_si128((const __m128i *)(st_key_masks + 2 * size)));
     own = _mm_or_si128(own, _mm_load_si128((const __m128i *)(st_key_tags + 2 * size)));
     _mm_storeu_si128((__m128i *)key, own);
-    (void)factors; /* an operand in memory is faster than another register */
+    (void)factors; /* x86 multiplies by an operand in memory, which takes no register */
     return st_hash_key((uint64_t)_mm_cvtsi128_si64(own), (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(own, own)));
 #else
     uint64_t low = st_load64(p) & st_key_masks[2 * size];

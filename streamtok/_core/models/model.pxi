@@ -102,7 +102,8 @@ cdef class PieceModel:
     of their bytes, uint32 offsets [n + 1] and uint32 ids [n]. unknown: the id of what has no pieces.
     prefix, most_characters: of WordPiece: the bytes before pieces that are not a word's first, and
     the longest word. scores: of Unigram: float64 by id; in SentencePiece's, that of `unknown` is of a
-    character that is no piece. byte_ids: of Unigram and SentencePiece: uint32 [256], or None. mark: up to four bytes, put before a pre-token that does not begin with them.
+    character without a piece. byte_ids: of Unigram and SentencePiece: uint32 [256], or None. mark: up to
+    four bytes, put before a pre-token that does not begin with them.
     Raises ValueError for arrays that do not fit together. Costs O(bytes of the pieces).
     """
 
