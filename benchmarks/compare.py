@@ -18,9 +18,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from streamtok._core._testing import tier
+
 from . import corpus, headline, peers, tables
 from .corpus import parse_size
-from .sampling import KINDS, collect, tier
+from .sampling import KINDS, collect
 
 _FIGURES = Path("build/benchmarks.md")
 _MB = 1_000_000

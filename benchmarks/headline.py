@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
-TIERS = {  # as `streamtok._core._testing.use_tier` calls them
+TIERS = {  # as `streamtok._core._testing.tier` calls them
     "avx512": "AVX-512 (VBMI2)",
+    "skylake": "AVX-512 without VBMI2",
     "avx2": "AVX2",
     "neon": "NEON",
     "plain": "no SIMD",

@@ -36,9 +36,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamtok
+from streamtok._core._testing import tier
 
 from . import arm64, corpus, peers
-from .sampling import tier
 
 FIGURES = Path(__file__).with_suffix(".json")
 RISE = 1.02
@@ -46,6 +46,7 @@ _BYTES = 400_000  # of each text; one half is cold, the other one unseen
 _CHUNK = 1 << 16
 _TRAINED = 2048
 _TRAINING = "training"
+_AVX2 = {"skylake": "avx2", "avx512": "avx2"}  # what valgrind knows of a tier
 _ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "OPENBLAS_NUM_THREADS": "1",  # what threads of NumPy's libraries wait counts, too
@@ -302,7 +303,7 @@ def main() -> int:
     if options.files and corpus.folder() is None:
         parser.error("there is no corpus: put its five files beside the project")
     texts = [f"{name}.txt" for name in options.corpora if options.files] + options.corpora
-    machine = "neon" if options.arm64 else tier().replace("avx512", "avx2")
+    machine = "neon" if options.arm64 else _AVX2.get(tier(), tier())
     counts: dict[Count, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         if options.arm64:

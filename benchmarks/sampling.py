@@ -18,6 +18,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from streamtok._core._testing import tier
+
 from . import command_line, corpus, peers, train
 from .two_cores import COMMAND, THREADED
 from .worker import Sample
@@ -298,16 +300,6 @@ def _processor() -> str:
     about = {key.strip(): value.strip() for key, _, value in (x.partition(":") for x in lines)}
     name, family = about.get("model name", "unknown"), about.get("cpu family")
     return f"{name}, family {family}" if family else name
-
-
-def tier() -> str:
-    """The SIMD tier that this build uses on this processor: a key of `headline.TIERS`."""
-    from streamtok import Pattern
-    from streamtok._core._testing import use_tier
-    from streamtok._core.encode import Scanner
-
-    pattern = Pattern.compile(r"\p{L}+|[^\p{L}]")
-    return str(use_tier(Scanner(pattern, pattern.substitutes), 0))
 
 
 def _progress(text: str) -> None:

@@ -37,6 +37,7 @@ from streamtok._core.simd cimport (
     st_place_tier,
     st_squeeze_before,
     st_squeeze_tier,
+    st_tier,
     st_transcode_room_of,
     st_transcode_tier,
 )
@@ -92,6 +93,11 @@ def use_wide_leads(bint wanted):
 def use_every_look(bint wanted):
     """Whether handlers of signals may run at every look from now on, whatever the time."""
     strategy.look_period = 0 if wanted else fastest.look_period
+
+
+def tier():
+    """str: what benchmarks call the SIMD that this build uses on this processor."""
+    return st_tier().decode()
 
 
 def use_tier(Scanner scanner not None, int number, marked_from=None):

@@ -7,6 +7,7 @@ better without it. What each does is said in its header.
 from streamtok._core.types cimport i64, u8, u16, u32, u64
 
 cdef extern from "base/cpu.h" nogil:
+    const char* st_tier()
     enum:
         ST_PLAIN            # what a tier may need at the most
         ST_AVX2

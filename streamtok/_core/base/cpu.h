@@ -107,4 +107,14 @@ static inline int st_level(int most) {
 #endif
 }
 
+/* What benchmarks call the kernels that this build uses here. */
+static inline const char *st_tier(void) {
+#if defined(ST_NEON)
+    return "neon";
+#else
+    static const char *const names[] = {"plain", "avx2", "skylake", "avx512"};
+    return names[st_level(ST_ANY)];
+#endif
+}
+
 #endif
