@@ -80,10 +80,10 @@ class PretokenCounter:
 class MergeLoop:
     def __new__(
         cls,
-        data: npt.NDArray[np.uint8],
+        data: npt.NDArray[np.uint8] | npt.NDArray[np.uint32],
         sizes: npt.NDArray[np.uint32],
         counts: npt.NDArray[np.uint64],
-        byte_ids: npt.NDArray[np.uint32],
+        symbol_ids: npt.NDArray[np.uint32],
         most: int,
         min_frequency: int,
         by_place: bool,

@@ -30,10 +30,11 @@ from .progress import show_bar
 
 if TYPE_CHECKING:
     from ..encoding import Encoding
+    from ..training.merging import Progress
     from ..training.trainer import Trainer
 
 # Those of `training.trainer` and `training.merging`, which other commands need not import.
-PATTERN_NAMES = ("gpt2", "cl100k", "o200k", "llama3", "nanochat")
+PATTERN_NAMES = ("gpt2", "cl100k", "o200k", "llama3", "nanochat", "bert")
 TIES = ("raw", "hf", "first")
 
 
@@ -47,6 +48,7 @@ def add_parser(subparsers: Any) -> None:
             "@ *.txt --vocab-size 32k -o my.tiktoken",
             "@ --jsonl text data/*.jsonl.zst --vocab-size 32k -o tokenizer.json",
             "@ *.txt.gz --vocab-size 32k --special '<|endoftext|>' --tie hf -o tokenizer.json",
+            "@ *.txt --model wordpiece --vocab-size 30k -o tokenizer.json",
             "@ *.txt --vocab-size 100k --memory-limit 4GiB --save-counts c.npz -o my.tiktoken",
         ],
     )
@@ -75,23 +77,29 @@ def add_parser(subparsers: Any) -> None:
         help="bytes, merges and special tokens together",
     )
     merges.add_argument(
+        "--model",
+        choices=("bpe", "wordpiece"),
+        default="bpe",
+        help="merges of bytes (bpe), or pieces of words (wordpiece), as Hugging Face's tokenizers "
+        "trains them (default: bpe)",
+    )
+    merges.add_argument(
         "--pattern",
-        default="cl100k",
         metavar="NAME|REGEX",
         help=f"the pre-tokenization pattern: {', '.join(PATTERN_NAMES)} or a regular expression "
-        "(default: cl100k)",
+        "(default: cl100k; of wordpiece: bert)",
     )
     merges.add_argument(
         "--special",
         action="append",
         default=[],
         metavar="TEXT",
-        help="a special token, whose id follows those of the merges; may be given several times",
+        help="a special token, whose id follows those of the merges; may be given several times "
+        "(of wordpiece: the ids come first; default: [PAD], [UNK], [CLS], [SEP] and [MASK])",
     )
     merges.add_argument(
         "--tie",
         choices=TIES,
-        default="raw",
         help="which of equally frequent pairs to merge first: as rustbpe (raw), Hugging Face's "
         "tokenizers (hf) or minbpe (first) does (default: raw)",
     )
@@ -101,6 +109,12 @@ def add_parser(subparsers: Any) -> None:
         default=1,
         metavar="N",
         help="do not merge rarer pairs (default: 1)",
+    )
+    merges.add_argument(
+        "--limit-alphabet",
+        type=parse_positive,
+        metavar="N",
+        help="of wordpiece: only the N most frequent characters are pieces (default: all)",
     )
     counting.add_argument(
         "--threads",
@@ -149,13 +163,14 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from ..training.merging import check_merging, check_specials
-
     started = time.perf_counter()
-    specials: list[str] = args.special
+    if args.model == "wordpiece" and args.tie is not None:
+        raise Misused("--tie cannot be used with --model wordpiece")
+    if args.model == "bpe" and args.limit_alphabet is not None:
+        raise Misused("--limit-alphabet needs --model wordpiece")
+    args.pattern = args.pattern or ("cl100k" if args.model == "bpe" else "bert")
     try:
-        check_specials(specials)
-        check_merging(args.vocab_size - len(specials), args.min_frequency, args.tie)
+        _check_vocabulary(args)
     except ValueError as error:
         raise StreamtokError(str(error)) from None
     format = _choose_format(args)
@@ -165,7 +180,7 @@ def run(args: argparse.Namespace) -> int:
     vocabulary_output.check_vocabulary([args.output], names, args.force, also)
     _check_counting(args, names)
     trainer = _open_trainer(args, names)
-    _check_format(trainer, specials, format)
+    _check_format(args, trainer, format)
     reading = open_inputs.reading_of(args)
     files = None
     if args.save_counts is not None:
@@ -189,19 +204,39 @@ def run(args: argparse.Namespace) -> int:
     if skipped and not trainer.bytes_in:
         raise StreamtokError("no line or row has a text: give the name of the field that has it")
     with show_bar(args, "merges", None, "") as advance:
-        encoding = trainer.train(
-            args.vocab_size,
-            special_tokens=specials,
-            min_frequency=args.min_frequency,
-            tie=args.tie,
-            progress=advance,
-        )
+        encoding = _train(args, trainer, args.vocab_size, advance)
     _save(encoding, args.output, format)
     if not args.quiet:
         train_report.say_what_was_done(
             args, trainer, encoding, format, time.perf_counter() - started
         )
     return 0
+
+
+# The vocabulary
+
+
+def _check_vocabulary(args: argparse.Namespace) -> None:
+    """Raise ValueError for a vocabulary that cannot be trained."""
+    from ..training.merging import check_merging, check_specials
+    from ..training.trainer import Trainer
+
+    if args.model == "wordpiece":
+        _train(args, Trainer("bert"), args.vocab_size, None)
+        return
+    check_specials(args.special)
+    check_merging(args.vocab_size - len(args.special), args.min_frequency, args.tie or "raw")
+
+
+def _train(
+    args: argparse.Namespace, trainer: Trainer, vocab_size: int, progress: Progress | None
+) -> Encoding:
+    settings: dict[str, Any] = {"min_frequency": args.min_frequency, "progress": progress}
+    if args.model == "wordpiece":
+        if args.special:
+            settings["special_tokens"] = args.special
+        return trainer.train_wordpiece(vocab_size, limit_alphabet=args.limit_alphabet, **settings)
+    return trainer.train(vocab_size, special_tokens=args.special, tie=args.tie or "raw", **settings)
 
 
 # The output
@@ -214,19 +249,19 @@ def _choose_format(args: argparse.Namespace) -> str:
     return vocabulary_output.choose_format(args.output, args.to)
 
 
-def _check_format(trainer: Trainer, specials: list[str], format: str) -> None:
+def _check_format(args: argparse.Namespace, trainer: Trainer, format: str) -> None:
     """Raise now, not after hours, if the format cannot hold what will be trained."""
-    if format == "tiktoken":
+    if format == "tiktoken" and args.model == "bpe":
         return
     from ..training.trainer import Trainer
 
-    smallest = Trainer(trainer.pattern).train(256 + len(specials), special_tokens=specials)
+    smallest = _train(args, Trainer(trainer.pattern), 256 + len(args.special), None)
     with tempfile.TemporaryDirectory() as folder:
         _save(smallest, os.path.join(folder, "vocabulary"), format)
 
 
 def _save(encoding: Encoding, path: str, format: str) -> None:
-    if format == "tiktoken":
+    if format == "tiktoken" and encoding._vocabulary.model is None:
         save_tiktoken(encoding._vocabulary, path)
         return
     from ..formats.conversion import convert

@@ -7,9 +7,10 @@ What its ids decode to is the text of their pieces, as the decoder has it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..engines.rules import MARK
+from ..encoding import Encoding
+from ..engines.rules import MARK, TextRules
 from ..errors import VocabularyError
 from ..models.pieces import Pieces
 from ..normalizers import MetaspaceText
@@ -21,6 +22,9 @@ from .json_value import JsonValue
 from .loading import shown
 from .oniguruma import quoted
 
+if TYPE_CHECKING:
+    from ..normalizers import Normalizer
+
 __all__ = [
     "PieceFile",
     "decoded_pieces",
@@ -28,9 +32,11 @@ __all__ = [
     "piece_decoding",
     "piece_vocabulary",
     "read_pieces",
+    "word_piece_encoding",
 ]
 
 _MOST_CHARACTERS = 1 << 62  # of a word; a greater limit is none
+_USUAL_CHARACTERS = 100  # the limit of BERT, and of WordPiece in tokenizers
 _BLANKS = ("Split", r"\s+", "removed")  # WhitespaceSplit
 JOINED = Decoding(False, False, False, False, words=WordPieces(None, False))
 """Without a decoder: a space between all tokens."""
@@ -194,6 +200,40 @@ def piece_vocabulary(
         pieces = pieces.with_mark(mark)
     return Vocabulary.of_model(pieces, decoded_pieces(model.ids, decoding)), pattern_of(
         cutting.splits, place
+    )
+
+
+def word_piece_encoding(
+    name: str,
+    pattern: Pattern,
+    ids: dict[str, int],
+    special_tokens: dict[str, int],
+    unknown: int,
+    prefix: str,
+    normalizer: Normalizer | None,
+) -> Encoding:
+    """A WordPiece model with the decoder that such files have."""
+    pieces = Pieces.of_ids(
+        "WordPiece", ids, unknown, prefix=prefix, most_characters=_USUAL_CHARACTERS
+    )
+    words = WordPieces(prefix, True)
+    decoding = Decoding(False, False, False, False, words=words)
+    first = ((id, words.decoded(text, is_first=True)) for text, id in ids.items())
+    decoded = decoded_pieces(ids, decoding)
+    return Encoding(
+        name,
+        pat_str=pattern,
+        mergeable_ranks=Vocabulary.of_model(pieces, decoded),
+        special_tokens=special_tokens,
+        rules=TextRules(
+            longest_first=True,
+            normalizer=normalizer,
+            decoded_texts=tuple(
+                (text, decoded[id].decode()) for text, id in special_tokens.items()
+            ),
+            has_symbols=True,
+            first_texts=tuple((id, text) for id, text in first if text.encode() != decoded[id]),
+        ),
     )
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..engines.rules import MARK
 from ..errors import PatternError, VocabularyError
 from ..normalizers import MetaspaceText, PrefixSpace, Step
-from ..patterns.named import GPT2_PATTERN, WHOLE_TEXT_PATTERN
+from ..patterns.huggingface_characters import DIGIT, PUNCTUATION
+from ..patterns.named import BERT_PATTERN, GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
 from ..patterns.sequence import MAX_SPLITS, SplitSequence, rebuilt_sequence, same_pieces
 from ..patterns.splits import Split
-from .huggingface_characters import DIGIT, PUNCTUATION
 from .json_value import JsonValue
 from .oniguruma import from_oniguruma, quoted, to_oniguruma
 
@@ -316,6 +316,7 @@ _NAMED = {
     for pattern, behavior, part in (
         (r"\s+", "removed", {"type": "WhitespaceSplit"}),
         (r"\w+|[^\w\s]+", "only", {"type": "Whitespace"}),
+        (BERT_PATTERN, "only", {"type": "BertPreTokenizer"}),
         (PUNCTUATION, "isolated", {"type": "Punctuation", "behavior": "Isolated"}),
         (DIGIT, "isolated", {"type": "Digits", "individual_digits": True}),
         (DIGIT + "+", "isolated", {"type": "Digits", "individual_digits": False}),

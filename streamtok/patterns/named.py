@@ -5,8 +5,16 @@ from __future__ import annotations
 import re
 
 from ..errors import PatternError
+from .huggingface_characters import NOT_PUNCTUATION, PUNCTUATION
 
-__all__ = ["DEEPSEEK_V3_PATTERNS", "GPT2_PATTERN", "PATTERNS", "WHOLE_TEXT_PATTERN", "find_pattern"]
+__all__ = [
+    "BERT_PATTERN",
+    "DEEPSEEK_V3_PATTERNS",
+    "GPT2_PATTERN",
+    "PATTERNS",
+    "WHOLE_TEXT_PATTERN",
+    "find_pattern",
+]
 
 R50K_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 CL100K_PATTERN = (
@@ -31,6 +39,11 @@ DEEPSEEK_V3_PATTERNS = (
     "|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
 )
 
+# Words and punctuation, as BertPreTokenizer gives them; white space is left out.
+BERT_PATTERN = re.sub(
+    r"\\x\{(\w+)\}", lambda code: chr(int(code[1], 16)), rf"{PUNCTUATION}|{NOT_PUNCTUATION}+"
+)
+
 PATTERNS = {
     **dict.fromkeys(("gpt2", "r50k_base", "p50k_base", "p50k_edit"), R50K_PATTERN),
     **dict.fromkeys(("cl100k_base", "cl100k"), CL100K_PATTERN),
@@ -43,6 +56,7 @@ PATTERNS = {
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
         r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     ),
+    "bert": BERT_PATTERN,
     "nanochat": (
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}"
         r"| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"

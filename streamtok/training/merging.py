@@ -16,7 +16,7 @@ from ..vocabulary.table import MAX_TOKEN_BYTES
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["TIES", "Progress", "check_merging", "merge_pairs", "tokens_of"]
+__all__ = ["TIES", "Progress", "check_merging", "merge_pairs", "run_loop", "tokens_of"]
 
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -73,15 +73,22 @@ def merge_pairs(
     byte_of = np.array(BYTES_IN_ORDER if tie == "hf" else range(256), np.uint32)
     order = np.argsort(byte_of).astype(np.uint32)
     loop = MergeLoop(data, sizes, counts, order, vocab_size - 256, min_frequency, tie == "first")
-    while loop.run(_EFFORT):
-        if progress:
-            progress(loop.n_merges, loop.most)
-    lefts, rights = loop.merges()
-    if progress:
-        progress(loop.n_merges, loop.n_merges)
+    lefts, rights = run_loop(loop, progress)
     for ids in lefts, rights:
         ids[ids < 256] = byte_of[ids[ids < 256]]
     return lefts.tolist(), rights.tolist()
+
+
+def run_loop(
+    loop: MergeLoop, progress: Progress | None
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """Its (left ids, right ids), when it has made all merges; progress: as for `merge_pairs`."""
+    while loop.run(_EFFORT):
+        if progress:
+            progress(loop.n_merges, loop.most)
+    if progress:
+        progress(loop.n_merges, loop.n_merges)
+    return loop.merges()
 
 
 def tokens_of(lefts: list[int], rights: list[int]) -> list[bytes]:

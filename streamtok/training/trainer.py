@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ..encoding import Encoding
 from ..patterns.named import PATTERNS
 from .merging import Progress
 from .vocabulary_trainer import Tie, VocabularyTrainer
+from .word_pieces import check_word_pieces, word_pieces
+
+if TYPE_CHECKING:
+    from ..normalizers import Normalizer
 
 __all__ = ["PATTERNS", "Trainer"]
 
@@ -62,4 +67,66 @@ class Trainer(VocabularyTrainer):
         )
         return Encoding(
             name, pat_str=self.pattern, mergeable_ranks=vocabulary, special_tokens=specials
+        )
+
+    def train_wordpiece(
+        self,
+        vocab_size: int = 30_000,
+        *,
+        special_tokens: Sequence[str] = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
+        unk_token: str = "[UNK]",
+        min_frequency: int = 0,
+        limit_alphabet: int | None = None,
+        initial_alphabet: Iterable[str] = (),
+        prefix: str = "##",
+        normalizer: Normalizer | None = None,
+        name: str = "trained",
+        progress: Progress | None = None,
+    ) -> Encoding:
+        """Make an encoding with a WordPiece model, as tokenizers' WordPieceTrainer does.
+
+        >>> trainer = Trainer("bert")
+        >>> trainer.update("low lower lowest", final=True)
+        >>> enc = trainer.train_wordpiece(20)
+        >>> enc.decode(enc.encode("lower low"))
+        'lower low'
+
+        Ends the open text; the counts stay as they are. Its ids: the special tokens, the characters
+        of the text, those within words with the prefix, and the merges. Characters are in the order
+        of their code points; in tokenizers those within words are in an order that changes from run
+        to run, and with it which of equally frequent pairs comes first.
+
+        vocab_size: the number of all ids; there are more if there are more characters, and fewer if
+        no pairs are left. min_frequency: pairs that occur less often are not merged.
+        limit_alphabet: only the so many most frequent characters are pieces. initial_alphabet:
+        characters that always are. unk_token: for words that have no pieces; one of the special
+        tokens. normalizer: what the encoding does to a text; count texts that it has changed.
+        name, progress: as for `train`.
+
+        Raises ValueError and TypeError for bad arguments, or if `errors` is "surrogateescape", and
+        UnicodeDecodeError as `train`. Raises VocabularyError if two different merges make one
+        piece, as they may where the text has the prefix, and what `progress` raises.
+        """
+        from ..formats.huggingface_pieces import word_piece_encoding  # slow to import
+
+        initial_alphabet = tuple(initial_alphabet)
+        check_word_pieces(
+            vocab_size, special_tokens, unk_token, min_frequency, limit_alphabet, initial_alphabet,
+            prefix,
+        )  # fmt: skip
+        if self.errors == "surrogateescape":
+            raise ValueError("WordPiece is trained on text, not with errors='surrogateescape'")
+        ids = word_pieces(
+            *self._ended(in_order=False),
+            vocab_size,
+            special_tokens=special_tokens,
+            min_frequency=min_frequency,
+            limit_alphabet=limit_alphabet,
+            initial_alphabet=initial_alphabet,
+            prefix=prefix,
+            progress=progress,
+        )
+        specials = {text: ids[text] for text in special_tokens}
+        return word_piece_encoding(
+            name, self.pattern, ids, specials, ids[unk_token], prefix, normalizer
         )

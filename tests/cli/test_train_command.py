@@ -71,6 +71,26 @@ def test_command_on_standard_input(files):
     assert tokens == tokens_of(counted(texts_of_files()[:1]).merges(300))
 
 
+def test_command_for_wordpiece(files, tmp_path, capsys):
+    out = tmp_path / "tokenizer.json"
+    options = "--model", "wordpiece", "--vocab-size", 300
+    assert run_cli(*files, *options, "-o", out, "--limit-alphabet", 30, "-q") == 0
+    expected = counted(texts_of_files(), "bert").train_wordpiece(300, limit_alphabet=30)
+    enc = streamtok.load(out)
+    text = texts_of_files()[0]
+    assert enc.encode(text) == expected.encode(text)
+    assert enc.n_vocab == 300
+    for args, message in (
+        (["--tie", "raw"], "--tie cannot be used with --model wordpiece"),
+        (["--special", "[PAD]"], "'[UNK]' is not one of the special tokens"),
+        (["--to", "tiktoken"], "tiktoken"),
+    ):
+        assert run_cli(*files, *options, "-o", tmp_path / "new.json", *args) != 0
+        assert message in capsys.readouterr().err
+    assert run_cli(*files, "--vocab-size", 300, "-o", out, "--limit-alphabet", 30) != 0
+    assert "--limit-alphabet needs --model wordpiece" in capsys.readouterr().err
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -33,40 +33,46 @@ cdef class MergeLoop:
 
     cdef Merging m
 
-    def __cinit__(self, data, sizes, counts, byte_ids, u32 most, u64 min_frequency,
+    def __cinit__(self, data, sizes, counts, symbol_ids, u32 most, u64 min_frequency,
                   bint by_place, u64 fall=4096):
-        """data: uint8, pre-tokens in a row, of the sizes (uint32 [n]) and counts (uint64 [n])
-        given; byte_ids: uint32 [256], the ids 0 … 255 of the bytes; min_frequency: rarer pairs are
-        not merged; by_place: a tie goes to the pair that comes first, not to the smallest ids;
-        fall: by what factor the floor falls, which changes nothing but speed and memory.
+        """data: pre-tokens in a row, of the sizes (uint32 [n]) and counts (uint64 [n]) given, as
+        uint8, bytes, or uint32, other symbols from 0 on; symbol_ids: uint32 [number of symbols],
+        their ids, which are the same numbers in any order; min_frequency: rarer pairs are not
+        merged; by_place: a tie goes to the pair that comes first, not to the smallest ids; fall: by
+        what factor the floor falls, which changes nothing but speed and memory.
         """
-        cdef ArrayView data_view = read_array(data, UINT8, "data")
+        cdef bint has_bytes = getattr(data, "dtype", None) != np.uint32
+        cdef ArrayView data_view = read_array(data, UINT8 if has_bytes else UINT32, "data")
         cdef ArrayView size_view = read_array(sizes, UINT32, "sizes")
         cdef ArrayView count_view = read_array(counts, UINT64, "counts")
-        cdef ArrayView id_view = read_array(byte_ids, UINT32, "byte_ids")
+        cdef ArrayView id_view = read_array(symbol_ids, UINT32, "symbol_ids")
         cdef const u32* size = <const u32*>size_view.data
         cdef const u64* count = <const u64*>count_view.data
-        cdef const u32* byte_id = <const u32*>id_view.data
+        cdef const u32* symbol_id = <const u32*>id_view.data
+        cdef const u32* symbol = NULL if has_bytes else <const u32*>data_view.data
         cdef size_t n = size_view.size, i, total = 0, slots = 1, many = 0
-        if count_view.size != n or id_view.size != 256:
+        if count_view.size != n or (has_bytes and id_view.size != 256):
             raise ValueError("as many counts as sizes and 256 ids are needed")
         if fall < 2:
             raise ValueError(f"the floor has to fall by a factor of 2 or more, not {fall}")
-        if most > 0x7FFFFFFF:
+        if <u64>most + id_view.size > 0x7FFFFFFF:
             raise ValueError(f"{most} merges are too many")
-        for i in range(256):
-            if byte_id[i] > 255:
-                raise ValueError("the ids of the bytes are 0 … 255")
+        for i in range(id_view.size):
+            if symbol_id[i] >= id_view.size:
+                raise ValueError(f"the ids of the symbols are 0 … {id_view.size - 1}")
         for i in range(n):
             total += size[i]
             if size[i] > 1:
                 slots += size[i] + 1
                 many += count[i] >= MANY
         if total != data_view.size:
-            raise ValueError(f"the sizes sum to {total}, but there are {data_view.size} bytes")
+            raise ValueError(f"the sizes sum to {total}, but there are {data_view.size} symbols")
+        for i in range(0 if has_bytes else total):
+            if symbol[i] >= id_view.size:
+                raise ValueError(f"there are {id_view.size} symbols, but one is {symbol[i]}")
         if slots > LONGEST:
             raise MemoryError(
-                f"{slots} bytes of different pre-tokens are more than can be trained on "
+                f"{slots} symbols of different pre-tokens are more than can be trained on "
                 f"({<size_t>LONGEST}): leave out rare ones"
             )
         self.m.most = most
@@ -76,13 +82,18 @@ cdef class MergeLoop:
         self.m.rows_capacity = slots
         self.m.rows = <Slot*>st_new_table(slots * sizeof(Slot))
         self.m.weights = <u64*>malloc((many + 1) * sizeof(u64))
-        self.m.of_bytes = <Side*>calloc(1 << 16, sizeof(Side))
+        self.m.n_symbols = <u32>id_view.size
+        if has_bytes:
+            self.m.of_bytes = <Side*>calloc(1 << 16, sizeof(Side))
         reserve_merges(&self.m, 4096 if most > 4096 else most + 1)
-        if self.m.rows == NULL or self.m.weights == NULL or self.m.of_bytes == NULL:
-            raise MemoryError(f"no memory for {slots} bytes of pre-tokens")
+        if self.m.rows == NULL or self.m.weights == NULL or has_bytes and self.m.of_bytes == NULL:
+            raise MemoryError(f"no memory for {slots} symbols of pre-tokens")
         with nogil:
-            fill_rows(&self.m, <const u8*>data_view.data, size, count, n, byte_id)
-            for i in range(256):
+            if has_bytes:
+                fill_rows(&self.m, <const u8*>data_view.data, size, count, n, symbol_id)
+            else:
+                fill_rows(&self.m, symbol, size, count, n, symbol_id)
+            for i in range(self.m.n_symbols):
                 self.m.lengths[i] = 1
 
     def __dealloc__(self):
@@ -129,8 +140,13 @@ cdef class MergeLoop:
         return lefts, rights
 
 
-cdef void fill_rows(Merging* m, const u8* data, const u32* sizes, const u64* counts, size_t n,
-                    const u32* byte_ids) noexcept nogil:
+ctypedef fused Symbol:
+    u8
+    u32
+
+
+cdef void fill_rows(Merging* m, const Symbol* data, const u32* sizes, const u64* counts, size_t n,
+                    const u32* symbol_ids) noexcept nogil:
     cdef size_t i, j, at = 1
     cdef u32 weight, pair
     cdef Slot* rows = m.rows
@@ -144,11 +160,11 @@ cdef void fill_rows(Merging* m, const u8* data, const u32* sizes, const u64* cou
                 m.n_weights += 1
             pair = 0
             for j in range(sizes[i]):
-                rows[at].token = byte_ids[data[j]]
+                rows[at].token = symbol_ids[data[j]]
                 rows[at].weight = weight
                 pair = (pair << 8 | rows[at].token) & 0xFFFF
                 at += 1
-                if j:
+                if j and m.of_bytes != NULL:
                     m.of_bytes[pair].weight += counts[i]
                     m.of_bytes[pair].size += 1
             rows[at].token = EDGE
@@ -159,7 +175,7 @@ cdef void fill_rows(Merging* m, const u8* data, const u32* sizes, const u64* cou
 
 cdef int reserve_merges(Merging* m, size_t merges) except -1 nogil:
     """Room for so many merges in all."""
-    cdef size_t tokens = 256 + merges
+    cdef size_t tokens = m.n_symbols + merges
     if tokens <= m.tokens_capacity:
         return 0
     if tokens < 2 * m.tokens_capacity:
@@ -202,7 +218,7 @@ cdef bint merge_on(Merging* m, size_t effort) except -1 nogil:
 cdef int merge_pair(Merging* m, Pair* record) except -1 nogil:
     """Put a new token for the pair everywhere."""
     cdef u32 a = <u32>(record.key >> 32), b = <u32>record.key, x, y, place, second, end, i
-    cdef u32 new = 256 + m.n_merges, size = record.size, n_left = 0, n_right = 0
+    cdef u32 new = m.n_symbols + m.n_merges, size = record.size, n_left = 0, n_right = 0
     cdef u32 size_a, size_b, neighbour
     cdef u64 key, weight, both_weight = 0, n_both = 0
     cdef size_t n_events_left = 0, n_events_right = 0

@@ -1,14 +1,14 @@
 """From one floor to the next: which pairs are frequent enough to be recorded, and where they are.
 
 The first floor is chosen from the counts of pairs of bytes, which `training/merge_loop.pxi` takes while it
-lays out the rows. For a lower one the rows are written anew, with a slot for each token and without
+lays out the rows; other symbols are too many for that, and all pairs of them are recorded at once. For a lower one the rows are written anew, with a slot for each token and without
 those that became a single one; a sketch of upper bounds sorts out most of the rare pairs; the
 others are counted exactly.
 """
 
 cdef int lower_floor(Merging* m) except -1 nogil:
     """Choose the next floor, and record all pairs that are not rarer."""
-    if m.floor == 0:
+    if m.of_bytes != NULL:
         return begin_with_bytes(m)
     st_free_table(m.table)
     m.table = NULL
@@ -81,7 +81,7 @@ cdef void close_row_gaps(Merging* m) noexcept nogil:
             to += 1
         at += 1
     m.rows_size = to
-    for at in range(256 + m.n_merges):
+    for at in range(m.n_symbols + m.n_merges):
         m.lengths[at] = 1
 
 

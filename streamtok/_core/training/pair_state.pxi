@@ -68,6 +68,7 @@ cdef struct Merging:        # all that a MergeLoop has
     u64 mask
     int shift               # of a hash that gives the number of a record
     u64 used
+    u32 n_symbols           # with ids from 0 on: bytes, or others
     Side* of_bytes          # [1 << 16] pairs of bytes, until the first floor is chosen
     u32* sketch             # [1 << SKETCH_BITS] while a floor is chosen
     u32* places

@@ -7,7 +7,7 @@ ASCII's; digits are the numbers of Unicode 17.
 
 from __future__ import annotations
 
-__all__ = ["DIGIT", "PUNCTUATION"]
+__all__ = ["DIGIT", "NOT_PUNCTUATION", "PUNCTUATION"]
 
 # Against \p{P} and ASCII's punctuation, by the tables of `patterns/unicode_classes.py`.
 _MORE = r"\x{166d}\x{111c9}"
@@ -21,5 +21,7 @@ _FEWER = (
     r"\x{16d6d}-\x{16d6f}\x{16e97}-\x{16e9a}\x{16fe2}\x{1e5ff}\x{1e95e}-\x{1e95f}"
 )
 
-PUNCTUATION = rf"(?![{_FEWER}])[!-/:-@\[-`{{-~\p{{P}}{_MORE}]"
+_ABOUT = rf"!-/:-@\[-`{{-~\p{{P}}{_MORE}"
+PUNCTUATION = rf"(?![{_FEWER}])[{_ABOUT}]"
+NOT_PUNCTUATION = rf"(?:[^\s{_ABOUT}]|[{_FEWER}])"  # nor white space
 DIGIT = r"[\p{N}\x{11de0}-\x{11de9}\x{16ff4}-\x{16ff6}]"

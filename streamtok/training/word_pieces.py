@@ -1,0 +1,139 @@
+"""From counted pre-tokens to the vocabulary of a WordPiece model, as tokenizers trains it.
+
+Its WordPieceTrainer merges the most frequent pair of pieces, as its trainer of BPE does. A word
+begins as its characters, of which all but the first have the prefix; a merge leaves out the prefix
+of its right part. `reference/wordpiece_training.py` says what comes out.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._core.train import MergeLoop
+from ..errors import VocabularyError
+from .merging import Progress, check_specials, run_loop
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["check_word_pieces", "word_pieces"]
+
+
+def check_word_pieces(
+    vocab_size: int,
+    special_tokens: Sequence[str],
+    unk_token: str,
+    min_frequency: int,
+    limit_alphabet: int | None,
+    initial_alphabet: Iterable[str],
+    prefix: str,
+) -> None:
+    """Raise TypeError or ValueError for arguments of `Trainer.train_wordpiece` out of range."""
+    if isinstance(special_tokens, str) or isinstance(initial_alphabet, str):
+        raise TypeError("special_tokens and initial_alphabet are sequences of str, not one str")
+    check_specials(list(special_tokens))
+    if unk_token not in special_tokens:
+        raise ValueError(f"the unk_token {unk_token!r} is not one of the special tokens")
+    numbers = {"vocab_size": vocab_size, "min_frequency": min_frequency}
+    if limit_alphabet is not None:
+        numbers["limit_alphabet"] = limit_alphabet
+    for name, number in numbers.items():
+        if not 0 <= operator.index(number) <= 0x7FFFFFFF:
+            raise ValueError(f"{name} must be in 0 … 2147483647, not {number}")
+    for character in initial_alphabet:
+        if len(character) != 1:
+            raise ValueError(f"initial_alphabet must be single characters, not {character!r}")
+    try:
+        "".join([*initial_alphabet, prefix]).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the alphabet or the prefix is not valid Unicode: {error}") from None
+
+
+def word_pieces(
+    data: npt.NDArray[np.uint8],
+    sizes: npt.NDArray[np.uint32],
+    counts: npt.NDArray[np.uint64],
+    vocab_size: int,
+    *,
+    special_tokens: Sequence[str],
+    min_frequency: int,
+    limit_alphabet: int | None,
+    initial_alphabet: Iterable[str],
+    prefix: str,
+    progress: Progress | None,
+) -> dict[str, int]:
+    """The ids of the pieces: special tokens, characters, characters within words, merges.
+
+    data, sizes, counts: as `Counting.pretokens` gives them; all text must be UTF-8. Raises
+    VocabularyError where two different merges make one piece.
+    """
+    points = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), np.uint32)
+    lengths = _in_characters(data, sizes)
+    words = np.repeat(np.arange(len(lengths)), lengths)  # which one each character is of
+    found, places = np.unique(points, return_inverse=True)
+    often = np.zeros(len(found), np.uint64)
+    np.add.at(often, places, counts[words])
+    ids = {text: id for id, text in enumerate(special_tokens)}
+    singles = [chr(point) for point in found.tolist()]
+    for character in _alphabet(dict(zip(singles, often.tolist(), strict=True)), limit_alphabet,
+                               initial_alphabet):  # fmt: skip
+        ids.setdefault(character, len(ids))
+    is_first = np.diff(words, prepend=-1) != 0
+    is_inside = np.zeros(len(found), bool)
+    is_inside[places[~is_first]] = True
+    first_ids = np.array([ids.get(single, -1) for single in singles], np.int64)
+    inner_ids = np.full(len(found), -1, np.int64)
+    for at, single in enumerate(singles):
+        if is_inside[at] and single in ids:
+            inner_ids[at] = ids.setdefault(prefix + single, len(ids))
+    symbols = np.where(is_first, first_ids[places], inner_ids[places])
+    is_kept = symbols >= 0
+    loop = MergeLoop(
+        symbols[is_kept].astype(np.uint32),
+        np.bincount(words[is_kept], minlength=len(sizes)).astype(np.uint32),
+        counts,
+        np.arange(len(ids), dtype=np.uint32),
+        max(0, vocab_size - len(ids)),
+        min_frequency,
+        False,
+    )
+    texts = list(ids)
+    lefts, rights = run_loop(loop, progress)
+    for left, right in zip(lefts.tolist(), rights.tolist(), strict=True):
+        text = texts[left] + texts[right].removeprefix(prefix)
+        if text in ids:
+            raise VocabularyError(
+                f"merging {texts[left]!r} and {texts[right]!r} makes the piece {text!r}, which "
+                "there is already: use another prefix, special tokens that are not in the text, or "
+                "a pattern that cuts them"
+            )
+        ids[text] = len(texts)
+        texts.append(text)
+    return ids
+
+
+def _in_characters(
+    data: npt.NDArray[np.uint8], sizes: npt.NDArray[np.uint32]
+) -> npt.NDArray[np.int64]:
+    """The numbers of characters of pre-tokens with these numbers of bytes."""
+    begun = np.zeros(len(data) + 1, np.int64)
+    np.cumsum((data & 0xC0) != 0x80, out=begun[1:])
+    ends = np.cumsum(sizes, dtype=np.int64)
+    return np.diff(begun[ends], prepend=0)
+
+
+def _alphabet(often: dict[str, Any], limit: int | None, initial: Iterable[str]) -> list[str]:
+    """The characters that are pieces, in order: those given, and the most frequent ones.
+
+    Of equally frequent ones the first in order are; tokenizers takes any.
+    """
+    given = set(initial)
+    others = sorted(often.keys() - given, key=lambda character: (-often[character], character))
+    if limit is not None:
+        others = others[: max(0, limit - len(given))]
+        given = set(sorted(given)[: max(limit, 0)])
+    return sorted([*given, *others])
