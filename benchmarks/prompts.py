@@ -2,11 +2,11 @@
 `python -m benchmarks.prompts`.
 
 A conversation of so many tokens grows by a turn for each call, and every list of ids is compared
-with that of a full encode. The cap is what any cache that returns a whole list has to do: compare
-the text and copy the list. The overlap is built from its description: keep all ids but the last
-few, and encode again from there. What it gets wrong is counted on prompts that end and go on at
-any character. Times are medians of processor time, of rounds in each of which all
-take their turn, in another order.
+with that of a full encode, before anything is timed. The cap is what any cache that returns a whole
+list has to do: compare the text with one of its own, and copy a list of its own. The overlap is
+built from its description: keep all ids but the last few, and encode again from there. What it gets
+wrong is counted on prompts that end and go on at any character. Times are medians of processor
+time, of rounds in each of which each has the whole conversation to itself, in another order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import argparse
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,9 @@ from . import corpus
 OVERLAP = 8  # ids that are encoded again
 GUESSES = 2000  # prompts in which the overlap is tried
 TURN = 900  # characters
+TURNS = 40
+
+Call = Callable[[str, str], Any]  # with the prompt before, and the next
 
 
 class Row(NamedTuple):
@@ -43,7 +46,7 @@ class Row(NamedTuple):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     parser.add_argument("--tokens", type=int, default=100_000, help="of the prompt")
-    parser.add_argument("--rounds", type=int, default=41)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--encodings", nargs="+", default=["cl100k_base", "o200k_base"])
     parser.add_argument("--models", nargs="*", type=Path, default=[], help="vocabulary files")
     parser.add_argument("--corpora", nargs="+", default=list(corpus.NAMES))
@@ -71,46 +74,70 @@ def main() -> None:
 
 
 def measure(encoding: streamtok.Encoding, text: str, n_tokens: int, rounds: int) -> Row:
-    """Compare the ids of each turn, and take times."""
+    """Compare the ids of each turn, and then take times."""
     whole = text
     while encoding.count(whole, allowed_special="all") < n_tokens:
         whole += text
     begin = len(whole) * n_tokens // encoding.count(whole, allowed_special="all")
-    whole = whole[:begin] + (text * (rounds * TURN // len(text) + 1))[: rounds * TURN]
-    before = whole[:begin]
-    ids = encoding.encode(before, allowed_special="all")
-    cache, changes = streamtok.PromptCache(encoding), streamtok.PromptCache(encoding)
-    cache.encode(before)
-    changes.encode(before)
-    overlapping = Overlap(encoding)
-    overlapping.encode(before)
-    kept = cache.stats.bytes / len(ids)
-    calls: dict[str, Callable[[str, str, list[int]], Any]] = {
-        "full": lambda before, prompt, ids: encoding.encode(prompt, allowed_special="all"),
-        "cap": lambda before, prompt, ids: (before == prompt[: len(before)], ids[:]),
-        "cache": lambda before, prompt, ids: cache.encode(prompt),
-        "change": lambda before, prompt, ids: changes.encode_change(before, prompt),
-        "overlap": lambda before, prompt, ids: overlapping.encode(prompt),
+    whole = whole[:begin] + (text * (TURNS * TURN // len(text) + 1))[: TURNS * TURN]
+
+    def turns() -> Iterator[tuple[str, str]]:
+        before = whole[:begin]
+        for turn in range(1, TURNS + 1):
+            prompt = whole[: begin + turn * TURN]
+            yield before, prompt
+            before = prompt
+
+    first = whole[:begin]
+    makers: dict[str, Callable[[], Call]] = {
+        "full": lambda: lambda _, prompt: encoding.encode(prompt, allowed_special="all"),
+        "cap": lambda: _cap(first, encoding),
+        "cache": lambda: _cache(first, encoding)[0],
+        "change": lambda: _cache(first, encoding)[1],
+        "overlap": lambda: _overlap(first, encoding),
     }
-    order = list(calls)
-    times: dict[str, list[float]] = {what: [] for what in calls}
-    # Until the next turn, so that no run takes memory that was just freed.
-    held: dict[str, Any] = {}
+    cache, change = makers["cache"](), makers["change"]()
+    ids = encoding.encode(first, allowed_special="all")
+    for before, prompt in turns():
+        expected = encoding.encode(prompt, allowed_special="all")
+        kept, added = change(before, prompt)
+        assert cache(before, prompt) == expected, "PromptCache gives other ids"
+        assert ids[:kept] + added == expected, "encode_change gives other ids"
+        ids = expected
+    times: dict[str, list[float]] = {what: [] for what in makers}
     rng = random.Random(0)
-    for turn in range(1, rounds + 1):
-        prompt = whole[: begin + turn * TURN]
+    order = list(makers)
+    for _ in range(rounds):
         rng.shuffle(order)
         for what in order:
-            start = time.thread_time()
-            result = calls[what](before, prompt, ids)
-            times[what].append(time.thread_time() - start)
-            held[what] = result
-        kept_ids, added = held["change"]
-        assert held["cache"] == held["full"], "PromptCache gives other ids"
-        assert ids[:kept_ids] + added == held["full"], "encode_change gives other ids"
-        before, ids = prompt, held["full"]
+            call = makers[what]()
+            for before, prompt in turns():
+                start = time.thread_time()
+                found = call(before, prompt)
+                times[what].append(time.thread_time() - start)
+            del found, call
     middle = {what: statistics.median(found) for what, found in times.items()}
-    return Row(**middle, token_bytes=kept, wrong=wrong_guesses(encoding, text, GUESSES))
+    made = streamtok.PromptCache(encoding)
+    made.encode(whole)
+    token_bytes = made.stats.bytes / encoding.count(whole, allowed_special="all")
+    return Row(**middle, token_bytes=token_bytes, wrong=wrong_guesses(encoding, text, GUESSES))
+
+
+def _cap(begin: str, encoding: streamtok.Encoding) -> Call:
+    ids = encoding.encode(begin, allowed_special="all")
+    return lambda _, prompt: (prompt.startswith(begin), ids[:])
+
+
+def _cache(begin: str, encoding: streamtok.Encoding) -> tuple[Call, Call]:
+    cache = streamtok.PromptCache(encoding)
+    cache.encode_change("", begin)
+    return lambda _, prompt: cache.encode(prompt), cache.encode_change
+
+
+def _overlap(begin: str, encoding: streamtok.Encoding) -> Call:
+    overlapping = Overlap(encoding)
+    overlapping.encode(begin)
+    return lambda _, prompt: overlapping.encode(prompt)
 
 
 class Overlap:
