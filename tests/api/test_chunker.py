@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import gc
-import pickle
 import random
-import threading
 import weakref
 
 import numpy as np
@@ -19,10 +16,6 @@ from ..conftest import CORPORA, PACKED, chunked, corpus, encoding_of, stream_ids
 from ..nasty import CASCADES, TEXTS
 
 POLICIES = ["strict", "replace", "surrogateescape"]
-
-
-def test_nasty_list_is_as_long_as_it_claims():
-    assert len(set(TEXTS)) >= 200
 
 
 def outcome(function, *args, **settings):
@@ -193,118 +186,6 @@ def test_ids_are_certain_before_the_end(enc):
             assert enc.encode(data + more, disallowed_special=())[: len(given)] == given
 
 
-def test_str_and_bytes_chunks_mix(enc):
-    text = "a naïve 日本 👍 test\n"
-    expected = enc.encode(text * 2)
-    for i in range(len(text) + 1):
-        chunks = [
-            text[:i],
-            text[i:].encode(),
-            bytearray(text[:i].encode()),
-            memoryview(text[i:].encode()),
-        ]
-        assert stream_ids(enc.stream_encoder(), chunks) == expected
-
-
-def test_str_after_half_a_character(enc):
-    stream = enc.stream_encoder()
-    stream.encode("é".encode()[:1])
-    with pytest.raises(UnicodeDecodeError, match="str chunk follows bytes"):
-        stream.encode("x")
-    assert stream.encode("é".encode()[1:]) + stream.flush() == enc.encode("é")
-
-
-def test_surrogates_in_str_chunks(enc):
-    pair = "\ud83d\udc4d"
-    assert stream_ids(enc.stream_encoder(), ["a\ud83d", "\udc4db"]) == enc.encode(f"a{pair}b")
-    assert stream_ids(enc.stream_encoder(), ["a\ud83d", "b"]) == enc.encode("a\ufffdb")
-    assert stream_ids(enc.stream_encoder(), ["a\ud83d"]) == enc.encode("a\ufffd")
-    kept = enc.stream_encoder(errors="surrogateescape")
-    assert stream_ids(kept, ["a\udcffb"]) == enc.encode(b"a\xffb", errors="surrogateescape")
-
-
-def test_strict_names_the_offset_in_the_stream(enc):
-    stream = enc.stream_encoder()
-    stream.encode(b"x" * 70_000)
-    with pytest.raises(UnicodeDecodeError) as caught:
-        stream.encode(b"abc\xff")
-    assert (caught.value.start, caught.value.end) == (70_003, 70_004)
-    with pytest.raises(UnicodeDecodeError, match="unexpected end") as caught:
-        stream.encode(b"\xe6\x97", final=True)
-    assert caught.value.start == 70_000
-    assert stream.encode(b"y", final=True) is not None
-
-
-def test_disallowed_special_names_the_offset_and_changes_nothing(enc):
-    name = next(iter(enc._special_tokens))
-    stream = enc.stream_encoder()
-    before = stream.encode("hello " * 20_000)
-    stream.encode(name[:5])
-    state = stream.getstate()
-    with pytest.raises(ValueError, match=rf"disallowed special token.*at byte {120_000}"):
-        stream.encode(name[5:] + " more")
-    assert stream.getstate() == state
-    after = stream.encode(" other") + stream.flush()
-    assert before + after == enc.encode("hello " * 20_000 + name[:5] + " other")
-    with pytest.raises(ValueError, match="at byte 2"):
-        enc.encode("x " + name)
-
-
-def test_failed_big_chunk_leaves_the_stream_as_it_was(enc):
-    stream = enc.stream_encoder()
-    stream.encode(b"some text to hold bac")
-    state = stream.getstate()
-    with pytest.raises(UnicodeDecodeError):
-        stream.encode(b"k " * 200_000 + b"\xff")
-    assert stream.getstate() == state
-    assert stream.encode(b"k") + stream.flush() == enc.encode(" hold back")[1:]
-
-
-def test_surrogateescape_round_trips_all_bytes(enc):
-    rng = random.Random(7)
-    data = bytes(range(256)) + bytes(rng.randrange(256) for _ in range(20_000))
-    ids = stream_ids(enc.stream_encoder(errors="surrogateescape", disallowed_special=()), [data])
-    assert enc.decode_bytes(ids) == data
-
-
-def test_max_pending_raises_and_nothing_is_lost():
-    enc = encoding_of("o200k_base")
-    stream = enc.stream_encoder(max_pending=100)
-    first = stream.encode("x\n" + " " * 50)
-    with pytest.raises(streamtok.PendingLimitExceeded) as caught:
-        stream.encode("a" * 150)
-    assert caught.value.limit == 100
-    assert caught.value.pending > 100
-    assert caught.value.offset >= 1
-    rest = stream.encode("b\n") + stream.flush()
-    assert first + rest == enc.encode("x\n" + " " * 50 + "b\n")
-
-
-def test_encode_into(enc):
-    out = np.zeros(100, dtype=np.uint32)
-    stream = enc.stream_encoder()
-    ids = enc.encode("hello world, hello")
-    n = stream.encode_into("hello world, hello", out, final=True)
-    assert out[:n].tolist() == ids
-    state = stream.getstate()
-    with pytest.raises(ValueError, match="room for 1 ids"):
-        stream.encode_into("hello world, hello", out[:1], final=True)
-    assert stream.getstate() == state
-    narrow = np.zeros(100, dtype=np.uint16)
-    if max(ids) <= 0xFFFF:
-        assert (
-            narrow[: stream.encode_into("hello world, hello", narrow, final=True)].tolist() == ids
-        )
-    high = enc.decode([max(set(enc._mergeable_ranks.values()) - {enc.max_token_value})])
-    if enc.encode(high) and max(enc.encode(high)) > 0xFFFF:
-        with pytest.raises(OverflowError, match="uint16"):
-            stream.encode_into(high, narrow, final=True)
-    for bad in [b"readonly", np.zeros(4, dtype=np.float32), np.zeros((2, 2), dtype=np.uint32)]:
-        for start in (0, 1):
-            with pytest.raises(ValueError, match="out must"):
-                stream.encode_into("x", bad, start=start)
-
-
 def test_encode_into_from_an_item_on(enc):
     text = "hello world, hello again"
     for out in (np.zeros(40, np.uint32), memoryview(bytearray(160)).cast("I"), np.zeros(40, ">u4")):
@@ -329,51 +210,6 @@ def test_encode_into_from_an_item_on(enc):
         assert stream.getstate() == before
 
 
-def test_counters_and_fresh_after_final(enc):
-    stream = enc.stream_encoder()
-    n = len(stream.encode("hello wor"))
-    assert stream.bytes_in == 9
-    assert stream.tokens_out == n
-    assert stream.pending > 0
-    stream.encode("", final=True)
-    assert (stream.bytes_in, stream.tokens_out, stream.pending) == (0, 0, 0)
-    stream.encode("abc")
-    stream.reset()
-    assert stream.flush() == []
-
-
-def test_state_continues_anywhere(enc):
-    data = b"".join(t for t in TEXTS if t.isascii()) + "日本\n  語 ".encode() * 30
-    settings = {"allowed_special": "all", "errors": "surrogateescape"}
-    whole = enc.encode(data, **settings)
-    for cut in [0, 1, 50, 333, 800, len(data) - 40, len(data) - 1]:
-        stream = enc.stream_encoder(**settings)
-        ids = stream.encode(data[:cut])
-        twins = [stream.copy(), copy.copy(stream), pickle.loads(pickle.dumps(stream))]
-        loaded = enc.stream_encoder(**settings)
-        loaded.setstate(stream.getstate())
-        for twin in [*twins, loaded, stream]:
-            assert twin.bytes_in == cut
-            assert ids + twin.encode(data[cut:], final=True) == whole
-
-
-def test_state_of_another_encoding_is_refused():
-    stream = encoding_of("r50k_base").stream_encoder()
-    stream.encode("hello wor")
-    state = stream.getstate()
-    for other in [
-        encoding_of("cl100k_base").stream_encoder(),
-        encoding_of("r50k_base").stream_encoder(errors="replace"),
-        encoding_of("r50k_base").stream_encoder(allowed_special="all"),
-    ]:
-        with pytest.raises(streamtok.StateError, match="another encoding"):
-            other.setstate(state)
-    for damaged in [b"", b"x", state[:-1], state[:40] + b"?" + state[41:], b"streamtok stream 9\n"]:
-        with pytest.raises(streamtok.StateError):
-            stream.setstate(damaged)
-    assert stream.encode("ld", final=True) == encoding_of("r50k_base").encode(" world")
-
-
 def test_a_pattern_without_tables_is_refused_by_name():
     ranks = {bytes([i]): i for i in range(256)}
     enc = streamtok.Encoding(
@@ -382,32 +218,6 @@ def test_a_pattern_without_tables_is_refused_by_name():
     assert enc.encode("abb c") == list(b"abb c")
     with pytest.raises(streamtok.UnsupportedPatternError, match=r"look-?behind"):
         enc.stream_encoder()
-
-
-def test_two_threads_in_one_stream_raise_and_never_corrupt(enc):
-    stream = enc.stream_encoder()
-    data = b"some words to encode, " * 100_000
-    failures = []
-    start = threading.Barrier(2)
-
-    calls = []
-
-    def run():
-        start.wait()
-        while not failures and len(calls) < 1000:
-            calls.append(1)
-            try:
-                stream.encode(data)
-            except streamtok.StreamInUseError as error:
-                failures.append(error)
-
-    threads = [threading.Thread(target=run) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures
-    assert stream.bytes_in == (len(calls) - len(failures)) * len(data)
 
 
 def test_a_stream_is_collected():
@@ -435,50 +245,6 @@ class TestDecoder:
                     text = decoder.decode(ids[:i])
                     assert decoder.pending <= 3
                     assert text + decoder.decode(np.array(ids[i:]), final=True) == whole
-
-    def test_bytes_wait_for_nothing(self, enc):
-        ids = enc.encode("日本語 👍")
-        decoder = enc.stream_decoder()
-        assert b"".join(decoder.decode_bytes([i]) for i in ids) == "日本語 👍".encode()
-
-    def test_a_real_replacement_character_does_not_stall(self, enc):
-        decoder = enc.stream_decoder()
-        for token in enc.encode("a\ufffd\ufffdb"):
-            decoder.decode([token])
-            assert decoder.pending <= 2
-        assert decoder.flush() == ""
-
-    def test_special_tokens_may_be_left_out(self, enc):
-        name, token = next(iter(enc._special_tokens.items()))
-        ids = [*enc.encode("a"), token, *enc.encode("b")]
-        assert enc.stream_decoder().decode(ids) == f"a{name}b"
-        assert enc.stream_decoder(skip_special_tokens=True).decode(ids) == "ab"
-
-    def test_errors_name_the_place_and_change_nothing(self, enc):
-        decoder = enc.stream_decoder(errors="strict")
-        decoder.decode(enc.encode("hello"))
-        half = enc.encode("é".encode()[:1], errors="surrogateescape")
-        state = decoder.getstate()
-        with pytest.raises(UnicodeDecodeError) as caught:
-            decoder.decode([*half, *enc.encode("x")])
-        assert caught.value.start == 5
-        assert decoder.getstate() == state
-        with pytest.raises(KeyError, match=r"Invalid token for decoding: 4000000.*token 2 of"):
-            decoder.decode([*enc.encode("x"), 4_000_000])
-        assert decoder.getstate() == state
-        assert decoder.decode(enc.encode("é"), final=True) == "é"
-
-    def test_state(self, enc):
-        ids = enc.encode("日本語 👍 text")
-        for i in range(len(ids)):
-            decoder = enc.stream_decoder()
-            text = decoder.decode(ids[:i])
-            other = enc.stream_decoder()
-            other.setstate(decoder.getstate())
-            for twin in [decoder.copy(), pickle.loads(pickle.dumps(decoder)), other, decoder]:
-                assert text + twin.decode(ids[i:], final=True) == "日本語 👍 text"
-        with pytest.raises(streamtok.StateError):
-            decoder.setstate(enc.stream_encoder().getstate())
 
 
 def test_offsets_beyond_4_gib(enc):

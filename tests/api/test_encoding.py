@@ -9,13 +9,11 @@ import inspect
 import multiprocessing
 import pickle
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import streamtok
-from streamtok.reference import bpe as reference
 
 from ..conftest import encoding_of
 from ..nasty import TEXTS
@@ -158,20 +156,6 @@ def test_ids_may_be_whatever_is_an_integer(enc, twin):
     assert enc.decode_tokens_bytes(array) == enc.decode_tokens_bytes(array.tolist())
 
 
-def test_text_may_be_bytes(enc):
-    data = TEXT.encode()
-    for kind in [bytes, bytearray, memoryview]:
-        assert enc.encode(kind(data)) == enc.encode(TEXT)
-        assert enc.encode_to_numpy(kind(data)).tolist() == enc.encode(TEXT)
-        assert enc.count(kind(data)) == len(enc.encode(TEXT))
-    assert enc.encode(memoryview(b"x" + data)[1:]) == enc.encode(TEXT)
-    with pytest.raises(UnicodeDecodeError) as caught:
-        enc.encode(b"abc\xffdef")
-    assert (caught.value.start, caught.value.end) == (3, 4)
-    with pytest.raises(ValueError, match="errors must be one of"):
-        enc.encode(b"x", errors="ignore")
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -233,17 +217,6 @@ def test_bad_encodings(changes, error, words):
         make(**changes)
 
 
-def test_holes_in_the_ranks():
-    ranks = {bytes([i]): 3 * i + 5 for i in range(256)} | {b"ab": 4_000_000_000, b"bc": 70_000}
-    enc = make(mergeable_ranks=ranks)
-    for text in ["abc", "ab", "bc", "xabcx ab"]:
-        assert enc.encode(text) == reference.encode_ordinary(ranks, r"\w+|\W", text)
-        assert enc.decode(enc.encode(text)) == text
-    assert enc.encode_single_token(b"ab") == 4_000_000_000
-    with pytest.raises(KeyError):
-        enc.decode([6])
-
-
 def test_a_pattern_without_tables_encodes_whole_texts(twin):
     import tiktoken
 
@@ -271,17 +244,6 @@ def test_pickling():
     copy = pickle.loads(pickle.dumps(make(special_tokens={"<x>": 300})))
     assert copy.encode("a<x>", allowed_special="all") == [97, 300]
     assert copy.digest == make(special_tokens={"<x>": 300}).digest != make().digest
-
-
-def test_many_threads_one_encoding(enc):
-    texts = [TEXT * (i % 50 + 1) for i in range(400)]
-    expected = [enc.encode(text) for text in texts]
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(enc.encode, texts)) == expected
-        streams = pool.map(
-            lambda t: [i for ids in enc.iterencode([t[:99], t[99:]]) for i in ids], texts
-        )
-        assert list(streams) == expected
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -339,13 +301,3 @@ def test_modules_are_there_without_an_import_of_their_own():
     code += "print(streamtok.encoding.Encoding, streamtok.vocabulary, streamtok.patterns)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.startswith("<class 'streamtok.encoding.Encoding'>")
-
-
-def test_memory_is_bounded_over_unseen_text():
-    """The cache of short pieces is wiped when it is full, and ids stay right."""
-    enc = make(mergeable_ranks={**RANKS, b"ab": 300, b"abab": 301})
-    for start in range(0, 120_000, 1000):
-        text = " ".join(f"ab{i:x}ab" for i in range(start, start + 1000))
-        ids = enc.encode(text)
-        assert enc.decode(ids) == text
-    assert enc.encode("abab abff") == [301, 32, 300, 102, 102]

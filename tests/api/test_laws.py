@@ -128,20 +128,6 @@ def test_ids_given_out_are_the_longest_certain_beginning_or_less(ranks, data):
     assert certain[: len(given_out)] == given_out
 
 
-def test_merges_in_two_ways_and_unreachable_tokens():
-    singles = {bytes([i]): i for i in range(256)}
-    # "abc" is there, but (b, c) has the lower rank and nothing joins a and bc: unreachable.
-    ranks = {**singles, b"bc": 256, b"ab": 257, b"abcd": 258, b"abc": 259}
-    del ranks[b"abcd"]
-    enc = streamtok.Encoding(
-        "x", pat_str=r"[a-z]+|[^a-z]", mergeable_ranks={**ranks}, special_tokens={}
-    )
-    assert enc.encode("abc") == [259]
-    assert enc.encode("abcd") == reference.encode_pretoken(ranks, b"abcd")
-    for text in ["abc", "abcabc", "xabc", "abc "]:
-        assert stream_ids(enc.stream_encoder(), list(text)) == enc.encode(text)
-
-
 def test_an_unreachable_long_token_is_waited_for():
     singles = {bytes([i]): i for i in range(256)}
     long = b"ab" * 5000

@@ -6,7 +6,6 @@ import importlib
 import os
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -106,28 +105,6 @@ def test_models_are_tiktoken_s() -> None:
     assert list(registry.MODEL_PREFIX_TO_ENCODING.items()) == expected
 
 
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("gpt2", "gpt2"),
-        ("gpt-2", "gpt2"),
-        ("gpt-4", "cl100k_base"),
-        ("gpt-4-0314", "cl100k_base"),
-        ("gpt-4o", "o200k_base"),
-        ("gpt-4o-2024-05-13", "o200k_base"),
-        ("ft:gpt-4o:mine", "o200k_base"),
-        ("ft:gpt-4:mine", "cl100k_base"),
-        ("gpt-5-nano", "o200k_base"),
-        ("gpt-oss-120b", "o200k_harmony"),
-        ("text-davinci-003", "p50k_base"),
-        ("text-davinci-edit-001", "p50k_edit"),
-        ("davinci", "r50k_base"),
-    ],
-)
-def test_models(model: str, name: str) -> None:
-    assert encoding_name_for_model(model) == name
-
-
 def test_unknown_names() -> None:
     with pytest.raises(ValueError, match=r"Unknown encoding cl100k: expected one of gpt2, "):
         get_encoding("cl100k")
@@ -166,25 +143,6 @@ def test_special_tokens_are_nobody_s_to_change(
     assert again.arguments["special_tokens"] == {"<|endoftext|>": 50256}
 
 
-def test_threads_get_the_same_object(stub: type[StubEncoding]) -> None:
-    barrier = threading.Barrier(16)
-    got: list[tuple[str, object]] = []
-
-    def work(name: str) -> None:
-        barrier.wait()
-        got.append((name, get_encoding(name)))
-
-    names = ["gpt2", "r50k_base", "cl100k_base", "o200k_base"] * 4
-    threads = [threading.Thread(target=work, args=(name,)) for name in names]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(got) == 16
-    assert all(encoding is get_encoding(name) for name, encoding in got)
-    assert stub.made == 4
-
-
 def test_a_failure_is_not_remembered(
     stub: type[StubEncoding], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,12 +174,6 @@ def test_real_encodings(name: str) -> None:
     ids |= dict.fromkeys(["r50k_base", "p50k_base", "p50k_edit"], ids["gpt2"])
     ids |= {"o200k_harmony": ids["o200k_base"]}
     assert encoding.encode("hello world") == ids[name]
-
-
-def test_both_p50k_encodings_share_one_vocabulary(stub: type[StubEncoding]) -> None:
-    base: Any = get_encoding("p50k_base")
-    edit: Any = get_encoding("p50k_edit")
-    assert base.arguments["mergeable_ranks"] is edit.arguments["mergeable_ranks"]
 
 
 def test_heavy_modules_are_imported_only_when_needed() -> None:

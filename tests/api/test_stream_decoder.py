@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import codecs
 import copy
-import pickle
 import threading
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import streamtok
@@ -17,7 +14,6 @@ from streamtok.engines.rules import TextRules
 from streamtok.errors import StateError, StreamInUseError
 
 ENC = streamtok.get_encoding("gpt2")
-HALF = ENC.encode("é")  # one token
 SPLIT = ENC.encode("🎉")  # tokens that end inside the character
 
 
@@ -37,119 +33,6 @@ def spaced() -> streamtok.Encoding:
     )
 
 
-class Index:
-    def __init__(self, act: Callable[[], Any], value: int = 65) -> None:
-        self.act, self.value = act, value
-
-    def __index__(self) -> int:
-        self.act()
-        return self.value
-
-
-@pytest.mark.parametrize("method", ["decode", "decode_bytes"])
-def test_any_iterable_is_read_once(method: str) -> None:
-    """A generator was decoded, and then it raised when it was asked for its length."""
-    ids = ENC.encode("one two three")
-    for kind in (iter, tuple, list, np.array, set, memoryview, lambda x: (i for i in x)):
-        source = np.array(ids, np.uint32) if kind is memoryview else ids
-        decoder = ENC.stream_decoder()
-        given = kind(source)  # type: ignore[operator]
-        expected = ENC.decode(set(ids) if kind is set else ids)
-        found = getattr(decoder, method)(given)
-        assert found == (expected if method == "decode" else expected.encode())
-        assert decoder.tokens_in == len(ids)
-        assert decoder.bytes_out == len(expected)
-
-
-def test_a_half_character_outlives_what_fails() -> None:
-    assert len(SPLIT) > 1
-    decoder = ENC.stream_decoder(errors="strict")
-    assert decoder.decode(SPLIT[:1]) == ""
-    before = state(decoder)
-    assert decoder.pending > 0
-
-    def stop() -> Any:
-        raise KeyboardInterrupt
-
-    class Breaks:
-        def __iter__(self) -> Any:
-            yield SPLIT[1]
-            stop()
-
-    wrong: list[tuple[Any, type[BaseException]]] = [
-        ([60_000], KeyError),
-        ([-1], OverflowError),
-        ([1 << 40], OverflowError),
-        (["x"], TypeError),
-        ([None], TypeError),
-        (5, TypeError),
-        (None, TypeError),
-        (Breaks(), KeyboardInterrupt),
-        ([SPLIT[1], Index(stop)], KeyboardInterrupt),
-        (np.zeros((2, 2), np.uint32), TypeError),
-        (np.zeros(()), TypeError),
-        (np.zeros(3), TypeError),
-        (ENC.encode("plain"), UnicodeDecodeError),
-    ]
-    for ids, error in wrong:
-        for final in (False, True):
-            with pytest.raises(error):
-                decoder.decode(ids, final)
-            assert state(decoder) == before
-    for ids in ([], SPLIT[1:]):
-        with pytest.raises(ValueError, match="unfinished character wait"):
-            decoder.decode_bytes(ids)
-        assert state(decoder) == before
-    with pytest.raises(UnicodeDecodeError):
-        decoder.flush()
-    assert state(decoder) == before
-    assert decoder.decode(SPLIT[1:]) == "🎉"
-
-
-def test_errors_say_where_in_the_stream() -> None:
-    decoder = ENC.stream_decoder(errors="strict")
-    decoder.decode(ENC.encode("ab") + SPLIT[:1])
-    with pytest.raises(UnicodeDecodeError) as caught:
-        decoder.decode(ENC.encode("plain"))
-    assert caught.value.start == 2
-    with pytest.raises(KeyError, match=r"position 1\): token 3 of the stream"):
-        decoder.decode([65, 60_000])
-
-
-def test_a_second_call_raises_and_changes_nothing() -> None:
-    decoder = ENC.stream_decoder()
-    saved = decoder.getstate()
-    refused: list[str] = []
-
-    def call_again() -> None:
-        for call in (
-            lambda: decoder.decode([65]),
-            lambda: decoder.decode_bytes([65]),
-            decoder.flush,
-            decoder.reset,
-            decoder.copy,
-            decoder.getstate,
-            lambda: decoder.setstate(saved),
-            lambda: pickle.dumps(decoder),
-        ):
-            with pytest.raises(StreamInUseError):
-                call()
-            refused.append("refused")
-
-    def from_another_thread() -> None:
-        thread = threading.Thread(target=call_again)
-        thread.start()
-        thread.join()
-
-    for act in (call_again, from_another_thread):
-        refused.clear()
-        assert decoder.decode([32, Index(act, 33), 34]) == ENC.decode([32, 33, 34])
-        assert len(refused) == 8
-        assert decoder.decode_bytes([Index(act, 33)], final=True) == ENC.decode_bytes([33])
-        assert len(refused) == 16
-        assert (decoder.tokens_in, decoder.bytes_out) == (0, 0)
-
-
 def test_a_handler_that_calls_the_decoder() -> None:
     seen: list[BaseException] = []
 
@@ -165,23 +48,6 @@ def test_a_handler_that_calls_the_decoder() -> None:
     decoder = ENC.stream_decoder(errors="streamtok-test-calls")
     assert decoder.decode(SPLIT[:1]) + decoder.decode([65]) == "?" + ENC.decode([65])
     assert len(seen) == 1
-
-
-@pytest.mark.parametrize("errors", ["replace", "strict", "ignore", "surrogatepass"])
-def test_states_of_every_step_load_again(errors: str) -> None:
-    for enc in (ENC, spaced()):
-        ids = enc.encode(" a\u00e9 日本 🎉 ") + SPLIT
-        expected = enc.decode(ids)
-        decoder = enc.stream_decoder(errors=errors)
-        text = ""
-        for id in ids:
-            text += decoder.decode([id])
-            other = enc.stream_decoder(errors=errors)
-            other.setstate(decoder.getstate())
-            loaded = pickle.loads(pickle.dumps(decoder))
-            assert state(other) == state(loaded) == state(decoder) == state(decoder.copy())
-            decoder = loaded
-        assert text + decoder.flush() == expected
 
 
 def test_states_that_are_no_states() -> None:

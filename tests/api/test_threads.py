@@ -9,13 +9,8 @@ import gc
 import os
 import random
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
-import time
 from collections.abc import Callable
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -104,45 +99,6 @@ def test_a_text_in_parts_has_the_ids_of_the_whole(name: str, threads: int) -> No
             in_threads(enc, kind, threads, disallowed_special=())
 
 
-@pytest.mark.parametrize("kind", [str, str.encode])
-def test_every_cut_is_one(kind: Callable[[str], Any]) -> None:
-    for name in NAMES:
-        enc = streamtok.get_encoding(name)
-        cuts, ordinary = enc._cuts, enc._specials.ordinary
-        assert cuts is not None
-        found = 0
-        for text in texts(7, 12):
-            data = kind(text)
-            expected = enc.encode_ordinary(data)
-            at = cuts.find(data, ordinary, 0, len(data))
-            while at >= 0:
-                found += 1
-                if found % 7 == 0:
-                    assert (
-                        enc.encode_ordinary(data[:at]) + enc.encode_ordinary(data[at:]) == expected
-                    )
-                assert cuts.find(data, ordinary, 0, at + 1, from_end=True) == at
-                at = cuts.find(data, ordinary, at + 1, len(data))
-        assert found > 1_000
-
-
-def test_cuts_are_the_same_in_characters_and_in_bytes() -> None:
-    enc = streamtok.get_encoding("cl100k_base")
-    specials = with_specials()
-    matcher = specials._matcher("all", ())
-    assert enc._cuts is not None
-    for text in texts(3, 8):
-        for one in (text, text.encode("latin-1", "replace").decode("latin-1"), text + "🎉 x"):
-            places = [0]
-            for char in one:
-                places.append(places[-1] + len(char.encode()))
-            data, at, in_bytes = one.encode(), 0, 0
-            while at >= 0:
-                at = enc._cuts.find(one, matcher, at + 1, len(one))
-                in_bytes = enc._cuts.find(data, matcher, in_bytes + 1, len(data))
-                assert in_bytes == (places[at] if at >= 0 else -1)
-
-
 def test_special_tokens_across_a_cut_are_left_whole() -> None:
     enc = with_specials()
     rng = random.Random(5)
@@ -157,34 +113,6 @@ def test_special_tokens_across_a_cut_are_left_whole() -> None:
         ):
             in_threads(enc, text, 3, **settings)
             in_threads(enc, text.encode(), 3, **settings)
-
-
-HOSTILE = {
-    "one piece": "a" * 5_000,
-    "blanks": " " * 5_000,
-    "newlines and blanks": "\n " * 2_500,
-    "CJK": "日本語の文章" * 800,
-    "no cut but at the end": "a" * 5_000 + " b",
-    "one cut at the beginning": "b " + "a" * 5_000,
-    "digits": "1234567" * 700,
-    "not in the tables": "\U0010ffff\u0378" * 2_000,
-    "surrogates": "ab \ud800 cd" * 800,
-    "surrogate pairs": "ab \ud83c\udf89 cd" * 800,
-}
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_texts(name: str, kind: str) -> None:
-    enc = streamtok.get_encoding(name)
-    text = HOSTILE[kind]
-    assert enc.encode_batch([text, text], num_threads=4) == [enc.encode(text)] * 2
-    if "surrogate" in kind:
-        with pytest.raises(UnicodeEncodeError):
-            enc.encode_to_numpy(text, num_threads=4)
-        assert enc.count(text, num_threads=4) == len(enc.encode(text))
-    else:
-        in_threads(enc, text, 4)
 
 
 @pytest.mark.parametrize("errors", ["strict", "replace", "surrogateescape"])
@@ -289,51 +217,6 @@ def test_lists_of_a_batch_are_lists() -> None:
     assert rows == [[64, 293, special, -1], [1 << 70]]
 
 
-def test_ids_live_as_long_as_lists_of_them() -> None:
-    """The int objects in lists are shared by all; giving lists back must not free them."""
-    enc = streamtok.get_encoding("r50k_base")
-    text = "".join(texts(30, 4))
-    expected = [int(i) for i in enc.encode_to_numpy(text, disallowed_special=())]
-    for _ in range(300):
-        ids = enc.encode(text, disallowed_special=())
-        copies = [ids[:] for _ in range(5)]
-        del ids, copies
-    gc.collect()
-    assert enc.encode(text, disallowed_special=()) == expected
-    own = streamtok.Encoding(
-        "short-lived", pat_str=enc.pattern, mergeable_ranks=enc._vocabulary, special_tokens={}
-    )
-    kept = own.encode_ordinary(text)
-    del own
-    gc.collect()
-    assert kept == expected
-
-
-def test_many_callers_at_once() -> None:
-    enc = streamtok.get_encoding("cl100k_base")
-    rng = random.Random(40)
-    many = [nasty(rng, 800) for _ in range(60)]
-    large = "".join(many)
-    rows = [enc.encode_ordinary(text) for text in many]
-    whole = enc.encode_ordinary(large)
-    wrong: list[str] = []
-
-    def call() -> None:
-        for _ in range(3):
-            if enc.encode_ordinary_batch(many, num_threads=3) != rows:
-                wrong.append("batch")
-            found = enc.encode_to_numpy(large, num_threads=3, disallowed_special=())
-            if found.tolist() != whole:
-                wrong.append("large")
-
-    threads = [threading.Thread(target=call) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-
-
 def test_an_error_in_a_thread_is_raised() -> None:
     calls: list[int] = []
     all_begun = threading.Barrier(4)  # a thread that begins when all is done does nothing
@@ -371,130 +254,6 @@ def test_sequences_of_splits() -> None:
     )
     for text in texts(50, 4):
         in_threads(enc, text, 4)
-
-
-class Sleepy(str):
-    """A str of a class that lets other threads run when it is asked for its length."""
-
-    def __len__(self) -> int:
-        time.sleep(0.001)
-        return super().__len__()
-
-
-class Raising(str):
-    """A str of a class that knows nothing about itself."""
-
-    def __len__(self) -> int:
-        raise ZeroDivisionError("no length")
-
-    def __str__(self) -> str:
-        raise ZeroDivisionError("no str")
-
-    __repr__ = __iter__ = __str__  # type: ignore[assignment]
-
-    def encode(self, *args: Any) -> bytes:
-        raise ZeroDivisionError("no bytes")
-
-
-def run_apart(code: str) -> str:
-    """What this code prints in a Python of its own, with an allocator that looks for damage."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=120,
-        env={"LD_PRELOAD": "libc_malloc_debug.so.0", **os.environ, "MALLOC_CHECK_": "3"},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_a_cut_in_wide_characters_writes_no_further_than_it_may() -> None:
-    """It made UTF-8 of a few characters in a block that was 32 bytes too small."""
-    printed = run_apart(
-        """
-        import streamtok
-        from streamtok.parallel import texts as batch
-
-        batch.usable_cores = lambda: 8
-        enc = streamtok.get_encoding("cl100k_base")
-        for text in ("中" * 1048577 + " 中", ("中" * 50 + " 日本 語") * 20_000, "éй " * 600_000):
-            for _ in range(4):
-                found = enc.encode_to_numpy(text, num_threads=2)
-            print(found.tolist() == enc.encode(text))
-        """
-    )
-    assert printed.split() == ["True"] * 3
-
-
-def test_a_batch_of_strs_that_are_slow_to_say_their_length() -> None:
-    """A lock was held while they were asked, which others waited for with the GIL."""
-    printed = run_apart(
-        """
-        import time
-        import streamtok
-        from streamtok.parallel import texts as batch
-
-        class Sleepy(str):
-            def __len__(self):
-                time.sleep(0.001)
-                return super().__len__()
-
-        batch.usable_cores = lambda: 8
-        batch.PER_THREAD = 50
-        enc = streamtok.get_encoding("r50k_base")
-        texts = [Sleepy(f"text {i} " * 50) for i in range(400)]
-        found = enc.encode_batch(texts, num_threads=2)
-        print(found == [enc.encode(str(text)) for text in texts])
-        """
-    )
-    assert printed.split() == ["True"]
-
-
-@pytest.mark.parametrize("kind", [Sleepy, Raising])
-def test_classes_derived_from_str(kind: type[str]) -> None:
-    enc = streamtok.get_encoding("cl100k_base")
-    for plain in ("some text, ", "日本語 ", "a" * 700, "lone \ud800 one "):
-        texts = [kind(plain * n) for n in (1, 3, 50)]
-        expected = [enc.encode(plain * n) for n in (1, 3, 50)]
-        assert [enc.encode(text) for text in texts] == expected
-        assert enc.encode_batch(texts, num_threads=3) == expected
-        assert [enc.count(text, num_threads=3) for text in texts] == list(map(len, expected))
-
-
-def test_text_that_another_thread_writes_to_leaves_nothing_behind() -> None:
-    """What is remembered of pieces must be true, whatever happened to the bytes meanwhile."""
-    enc = with_specials()
-    rng = random.Random(3)
-
-    def words() -> bytes:
-        letters = (chr(rng.randrange(97, 123)) for _ in range(2_000 * 120))
-        return b" ".join("".join(islice(letters, 120)).encode() for _ in range(2_000))
-
-    for _ in range(8):
-        one, other = words(), words()
-        text = bytearray(one)
-        memory = np.frombuffer(text, np.uint8)
-        stop = threading.Event()
-
-        def write(one=one, other=other, memory=memory, stop=stop) -> None:
-            while not stop.is_set():
-                np.copyto(memory, np.frombuffer(other, np.uint8))
-                np.copyto(memory, np.frombuffer(one, np.uint8))
-
-        writer = threading.Thread(target=write)
-        writer.start()
-        try:
-            enc.encode_to_numpy(memoryview(text).toreadonly(), disallowed_special=())
-            enc.encode_ordinary_batch([text] * 4, num_threads=3)
-            enc.count(text, num_threads=3, disallowed_special=())
-        finally:
-            stop.set()
-            writer.join()
-        fresh = with_specials()
-        for plain in (one, other):
-            assert enc.encode_ordinary(plain) == fresh.encode_ordinary(plain)
 
 
 def test_one_slow_part_does_not_make_all_others_wait_in_memory() -> None:

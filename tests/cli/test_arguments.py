@@ -66,10 +66,6 @@ def test_two_dashes_are_a_file_name(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (tmp_path / "--out").read_bytes() == CL100K.encode_to_numpy("one").tobytes()
 
 
-def test_an_empty_delimiter_is_refused() -> None:
-    assert "the delimiter is empty; --lines" in usage("encode", "--delimiter", "")
-
-
 # Sizes
 
 
@@ -228,23 +224,10 @@ def test_options_before_the_command(option: str) -> None:
     )
 
 
-def test_help_needs_no_other_files() -> None:
-    """A wheel has no docs."""
-    for command, parser in COMMANDS.items():
-        assert "docs/" not in parser.format_help(), command
-
-
 def test_unknown_options_name_the_command() -> None:
     for command in COMMANDS:
         line = usage(command, "--bogus")
         assert line.endswith(f" (try: streamtok {command} --help)")
-
-
-def test_options_are_in_groups() -> None:
-    """Of many options, those that belong together stand together, under a heading."""
-    for command, parser in COMMANDS.items():
-        sizes = {group.title: len(group._group_actions) for group in parser._action_groups}
-        assert sizes["options"] <= 8, command
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)
@@ -282,19 +265,6 @@ def test_completion_without_its_library(
     assert main(["--print-completion", "bash"]) == 1
     message = 'completion scripts need shtab: pip install "streamtok[completion]"'
     assert capsys.readouterr().err == f"streamtok: error: {message}\n"
-
-
-def test_help_has_examples() -> None:
-    for command in COMMANDS:
-        shown = io.StringIO()
-        with contextlib.redirect_stdout(shown), pytest.raises(SystemExit) as stop:
-            main([command, "--help"])
-        assert stop.value.code == 0
-        text = shown.getvalue()
-        examples = text.partition("examples:\n")[2].splitlines()
-        assert sum(f"streamtok {command}" in line for line in examples) >= 2
-        assert all(f"streamtok {command}" in line for line in examples if line.strip())
-        assert max(map(len, text.splitlines())) <= 100
 
 
 def test_examples_are_understood() -> None:

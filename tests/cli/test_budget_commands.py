@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -240,16 +239,6 @@ def _available(fd: int) -> bytes:
     except OSError:  # how Linux says that nobody writes any more
         pass
     return data
-
-
-def test_each_command_has_two_examples() -> None:
-    for command in ("count", "split", "truncate"):
-        done = subprocess.run(
-            [sys.executable, "-m", "streamtok", command, "--help"],
-            env=ENV, capture_output=True, check=True,
-        )  # fmt: skip
-        examples = done.stdout.decode().partition("examples:\n")[2].splitlines()
-        assert len([line for line in examples if f"streamtok {command}" in line]) >= 2
 
 
 def test_a_spent_budget_and_whole_graphemes() -> None:

@@ -196,13 +196,6 @@ def test_encode_and_decode_a_file(file: Path, tmp_path: Path, encoding: str, cho
     assert leftovers(tmp_path) == []
 
 
-@pytest.mark.parametrize("suffix", [".npy", ".txt", ".bin", ".u32"])
-def test_format_by_suffix_round_trip(file: Path, tmp_path: Path, suffix: str) -> None:
-    out = str(tmp_path / f"out{suffix}")
-    assert run("encode", "-q", str(file), "-o", out).stderr == b""
-    assert run("decode", out).stdout == file.read_bytes()
-
-
 def test_standard_input_to_standard_output() -> None:
     done = spawn([*COMMAND, "encode"], input=b"hello world")
     assert done.stdout == b"15339\n1917\n"
@@ -213,15 +206,6 @@ def test_standard_input_to_standard_output() -> None:
     assert run("encode", "-", stdin=b"hello world").stdout == done.stdout
     raw = run("encode", "--format", "u32", stdin=b"hello world").stdout
     assert run("decode", "--format", "u32", stdin=raw).stdout == b"hello world"
-
-
-def test_chunk_size_does_not_change_the_ids(file: Path) -> None:
-    small = file.with_name("small")
-    small.write_bytes(file.read_bytes()[:6007])
-    whole = streamtok.get_encoding(LARGE).encode(small.read_bytes(), errors="replace")
-    for size in ("1", "7", "4KiB", "1MiB"):
-        done = run("encode", str(small), "--chunk-size", size, "--errors", "replace")
-        assert [int(line) for line in done.stdout.split()] == whole
 
 
 def test_each_file_is_a_text_of_its_own(tmp_path: Path) -> None:
@@ -472,11 +456,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 # Bad input and outputs
 
 
-def test_unknown_encoding_names_those_there_are() -> None:
-    assert "gpt2, r50k_base" in fails("encode", "-e", "nonsense")
-    assert "gpt2, r50k_base" in fails("decode", "-e", "nonsense")
-
-
 @pytest.mark.parametrize("command", ["encode", "decode", "count"])
 def test_unreadable_input(command: str, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
@@ -602,32 +581,6 @@ def test_max_pending() -> None:
 
 
 @pytest.mark.parametrize(
-    "args",
-    [
-        [],
-        ["nonsense"],
-        ["encode", "--nonsense"],
-        ["encode", "--format", "csv"],
-        ["encode", "--chunk-size", "0"],
-        ["encode", "--chunk-size", "ten"],
-        ["encode", "--errors", "ignore"],
-        ["convert", "a", "b", "c"],
-        ["serve", "--tcp", "nowhere"],
-        ["serve", "--tcp", "localhost:1", "--unix", "x"],
-        ["serve", "--max-connections", "0"],
-    ],
-)
-def test_wrong_usage(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(args)
-    assert stop.value.code == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.startswith("streamtok: error: ")
-    assert shown.err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
     ("data", "message"),
     [
         (b"1 2 x", "if the input is not text, give its --format"),
@@ -698,26 +651,6 @@ def test_list_agrees_with_the_encodings(capsys: pytest.CaptureFixture[str]) -> N
         assert enc.n_vocab == int(n_vocab)
         assert len(enc.special_tokens_set) == int(special)
         assert where == "bundled"
-
-
-def test_bench_is_called(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
-    calls: list[tuple[Any, ...]] = []
-
-    def bench(*args: Any) -> int:
-        calls.append(args)
-        return 0
-
-    monkeypatch.setattr("streamtok.cli.measure.main", bench)
-    assert main(["bench", str(file), "-e", SMALL, "--chunk-sizes", "256,4KiB"]) == 0
-    assert calls == [(str(file), SMALL, [256, 4096], False)]
-
-
-def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for args in (["--version"], ["--help"], ["encode", "--help"], ["serve", "--help"]):
-        with pytest.raises(SystemExit) as stop:
-            main(args)
-        assert stop.value.code == 0
-        assert "streamtok" in capsys.readouterr().out
 
 
 @pytest.fixture(autouse=True)

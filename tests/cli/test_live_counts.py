@@ -8,8 +8,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ import streamtok
 from streamtok.cli.main import main
 from streamtok.pipeline.sources import Documents, ReplacedBytes
 
-from .test_cli import ENV, FOREGROUND, POSIX, Live, fails, run, wrapped
+from .test_cli import FOREGROUND, POSIX, Live, fails, wrapped
 
 CL100K = streamtok.get_encoding("cl100k_base")
 
@@ -128,25 +126,6 @@ def test_what_cannot_be_followed(tmp_path: Path) -> None:
             command, "--follow", str(tmp_path / "fifo")
         )
         assert f"{tmp_path}: Is a directory" in fails(command, "--follow", str(tmp_path))
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="devices of Linux")
-def test_errors_of_the_system_name_what_they_are_about(tmp_path: Path) -> None:
-    for command in (
-        ["encode"],
-        ["count"],
-        ["train", "--vocab-size", "300", "-o", str(tmp_path / "x")],
-    ):
-        done = run(*command, "/proc/self/mem")
-        assert done.stderr == b"streamtok: error: /proc/self/mem: Input/output error\n"
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "streamtok", "count", "-"],
-            input=b"text", stdout=full, stderr=subprocess.PIPE, check=False, timeout=60,
-            env=ENV,
-        )  # fmt: skip
-    assert done.returncode == 1
-    assert done.stderr == b"streamtok: error: standard output: No space left on device\n"
 
 
 def rows(data: bytes) -> list[dict[str, Any]]:

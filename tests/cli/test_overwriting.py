@@ -245,12 +245,6 @@ def test_what_is_not_ours_needs_force(
     assert Path(there).read_bytes() != data
 
 
-def test_numpy_files_of_others(keep: Path) -> None:
-    out = keep.parent / "labels.npy"
-    np.save(out, np.arange(10, dtype=np.uint32))
-    assert "--force replaces it" in fails("encode", str(keep), "-o", str(out))
-
-
 def test_an_output_that_was_changed_is_not_ours(keep: Path) -> None:
     out = keep.parent / "out.bin"
     assert run("encode", "-q", str(keep), "-o", str(out)).returncode == 0

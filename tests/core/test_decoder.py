@@ -171,25 +171,6 @@ def test_an_array_that_changes_under_the_hands() -> None:
         writer.join()
 
 
-def test_first_calls_at_once() -> None:
-    """The table is made by the first call that needs it."""
-    for _ in range(20):
-        encoding = mixed()
-        barrier = threading.Barrier(4)
-        found: list[bytes] = []
-
-        def call(encoding=encoding, barrier=barrier, found=found) -> None:
-            barrier.wait()
-            found.append(encoding.decode_bytes(NEAR))
-
-        threads = [threading.Thread(target=call) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert found == [MIXED.decode_bytes(iter(NEAR))] * 4
-
-
 def test_sparse_ids_and_shared_ones() -> None:
     ranks = {bytes([i]): i * 100_000 for i in range(256)}
     sparse = streamtok.Encoding(

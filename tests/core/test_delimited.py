@@ -5,10 +5,7 @@ The reference splits the text with `bytes.split` and encodes one document after 
 
 from __future__ import annotations
 
-import json
 import random
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +15,6 @@ from hypothesis import strategies as st
 
 import streamtok
 from streamtok._core.encode import encode_delimited, encode_documents, find_documents
-from streamtok.cli.main import main
 from streamtok.pipeline import documents
 from streamtok.pipeline.documents import DocumentEncoder
 from streamtok.pipeline.sources import Delimited, Documents
@@ -280,26 +276,3 @@ def test_errors_say_which_document_and_where(threads: int, size: int) -> None:
         assert encoder.documents == 700
         assert encoder.failed_place == "this one line 701"
         encoder.release()
-
-
-@pytest.mark.parametrize("name", ["o.ds", "o.bin", "o.jsonl", "o.txt"])
-@pytest.mark.parametrize("more", [[], ["--shard-tokens", "5k"]])
-def test_every_sink_takes_them(name: str, more: list[str], tmp_path: Path) -> None:
-    """The same documents from JSON lines, which come one by one."""
-    rng = random.Random(2)
-    texts = [nasty(rng, rng.choice([0, 20, 200])).replace("\n", " ") for _ in range(900)]
-    (tmp_path / "lines").write_text("\n".join(texts) + "\n", encoding="utf-8", newline="")
-    rows = "\n".join(json.dumps({"t": text}) for text in texts)
-    (tmp_path / "rows").write_text(rows, encoding="utf-8")
-    made = []
-    for source in (["lines", "--lines"], ["rows", "--jsonl", "t"]):
-        folder = tmp_path / f"from-{source[0]}"
-        folder.mkdir()
-        args = [str(tmp_path / source[0]), *source[1:], "-o", str(folder / name), *more]
-        assert main(["encode", *args, "--disallowed-special", "none", "-q"]) == 0
-        made.append({
-            one.name: re.sub(rb'"job": "\w+"', b"", one.read_bytes())  # of another input
-            for one in sorted(folder.iterdir())
-        })  # fmt: skip
-    assert made[0] == made[1]
-    assert len(made[0]) > (3 if more else 0)

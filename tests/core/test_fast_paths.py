@@ -40,7 +40,6 @@ from ..conftest import (
     stream_ids,
     twin_of,
 )
-from ..nasty import TEXTS
 
 SPLITS = [
     *(streamtok.get_encoding(name)._pat_str for name in PACKED),
@@ -500,27 +499,6 @@ def test_text_of_every_width(text: str) -> None:
     assert enc.encode(broken) == twin.encode(broken)
     with pytest.raises(UnicodeEncodeError):
         enc.encode_to_numpy(broken)
-
-
-def test_batches_are_spread_by_size_and_keep_their_order() -> None:
-    enc = encoding_of("cl100k_base")
-    rng = random.Random(3)
-    words = [text.decode("utf-8", "replace") for text in TEXTS]
-    texts = [" ".join(rng.choices(words, k=rng.choice([0, 3, 900]))) for _ in range(120)]
-    expected = [enc.encode_ordinary(text) for text in texts]
-    for threads in (1, 2, 8):
-        assert enc.encode_ordinary_batch(texts, num_threads=threads) == expected
-        assert enc.encode_batch(texts, num_threads=threads, disallowed_special=()) == [
-            enc.encode(text, disallowed_special=()) for text in texts
-        ]
-    assert enc.encode_batch([]) == []
-    assert enc.encode_batch(["a\ud800b", "c"]) == [enc.encode("a\ud800b"), enc.encode("c")]
-    with pytest.raises(ValueError, match="endoftext"):
-        enc.encode_batch([*texts, "x<|endoftext|>"][-2:], num_threads=2)
-    with pytest.raises(TypeError):
-        enc.encode_batch(["fine", 3])
-    with pytest.raises(ValueError, match="num_threads"):
-        enc.encode_batch(["a"], num_threads=0)
 
 
 @pytest.mark.parametrize("most", range(4))

@@ -104,16 +104,6 @@ if TOOL.is_file() and HEADERS and sys.platform == "linux":  # a static program
         assert done.stdout.endswith("runs, 0 blocks differ\n")
 
 
-def test_no_function_of_long_is_used_on_64_bits() -> None:
-    """`long` has 32 bits on Windows: labs, ftell and strtol would lose the upper half."""
-    import re
-
-    for path in [*CORE.rglob("*.h"), *CORE.rglob("*.p??")]:
-        for function in ("labs", "ftell", "strtol", "strtoul", "atol"):
-            used = re.search(rf"(?<![\w.]){function}\(", path.read_text("utf-8"))
-            assert not used, f"{path.name}: {function}"
-
-
 @pytest.mark.skipif(
     platform.machine() not in ("x86_64", "AMD64") or sys.platform == "win32",
     reason="GCC and clang ask an x86 processor what it has",

@@ -139,16 +139,6 @@ def test_lone_surrogates(line: str, size: int) -> None:
     assert (found, [one.place["line"] for one in bad]) == (["one", "two"], [2])
 
 
-def test_lone_surrogates_on_the_command_line() -> None:
-    data = b'{"t": "one"}\n{"t": "a\\ud800"}\n{"t": "two"}\n'
-    args = ["--jsonl", "t", "--errors", "surrogateescape"]
-    rows = rows_of(*args, "--skip-bad-lines", stdin=data)
-    assert rows == CL100K.encode_batch(["one", "two"])
-    assert "standard input line 2: half of a surrogate pair" in fails("encode", *args, stdin=data)
-    pair = b'{"t": "a\\ud83c\\udf89"}\n'
-    assert rows_of(*args, stdin=pair) == [CL100K.encode("a\U0001f389")]
-
-
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("bad", [b"\xff", b"\xe4\xb8", b"a\x80b", b"\xed\xa0\x80", b"\xf0\x9f"])
 def test_errors_apply_to_json_lines(size: int, bad: bytes) -> None:
@@ -164,16 +154,6 @@ def test_errors_apply_to_json_lines(size: int, bad: bytes) -> None:
     assert len(skipped) == 1
     found, _ = read(data, size, errors="surrogateescape")
     assert found == ["one", b"a " + bad + b" b", "two"]
-
-
-def test_errors_apply_to_json_lines_on_the_command_line() -> None:
-    data = b'{"t": "one"}\n{"t": "a \xff b"}\n'
-    rows = rows_of("--jsonl", "t", "--errors", "replace", stdin=data)
-    assert rows == CL100K.encode_batch(["one", "a \ufffd b"])
-    rows = rows_of("--jsonl", "t", "--errors", "surrogateescape", stdin=data)
-    assert CL100K.decode_bytes(rows[1]) == b"a \xff b"
-    done = run("count", "--jsonl", "t", "--errors", "replace", stdin=data)
-    assert int(done.stdout) == sum(map(len, CL100K.encode_batch(["one", "a \ufffd b"])))
 
 
 def test_bytes_outside_of_the_text_are_no_json() -> None:

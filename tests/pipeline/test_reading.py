@@ -104,13 +104,6 @@ def test_every_damaged_byte_of_an_npy_header() -> None:
     assert refused > 2000
 
 
-def test_a_damaged_npy_is_one_line() -> None:
-    data = npy("{'descr': '<u4', 'fortran_order':(False, 'shape': (2,), }")
-    assert fails("decode", "--format", "npy", stdin=data).startswith(
-        "standard input: the npy header is damaged"
-    )
-
-
 # JSON lines
 
 
@@ -159,12 +152,6 @@ def test_json_lines_through_a_pipe() -> None:
             assert (done.returncode, done.stdout) == (0, expected), done
     out = run("encode", "-q", "-e", "gpt2", "--format", "jsonl", stdin=text).stdout
     assert run("decode", "-e", "gpt2", stdin=b"\n" + out).stdout == text
-
-
-def test_json_lines_by_suffix(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    path = tmp_path / "ids.jsonl"
-    path.write_text('{"input_ids": [15339, 1917]}\n')
-    assert run("decode", str(path)).stdout == b"hello world"
 
 
 def test_memory_does_not_grow_with_a_line() -> None:

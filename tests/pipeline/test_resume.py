@@ -106,15 +106,6 @@ def interrupt(text: Path, out: Path, *more: str) -> None:
     assert not out.exists()
 
 
-def test_a_full_disk_takes_nothing_away(text: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.bin"
-    interrupt(text, out)
-    interrupt(text, out)  # still full
-    assert run(*resumed(text, out)).returncode == 0
-    assert out.read_bytes() == whole(text)
-    assert left(tmp_path) == {"out.bin", "out.bin.json"}
-
-
 def test_a_signal_makes_a_checkpoint(text: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.bin"
     command = ["encode", "-o", str(out), "--resume", "--lines", "--checkpoint-every", "1000"]
@@ -331,31 +322,6 @@ def test_a_complete_shard_of_other_content(tmp_path: Path) -> None:
         CheckpointError, match=r"a_000000\.npy was complete at the checkpoint and is now missing"
     ):
         Files(path, family, shard_tokens=3, is_resumable=True, state=state)
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--format", "npy"], "--format 'u32', not 'npy'"),
-        (["-e", "o200k_base"], "--encoding 'cl100k_base (87d8ba64e6926f4a)', not 'o200k_base"),
-        (["--append", "<|endoftext|>"], "--append None, not '<|endoftext|>'"),
-        (["--lines"], "--lines False, not True"),
-        (["--delimiter", "x"], "--delimiter None, not "),
-        (["--skip-empty"], "--skip-empty False, not True"),
-        (["--shard-tokens", "5k"], "--shard-tokens None, not 5000"),
-    ],
-)
-def test_other_settings_are_refused(
-    text: Path, tmp_path: Path, more: list[str], message: str
-) -> None:
-    out = tmp_path / "out.bin"
-    interrupt(text, out)
-    error = fails(*resumed(text, out, *more))
-    assert error.startswith(f"{out}.checkpoint comes from a run with {message}")
-    assert (
-        run(*resumed(text, out, "--chunk-size", "64k", "--checkpoint-every", "9")).returncode == 0
-    )
-    assert out.read_bytes() == whole(text)
 
 
 def test_other_inputs_are_refused(text: Path, tmp_path: Path) -> None:

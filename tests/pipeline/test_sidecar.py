@@ -168,11 +168,6 @@ def test_ids_are_no_text(tmp_path: Path, name: str) -> None:
         assert f"{out}.json says {GPT2.count(TEXT):,} ids of gpt2" in error
 
 
-def test_decode_reads_json_lines(tmp_path: Path) -> None:
-    out = made(tmp_path, "a.jsonl")
-    assert run("decode", str(out)).stdout == TEXT
-
-
 def test_tables_name_their_encoding(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -246,20 +241,3 @@ def test_joined_documents_are_said(tmp_path: Path) -> None:
     assert b"warning" not in run("encode", "-e", "gpt2", names[0], "-o", out).stderr
     for name in ("out.jsonl", "out.ds", "out.arrow"):
         assert b"warning" not in run("encode", *names, "-o", str(tmp_path / name)).stderr
-
-
-def test_append_marks_the_ends_of_documents(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Several files can be taken apart again."""
-    for name in ("a.txt", "b.txt"):
-        (tmp_path / name).write_bytes(b"hello")
-    monkeypatch.chdir(tmp_path)
-    done = run(
-        *("encode", "-e", "gpt2", "a.txt", "b.txt"),
-        *("--append", "<|endoftext|>", "-o", "train.u16"),
-    )
-    assert done.returncode == 0
-    assert b"warning" not in done.stderr
-    ids = [*GPT2.encode("hello"), GPT2.eot_token]
-    assert np.fromfile("train.u16", "<u2").tolist() == ids * 2

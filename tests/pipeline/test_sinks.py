@@ -90,11 +90,6 @@ def test_text_of_many_ids(n: int, top: int) -> None:
     assert sinks.format_text(ids).split() == [str(one).encode() for one in ids]
 
 
-def test_text_does_not_depend_on_the_chunks() -> None:
-    ids = list(range(0, 3000, 7))
-    assert written(ids, "text", 3000, step=3) == written(ids, "text", 3000, step=400)
-
-
 @pytest.mark.parametrize("count", [0, 1, 9, 10, 1000, 123_456])
 @pytest.mark.parametrize(("max_id", "dtype"), [(50_256, np.uint16), (100_276, np.uint32)])
 def test_numpy_loads_npy(count: int, max_id: int, dtype: Any) -> None:
@@ -105,15 +100,6 @@ def test_numpy_loads_npy(count: int, max_id: int, dtype: Any) -> None:
     assert loaded.shape == (count,)
     assert loaded.tolist() == ids
     assert len(data) == 128 + loaded.nbytes
-
-
-@pytest.mark.parametrize("dtype", ["<u2", ">u4", "<i8", "<u8", "|u1"])
-@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
-def test_npy_of_numpy_reads_back(dtype: str, version: tuple[int, int]) -> None:
-    file = io.BytesIO()
-    np.lib.format.write_array(file, np.arange(200, dtype=dtype), version=version)
-    for cuts in ([], [1, 5, 9, 11, 60, 131, 133]):
-        assert read(file.getvalue(), "npy", cuts) == list(range(200))
 
 
 def test_u16_and_u32_are_little_endian() -> None:
@@ -146,14 +132,6 @@ def test_text_takes_python_lists() -> None:
 def test_bad_input_is_named(data: bytes, chosen: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read(data, chosen)
-
-
-@pytest.mark.parametrize("array", [np.zeros((2, 2), np.uint32), np.zeros(3), np.array(5)])
-def test_npy_must_be_one_row_of_integers(array: np.ndarray[Any, Any]) -> None:
-    file = io.BytesIO()
-    np.save(file, array)
-    with pytest.raises(ValueError, match="one-dimensional array of integers"):
-        read(file.getvalue(), "npy")
 
 
 def test_position_of_a_bad_byte_is_that_in_the_input() -> None:

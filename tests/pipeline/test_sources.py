@@ -312,11 +312,6 @@ def test_json_lines_fast_and_slow(lines: list[str], field: str, size: int) -> No
         assert found[0] == found[1]
 
 
-def test_a_line_that_does_not_end_is_refused() -> None:
-    with pytest.raises(DocumentError, match="line 2: more than 1000 bytes"):
-        documents_of(JsonLines("text", "x", max_line=1000), chunked(b"\n" + b"x" * 5000, 100))
-
-
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import streamtok
 from streamtok import Trainer
 from streamtok._core._testing import utf8_of
 from streamtok._core.encode import has_surrogate
@@ -142,20 +141,6 @@ def test_documents_of_every_kind(threads: int, errors: str) -> None:
         for text in texts:
             other.update(text, final=True)
     assert same(trainer, other)
-
-
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("bad", ["日\ud83d", b"\xff", 5], ids=["surrogate", "byte", "number"])
-@pytest.mark.parametrize("threads", [1, 3])
-def test_documents_before_the_one_that_raises(bad: Any, threads: int) -> None:
-    texts = [some("aé", 30, seed) for seed in range(40)]
-    for at in (0, 1, 20, 39, 40):
-        trainer = Trainer(num_threads=threads)
-        with pytest.raises((UnicodeError, TypeError)):
-            trainer.update_documents([*texts[:at], bad, *texts[at:]])
-        assert same(trainer, alone(*texts[:at])), at
-        trainer.update_documents(texts)
-        assert same(trainer, alone(*texts[:at], *texts))
 
 
 @pytest.mark.parametrize("kind", ["a", "é", "日", "\U0001f600"])
@@ -292,22 +277,6 @@ def test_without_threads_all_is_counted_the_same(monkeypatch: pytest.MonkeyPatch
     trainer.update(text.encode(), final=True)
     trainer.update_documents([text[i : i + 50] for i in range(0, 5000, 50)])
     assert same(trainer, alone(text, text, *(text[i : i + 50] for i in range(0, 5000, 50))))
-
-
-@pytest.mark.usefixtures("small")
-def test_limits_that_change_between_calls() -> None:
-    """Tables that were used without a limit are no way around one that is set later."""
-    text = some("a日", 5000)
-    trainer = Trainer(num_threads=3)
-    trainer.update(text)
-    trainer.memory_limit = trainer.nbytes
-    more = "".join(f" {i}" for i in range(10_000, 40_000))
-    with pytest.raises(streamtok.MemoryLimitExceeded):
-        trainer.update(more)
-    taken = trainer.bytes_in - len(text.encode())
-    trainer.memory_limit = None
-    trainer.update(more[taken:], final=True)
-    assert same(trainer, alone(text + more))
 
 
 def test_call_in_threads() -> None:

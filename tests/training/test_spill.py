@@ -66,14 +66,6 @@ def test_the_merges_are_those_of_one_table(tmp_path: Path, num_threads: int) -> 
     assert trainer.train(300).digest == whole.train(300).digest
 
 
-def test_documents_in_threads(tmp_path: Path) -> None:
-    texts = [text(2000, seed) for seed in range(30)]
-    whole, trainer = Trainer("gpt2"), Trainer("gpt2", memory_limit=LIMIT, spill_folder=tmp_path)
-    for one in (whole, trainer):
-        one.update_documents(texts)
-    assert_equal(trainer, whole)
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     parts=st.lists(st.text("ab c1é\n", max_size=30), max_size=12),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import itertools
 import os
 import pickle
 import random
 import re
-import threading
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -22,7 +20,6 @@ from hypothesis import strategies as st
 import streamtok
 from streamtok import Trainer
 from streamtok._core.train import MergeLoop, PretokenCounter, PretokenTable
-from streamtok.patterns.sequence import SplitSequence
 from streamtok.reference import bpe as reference
 from streamtok.training.trainer import PATTERNS
 
@@ -59,18 +56,6 @@ def test_the_law_for_counts(texts, pattern, cuts, save_at):
     assert trainer.n_pieces == len(expected)
 
 
-@pytest.mark.parametrize("pattern", [*PATTERNS, r"[\s\S]+"])
-def test_every_pair_of_cuts(pattern):
-    data = "a  b\n\n  'llé \U0001f600x\t12 \n".encode()
-    whole = counted([data], pattern).piece_counts()
-    for a, b in itertools.combinations_with_replacement(range(len(data) + 1), 2):
-        trainer = Trainer(pattern)
-        for chunk in data[:a], data[a:b], data[b:]:
-            trainer.update(chunk)
-        trainer.end_document()
-        assert trainer.piece_counts() == whole
-
-
 def large_text(size: int = 3_000_000) -> str:
     rng = random.Random(3)
     words = ["".join(rng.choices("abcdefé漢 \n.1", k=rng.randint(1, 30))) for _ in range(3000)]
@@ -94,50 +79,6 @@ def test_threads_count_the_same(pattern):
     assert list(chunks.piece_counts().items()) == list(one.piece_counts().items())
 
 
-def test_blocks(monkeypatch):
-    """Blocks may end inside a character, in bytes and in str."""
-    text = large_text(400_000)
-    whole = counted([text], num_threads=1).piece_counts()
-    monkeypatch.setattr("streamtok.training.counting.BLOCK", 100_001)
-    monkeypatch.setattr("streamtok.training.part_counters.LARGE", 5_000)
-    for kind in (text, text.encode(), memoryview(text.encode()), bytearray(text.encode())):
-        for num_threads in (1, 2):
-            trainer = Trainer(num_threads=num_threads)
-            trainer.update(kind, final=True)
-            assert trainer.piece_counts() == whole
-
-
-@pytest.mark.parametrize("num_threads", [1, 2])
-def test_an_error_changes_nothing(monkeypatch, num_threads):
-    """No part of an invalid chunk is counted, even if the chunk is large."""
-    monkeypatch.setattr("streamtok.training.counting.BLOCK", 10_000)
-    monkeypatch.setattr("streamtok.training.part_counters.LARGE", 1_000)
-    good = b"word " * 8000
-    for at in (3, 9_998, 10_001, 24_000, 29_999, 30_000):
-        trainer = Trainer(num_threads=num_threads)
-        trainer.update(b"ab ")
-        with pytest.raises(UnicodeDecodeError) as caught:
-            trainer.update(good[:at] + b"\xff" + good[at:])
-        assert caught.value.start == at + 3
-        assert trainer.bytes_in == 3
-        trainer.update(good, final=True)
-        assert trainer.piece_counts() == counted([b"ab " + good]).piece_counts()
-
-
-def test_documents_are_independent():
-    texts = ["ab", "cd ", " ef"]
-    assert counted(texts).piece_counts() == {b"ab": 1, b"cd": 1, b" ": 1, b" ef": 1}
-    trainer = Trainer()
-    trainer.update("ab")
-    trainer.update_documents(["cd"])  # ends the open text first
-    assert trainer.piece_counts() == {b"ab": 1, b"cd": 1}
-    many = [f"x{i % 700} " for i in range(200_000)]
-    threaded = counted(many, num_threads=4)
-    assert list(threaded.piece_counts().items()) == list(
-        Counter(p.encode() for t in many for p in reference.split(PATTERNS["cl100k"], t)).items()
-    )
-
-
 def test_long_pretokens():
     trainer = Trainer(r"[a-z]+|[^a-z]+")
     for size in (15, 16, 17, 1000, 70_000):
@@ -150,146 +91,7 @@ def test_long_pretokens():
     }  # fmt: skip
 
 
-def test_files(tmp_path):
-    path = tmp_path / "text"
-    text = large_text(1_500_000)
-    path.write_text(text, "utf-8", newline="")
-    trainer = Trainer()
-    seen: list[tuple[int, int]] = []
-    trainer.update_file(path, progress=lambda done, of: seen.append((done, of)))
-    assert trainer.piece_counts() == counted([text]).piece_counts()
-    assert seen[-1] == (path.stat().st_size,) * 2
-    empty = tmp_path / "empty"
-    empty.write_bytes(b"")
-    trainer.update_file(empty)
-    with pytest.raises(FileNotFoundError):
-        trainer.update_file(tmp_path / "none")
-
-
-def test_merging_trainers_is_counting_on():
-    a, b = some_text()[:4], some_text()[4:9]
-    whole = counted(a + b)
-    first, second = counted(a), counted(b)
-    first.merge(pickle.loads(pickle.dumps(second)))
-    assert list(first.piece_counts().items()) == list(whole.piece_counts().items())
-    assert first.bytes_in == whole.bytes_in
-    assert first.merges(700, tie="first") == whole.merges(700, tie="first")
-    with pytest.raises(ValueError, match="another pattern"):
-        first.merge(Trainer("gpt2"))
-    second.update("open")
-    with pytest.raises(ValueError, match="4 bytes"):
-        first.merge(second)
-    with pytest.raises(ValueError, match="itself"):
-        first.merge(first)
-
-
-def test_a_refused_merge_ends_nothing():
-    trainer, other = counted(["ab "], "gpt2"), counted([numbers(20_000)], "gpt2")
-    trainer.update("open")
-    before = pickle.dumps(trainer)
-    trainer.memory_limit = trainer.nbytes
-    with pytest.raises(streamtok.MemoryLimitExceeded):
-        trainer.merge(other)
-    trainer.memory_limit = None
-    assert pickle.dumps(trainer) == before
-    trainer.merge(other)
-    whole = counted(["ab ", "open", numbers(20_000)], "gpt2")
-    assert list(trainer.piece_counts().items()) == list(whole.piece_counts().items())
-    with pytest.raises(TypeError, match="not NoneType"):
-        trainer.merge(None)  # type: ignore[arg-type]
-
-
-def test_sequences_of_splits(tmp_path):
-    """The source of a sequence is a JSON list, which is also a valid regular expression."""
-    splits = SplitSequence([r"\d", r"\p{L}+"])
-    text = "ab--ab12 ab"
-    trainer = counted([text], splits)
-    trainer.save_counts(tmp_path / "counts.npz")
-    loaded = Trainer.load_counts(tmp_path / "counts.npz")
-    for one in trainer, loaded, pickle.loads(pickle.dumps(trainer)):
-        one.update_documents([text])
-        assert list(one.piece_counts()) == [b"ab", b"--", b"1", b"2", b" "]
-        enc = one.train(258)
-        assert enc.encode("ab--ab") == [256, 257, 256]
-        assert pickle.loads(pickle.dumps(enc)).encode("ab--ab") == [256, 257, 256]
-    with pytest.raises(ValueError, match="another pattern"):
-        trainer.merge(Trainer(splits.source))
-    with pytest.raises(ValueError, match="another pattern"):
-        Trainer(splits.source).merge(trainer)
-
-
-def test_documents_before_an_invalid_one_are_counted():
-    def failing():
-        yield "ab"
-        yield b"cd"
-        raise KeyError("no more")
-
-    trainer = Trainer()
-    for texts, error in (
-        (failing(), KeyError),
-        (["ab", b"cd", b"\xff", "ef"], UnicodeDecodeError),
-        (["ab", b"cd", 5, "ef"], TypeError),
-        (["ab", b"cd", "\ud800", "ef"], UnicodeEncodeError),
-    ):
-        before = trainer.bytes_in
-        with pytest.raises(error):
-            trainer.update_documents(texts)
-        assert (trainer.bytes_in, trainer.pending) == (before + 4, 0)
-    assert trainer.piece_counts() == {b"ab": 4, b"cd": 4}
-    trainer.update("open")
-    with pytest.raises(TypeError, match="not iterable"):
-        trainer.update_documents(None)  # type: ignore[arg-type]
-    assert trainer.pending == 4
-
-
-def test_documents_in_one_buffer():
-    """A reader may use the same buffer for every text."""
-    buffer = bytearray(2)
-
-    def read():
-        for text in (b"ab", b"cd", b"ab"):
-            buffer[:] = text
-            yield buffer
-
-    assert counted(read()).piece_counts() == {b"ab": 2, b"cd": 1}
-
-
 # Bytes that are not UTF-8
-
-
-def test_replace_holds_what_the_next_chunk_decides():
-    trainer, whole = Trainer(errors="replace"), Trainer(errors="replace")
-    whole.update("x")
-    trainer.update(b"\xe4")
-    assert trainer.pending == 1
-    with pytest.raises(ValueError, match="1 bytes that are not"):
-        whole.merge(trainer)
-    with pytest.raises(UnicodeDecodeError, match="a str chunk follows"):
-        trainer.update("x")
-    trainer.merge(counted(["y"], errors="replace"))  # ends the open text
-    assert trainer.piece_counts() == {"\ufffd".encode(): 1, b"y": 1}
-    assert trainer.bytes_in == 4
-    whole.merge(trainer)
-    assert whole.piece_counts() == {b"x": 1, "\ufffd".encode(): 1, b"y": 1}
-
-
-def test_surrogate_pairs_that_are_cut():
-    for chunks, text in (
-        (["a\ud83d", "", "\ude00b"], "a\U0001f600b"),
-        (["a\ud83d", b"", "b"], "a\ufffdb"),
-        (["\ud83d"], "\ufffd"),
-        (["\ude00", "\ud83d", "\ud83d", "\ude00"], "\ufffd\ufffd\U0001f600"),
-    ):
-        trainer = Trainer(errors="replace")
-        for chunk in chunks:
-            trainer.update(chunk)
-            trainer = pickle.loads(pickle.dumps(trainer))
-        trainer.end_document()
-        assert trainer.piece_counts() == counted([text]).piece_counts()
-    trainer.update("\ud83d")
-    with pytest.raises(UnicodeEncodeError, match="bytes follow the first half"):
-        trainer.update(b"a")
-    assert trainer.pending == 3
 
 
 def test_a_limit_never_cuts_a_character():
@@ -311,45 +113,6 @@ def test_a_limit_never_cuts_a_character():
         trainer.memory_limit = None
         trainer.end_document()
         assert trainer.piece_counts() == counted([text], pattern).piece_counts()
-
-
-def test_unfinished_characters():
-    trainer = Trainer()
-    trainer.update("é".encode()[:1])
-    with pytest.raises(UnicodeDecodeError, match="a str chunk follows"):
-        trainer.update("x")
-    with pytest.raises(UnicodeDecodeError, match="unexpected end of data"):
-        trainer.end_document()
-    with pytest.raises(UnicodeDecodeError) as caught:
-        trainer.update(b"x")
-    assert caught.value.start == 0
-    trainer.update("é".encode()[1:])
-    trainer.update("\U0001f600".encode()[:1])
-    trainer.update("\U0001f600".encode()[1:3])
-    again = pickle.loads(pickle.dumps(trainer))
-    for one in trainer, again:
-        one.update("\U0001f600".encode()[3:])
-        one.end_document()
-        assert one.piece_counts() == {"é".encode(): 1, "\U0001f600".encode(): 1}
-    with pytest.raises(UnicodeEncodeError):
-        trainer.update("\ud800")
-
-
-@settings(max_examples=100)
-@given(
-    data=st.lists(st.sampled_from(b"ab \n\xc3\xa9\xff\xf0\x9f"), max_size=40).map(bytes),
-    cuts=st.lists(st.integers(0, 40), max_size=4),
-    errors=st.sampled_from(["replace", "surrogateescape"]),
-)
-def test_errors(data, cuts, errors):
-    trainer = Trainer(errors=errors)
-    bounds = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-    for a, b in itertools.pairwise(bounds):
-        trainer.update(data[a:b])
-    trainer.end_document()
-    pieces = reference.split(PATTERNS["cl100k"], data.decode("utf-8", errors))
-    assert trainer.piece_counts() == Counter(p.encode("utf-8", "surrogateescape") for p in pieces)
-    assert counted([data], errors=errors).piece_counts() == trainer.piece_counts()
 
 
 # Memory
@@ -501,17 +264,6 @@ def test_arrays_that_do_not_fit():
 # State
 
 
-def test_a_state_beyond_its_limit_is_loaded():
-    """The limit is set lower than the memory in use."""
-    trainer = counted([numbers(20_000)])
-    trainer.memory_limit = 1
-    for again in pickle.loads(pickle.dumps(trainer)), copy.copy(trainer):
-        assert again.memory_limit == 1
-        assert again.piece_counts() == trainer.piece_counts()
-        again.notes["own"] = 1
-    assert trainer.notes == {}
-
-
 def test_invalid_states(tmp_path):
     trainer = counted(["ab ab"], errors="replace")
     trainer.update(b"x\xe4")
@@ -598,43 +350,6 @@ def test_damaged_counts(tmp_path):
         Trainer.load_counts(tmp_path / "none.npz")
 
 
-def test_interrupted_training_changes_nothing():
-    trainer = counted(some_text())
-
-    def stop(done: int, of: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        trainer.train(4000, progress=stop)
-    assert trainer.merges(2000) == counted(some_text()).merges(2000)
-    calls: list[tuple[int, int]] = []
-    trainer.merges(2000, progress=lambda *call: calls.append(call))
-    assert calls[-1] == (1744, 1744)
-
-
-def test_one_thread_at_a_time():
-    trainer = Trainer()
-    inside, leave = threading.Event(), threading.Event()
-
-    def texts():
-        inside.set()
-        leave.wait()
-        yield "x"
-
-    thread = threading.Thread(target=trainer.update_documents, args=(texts(),))
-    thread.start()
-    inside.wait()
-    try:
-        for call in (lambda: trainer.update("y"), lambda: trainer.merges(300),
-                     lambda: pickle.dumps(trainer), lambda: Trainer().merge(trainer)):  # fmt: skip
-            with pytest.raises(streamtok.StreamInUseError):
-                call()
-    finally:
-        leave.set()
-        thread.join()
-    assert trainer.piece_counts() == {b"x": 1}
-
-
 # The result
 
 
@@ -657,22 +372,6 @@ def test_the_trained_encoding():
     assert streamed + stream.flush() == ids
     again = pickle.loads(pickle.dumps(enc))
     assert again.digest == enc.digest
-
-
-def test_encoding_repeats_the_merges():
-    """Encoding gives the same tokens for each pre-token as training."""
-    trainer = counted(some_text(), "cl100k")
-    enc = trainer.train(3000)
-    merges = trainer.merges(3000)
-    for piece in itertools.islice(trainer.piece_counts(), 400):
-        row = [bytes([byte]) for byte in piece]
-        for pair in merges:
-            i = 0
-            while i + 1 < len(row):
-                if (row[i], row[i + 1]) == pair:
-                    row[i : i + 2] = [pair[0] + pair[1]]
-                i += 1
-        assert [enc.decode_single_token_bytes(i) for i in enc._encode_single_piece(piece)] == row
 
 
 def test_ends_when_no_pair_is_left():
