@@ -295,7 +295,7 @@ class StreamEncoder(FastStreamEncoder):
             self._adopt((half, rest))
             return
         tail = self._chain.tail(self._template)
-        self._chain.setstate(tail, rest, half, trace is not None)
+        self._chain.setstate(tail, rest, half)
         self._go_on(tail, self._chain, trace)
 
     def _setstate_of(self, state: bytes, policy: list[Any]) -> None:

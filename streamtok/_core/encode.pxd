@@ -295,6 +295,7 @@ cdef struct Lattice:
     size_t capacity
 
 cdef struct Place:          # of an id's text
+    u64 at                  # the id's number
     u64 start
     u64 end
 
@@ -351,8 +352,9 @@ cdef struct Work:               # everything mutable that one encoding thread ne
     Lattice lattice             # of Unigram
     u8* marked                  # a pre-token with its mark
     size_t marked_capacity
-    bint follows                # the places of ids are wanted, too
-    Place* places               # of the ids in `out`, then
+    bint follows                # places of ids are wanted, too: by merges, only of special tokens
+    Place* places
+    size_t n_places
     size_t places_capacity
     u64 origin                  # where in the text the buffer begins that is encoded
     u8* section                 # the last full section of a long pre-token: endless runs repeat it

@@ -216,6 +216,16 @@ def feed_changed(
     out: Buffer | None,
     limit: int,
 ) -> Any: ...
+def places_before(
+    rows: npt.NDArray[np.int64],
+    now: int,
+    source: int,
+    last: int,
+    places: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]: ...
+def rows_from(
+    rows: npt.NDArray[np.int64], now: int, source: int, last: int, before: int
+) -> tuple[npt.NDArray[np.int64], int, int, int]: ...
 def runs_behind(
     runs: tuple[tuple[int, int, int], ...], rows: npt.NDArray[np.int64], waiting: int
 ) -> tuple[tuple[tuple[int, int, int], ...], int]: ...
@@ -278,7 +288,6 @@ class Tail:
         out: Buffer | None,
         settle: Callable[[int, int], Any],
         expected: Any = None,
-        searches: bool = True,
     ) -> Any: ...
     def getstate(self, expected: Any = None) -> bytes: ...
     def setstate(self, state: bytes, note: Any = None) -> None: ...

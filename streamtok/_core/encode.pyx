@@ -99,6 +99,7 @@ include "base/shared_ints.pxi"
 include "base/output.pxi"
 include "transform/table.pxi"
 include "transform/walk.pxi"
+include "transform/alignment.pxi"
 include "texts/encoder.pxi"
 
 # Ids to bytes

@@ -79,9 +79,7 @@ def _changed(
         return ids, _contiguous(ids, sizes, text, unit, errors)
     spans = _contiguous(ids, sizes, changed.text, "byte", errors)
     source = BEGIN.fed(text, True, errors)
-    places = AlignmentMap().fed([changed]).back(*spans.T)
-    spans[:, 0], spans[:, 1] = source.in_unit(*places, unit, errors)
-    return ids, spans
+    return ids, source.in_unit(AlignmentMap().fed([changed]).back(spans), unit, errors)
 
 
 def _contiguous(
@@ -100,8 +98,7 @@ def _contiguous(
             pass
     spans = _in_bytes(ids, sizes)
     source = BEGIN.fed(text, True, errors)
-    spans[:, 0], spans[:, 1] = source.in_unit(spans[:, 0], spans[:, 1], unit, errors)
-    return spans
+    return source.in_unit(spans, unit, errors)
 
 
 def _is_utf8(text: bytes, errors: str) -> bool:
@@ -159,8 +156,7 @@ def _by_pattern(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArr
     if not rows:
         return np.empty(0, np.uint32), np.empty((0, 2), np.int64)
     every = np.concatenate(spans)
-    every[:, 0], every[:, 1] = source.in_unit(every[:, 0], every[:, 1], unit, errors)
-    return np.concatenate(rows), every
+    return np.concatenate(rows), source.in_unit(every, unit, errors)
 
 
 def _size(character: str) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.encode import utf8_size
+from .._core.encode import places_before, rows_from, utf8_size
 from ..normalizers.compiled import Changed
 
 if TYPE_CHECKING:
@@ -32,79 +32,34 @@ _NO_ROWS = np.empty((0, 4), np.int64)
 class AlignmentMap(NamedTuple):
     """The rows from a certain place on. Immutable; places are bytes of UTF-8."""
 
-    rows: Offsets = _NO_ROWS  # and whether it is a token that was taken out
+    rows: Offsets = _NO_ROWS  # and whether it is left out as part of a token
     now: int = 0  # where the first row's text begins
     source: int = 0  # where its source begins
     last: int = 0  # where the source of the text before it ends; no more than `source`
 
-    def fed(self, blocks: Iterable[Block]) -> AlignmentMap:
-        """With blocks after those that are known. A tuple is a token, or text that is left."""
+    def fed(self, blocks: Iterable[Block | Offsets]) -> AlignmentMap:
+        """With what comes after the rows that are known: blocks, or rows.
+
+        A tuple is what a token takes with it, or text that is left.
+        """
         rows = [self.rows]
         for block in blocks:
-            if isinstance(block, Changed):
-                rows.append(np.zeros((len(block.rows), 4), np.int64))
-                rows[-1][:, :3] = block.rows
-            else:
+            if isinstance(block, tuple) and not isinstance(block, Changed):
                 size = utf8_size(block[1], True)
                 rows.append(np.array([(size, 1, 1, 0) if block[0] else (1, 0, size, 1)]))
+            else:
+                known = block.rows if isinstance(block, Changed) else block
+                rows.append(np.zeros((len(known), 4), np.int64))
+                rows[-1][:, :3] = known
         return self._replace(rows=np.concatenate(rows))
 
-    def back(self, starts: Offsets, ends: Offsets) -> tuple[Offsets, Offsets]:
-        """What of the source the stretches starts:ends of the text stand for, in order."""
-        now, sources, exact, lasts, last = self._segments()
-        if not len(sources):
-            here = np.full(len(starts), last)
-            return here, here.copy()
-        at = np.searchsorted(now[:-1], ends, "left") - 1
-        into = sources[at, 0] + ends - now[at]
-        stops = np.where(exact[at], into, sources[at, 1])
-        # An empty one is after the text removed before the next character.
-        is_inside = (at >= 0) & (ends < now[at + 1]) & exact[at]
-        places = np.where(is_inside, into, np.append(lasts, last)[at + 1])
-        at = np.searchsorted(now[:-1], starts, "right") - 1
-        begins = sources[at, 0] + np.where(exact[at], starts - now[at], 0)
-        is_empty = starts == ends
-        return np.where(is_empty, places, begins), np.where(is_empty, places, stops)
+    def back(self, spans: Offsets) -> Offsets:
+        """What of the source the stretches of the text stand for, which are in order."""
+        return places_before(*self, spans)
 
     def forget(self, before: int) -> AlignmentMap:
         """Without the characters whose text ends before byte `before`, or there."""
-        reached = self.now + np.cumsum(self.rows[:, 0] * self.rows[:, 1])
-        gone = int(np.searchsorted(reached, before, "right"))
-        known, kept = self.rows[:gone], self.rows[gone:].copy()
-        rest = before - (int(reached[gone - 1]) if gone else self.now)
-        if len(kept) and rest > 0:
-            known = np.concatenate([known, kept[:1]])
-            known[-1, 0] = rest // kept[0, 1]
-            kept[0, 0] -= known[-1, 0]
-        now, source = (int((known[:, 0] * known[:, side]).sum()) for side in (1, 2))
-        last = self._replace(rows=known)._segments()[4]
-        return AlignmentMap(kept, self.now + now, self.source + source, last)
-
-    @property
-    def source_end(self) -> int:
-        """Where the source of all rows ends."""
-        return self.source + int((self.rows[:, 0] * self.rows[:, 2]).sum())
-
-    def _segments(
-        self,
-    ) -> tuple[Offsets, Offsets, npt.NDArray[np.bool_], Offsets, int]:
-        """(where each piece of text begins, and the end; where its source begins and ends; whether
-        it stands for it byte by byte; `last` before it; `last` after all of them).
-        """
-        is_exact = (self.rows[:, 1] == 1) & (self.rows[:, 2] == 1)
-        counts, *sizes, is_token = np.repeat(self.rows, np.where(is_exact, 1, self.rows[:, 0]), 0).T
-        exact = (sizes[0] == 1) & (sizes[1] == 1)
-        text, source = (np.where(exact, counts, size) for size in sizes)
-        now = self.now + np.concatenate([[0], np.cumsum(text)])
-        ends = self.source + np.cumsum(source)
-        sources = np.column_stack([ends - source, ends])
-        # For text that was put in: where the source of what is before it ends.
-        stands = ((text > 0) & (source > 0)) | (is_token == 1)
-        lasts = np.maximum.accumulate(np.concatenate([[self.last], np.where(stands, ends, 0)]))
-        sources[source == 0, 0] = lasts[:-1][source == 0]
-        has_text = text > 0
-        starts = np.concatenate([now[:-1][has_text], now[-1:]])
-        return starts, sources[has_text], exact[has_text], lasts[:-1][has_text], int(lasts[-1])
+        return AlignmentMap(*rows_from(*self, before))
 
     def to_json(self) -> list[Any]:
         """What `from_json` takes."""

@@ -55,7 +55,6 @@ class PlainChain:
         into: str,
         out: Any,
         limit: int,
-        seen: list[Any] | None = None,
     ) -> Any:
         """See `Chain`."""
         half: str | None = tail.note
@@ -80,6 +79,6 @@ class PlainChain:
         half = tail.note
         return half or "", tail.getstate(half)
 
-    def setstate(self, tail: Tail, state: bytes, half: str, is_traced: bool = False) -> None:
+    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
         """See `Chain`."""
         tail.setstate(state, half or None)

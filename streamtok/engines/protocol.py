@@ -61,10 +61,10 @@ class Chain(Protocol):
         into: str,
         out: Any,
         limit: int,
-        seen: list[Any] | None = None,
     ) -> Any:
-        """As `Engine.encode`; `into` may be "buffer": the ids go into `out`. `limit`: bytes that
-        may wait. A call that raises changes nothing. seen: gets what `Trace` asks for.
+        """As `Engine.encode`; `into` may be "buffer": the ids go into `out`, or "places", as for
+        `Tail.encode`, and behind these what `AlignmentMap.fed` takes of each change, the first one
+        first. `limit`: bytes that may wait. A call that raises changes nothing.
         """
         ...
 
@@ -80,11 +80,8 @@ class Chain(Protocol):
         """(the first half of a surrogate pair that waits, or "", the rest of the state)."""
         ...
 
-    def setstate(self, tail: Tail, state: bytes, half: str, is_traced: bool = False) -> None:
-        """Put a tail where `getstate` was called. Raises StateError; the tail is then as before.
-
-        is_traced: the calls since the beginning asked for a trace.
-        """
+    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
+        """Put a tail where `getstate` was called. Raises StateError; the tail is then as before."""
         ...
 
 

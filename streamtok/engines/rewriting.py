@@ -212,7 +212,7 @@ class RewritingEngine:
         )
         return finder, None if second.is_empty else second
 
-    def _encode_stretches(self, parts: list[str | int | None], errors: str, into: str) -> Any:
+    def _encode_stretches(self, parts: list[Any], errors: str, into: str) -> Any:
         """The ids of parts, through an engine that has no stream."""
         from ..reference.bpe import MatchTime
         from .regex_engine import RegexEngine
@@ -229,7 +229,7 @@ class RewritingEngine:
                 ids.append(self.inner.encode("".join(texts), _NO_SPECIAL, errors, "array", left))
                 texts.clear()
             if part is not None:
-                ids.append(np.array([part], dtype=np.uint32))
+                ids.append(np.array(part[:1], dtype=np.uint32))
         joined = np.concatenate(ids) if ids else np.empty(0, dtype=np.uint32)
         if into == "count":
             return len(joined)

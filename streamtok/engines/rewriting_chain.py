@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from .._core.encode import ChangedNote, Tail, bytes_of, feed_changed
 from ..errors import PendingLimitExceeded, StateError
 from ..normalizers.compiled import AT_BEGIN, AT_FIRST
@@ -88,46 +90,40 @@ class RewritingChain:
         into: str,
         out: Any,
         limit: int,
-        seen: list[Any] | None = None,
     ) -> Any:
-        """See `Chain`. Offsets are those of the text that came in. seen: gets the walk."""
+        """See `Chain`. Offsets are those of the text that came in."""
         # A plain copy, once: others may write to bytes, and a derived class may have other methods.
         chunk = str.__str__(chunk) if isinstance(chunk, str) else bytes_of(chunk)
-        if self.transform is not None and seen is None:
+        stages, known = self.stages, tail.note
+        is_traced = into == "places"
+        # It knows no way back through two normalizers.
+        if self.transform is not None and not (is_traced and stages.second is not None):
             result = feed_changed(self.transform, tail, chunk, final, into, out, limit)
             if result is not None:
+                if is_traced and type(result) is list:
+                    result[2] = [np.frombuffer(result[2], np.int64).reshape(-1, 3)]
                 return result
-        known = tail.note
         before = self._note_of(known)
-        way = self._slowly(before, chunk, final, seen is not None)
-        if isinstance(way[0], int):  # a special token that is refused
-            return way
-        taken, walk = way
-        if seen is not None:
-            seen.append(walk)
-
-        def settle(waiting: int, given: int) -> _Note | ChangedNote:
-            place, pending = walk.next_place(waiting)
-            noted = _noted(taken, place, pending, limit)
-            return noted if seen is not None else self._settled(noted)
-
-        given = tail.bytes_in
-        searches = seen is None
-        result = tail.encode_parts(walk.parts, final, into, out, settle, known, searches)
-        if type(result) is tuple:
-            offset, found = result
-            return taken.end - len(taken.partial) - walk.bytes_from(offset, given), found
-        return result
-
-    def _slowly(self, note: _Note, chunk: Text, final: bool, is_traced: bool) -> Any:
-        """(what is taken in then, the walk), or (offset, text) of a refused token."""
-        taken, text = characters_of(note.taken, chunk, final, self.errors)
-        walk = Walk(self.stages, note.place, is_traced)
+        taken, text = characters_of(before.taken, chunk, final, self.errors)
+        end = taken.end - len(taken.partial)
+        walk = Walk(stages, before.place, is_traced)
         try:
             walk.feed(text, final)
         except RefusedToken as refused:
-            return taken.end - len(taken.partial) - refused.rest, refused.text
-        return taken, walk
+            return end - refused.rest, refused.text
+
+        def settle(waiting: int, given: int) -> _Note | ChangedNote:
+            place, pending = walk.next_place(waiting)
+            return self._settled(_noted(taken, place, pending, limit))
+
+        given = tail.bytes_in
+        result = tail.encode_parts(walk.parts, final, into, out, settle, known)
+        if type(result) is tuple:
+            offset, found = result
+            return end - walk.bytes_from(offset, given), found
+        if is_traced:
+            result += [walk.first_blocks, walk.second_blocks][: 1 + walk.has_second]
+        return result
 
     def _note_of(self, known: _Note | ChangedNote | None) -> _Note:
         """A tail's note, as the steps need it."""
@@ -184,7 +180,7 @@ class RewritingChain:
         saved = json.dumps(value, separators=(",", ":")).encode()
         return half, len(saved).to_bytes(8, "little") + saved + tail.getstate(known)
 
-    def setstate(self, tail: Tail, state: bytes, half: str, is_traced: bool = False) -> None:
+    def setstate(self, tail: Tail, state: bytes, half: str) -> None:
         """See `Chain`."""
         size = int.from_bytes(state[:8], "little")
         saved, rest = state[8 : 8 + size], state[8 + size :]
@@ -195,12 +191,12 @@ class RewritingChain:
         try:
             partial, bytes_in, grown, place = json.loads(saved)
             known = BytesTaken(half, bytes.fromhex(partial), bytes_in, grown)
-            note = self._note(known, place, twin.pending, is_traced)
+            note = self._note(known, place, twin.pending)
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise StateError(f"the saved stream state is damaged: {error}") from None
-        tail.setstate(rest, note if is_traced else self._settled(note))
+        tail.setstate(rest, self._settled(note))
 
-    def _note(self, taken: BytesTaken, place: Any, waiting: int, is_traced: bool) -> _Note:
+    def _note(self, taken: BytesTaken, place: Any, waiting: int) -> _Note:
         """The saved state. Raises ValueError and TypeError for a state that no stream saves."""
         partial = taken.partial
         for number in (taken.bytes_in, taken.grown):
@@ -211,7 +207,7 @@ class RewritingChain:
             or characters_of(BytesTaken(), partial, False, self.errors)[0].partial != partial
         ):
             raise ValueError("it ends with bytes that do not begin a character")
-        loaded, pending = place_from_json(place, self.stages, waiting, is_traced)
+        loaded, pending = place_from_json(place, self.stages, waiting)
         if pending + len(partial) > taken.end:
             raise ValueError("more bytes wait than came in")
         return _Note(taken, loaded, pending + len(partial))

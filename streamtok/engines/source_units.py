@@ -83,19 +83,17 @@ class SourceText(NamedTuple):
         whole = "".join(texts) if len(texts) > 2 or texts[0] else texts[-1]
         return SourceText(half, partial, whole, tuple(odd), self.at, self.base, end)
 
-    def in_unit(
-        self, starts: Offsets, ends: Offsets, unit: str, errors: str
-    ) -> tuple[Offsets, Offsets]:
-        """Positions in the text of bytes of the encoded text, which must be here, in order.
+    def in_unit(self, spans: Offsets, unit: str, errors: str) -> Offsets:
+        """Stretches of the text for those of the encoded text, which must be here, in order.
 
         A character counts from where it begins to where it ends, for everything that touches it.
         """
         base = self.base[UNITS.index(unit)]
         if (unit == "byte" and not self.odd) or (str.isascii(self.text) and not self.odd):
-            return starts + (base - self.at), ends + (base - self.at)
+            return spans + (base - self.at)
         data = np.frombuffer(_encoded(self.text, errors), np.uint8)
         begins = _beginnings(data, self.text, errors)
-        starts, ends = starts - self.at, ends - self.at
+        starts, ends = (spans - self.at).T
         if unit == "byte":
             whole = np.zeros(len(data) + 1, bool)  # of bytes: they go with the one before
             for at, _, n_characters in self.odd:
@@ -107,7 +105,7 @@ class SourceText(NamedTuple):
         before = np.zeros(len(data) + 1, np.int32 if len(data) < 1 << 28 else np.int64)
         before[0] = 0
         np.cumsum(self._weights(data, begins, unit), dtype=before.dtype, out=before[1:])
-        return before[starts].astype(np.int64) + base, before[ends].astype(np.int64) + base
+        return before[np.column_stack([starts, ends])].astype(np.int64) + base
 
     def _weights(
         self, data: npt.NDArray[np.uint8], begins: npt.NDArray[np.bool_], unit: str
@@ -133,20 +131,28 @@ class SourceText(NamedTuple):
         size = before - self.at
         if size <= 0:
             return self
-        if str.isascii(self.text) and not self.odd:
-            n = size
-        else:
+        n = size
+        if self.odd or not str.isascii(self.text):
             data = np.frombuffer(_encoded(self.text, errors), np.uint8)
             begins = _beginnings(data, self.text, errors)
             while size < len(data) and not begins[size]:
                 size -= 1
             n = int(begins[:size].sum())
-        at = np.array([self.at + size])
-        bases = [int(self.in_unit(at, at, unit, errors)[0][0]) for unit in UNITS]
-        odd = tuple(one for one in self.odd if one.at >= self.at + size)
-        return self._replace(
-            text=self.text[n:], odd=odd, at=self.at + size, base=(bases[0], bases[1], bases[2])
-        )
+        text, kept = self.text[:n], self.text[n:]
+        at = self.at + size
+        if self.odd:
+            base = self.place(at, errors)
+        else:
+            utf16 = n if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+            base = self.base[0] + size, self.base[1] + n, self.base[2] + utf16
+        odd = tuple(one for one in self.odd if one.at >= at)
+        return self._replace(text=kept, odd=odd, at=at, base=base)
+
+    def place(self, at: int, errors: str) -> tuple[int, int, int]:
+        """Where byte `at` of the encoded text is, in each unit."""
+        here = np.array([(at, at)])
+        found = [int(self.in_unit(here, unit, errors)[0, 0]) for unit in UNITS]
+        return found[0], found[1], found[2]
 
     def to_json(self) -> list[Any]:
         """What `from_json` takes."""

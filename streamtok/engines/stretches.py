@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from .._core.encode import utf8_size
 from ..normalizers.compiled import QUICK_FROM, Changed, feed
 from .added_tokens import GOES_ON, NOTHING_FOUND, Finder, Finding
@@ -76,8 +78,8 @@ class Walk:
         """is_traced: the blocks say exactly where text is from, however it is cut."""
         self.stages = stages
         self.is_traced = is_traced
-        # Only here is it known where the tokens came from.
-        self.finder = stages.normalized if is_traced or stages.inner is None else None
+        self.finder = stages.normalized if stages.inner is None else None  # or the core does
+        self.has_second = stages.second is not None or self.finder is not None
         self.place = place
         self.is_first = place.is_first
         self.raw = place.raw
@@ -87,8 +89,6 @@ class Walk:
         self.second_blocks: list[Block] = []
         self.parts: list[Any] = []  # as `Tail.encode_parts` takes them
         self.first_fed = self.second_fed = 0  # bytes
-        # Of each id in parts: what it took, the blocks of its kind then, whether they are `first`.
-        self.tokens: list[tuple[str, int, bool]] = []
 
     def feed(self, text: str, final: bool) -> None:
         """Take characters in. Raises RefusedToken."""
@@ -104,16 +104,27 @@ class Walk:
                 error.rest += self._size(taken) + self._size(self.raw.held)
                 error.rest += sum([self._size(x) + self._size(y) for x, y, _ in events[at + 1 :]])
                 raise
-            if taken:
-                self.first_blocks.append(("", taken))
-                self.first_fed += self._size(taken)
             if id != GOES_ON:
-                self.parts.append(id)
-                self.is_first = False
-                if id is not None:
-                    self.tokens.append((taken, len(self.first_blocks), True))
+                self._end_stretch(taken, id, True)
         if final:
             self.normalize("", True)
+
+    def _end_stretch(self, taken: str, id: int | None, is_raw: bool) -> None:
+        """What comes next was not text of the stage: a token, or only what one takes with it."""
+        size = self._size(taken)
+        block: Block = ("", taken)
+        self.is_first = False
+        if id is None:
+            self.parts.append(None)
+        else:
+            self.parts.append((id, size))
+            block = Changed("", np.array([(1, size, size)]), size)
+        if is_raw:
+            self.first_blocks.append(block)
+            self.first_fed += size
+        if self.has_second and not (is_raw and id is None):
+            self.second_blocks.append(block)
+            self.second_fed += size
 
     def next_place(self, waiting: int) -> tuple[Place, int]:
         """The position of the stream then, and the bytes of its text that wait.
@@ -122,7 +133,7 @@ class Walk:
         """
         before, stages, size = self.place, self.stages, self._size
         second_held, second_runs = 0, before.second_runs
-        if stages.second is not None or self.finder is not None:
+        if self.has_second:
             taken = sources(self.second_blocks, stages.has_escapes)
             second_held = before.second_held + self.second_fed - taken
             second_runs, waiting = runs_of_end(
@@ -208,14 +219,8 @@ class Walk:
             raise RefusedToken(found, self._size_before(self._size(rest)))
         for part, taken, id in events:
             self._change_again(part, id != GOES_ON)
-            if taken:
-                self.second_blocks.append(("", taken))
-                self.second_fed += self._size(taken)
             if id != GOES_ON:
-                self.parts.append(id)
-                self.is_first = False
-                if id is not None:
-                    self.tokens.append((taken, len(self.second_blocks), False))
+                self._end_stretch(taken, id, False)
         if ends:
             self._change_again("", True)
 
@@ -224,7 +229,7 @@ class Walk:
         normalizer = self.stages.second
         if text and normalizer is None:
             self.parts.append(text)
-            if self.finder is not None:
+            if self.has_second:
                 self.second_blocks.append((text, text))
                 self.second_fed += self._size(text)
         elif normalizer is not None and (text or self.second is not None):
@@ -243,7 +248,8 @@ class Walk:
 
         given: bytes that the core had before this walk.
         """
-        rest = given + sum([self._size(x) for x in self.parts if isinstance(x, str)]) - offset
+        sizes = [x[1] if isinstance(x, tuple) else self._size(x or "") for x in self.parts]
+        rest = given + sum(sizes) - offset
         return self._size_before(rest) + self._size(self.raw.held)
 
     def _size_before(self, rest: int) -> int:
@@ -260,12 +266,12 @@ def _joined(blocks: list[Any]) -> str:
     return "".join([block[0] for block in blocks])
 
 
-def place_from_json(value: Any, stages: Stages, waiting: int, is_traced: bool) -> tuple[Place, int]:
+def place_from_json(value: Any, stages: Stages, waiting: int) -> tuple[Place, int]:
     """A place that was saved as JSON, and the bytes of its text that wait.
 
     waiting: bytes that the core holds. Raises ValueError and TypeError if it is not one.
     """
-    finds = stages.normalized is not None and (is_traced or stages.inner is None)
+    finds = stages.normalized is not None and stages.inner is None
     raw, is_first, first, first_held, normalized, second, second_held, first_runs, second_runs = (
         value
     )

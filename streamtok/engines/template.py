@@ -45,8 +45,7 @@ class Template(NamedTuple):
         """The spans, with empty ones for the template: at the beginning, and at the end."""
         after = np.empty((len(self.after), 2), np.int64)
         if self.after:
-            end = np.array([source.end])
-            after[:] = source.in_unit(end, end, unit, errors)[0][0]
+            after[:] = source.in_unit(np.array([(source.end, source.end)]), unit, errors)
         return np.concatenate([np.zeros((len(self.before), 2), np.int64), spans, after])
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from .._core.encode import bytes_of
 from ..answers.text_settings import Settings
 from ..answers.token_spans import encode_with_offsets
@@ -177,8 +175,4 @@ def _sizes(text: str | bytes, errors: str) -> tuple[int, int]:
     if text.isascii():
         return len(text), len(text)
     source = BEGIN.fed(text, True, errors)
-    end = np.array([source.end], np.int64)
-    n_bytes, n_characters = (
-        int(source.in_unit(end, end, unit, errors)[1][0]) for unit in ("byte", "character")
-    )
-    return n_bytes, n_characters
+    return source.place(source.end, errors)[:2]

@@ -243,18 +243,12 @@ cdef Form form_of(str into) except *:
     raise ValueError(f"into is 'list', 'array', 'count', 'buffer' or 'places', not {into!r}")
 
 
-cdef object ids_with_places(Work* w):
-    """int64 [n, 3]: each id, and where its text begins and ends."""
-    cdef size_t i
-    found = np.empty(3 * w.count, np.int64)
-    cdef i64* rows = <i64*>array_memory(found, INT64)
-    if not w.follows:
-        raise ValueError("there are no places of these ids")
-    for i in range(w.count):
-        rows[3 * i] = w.out[i]
-        rows[3 * i + 1] = <i64>w.places[i].start
-        rows[3 * i + 2] = <i64>w.places[i].end
-    return found.reshape(-1, 3)
+cdef object ids_with_places(Spares spares, Work* w):
+    """[the ids, int64 [n, 3]: the number of each id whose place is known, where it begins and ends]."""
+    places = np.empty(3 * w.n_places, np.int64)
+    if w.n_places:
+        memcpy(array_memory(places, INT64), w.places, w.n_places * sizeof(Place))
+    return [ids_to_array(spares, w), places.reshape(-1, 3)]
 
 
 cdef object ids_as(Form form, TokenTable table, Spares spares, Work* w, object out):
@@ -266,5 +260,5 @@ cdef object ids_as(Form form, TokenTable table, Spares spares, Work* w, object o
     if form == IN_BUFFER:
         return fill(out, w.out, w.count)
     if form == AS_PLACES:
-        return ids_with_places(w)
+        return ids_with_places(spares, w)
     return ids_to_array(spares, w)

@@ -95,7 +95,7 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
     cdef i64 close
     if table.tokens().model != NULL:
         extra = table.tokens().model.mark_size      # ids that each may have beyond its bytes
-    if w.follows:
+    if w.follows and table.tokens().model != NULL:
         return encode_followed(table, w, buffer, start, ends, count)
     if w.gap_count + BATCH > PENDING or w.gap_count >= SETTLE_AT:
         settle(table, w)

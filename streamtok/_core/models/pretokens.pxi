@@ -63,14 +63,15 @@ cdef int put_id(Work* w, u32 id, u64 start, u64 end) except -1 nogil:
     reserve(w, 1)
     if w.follows:
         reserve_places(w, 1)
-        set_place(w.places, w.count, start, end)
+        set_place(w.places, w.n_places, start, end)
+        keep_places(w, 1, 0)
     w.out[w.count] = id
     w.count += 1
     return 0
 
 
 cdef int reserve_places(Work* w, size_t more) except -1 nogil:
-    cdef size_t wanted = w.count + more
+    cdef size_t wanted = w.n_places + more
     cdef Place* places
     if wanted <= w.places_capacity:
         return 0
@@ -83,21 +84,30 @@ cdef int reserve_places(Work* w, size_t more) except -1 nogil:
     return 0
 
 
+cdef void keep_places(Work* w, size_t count, u64 origin) noexcept nogil:
+    """Keep the places of the next `count` ids, which are those of a text that begins at `origin`."""
+    cdef size_t i
+    cdef Place* place
+    for i in range(count):
+        place = w.places + w.n_places + i
+        place.at = w.count + i
+        place.start += origin
+        place.end += origin
+    w.n_places += count
+
+
 cdef int encode_followed(TokenTable table, Work* w, const u8* buffer, size_t start, const i64* ends,
                          size_t count) except -1 nogil:
     """As `encode_pretokens`, with the places of all ids, which the cache does not know."""
     cdef const Model* m = table.tokens().model
-    cdef size_t i, k, end, at = start, made
+    cdef size_t i, end, at = start, made
     for i in range(count):
         end = <size_t>llabs(ends[i])
         if ends[i] > 0 and end > at:
             reserve(w, most_ids(m, end - at))
             reserve_places(w, most_ids(m, end - at))
-            made = model_ids(m, w, buffer + at, end - at, w.out + w.count,
-                             w.places + w.count)
-            for k in range(w.count, w.count + made):
-                w.places[k].start += w.origin + at
-                w.places[k].end += w.origin + at
+            made = model_ids(m, w, buffer + at, end - at, w.out + w.count, w.places + w.n_places)
+            keep_places(w, made, w.origin + at)
             w.count += made
         at = end
     return 0
@@ -154,22 +164,20 @@ cdef size_t commit_paths(const Model* m, Work* w, const u8* p, size_t n, Scan* s
 
 cdef int put_path(const Model* m, Work* w, const u8* p, size_t n, u64 origin) except -1 nogil:
     """Emit the ids of p[:n], of Unigram of the path to its end. It is at `origin` in the text."""
-    cdef size_t i, count
+    cdef size_t count
     cdef u32* out
     cdef Place* places = NULL
     reserve(w, most_ids(m, n))
     if w.follows:
         reserve_places(w, most_ids(m, n))
-        places = w.places + w.count
+        places = w.places + w.n_places
     out = w.out + w.count
     if m.kind == UNIGRAM:
         count = path_ids(m, w.lattice.nodes, p, n, out, places)
     else:
         count = separate_ids(m, p, n, out, places)
     if w.follows:
-        for i in range(w.count, w.count + count):
-            w.places[i].start += origin
-            w.places[i].end += origin
+        keep_places(w, count, origin)
     w.count += count
     return 0
 

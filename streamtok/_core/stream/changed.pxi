@@ -45,7 +45,9 @@ cdef ChangedNote AT_THE_BEGINNING = ChangedNote(AT_BEGIN | AT_FIRST, b"", b"", (
 
 def feed_changed(Transform transform not None, Tail tail not None, chunk, bint final,
                  str into not None, out, size_t limit):
-    """As `Tail.encode`; None: the chunk is left to the caller."""
+    """As `Tail.encode`; None: the chunk is left to the caller. "places" come with the rows of the
+    changed text, as bytes of int64 (characters, bytes of each now, bytes of each before).
+    """
     return feed_chunk(transform, tail, chunk, final, form_of(into), out, limit)
 
 
@@ -116,9 +118,13 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
     cdef Work* w = &workspace.c
     cdef object result
     cdef ChangedNote after = None
+    cdef bint follows = form == AS_PLACES
+    cdef list rows = []
+    cdef i64[3] row = [1, 0, 0]
     walk_begin(&walk, p, 0, 0, False, False)
     try:
         refused.kind = PARTIAL
+        w.follows = follows
         if form == AS_ARRAY:
             foresee(tail.encoder._spares, w, n // 3)
         put_before(tail, &draft, w)
@@ -129,16 +135,19 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
             stop = found.start
             ends = final or found.kind == ALLOWED
             walk_free(&walk)
-            walk_begin(&walk, p + begin, stop - begin, where if t.asks_for_begin else 0, ends, not ends)
+            walk_begin(&walk, p + begin, stop - begin, where if t.asks_for_begin else 0, ends,
+                       follows or not ends)
             if stop > begin and not walk_through(t, &walk):
                 return None
             if stop > begin or (ends and where == 0):
                 if walk.is_changed:
-                    take_stretch_bytes(tail, &draft, w, walk.out, walk.size, ends, tail.inner, &refused)
+                    take_stretch_bytes(tail, &draft, w, walk.out, walk.size, ends, &refused)
                 else:
-                    take_stretch_bytes(tail, &draft, w, walk.p, walk.taken, ends, tail.inner, &refused)
+                    take_stretch_bytes(tail, &draft, w, walk.p, walk.taken, ends, &refused)
                 if refused.kind == DISALLOWED:
                     return None             # the caller says where
+            if follows:
+                rows.append((<const char*>walk.rows)[:3 * walk.n_rows * sizeof(i64)])
             begin += walk.taken
             if walk.taken:
                 where = 0
@@ -146,7 +155,10 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
                 where, runs = AT_BEGIN, ()
             if found.kind != ALLOWED:
                 break
-            put_id(w, tail.matcher.ids[found.which], 0, 0)
+            put_token(w, &draft, tail.matcher.ids[found.which], found.end - found.start)
+            if follows:
+                row[1] = row[2] = <i64>(found.end - found.start)
+                rows.append((<const char*>row)[:sizeof(row)])
             begin = found.end
         held = n - begin
         if final:
@@ -162,6 +174,8 @@ cdef object feed_utf8(Transform t, Tail tail, ChangedNote note, const u8* p, siz
                 return None             # the caller says how much that is
         draft.tokens_out += w.count
         result = ids_as(form, tail.encoder.table, tail.encoder._spares, w, out)
+        if follows:
+            result.append(b"".join(rows))
     finally:
         walk_free(&walk)
         tail.encoder.give(workspace)

@@ -5,12 +5,12 @@ in as one draft, so the call is done as a whole or not at all, as `stream/tail.p
 """
 
 cdef object feed_parts(Tail tail, list parts, bint final, Form form, object out, object settle,
-                       object expected, SpecialMatcher matcher):
+                       object expected):
     """The ids of `parts`, behind what the tail holds.
 
-    parts: str is text; None ends a stretch; an int ends one and is the id that comes next. Text may be
-    bytes-like, too, if it is as the policy wants it, in whole characters. matcher: finds special tokens
-    in the text; None: there are none.
+    parts: str is text; None ends a stretch; (id, size) ends one: the id of a special token comes next,
+    whose text has so many bytes. Text may be bytes-like, too, if it is as the policy wants it, in whole
+    characters.
 
     settle: called with the bytes held back and the bytes taken in, all of them text of the parts,
     before anything is committed; what it returns is the note, and what it raises leaves the tail as
@@ -34,7 +34,7 @@ cdef object feed_parts(Tail tail, list parts, bint final, Form form, object out,
             if form == AS_ARRAY:
                 foresee(tail.encoder._spares, &workspace.c, size_of_parts(parts) // 3)
             put_before(tail, &draft, &workspace.c)
-            take_stretches(tail, &draft, &workspace.c, parts, final, matcher, &refused)
+            take_stretches(tail, &draft, &workspace.c, parts, final, &refused)
             if refused.kind == DISALLOWED:
                 return (draft.offset + refused.start,
                         tail.bytes[refused.start:refused.end].decode("utf-8"))
@@ -57,57 +57,64 @@ cdef size_t size_of_parts(list parts) except? 0:
     """About how much text it is."""
     cdef size_t total = 0
     for part in parts:
-        if part is not None and not isinstance(part, int):
+        if part is not None and not isinstance(part, tuple):
             total += <size_t>len(part)
     return total
 
 
-cdef int take_stretches(Tail tail, Mark* m, Work* w, list parts, bint final, SpecialMatcher matcher,
-                        Found* refused) except -1:
+cdef int take_stretches(Tail tail, Mark* m, Work* w, list parts, bint final, Found* refused) except -1:
     cdef Py_ssize_t i, count = len(parts)
     cdef bint is_open = True, ends
     cdef str how = "surrogateescape" if tail.policy == KEEP else "strict"
     for i in range(count):
         part = parts[i]
-        if part is not None and not isinstance(part, int):
+        if part is not None and not isinstance(part, tuple):
             ends = i + 1 == count and final
             if i + 1 < count:
-                ends = parts[i + 1] is None or isinstance(parts[i + 1], int)
-            take_stretch_text(tail, m, w, part, how, ends, matcher, refused)
+                ends = parts[i + 1] is None or isinstance(parts[i + 1], tuple)
+            take_stretch_text(tail, m, w, part, how, ends, refused)
             if refused.kind == DISALLOWED:
                 return 0
             is_open = not ends
             continue
         if is_open:
-            take_stretch_text(tail, m, w, "", how, True, matcher, refused)
+            take_stretch_text(tail, m, w, "", how, True, refused)
             is_open = False
         if part is not None:
-            put_id(w, part, m.offset + m.size, m.offset + m.size)
+            put_token(w, m, part[0], part[1])
     if final and is_open:
-        take_stretch_text(tail, m, w, "", how, True, matcher, refused)
+        take_stretch_text(tail, m, w, "", how, True, refused)
+    return 0
+
+
+cdef int put_token(Work* w, Mark* m, u32 id, size_t size) except -1:
+    """Give out the id of a special token that ends a stretch: its text has a place in the stream."""
+    put_id(w, id, m.offset + m.size, m.offset + m.size + size)
+    m.offset += size
+    m.bytes_in += size
     return 0
 
 
 cdef int take_stretch_text(Tail tail, Mark* m, Work* w, object part, str how, bint ends,
-                           SpecialMatcher matcher, Found* refused) except -1:
+                           Found* refused) except -1:
     """Take text in. ends: the stretch does."""
     cdef Text text
     text_open(&text, &w.room, part, how)
     try:
-        take_stretch_bytes(tail, m, w, text.data, text.size, ends, matcher, refused)
+        take_stretch_bytes(tail, m, w, text.data, text.size, ends, refused)
     finally:
         text_close(&text)
     return 0
 
 
 cdef int take_stretch_bytes(Tail tail, Mark* m, Work* w, const u8* p, size_t n, bint ends,
-                            SpecialMatcher matcher, Found* refused) except -1:
+                            Found* refused) except -1:
     """As `take_stretch_text`, of p[:n]."""
     if n >= RELEASE_FROM:
         with nogil:
-            take_in(tail, m, w, p, n, True, ends, matcher, refused)
+            take_in(tail, m, w, p, n, True, ends, tail.inner, refused)
     else:
-        take_in(tail, m, w, p, n, True, ends, matcher, refused)
+        take_in(tail, m, w, p, n, True, ends, tail.inner, refused)
     m.bytes_in += n
     if refused.kind == DISALLOWED:
         return 0

@@ -151,10 +151,10 @@ cdef class Tail:
         """Take `chunk` in; the ids that became certain.
 
         into: "list", "array", "count" (their number), "buffer" (then `out` is a writable uint16 or
-        uint32 buffer, and the number of ids is returned) or "places", of a model that is no merges:
-        int64 [n, 3], each id and where its text begins and ends in the stream; of an int of
-        `encode_parts`, both are where it stands. limit: bytes that may be left waiting. Returns (offset, text)
-        where a disallowed special token stands; the stream is then as before.
+        uint32 buffer, and the number of ids is returned) or "places": [array, int64 [n, 3]], the
+        number of an id, and where its text begins and ends in the stream: of all ids of a model
+        that is no merges, of special tokens else. limit: bytes that may be left waiting. Returns
+        (offset, text) where a disallowed special token stands; the stream is then as before.
 
         note: what the caller wants to remember with the new state; it is committed together with
         it, and gone after `final`. expected: the note that the caller knows of; if there is
@@ -233,11 +233,9 @@ cdef class Tail:
         finally:
             self.encoder.give(workspace)
 
-    def encode_parts(self, list parts not None, bint final, str into not None, out, settle, expected=None,
-                     bint searches=True):
+    def encode_parts(self, list parts not None, bint final, str into not None, out, settle, expected=None):
         """`encode` of a text that someone has cut into stretches: see `stream/parts.pxi`."""
-        return feed_parts(self, parts, final, form_of(into), out, settle, expected,
-                          self.inner if searches else None)
+        return feed_parts(self, parts, final, form_of(into), out, settle, expected)
 
     def getstate(self, expected=None):
         """bytes: everything that the next call depends on but the settings and the note.

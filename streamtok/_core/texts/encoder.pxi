@@ -234,7 +234,7 @@ cdef class Encoder:
         return workspace if workspace is not None else Workspace(self.table)
 
     cdef void give(self, Workspace workspace):
-        workspace.c.count = 0
+        workspace.c.count = workspace.c.n_places = 0
         workspace.c.counts_only = workspace.c.follows = False
         forget_gaps(&workspace.c)       # if a call ended with an error
         room_trim(&workspace.c.room)
