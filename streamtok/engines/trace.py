@@ -90,7 +90,7 @@ class Tracer:
         """The bytes of the core's text that each id stands for."""
         at, *spans = places.T
         if self._sizes is None:
-            return places[:, 1:]
+            return np.ascontiguousarray(places[:, 1:])
         sizes = self._sizes.of_text(ids).astype(np.int64)
         sizes[at] = spans[1] - spans[0]
         ends = reached + np.cumsum(sizes)
