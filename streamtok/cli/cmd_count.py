@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import json
 import sys
-import time
 from typing import Any, NamedTuple
 
 from ..errors import StreamtokError
@@ -33,6 +32,7 @@ from .messages import (
     say,
     shown,
 )
+from .progress import show_bar
 from .stop_signals import Signals
 
 _EXAMPLES = [
@@ -96,10 +96,8 @@ def run(args: argparse.Namespace) -> int:
         except (Misused, BrokenPipeError):
             raise
         except (Refused, StreamtokError, OSError) as error:  # count the other files, as wc does
-            live.clear()
             complain(describe(error) if isinstance(error, OSError) else str(error))
             continue
-        live.clear()
         replaced += live.replaced.count + opened.replaced
         is_partial = stopped is not None and not args.follow
         rows.append(_Row(name, live.tokens, encoder.bytes, is_partial))
@@ -157,9 +155,6 @@ class _Live:
         self._name = name
         self._documents = 0
         self._before = 0  # tokens of the documents that have ended
-        self._is_shown = is_terminal(sys.stderr) and not (args.each and is_terminal(sys.stdout))
-        self._is_there = False  # something is on the terminal's line
-        self._shown = time.monotonic()
 
     def add(self, encoder: DocumentEncoder, parts: list[Part], places: Places) -> None:
         """Count the parts. Raises what the encoder raises."""
@@ -175,12 +170,6 @@ class _Live:
         self.tokens += len(ids)
         if self._intervals is not None:
             self._intervals.add(len(ids))
-            return
-        now = time.monotonic()
-        if self._is_shown and now - self._shown >= 0.1:
-            self._shown = now
-            self._is_there = True
-            self._write(f"\r{self.tokens:,} tokens\x1b[K")
 
     def _print_document(self, tokens: int) -> None:
         self._documents += 1
@@ -190,27 +179,21 @@ class _Live:
         else:
             print(tokens)
 
-    def clear(self) -> None:
-        """Leave nothing on the terminal's line."""
-        if self._is_there:
-            self._is_there = False
-            self._write("\r\x1b[K")
-
-    def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError):
-            sys.stderr.write(text)
-            sys.stderr.flush()
-
 
 def _count(
     args: argparse.Namespace, opened: Input, encoder: DocumentEncoder, live: _Live
 ) -> Signals.Paused | None:
     """Count one input; the signal that stopped it, or None."""
     skip_log: SkipLog = args.skip_log
+    # Not where the lines of --every are, nor where documents are on the same screen.
+    has_lines = args.every is not None or (args.each and is_terminal(sys.stdout))
     try:
         try:
-            for parts in opened.groups(None, False):
-                live.add(encoder, parts, opened.places)
+            with show_bar(args, "counting", opened.size, "B") as advance:
+                for parts in opened.groups(None, False):
+                    live.add(encoder, parts, opened.places)
+                    if not has_lines:
+                        advance(opened.read, opened.size or 0, f"{live.tokens:,} tokens")
         except Signals.Paused as stop:
             with contextlib.suppress(UnicodeDecodeError):  # it stopped inside a character
                 live.add(encoder, opened.stop(), opened.places)

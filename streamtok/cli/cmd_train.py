@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import functools
 import os
 import tempfile
 import time
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MemoryLimitExceeded, StreamtokError
 from ..parts import counted_documents
+from ..parts.counted_files import CountedFiles, count_inputs
 from ..pipeline.sources import MAX_LINE, Reading, check_file
-from ..stores.urls import is_url
 from ..vocabulary.ranks_file import save_tiktoken
 from . import (
     input_options,
@@ -24,7 +25,6 @@ from . import (
     vocabulary_output,
 )
 from .argument_types import parse_count, parse_positive, parse_positive_size
-from .counted_files import CountedFiles
 from .messages import Misused, say, shown
 from .progress import show_bar
 
@@ -309,33 +309,15 @@ def _count(
     """Count all documents."""
     args.chunk_size = counted_documents.BLOCK
     args.waiting = contextlib.nullcontext  # Ctrl-C may come at any time
-    pairs = [(name, {}) for name in names] if files is None else files.in_order(names)
-    # All of them, before any is counted.
-    sources = [open_inputs.open_input(args, name) for name, _ in pairs]
-    sizes = [source.size for source in sources]
-    total = None if None in sizes else sum(size or 0 for size in sizes)
-    is_split = open_inputs.is_split(args)
-    with show_bar(args, "counting", total, "B") as advance:
-        seen = 0
-        for source, (name, entry) in zip(sources, pairs, strict=True):
-            if files is not None and (source.size is None or is_url(name)):
-                raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
-            begin = trainer.bytes_in - entry.get("at", 0)
-            counter = counted_documents.DocumentCounter(trainer)
-            if files is None:
-                found = counted_documents.batches(source.groups(None, False))
-            else:
-                found = files.batches(source, entry, counter)
-            try:
-                for batch in found:
-                    counter.count(batch)
-                    advance(seen + source.read, total or 0)
-                trainer.end_document()
-            except UnicodeError as error:
-                what = counter.explain(error, source.name, None if is_split else begin)
-                raise StreamtokError(what) from None
-            seen += source.size or source.read
-            advance(seen, total or 0)
+    with show_bar(args, "counting", None, "B") as advance:
+        count_inputs(
+            trainer,
+            names,
+            functools.partial(open_inputs.open_input, args),
+            is_split=open_inputs.is_split(args),
+            files=files,
+            advance=advance,
+        )
 
 
 def _check_counting(args: argparse.Namespace, names: list[str]) -> None:

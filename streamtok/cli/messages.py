@@ -8,7 +8,24 @@ import os
 import sys
 from typing import TextIO
 
-from ..files.named_errors import naming
+from ..files.named_errors import naming, shown
+
+__all__ = [
+    "Misused",
+    "Refused",
+    "complain",
+    "describe",
+    "flush_stdout",
+    "forget_stdout",
+    "input_name",
+    "is_terminal",
+    "joined",
+    "output_name",
+    "print_now",
+    "say",
+    "shown",
+    "write_bytes",
+]
 
 
 class Refused(Exception):
@@ -22,11 +39,6 @@ class Misused(Refused):
 def is_terminal(file: TextIO | None) -> bool:
     """Whether `file` is a terminal. None stands for a closed descriptor."""
     return file is not None and file.isatty()
-
-
-def shown(name: str) -> str:
-    """The file name as one printable line, whatever bytes it has."""
-    return name if name.isprintable() else ascii(name)
 
 
 def input_name(name: str) -> str:

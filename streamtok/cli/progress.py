@@ -14,6 +14,8 @@ from ..pipeline.run import Totals
 from ..pipeline.skip_log import reasons
 from .messages import is_terminal, say, shown
 
+_SOON = 0.1  # seconds
+
 
 class Made(NamedTuple):
     """What a run has made. dtype: of ids; None: text. output: "-" is standard output."""
@@ -147,18 +149,30 @@ def _row(totals: Totals, seconds: float) -> dict[str, Any]:
 @contextlib.contextmanager
 def show_bar(
     args: argparse.Namespace, what: str, total: int | None, unit: str
-) -> Iterator[Callable[[int, int], None]]:
-    """Give advance(done, total), which moves a bar if standard error is a terminal."""
-    if args.quiet or not is_terminal(sys.stderr):
-        yield lambda done, of: None
-        return
-    with _open_bar(total, unit, what) as bar:
+) -> Iterator[Callable[..., None]]:
+    """Give advance(done, total, note=""), which moves a bar if standard error is a terminal.
 
-        def advance(done: int, of: int) -> None:
-            bar.total = of or None
-            bar.update(done - bar.n)
+    What is over in a tenth of a second has no bar.
+    """
+    is_hidden = getattr(args, "quiet", False) or not is_terminal(sys.stderr)
+    begun = time.perf_counter()
+    bar: Any = None
 
+    def advance(done: int, of: int, note: str = "") -> None:
+        nonlocal bar
+        if is_hidden or (bar is None and time.perf_counter() - begun < _SOON):
+            return
+        if bar is None:
+            bar = _open_bar(total, unit, what)
+        bar.total = of or None
+        bar.set_postfix_str(note, refresh=False)
+        bar.update(done - bar.n)
+
+    try:
         yield advance
+    finally:
+        if bar is not None:
+            bar.close()
 
 
 def _open_bar(total: int | None, unit: str, what: str | None = None, initial: int = 0) -> Any:

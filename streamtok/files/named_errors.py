@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-__all__ = ["naming"]
+__all__ = ["naming", "shown"]
 
 
 @contextlib.contextmanager
@@ -17,3 +17,8 @@ def naming(name: str) -> Iterator[None]:
         if error.filename is not None or error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, name) from error
+
+
+def shown(name: str) -> str:
+    """The file name as one printable line, whatever bytes it has."""
+    return name if name.isprintable() else ascii(name)

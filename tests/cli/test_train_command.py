@@ -13,8 +13,7 @@ import pytest
 import streamtok
 from streamtok import Trainer
 from streamtok.cli import cmd_train as train
-from streamtok.cli import counted_files
-from streamtok.parts import counted_documents
+from streamtok.parts import counted_documents, counted_files
 from streamtok.training import merging, trainer
 
 from ..trained import counted, numbers, some_text, tokens_of

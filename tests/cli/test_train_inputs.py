@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from streamtok import Trainer
-from streamtok.cli import counted_files
 from streamtok.cli.main import main
-from streamtok.parts import counted_documents
+from streamtok.parts import counted_documents, counted_files
 
 WORDS = ["low", "lower", "newest", "日本語", "don't", "2026", " \n", "é", '"', "\\", "", "\t{"]
 

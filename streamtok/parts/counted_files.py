@@ -1,4 +1,4 @@
-"""Records which files `train --save-counts` has counted, and how far it has read each.
+"""Counts the documents of files for training, and records how far it has read each.
 
 The record is kept in the trainer's notes, with the counts, so that the two cannot disagree. A file
 that may have changed since is read again as far as it was counted, and its texts must have the same
@@ -11,16 +11,19 @@ import itertools
 import os
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import StreamtokError
-from ..parts.counted_documents import DocumentCounter, batches, utf8_of
+from ..files.named_errors import shown
 from ..pipeline.sources import Documents, Input, Part, Reading
-from .messages import shown
+from ..stores.urls import is_url
+from .counted_documents import DocumentCounter, batches, utf8_of
 
 if TYPE_CHECKING:
     from ..training.trainer import Trainer
+
+__all__ = ["CountedFiles", "count_inputs"]
 
 _MAY_CHANGE = ("skip_bad_lines", "max_line")  # they only decide about what has not been read
 _SETTLED = 2_000_000_000  # ns; a file changed again within this time may show the same times
@@ -36,6 +39,48 @@ _NOTHING = {
     "documents": 0,  # that have ended before it
     "is_open": False,  # whether it is inside a document
 }
+
+
+def count_inputs(
+    trainer: Trainer,
+    names: Sequence[str],
+    open_input: Callable[[str], Input],
+    *,
+    is_split: bool,
+    files: CountedFiles | None = None,
+    advance: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Count the documents of the inputs with these names, all of which are opened at first.
+
+    is_split: whether an input may hold several documents. files: what is counted already, and
+    takes a note of what is counted now. advance: called with the bytes that were read so far, and
+    those of all inputs, 0 if unknown. Raises StreamtokError that names the input and the place of
+    text that is none, and as `CountedFiles`; MemoryLimitExceeded, OSError.
+    """
+    pairs = [(name, {}) for name in names] if files is None else files.in_order(names)
+    sources = [open_input(name) for name, _ in pairs]
+    sizes = [source.size or 0 for source in sources if source.size is not None]
+    total = sum(sizes) if len(sizes) == len(sources) else 0
+    seen = 0
+    for source, (name, entry) in zip(sources, pairs, strict=True):
+        if files is not None and (source.size is None or is_url(name)):
+            raise StreamtokError(f"--save-counts needs regular files: {shown(name)} is not one")
+        begin = trainer.bytes_in - entry.get("at", 0)
+        counter = DocumentCounter(trainer)
+        if files is None:
+            found = batches(source.groups(None, False))
+        else:
+            found = files.batches(source, entry, counter)
+        try:
+            for batch in found:
+                counter.count(batch)
+                advance(seen + source.read, total)
+            trainer.end_document()
+        except UnicodeError as error:
+            what = counter.explain(error, source.name, None if is_split else begin)
+            raise StreamtokError(what) from None
+        seen += source.size or source.read
+        advance(seen, total)
 
 
 class _Begun(NamedTuple):
@@ -82,7 +127,7 @@ class CountedFiles:
                     "another file for --save-counts"
                 )
 
-    def in_order(self, names: list[str]) -> list[tuple[str, dict[str, Any]]]:
+    def in_order(self, names: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
         """Each name with the record of its counted part; a partly counted file comes first.
 
         Raises StreamtokError if the counts include a file that is not in `names`.
