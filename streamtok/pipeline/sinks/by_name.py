@@ -188,8 +188,9 @@ def make_sink(output: Writable, chosen: str, max_id: int) -> Sink:
             "give a file with -o, or use u16, u32 or text"
         )
     if not one.is_single:
+        *others, last = (name for name, one in TABLE.items() if one.is_single and not one.header)
         raise ValueError(
-            f"{chosen} cannot be written to {output.name}: give a file with -o, or use u16, u32, "
-            "text or jsonl"
+            f"{chosen} cannot be written to {output.name}: give a file with -o, or use "
+            f"{', '.join(others)} or {last}"
         )
     return one.make([output], About("", "", max_id), {}, 0)

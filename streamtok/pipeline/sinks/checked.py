@@ -152,7 +152,7 @@ class OutputCheck:
         if about is not None:
             self._check_about(about, read, count)
         documents = self._check_index(one, count)
-        if documents is None and one.format == "jsonl":
+        if documents is None and format.read_lines is not None:
             documents = read.lines
         if about is not None and documents is not None:
             is_fewer = one.format == "megatron"  # it leaves out documents without ids

@@ -16,7 +16,7 @@ from ..optional_pyarrow import load_pyarrow, open_arrow
 from .arrow import table_format
 from .by_name import choose_file_format
 from .format_table import TABLE, has_schema, read_ids
-from .id_reader import has_llmc_header, read_lines
+from .id_reader import has_llmc_header
 from .indexed import MEGATRON_MAGIC
 from .sidecar import Sidecar, read_description, sidecar_path
 
@@ -113,8 +113,8 @@ def read_documents(
         yield from read_table(one, waiting)
         return
     blocks = places.blocks_of(one.path, waiting)
-    if one.format == "jsonl":
-        for ids, is_end in read_lines(blocks):
+    if (lines := TABLE[one.format].read_lines) is not None:
+        for ids, is_end in lines(iter(blocks)):
             yield ids, np.array([len(ids)]) if is_end else _NONE
         return
     ids_of = read_ids(blocks, one.raw_format)

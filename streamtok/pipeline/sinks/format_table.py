@@ -21,7 +21,7 @@ from .flat import (
     llmc_header,
     npy_header,
 )
-from .id_reader import read_llmc, read_npy, read_raw, read_rows, read_text_or_rows
+from .id_reader import read_lines, read_llmc, read_npy, read_raw, read_rows, read_text_or_rows
 from .indexed import DatatroveSink, MegatronSink
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Format:
     """One format.
 
     make: the sink. read: the ids in the blocks of the first file; None if `read_ids` cannot read
-    it by itself. suffix: names that end so choose the format. part_suffix: of a part's file.
+    it by itself. read_lines: the ids, and whether a line, which is a document, ends after them.
+    suffix: names that end so choose the format. part_suffix: of a part's file.
     required: the suffix that its readers insist on. further: suffixes of the files beside the first
     one; replaces: they stand in place of its suffix, not after it. scratch: suffixes of temporary
     files of the sink. width: bytes of an id; None where the ids have no type. wide: the type of 4
@@ -51,6 +52,7 @@ class Format:
 
     make: Make
     read: Callable[[Iterator[bytes | memoryview]], Iterator[Ids]] | None = None
+    read_lines: Callable[[Iterator[bytes | memoryview]], Iterator[tuple[Ids, bool]]] | None = None
     suffix: str | None = None
     part_suffix: str | None = None
     required: str = ""
@@ -120,6 +122,7 @@ TABLE: dict[str, Format] = {
     "jsonl": Format(
         lambda files, about, state, first: JsonlSink(files[0], state),
         read_rows,
+        read_lines,
         suffix=".jsonl",
         width=None,
         state={"before": Choice((JSONL_BEGIN.decode(), ","))},
