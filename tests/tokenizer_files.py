@@ -115,6 +115,8 @@ def random_piece_file(rng: random.Random) -> File:
         "decoder": rng.choice([None, metaspace_decoder(rng), random_decoder(rng, "characters")]),
         "model": random_pieces(rng, kind, alphabet),
     }
+    if rng.random() < 0.1:
+        file["decoder"] = random_decoder(rng, "bytes")
     if kind == "WordPiece" and rng.random() < 0.7:
         prefix = file["model"]["continuing_subword_prefix"]
         file["decoder"] = {"type": "WordPiece", "prefix": prefix, "cleanup": rng.random() < 0.5}
@@ -147,7 +149,7 @@ def random_normalizer(rng: random.Random, kind: str) -> Any:
 def one_normalizer(rng: random.Random) -> Any:
     kind = rng.choice(
         ["NFC", "NFC", "NFD", "NFKC", "NFKC", "NFKD", "Lowercase", "StripAccents", "Strip",
-        "Prepend", "Nmt", "Bert", "Precompiled"]
+        "Prepend", "Nmt", "Bert", "Precompiled", "ByteLevel"]
         + ["Replace"] * 4
     )  # fmt: skip
     if kind == "Strip":
@@ -202,12 +204,7 @@ def random_pre_tokenizer(rng: random.Random, kind: str) -> Any:
         elif rng.random() < 0.2:
             steps = [split({"String": " "}, "MergedWithPrevious")]
     else:
-        end = {
-            "type": "ByteLevel",
-            "add_prefix_space": False,
-            "trim_offsets": rng.random() < 0.5,
-            "use_regex": rng.random() < 0.5,
-        }
+        end = byte_level(rng, False)
         steps = [one_pre_tokenizer(rng) for _ in range(rng.choice([0, 0, 1, 1, 2, 3]))] + [end]
         end["add_prefix_space"] = rng.random() < (0.05 if steps[1:] else 0.4)
     if len(steps) == 1 and rng.random() < 0.8:
@@ -219,7 +216,7 @@ def one_pre_tokenizer(rng: random.Random) -> Any:
     kind = rng.choice(
         ["Digits", "Punctuation", "Whitespace", "WhitespaceSplit", "CharDelimiterSplit",
         "BertPreTokenizer"]
-        + ["Metaspace"] + ["Split"] * 6
+        + ["Metaspace", rng.choice(["ByteLevel", "Split", "Split"])] + ["Split"] * 6
     )  # fmt: skip
     if kind == "Split":
         if rng.random() < 0.3:
@@ -235,7 +232,18 @@ def one_pre_tokenizer(rng: random.Random) -> Any:
         return {"type": kind, "delimiter": rng.choice([" ", "a", "\u2581", "\n"])}
     if kind == "Metaspace":
         return metaspace(rng)
+    if kind == "ByteLevel":
+        return byte_level(rng, rng.random() < 0.3)
     return {"type": kind}
+
+
+def byte_level(rng: random.Random, add_prefix_space: bool) -> Any:
+    return {
+        "type": "ByteLevel",
+        "add_prefix_space": add_prefix_space,
+        "trim_offsets": rng.random() < 0.5,
+        "use_regex": rng.random() < 0.5,
+    }
 
 
 def split(pattern: Any, behavior: str, *, invert: bool = False) -> Any:

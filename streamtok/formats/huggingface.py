@@ -27,7 +27,7 @@ from ..patterns.pattern import Pattern
 from ..vocabulary.byte_alphabet import to_bytes
 from .character_merges import pattern_of_cuts
 from .huggingface_added_tokens import AddedTokens, read_added_tokens
-from .huggingface_decoders import Decoding, read_decoder
+from .huggingface_decoders import Decoding, decoded_texts, read_decoder
 from .huggingface_models import (
     Model,
     TableModel,
@@ -41,8 +41,8 @@ from .huggingface_normalizers import read_normalizer
 from .huggingface_pieces import (
     PieceFile,
     has_pieces,
+    piece_cutting,
     piece_decoding,
-    piece_vocabulary,
     read_pieces,
 )
 from .huggingface_post_processors import read_post_processor
@@ -101,7 +101,8 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
         added = [*tokens.special, *tokens.added]
         decoding = piece_decoding(decoding, file["decoder"], model, added)
         place = file["pre_tokenizer"].place
-        vocabulary, pat_str = piece_vocabulary(model, cutting, decoding, place)
+        vocabulary, pat_str, steps = piece_cutting(model, cutting, decoding, place)
+        second = _second_normalizer(steps, file["pre_tokenizer"])
     elif _needs_symbols(model, cutting, decoding, file["pre_tokenizer"].place):
         vocabulary, step, pat_str = symbol_model(model, cutting, decoding)
         second = _second_normalizer([*cutting.steps, step], file["pre_tokenizer"])
@@ -130,7 +131,7 @@ def read_huggingface(file: JsonValue, name: str) -> Encoding:
             token_flags=tuple(tokens.flags.items()),
             second_normalizer=None if second == IDENTITY else second,
             drops_first_space=decoding.drops_first_space,
-            decoded_texts=_decoded_texts(found, decoding),
+            decoded_texts=decoded_texts(found, decoding),
             has_symbols=is_of_symbols,
             first_texts=_first_texts(model, tokens, found, decoding),
         )
@@ -220,30 +221,6 @@ def _first_texts(
         for number, text in sorted(texts.items())
         if (first := words.decoded(text, is_first=True)) != words.decoded(text, is_first=False)
     )
-
-
-def _decoded_texts(found_texts: dict[str, str], decoding: Decoding) -> tuple[tuple[str, str], ...]:
-    """What special and added tokens decode to, where that is not their text, as the decoder has it;
-    found_texts: from `_found_texts`.
-    """
-    decoded = []
-    for text, found in found_texts.items():
-        found = decoding.given(found)
-        if decoding.words is not None:
-            found = decoding.words.decoded(found, is_first=False)
-        if decoding.word_end:
-            found = found.replace(decoding.word_end, " ")
-        if decoding.replaces_marks:
-            found = found.replace(MARK, " ")
-        byte = byte_of(found) if decoding.joins_bytes else None
-        if byte is not None:
-            found = bytes([byte]).decode("utf-8", "surrogateescape")
-        data = to_bytes(found) if decoding.is_byte_level else None
-        if data is not None:  # each character is a byte of the byte alphabet
-            found = data.decode("utf-8", "surrogateescape")
-        if found != text:
-            decoded.append((text, found))
-    return tuple(decoded)
 
 
 def _needs_symbols(

@@ -21,7 +21,9 @@ from .huggingface_splits import metaspace_scheme
 from .json_value import JsonValue
 from .loading import shown
 
-__all__ = ["Decoding", "Marks", "WordPieces", "decoded_bytes", "read_decoder"]
+__all__ = [
+    "Decoding", "Marks", "WordPieces", "decoded_bytes", "decoded_texts", "read_decoder",
+]  # fmt: skip
 
 _MOST_GROWTH = 16  # of a token that a decoder changes: a vocabulary may have 128 MiB of them
 
@@ -96,6 +98,30 @@ def decoded_bytes(
         return text.encode() if data is None else data
     byte = byte_of(text) if has_bytes else None
     return text.encode() if byte is None else bytes([byte])
+
+
+def decoded_texts(found_texts: dict[str, str], decoding: Decoding) -> tuple[tuple[str, str], ...]:
+    """What special and added tokens decode to, where that is not their text, as the decoder has it;
+    found_texts: what each is found as.
+    """
+    decoded = []
+    for text, found in found_texts.items():
+        found = decoding.given(found)
+        if decoding.words is not None:
+            found = decoding.words.decoded(found, is_first=False)
+        if decoding.word_end:
+            found = found.replace(decoding.word_end, " ")
+        if decoding.replaces_marks:
+            found = found.replace(MARK, " ")
+        byte = byte_of(found) if decoding.joins_bytes else None
+        if byte is not None:
+            found = bytes([byte]).decode("utf-8", "surrogateescape")
+        data = to_bytes(found) if decoding.is_byte_level else None
+        if data is not None:  # each character is a byte of the byte alphabet
+            found = data.decode("utf-8", "surrogateescape")
+        if found != text:
+            decoded.append((text, found))
+    return tuple(decoded)
 
 
 def read_decoder(field: JsonValue) -> Decoding:

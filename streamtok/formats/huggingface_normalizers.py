@@ -17,6 +17,7 @@ from ..normalizers import (
     BertAccents,
     BertChinese,
     BertClean,
+    ByteLetters,
     Form,
     Lowercase,
     Nmt,
@@ -93,6 +94,9 @@ def _read(field: JsonValue, steps: list[Step]) -> None:
     elif kind == "Precompiled":
         field.allow_only("type", "precompiled_charsmap")
         steps.append(_precompiled(field["precompiled_charsmap"]))
+    elif kind == "ByteLevel":
+        field.allow_only("type")
+        steps.append(ByteLetters())
     elif kind == "BertNormalizer":
         steps += _bert(field)
     else:
@@ -226,4 +230,6 @@ def _step_json(kind: str, *settings: Any) -> dict[str, Any]:
         return {"type": kind, "pattern": {"String": settings[0]}, "content": settings[1]}
     if kind == "ReplaceRuns":
         return {"type": "Replace", "pattern": {"Regex": settings[0]}, "content": settings[1]}
+    if kind == "ByteLetters":
+        return {"type": "ByteLevel"}
     raise ValueError(f"a tokenizer.json has no normalizer for the step {kind}")

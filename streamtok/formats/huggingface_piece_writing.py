@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..engines.rules import MARK
 from ..errors import VocabularyError
-from .huggingface_decoders import read_decoder
-from .huggingface_models import byte_of
+from .huggingface_decoders import decoded_texts, read_decoder
 from .huggingface_pieces import PieceFile, decoded_pieces, piece_decoding
 from .json_value import JsonValue
 from .oniguruma import quoted
@@ -68,16 +67,17 @@ def piece_decoder(encoding: Encoding, pieces: Pieces) -> dict[str, Any] | None:
     model = PieceFile(_ids(pieces), pieces, encoding.name)
     rules = encoding._rules
     added = [*encoding._special_tokens, *(text for text, _ in rules.added_tokens)]
-    bytes_joined = {
-        text in dict(rules.decoded_texts) for text in added if byte_of(text) is not None
-    }
+    flags = dict(rules.token_flags)
+    # What is found in normalized text decodes to that, whatever the decoder.
+    as_they_are = {text: text for text in added if text not in flags or not flags[text].normalized}
+    spelled = {text: other for text, other in rules.decoded_texts if text in as_they_are}
     first = dict(rules.first_texts)
     for decoder in _decoders(pieces):
         field = JsonValue(decoder, "decoder")
         decoding = piece_decoding(read_decoder(field), field, model, added)
         if decoding.drops_first_space != rules.drops_first_space:
             continue
-        if bytes_joined - {decoding.joins_bytes}:
+        if dict(decoded_texts(as_they_are, decoding)) != spelled:
             continue
         if bool(first) != (decoding.words is not None):
             continue
@@ -106,6 +106,7 @@ def _decoders(pieces: Pieces) -> Iterator[dict[str, Any] | None]:
     for replaces, joins, strips in itertools.product((False, True), repeat=3):
         parts = [_REPLACE] * replaces + [{"type": "ByteFallback"}] * joins + [{"type": "Fuse"}]
         yield {"type": "Sequence", "decoders": parts + [_STRIP] * strips}
+    yield {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
 
 def with_marks(splits: list[dict[str, Any]], pieces: Pieces) -> list[dict[str, Any]]:

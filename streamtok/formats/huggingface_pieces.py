@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..encoding import Encoding
 from ..engines.rules import MARK, TextRules
-from ..errors import VocabularyError
+from ..errors import UnsupportedPatternError, VocabularyError
 from ..models.pieces import Pieces
-from ..normalizers import MetaspaceText
+from ..normalizers import ByteLetters, MetaspaceText, Pretokens
 from ..patterns.pattern import Pattern
-from ..vocabulary.table import MAX_ID, Vocabulary
+from ..vocabulary.table import MAX_ID, NO_ID, Vocabulary
 from .huggingface_decoders import Decoding, Marks, WordPieces, decoded_bytes
 from .huggingface_splits import PreTokenizer, pattern_of
 from .json_value import JsonValue
@@ -23,14 +23,14 @@ from .loading import shown
 from .oniguruma import quoted
 
 if TYPE_CHECKING:
-    from ..normalizers import Normalizer
+    from ..normalizers import Normalizer, Step
 
 __all__ = [
     "PieceFile",
     "decoded_pieces",
     "has_pieces",
+    "piece_cutting",
     "piece_decoding",
-    "piece_vocabulary",
     "read_pieces",
     "word_piece_encoding",
 ]
@@ -170,9 +170,8 @@ def piece_decoding(
     """
     if field.value is None:
         return JOINED
-    if decoding.word_end or decoding.is_byte_level:
-        name = "BPEDecoder" if decoding.word_end else "ByteLevel"
-        field.fail(f"the decoder {name} is not supported with {model.pieces.kind}")
+    if decoding.word_end:
+        field.fail(f"the decoder BPEDecoder is not supported with {model.pieces.kind}")
     if field["type"].value != "Metaspace" or not decoding.drops_first_space:
         return decoding
     if not any(text.startswith(" ") or MARK in text[1:] for text in [*model.ids, *added]):
@@ -180,27 +179,68 @@ def piece_decoding(
     return Decoding(False, False, False, False, words=Marks())
 
 
-def piece_vocabulary(
-    model: PieceFile, cutting: PreTokenizer, decoding: Decoding, place: str
-) -> tuple[Vocabulary, str | Pattern]:
-    """The vocabulary, and the pattern that cuts text; place: of the pre-tokenizer.
+class PieceCutting(NamedTuple):
+    """How a model of pieces gets its pre-tokens."""
 
-    Raises VocabularyError.
+    vocabulary: Vocabulary
+    pattern: str | Pattern
+    steps: tuple[Step, ...]  # change the text after the others
+
+
+def piece_cutting(
+    model: PieceFile, cutting: PreTokenizer, decoding: Decoding, place: str
+) -> PieceCutting:
+    """Where its text is cut; place: of the pre-tokenizer. Raises VocabularyError.
+
+    What one automaton can follow becomes a pattern; the rest becomes steps, in Python.
     """
     pieces = model.pieces
+    stages, steps = cutting.stages, cutting.steps
     if cutting.is_byte_level:
-        raise VocabularyError(f"{place}: ByteLevel is not supported with {pieces.kind}")
-    if cutting.changes_pretokens():
-        mark = _mark_of_words(cutting)
-        if mark is None:
-            raise VocabularyError(
-                f"{place}: of pre-tokenizers that change each pre-token of others, only Metaspace "
-                f"at the end, after WhitespaceSplit, is supported with {pieces.kind}"
-            )
+        if cutting.splits:
+            stages = (*stages, ByteLetters().spec)
+        else:
+            steps = (*steps, ByteLetters())
+    pattern: str | Pattern | None = None
+    changes = len(stages) > len(cutting.splits)
+    mark = _mark_of_words(cutting) if changes and not cutting.is_byte_level else None
+    if mark is not None:
         pieces = pieces.with_mark(mark)
-    return Vocabulary.of_model(pieces, decoded_pieces(model.ids, decoding)), pattern_of(
-        cutting.splits, place
-    )
+    if mark is not None or not changes:
+        pattern = _pattern_if_any(cutting, place)
+    if pattern is None:
+        pieces = model.pieces
+        border, other = _borders(model, place)
+        steps = (*steps, Pretokens(border, other, stages))
+        pattern = rf"[^\x{{{ord(border):x}}}]+"
+    decoded = decoded_pieces(model.ids, decoding)
+    return PieceCutting(Vocabulary.of_model(pieces, decoded), pattern, steps)
+
+
+def _pattern_if_any(cutting: PreTokenizer, place: str) -> str | Pattern | None:
+    try:
+        return pattern_of(cutting.splits, place)
+    except VocabularyError as error:
+        if isinstance(error.__cause__, UnsupportedPatternError):
+            return None
+        raise
+
+
+def _borders(model: PieceFile, place: str) -> tuple[str, str]:
+    """A character to put after pre-tokens, and one for where the text has it: both unknown.
+
+    Raises VocabularyError where unknown characters become their bytes, by which these two differ.
+    """
+    known = set(model.pieces.blob.decode())
+    unknown = (chr(point) for point in range(0xF0000, 0x10FFFE) if chr(point) not in known)
+    border, other = next(unknown), next(unknown)
+    byte_ids = model.pieces.byte_ids
+    if byte_ids is not None and all(byte_ids[byte] != NO_ID for byte in border.encode()):
+        raise VocabularyError(
+            f"{place}: these pre-tokenizers are cut by Python, which is not supported with "
+            "byte_fallback"
+        )
+    return border, other
 
 
 def word_piece_encoding(
@@ -240,7 +280,8 @@ def word_piece_encoding(
 def decoded_pieces(ids: dict[str, int], decoding: Decoding) -> dict[int, bytes]:
     """What each id decodes to, after others."""
     mark = MARK if decoding.replaces_marks else ""
-    if decoding.words is not None or not decoding.replaced.is_identity or not mark:
+    is_plain = mark and decoding.words is None and not decoding.is_byte_level
+    if not is_plain or not decoding.replaced.is_identity:
         has_bytes = decoding.joins_bytes
         return {id: decoded_bytes(text, decoding, has_bytes=has_bytes) for text, id in ids.items()}
     # As all large files have it: the same, without a call for each piece.

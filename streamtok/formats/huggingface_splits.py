@@ -2,7 +2,8 @@
 
 A pre-tokenizer cuts a text, or changes it, or both. What changes it are steps of a second
 normalizer; after what cuts it, Hugging Face changes each pre-token (`PreTokenizer.stages`).
-ByteLevel must be the last, because all after it would see bytes.
+Before others, ByteLevel changes it to letters for bytes; as the last one it says that merges are of
+bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..engines.rules import MARK
 from ..errors import PatternError, VocabularyError
-from ..normalizers import MetaspaceText, PrefixSpace, Step
+from ..normalizers import ByteLetters, MetaspaceText, PrefixSpace, Pretokens, Step
 from ..patterns.huggingface_characters import DIGIT, PUNCTUATION
 from ..patterns.named import BERT_PATTERN, GPT2_PATTERN, WHOLE_TEXT_PATTERN
 from ..patterns.pattern import Pattern
@@ -59,7 +60,7 @@ def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
     for part in parts:
         is_last = part is parts[-1]
         before = len(steps)
-        new = _read(part, is_last, steps)
+        new = _read(part, steps)
         if splits:
             for step in steps[before:]:
                 if "first" in step.spec:
@@ -68,6 +69,11 @@ def read_pre_tokenizer(field: JsonValue) -> PreTokenizer:
             del steps[before:]
         splits += new
         stages += [("Split", split.pattern, split.behavior) for split in new]
+        if part["type"].value == "ByteLevel" and not is_last:
+            if splits:
+                stages.append(ByteLetters().spec)
+            else:
+                steps.append(ByteLetters())
         if len(stages) > MAX_SPLITS:
             part.fail(f"more than {MAX_SPLITS} splits in turn")
     is_byte_level = bool(parts) and parts[-1]["type"].value == "ByteLevel"
@@ -103,15 +109,11 @@ def _flat(field: JsonValue, depth: int = 0) -> list[JsonValue]:
     return [step for part in field["pretokenizers"].elements() for step in _flat(part, depth + 1)]
 
 
-def _read(part: JsonValue, is_last: bool, steps: list[Step]) -> list[Split]:
+def _read(part: JsonValue, steps: list[Step]) -> list[Split]:
     """The splits of one pre-tokenizer; what it changes is appended to `steps`."""
     kind = part["type"].as_str()
     if kind == "ByteLevel":
         part.allow_only("type", "add_prefix_space", "trim_offsets", "use_regex")
-        if not is_last:
-            part.fail(
-                "ByteLevel is supported at the end only: pre-tokenizers after it would see bytes"
-            )
         if part["add_prefix_space"].as_bool(True):
             steps.append(PrefixSpace())
         return [Split(GPT2_PATTERN)] if part["use_regex"].as_bool(True) else []
@@ -229,6 +231,10 @@ def sequence(parts: list[Any]) -> dict[str, Any] | None:
 
 def written_pre_tokenizers(encoding: Encoding) -> list[Any]:
     """What a model of pieces has before it. Raises VocabularyError where nothing says it."""
+    second = encoding._rules.second_normalizer
+    specs = list(second.spec) if second is not None else []
+    if specs and specs[-1][0] in (Pretokens.__name__, ByteLetters.__name__):
+        return _joined([_NAMED.get(_key(part), part) for part in _written_stages(specs)])
     parts = [*_written_steps(encoding), *_written_splits(encoding)]
     if "PrefixSpace" in parts:
         raise VocabularyError(
@@ -236,6 +242,26 @@ def written_pre_tokenizers(encoding: Encoding) -> list[Any]:
             "with ByteLevel alone"
         )
     return _joined([_NAMED.get(_key(part), part) for part in parts])
+
+
+def _written_stages(specs: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """The pre-tokenizers of steps that end with what Python cuts, or with letters for bytes."""
+    if specs[-1][0] == Pretokens.__name__:
+        specs = [*specs[:-1], *specs[-1][-1]]
+    letters, gpt2 = ByteLetters().spec, ("Split", GPT2_PATTERN, "isolated")
+    parts: list[dict[str, Any]] = []
+    at = 0
+    while at < len(specs):
+        kind, *settings = specs[at]
+        prefix = kind == "PrefixSpace"
+        has_regex = specs[at + prefix : at + prefix + 2] == [gpt2, letters]
+        if prefix or has_regex or specs[at] == letters:  # they come together
+            parts.append(_byte_level(prefix, has_regex))
+            at += prefix + has_regex + 1
+            continue
+        parts.append(_split(*settings) if kind == "Split" else _metaspace(*settings))
+        at += 1
+    return parts
 
 
 def _joined(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from .joined_spaces import JoinedSpaces
 from .longest_map import LongestMap
 from .normalizer import IDENTITY, Normalizer
 from .precompiled import Precompiled
+from .pretokens import ByteLetters, Pretokens
 from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Block, Blocks, State, Step
@@ -26,6 +27,7 @@ __all__ = [
     "BertClean",
     "Block",
     "Blocks",
+    "ByteLetters",
     "Form",
     "JoinedSpaces",
     "LongestMap",
@@ -36,6 +38,7 @@ __all__ = [
     "Precompiled",
     "PrefixSpace",
     "Prepend",
+    "Pretokens",
     "Replace",
     "ReplaceRuns",
     "State",

@@ -20,6 +20,7 @@ from .joined_spaces import JoinedSpaces
 from .links import compose, join_link, link_from_json
 from .longest_map import LongestMap
 from .precompiled import Precompiled
+from .pretokens import ByteLetters, Pretokens
 from .replace import Replace
 from .replace_runs import ReplaceRuns
 from .step import Blocks, State, Step
@@ -33,8 +34,8 @@ _KINDS: dict[str, Callable[..., Step]] = {
     for kind in (
         *(characters.BertAccents, characters.BertChinese, characters.BertClean),
         *(characters.Lowercase, characters.Nmt, characters.StripAccents),
-        *(JoinedSpaces, LongestMap, MetaspaceText, Precompiled, PrefixSpace, Prepend, Replace),
-        *(ReplaceRuns, Strip, Symbols, UnknownRuns),
+        *(ByteLetters, JoinedSpaces, LongestMap, MetaspaceText, Precompiled, PrefixSpace),
+        *(Prepend, Pretokens, Replace, ReplaceRuns, Strip, Symbols, UnknownRuns),
     )
 } | {form: partial(Form, form) for form in ("NFC", "NFD", "NFKC", "NFKD")}
 

@@ -14,14 +14,13 @@ unknown symbol, the last one is where it came from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Any
 
-from ..patterns.split_walk import BEGIN, SplitWalk
+from ..patterns.split_walk import BEGIN
 from ..vocabulary.byte_alphabet import CHARACTERS
-from .edges import MetaspaceText, PrefixSpace
 from .growth import Growth, growth_of, n_bytes, ratio
+from .pretokens import later_stage, step_of_stage, walk_of
 from .step import Blocks, State, whole_block
 
 __all__ = ["BORDER", "MOST_SYMBOLS", "Symbols", "symbol"]
@@ -63,8 +62,8 @@ class Symbols:
         in a row become one. has_fallback: a character becomes <0x00> … <0xFF> of its bytes if all
         are symbols. is_byte_level: bytes are symbols, in their alphabet, instead of characters.
         whole: what pre-tokens become that are looked up. stages: what cuts the text, if anything:
-        ("Split", pattern, behavior), and after the first one also ("MetaspaceText", …) and
-        ("PrefixSpace",), which change each pre-token.
+        ("Split", pattern, behavior), and after the first one also ("MetaspaceText", …),
+        ("PrefixSpace",) and ("ByteLetters",), which change each pre-token.
         """
         self.spec = (
             "Symbols", symbols, prefix, suffix, unknown, fuses, has_fallback, is_byte_level,
@@ -80,9 +79,9 @@ class Symbols:
         self._letters = CHARACTERS if is_byte_level else None
         self._whole = dict(whole)
         self._longest = max(map(len, self._whole), default=0)
-        self._walk = _walk_of(*stages[0][1:]) if stages else None
+        self._walk = walk_of(*stages[0][1:]) if stages else None
         self._known: dict[str, str] = {}  # the rows of pre-tokens that were met
-        self._later = [_stage(*stage) for stage in stages[1:]]
+        self._later = [later_stage(*stage) for stage in stages[1:]]
         self.growth = self._growth(stages[1:], has_fallback)
 
     def interest(self) -> None:
@@ -152,7 +151,7 @@ class Symbols:
         each = 1
         if has_fallback:  # the bytes of an affix become symbols with each character
             each += n_bytes(self.prefix) + n_bytes(self.suffix) + (self._letters is not None)
-        steps = [step.growth for step in map(_step_of, later) if step is not None]
+        steps = [step.growth for step in map(step_of_stage, later) if step is not None]
         row = growth_of([*steps, Growth(4.0 * each)])
         return Growth(max(row, ratio(self._whole.items())) + len(BORDER.encode()))
 
@@ -222,27 +221,6 @@ class Symbols:
             return None
         found = [self._byte_codes.get(byte) for byte in name.encode("utf-8", "surrogateescape")]
         return None if None in found else "".join(code for code in found if code)
-
-
-@lru_cache(maxsize=64)
-def _walk_of(pattern: str, behavior: str) -> SplitWalk:
-    return SplitWalk(pattern, behavior)
-
-
-def _stage(kind: str, *settings: str) -> Callable[[str], list[str]]:
-    """What a later stage makes of a pre-token."""
-    step = _step_of((kind, *settings))
-    if step is None:
-        return _walk_of(*settings).cut
-    return lambda pretoken: [step.normalize(pretoken, False)]
-
-
-def _step_of(stage: tuple[str, ...]) -> MetaspaceText | None:
-    """The step that a stage does to each pre-token; None for one that cuts."""
-    kind, *settings = stage
-    if kind == "Split":
-        return None
-    return PrefixSpace() if kind == "PrefixSpace" else MetaspaceText(*settings)
 
 
 def _letters_of(char: str, letters: Mapping[int, str]) -> list[str]:

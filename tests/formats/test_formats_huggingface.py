@@ -351,7 +351,6 @@ def changed(**changes) -> str:
         ({"normalizer": {"type": "Magic"}}, "normalizer: the normalizer 'Magic' is not"),
         ({"pre_tokenizer": {"type": "UnicodeScripts"}}, "'UnicodeScripts' is not supported"),
         ({"pre_tokenizer__pretokenizers__1": METASPACE_FIRST}, "the scheme first is supported bef"),
-        ({"pre_tokenizer__pretokenizers__0": {"type": "ByteLevel"}}, "at the end only"),
         ({"pre_tokenizer__pretokenizers__0__behavior": "Merged"}, "the behavior 'Merged'"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a$"}}, "matches at every line"),
         ({"pre_tokenizer__pretokenizers__0__pattern": {"Regex": "a{1,2}+"}}, "repeated repetition"),

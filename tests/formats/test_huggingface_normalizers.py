@@ -61,7 +61,6 @@ def test_null_changes_nothing():
         ({"type": "Precompiled", "precompiled_charsmap": "??"}, "charsmap: not a map of Sentenc"),
         ({"type": "Precompiled", "precompiled_charsmap": "AAAA"}, "charsmap: not a map of Sent"),
         ({"type": "Precompiled", "precompiled_charsmap": 3}, "charsmap: expected a string"),
-        ({"type": "ByteLevel"}, "'ByteLevel' is not supported"),
         ({"type": "Append", "append": "x"}, "'Append' is not supported"),
         ({"type": "NFC", "more": 1}, "the field 'more' is not supported"),
         ({"type": "Strip", "strip_left": True}, "strip_right: expected true or false"),

@@ -23,6 +23,7 @@ from streamtok.normalizers import (
     BertAccents,
     BertChinese,
     BertClean,
+    ByteLetters,
     Form,
     JoinedSpaces,
     LongestMap,
@@ -33,6 +34,7 @@ from streamtok.normalizers import (
     Precompiled,
     PrefixSpace,
     Prepend,
+    Pretokens,
     Replace,
     ReplaceRuns,
     Strip,
@@ -60,7 +62,9 @@ def of_symbols(has_fallback: bool, is_byte_level: bool) -> Symbols:
     )  # fmt: skip
 
 
+CUTS = ("Split", r"\s+|\S", "isolated"), ("ByteLetters",), ("MetaspaceText", "\u2581", "always")
 STEPS = [
+    ByteLetters(), Pretokens("\U000f0000", "\U000f0001", CUTS),
     BertAccents(), BertChinese(), BertClean(), JoinedSpaces(True), Lowercase(), Nmt(),
     LongestMap(MAP, ("ab",), True), MetaspaceText("\u2581", "always"), Precompiled(MAP),
     PrefixSpace(), ReplaceRuns(r"\s", "  x"), ReplaceRuns("a{2,}", "abcde"), Strip(True, True),

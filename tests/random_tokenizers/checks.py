@@ -178,15 +178,19 @@ def decodes_alike(file: File, tokenizer: Tokenizer, ids: list[int]) -> bool:
 def pieces_decode_alike(file: File, tokenizer: Tokenizer, ids: list[int]) -> bool:
     """The same for models of pieces.
 
-    It is not where an added token is normalized, and where bytes are no UTF-8; and where a sequence
+    It is not where an added token is normalized or has letters of bytes, and where bytes are no
+    UTF-8; and where a sequence
     of decoders takes a space off, which tokenizers finds in the first token alone.
     """
     added = [token["content"] for token in file["added_tokens"] if token["id"] in ids]
     if any(tokenizer.id_to_token(tokenizer.token_to_id(content)) != content for content in added):
         return False
+    decoded = tokenizer.decode(ids, skip_special_tokens=False)
+    if file["decoder"] is not None and file["decoder"]["type"] == "ByteLevel":
+        letters = any(c in SYMBOLS and c > "\x7f" for content in added for c in content)
+        return "\ufffd" not in decoded and not letters
     if file["decoder"] is None or file["decoder"]["type"] != "Sequence":
         return True
-    decoded = tokenizer.decode(ids, skip_special_tokens=False)
     names = [tokenizer.id_to_token(id) for id in ids]
     return not ("\ufffd" in decoded and any(re.fullmatch("<0x..>", name) for name in names))
 
