@@ -21,6 +21,7 @@ from streamtok._core.encode cimport (
 )
 from streamtok._core.simd cimport (
     ST_ANY,
+    ST_AVX2,
     ST_MARGIN,
     ST_PLAIN,
     ST_REST,
@@ -69,9 +70,9 @@ def use_batch(int most):
     strategy.merge_batch = st_merge_batch_tier(most)
 
 
-def use_wide_keys(bint wanted):
-    """Whether keys are made eight at a time from now on, where the processor can."""
-    strategy.keys = st_keys_tier(ST_ANY if wanted else ST_PLAIN)
+def use_keys(int most):
+    """Make keys from now on up to this level (base/cpu.h)."""
+    strategy.keys = st_keys_tier(most)
 
 
 def use_wide_search(bint wanted):
@@ -114,10 +115,12 @@ def use_tier(Scanner scanner not None, int number, marked_from=None):
     scanner.c.mark = mark
     scanner.c.marked_from = known if marked_from is None else min(marked_from, 128)
     scanner.c.extra_from = extra if marked_from is None else 1
-    scanner.c.place = st_place_tier(ST_ANY - number)
-    scanner.c.squeeze = st_squeeze_tier(ST_PLAIN if number else ST_ANY)
-    scanner.c.deposit = st_deposit_tier(ST_PLAIN if number else ST_ANY)
-    return name.decode()
+    used = name.decode()
+    level = {"avx512": ST_ANY, "avx2": ST_AVX2}.get(used, ST_PLAIN)
+    scanner.c.place = st_place_tier(level)
+    scanner.c.squeeze = st_squeeze_tier(level)
+    scanner.c.deposit = st_deposit_tier(level)
+    return used
 
 
 def last_marks(Scanner scanner not None, bytes text, size_t start):

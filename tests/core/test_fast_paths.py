@@ -21,9 +21,9 @@ from streamtok._core._testing import (
     marks,
     sorted_tokens,
     use_batch,
+    use_keys,
     use_tier,
     use_transcode,
-    use_wide_keys,
 )
 from streamtok._core.encode import TokenTable
 from streamtok.patterns.pattern import Pattern
@@ -241,7 +241,7 @@ def test_long_texts_equal_the_reference(source: str, seed: int, most: int, error
     order = [*singles, *sorted(t for t in pairs | tokens if len(t) > 1)]
     ranks = {token: rank for rank, token in enumerate(order)}
     use_batch(most)
-    use_wide_keys(most > 1)
+    use_keys(most)
     try:
         enc = streamtok.Encoding("random", pat_str=source, mergeable_ranks=ranks, special_tokens={})
         expected = reference.encode(
@@ -254,20 +254,20 @@ def test_long_texts_equal_the_reference(source: str, seed: int, most: int, error
             assert stream_ids(enc.stream_encoder(errors=errors), chunks) == expected
     finally:
         use_batch(3)
-        use_wide_keys(True)
+        use_keys(3)
 
 
-@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize("most", [0, 1, 3])
 @pytest.mark.parametrize("source", [r"[a-zé日]+|[^a-zé日]", r"[a-zé日]+"])
-def test_long_pretokens_among_short_ones_are_found_again(source: str, wide: bool) -> None:
+def test_long_pretokens_among_short_ones_are_found_again(source: str, most: int) -> None:
     """Around 15, 64 and 256 bytes, anywhere in a batch; between some, what no piece covers."""
-    rng = random.Random(f"{source}{wide}")
+    rng = random.Random(f"{source}{most}")
     ranks = {bytes([i]): i for i in range(256)}
     for pair in ("ab", "cd", "abcd", "é", "日"):
         ranks[pair.encode()] = len(ranks)
     sizes = [*range(1, 40), *range(60, 70), *range(250, 262), 400]
     words = ["".join(rng.choices("abcdeé日", k=size)) for size in sizes]
-    use_wide_keys(wide)
+    use_keys(most)
 
     def slow(text: str) -> list[int]:
         return reference.encode(ranks, source, text, special_tokens={}, allowed_special=())
@@ -283,7 +283,7 @@ def test_long_pretokens_among_short_ones_are_found_again(source: str, wide: bool
                 expected = [number for word in chosen for number in [*ids[word], *gap]]
                 assert enc.encode(" ".join(chosen) + " ") == expected
     finally:
-        use_wide_keys(True)
+        use_keys(3)
 
 
 @pytest.mark.parametrize("name", PACKED)

@@ -32,10 +32,17 @@ static ST_ALWAYS_INLINE const uint64_t *st_ask_bucket(const st_pairs *t, uint64_
     return slots;
 }
 
-static ST_ALWAYS_INLINE uint32_t st_answer(const st_pairs *t, const uint64_t *slots, uint64_t pair) {
-    const uint32_t mask = (1u << ST_TOKEN_BITS) - 1;
-    uint64_t found = 0; /* never 0 for a pair: of two tokens 0 comes another one */
+/* The slot of a pair in its bucket; 0, which none is: of two tokens 0 comes another one. */
+static ST_ALWAYS_INLINE uint64_t st_find_slot(const uint64_t *slots, uint64_t pair) {
+    uint64_t found = 0;
     for (int k = 0; k < ST_BUCKET; k++) found |= slots[k] >> ST_TOKEN_BITS == pair ? slots[k] : 0;
+    return found;
+}
+
+/* What a pair merges into, if `found` is its slot, or 0. */
+static ST_ALWAYS_INLINE uint32_t st_answer(const st_pairs *t, const uint64_t *slots, uint64_t pair,
+                                           uint64_t found) {
+    const uint32_t mask = (1u << ST_TOKEN_BITS) - 1;
     if (ST_RARELY(found == 0 && slots[ST_BUCKET - 1] != ~(uint64_t)0))
         return st_pairs_find(t, (uint32_t)(pair >> ST_TOKEN_BITS), (uint32_t)pair & mask);
     return found ? (uint32_t)found & mask : ST_NONE;
@@ -79,12 +86,53 @@ static ST_ALWAYS_INLINE int st_in_turn_ask(st_in_turn *s, const st_pairs *pairs)
     return 1;
 }
 
-static ST_ALWAYS_INLINE void st_in_turn_answer(st_in_turn *s, const st_pairs *pairs) {
-    uint32_t right = st_answer(pairs, s->right, s->right_pair) | s->no_right;
-    uint32_t left = st_answer(pairs, s->left, s->left_pair);
-    s->keys[s->at] = right << 6 | s->at;
-    s->keys[s->before] = left << 6 | (s->before & 63);
+/* right, left: the slots of its pairs. */
+static ST_ALWAYS_INLINE void st_in_turn_take(st_in_turn *s, const st_pairs *pairs, uint64_t right, uint64_t left) {
+    uint32_t to_right = st_answer(pairs, s->right, s->right_pair, right) | s->no_right;
+    uint32_t to_left = st_answer(pairs, s->left, s->left_pair, left);
+    s->keys[s->at] = to_right << 6 | s->at;
+    s->keys[s->before] = to_left << 6 | (s->before & 63);
 }
+
+typedef void st_answer_function(st_in_turn *turns, size_t count, const st_pairs *pairs);
+
+static void st_answer_plain(st_in_turn *turns, size_t count, const st_pairs *pairs) {
+    for (st_in_turn *s = turns; s < turns + count; s++)
+        st_in_turn_take(s, pairs, st_find_slot(s->right, s->right_pair), st_find_slot(s->left, s->left_pair));
+}
+
+#if defined(ST_X86)
+ST_FOR_AVX2 static ST_ALWAYS_INLINE uint64_t st_find_slot_256(const uint64_t *slots, uint64_t pair) {
+    const __m256i wanted = _mm256_set1_epi64x((long long)pair);
+    __m256i a = _mm256_load_si256((const __m256i *)slots), b = _mm256_load_si256((const __m256i *)(slots + 4));
+    a = _mm256_and_si256(a, _mm256_cmpeq_epi64(_mm256_srli_epi64(a, ST_TOKEN_BITS), wanted));
+    b = _mm256_and_si256(b, _mm256_cmpeq_epi64(_mm256_srli_epi64(b, ST_TOKEN_BITS), wanted));
+    a = _mm256_or_si256(a, b);
+    __m128i found = _mm_or_si128(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    return (uint64_t)_mm_cvtsi128_si64(_mm_or_si128(found, _mm_unpackhi_epi64(found, found)));
+}
+
+ST_FOR_AVX2 static void st_answer_256(st_in_turn *turns, size_t count, const st_pairs *pairs) {
+    for (st_in_turn *s = turns; s < turns + count; s++)
+        st_in_turn_take(s, pairs, st_find_slot_256(s->right, s->right_pair), st_find_slot_256(s->left, s->left_pair));
+}
+#elif defined(ST_NEON)
+static ST_ALWAYS_INLINE uint64_t st_find_slot_neon(const uint64_t *slots, uint64_t pair) {
+    const uint64x2_t wanted = vdupq_n_u64(pair);
+    uint64x2_t found = vdupq_n_u64(0);
+    for (int k = 0; k < ST_BUCKET; k += 2) {
+        uint64x2_t two = vld1q_u64(slots + k);
+        found = vorrq_u64(found, vandq_u64(two, vceqq_u64(vshrq_n_u64(two, ST_TOKEN_BITS), wanted)));
+    }
+    return vgetq_lane_u64(found, 0) | vgetq_lane_u64(found, 1);
+}
+
+static void st_answer_neon(st_in_turn *turns, size_t count, const st_pairs *pairs) {
+    for (st_in_turn *s = turns; s < turns + count; s++)
+        st_in_turn_take(s, pairs, st_find_slot_neon(s->right, s->right_pair),
+                        st_find_slot_neon(s->left, s->left_pair));
+}
+#endif
 
 /* Piece i, of 1 <= sizes[i] <= ST_SHORT bytes, is at bytes + ST_UNIT * units[i]. Its tokens go to
    out[ST_UNIT * places[i]], their number to counts[i]. */
@@ -95,7 +143,8 @@ typedef void st_merge_batch_function(const st_pairs *pairs, const uint32_t *byte
 static ST_ALWAYS_INLINE void st_merge_in_turn(const st_pairs *pairs, const uint32_t *byte_token,
                                               const uint32_t *byte_pairs, const uint8_t *bytes,
                                               const uint16_t *units, const uint8_t *sizes, size_t count,
-                                              uint32_t *out, const uint16_t *places, uint8_t *counts) {
+                                              uint32_t *out, const uint16_t *places, uint8_t *counts,
+                                              st_answer_function *answer) {
     st_in_turn turns[ST_IN_TURN];
     size_t next = 0, going = 0;
     for (; going < ST_IN_TURN && next < count; going++, next++) {
@@ -119,14 +168,19 @@ static ST_ALWAYS_INLINE void st_merge_in_turn(const st_pairs *pairs, const uint3
                 }
             }
         }
-        for (size_t k = 0; k < going; k++) st_in_turn_answer(&turns[k], pairs);
+        answer(turns, going, pairs);
     }
 }
 
 static void st_merge_batch_plain(const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs,
                                  const uint8_t *bytes, const uint16_t *units, const uint8_t *sizes, size_t count,
                                  uint32_t *out, const uint16_t *places, uint8_t *counts) {
-    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
+#if defined(ST_NEON)
+    st_answer_function *answer = st_answer_neon; /* in all arm64 processors */
+#else
+    st_answer_function *answer = st_answer_plain;
+#endif
+    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts, answer);
 }
 
 #if defined(ST_X86)
@@ -134,7 +188,8 @@ ST_FOR_AVX2 static void st_merge_batch_256(
     const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs, const uint8_t *bytes,
     const uint16_t *units, const uint8_t *sizes, size_t count, uint32_t *out, const uint16_t *places,
     uint8_t *counts) {
-    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts);
+    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts,
+                     st_answer_256);
 }
 #endif
 

@@ -12,7 +12,7 @@
 typedef size_t st_place_function(uint64_t bits, size_t base, int64_t *ends);
 
 /* Eight at a time, whether there are so many or not: how many there are cannot be predicted. */
-static size_t st_place_plain(uint64_t bits, size_t base, int64_t *ends) {
+static ST_ALWAYS_INLINE size_t st_place_by_eights(uint64_t bits, size_t base, int64_t *ends) {
     size_t count = (size_t)st_ones(bits);
     for (size_t i = 0; i < count; i += 8)
         for (int k = 0; k < 8; k++, bits &= bits - 1)
@@ -20,7 +20,14 @@ static size_t st_place_plain(uint64_t bits, size_t base, int64_t *ends) {
     return count;
 }
 
+static size_t st_place_plain(uint64_t bits, size_t base, int64_t *ends) {
+    return st_place_by_eights(bits, base, ends);
+}
+
 #if defined(ST_X86)
+ST_FOR_AVX2 static size_t st_place_bmi(uint64_t bits, size_t base, int64_t *ends) {
+    return st_place_by_eights(bits, base, ends);
+}
 
 ST_FOR_VBMI2 static size_t st_place_512(uint64_t bits, size_t base, int64_t *ends) {
     ST_ALIGNED(64) static const uint8_t numbers[64] = {
@@ -48,6 +55,7 @@ ST_FOR_VBMI2 static size_t st_place_512(uint64_t bits, size_t base, int64_t *end
 static inline st_place_function *st_place_tier(int most) {
 #if defined(ST_X86)
     if (st_level(most) >= ST_VBMI2) return st_place_512;
+    if (st_level(most) >= ST_AVX2) return st_place_bmi;
 #else
     (void)most;
 #endif

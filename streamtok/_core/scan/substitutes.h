@@ -65,38 +65,46 @@ static inline size_t st_squeeze_rest(const uint8_t *substitutes, const uint8_t *
     return i - 64;
 }
 
+/* One block, of which the first `skip` bytes belong to a character before; returns what `skip` is then. */
+static size_t st_squeeze_block(const uint8_t *substitutes, const uint8_t *p, size_t readable, size_t skip,
+                               uint8_t **to, uint64_t *kept) {
+    uint8_t *at = *to;
+    size_t i = skip;
+    uint64_t here = 0;
+    if (readable >= 68)
+        while (i < 64) { /* as st_squeeze_one, by the words of four bytes */
+            uint32_t word, code;
+            memcpy(&word, p + i, 4);
+            here |= (uint64_t)1 << i;
+            if (!(word & 0x80)) {
+                *at++ = (uint8_t)word;
+                i++;
+            } else if ((word & 0xC0E0) == 0x80C0 && (word & 0x1E)) {
+                *at++ = substitutes[(word & 0x1F) << 6 | (word >> 8 & 0x3F)];
+                i += 2;
+            } else {
+                code = (word & 15) << 12 | (word >> 2 & 0xFC0) | (word >> 16 & 0x3F);
+                if ((word & 0xC0C0F0) == 0x8080E0 && code >= 0x800 && (code & 0xF800) != 0xD800) {
+                    *at++ = substitutes[code];
+                    i += 3;
+                } else {
+                    *at++ = (uint8_t)word;
+                    i++;
+                }
+            }
+        }
+    *to = at;
+    i = st_squeeze_rest(substitutes, p, i, readable, to, &here);
+    *kept = here;
+    return i;
+}
+
 static size_t st_squeeze_plain(const uint8_t *substitutes, const uint8_t *p, size_t blocks, size_t readable,
                                unsigned *skip, uint8_t *to, uint64_t *kept) {
     uint8_t *begin = to;
     size_t rest = *skip;
-    for (size_t k = 0; k < blocks; k++, p += 64, readable -= 64) {
-        size_t i = rest;
-        uint64_t here = 0;
-        if (readable >= 68)
-            while (i < 64) { /* as st_squeeze_one, by the words of four bytes */
-                uint32_t word, code;
-                memcpy(&word, p + i, 4);
-                here |= (uint64_t)1 << i;
-                if (!(word & 0x80)) {
-                    *to++ = (uint8_t)word;
-                    i++;
-                } else if ((word & 0xC0E0) == 0x80C0 && (word & 0x1E)) {
-                    *to++ = substitutes[(word & 0x1F) << 6 | (word >> 8 & 0x3F)];
-                    i += 2;
-                } else {
-                    code = (word & 15) << 12 | (word >> 2 & 0xFC0) | (word >> 16 & 0x3F);
-                    if ((word & 0xC0C0F0) == 0x8080E0 && code >= 0x800 && (code & 0xF800) != 0xD800) {
-                        *to++ = substitutes[code];
-                        i += 3;
-                    } else {
-                        *to++ = (uint8_t)word;
-                        i++;
-                    }
-                }
-            }
-        rest = st_squeeze_rest(substitutes, p, i, readable, &to, &here);
-        kept[k] = here;
-    }
+    for (size_t k = 0; k < blocks; k++)
+        rest = st_squeeze_block(substitutes, p + 64 * k, readable - 64 * k, rest, &to, kept + k);
     *skip = (unsigned)rest;
     return (size_t)(to - begin);
 }
@@ -137,6 +145,98 @@ static inline int st_squeeze_before(const uint8_t *substitutes, const uint8_t *p
 
 #if defined(ST_X86)
 
+/* For each eight bits: where the bytes are that these keep, the first of them lowest. */
+static uint64_t st_kept_places[256];
+
+static void st_squeeze_begin(void) { /* any thread that does it writes the same */
+    for (int bits = 0; bits < 256; bits++) {
+        uint64_t places = 0;
+        int n = 0;
+        for (uint64_t i = 0; i < 8; i++)
+            if (bits >> i & 1) places |= i << 8 * n++;
+        st_kept_places[bits] = places;
+    }
+}
+
+/* The bits of 64 bytes of a comparison. */
+ST_FOR_AVX2 static ST_ALWAYS_INLINE uint64_t st_bits_of(__m256i low, __m256i high) {
+    return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+}
+
+/* Which of the bytes are at least `least`, unsigned. */
+ST_FOR_AVX2 static ST_ALWAYS_INLINE uint64_t st_at_least(__m256i low, __m256i high, int least) {
+    const __m256i limit = _mm256_set1_epi8((char)least);
+    return st_bits_of(_mm256_cmpeq_epi8(_mm256_max_epu8(low, limit), low),
+                      _mm256_cmpeq_epi8(_mm256_max_epu8(high, limit), high));
+}
+
+/* Which of 32 bytes at p begin three that are too many or a surrogate: E0 and at most 9F, ED and more. */
+ST_FOR_AVX2 static ST_ALWAYS_INLINE __m256i st_no_three(__m256i bytes, const uint8_t *p) {
+    const __m256i limit = _mm256_set1_epi8((char)0x9F);
+    __m256i next = _mm256_loadu_si256((const __m256i *)(p + 1));
+    __m256i is_low = _mm256_cmpeq_epi8(_mm256_min_epu8(next, limit), next);
+    return _mm256_or_si256(_mm256_and_si256(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8((char)0xE0)), is_low),
+                           _mm256_andnot_si256(is_low, _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8((char)0xED))));
+}
+
+/* The code points that would begin at each of the 16 bytes at p, if characters of two or three did. */
+ST_FOR_AVX2 static ST_ALWAYS_INLINE void st_sixteen_codes(const uint8_t *p, uint16_t *codes) {
+    const __m256i two_bits = _mm256_set1_epi16(0x3F1F), three_bits = _mm256_set1_epi16(0x3F3F);
+    const __m256i by = _mm256_set1_epi16(0x0140), wide = _mm256_set1_epi16(0xDF);
+    /* The first eight bytes in the low halves, the others in the high ones. */
+    __m256i a = _mm256_permute4x64_epi64(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)p)), 0x10);
+    __m256i b = _mm256_permute4x64_epi64(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(p + 1))), 0x10);
+    __m256i c = _mm256_permute4x64_epi64(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(p + 2))), 0x10);
+    __m256i two = _mm256_maddubs_epi16(_mm256_and_si256(_mm256_unpacklo_epi8(a, b), two_bits), by);
+    __m256i three = _mm256_maddubs_epi16(_mm256_and_si256(_mm256_unpacklo_epi8(b, c), three_bits), by);
+    __m256i lead = _mm256_unpacklo_epi8(a, _mm256_setzero_si256());
+    three = _mm256_or_si256(three, _mm256_slli_epi16(lead, 12));
+    _mm256_storeu_si256((__m256i *)codes, _mm256_blendv_epi8(two, three, _mm256_cmpgt_epi16(lead, wide)));
+}
+
+/* Where all of a block is ASCII or characters of two and three bytes, each byte that begins one gets its
+   substitute, whichever size it has; then the bytes that begin none go. */
+ST_FOR_AVX2 static size_t st_squeeze_256(const uint8_t *substitutes, const uint8_t *p, size_t blocks,
+                                         size_t readable, unsigned *skip, uint8_t *to, uint64_t *kept) {
+    uint8_t *begin = to;
+    size_t rest = *skip, k = 0;
+    for (; k < blocks && 64 * k + 66 <= readable; k++, p += 64) {
+        __m256i low = _mm256_loadu_si256((const __m256i *)p), high = _mm256_loadu_si256((const __m256i *)(p + 32));
+        ST_ALIGNED(32) uint8_t bytes[64];
+        ST_ALIGNED(32) uint16_t codes[64];
+        uint64_t wide = st_bits_of(low, high), leads = st_at_least(low, high, 0xC2);
+        uint64_t begins = st_at_least(low, high, 0xC0);
+        uint64_t threes = st_at_least(low, high, 0xE0), rests = ((uint64_t)1 << rest) - 1;
+        uint64_t expected = rests | leads << 1 | threes << 2, next = leads >> 63 | threes >> 62;
+        uint64_t bad = (wide ^ begins ^ expected) | (begins ^ leads) | st_at_least(low, high, 0xF0)
+                       | st_bits_of(st_no_three(low, p), st_no_three(high, p + 32));
+        if (ST_RARELY(bad || (next && ((p[64] & 0xC0) != 0x80 || (next > 1 && (p[65] & 0xC0) != 0x80))))) {
+            rest = st_squeeze_block(substitutes, p, readable - 64 * k, rest, &to, kept + k);
+            continue;
+        }
+        _mm256_store_si256((__m256i *)bytes, low);
+        _mm256_store_si256((__m256i *)(bytes + 32), high);
+        if (leads) {
+            for (int i = 0; i < 64; i += 16) st_sixteen_codes(p + i, codes + i);
+            for (uint64_t left = leads; left; left &= left - 1) {
+                int i = st_lowest(left);
+                bytes[i] = substitutes[codes[i]];
+            }
+        }
+        kept[k] = ~expected;
+        for (int i = 0; i < 64; i += 8) {
+            uint64_t here = ~expected >> i & 0xFF;
+            __m128i places = _mm_loadl_epi64((const __m128i *)(st_kept_places + here));
+            _mm_storel_epi64((__m128i *)to,
+                             _mm_shuffle_epi8(_mm_loadl_epi64((const __m128i *)(bytes + i)), places));
+            to += st_ones(here);
+        }
+        rest = (size_t)st_ones(next);
+    }
+    *skip = (unsigned)rest;
+    return (size_t)(to - begin)
+           + st_squeeze_plain(substitutes, p, blocks - k, readable - 64 * k, skip, to, kept + k);
+}
 
 /* What stands for the characters of bytes a, b and, of three, c; 0: these are no character. */
 ST_FOR_VBMI2 static inline __m128i st_sixteen_substitutes(const uint8_t *substitutes, __mmask16 some,
@@ -222,6 +322,10 @@ ST_FOR_AVX2 static void st_deposit_bmi2(uint64_t *bits, uint64_t *others, uint64
 static inline st_squeeze_function *st_squeeze_tier(int most) {
 #if defined(ST_X86)
     if (st_level(most) >= ST_VBMI2) return st_squeeze_512;
+    if (st_level(most) >= ST_AVX2) {
+        st_squeeze_begin();
+        return st_squeeze_256;
+    }
 #else
     (void)most;
 #endif
