@@ -65,8 +65,8 @@ class Compiled(NamedTuple):
 
     transform: Transform
     inside: tuple[tuple[State], ...]  # each one's state in a stretch where nothing waits
-    # Whether a text may turn out to have fewer borders than its characters tell. The steps must
-    # then do all of it, so the table is for whole stretches only, not for pieces.
+    # Whether a text may turn out to have fewer borders than its characters tell, which matters to
+    # what is before it. The steps must then do all of it: the table is not for pieces of stretches.
     may_be_odd: bool
 
 
@@ -224,7 +224,8 @@ class _Asked:
         self.traced = traced
         # One that cares may come after one that leaves something out.
         self.may_drop = any(one.cares for one in traced[1:])
-        self.may_be_odd = sum(one.cares for one in traced) > 1
+        self._sees_odd = sum(one.cares for one in traced) > 1
+        self.may_be_odd = self._sees_odd and not _tell_all(traced)
 
     @classmethod
     def of(
@@ -272,7 +273,7 @@ class _Asked:
             blocks = _without(blocks, self.sample)
         text = "".join([now for now, _, _ in blocks])
         rows = (_row(text, element),) if where & _WITHOUT_ROWS else rows_of(blocks)
-        return text, rows, self.may_be_odd and self._is_odd(element)
+        return text, rows, self._sees_odd and self._is_odd(element)
 
     def _begin(self, element: str, is_first: bool) -> State:
         """The state before a stretch that begins with `element`."""
@@ -311,7 +312,7 @@ class _Traced:
     inside: State = None
 
     def __init__(self, step: Step, interest: Interest) -> None:
-        self.step = step
+        self.step, self.interest = step, interest
         self.cares = not interest.is_alone
         self._holds, self._joins = _Set(interest.holds), _Set(interest.joins)
         self._holds_any, self._joins_any = _Set(interest.holds_any), _Set(interest.joins_any)
@@ -328,6 +329,16 @@ class _Traced:
     def holds(self, char: str) -> int:
         """The flags of a text that ends with `char`."""
         return _HOLDS * (char in self._holds) | (_HOLDS | _HOLDS_ANY) * (char in self._holds_any)
+
+
+def _tell_all(traced: Sequence[_Traced]) -> bool:
+    """Whether the characters tell all borders that later steps see inside a stretch."""
+    first = next(at for at, one in enumerate(traced) if one.cares)
+    later = [one for one in traced[first + 1 :] if one.interest.has_neighbours]
+    known = traced[first].interest.of_several
+    if known is None or later[1:] or later != traced[first + 1 : first + 2]:
+        return not later
+    return not any(later[0].joins(char) or later[0].holds(char) for char in known)
 
 
 class _Set:

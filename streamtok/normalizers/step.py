@@ -40,12 +40,19 @@ class Interest(NamedTuple):
     looks_at_begin: bool = False  # which depends on what the first character is,
     drops_at_begin: bool = False  # or takes something off
     at_end: bool = False
+    # Characters that what becomes of several may begin or end with, though not what becomes of the
+    # first or last of them alone; None: they are not known.
+    of_several: str | None = None
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether some characters matter to those beside them."""
+        return bool(self.holds or self.joins or self.holds_any or self.joins_any)
 
     @property
     def is_alone(self) -> bool:
         """Whether no character matters to another one, or to what is done at an end."""
-        at_ends = self.at_begin or self.at_end
-        return not (self.holds or self.joins or self.holds_any or self.joins_any or at_ends)
+        return not (self.has_neighbours or self.at_begin or self.at_end)
 
 
 class Step(Protocol):

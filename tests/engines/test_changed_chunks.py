@@ -15,7 +15,17 @@ from streamtok._core.encode import ChangedNote
 from streamtok.engines import rewriting
 from streamtok.engines.rules import TextRules
 from streamtok.errors import PendingLimitExceeded
-from streamtok.normalizers import JoinedSpaces, Normalizer, Replace, UnknownRuns
+from streamtok.normalizers import (
+    JoinedSpaces,
+    LongestMap,
+    MetaspaceText,
+    Normalizer,
+    Precompiled,
+    Replace,
+    UnknownRuns,
+)  # fmt: skip
+from streamtok.normalizers.charsmap import write_charsmap
+from streamtok.normalizers.compiled import compiled
 
 TOKENS = {"<|end|>": 300, "e<s>": 301, "xé": 302}
 SINGLES = {bytes([i]): i for i in range(256)}
@@ -99,6 +109,55 @@ def test_ids_are_those_of_the_whole_text_at_every_cut(seed: int) -> None:
         assert got + stream.flush() == wanted
         assert same + other.flush() == wanted
     assert moved > 5
+
+
+CHARSMAP = write_charsmap({"e\u0301": "é", "ｆ": "f", "\n": " ", "ab": "xy", "\u3000": " "})
+TWO = {
+    "LongestMap": (Normalizer([LongestMap(CHARSMAP, ("th",), False), JoinedSpaces(True)]), None),
+    "Precompiled": (
+        Normalizer([Precompiled(CHARSMAP)]), Normalizer([MetaspaceText("\u2581", "always")])
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TWO)
+@pytest.mark.parametrize("seed", range(10))
+def test_two_steps_that_look_at_others_are_done_in_the_core(name: str, seed: int) -> None:
+    first, second = TWO[name]
+    rules = TextRules(normalizer=first, second_normalizer=second)
+
+    def new() -> streamtok.StreamEncoder:
+        made = streamtok.Encoding(
+            "two", pat_str=r"[^ ]+| +", mergeable_ranks=SINGLES, special_tokens=TOKENS, rules=rules
+        )
+        return made.stream_encoder(allowed_special="all")
+
+    rng = random.Random(seed)
+    moved = 0
+    for _ in range(20):
+        pieces = [*PIECES, " ", "\u3000", " \u0301", "ab", "th", "\u2581"]
+        text = "".join(rng.choices(pieces, k=rng.randrange(40)))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rewriting, "compiled", lambda *normalizers: None)
+            other = new()
+        stream = new()
+        got: list[int] = []
+        same: list[int] = []
+        for chunk in chunks_of(rng, text):
+            got += stream.encode(chunk)
+            same += other.encode(chunk)
+            moved += is_inside(stream)
+            assert not is_inside(other)
+        assert got + stream.flush() == same + other.flush()
+    assert moved > 5
+
+
+def test_characters_that_become_a_space_together_are_left_to_the_steps() -> None:
+    for several, is_odd in (("x", False), (" x", True), ("x ", True)):
+        first = LongestMap(write_charsmap({"ab": several}), (), False)
+        table = compiled(Normalizer([first, JoinedSpaces(True)]))
+        assert table is not None
+        assert table.may_be_odd == is_odd
 
 
 def reloaded(stream: streamtok.StreamEncoder) -> streamtok.StreamEncoder:
