@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from .._core.encode import set_cache_limit
@@ -17,7 +17,7 @@ from ..pipeline.checkpoint import Checkpoint, checkpoint_path
 from ..pipeline.job_digest import POLICY, job_digest
 from ..pipeline.run import Run, Totals, check_state
 from ..pipeline.saved_state import damaged
-from ..pipeline.sources import Feed, Input, Listener
+from ..pipeline.sources import Feed, Input, Listener, Reading
 from . import encode_output as outputs
 from . import encoding_options, input_options, open_inputs, options, parts_options
 from .argument_types import parse_count, parse_positive, parse_seconds
@@ -269,17 +269,17 @@ def _settings(
 
     A run with others cannot continue. The options in `_policy` may change.
     """
-    names = (
-        "prepend append lines jsonl parquet skip_empty strip_bom no_unpack sidecar shard_tokens "
-        "shard_exactly"
-    )
-    rows = {f"--{name.replace('_', '-')}": getattr(args, name) for name in names.split()}
+    otherwise = {"delimiter", "unpack", "max_line", *POLICY}  # said in another way, or may change
+    names = [one.name for one in fields(Reading) if one.name not in otherwise]
+    names += ["prepend", "append", "skip_empty", "sidecar", "shard_tokens", "shard_exactly"]
+    rows = {f"--{name.replace('_', '-')}": getattr(args, name) for name in names}
     delimiter = args.delimiter
     template = [list(part) for part in encoding._template] if args.add_special_tokens else None
     return rows | {
         "--encoding": f"{encoding.name} ({encoding.digest[:16]})",
         "--format": chosen,
         "--add-special-tokens": template,
+        "--no-unpack": not args.unpack,
         "--delimiter": None if delimiter is None else repr(delimiter),
         "inputs": [one.fingerprint() for one in opened],
     }

@@ -181,7 +181,7 @@ def run(args: argparse.Namespace) -> int:
     _check_counting(args, names)
     trainer = _open_trainer(args, names)
     _check_format(args, trainer, format)
-    reading = open_inputs.reading_of(args)
+    reading = Reading.of(args)
     files = None
     if args.save_counts is not None:
         files = CountedFiles(trainer, args.save_counts, reading)

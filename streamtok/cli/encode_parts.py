@@ -120,7 +120,6 @@ def _plan(args: argparse.Namespace, paths: list[str]) -> Plan:
         "add_special_tokens": args.add_special_tokens,
         "prepend": encoding_options.special_id(args.prepend, encoding),
         "append": encoding_options.special_id(args.append, encoding),
-        "unpack": not args.no_unpack,
         "sidecar": args.sidecar is not False,
     }
     try:

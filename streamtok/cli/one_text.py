@@ -34,7 +34,7 @@ def blocks_of(args: argparse.Namespace, path: str) -> Iterator[bytes]:
         path,
         input_name(path),
         Reading().splitter_maker(),
-        may_be_compressed=not args.no_unpack,
+        may_be_compressed=args.unpack,
         block_size=args.chunk_size,
         waiting=args.signals.heard,
     )

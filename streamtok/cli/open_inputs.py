@@ -89,7 +89,7 @@ def _warn_of_records(args: argparse.Namespace, names: Sequence[str]) -> None:
 
 def _unpacked_name(args: argparse.Namespace, name: str) -> str:
     lower = name.lower()
-    return lower if args.no_unpack else re.sub(r"\.(gz|bgz|zst|zstd|xz|bz2)$", "", lower)
+    return lower if not args.unpack else re.sub(r"\.(gz|bgz|zst|zstd|xz|bz2)$", "", lower)
 
 
 def given_names(files: Sequence[str]) -> list[str]:
@@ -117,7 +117,7 @@ def open_input(args: argparse.Namespace, path: str) -> Input:
         path,
         name,
         _splitter_maker(args),
-        may_be_compressed=not args.no_unpack,
+        may_be_compressed=args.unpack,
         block_size=args.chunk_size,
         opening=_opening(args),
         waiting=_waiting(args),
@@ -209,23 +209,8 @@ def _note_once(args: argparse.Namespace, name: str, what: str) -> None:
         say(f"{name} {what}")
 
 
-def reading_of(args: argparse.Namespace) -> Reading:
-    """How the options say that inputs are read."""
-    return Reading(
-        lines=args.lines,
-        delimiter=args.delimiter,
-        jsonl=args.jsonl,
-        parquet=args.parquet,
-        skip_bad_lines=skips(args),
-        strip_bom=args.strip_bom,
-        unpack=not args.no_unpack,
-        errors=args.errors,
-        max_line=args.max_pending,
-    )
-
-
 def _splitter_maker(args: argparse.Namespace) -> MakeSplitter:
-    return reading_of(args).splitter_maker(args.skip_log)
+    return Reading.of(args).splitter_maker(args.skip_log)
 
 
 def make_skip_log(args: argparse.Namespace, output: str | None) -> SkipLog:
@@ -292,4 +277,4 @@ def explain(error: Exception, where: str) -> Exception:
 
 def is_split(args: argparse.Namespace) -> bool:
     """Whether an input may hold several documents."""
-    return reading_of(args).is_split
+    return Reading.of(args).is_split

@@ -80,7 +80,10 @@ def add_chunk_size(parser: argparse._ActionsContainer, default: int = CHUNK_SIZE
 def add_no_unpack(parser: argparse._ActionsContainer) -> None:
     """Add --no-unpack."""
     parser.add_argument(
-        "--no-unpack", action="store_true", help="do not decompress: take the bytes as they are"
+        "--no-unpack",
+        action="store_false",
+        dest="unpack",
+        help="do not decompress: take the bytes as they are",
     )
 
 

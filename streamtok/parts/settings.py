@@ -129,17 +129,7 @@ class Settings:
     @property
     def reading(self) -> Reading:
         """How the inputs are read."""
-        return Reading(
-            lines=self.lines,
-            delimiter=self.delimiter,
-            jsonl=self.jsonl,
-            parquet=self.parquet,
-            skip_bad_lines=self.skip_bad_lines or self.max_bad_lines is not None,
-            strip_bom=self.strip_bom,
-            unpack=self.unpack,
-            errors=self.errors,
-            max_line=self.max_pending,
-        )
+        return Reading.of(self)
 
     def can_cut(self, encoding: Encoding) -> bool:
         """Whether the text of an input can be cut into parts.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from .json_lines import MAX_LINE, JsonLines
@@ -32,6 +32,16 @@ class Reading:
     unpack: bool = True
     errors: str = "strict"
     max_line: int = MAX_LINE
+
+    @classmethod
+    def of(cls, options: Any) -> Reading:
+        """What options say that have the names of `streamtok encode`: of a command or a plan."""
+        names = {one.name for one in fields(cls)} - {"skip_bad_lines", "max_line"}
+        return cls(
+            **{name: getattr(options, name) for name in names},
+            skip_bad_lines=options.skip_bad_lines or options.max_bad_lines is not None,
+            max_line=options.max_pending,
+        )
 
     @property
     def end(self) -> bytes | None:
