@@ -1,7 +1,4 @@
-"""Streams whose calls fail, that are saved, copied and interrupted: the machine of `states`.
-
-`python -m tests.fuzz --states` runs the same machine for as long as you like.
-"""
+"""What the machine of streams and its runner rest on, and work that must not grow."""
 
 from __future__ import annotations
 
@@ -12,52 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from .model import completion, unfinished, utf8_of
 from .runner import run_machine
 from .shrink import Spec, shrunk
-from .stream import NAMES, StreamMachine
+from .stream import StreamMachine
 
 IS_SLOW_BUILD = os.environ.get("HYPOTHESIS_PROFILE") == "sanitize"
-SEEDS = st.integers(0, 2**32)
 ROOT = Path(__file__).resolve().parents[2]
-RULES = [name for name in NAMES if name != "elsewhere"]
-
-
-class AnyOrder(RuleBasedStateMachine):
-    """The rules of a `StreamMachine`, in an order that hypothesis chooses and makes shorter."""
-
-    @initialize(seed=SEEDS)
-    def begin(self, seed):
-        self.machine = StreamMachine(random.Random(seed))
-
-    @rule(name=st.sampled_from(RULES), seed=SEEDS)
-    def run(self, name, seed):
-        self.machine.rng.seed(seed)
-        self.machine.run(name)
-
-    def teardown(self):
-        if hasattr(self, "machine"):
-            self.machine.finish()
-
-
-TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(
-    max_examples=40 if IS_SLOW_BUILD else 100,
-    stateful_step_count=30,
-    suppress_health_check=list(HealthCheck),
-)
-
-
-@pytest.mark.parametrize("block", range(10))
-def test_random_machines(block):
-    """300 machines of 60 steps (a tenth of that in slow builds). A story of what was done fails."""
-    for seed in range(block * 30, block * 30 + (3 if IS_SLOW_BUILD else 30)):
-        for _ in run_machine(StreamMachine, seed, range(60), lambda step: None):
-            pass
 
 
 def test_another_process_goes_on():

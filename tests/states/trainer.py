@@ -700,10 +700,7 @@ class TrainerMachine:
     # Text
 
     def _well(self, size: int) -> str:
-        rng = self.rng
-        if size > 20:  # hypothesis would draw each of them
-            rng = random.Random(rng.getrandbits(32))
-        return "".join(rng.choices(ALPHABET, k=size))
+        return "".join(self.rng.choices(ALPHABET, k=size))
 
     def _chunk(self) -> Chunk:
         """Text cut anywhere: in a character, in a pair; sometimes not text at all."""
