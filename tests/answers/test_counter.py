@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-import threading
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 import streamtok
 
 from ..conftest import encoding_of
-from ..nasty import TEXTS
 from .slowly import any_encoding, any_settings, any_text, as_given, cut
 
 CL100K = streamtok.get_encoding("cl100k_base")
@@ -44,31 +42,6 @@ def test_totals_and_estimates_are_those_of_whole_texts(seed: int) -> None:
     expected = len(encoding.encode(text, **how))
     assert counter.finish() == counter.total == counter.finish() == counter.estimate == expected
     assert counter.pending == 0
-
-
-def test_every_cut_of_nasty_texts() -> None:
-    """Strict: what is no UTF-8 is refused, and an unfinished character is left out of estimates."""
-    for text in random.Random(5).sample(TEXTS, 90):
-        try:
-            expected = CL100K.count(text, **PLAIN)
-        except UnicodeDecodeError:
-            with pytest.raises(UnicodeDecodeError):
-                count_bytes(text)
-            continue
-        for place in range(len(text) + 1):
-            counter = CL100K.counter()
-            counter.update(text[:place])
-            complete = text[:place].decode("utf-8", "ignore")
-            assert counter.estimate == CL100K.count(complete, **PLAIN)
-            counter.update(text[place:])
-            assert counter.finish() == expected
-
-
-def count_bytes(text: bytes) -> int:
-    counter = CL100K.counter()
-    for i in range(len(text)):
-        counter.update(text[i : i + 1])
-    return counter.finish()
 
 
 def test_a_new_text_begins_after_the_end() -> None:
@@ -141,24 +114,3 @@ def test_states() -> None:
         CL100K.counter(errors="replace").setstate(state)
     with pytest.raises(TypeError):
         other.setstate("x")  # type: ignore[arg-type]
-
-
-def test_one_call_at_a_time() -> None:
-    """Threads get the error or their turn; what they added is counted exactly."""
-    counter = CL100K.counter()
-    added = [0] * 4
-
-    def work(i: int) -> None:
-        for _ in range(300):
-            try:
-                counter.update(" word")
-            except streamtok.StreamInUseError:
-                continue
-            added[i] += 1
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert counter.finish() == sum(added) > 0

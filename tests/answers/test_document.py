@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from typing import Any
 
@@ -16,7 +15,6 @@ from streamtok.answers import document as module
 from streamtok.answers.document import Change
 
 from ..api.test_stream_decoder import spaced
-from ..nasty import TEXTS
 
 GPT2 = streamtok.get_encoding("gpt2")
 WORDS = [
@@ -118,23 +116,6 @@ def test_a_part_stands_alone(enc: Encoding, allowed: Any, data: st.DataObject) -
     for wrong in ((-1, 0), (0, len(text) + 1), (1, 0)):
         with pytest.raises(IndexError):
             doc.around(*wrong)
-
-
-@pytest.mark.parametrize("name", ["gpt2", "cl100k_base", "o200k_base"])
-def test_every_letter_of_nasty_texts(name: str) -> None:
-    enc = streamtok.get_encoding(name)
-    rng = random.Random(4)
-    for data in rng.sample(TEXTS, 40):
-        text = data.decode("utf-8", "replace")[:60]
-        doc = enc.document(disallowed_special=())
-        for letter in text:
-            doc.append(letter)
-        assert doc.ids == enc.encode(text, disallowed_special=())
-        while doc.text:
-            at = rng.randrange(len(doc.text))
-            doc.replace(at, at + 1, "")
-            assert doc.ids == enc.encode(doc.text, disallowed_special=())
-        assert len(doc) == doc.n_characters == 0
 
 
 def test_an_edit_that_raises_changes_nothing() -> None:

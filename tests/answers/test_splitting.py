@@ -24,7 +24,6 @@ from .slowly import (
     clusters_of,
     cut,
     places_of,
-    with_rules,
 )
 from .test_truncation import clustered
 
@@ -229,11 +228,3 @@ def test_errors_have_the_offset_in_the_source() -> None:
     for source in (text + "<|endoftext|>", [text, "<|endof", "text|>"]):
         with pytest.raises(ValueError, match=f"at byte {len(text.encode())}"):
             list(CL100K.split(source, 10, disallowed_special="all"))
-
-
-def test_a_normalizer_does_not_change_what_is_cut() -> None:
-    text = "ab e\u0301\u00e9 ba\n" * 12
-    for number in range(4):
-        for kind in ("NFC", "spaces"):
-            encoding = with_rules(number, kind)
-            assert "".join(c.text for c in encoding.split(text, 9)) == text

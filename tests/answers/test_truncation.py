@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 import streamtok
 
-from ..conftest import encoding_of
-from ..nasty import CASCADES, TEXTS
 from .slowly import (
     any_encoding,
     any_settings,
@@ -70,21 +68,6 @@ def test_truncate_is_the_longest_side_that_fits(seed: int, side: str, boundary: 
             encoding.truncate(text, 1, **how)
     assert encoding.fits(text, budget, **how) is not expected[2]
     assert encoding.fits(cut(rng, text), budget, **how) is not expected[2]
-
-
-@pytest.mark.parametrize("name", ["r50k_base", "cl100k_base", "o200k_base"])
-def test_every_nasty_text_at_every_budget(name: str) -> None:
-    encoding = encoding_of(name)
-    how: dict[str, Any] = {"errors": "replace", "disallowed_special": (), "allowed_special": "all"}
-    texts = [
-        *random.Random(name).sample(TEXTS, 60),
-        *(t.encode() for n, t in CASCADES if n == name),
-    ]
-    for text in texts:
-        for budget in range(1, min(encoding.count(text, **how), 12) + 2):
-            for side in ("right", "left"):
-                expected = truncated(encoding, text, budget, side, how)
-                assert encoding.truncate(text, budget, side, **how) == expected, (text, budget)
 
 
 @settings(max_examples=150)
@@ -219,12 +202,3 @@ def test_wrong_arguments() -> None:
         CL100K.fits(b"a\xff", 9)
     with pytest.raises(ValueError, match="disallowed special token"):
         CL100K.fits("<|endoftext|>", 9, disallowed_special="all")
-
-
-def test_a_large_text_of_an_encoding_without_streams_is_refused() -> None:
-    encoding = with_rules(0, "NFC")
-    text = "ab " * 10_000
-    assert encoding.truncate(text, 10**6).text == text
-    if encoding._engine.__class__.__name__ == "NfcEngine":
-        with pytest.raises(streamtok.UnsupportedStreamError):
-            encoding.truncate(text, 5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 import unicodedata
 from functools import partial
 
@@ -19,7 +18,7 @@ from streamtok.errors import PendingLimitExceeded, StateError, StreamInUseError
 from streamtok.normalizers import Form, Normalizer, Prepend, Replace
 from streamtok.normalizers.char_sets import members
 
-from .rewriting_cases import LETTERS, text_of, twins
+from .rewriting_cases import text_of, twins
 
 SINGLES = {bytes([i]): i for i in range(256)}
 
@@ -88,19 +87,6 @@ def test_ids_are_those_of_tokenizers(first, some_slowly):
                 assert stream.getstate() == ours.stream_encoder(allowed_special="all").getstate()
 
 
-@given(
-    st.integers(0, 60), st.text(LETTERS + "<t>\u1100\u1161\ud83d\ude00\udc80", max_size=80),
-    st.sampled_from(["strict", "replace", "surrogateescape"]), st.data(),
-)  # fmt: skip
-def test_halves_of_surrogate_pairs(seed, text, errors, data):
-    ours = twins(seed).ours
-    expected = ours.encode(text, allowed_special="all", errors=errors)
-    cut = data.draw(st.integers(0, len(text)))
-    stream = ours.stream_encoder(allowed_special="all", errors=errors)
-    ids = stream.encode(text[:cut]) + stream.encode(text[cut:])
-    assert ids + stream.flush() == expected
-
-
 @given(st.integers(0, 60), st.binary(max_size=20), st.sampled_from(["replace", "surrogateescape"]))
 def test_bytes_that_are_no_utf8(seed, data, errors):
     ours = twins(seed).ours
@@ -150,17 +136,6 @@ def _fed(stream, text, step):
     for i in range(0, len(text), step):
         stream.encode(text[i : i + step])
     stream.flush()
-
-
-def test_a_str_after_an_unfinished_character():
-    stream = nfc().stream_encoder()
-    ids = stream.encode(b"xy\xc3")
-    before = stream.getstate()
-    with pytest.raises(UnicodeDecodeError, match="a str chunk follows") as raised:
-        stream.encode("z")
-    assert (raised.value.start, raised.value.end) == (2, 3)
-    assert stream.getstate() == before
-    assert ids + stream.encode(b"\xa9") + stream.flush() == [*b"xy\xc3\xa9"]
 
 
 def test_refused_tokens_have_their_offset_in_the_text(some_slowly):
@@ -214,62 +189,6 @@ def test_limits_are_those_of_the_text(some_slowly):
     assert stream.encode("a")[:50] == [97] + [32] * 49
     stream = encoding(TextRules(normalizer=Normalizer([Replace("a", "bbbb")]))).stream_encoder()
     assert stream.encode("aa", final=True) == [98] * 8
-
-
-def test_a_buffer_that_is_too_small_changes_nothing():
-    stream = nfc().stream_encoder()
-    before = stream.getstate()
-    with pytest.raises(ValueError, match="out has room for 1 ids"):
-        stream.encode_into("abc<t>x", memoryview(bytearray(4)).cast("I"))
-    out = memoryview(bytearray(40)).cast("I")
-    with pytest.raises(ValueError, match="out has room for 1 ids, 4 are ready"):
-        stream.encode_into("xyz<t>x", out[:1])
-    assert stream.getstate() == before
-    assert stream.encode_into("xyz<t>x", out) == 4
-    assert out[:4].tolist() == [120, 121, 122, 300]
-
-
-class _Stop(BaseException):
-    pass
-
-
-@pytest.mark.parametrize("seed", [3, 17, 29, 41])
-def test_an_interrupt_anywhere_changes_nothing(seed, slowly):
-    """Each line of what runs before the core is interrupted once."""
-    pair = twins(seed)
-    text = text_of(random.Random(seed + 9), pair.strings) + "e\u0301 b" + "".join(pair.strings)
-    stream = pair.ours.stream_encoder(allowed_special="all")
-    stream.encode(text[:3])
-    before, expected = stream.getstate(), stream.copy().encode(text[3:])
-    places = ("engines/stretches", "engines/added_tokens", "engines/offsets", "/normalizers/")
-    stopped = 0
-    while True:
-        left = stopped
-
-        def trace(frame, event, arg):
-            nonlocal left
-            if not any(place in frame.f_code.co_filename for place in places):
-                return trace if "rewriting_chain" in frame.f_code.co_filename else None
-            if event == "line":
-                left -= 1
-                if left < 0:
-                    raise _Stop
-            return trace
-
-        known = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            ids = stream.encode(text[3:])
-        except _Stop:
-            sys.settrace(known)
-            assert stream.getstate() == before
-            stopped += 7 if stopped > 50 else 1
-            continue
-        finally:
-            sys.settrace(known)
-        assert ids == expected
-        assert stopped > 20
-        return
 
 
 def test_a_call_during_a_call_is_refused(monkeypatch, slowly):
@@ -416,16 +335,6 @@ def test_a_lone_mark_changes_nothing(form):
             if normalize(char) == char:
                 assert normalize(char + mark) == char + mark
             assert Form(form).normalize(char + mark, True) == normalize(char + mark)
-
-
-@pytest.mark.parametrize("second", ["b" * 60, "\ude00" + "b" * 60])
-def test_half_of_a_pair_waits_in_plain_text(second):
-    enc = nfc()
-    stream = enc.stream_encoder(errors="replace")
-    got = stream.encode("." * 60) + stream.encode("." * 60 + "\ud83d")
-    assert stream.pending
-    got += stream.encode(second) + stream.flush()
-    assert got == enc.encode("." * 120 + "\ud83d" + second, errors="replace")
 
 
 def test_the_first_space_of_decoded_text():

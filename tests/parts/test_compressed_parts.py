@@ -1,4 +1,4 @@
-"""Parts of compressed inputs: together they are what one process makes of the whole text."""
+"""Parts of plain and of compressed inputs are together what one process makes of the text."""
 
 from __future__ import annotations
 
@@ -22,15 +22,21 @@ FORMS = ["bgzf", "zstd"]  # seekable zstd is in frames, too, and only in stores 
 OPTIONS: dict[str, Any] = {"disallowed_special": (), "append": 50256, "prepend": 0}
 
 
-@pytest.mark.parametrize("kind", FORMS)
+def put(path: Path, kind: str, data: bytes, size: int) -> int:
+    """Write the data, in frames of `size` bytes or plain; the size for as many parts."""
+    path.write_bytes(data if kind == "plain" else MAKERS[kind](pieces(data, size)))
+    return size if kind == "plain" else 1
+
+
+@pytest.mark.parametrize("kind", ["plain", *FORMS])
 @pytest.mark.parametrize("number", range(7))
 @pytest.mark.parametrize("size", [1, 64, 1000])
-def test_a_document_in_frames(tmp_path: Path, kind: str, number: int, size: int) -> None:
-    """Frames of any size, which end anywhere: inside a character, a word, a run of blanks."""
+def test_a_document_in_parts(tmp_path: Path, kind: str, number: int, size: int) -> None:
+    """Parts or frames of any size, which end anywhere: in a character, a word, a run of blanks."""
     text = texts()[number][: size * 20].decode("utf-8", "ignore").encode()
     path = tmp_path / "in"
-    path.write_bytes(MAKERS[kind](pieces(text, size)))
-    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=1, **OPTIONS)
+    part_size = put(path, kind, text, size)
+    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=part_size, **OPTIONS)
     assert len(made) >= len(pieces(text, size))
     assert ids_of(made) == [0, *ENC.encode(text, disallowed_special=()), 50256]
 
@@ -68,22 +74,23 @@ def test_documents_in_frames(tmp_path: Path, kind: str, form: str, size: int) ->
 
 
 @pytest.mark.parametrize("errors", ["replace", "surrogateescape"])
-@pytest.mark.parametrize("kind", FORMS)
+@pytest.mark.parametrize("kind", ["plain", *FORMS])
 def test_bytes_that_are_not_utf8(tmp_path: Path, kind: str, errors: str) -> None:
     data = random.Random(1).randbytes(900) + b"\xed\xa0x \xf0\x9f\n" * 60
     path = tmp_path / "in"
-    path.write_bytes(MAKERS[kind](pieces(data, 31)))
+    put(path, kind, data, 31)
     made = plan(path, tmp_path / "out", encoding="gpt2", part_size=97, errors=errors)
     assert ids_of(made) == ENC.encode(data, errors=errors, disallowed_special=())
 
 
+@pytest.mark.parametrize("kind", ["plain", "bgzf"])
 @pytest.mark.parametrize("special", ["all", ()])
-def test_no_cut_lies_inside_a_special_token(tmp_path: Path, special: Any) -> None:
+def test_no_cut_lies_inside_a_special_token(tmp_path: Path, special: Any, kind: str) -> None:
     text = "a <|endoftext|> b<|endoftext|><|endoftext|>.\n" * 12
     path = tmp_path / "in"
-    path.write_bytes(bgzf(pieces(text.encode(), 11)))
+    part_size = put(path, kind, text.encode(), 11)
     made = plan(
-        path, tmp_path / "out", encoding="gpt2", part_size=1,
+        path, tmp_path / "out", encoding="gpt2", part_size=part_size,
         allowed_special=special, disallowed_special=(),
     )  # fmt: skip
     assert len(made) > 40

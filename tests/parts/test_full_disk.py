@@ -18,7 +18,7 @@ from streamtok.parts import counted_parts, workers
 from streamtok.parts.workers import run_parts
 from streamtok.stores.new_object import NewObject
 
-from ..cli.test_cli import COMMAND, ENV, POSIX, only_error, run, spawn, wrapped
+from ..cli.test_cli import POSIX, only_error, run, spawn, wrapped
 from ..full_disk import at_most, check_each_call, contents
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -207,35 +207,6 @@ def test_what_a_killed_driver_left_of_its_plan(tmp_path: Path, command: list[str
 
 
 # Training
-
-TRAIN = {"job": (20, "/job.json"), "counts": (900, ".npz"), "vocabulary": (2000, "out.tiktoken")}
-
-
-@POSIX
-@pytest.mark.parametrize("target", TRAIN)
-def test_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
-    written(tmp_path / "in.txt", {})
-    out, temporary = tmp_path / "out.tiktoken", tmp_path / "temporary"
-    temporary.mkdir()
-    command = ["train", "-q", str(tmp_path / "in.txt"), "--vocab-size", "290", "-o", str(out)]
-    assert run(*command).returncode == 0
-    whole = out.read_bytes()
-    out.unlink()
-    monkeypatch.setitem(ENV, "TMPDIR", str(temporary))
-    command += ["--workers", "2", "--part-size", "150"]
-    limit, name = TRAIN[target]
-    for one in only_error(spawn(wrapped(at_most(limit), *command))).split("; "):
-        path = one.removesuffix(": File too large")
-        assert path != one
-        assert path.endswith(name)
-        assert path.count(str(tmp_path)) == 1
-    assert sorted(os.listdir(tmp_path)) == ["in.txt", "temporary"]
-    assert os.listdir(temporary) == []
-    done = spawn([*COMMAND, *command])
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert out.read_bytes() == whole
-    assert os.listdir(temporary) == []
-
 
 # Workers: the disk of each is full from one of its calls on
 

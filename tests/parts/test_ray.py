@@ -94,17 +94,6 @@ def test_bad_text_stops_only_its_part(cluster: Any, text: Path) -> None:
     assert list(missing_parts(made)) == [2]
 
 
-def test_the_command_line(cluster: Any, text: Path) -> None:
-    args = ["encode", "-e", "gpt2", str(text), "--part-size", "10000"]
-    done = run(*args, "-o", str(text.parent / "out"), "--ray", cluster.address)
-    assert done.returncode == 0, done
-    run(*args, "-o", str(text.parent / "other"), "--workers", "1")
-    one, two = (Plan.load(str(text.parent / name)) for name in ("out", "other"))
-    assert contents(one) == contents(two)
-    done = run(*args, "-o", str(text.parent / "out"), "--ray", "local", "--workers", "2")
-    assert done.returncode == 2
-
-
 @pytest.mark.parametrize("limit", [None, 1])
 def test_counts_are_those_of_one_trainer(cluster: Any, text: Path, limit: int | None) -> None:
     other = text.with_name("other.txt")
@@ -142,14 +131,6 @@ def test_counting_on_a_node_that_is_killed(cluster: Any, text: Path) -> None:
     whole = Trainer("gpt2")
     whole.update_file(text)
     assert list(made.piece_counts().items()) == list(whole.piece_counts().items())
-
-
-def test_bad_text_ends_counting(cluster: Any, text: Path) -> None:
-    data = bytearray(text.read_bytes())
-    data[25_000:25_001] = b"\xff"
-    text.write_bytes(data)
-    with pytest.raises(PlanError, match="byte 25000 is not UTF-8"):
-        count_on_ray([str(text)], "gpt2", cluster.address, part_size=10_000)
 
 
 def test_the_command_line_trains(cluster: Any, text: Path) -> None:

@@ -50,40 +50,6 @@ def is_text(data: bytes) -> bool:
     return True
 
 
-@pytest.mark.parametrize("number", range(7))
-@pytest.mark.parametrize("part_size", [1, 7, 100, 1009])
-def test_a_document_in_parts(tmp_path: Path, number: int, part_size: int) -> None:
-    text = texts()[number]
-    text = text[: part_size * 30].decode("utf-8", "ignore").encode()
-    path = tmp_path / "in"
-    path.write_bytes(text)
-    options: dict[str, Any] = {"disallowed_special": (), "append": 50256, "prepend": 0}
-    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=part_size, **options)
-    assert ids_of(made) == [0, *ENC.encode(text, disallowed_special=()), 50256]
-
-
-@pytest.mark.parametrize("special", ["all", ()])
-def test_no_cut_lies_inside_a_special_token(tmp_path: Path, special: Any) -> None:
-    text = "a <|endoftext|> b<|endoftext|><|endoftext|>.\n" * 40
-    path = tmp_path / "in"
-    path.write_text(text)
-    made = plan(
-        path, tmp_path / "out", encoding="gpt2", part_size=11,
-        allowed_special=special, disallowed_special=(),
-    )  # fmt: skip
-    assert ids_of(made) == ENC.encode(text, allowed_special=set() if special == () else "all",
-                                      disallowed_special=())  # fmt: skip
-
-
-@pytest.mark.parametrize("errors", ["replace", "surrogateescape"])
-def test_bytes_that_are_not_utf8(tmp_path: Path, errors: str) -> None:
-    data = random.Random(1).randbytes(3000) + b"\xed\xa0x \xf0\x9f\n" * 200
-    path = tmp_path / "in"
-    path.write_bytes(data)
-    made = plan(path, tmp_path / "out", encoding="gpt2", part_size=97, errors=errors)
-    assert ids_of(made) == ENC.encode(data, errors=errors, disallowed_special=())
-
-
 KINDS: dict[str, dict[str, Any]] = {
     "lines": {"lines": True},
     "delimiter": {"delimiter": b"--x"},

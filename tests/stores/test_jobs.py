@@ -21,10 +21,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import streamtok
-from streamtok import Plan, PlanError, commit, plan, run_part
+from streamtok import PlanError, commit, plan, run_part
 from streamtok.cli.main import main
-from streamtok.parts.commit import MANIFEST, missing_parts
-from streamtok.parts.workers import run_parts
+from streamtok.parts.commit import MANIFEST
 from streamtok.stores import objects, places
 from streamtok.stores.object_reader import read_blocks
 
@@ -33,7 +32,6 @@ from .flaky_proxy import Proxy
 
 pytestmark = POSIX
 ROOT = Path(streamtok.__file__).resolve().parents[1]
-FORMATS = ["u16", "datatrove"]  # the others: see the store that fails
 
 
 def text_of(size: int) -> bytes:
@@ -82,22 +80,6 @@ def here(tmp_path: Path, inputs: str, **options: Any) -> str:
         run_part(made, number)
     commit(made)
     return str(tmp_path / "out")
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_a_job_on_s3(s3: str, tmp_path: Path, format: str) -> None:
-    url, path = put(s3, "in.txt", text_of(40_000), tmp_path)
-    options: dict[str, Any] = {"part_size": 10_000, "format": format, "lines": True}
-    made = plan(url, f"{s3}/out/", encoding="gpt2", **options)
-    run_parts(made, missing_parts(made), 2)
-    totals = commit(made)
-    folder = here(tmp_path, path, **options)
-    assert len(made) == 4
-    assert files_of(made.output) == files_of(folder)
-    assert rows_of(made.output) == rows_of(folder)
-    assert commit(made) == totals  # again
-    assert Plan.load(made.output) == made
-    assert list(missing_parts(made)) == []
 
 
 @pytest.mark.parametrize("kind", ["cut", "jsonl", "gz", "parquet"])
@@ -438,15 +420,6 @@ def test_a_driver_that_is_killed(s3: str, tmp_path: Path) -> None:
             assert driver.wait() == (-signal.SIGKILL if kill else 0)
     assert files_of(f"{s3}/out") == files_of(here(tmp_path, path, part_size=10_000, format="npy"))
     assert len(rows_of(f"{s3}/out")) == 17
-
-
-def test_a_job_on_ray(s3: str, tmp_path: Path) -> None:
-    url, path = put(s3, "in.txt", text_of(30_000), tmp_path)
-    args = ["encode", "-q", "-e", "gpt2", "--part-size", "10000", "--format", "npy"]
-    done = run(*args, url, "-o", f"{s3}/out", "--ray", "local")
-    assert done.returncode == 0, done
-    assert files_of(f"{s3}/out") == files_of(here(tmp_path, path, part_size=10_000, format="npy"))
-    assert places.exists(f"{s3}/out/{MANIFEST}")
 
 
 def test_training_on_s3(s3: str, tmp_path: Path) -> None:

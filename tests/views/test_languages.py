@@ -66,10 +66,6 @@ def test_costs():
     assert table.as_json()["prices"] == PRICES
 
 
-def test_no_prices_are_built_in():
-    assert compare_languages([streamtok.get_encoding("gpt2")]).prices is None
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -61,12 +61,6 @@ def test_lone_surrogates_are_repaired():
     assert json.loads(json.dumps(shown.as_json())) == shown.as_json()
 
 
-def test_empty():
-    shown = show_tokens(streamtok.get_encoding("gpt2"), "")
-    assert (shown.tokens_per_character, shown.characters_per_token) == (None, None)
-    assert shown.as_json()["tokens"] == []
-
-
 def test_only_printable_characters_are_shown():
     every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
     for at in range(0, len(every), 1 << 16):
