@@ -14,7 +14,6 @@ import streamtok
 from benchmarks import headline
 from streamtok.views.lanes import make_lanes
 
-from .. import crash
 from ..cli.test_cli import POSIX
 from ..doc_blocks import run_shell
 from ..view.page_server import STREAM_TEXT
@@ -98,24 +97,6 @@ def test_no_figures_without_tables() -> None:
         headline.read("nothing", "avx2")
     with pytest.raises(ValueError, match="once each"):
         headline.written_into("nothing", "headline", "new")
-
-
-def test_figures_stand_in_the_documents() -> None:
-    """Each of the other bullets names a page, which has its figures."""
-    bullets = re.findall(r"^- \*\*(Exact|Bounded|Survives).*?\]\((\S+?)#\S+\)", README, re.S | re.M)
-    assert [name for name, _ in bullets] == ["Exact", "Bounded", "Survives"]
-    text = (TOP / "docs" / "exactness.md").read_text("utf-8")
-    (cuts,) = re.findall(r"over ([\d,]+) random cuts", README)
-    assert f"{cuts} random cuts" in text
-    rows = re.findall(r"^\| [^|]+ \| (\d+) \| (\d+) \| (\d+) \|$", text, re.M)
-    most = max(int(tail) for row in rows for tail in row)
-    (growth,) = re.findall(r"Memory grew by ([\d.]+) MiB", text)
-    assert f"grew by {growth} MiB over 1 GB of each of {len(rows)} kinds" in README
-    assert f"at most {most:,} bytes" in README
-    (kills,) = re.findall(r"killed (\d+) times", README)
-    recipes = " ".join((TOP / "docs" / "recipes.md").read_text("utf-8").split())
-    assert f"({kills} kills in 27 runs of nine kinds: every file as if nothing" in recipes
-    assert len(crash.scenarios(1000, 1)) == 9
 
 
 def test_links_of_the_papers_lead_somewhere() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -267,11 +266,3 @@ def test_the_recipe(server: RedisServer, client: redis.Redis, tmp_path: Path) ->
     exec(code.replace("6379", str(server.port)), names)
     assert names["ids"].tolist() == [15339, 1917]
     names["client"].close()
-
-
-def test_what_the_text_says_of_the_program() -> None:
-    text = (DOCS / "redis.md").read_text("utf-8")
-    found = re.search(r"to copy and change: (\d+) lines", text)
-    assert found
-    lines = (DOCS / "redis_consumer.py").read_text("utf-8").count("\n")
-    assert lines == int(found[1])
