@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import is_normalized
 
-from .._core.encode import ALL, NO_SPECIAL, token_spans
+import numpy as np
+from tokenizers.pre_tokenizers import ByteLevel
+
+from .._core.encode import ALL, token_spans
 from .._core.hf_rows import pairs
 from ..errors import StreamtokError
 from ..formats.tokenizer_objects import from_object
+from ..normalizers.char_sets import one_of, ranges_of
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..encoding import Encoding
 
 __all__ = ["Compiled", "Frame", "Refusal", "compile_tokenizer", "texts_of"]
@@ -50,7 +58,7 @@ class Compiled:
     """An encoding with the two frames of a tokenizer: with special tokens, and without."""
 
     def __init__(self, encoding: Encoding, frames: tuple[Frame, Frame], settings: Any) -> None:
-        """settings: the tokenizer's JSON without its vocabulary."""
+        """settings: the tokenizer's JSON."""
         self.encoding = encoding
         self.plain, self.framed = frames
         self.names_are_tokens = settings["model"]["type"] in ("BPE", "WordPiece", "WordLevel")
@@ -62,13 +70,17 @@ class Compiled:
             for token in added
             if token["lstrip"] or token["rstrip"] or token["normalized"]
         )
-        self.has_spans = (
-            encoding._is_plain
-            and encoding.pattern is not None
-            and encoding.pattern.is_total
-            and settings["normalizer"] is None
+        steps = _steps(settings["normalizer"], "normalizers")
+        self._removed = [re.compile(step["pattern"]["Regex"]) for step in steps if _removes(step)]
+        self._changes = bool(steps)
+        self._forms = [step["type"] for step in steps if step["type"] in _FORMS]
+        keeps = all(step["type"] in _FORMS or step == _SPACES_AS_LETTERS for step in steps)
+        self._sizes = _sizes(settings) if keeps else None
+        self._has_spans = (
+            _tells_places(settings)
             and not any(token["lstrip"] or token["rstrip"] for token in added)
-            and _keeps_offsets(settings["post_processor"])
+            and all(map(_keeps_places, steps))
+            and all(map(_keeps_offsets, _steps(settings["post_processor"], "processors")))
         )
         decoder = settings["decoder"] or {}
         self.decodes_bytes = decoder.get("type") == "ByteLevel"
@@ -79,21 +91,31 @@ class Compiled:
         self._pieces: tuple[dict[int, tuple[str, str] | None], ...] = {}, {}
         self.json: str | None = None  # of the tokenizer as it was, once it has changed
 
-    def spans(self, text: str, encode_special_tokens: bool) -> list[tuple[int, int]]:
-        """The characters of each id of a text. Only where `has_spans`: then they are the real ones.
+    def spans(self, text: str, encode_special_tokens: bool) -> list[tuple[int, int]] | None:
+        """The characters of each id of a text; None where those of the real one may be others.
 
         In bytes that are tokens as they stand, each stands for the characters that it touches.
         """
-        allowed: Any = NO_SPECIAL if encode_special_tokens else ALL
-        sizes = self.encoding._token_sizes.table
-        if sizes is None or self.encoding._vocabulary.model is not None:
-            _, spans = self.encoding.encode_with_offsets(
-                text, allowed_special=allowed, disallowed_special=()
-            )
-            return pairs(spans)
-        # The tokens are all of the text, so their sizes say where they are.
-        ids = self.encoding.encode_to_numpy(text, allowed_special=allowed, disallowed_special=())
-        spans = token_spans(ids, sizes, None if text.isascii() else text, False)
+        if not self._has_spans:
+            return None
+        encoding = self.encoding
+        special: Any = {"allowed_special": ALL}
+        if encode_special_tokens:
+            special = {"disallowed_special": ()}
+        sizes = self._sizes
+        if sizes is not None and all(is_normalized(form, text) for form in self._forms):
+            ids = encoding.encode_to_numpy(text, **special)
+            is_ascii = text.isascii()
+            n_bytes = len(text) if is_ascii else len(text.encode())
+            if int(sizes[ids].sum()) == n_bytes:  # the tokens are all of the text
+                return pairs(token_spans(ids, sizes, None if is_ascii else text, False))
+        if self._changes and (
+            _unsteady().search(text) or any(one.search(text) for one in self._removed)
+        ):
+            return None
+        _, spans = encoding.encode_with_offsets(text, **special)
+        # A space that was put before a text counts as its first character.
+        spans[:, 1] = np.maximum(spans[:, 1], spans[:, 0] + 1)
         return pairs(spans)
 
     def piece(self, id: int, skip_special_tokens: bool) -> tuple[str, str] | None:
@@ -138,9 +160,7 @@ def compile_tokenizer(real: Any) -> Compiled:
         if type(error).__name__ != "PanicException":  # it is not an Exception
             raise
         raise Refusal(f"the real tokenizer panics: {error}") from None
-    settings = json.loads(real.to_str())
-    settings["model"] = {"type": settings["model"]["type"]}
-    return Compiled(encoding, frames, settings)
+    return Compiled(encoding, frames, json.loads(real.to_str()))
 
 
 def _frame(real: Any, encoding: Encoding, add_special_tokens: bool) -> Frame:
@@ -174,13 +194,90 @@ def _frame(real: Any, encoding: Encoding, add_special_tokens: bool) -> Frame:
     return Frame(template.before, template.after, *types)
 
 
-def _keeps_offsets(post_processor: dict[str, Any] | None) -> bool:
+def _steps(part: dict[str, Any] | None, name: str) -> list[dict[str, Any]]:
+    """What a normalizer or a post-processor is made of."""
+    if part is None:
+        return []
+    if part["type"] == "Sequence":
+        return [step for inner in part[name] for step in _steps(inner, name)]
+    return [part]
+
+
+def _tells_places(settings: dict[str, Any]) -> bool:
+    """Whether the real one says of each token where its characters are. Its BPE counts wrongly
+    behind characters that it does not know, and so does what several pre-tokenizers or another
+    model leave of Metaspace and ByteLevel.
+    """
+    cuts = {step["type"] for step in _steps(settings["pre_tokenizer"], "pretokenizers")}
+    if "Metaspace" in cuts and settings["pre_tokenizer"]["type"] == "Sequence":
+        return False
+    model = settings["model"]
+    if model["type"] != "BPE":
+        return "ByteLevel" not in cuts
+    if model["continuing_subword_prefix"] or model["end_of_word_suffix"]:
+        return False
+    letters = {*ByteLevel.alphabet()} if "ByteLevel" in cuts else _BYTE_TOKENS
+    return letters <= {*model["vocab"]}
+
+
+def _sizes(settings: dict[str, Any]) -> npt.NDArray[np.uint16] | None:
+    """The bytes of a text that each id of BPE stands for; None for another model."""
+    model = settings["model"]
+    if model["type"] != "BPE":
+        return None
+    if any(
+        step["type"] == "ByteLevel" for step in _steps(settings["pre_tokenizer"], "pretokenizers")
+    ):
+        found = {id: len(token) for token, id in model["vocab"].items()}
+    else:
+        texts = enumerate(texts_of(model["vocab"]))
+        found = {id: len(text) for id, text in texts if text is not None}
+    sizes = {token["id"]: len(token["content"].encode()) for token in settings["added_tokens"]}
+    sizes |= found
+    table = np.zeros(max(sizes, default=0) + 1, np.uint16)
+    table[[*sizes]] = [*sizes.values()]
+    return table
+
+
+def _keeps_offsets(post_processor: dict[str, Any]) -> bool:
     """Whether it leaves the offsets of a text's ids as they are."""
-    if post_processor is None or post_processor["type"] == "TemplateProcessing":
-        return True
-    if post_processor["type"] == "Sequence":
-        return all(map(_keeps_offsets, post_processor["processors"]))
-    return post_processor["type"] == "ByteLevel" and not post_processor["trim_offsets"]
+    if post_processor["type"] == "ByteLevel":
+        return not post_processor["trim_offsets"]
+    return post_processor["type"] in ("TemplateProcessing", "BertProcessing")
+
+
+def _keeps_places(normalizer: dict[str, Any]) -> bool:
+    """Whether each character of a steady text becomes one or more, which depend on nothing else."""
+    if normalizer["type"] == "Replace":
+        pattern = normalizer["pattern"]
+        is_one = len(pattern.get("String", "")) == 1 or pattern.get("Regex") in _ONE_CHARACTER
+        return (is_one and len(normalizer["content"]) == 1) or _removes(normalizer)
+    return normalizer["type"] in _STEADY
+
+
+def _removes(normalizer: dict[str, Any]) -> bool:
+    """Whether it removes some characters that it lists."""
+    return (
+        normalizer["type"] == "Replace"
+        and normalizer["content"] == ""
+        and _LISTED.fullmatch(normalizer["pattern"].get("Regex", "")) is not None
+    )
+
+
+@lru_cache(maxsize=1)
+def _unsteady() -> re.Pattern[str]:
+    """A character that may become a part of the one before it, or vanish."""
+    joins = (f"{form}_joins" for form in ("NFC", "NFD", "NFKC", "NFKD"))
+    ranges = ranges_of(*joins, "accents", "bert_accents", "bert_controls")
+    return re.compile(one_of(ranges))
+
+
+_STEADY = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "BertNormalizer", "StripAccents", "Prepend")
+_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+_SPACES_AS_LETTERS = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+_BYTE_TOKENS = {f"<0x{byte:02X}>" for byte in range(256)}
+_ONE_CHARACTER = (r"\s", r"\p{Zs}")
+_LISTED = re.compile(r"\[(\\u[0-9A-Fa-f]{4})+\]")
 
 
 def _is_of_spaces(decoder: dict[str, Any]) -> bool:

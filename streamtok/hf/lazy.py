@@ -1,12 +1,13 @@
 """Encoding: what `tokenizers.Encoding` is, with ids from streamtok, and the rest on request.
 
-Ids, masks and types are integers that are known. Offsets, words and what follows from them are
-those of the real tokenizer, which encodes the text when they are first asked for. A call that
-changes an encoding makes it a real one.
+Ids, masks and types are integers that are known. Offsets are streamtok's where they are the same.
+Words and all else are those of the real tokenizer, which encodes the text when they are first asked
+for. A call that changes an encoding makes it a real one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -224,13 +225,11 @@ class Encoding:
         none = (0, 0)
         if not origin.has_offsets:
             return [none] * self._length
-        if not origin.compiled.has_spans:
-            return self._real().offsets  # type: ignore[no-any-return]
         spans = whole._spans
         if spans is None:
-            try:
+            with contextlib.suppress(ValueError, StreamtokError):  # an id of several texts
                 spans = origin.compiled.spans(origin.text, origin.encode_special_tokens)
-            except (ValueError, StreamtokError):  # one id is of several texts, and the like
+            if spans is None:
                 return self._real().offsets  # type: ignore[no-any-return]
             if whole._overflowing:  # others will ask for them
                 whole._spans = spans

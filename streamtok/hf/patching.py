@@ -41,6 +41,7 @@ class _Patch:
 
 _MISSING = object()
 _patch: _Patch | None = None
+_matrices: _Patch | None = None  # what makes matrices, for `accelerate` too
 
 
 def accelerate(tokenizer: Any, *, prompt_cache: int = 0) -> Any:
@@ -48,12 +49,14 @@ def accelerate(tokenizer: Any, *, prompt_cache: int = 0) -> Any:
 
     Of a fast one, that is what encodes and decodes. One that is written in Python and holds a
     `tiktoken.Encoding`, as Kimi's does, gets an `Encoding` in its place. All others, and those that
-    have streamtok's engine already, are left as they are. prompt_cache: as for `Tokenizer`; not for
-    one that is written in Python.
+    have streamtok's engine already, are left as they are. Matrices of `return_tensors` are made
+    without lists, until `unpatch_transformers`. prompt_cache: as for `Tokenizer`; not for one that
+    is written in Python.
     """
     backend = getattr(tokenizer, "_tokenizer", None)
     if type(backend) is RealTokenizer:
         tokenizer._tokenizer = Tokenizer(backend, prompt_cache=prompt_cache)
+        _make_matrices()
         return tokenizer
     for name, held in [*vars(tokenizer).items()]:
         made = _of_tiktoken(held)
@@ -89,14 +92,23 @@ def patch_transformers(*, prompt_cache: int = 0) -> None:
     fast, slow = _classes()
     for kind in (fast, slow):
         patch.put(kind, "from_pretrained", _accelerating(kind.from_pretrained, prompt_cache))
-    name = "_batch_encode_plus" if hasattr(fast, "_batch_encode_plus") else "_encode_plus"
-    patch.put(fast, name, _with_matrices(getattr(fast, name)))
+    _make_matrices()
     real = tokenizers.decoders.DecodeStream
     for module in [*sys.modules.values()]:
         names = vars(module) if module is not None and hasattr(module, "__dict__") else {}
         if names.get("DecodeStream") is real and not module.__name__.startswith("streamtok"):
             patch.put(module, "DecodeStream", DecodeStream)
     _patch = patch
+
+
+def _make_matrices() -> None:
+    """Let tokenizers that have streamtok's engine make matrices without lists."""
+    global _matrices  # noqa: PLW0603
+    if _matrices is None and "transformers" in sys.modules:
+        fast, _ = _classes()
+        name = "_batch_encode_plus" if hasattr(fast, "_batch_encode_plus") else "_encode_plus"
+        _matrices = _Patch()
+        _matrices.put(fast, name, _with_matrices(getattr(fast, name)))
 
 
 def _accelerating(before: Any, prompt_cache: int) -> Any:
@@ -131,10 +143,11 @@ def _with_matrices(before: Any) -> Any:
 
 def unpatch_transformers() -> None:
     """Undo `patch_transformers`. Tokenizers that were loaded in between stay as they are."""
-    global _patch  # noqa: PLW0603
-    if _patch is not None:
-        _patch.undo()
-        _patch = None
+    global _patch, _matrices  # noqa: PLW0603
+    for patch in (_patch, _matrices):
+        if patch is not None:
+            patch.undo()
+    _patch = _matrices = None
 
 
 @contextlib.contextmanager

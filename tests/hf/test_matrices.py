@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 import transformers
 
-from streamtok.hf import matrices, patched_transformers, patching
+from streamtok.hf import (
+    accelerate,
+    matrices,
+    patched_transformers,
+    patching,
+    unpatch_transformers,
+)
+from streamtok.hf.matrices import as_matrix
 
 from .shapes import TEXTS, raised
 from .test_transformers import folder, plain
@@ -69,6 +76,26 @@ def test_matrices(kind: str, made: list[bool]) -> None:
             if SETTINGS.index(settings) < MADE and "max_length" not in settings:
                 assert made == [True]
     assert not any(made[:-1])
+
+
+def test_a_tokenizer_that_is_accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
+    method = {**vars(transformers.PreTrainedTokenizerFast)}
+    theirs = transformers.AutoTokenizer.from_pretrained(folder("gpt2"))
+    ours = accelerate(transformers.AutoTokenizer.from_pretrained(folder("gpt2")))
+    calls: list[Any] = []
+    monkeypatch.setattr(
+        patching, "as_matrix", lambda *given: calls.append(as_matrix(*given)) or calls[-1]
+    )
+    given: dict[str, Any] = {"padding": True, "return_tensors": "np"}
+    try:
+        assert plain(ours(TEXTS, **given)) == plain(theirs(TEXTS, **given))
+        assert len(calls) == 1
+        assert calls[0] is not None
+    finally:
+        unpatch_transformers()
+    assert vars(transformers.PreTrainedTokenizerFast) == method
+    assert plain(ours(TEXTS, **given)) == plain(theirs(TEXTS, **given))
+    assert len(calls) == 1
 
 
 def special_tokens(tokenizer: Any) -> dict[str, str]:

@@ -53,12 +53,22 @@ def test_any_ids_decode_alike(kind: str) -> None:
 
 
 def test_offsets_that_need_no_real_encoding() -> None:
-    for kind, is_known in {"gpt2": True, "llama3": True, "roberta": False, "nfc": False}.items():
+    for kind, is_known in {"gpt2": True, "llama3": True, "roberta": False}.items():
         ours, real = pair_of(kind)
         made = ours.encode_batch(TEXTS)
         expected = [one.offsets for one in real.encode_batch(TEXTS)]
         assert [one.offsets for one in made] == expected
         assert [one._made is None for one in made] == [is_known] * len(made)
+
+
+@pytest.mark.parametrize("kind", ["nfc", "bert"])
+def test_offsets_of_changed_texts(kind: str) -> None:
+    """Where a character joins another one or vanishes, the real ones are others."""
+    ours, real = pair_of(kind)
+    for text, is_known in {"Hello, w\u00f6rld \uff21": True, "e\u0301 a\u0308 b": False}.items():
+        made = ours.encode(text)
+        assert made.offsets == real.encode(text).offsets
+        assert (made._made is None) == is_known
 
 
 CHANGES: dict[str, Any] = {
