@@ -164,6 +164,7 @@ cdef struct Marks:          # what the windows say about buffer[base : base + 64
     size_t first            # where the text begins that the windows may look at
     size_t base
     size_t blocks
+    bint tells_gaps         # `scan` makes ends negative where no pre-token begins
     bint is_squeezed        # the last ones are from one byte for each character, so the next ones may be
     u64[MARKED_BLOCKS] begins
     u64[MARKED_BLOCKS] open
@@ -183,6 +184,7 @@ cdef struct ScanTables:
     st_mark_function* mark
     size_t marked_from      # bytes from which it is faster than a walk, at most MARKED_FROM,
     size_t extra_from       # and of a last block
+    const u8* begins        # by ASCII byte, then by class: whether a pre-token can begin; NULL: all can
     const u64* margins      # [128] by what a pre-token begins with: the bytes before its second; 0: none
     st_place_function* place
     st_squeeze_function* squeeze
@@ -196,6 +198,7 @@ cdef inline void scan_begin(Scan* s, size_t start) noexcept nogil:
 
 cdef inline void marks_begin(Marks* m, size_t first) noexcept nogil:
     m.first = m.base = first
+    m.tells_gaps = True
     m.blocks = 0
     m.is_squeezed = False
 

@@ -111,6 +111,28 @@ class Automaton:
         return True
 
     @cached_property
+    def begins(self) -> Bools:
+        """(n_classes,): whether a pre-token can begin with a character of the class."""
+        return np.array(self.transitions[1] > 0)
+
+    @cached_property
+    def closed(self) -> Automaton | None:
+        """One that is total: each character that is skipped here is a pre-token there.
+
+        None where it is more than its first character that decides whether text is skipped.
+        """
+        if self.is_total:
+            return self
+        if (self.transitions == 1).any():  # it is not only at the start that it is in this state
+            return None
+        n = self.n_states
+        transitions = np.concatenate([self.transitions, np.zeros_like(self.transitions[:1])])
+        transitions[1, ~self.begins] = n
+        accepts = np.concatenate([self.accepts, np.ones_like(self.accepts[:1])])
+        found = Automaton(Tables(transitions, accepts, self.class_pages, self.class_blocks))
+        return found if found.is_total else None
+
+    @cached_property
     def settled(self) -> Uint8:
         """(n_states,): 1 where, whatever follows, the pre-token ends here or later.
 

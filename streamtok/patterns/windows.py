@@ -23,6 +23,9 @@ What no window can tell is how many digits have passed where a pattern takes the
 such a run begins is decided, and from there on it is a matter of counting. What two more flags of a
 class tell, about rows of white space and about triggers, is in `window_flags.py`.
 
+Characters that are skipped are pre-tokens here (`Automaton.closed`); the scanner tells them apart
+by their class.
+
 The idea of such masks is from the hand-written ones of gigatoken and fastokens; deriving them from
 the automaton makes them cover every pattern that compiles and leaves nothing to get wrong by hand.
 """
@@ -56,8 +59,10 @@ def derive_windows(pattern: Automaton) -> Windows | None:
 
     Or where finding them would take too long: without them all is walked, which is as right.
     """
-    if not pattern.is_total:
+    closed = pattern.closed
+    if closed is None:
         return None
+    pattern = closed
     ascii_classes = np.array([pattern.class_of(point) for point in range(128)])
     best: Windows | None = None
     work = _Work(MAX_CELLS)

@@ -79,10 +79,14 @@ compiled = functools.cache(Pattern.compile)
 
 @functools.cache
 def starts_of(source: str, text: str) -> np.ndarray:
-    """bool [bytes]: where pieces begin, by the slow walk, which is the same for all tiers."""
+    """bool [bytes]: where pieces begin, by the slow walk, which is the same for all tiers.
+
+    A character that is skipped counts as a piece, see `Automaton.closed`.
+    """
     starts = np.zeros(len(text.encode()) + 1, bool)
     at = 0
-    for piece in compiled(source).findall(text):
+    pattern = compiled(source)
+    for piece in (pattern.closed or pattern).findall(text):
         starts[at] = True
         at += len(piece.encode())
     return starts

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import random
 from collections.abc import Iterator
@@ -77,8 +78,12 @@ def letters_of(windows: Windows, pattern: Pattern | None = None) -> str:
 
 
 def check(pattern: Pattern, windows: Windows, text: str) -> int:
-    """The number of places that are told; all of them must be right."""
-    starts = set(itertools.accumulate(map(len, pattern.findall(text)), initial=0))
+    """The number of places that are told; all of them must be right.
+
+    A character that is skipped counts as a pre-token, see `Automaton.closed`.
+    """
+    assert pattern.closed is not None
+    starts = set(itertools.accumulate(map(len, pattern.closed.findall(text)), initial=0))
     count = 0
     for place, begins in said(windows, text):
         assert (place in starts) == begins, (text, place)
@@ -115,6 +120,53 @@ def test_longer_texts_of_few_letters(source: str) -> None:
         some = rng.choices(letters, k=rng.choice([1, 2, 3])) + rng.choices(" \n'sab", k=2)
         text = "".join(char * rng.choice([1, 1, 1, 2, 3, 6]) for char in rng.choices(some, k=9))
         check(pattern, windows, text)
+
+
+def test_what_is_skipped_is_told_by_the_first_character() -> None:
+    for source in (r"\w+|[^\w\s]+", r"\d{1,3}|[a-z]+"):
+        pattern = Pattern.compile(source)
+        closed = pattern.closed
+        assert not pattern.is_total
+        assert closed is not None
+        assert closed.is_total
+        assert [pattern.begins[pattern.class_of(ord(c))] for c in "a "] == [True, False]
+        assert closed.findall("ab  1!") == [*pattern.findall("ab"), " ", " ", "1", "!"]
+    assert Pattern.compile("ab|b").closed is None  # after an a it depends on more
+    assert Pattern.compile(r"\s+|\S+").closed.is_total
+
+
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_characters_that_are_skipped_in_long_texts(errors: str) -> None:
+    """Windows decide there, also of one byte a character; the cache of a model knows them."""
+    from streamtok.training.trainer import Trainer
+
+    rng = random.Random(5)
+    words = ["low", "lower", "日本", "é", "👍", "!", "a" * 40, "１", "\u2014"]
+    blanks = [" ", " ", "  ", "\n", "\u3000", "\xa0", "\u2028 ", ""]
+    text = "".join(rng.choice(words) + rng.choice(blanks) for _ in range(6000))
+    data = text.encode()
+    if errors != "strict":
+        data = data.replace("é".encode(), b"\xff\xc3 ")
+    trainer = Trainer("bert", errors="replace" if errors == "strict" else errors)
+    trainer.update(data, final=True)
+    pretokens = trainer.pattern.findall(data.decode("utf-8", errors))
+    counts = collections.Counter(p.encode("utf-8", errors) for p in pretokens)
+    assert trainer.piece_counts() == dict(counts)
+    word_trainer = Trainer("bert")
+    word_trainer.update(text, final=True)
+    enc = word_trainer.train_wordpiece(60)
+    one = {p: enc.encode(p, errors=errors) for p in {p.encode("utf-8", errors) for p in pretokens}}
+    expected = [id for p in pretokens for id in one[p.encode("utf-8", errors)]]
+    for _ in range(2):  # the cache knows more
+        assert enc.encode(data, errors=errors) == expected
+        stream = enc.stream_encoder(errors=errors)
+        found = []
+        for start in range(0, len(data), 999):
+            found += stream.encode(data[start : start + 999])
+        assert found + stream.flush() == expected
+    ids, spans = enc.encode_with_offsets(data, "byte", errors=errors)
+    assert ids.tolist() == expected
+    assert all(data[a:b].strip(b" \n") for a, b in spans.tolist())
 
 
 def flagged(windows: Windows, flag: int) -> str:

@@ -80,8 +80,10 @@ cdef inline size_t room_for(size_t n, size_t count) noexcept nogil:
 
 
 cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t readable, size_t start,
-                       const i64* ends, size_t count) except -1 nogil:
+                       const i64* ends, size_t count, const ScanTables* gaps) except -1 nogil:
     """Encode the pre-tokens that end at ends[:count], count <= BATCH, the first from `start`.
+
+    gaps: they tell which of them are characters that no pre-token covers; NULL: all have negative ends.
 
     New ones wait for `settle`, without which w.out is not complete. buffer[:readable] may be read:
     more than the pre-tokens, so that keys can be loaded 16 bytes at a time.
@@ -140,7 +142,7 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
         cell = find_cell(&w.cache, b.cells[i], low, high)
         if cell.high == 0 or is_other(&w.cache, cell, buffer + at):
             w.count = out - w.out
-            encode_uncached(table, w, buffer, at, ends[i], &b.keys[2 * i])
+            encode_uncached(table, w, buffer, at, ends[i], &b.keys[2 * i], gaps)
             reserve(w, room_for(<size_t>(llabs(ends[count - 1]) - llabs(ends[i])), count) + count * extra)
             out = w.out + w.count
         else:
@@ -170,12 +172,15 @@ cdef int encode_pretokens(TokenTable table, Work* w, const u8* buffer, size_t re
 
 
 cdef int encode_uncached(TokenTable table, Work* w, const u8* buffer, size_t start, i64 end,
-                    const u64* key) except -1 nogil:
+                    const u64* key, const ScanTables* gaps) except -1 nogil:
     """Encode a pre-token that has no cell, or let it wait: it is new, long or none at all."""
     cdef size_t size
     if end < 0:                     # characters that no pre-token covers
         return 0
     size = <size_t>end - start
+    if gaps != NULL and not can_begin(gaps, buffer + start, size):
+        learn(&w.cache, home_of(&w.cache, key[0], key[1]), key[0], key[1], buffer + start, w.out, 0)
+        return 0
     if table.tokens().model != NULL:
         return encode_pieces(table, w, buffer + start, size, key)
     if size > SHORT_PRETOKEN:

@@ -117,11 +117,34 @@ cdef size_t walk(const ScanTables* t, Scan* s, const u8* buffer, size_t end, bin
     return count
 
 
+cdef inline bint can_begin(const ScanTables* t, const u8* p, size_t n) noexcept nogil:
+    """Whether a pre-token can begin with the first character of p[:n], of a pattern that has `begins`."""
+    cdef i32 code
+    cdef int size
+    if p[0] < 0x80:
+        return t.begins[p[0]]
+    code = decode_one(p, n, &size)
+    if code < 0:
+        return t.begins[ASCII_COLUMNS + t.surrogate]
+    return t.begins[ASCII_COLUMNS + t.blocks[(<u32>t.pages[code >> 7] << 7) | (code & 127)]]
+
+
+cdef void tell_gaps(const ScanTables* t, const u8* buffer, size_t start, size_t end, i64* ends,
+                    size_t count) noexcept nogil:
+    """Make the ends negative of what no pre-token begins with, of `count` from buffer[start] on."""
+    cdef size_t i, stop
+    for i in range(count):
+        stop = <size_t>ends[i]
+        ends[i] = <i64>stop if can_begin(t, buffer + start, end - start) else -<i64>stop
+        start = stop
+
+
 cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, size_t end,
                  bint final, i64* ends, size_t room) noexcept nogil:
     """As `walk`, but by the window tables where they decide. room >= 64.
 
-    `marks` belongs to this buffer and these bytes; `marks_begin` prepares it.
+    `marks` belongs to this buffer and these bytes; `marks_begin` prepares it. Unless
+    marks.tells_gaps, ends of characters that no pre-token covers are negative only here and there.
     """
     cdef size_t count = 0, start, base, block, dense, found
     cdef u64 begins, open = 0, after
@@ -155,8 +178,11 @@ cdef size_t scan(const ScanTables* t, Scan* s, Marks* marks, const u8* buffer, s
             if open:
                 begins &= (open & (~open + 1)) - 1      # those before the first that is open
             if begins:
-                count += t.place(begins, base, ends + count)
-                start = <size_t>ends[count - 1]
+                found = t.place(begins, base, ends + count)
+                if t.begins != NULL and marks.tells_gaps:
+                    tell_gaps(t, buffer, start, end, ends + count, found)
+                count += found
+                start = <size_t>llabs(ends[count - 1])
             if open:
                 break
             after = <u64>-1
@@ -225,6 +251,7 @@ cdef class Scanner:
         t.n_classes = classes
         t.windows = NULL
         t.substitutes = NULL
+        t.begins = NULL
         if substitutes is not None:
             if substitutes.shape != (0x10000,):
                 raise ValueError(f"ASCII substitutes are for 65536 code points, not {substitutes.shape}")
@@ -233,7 +260,14 @@ cdef class Scanner:
             t.substitutes = <const u8*>self.own(substitutes, UINT8, "substitutes", 1)
         if pattern.windows is not None:
             t.mark = st_mark_tier(0, &tier, &t.marked_from, &t.extra_from)
-            margins = make_margins(steps, blocks[pages[0]])
+            closed = pattern.closed
+            closed_steps = make_steps(np.asarray(closed.accepts, dtype=bool),
+                                      np.asarray(closed.transitions, dtype=np.uint32))
+            margins = make_margins(closed_steps, blocks[pages[0]])
+            if closed is not pattern:
+                begins = np.asarray(pattern.begins, dtype=np.uint8)
+                begins = np.concatenate([begins[blocks[pages[0]]], begins])
+                t.begins = <const u8*>self.own(begins, UINT8, "begins", 1)
             t.margins = <const u64*>self.own(margins, UINT64, "margins", 1)
             t.place = st_place_tier(ST_ANY)
             t.squeeze = st_squeeze_tier(ST_ANY)

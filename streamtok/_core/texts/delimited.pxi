@@ -146,7 +146,8 @@ cdef bint is_utf8(const Documents* b) noexcept nogil:
 
 cdef int flush(const Documents* b, Encoder encoder, Work* w, Pretokens* pretokens) except -1 nogil:
     if pretokens.count:
-        encode_pretokens(encoder.table, w, b.data, b.size, pretokens.start, pretokens.ends, pretokens.count)
+        encode_pretokens(encoder.table, w, b.data, b.size, pretokens.start, pretokens.ends, pretokens.count,
+                         NULL)
         pretokens.start = <size_t>(pretokens.ends[pretokens.count - 1] if pretokens.ends[pretokens.count - 1] >= 0
                                 else -pretokens.ends[pretokens.count - 1])
         pretokens.count = 0

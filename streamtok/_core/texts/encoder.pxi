@@ -18,11 +18,17 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
     """
     cdef i64[BATCH] ends
     cdef const ScanTables* tables = encoder.scanner.tables()
+    cdef const ScanTables* gaps = NULL
     cdef size_t count = BATCH, start
     cdef bint committed
     cdef double score
     cdef Marks marks
     marks_begin(&marks, s.start)
+    # The cache of a model knows what no pre-token covers as pre-tokens without ids. That of merges
+    # has tokens for them.
+    if encoder.table.tokens().model != NULL and not w.follows and tables.begins != NULL:
+        gaps = tables
+        marks.tells_gaps = False
     while count > BATCH - 64:           # fewer: all that can be decided was
         start = s.start
         committed = s.committed
@@ -36,9 +42,10 @@ cdef int encode_span(Encoder encoder, Work* w, const u8* buffer, size_t readable
                 end_pieces(encoder.table.tokens().model, w, buffer, start, <size_t>ends[0], score)
             else:
                 encode_rest(encoder.table, w, buffer + start, <size_t>ends[0] - start)
-            encode_pretokens(encoder.table, w, buffer, readable, <size_t>ends[0], ends + 1, count - 1)
+            encode_pretokens(encoder.table, w, buffer, readable, <size_t>ends[0], ends + 1, count - 1,
+                             gaps)
         else:
-            encode_pretokens(encoder.table, w, buffer, readable, start, ends, count)
+            encode_pretokens(encoder.table, w, buffer, readable, start, ends, count, gaps)
     return settle(encoder.table, w)
 
 
@@ -334,7 +341,8 @@ cdef class Encoder:
             with nogil:
                 while done < count:
                     step = count - done if count - done < BATCH else BATCH
-                    encode_pretokens(self.table, &workspace.c, p, text.size, start, closed + done, step)
+                    encode_pretokens(self.table, &workspace.c, p, text.size, start, closed + done, step,
+                                     NULL)
                     done += step
                     if done & ((1 << 16) - 1) == 0:
                         look(&workspace.c.watch)
