@@ -115,6 +115,15 @@ def test_a_limit_never_cuts_a_character():
         assert trainer.piece_counts() == counted([text], pattern).piece_counts()
 
 
+def test_an_empty_str_may_follow_an_unfinished_character():
+    for errors in ("strict", "replace", "surrogateescape"):
+        trainer = Trainer(errors=errors)
+        for chunk in (b"\xe4", "", b"\xb8\xad"):
+            trainer.update(chunk)
+        trainer.end_document()
+        assert trainer.piece_counts() == {"中".encode(): 1}
+
+
 # Memory
 
 
