@@ -175,8 +175,8 @@ class RewritingChain:
         """See `Chain`."""
         known = tail.note
         note = self._note_of(known)
-        half, partial, bytes_in, grown = note.taken
-        value = [partial.hex(), bytes_in, grown, note.place]
+        half, *taken = note.taken.to_json()
+        value = [*taken, note.place]
         saved = json.dumps(value, separators=(",", ":")).encode()
         return half, len(saved).to_bytes(8, "little") + saved + tail.getstate(known)
 
@@ -189,25 +189,12 @@ class RewritingChain:
         twin = tail.copy()
         twin.setstate(rest)
         try:
-            partial, bytes_in, grown, place = json.loads(saved)
-            known = BytesTaken(half, bytes.fromhex(partial), bytes_in, grown)
-            note = self._note(known, place, twin.pending)
+            *taken, place = json.loads(saved)
+            known = BytesTaken.from_json([half, *taken], self.errors)
+            loaded, pending = place_from_json(place, self.stages, twin.pending)
+            pending += len(known.partial)
+            if pending > known.end:
+                raise ValueError("more bytes wait than came in")
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise StateError(f"the saved stream state is damaged: {error}") from None
-        tail.setstate(rest, self._settled(note))
-
-    def _note(self, taken: BytesTaken, place: Any, waiting: int) -> _Note:
-        """The saved state. Raises ValueError and TypeError for a state that no stream saves."""
-        partial = taken.partial
-        for number in (taken.bytes_in, taken.grown):
-            if type(number) is not int or not 0 <= number < 1 << 62:
-                raise ValueError("expected numbers of bytes")
-        if (
-            len(partial) > 3
-            or characters_of(BytesTaken(), partial, False, self.errors)[0].partial != partial
-        ):
-            raise ValueError("it ends with bytes that do not begin a character")
-        loaded, pending = place_from_json(place, self.stages, waiting)
-        if pending + len(partial) > taken.end:
-            raise ValueError("more bytes wait than came in")
-        return _Note(taken, loaded, pending + len(partial))
+        tail.setstate(rest, self._settled(_Note(known, loaded, pending)))

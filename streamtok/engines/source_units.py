@@ -7,15 +7,11 @@ Immutable.
 
 from __future__ import annotations
 
-import codecs
-import re
-import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._core.encode import bytes_of
-from ..surrogates import decode_begun, repair
+from .chunk_text import NO_BYTES_YET, BytesTaken, Odd, characters_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,15 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["BEGIN", "UNITS", "SourceText", "check_unit"]
 
 UNITS = ("byte", "character", "utf16")
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-
-
-class _Odd(NamedTuple):
-    """A character that was something else in the text."""
-
-    at: int  # its first byte, as encoded
-    n_bytes: int  # in the text
-    n_characters: int
 
 
 class SourceText(NamedTuple):
@@ -44,44 +31,22 @@ class SourceText(NamedTuple):
     Under "surrogateescape", U+DC80 to U+DCFF are one byte each.
     """
 
-    half: str = ""  # the first half of a surrogate pair
-    partial: bytes = b""  # of a character that is not complete
+    taken: BytesTaken = NO_BYTES_YET
     text: str = ""
-    odd: tuple[_Odd, ...] = ()
+    odd: tuple[Odd, ...] = ()
     at: int = 0
     base: tuple[int, int, int] = (0, 0, 0)
-    end: int = 0  # bytes
+
+    @property
+    def end(self) -> int:
+        """Where the characters that are complete end."""
+        return self.taken.reached
 
     def fed(self, chunk: Text, final: bool, errors: str) -> SourceText:
         """With a chunk that an encoder has taken without an error."""
-        half, partial, odd = self.half, self.partial, list(self.odd)
-        texts = [self.text]
-        end = self.end
-        if isinstance(chunk, str) and str.__len__(chunk):
-            if partial:  # each is a byte of its own, as what follows is a str
-                texts.append(partial.decode("utf-8", "surrogateescape"))
-                end += len(partial)
-                partial = b""
-            given, half = half + str.__str__(chunk), ""
-        else:
-            given, half = (half, "") if final else ("", half)
-        if given:
-            if not final and "\ud800" <= given[-1] <= "\udbff":
-                given, half = given[:-1], given[-1]
-            text, size = _joined(given, end, errors, odd)
-            texts.append(text)
-            end += size
-        if not isinstance(chunk, str):
-            data = bytes_of(chunk)
-            text, partial, size = _decoded(partial + data, final, end, errors, odd)
-            texts.append(text)
-            end += size
-        elif final and partial:
-            text, partial, size = _decoded(partial, True, end, errors, odd)
-            texts.append(text)
-            end += size
-        whole = "".join(texts) if len(texts) > 2 or texts[0] else texts[-1]
-        return SourceText(half, partial, whole, tuple(odd), self.at, self.base, end)
+        odd = list(self.odd)
+        taken, text = characters_of(self.taken, chunk, final, errors, odd)
+        return self._replace(taken=taken, text=self.text + text, odd=tuple(odd))
 
     def in_unit(self, spans: Offsets, unit: str, errors: str) -> Offsets:
         """Stretches of the text for those of the encoded text, which must be here, in order.
@@ -156,22 +121,22 @@ class SourceText(NamedTuple):
 
     def to_json(self) -> list[Any]:
         """What `from_json` takes."""
-        return [self.half, self.partial.hex(), *self[2:]]
+        return [self.taken.to_json(), *self[1:]]
 
     @classmethod
     def from_json(cls, value: Any, errors: str) -> SourceText:
         """One that was saved as JSON. Raises ValueError and TypeError if it is none."""
-        half, partial, text, odd, at, base, end = value
-        odd = tuple(_Odd(*one) for one in odd)
-        self = cls(half, bytes.fromhex(partial), text, odd, at, tuple(base), end)
-        numbers = [at, end, *self.base, *(number for one in odd for number in one)]
-        if [type(x) for x in (half, text)] != [str, str] or len(base) != 3:
+        taken, text, odd, at, base = value
+        odd = tuple(Odd(*one) for one in odd)
+        self = cls(BytesTaken.from_json(taken, errors), text, odd, at, tuple(base))
+        numbers = [at, *self.base, *(number for one in odd for number in one)]
+        if type(text) is not str or len(base) != 3:
             raise ValueError("expected a text and its place")
         if any(type(number) is not int or number < 0 for number in numbers):
             raise ValueError("expected numbers of bytes and characters")
-        if at + len(_encoded(text, errors)) != end or len(self.partial) > 3 or len(half) > 1:
+        if at + len(_encoded(text, errors)) != self.end:
             raise ValueError("expected a text of another size")
-        if any(not at <= one.at <= end - 3 for one in odd):
+        if any(not at <= one.at <= self.end - 3 for one in odd):
             raise ValueError("expected a character in the text")
         return self
 
@@ -224,69 +189,3 @@ def _outward(
             break
         ends += wrong
     return starts, ends
-
-
-def _joined(given: str, at: int, errors: str, odd: list[_Odd]) -> tuple[str, int]:
-    """(the text without surrogates that mean nothing, its bytes)."""
-    keeps = errors == "surrogateescape"
-    policy = "surrogateescape" if keeps else "strict"
-    try:
-        return given, len(given) if given.isascii() else len(given.encode("utf-8", policy))
-    except UnicodeEncodeError:
-        pass
-    parts = []
-    size = last = 0
-    for match in [*_PAIR.finditer(given), None]:
-        stop = match.start() if match else len(given)
-        # Between two pairs there are none: what is left are single halves.
-        part = repair(given[last:stop], errors)
-        parts.append(part)
-        size += len(part.encode("utf-8", policy))
-        if match:
-            parts.append(repair(match[0], errors))
-            odd.append(_Odd(at + size, 4, 2))
-            size += 4
-            last = match.end()
-    return "".join(parts), size
-
-
-class _Sizes(threading.local):
-    found: list[tuple[int, int]] | None = None
-
-
-_sizes = _Sizes()
-
-
-def _note_size(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeDecodeError)
-    assert _sizes.found is not None
-    _sizes.found.append((error.start, error.end))
-    return "\ufffd", error.end
-
-
-codecs.register_error("streamtok.replace", _note_size)
-
-
-def _decoded(
-    data: bytes, final: bool, at: int, errors: str, odd: list[_Odd]
-) -> tuple[str, bytes, int]:
-    """(the characters that are complete, the bytes that are not, bytes of the former encoded)."""
-    if errors == "replace":
-        rest = decode_begun(data, final)[1]
-        whole = data[: len(data) - len(rest)]
-        try:
-            return whole.decode(), rest, len(whole)
-        except UnicodeDecodeError:
-            found: list[tuple[int, int]] = []
-            _sizes.found = found
-            try:
-                text = whole.decode("utf-8", "streamtok.replace")
-            finally:
-                _sizes.found = None
-        grown = 0
-        for start, end in found:
-            odd.append(_Odd(at + start + grown, end - start, 1))
-            grown += 3 - (end - start)
-        return text, rest, len(whole) + grown
-    text, rest = decode_begun(data, final, errors)
-    return text, rest, len(data) - len(rest)
