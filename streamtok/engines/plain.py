@@ -25,7 +25,6 @@ class PlainEngine:
         self.encode = encoder.encode  # no Python function in between
 
     def chain(self, matcher: SpecialMatcher, errors: str) -> PlainChain:
-        """See `Engine`."""
         return PlainChain(self.encoder, matcher, errors)
 
 
@@ -44,7 +43,6 @@ class PlainChain:
         self._new = encoder, matcher, errors
 
     def tail(self, template: Template) -> Tail:
-        """See `Chain`."""
         return Tail(*self._new, *template)
 
     def encode(
@@ -56,7 +54,6 @@ class PlainChain:
         out: Any,
         limit: int,
     ) -> Any:
-        """See `Chain`."""
         half: str | None = tail.note
         try:
             if half:
@@ -67,18 +64,14 @@ class PlainChain:
             return tail.encode(text, final, into, out, limit, half, rest or None)
 
     def pending(self, tail: Tail) -> int:
-        """See `Chain`."""
         return tail.pending
 
     def bytes_in(self, tail: Tail) -> int:
-        """See `Chain`."""
         return tail.bytes_in
 
     def getstate(self, tail: Tail) -> tuple[str, bytes]:
-        """See `Chain`."""
         half = tail.note
         return half or "", tail.getstate(half)
 
     def setstate(self, tail: Tail, state: bytes, half: str) -> None:
-        """See `Chain`."""
         tail.setstate(state, half or None)

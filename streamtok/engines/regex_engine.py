@@ -6,6 +6,7 @@ final.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -15,14 +16,13 @@ from .._core.encode import Encoder, bytes_of
 from ..errors import PatternError
 from ..patterns.budget import Budget
 from ..reference.bpe import MatchTime, compile_pattern
-from .segments import encode_segments
 
 if TYPE_CHECKING:
     from .._core.encode import SpecialMatcher
     from .._types import IdArray, Text
     from ..errors import UnsupportedPatternError
 
-__all__ = ["RegexEngine"]
+__all__ = ["RegexEngine", "id_array", "joined_ids"]
 
 
 class RegexEngine:
@@ -60,9 +60,15 @@ class RegexEngine:
             elif errors == "strict":
                 data.decode("utf-8")
         time = left or MatchTime(len(data))
-        return encode_segments(
-            data, matcher, lambda part: self._encode(part, policy, time), policy, into
-        )
+        ids: list[IdArray] = []
+        for start, end, token in matcher.split(data):
+            if token is None:
+                return start, data[start:end].decode("utf-8", policy)
+            is_token = token >= 0
+            ids.append(
+                id_array([token]) if is_token else self._encode(data[start:end], policy, time)
+            )
+        return joined_ids(ids, into)
 
     def chain(self, matcher: SpecialMatcher, errors: str) -> NoReturn:
         """Raise UnsupportedPatternError."""
@@ -82,3 +88,16 @@ class RegexEngine:
             position = end
         ids: IdArray = self.encoder.encode_split(segment, np.array(ends, dtype=np.int64), "array")
         return ids
+
+
+def id_array(ids: Sequence[int]) -> IdArray:
+    """numpy.uint32 of the ids."""
+    return np.array(ids, np.uint32)
+
+
+def joined_ids(parts: list[IdArray], into: str) -> Any:
+    """The ids of all parts, as `Engine.encode` gives them."""
+    joined = np.concatenate([id_array([]), *parts])
+    if into == "count":
+        return len(joined)
+    return joined.tolist() if into == "list" else joined

@@ -101,7 +101,6 @@ class RewritingEngine:
         self._stages: dict[tuple[SpecialMatcher, bool], Stages] = {}
 
     def encode(self, text: Text, matcher: SpecialMatcher, errors: str, into: str) -> Any:
-        """See `Engine`."""
         stages = self.stages(matcher, errors)
         if stages.at_once is not None and isinstance(self.inner, PlainEngine):
             transform, inner = stages.at_once.transform, stages.inner
@@ -160,7 +159,6 @@ class RewritingEngine:
         return ids
 
     def chain(self, matcher: SpecialMatcher, errors: str) -> Chain:
-        """See `Engine`."""
         if isinstance(self.inner, PlainEngine):
             return RewritingChain(self.inner.encoder, self.stages(matcher, errors), errors)
         return self.inner.chain(matcher, errors)  # raises
@@ -215,7 +213,7 @@ class RewritingEngine:
     def _encode_stretches(self, parts: list[Any], errors: str, into: str) -> Any:
         """The ids of parts, through an engine that has no stream."""
         from ..reference.bpe import MatchTime
-        from .regex_engine import RegexEngine
+        from .regex_engine import RegexEngine, id_array, joined_ids
 
         assert isinstance(self.inner, RegexEngine)
         left = MatchTime(sum(len(part) for part in parts if isinstance(part, str)))
@@ -229,11 +227,8 @@ class RewritingEngine:
                 ids.append(self.inner.encode("".join(texts), _NO_SPECIAL, errors, "array", left))
                 texts.clear()
             if part is not None:
-                ids.append(np.array(part[:1], dtype=np.uint32))
-        joined = np.concatenate(ids) if ids else np.empty(0, dtype=np.uint32)
-        if into == "count":
-            return len(joined)
-        return joined.tolist() if into == "list" else joined
+                ids.append(id_array(part[:1]))
+        return joined_ids(ids, into)
 
 
 def _no_note(waiting: int, taken: int) -> None:

@@ -68,18 +68,15 @@ class RewritingChain:
     is_direct = False
 
     def tail(self, template: Template) -> Tail:
-        """See `Chain`."""
         stages = self.stages
         return Tail(
             self.encoder, stages.raw.matcher, policy_of(self.errors), *template, stages.inner
         )
 
     def pending(self, tail: Tail) -> int:
-        """See `Chain`."""
         return int((tail.note or _BEGIN).pending)
 
     def bytes_in(self, tail: Tail) -> int:
-        """See `Chain`."""
         return self._note_of(tail.note).taken.bytes_in
 
     def encode(
@@ -172,7 +169,6 @@ class RewritingChain:
         return ChangedNote(where, held, taken.partial, runs, waiting, taken.bytes_in, taken.grown)
 
     def getstate(self, tail: Tail) -> tuple[str, bytes]:
-        """See `Chain`."""
         known = tail.note
         note = self._note_of(known)
         half, *taken = note.taken.to_json()
@@ -181,7 +177,6 @@ class RewritingChain:
         return half, len(saved).to_bytes(8, "little") + saved + tail.getstate(known)
 
     def setstate(self, tail: Tail, state: bytes, half: str) -> None:
-        """See `Chain`."""
         size = int.from_bytes(state[:8], "little")
         saved, rest = state[8 : 8 + size], state[8 + size :]
         if len(state) < 8 or len(saved) < size:

@@ -55,11 +55,9 @@ class CharacterStep:
         return text
 
     def interest(self) -> Interest:
-        """See `Step`."""
         return Interest(self._changes)
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         if text.isascii() and self._leaves_ascii:
             return text
         if self.instead:
@@ -70,7 +68,6 @@ class CharacterStep:
         """See `Step`."""
 
     def feed(self, state: None, text: str, final: bool) -> tuple[None, Blocks]:
-        """See `Step`."""
         if text.isascii() and self._leaves_ascii:
             return None, [(text, text)] if text else []
         blocks: Blocks = []
@@ -91,11 +88,9 @@ class CharacterStep:
         return None, blocks
 
     def held(self, state: None) -> str:
-        """See `Step`."""
         return ""
 
     def check_state(self, value: Any) -> None:
-        """See `Step`."""
         if value is not None:
             raise ValueError("expected null: this step has no state")
 
@@ -114,7 +109,6 @@ class Lowercase(CharacterStep):
         super().__init__([(0x130, 0x130)], [])
 
     def one_for_one(self, text: str) -> str:
-        """See `CharacterStep`."""
         if text.isascii():
             return text.lower()
         newer, table = _newer_letters()
@@ -124,15 +118,12 @@ class Lowercase(CharacterStep):
         return text.lower()
 
     def interest(self) -> Interest:
-        """See `Step`."""
         return Interest(_capitals())
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         return self.one_for_one(text)  # str.lower makes capital I with a dot two characters, too
 
     def feed(self, state: None, text: str, final: bool) -> tuple[None, Blocks]:
-        """See `Step`."""
         if "\u0130" not in text:
             return None, [(self.one_for_one(text), text)] if text else []
         return super().feed(state, text, final)
@@ -177,7 +168,6 @@ class _Blanking(CharacterStep):
         self._blanks = re.compile(one_of(_of(blanks)))
 
     def one_for_one(self, text: str) -> str:
-        """See `CharacterStep`."""
         return self._blanks.sub(" ", text)
 
 

@@ -45,13 +45,11 @@ class MetaspaceText:
         return self.scheme == "always" or (self.scheme == "first" and is_first)
 
     def interest(self) -> Interest:
-        """See `Step`."""
         puts = self.scheme != "never"
         spaces = [] if self.replacement == " " else [(32, 32)]
         return Interest(spaces, at_begin=puts, looks_at_begin=puts)
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         text = text.replace(" ", self.replacement)
         puts = text and self._puts(is_first) and not text.startswith(self.replacement)
         return self.replacement + text if puts else text
@@ -61,7 +59,6 @@ class MetaspaceText:
         return self._puts(is_first)
 
     def feed(self, state: bool, text: str, final: bool) -> tuple[bool, Blocks]:
-        """See `Step`."""
         if not text:
             return state, []
         block = (text.replace(" ", self.replacement), text)
@@ -70,11 +67,9 @@ class MetaspaceText:
         return False, [block]
 
     def held(self, state: bool) -> str:
-        """See `Step`."""
         return ""
 
     def check_state(self, value: Any) -> bool:
-        """See `Step`."""
         if type(value) is not bool or (value and self.scheme == "never"):
             raise ValueError("expected whether the stretch has not begun yet")
         return value
@@ -101,11 +96,9 @@ class Prepend:
         self.growth = Growth(put=prefix)
 
     def interest(self) -> Interest:
-        """See `Step`."""
         return Interest(at_begin=bool(self.prefix))
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         return self.prefix + text if self.begin(is_first) and text else text
 
     def begin(self, is_first: bool) -> bool:
@@ -113,7 +106,6 @@ class Prepend:
         return is_first or not self.only_first
 
     def feed(self, state: bool, text: str, final: bool) -> tuple[bool, Blocks]:
-        """See `Step`."""
         if not text:
             return state, []
         if state and self.prefix:
@@ -121,11 +113,9 @@ class Prepend:
         return False, [(text, text)]
 
     def held(self, state: bool) -> str:
-        """See `Step`."""
         return ""
 
     def check_state(self, value: Any) -> bool:
-        """See `Step`."""
         if type(value) is not bool:
             raise ValueError("expected whether something may be put before the text")
         return value
@@ -142,7 +132,6 @@ class Strip:
         self.spec = ("Strip", left, right)
 
     def interest(self) -> Interest:
-        """See `Step`."""
         if not self.left and not self.right:
             return Interest()
         blanks = [(ord(blank), ord(blank)) for blank in BLANKS]
@@ -152,7 +141,6 @@ class Strip:
         )  # fmt: skip
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         text = text.lstrip(BLANKS) if self.left else text
         return text.rstrip(BLANKS) if self.right else text
 
@@ -165,7 +153,6 @@ class Strip:
     def feed(
         self, state: tuple[bool, Rope], text: str, final: bool
     ) -> tuple[tuple[bool, Rope], Blocks]:
-        """See `Step`."""
         at_left, rope = state
         blocks: Blocks = []
         if at_left and text:
@@ -188,11 +175,9 @@ class Strip:
         return (at_left, rope), blocks
 
     def held(self, state: tuple[bool, Rope]) -> str:
-        """See `Step`."""
         return "".join(state[1])
 
     def check_state(self, value: Any) -> tuple[bool, Rope]:
-        """See `Step`."""
         if not isinstance(value, (list, tuple)) or len(value) != 2 or type(value[0]) is not bool:
             raise ValueError("expected whether the text has not begun, and white space")
         at_left, rope = value[0], rope_from_json(value[1])

@@ -74,14 +74,12 @@ class Form:
         self.growth = Growth(11.0 if "K" in form else 3.0)  # UAX #15; U+FDFA has the 11
 
     def interest(self) -> Interest:
-        """See `Step`."""
         changes, joins, opens = (
             ranges_of(f"{self.form}_{name}") for name in ("changes", "joins", "opens")
         )
         return Interest(changes, holds=[*opens, *joins], joins=joins)
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         if unicodedata.is_normalized(self.form, text):
             return text
         blocks: Blocks = []
@@ -93,7 +91,6 @@ class Form:
         return ()
 
     def feed(self, state: Rope, text: str, final: bool) -> tuple[Rope, Blocks]:
-        """See `Step`."""
         blocks: Blocks = []
         kinds = _kinds(self.form)
         start, end = 0, len(text)
@@ -116,11 +113,9 @@ class Form:
         return state, blocks
 
     def held(self, state: Rope) -> str:
-        """See `Step`."""
         return "".join(state)
 
     def check_state(self, value: Any) -> Rope:
-        """See `Step`."""
         rope = rope_from_json(value)
         if not _kinds(self.form).may_wait("".join(rope)):
             raise ValueError(f"expected what waits for {self.form}: a character and marks")

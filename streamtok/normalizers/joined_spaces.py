@@ -36,7 +36,6 @@ class JoinedSpaces:
         self.growth = Growth(None, (_MARK, " "), " " if puts_space else "")
 
     def interest(self) -> Interest:
-        """See `Step`."""
         mark, space = (ord(_MARK), ord(_MARK)), (32, 32)
         return Interest(
             [mark], [mark, space], [mark, space], at_begin=True, looks_at_begin=True,
@@ -44,7 +43,6 @@ class JoinedSpaces:
         )  # fmt: skip
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         text = text.lstrip(" ").rstrip(_BLANKS)
         text = _RUN.sub(" ", text).replace(_MARK, " ")
         return " " + text if text and is_first and self.puts_space else text
@@ -56,7 +54,6 @@ class JoinedSpaces:
         return _PUTS if is_first and self.puts_space else _AT_LEFT, ()
 
     def feed(self, state: _State, text: str, final: bool) -> tuple[_State, Blocks]:
-        """See `Step`."""
         place, rope = state
         blocks: Blocks = []
         if place != _INSIDE and not rope:
@@ -79,11 +76,9 @@ class JoinedSpaces:
         return (place, ()), blocks
 
     def held(self, state: _State) -> str:
-        """See `Step`."""
         return "".join(state[1])
 
     def check_state(self, value: Any) -> _State:
-        """See `Step`."""
         if not isinstance(value, (list, tuple)) or len(value) != 2 or type(value[0]) is not int:
             raise ValueError("expected the step's position, and the spaces that wait")
         place, rope = value[0], rope_from_json(value[1])

@@ -53,7 +53,6 @@ class _Map:
         self.open = re.compile(f"{single}|{first}(?={second}|{_END})")
 
     def of_several(self) -> str | None:
-        """See `Interest`."""
         found = set()
         for key, new in (*self.keys.items(), *((symbol, symbol) for symbol in self.symbols)):
             if not new and len(key) > 1:
@@ -109,7 +108,6 @@ class LongestMap:
         return frozenset(self._map.keys.values())
 
     def interest(self) -> Interest:
-        """See `Step`."""
         known = self._map
         names = [*known.keys, *known.symbols]
         return Interest(
@@ -121,7 +119,6 @@ class LongestMap:
         )
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         puts = text and is_first and self.puts_space
         if not puts and not self._map.changing.search(text):
             return text
@@ -132,7 +129,6 @@ class LongestMap:
         return is_first and self.puts_space, ""
 
     def feed(self, state: _State, text: str, final: bool) -> tuple[_State, Blocks]:
-        """See `Step`."""
         puts, held = state
         blocks: Blocks = []
         if puts and text:
@@ -161,11 +157,9 @@ class LongestMap:
         return (puts and not final, held), blocks
 
     def held(self, state: _State) -> str:
-        """See `Step`."""
         return state[1]
 
     def check_state(self, value: Any) -> _State:
-        """See `Step`."""
         if not isinstance(value, (list, tuple)) or [type(part) for part in value] != [bool, str]:
             raise ValueError("expected whether a space is to be put, and what waits")
         puts, held = value

@@ -136,21 +136,17 @@ class Precompiled:
         self.growth = self._map.growth
 
     def interest(self) -> Interest:
-        """See `Step`."""
         return Interest(self._map.changing, holds_any=openers(), joins_any=joiners(), at_begin=True)
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         if not self._map.changed.search(text):
             return text
         return "".join([block[0] for block in self.feed(ON_BORDER, text, True)[1]])
 
     def begin(self, is_first: bool) -> _State:
-        """See `Step`."""
         return ON_BORDER
 
     def feed(self, state: _State, text: str, final: bool) -> tuple[_State, Blocks]:
-        """See `Step`."""
         known = self._map
         walk = _Walk(known, state)
         start, size = 0, len(text)
@@ -183,11 +179,9 @@ class Precompiled:
         return walk.state(), _joined(walk.blocks)
 
     def held(self, state: _State) -> str:
-        """See `Step`."""
         return state if isinstance(state, str) else ""
 
     def check_state(self, value: Any) -> _State:
-        """See `Step`."""
         if type(value) is int and 0 <= value < N_STATES:
             return value
         if type(value) is not str or not value:

@@ -33,26 +33,21 @@ class ByteLetters:
         self.growth = Growth(2.0)
 
     def interest(self) -> Interest:
-        """See `Step`."""
         return Interest([(0, 0x20), (0x7F, 0xD7FF), (0xE000, 0x10FFFF)])
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         return "".join(map(_letters_of, text))
 
     def begin(self, is_first: bool) -> None:
         """See `Step`."""
 
     def feed(self, state: None, text: str, final: bool) -> tuple[None, Blocks]:
-        """See `Step`."""
         return None, [(_letters_of(char), char) for char in text]
 
     def held(self, state: None) -> str:
-        """See `Step`."""
         return ""
 
     def check_state(self, value: Any) -> None:
-        """See `Step`."""
         if value is not None:
             raise ValueError("expected null: this step has no state")
 
@@ -85,7 +80,6 @@ class Pretokens:
         """See `Step`."""
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         return "".join([block[0] for block in self.feed(BEGIN, text, True)[1]])
 
     def begin(self, is_first: bool) -> State:
@@ -93,7 +87,6 @@ class Pretokens:
         return BEGIN
 
     def feed(self, state: State, text: str, final: bool) -> tuple[State, Blocks]:
-        """See `Step`."""
         blocks: Blocks = []
         state, stretches = self._walk.feed(state, text, final)
         for stretch, is_pretoken in stretches:
@@ -119,11 +112,9 @@ class Pretokens:
         return whole_block(text, piece)
 
     def held(self, state: State) -> str:
-        """See `Step`."""
         return self._walk.held(state)
 
     def check_state(self, value: Any) -> State:
-        """See `Step`."""
         return self._walk.check_state(value)
 
 

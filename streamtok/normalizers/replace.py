@@ -30,22 +30,18 @@ class Replace:
         self._borders = _borders(old)
 
     def interest(self) -> Interest:
-        """See `Step`."""
         points = [(ord(char), ord(char)) for char in self.old]
         if len(points) == 1:
             return Interest(points)
         return Interest(holds=points[:-1], joins=points[1:])
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         return text.replace(self.old, self.new)
 
     def begin(self, is_first: bool) -> int:
-        """See `Step`."""
         return 0
 
     def feed(self, state: int, text: str, final: bool) -> tuple[int, Blocks]:
-        """See `Step`."""
         if self._is_char:
             return 0, [(text.replace(self.old, self.new), text)] if text else []
         if state and len(text) < len(self.old):
@@ -66,11 +62,9 @@ class Replace:
         return wait, blocks
 
     def held(self, state: int) -> str:
-        """See `Step`."""
         return self.old[:state]
 
     def check_state(self, value: Any) -> int:
-        """See `Step`."""
         if type(value) is not int or not 0 <= value < len(self.old):
             raise ValueError(f"expected a number from 0 to {len(self.old) - 1} of characters held")
         return value

@@ -47,13 +47,11 @@ class ReplaceRuns:
         self._run = re.compile(one if self._is_each else f"{one}+")
 
     def interest(self) -> Interest:
-        """See `Step`."""
         if self._is_each:
             return Interest(self._members)
         return Interest(self._members, self._members, self._members)
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         least, new = self._least, self.new
         return self._run.sub(lambda run: new if len(run[0]) >= least else run[0], text)
 
@@ -64,7 +62,6 @@ class ReplaceRuns:
         return "", False
 
     def feed(self, state: _State, text: str, final: bool) -> tuple[_State, Blocks]:
-        """See `Step`."""
         held, inside = state
         blocks: Blocks = []
         done = 0
@@ -95,11 +92,9 @@ class ReplaceRuns:
         return ("", False) if final else (held, inside), blocks
 
     def held(self, state: _State) -> str:
-        """See `Step`."""
         return state[0]
 
     def check_state(self, value: Any) -> _State:
-        """See `Step`."""
         if not isinstance(value, (list, tuple)) or [type(part) for part in value] != [str, bool]:
             raise ValueError("expected a run that waits, and whether one has been replaced")
         held, inside = value

@@ -88,7 +88,6 @@ class Symbols:
         """See `Step`."""
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         return "".join([block[0] for block in self.feed(self.begin(is_first), text, True)[1]])
 
     def row_of(self, pretoken: str) -> str:
@@ -105,7 +104,6 @@ class Symbols:
         return BEGIN if self._walk else ("", False, "", "")
 
     def feed(self, state: State, text: str, final: bool) -> tuple[State, Blocks]:
-        """See `Step`."""
         blocks: Blocks = []
         if self._walk is not None:
             state, stretches = self._walk.feed(state, text, final)
@@ -127,11 +125,9 @@ class Symbols:
         return (text[len(part) :], is_begun or bool(part), waits, symbols), _joined(blocks)
 
     def held(self, state: State) -> str:
-        """See `Step`."""
         return self._walk.held(state) if self._walk is not None else str(state[2] + state[0])
 
     def check_state(self, value: Any) -> State:
-        """See `Step`."""
         if self._walk is not None:
             return self._walk.check_state(value)
         types = [*map(type, value)] if isinstance(value, (list, tuple)) else []

@@ -39,11 +39,9 @@ class UnknownRuns:
         self._run = re.compile(f"{one_of(split)}+")
 
     def interest(self) -> Interest:
-        """See `Step`."""
         return Interest(self._unknown, self._unknown, self._unknown)
 
     def normalize(self, text: str, is_first: bool) -> str:
-        """See `Step`."""
         return self._run.sub(self.unknown, text)
 
     def begin(self, is_first: bool) -> bool:
@@ -51,7 +49,6 @@ class UnknownRuns:
         return False
 
     def feed(self, state: bool, text: str, final: bool) -> tuple[bool, Blocks]:
-        """See `Step`."""
         blocks: Blocks = []
         done = 0
         for run in self._run.finditer(text):
@@ -70,11 +67,9 @@ class UnknownRuns:
         return state and not final, blocks
 
     def held(self, state: bool) -> str:
-        """See `Step`."""
         return ""
 
     def check_state(self, value: Any) -> bool:
-        """See `Step`."""
         if type(value) is not bool:
             raise ValueError("expected whether the text before ends in a run of unknown characters")
         return value
