@@ -71,12 +71,12 @@ def _changed(
     engine: Any, changed: Changed, settings: Settings, text: str | bytes, unit: str
 ) -> tuple[IdArray, Spans]:
     """Of a text that a normalizer has changed, without tokens."""
-    from ..engines.alignment import AlignmentMap
-
     errors, sizes = settings.errors, settings.encoding._token_sizes
     ids = engine.encode_changed(changed.text, errors)
-    if (changed.rows[:, 1:] == 1).all():  # each byte stands for itself
+    if not len(changed.rows) or (changed.rows[:, 1:] == 1).all():  # each byte stands for itself
         return ids, _contiguous(ids, sizes, text, unit, errors)
+    from ..engines.alignment import AlignmentMap
+
     spans = _contiguous(ids, sizes, changed.text, "byte", errors)
     source = BEGIN.fed(text, True, errors)
     return ids, source.in_unit(AlignmentMap().fed([changed]).back(spans), unit, errors)
