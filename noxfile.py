@@ -172,6 +172,14 @@ def tests(session: nox.Session) -> None:
     run_installed(session, sdist)
 
 
+@nox.session(name="transformers-4")
+def transformers_4(session: nox.Session) -> None:
+    """Tests of `streamtok.hf` with transformers 4; all others have 5."""
+    use_checkout(session, "test")
+    session.install("transformers<5")
+    session.run("python", "-m", "pytest", "-q", "tests/hf", *session.posargs, env=HERE)
+
+
 @nox.session(reuse_venv=False)
 def wheel(session: nox.Session) -> None:
     """All tests on the wheel that the sdist builds, outside of the checkout."""

@@ -6,7 +6,8 @@ whole text, always.
 
 Prints how many prompts were compared, and how many differ; the first of these for each encoding
 with what repeats it. The exit code is 1 if any differs. Beside it: how many of the same prompts the
-overlap of serving engines gets wrong (`benchmarks.prompts` says what it is).
+overlaps of serving engines get wrong (`benchmarks.prompts` says what they are), and how many ids
+each encodes, in parts of those of encoding every prompt as a whole.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import streamtok
-from benchmarks.prompts import Overlap
+from benchmarks.prompts import Checked, Overlap
 from streamtok.answers import prompt_cache
 
 from .nasty import TEXTS
@@ -59,38 +60,52 @@ def _piece(rng: random.Random) -> str:
     return rng.choice(_WORDS) + rng.choice([" ", " ", " ", "", "\n", "  "])
 
 
-def run(encoding: streamtok.Encoding, n: int, seed: int) -> tuple[int, int, int, str]:
-    """How many prompts there were, how many got other ids, and how many from an overlap; the first.
+class Outcome:
+    """Of the prompts of an encoding."""
 
-    Conversations are interleaved and share one cache, which forgets.
+    def __init__(self) -> None:
+        self.prompts = self.wrong = self.guessed = self.checked = self.encoded_whole = 0
+        self.first = ""
+        self.ids = 0  # of all prompts
+        self.misses = 0  # ids that the cache encoded
+
+
+def run(encoding: streamtok.Encoding, n: int, seed: int) -> Outcome:
+    """How many prompts there were, how many got other ids from whom, and the first of the cache.
+
+    Conversations are interleaved and share two caches, which forget.
     """
     rng = random.Random(seed)
-    cache = streamtok.PromptCache(encoding, 1 << 20)
-    open_ones: list[tuple[int, Iterator[str], Overlap, str]] = []
-    compared = wrong = guessed = started = 0
-    first = ""
+    cache, changes = (streamtok.PromptCache(encoding, 1 << 20) for _ in range(2))
+    open_ones: list[tuple[int, Iterator[str], Overlap, Checked, str]] = []
+    outcome, started = Outcome(), 0
     while started < n or open_ones:
         if started < n and (len(open_ones) < 8 or rng.random() < 0.1):
             number = seed * n + started
             talk = conversation(random.Random(number))
-            open_ones.append((number, talk, Overlap(encoding), ""))
+            open_ones.append((number, talk, Overlap(encoding), Checked(encoding), ""))
             started += 1
         place = rng.randrange(len(open_ones))
-        number, talk, overlap, before = open_ones[place]
+        number, talk, overlap, checked, before = open_ones[place]
         prompt = next(talk, None)
         if prompt is None:
+            outcome.encoded_whole += checked.encoded_whole
             del open_ones[place]
             continue
         ids = encoding.encode(prompt, allowed_special="all")
-        change = cache.encode_change(before, prompt)
+        change = changes.encode_change(before, prompt)
         changed = encoding.encode(before, allowed_special="all")[: change.kept] + change.added
-        compared += 1
+        outcome.prompts += 1
+        outcome.ids += len(ids)
+        known = cache.stats.misses
         if cache.encode(prompt) != ids or changed != ids:
-            wrong += 1
-            first = first or f"conversation {number}: {prompt[-80:]!r}"
-        guessed += overlap.encode(prompt) != ids
-        open_ones[place] = number, talk, overlap, prompt
-    return compared, wrong, guessed, first
+            outcome.wrong += 1
+            outcome.first = outcome.first or f"conversation {number}: {prompt[-80:]!r}"
+        outcome.misses += cache.stats.misses - known
+        outcome.guessed += overlap.encode(prompt) != ids
+        outcome.checked += checked.encode(prompt) != ids
+        open_ones[place] = number, talk, overlap, checked, prompt
+    return outcome
 
 
 def main(given: list[str] | None = None) -> int:
@@ -109,15 +124,17 @@ def main(given: list[str] | None = None) -> int:
     failed = False
     for name, encoding in encodings.items():
         n = -(-args.conversations // len(encodings))
-        compared, wrong, guessed, first = run(encoding, n, args.seed)
+        found = run(encoding, n, args.seed)
         print(
-            f"{name}: {n:,} conversations, {compared:,} prompts, {wrong} differ; "
-            f"an overlap gets {guessed:,} wrong",
+            f"{name}: {n:,} conversations, {found.prompts:,} prompts, {found.wrong} differ; an "
+            f"overlap gets {found.guessed:,} wrong, a checked one {found.checked:,}, which encodes "
+            f"{found.encoded_whole:,} as a whole; the cache encodes {found.misses / found.ids:.0%} "
+            "of all ids",
             flush=True,
         )
-        if wrong:
-            print(f"    first, with --seed {args.seed}: {first}")
-        failed |= wrong > 0
+        if found.wrong:
+            print(f"    first, with --seed {args.seed}: {found.first}")
+        failed |= found.wrong > 0
     return int(failed)
 
 

@@ -141,6 +141,7 @@ def run(root: Path, tests: list[str], in_place: str, options: list[str]) -> int:
             "PYTHONPATH": os.pathsep.join(filter(None, path)),
             "STREAMTOK_IN_PLACE": ours,
             "STREAMTOK_OUTCOMES": str(outcomes),
+            "TOKENIZERS_GOLDEN": "1",  # without it, tests of golden files are left out
         }
         print(f"\nwith {'streamtok' if ours else 'tokenizers'}:", flush=True)
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", "."]
