@@ -11,9 +11,12 @@ the tests from a copy outside of the checkout.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
+import time
+import urllib.request
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,6 +63,25 @@ os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], *PYENV_VERSIONS])
 
 SPHINX = ("python", "-m", "sphinx", "-q", "-j", "auto")
 HERE = {"PYTHONPATH": str(ROOT)}  # the documents are about the checkout's streamtok
+
+# What threads share; and what else runs without the global lock, where few other tokenizers do.
+SHARING = [
+    "tests/api/test_free_threads.py",
+    "tests/api/test_threads.py",
+    "tests/core/test_cache.py",
+    "tests/training/test_side_by_side.py",
+]
+FREE_TESTS = [
+    *SHARING,
+    "tests/api/test_laws.py",
+    "tests/api/test_stream_decoder.py",
+    "tests/core/test_decoder.py",
+]
+
+# CPython 3.13 for `free_threads`: Debian has the source only.
+FREE_THREADED = "python3.13t"
+DEBIAN = "https://deb.debian.org/debian/pool/main/p/python3.13/python3.13_3.13.5.orig.tar.xz"
+DIGEST = "93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640"
 
 # One sdist for all Pythons of a command; removed when nox ends.
 SDISTS = tempfile.TemporaryDirectory(prefix="streamtok-")
@@ -264,6 +286,59 @@ def sanitize(session: nox.Session) -> None:
     install_needs(session, "test")
     for kind in session.posargs or ["address", "thread"]:
         session.run("bash", ".ci/sanitize", kind, external=True)
+
+
+def free_threaded_python(session: nox.Session) -> str:
+    """The one in PATH, or one in build/, which is built there first: four minutes on two cores."""
+    found = shutil.which(FREE_THREADED)
+    prefix = ROOT / "build" / "free-threaded"
+    python = prefix / "bin" / FREE_THREADED
+    if found or python.exists():
+        return found or str(python)
+    with folder() as work:
+        try:
+            with urllib.request.urlopen(DEBIAN, timeout=60) as answer:
+                (work / "source.tar.xz").write_bytes(answer.read())
+        except OSError as error:
+            session.skip(f"there is no {FREE_THREADED}, and no source to build it from: {error}")
+        digest = hashlib.sha256((work / "source.tar.xz").read_bytes()).hexdigest()
+        if digest != DIGEST:
+            session.error(f"{DIGEST} was expected of {DEBIAN}, not {digest}")
+        with session.chdir(work):
+            commands = (
+                ("tar", "xf", "source.tar.xz", "--strip-components=1"),
+                ("./configure", "-q", "--disable-gil", f"--prefix={prefix}"),
+                ("make", "-s", f"-j{os.cpu_count()}"),
+                ("make", "-s", "install"),
+            )
+            for command in commands:
+                session.run(*command, external=True, silent=True)
+    return str(python)
+
+
+@nox.session(python=False)
+def free_threads(session: nox.Session) -> None:
+    """Threads on a CPython without its global lock; `-- 3600`: what they share, for an hour."""
+    with folder() as work:
+        session.run(free_threaded_python(session), "-m", "venv", str(work / "venv"), external=True)
+
+        def python(*arguments: str, silent: bool = False) -> None:
+            command = str(work / "venv" / "bin" / "python")
+            session.run(command, *arguments, external=True, silent=silent)
+
+        needs = ("pytest", "pytest-benchmark", "hypothesis", "tiktoken")
+        wheels = ("-m", "pip", "install", "-q", "--only-binary=:all:")
+        python(*wheels, *BUILD, *METADATA["project"]["dependencies"], *needs)
+        copy_tree(work / "tree", "*.c", "*.so")
+        with session.chdir(work / "tree"):
+            python("setup.py", "-q", "build_ext", "--inplace", silent=True)
+            python("-c", "import sys, streamtok; sys.exit(sys._is_gil_enabled())")
+            session.env["PYTHON_GIL"] = "0"  # whatever the other tokenizers of the tests ask for
+            tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+            python(*tests, *FREE_TESTS)
+            end = time.monotonic() + float(session.posargs[0] if session.posargs else 0)
+            while time.monotonic() < end:
+                python(*tests, "-x", *SHARING)
 
 
 @nox.session

@@ -38,6 +38,7 @@ DIRECTIVES = {
     "cdivision": True,
     "embedsignature": False,
     "auto_pickle": False,
+    "freethreading_compatible": True,  # shared data is immutable, or changed under a lock
     "autotestdict": False,
 }
 

@@ -47,7 +47,8 @@ def test_pythons() -> None:
     (tested,) = re.findall(r"@nox.session\(python=\[(.*?)\]", read("noxfile.py"))
     assert re.findall(r'"(.*?)"', tested) == versions()
     built = PROJECT["tool"]["cibuildwheel"]["build"].split()
-    assert built == [f"cp{one.replace('.', '')}-*" for one in versions()]
+    tags = [f"cp{one.replace('.', '')}" for one in versions()]
+    assert built == [f"{tag}-*" for tag in [*tags, f"{tags[-1]}t"]]
 
 
 def test_numpy() -> None:

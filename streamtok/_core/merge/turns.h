@@ -116,22 +116,6 @@ ST_FOR_AVX2 static void st_answer_256(st_in_turn *turns, size_t count, const st_
     for (st_in_turn *s = turns; s < turns + count; s++)
         st_in_turn_take(s, pairs, st_find_slot_256(s->right, s->right_pair), st_find_slot_256(s->left, s->left_pair));
 }
-#elif defined(ST_NEON)
-static ST_ALWAYS_INLINE uint64_t st_find_slot_neon(const uint64_t *slots, uint64_t pair) {
-    const uint64x2_t wanted = vdupq_n_u64(pair);
-    uint64x2_t found = vdupq_n_u64(0);
-    for (int k = 0; k < ST_BUCKET; k += 2) {
-        uint64x2_t two = vld1q_u64(slots + k);
-        found = vorrq_u64(found, vandq_u64(two, vceqq_u64(vshrq_n_u64(two, ST_TOKEN_BITS), wanted)));
-    }
-    return vgetq_lane_u64(found, 0) | vgetq_lane_u64(found, 1);
-}
-
-static void st_answer_neon(st_in_turn *turns, size_t count, const st_pairs *pairs) {
-    for (st_in_turn *s = turns; s < turns + count; s++)
-        st_in_turn_take(s, pairs, st_find_slot_neon(s->right, s->right_pair),
-                        st_find_slot_neon(s->left, s->left_pair));
-}
 #endif
 
 /* Piece i, of 1 <= sizes[i] <= ST_SHORT bytes, is at bytes + ST_UNIT * units[i]. Its tokens go to
@@ -175,12 +159,8 @@ static ST_ALWAYS_INLINE void st_merge_in_turn(const st_pairs *pairs, const uint3
 static void st_merge_batch_plain(const st_pairs *pairs, const uint32_t *byte_token, const uint32_t *byte_pairs,
                                  const uint8_t *bytes, const uint16_t *units, const uint8_t *sizes, size_t count,
                                  uint32_t *out, const uint16_t *places, uint8_t *counts) {
-#if defined(ST_NEON)
-    st_answer_function *answer = st_answer_neon; /* in all arm64 processors */
-#else
-    st_answer_function *answer = st_answer_plain;
-#endif
-    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts, answer);
+    st_merge_in_turn(pairs, byte_token, byte_pairs, bytes, units, sizes, count, out, places, counts,
+                     st_answer_plain);
 }
 
 #if defined(ST_X86)
