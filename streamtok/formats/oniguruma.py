@@ -2,9 +2,10 @@
 
 Most of what pre-tokenization patterns use is the same in both dialects. Five things differ, and are
 refused: `x{1,3}+`, which is possessive here and a repeated repetition there; `$`, the very end here
-and the end of a line there; flags other than i; `&&` and nested sets; case variants of several
-characters in `(?i:…)` (`oniguruma_folding.py`). A sixth is rewritten: `\\w`
-has no joiners there, and outside of sets it has the digits and fractions of Latin-1. To write a
+and the end of a line there; flags other than i; `&&` and most nested sets; case variants of several
+characters in `(?i:…)` (`oniguruma_folding.py`). Two are rewritten: `\\w`
+has no joiners there, and outside of sets it has the digits and fractions of Latin-1; a set within a
+set, as in BLOOM's pattern, is a part of it. To write a
 pattern for Oniguruma, possessive quantifiers are made greedy, and the DFA tables of the result must
 equal those of the pattern.
 """
@@ -36,12 +37,27 @@ _LATIN_1 = r"\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}"
 _IN_SET = re.compile(r"\\(?:[pP]\{[^}]{0,99}\}|.)", re.DOTALL)
 
 
+# A set with one within, whose ends make no range with what is beside it; or what is passed over.
+_NESTED = re.compile(
+    r"""(?P<before>\[\^?(?:\\.|[^][\\])*(?:\\.|[^][\\-]))\[(?![]^:-])(?P<inner>(?:\\.|[^][\\])*(?<!-))\]
+    (?P<after>(?!-)(?:\\.|[^][\\])*\]) | \\. | \[\^?\]?(?:\\.|[^]\\])*\]""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def _without_nested(found: re.Match[str]) -> str:
+    if found["before"] is None or "&&" in found[0]:
+        return found[0]
+    return found["before"] + found["inner"] + found["after"]
+
+
 def from_oniguruma(pattern: str, place: str) -> str:
     """The pattern that means the same here. Raises VocabularyError naming a part that has none."""
     try:
         Budget(pattern)
     except PatternError as error:
         raise VocabularyError(f"{place}: {error}") from error
+    pattern = _NESTED.sub(_without_nested, pattern)
     for part in _PARTS.finditer(pattern):
         text = part[0]
         if part["more"] == "+" and text.startswith("{"):
