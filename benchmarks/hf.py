@@ -1,8 +1,8 @@
-"""Whole calls through transformers, with streamtok's engine and with tokenizers':
-`python -m benchmarks.hf`.
+"""Whole calls through transformers, with each engine there is: `python -m benchmarks.hf`.
 
-Both get the same tokenizer, and each answer of one must be that of the other, or nothing is timed.
-Times are medians of rounds in which both take turns.
+All get the same tokenizer. Each answer of streamtok must be that of tokenizers, or nothing is
+timed; another engine is not timed where it raises or answers otherwise. Times are medians of rounds
+in which all take turns.
 """
 
 from __future__ import annotations
@@ -36,39 +36,76 @@ def main() -> None:
             file = Path(folder, "tokenizer.json")
             streamtok.formats.save_huggingface(streamtok.get_encoding("o200k_base"), file)
         print(f"transformers {transformers.__version__}, tokenizers {tokenizers.__version__}\n")
-        print("| text | call | tokenizers, ms | streamtok, ms | times |\n|---|---|--:|--:|--:|")
+        print(f"| text | call | {', '.join(ENGINES)}, ms | of the best other |\n|---|---|--:|--:|")
         for kind in args.corpora:
             text = corpus.generated(kind).decode("utf-8", "ignore")
-            with streamtok.hf.patched_transformers():  # which leaves real tokenizers as they are
-                rows = measure(file, text, args.rounds)
-            for what, theirs, ours in rows:
-                print(
-                    f"| {kind} | {what} | {1e3 * theirs:.2f} | {1e3 * ours:.2f} "
-                    f"| {theirs / ours:.1f} |"
+            for what, times in measure(file, text, args.rounds):
+                shown = ", ".join(
+                    f"{1e3 * times[name]:.2f}" if name in times else "-" for name in ENGINES
                 )
+                best = min(found for name, found in times.items() if name != "streamtok")
+                print(f"| {kind} | {what} | {shown} | {best / times['streamtok']:.1f} |")
 
 
-def measure(file: Path, text: str, rounds: int) -> list[tuple[str, float, float]]:
-    """(call, seconds with tokenizers, seconds with streamtok) of each call."""
-    real, ours = loaded(file), streamtok.hf.accelerate(loaded(file))
-    assert ours.backend_tokenizer.engine == "streamtok", ours.backend_tokenizer.reason
+def measure(file: Path, text: str, rounds: int) -> list[tuple[str, dict[str, float]]]:
+    """(call, seconds by engine) of each call."""
+    made = {name: engine for name, load in ENGINES.items() if (engine := load(file)) is not None}
+    assert made["streamtok"].backend_tokenizer.engine == "streamtok"
     found = []
     for what, call in calls(text).items():
-        assert plain(call(ours)) == plain(call(real)), f"{what}: the answers are not the same"
-        times: dict[bool, list[float]] = {True: [], False: []}
-        for turn in range(2 * rounds):
-            tokenizer = ours if turn % 2 else real
-            start = time.perf_counter()
-            call(tokenizer)
-            times[tokenizer is ours].append(time.perf_counter() - start)
-        found.append((what, statistics.median(times[False]), statistics.median(times[True])))
+        expected = plain(call(made["tokenizers"]))
+        assert plain(call(made["streamtok"])) == expected, f"{what}: the answers are not the same"
+        equal = [name for name in made if answers(call, made[name], expected)]
+        times: dict[str, list[float]] = {name: [] for name in equal}
+        for turn in range(rounds):
+            for name in equal[turn % len(equal) :] + equal[: turn % len(equal)]:
+                start = time.perf_counter()
+                call(made[name])
+                times[name].append(time.perf_counter() - start)
+        found.append((what, {name: statistics.median(taken) for name, taken in times.items()}))
     return found
+
+
+def answers(call: Callable[[Any], Any], tokenizer: Any, expected: Any) -> bool:
+    """Whether this is the answer."""
+    try:
+        return bool(plain(call(tokenizer)) == expected)
+    except Exception:
+        return False
+
+
+def _gigatoken(file: Path) -> Any:
+    try:
+        import gigatoken
+    except ImportError:
+        return None
+    return gigatoken.Tokenizer(loaded(file)).as_hf()
+
+
+def _fastokens(file: Path) -> Any:
+    try:
+        import fastokens
+    except ImportError:
+        return None
+    fastokens.patch_transformers()
+    try:
+        return loaded(file)
+    finally:
+        fastokens.unpatch_transformers()
 
 
 def loaded(file: Path) -> Any:
     made = transformers.PreTrainedTokenizerFast(tokenizer_file=str(file))
     made.pad_token = made.convert_ids_to_tokens(0)
     return made
+
+
+ENGINES: dict[str, Callable[[Path], Any]] = {
+    "tokenizers": loaded,
+    "streamtok": lambda file: streamtok.hf.accelerate(loaded(file)),
+    "gigatoken": _gigatoken,
+    "fastokens": _fastokens,
+}
 
 
 def calls(text: str) -> dict[str, Callable[[Any], Any]]:
@@ -106,7 +143,7 @@ def calls(text: str) -> dict[str, Callable[[Any], Any]]:
 
 def plain(found: Any) -> Any:
     """What can be compared."""
-    if isinstance(found, transformers.BatchEncoding):
+    if isinstance(found, dict | transformers.BatchEncoding):
         return {name: plain(value) for name, value in found.items()}
     return found.tolist() if hasattr(found, "tolist") else found
 
