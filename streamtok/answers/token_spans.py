@@ -49,12 +49,13 @@ def _of_text(settings: Settings, text: str | bytes, unit: str) -> tuple[IdArray,
         is_total = pattern is not None and pattern.is_total
         if isinstance(engine, PlainEngine) and is_total:
             ids = encode_whole(engine, text, matcher, errors, "array")
-            return ids, _contiguous(ids, sizes, text, unit, errors)
+            if sizes.are_clear_of(ids):
+                return ids, _contiguous(ids, sizes, text, unit, errors)
         if hasattr(engine, "changed") and is_total and sizes.are_clear:
             found = engine.changed(text, matcher, errors)
             if found is not None:
                 return _changed(engine, found, settings, text, unit)
-        if hasattr(engine, "why") or isinstance(engine, PlainEngine):
+        if hasattr(engine, "why") or (isinstance(engine, PlainEngine) and not is_total):
             return _by_pattern(settings, text, unit)  # no tables, or text is left out
     from ..engines.trace import BEGINNING  # a stream of one chunk
 

@@ -33,20 +33,25 @@ class TokenSizes:
             known |= dict.fromkeys(vocabulary.byte_ids.tolist(), 1)
         known.pop(_NO_ID, None)
         self._of_text = _Sizes(known)
-        other = {id: len(text.encode()) for text, id in texts.items()}
-        self._of_all = _Sizes(known | other)
-        # Ids of two texts of different sizes: what they stand for depends on where they are.
-        self._unclear = np.array(
-            [id for id, size in other.items() if known.get(id, size) != size], np.int64
-        )
-        self.are_clear = not len(self._unclear)
+        every = dict(known)
+        unclear = []  # ids of two texts of different sizes: the place tells which it is
+        for text, id in texts.items():
+            size = len(text.encode())
+            if every.setdefault(id, size) != size:
+                unclear.append(id)
+        self._of_all = _Sizes(every)
+        self._unclear = np.array(unclear, np.int64)
+        self.are_clear = not unclear
 
     @property
     def table(self) -> npt.NDArray[np.uint16] | None:
-        """The sizes by id, 0 where there is none; None where not all are clear, dense and small."""
+        """The sizes by id, 0 where there is none; None where not all are dense and small."""
         sizes = self._of_all.sizes
-        is_table = self.are_clear and self._of_all.ids is None and sizes.dtype == np.uint16
-        return sizes if is_table else None
+        return sizes if self._of_all.ids is None and sizes.dtype == np.uint16 else None
+
+    def are_clear_of(self, ids: IdArray) -> bool:
+        """Whether none of these ids stands for two texts of different sizes."""
+        return self.are_clear or not np.isin(ids, self._unclear).any()
 
     def of_text(self, ids: IdArray) -> npt.NDArray[Any]:
         """The size of each id, which is not special or added; 0 for one that is."""
@@ -54,9 +59,10 @@ class TokenSizes:
 
     def of_all(self, ids: IdArray) -> npt.NDArray[Any]:
         """The size of each id. Raises ValueError for one that also stands for another text."""
-        if not self.are_clear and (found := np.isin(ids, self._unclear)).any():
+        if not self.are_clear_of(ids):
+            unclear = ids[np.isin(ids, self._unclear)][0]
             raise ValueError(
-                f"id {ids[found][0]} is both of a special or added token and of another text, so "
+                f"id {unclear} is both of a special or added token and of another text, so "
                 "the ids do not tell where it came from"
             )
         return self._of_all.of(ids)

@@ -294,13 +294,18 @@ def test_patterns_without_tables() -> None:
     assert tokens == encoding.decode_tokens_bytes(ids.tolist())
 
 
-def test_an_id_of_two_texts_is_refused_where_it_is_unclear() -> None:
+@pytest.mark.parametrize("special", [{"<s>": 256}, {"<one>": 257, "<other>": 257, "<s>": 257}])
+def test_an_id_may_stand_for_texts_of_different_sizes(special: dict[str, int]) -> None:
     encoding = streamtok.Encoding(
-        "two", pat_str=r"[\s\S]+", mergeable_ranks=bytes_and(b"ab"), special_tokens={"<s>": 256}
+        "two", pat_str=r"[\s\S]+", mergeable_ranks=bytes_and(b"ab"), special_tokens=special
     )
     assert encoding.encode_with_offsets("ba")[1].tolist() == [[0, 1], [1, 2]]
-    with pytest.raises(ValueError, match="id 256 is both of a special or added token and"):
-        encoding.encode_with_offsets("ab<s>", allowed_special="all")
+    text = "ab<s>é" + "".join(special)
+    ids, spans = encoding.encode_with_offsets(text, allowed_special="all")
+    assert ids.tolist() == encoding.encode(text, allowed_special="all")
+    assert spans[:2].tolist() == [[0, 2], [2, 5]]
+    found = [text[start:stop] for start, stop in spans[-len(special) :]]
+    assert found == list(special)
 
 
 def test_batches() -> None:
