@@ -8,9 +8,9 @@ that gives; they were normalized, too. (4) What is left goes through the pre-tok
 pre-token through the model. Post-processors are not applied. The behaviour is that of tokenizers
 0.23 (github.com/huggingface/tokenizers, Apache-2.0), quirks included: each has a comment.
 
-Left out: dropout, the normalizers Nmt, Precompiled and ByteLevel, and the
-pre-tokenizers UnicodeScripts and FixedLength; they raise NotImplementedError. Normal forms and
-lower case are those of this Python's Unicode, patterns are matched by the `regex` package.
+Left out: dropout, the normalizer Nmt, and the pre-tokenizers UnicodeScripts and FixedLength; they
+raise NotImplementedError. Normal forms and lower case are those of this Python's Unicode, patterns
+are matched by the `regex` package.
 """
 
 from __future__ import annotations
@@ -181,7 +181,13 @@ def normalize(step: Json | None, text: str) -> str:
         return _bert(step, text)
     if kind == "Precompiled":
         return mapped(base64.b64decode(step["precompiled_charsmap"]), text)
+    if kind == "ByteLevel":
+        return _byte_symbols(text)
     raise NotImplementedError(f"the normalizer {kind}")
+
+
+def _byte_symbols(text: str) -> str:
+    return "".join(BYTE_SYMBOLS[byte] for byte in text.encode())
 
 
 def replace(pattern: Json, content: str, text: str) -> str:
@@ -245,7 +251,7 @@ def _cut(step: Json, text: str, is_first: bool) -> list[str]:
         if step["add_prefix_space"] and not text.startswith(" "):
             text = " " + text
         parts = _split(GPT2, "Isolated", text) if step.get("use_regex", True) else [text]
-        return ["".join(BYTE_SYMBOLS[byte] for byte in part.encode()) for part in parts]
+        return list(map(_byte_symbols, parts))
     if kind == "Metaspace":
         mark, scheme = step["replacement"], step.get("prepend_scheme", "always")
         text = text.replace(" ", mark)

@@ -41,6 +41,7 @@ MAY_BE_REFUSED = {
     "ignore_merges is not supported where": 8,
     "is made of other symbols, too": 5,
     "the scheme first is": 5,
+    "could make a text grow by a factor": 1,
 }
 
 
