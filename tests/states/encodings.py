@@ -87,7 +87,7 @@ SECOND_STEPS = [
 ]  # fmt: skip
 
 
-@functools.cache
+@functools.lru_cache(100)  # each takes some 4 MB of tables and caches
 def made(kind: str, number: int) -> Subject:
     """One encoding of this kind, always the same for the same number."""
     rng = random.Random(f"{kind} {number}")
