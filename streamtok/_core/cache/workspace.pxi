@@ -5,6 +5,7 @@ cdef class Workspace:
     """Scratch memory of one encoding thread, and its cache of short pre-tokens."""
 
     cdef Work c
+    cdef size_t cached          # bytes that it remembered pre-tokens in when it was given back
 
     def __cinit__(self, TokenTable table not None):
         cdef Work* w = &self.c

@@ -241,6 +241,7 @@ cdef class Encoder:
         return workspace if workspace is not None else Workspace(self.table)
 
     cdef void give(self, Workspace workspace):
+        st_store_size(&workspace.cached, cached_bytes(&workspace.c.cache))
         workspace.c.count = workspace.c.n_places = 0
         workspace.c.counts_only = workspace.c.follows = False
         forget_gaps(&workspace.c)       # if a call ended with an error
@@ -271,9 +272,8 @@ cdef class Encoder:
         """int: what the workspaces that are not in use remember pre-tokens in."""
         cdef Workspace workspace = self.take()
         cdef size_t total = cached_bytes(&workspace.c.cache)
-        with cython.critical_section(self._pool):       # nobody takes one of them meanwhile
-            for other in self._pool:
-                total += cached_bytes(&(<Workspace>other).c.cache)
+        for other in list(self._pool):      # a copy: other threads take and give meanwhile
+            total += st_load_size(&(<Workspace>other).cached)
         self.give(workspace)
         return total
 
