@@ -232,6 +232,9 @@ class Counting:
         # Blocks and parts are counted one by one, so nothing of them is before all are checked.
         is_checked = stop < size or self._parts.are_many(size)
         if is_checked:
+            if not isinstance(chunk, (str, bytes)):  # a memoryview counts its users without a lock
+                shared: Any = np.frombuffer(chunk, np.uint8)
+                chunk = shared
             self._parts.check(counter, chunk, size, final)
         start = 0
         while True:
