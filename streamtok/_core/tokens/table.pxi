@@ -258,8 +258,11 @@ cdef class TokenTable:
         """int objects 0 .. max_id or more, so that a list of ids needs no new ones.
 
         count: how many are wanted now. Empty as long as few were wanted in all, so that loading pays
-        for none of them, and where ids are so sparse that they would waste memory.
+        for none of them, where ids are so sparse that they would waste memory, and on a free-threaded
+        CPython, where threads that share objects wait for their counts.
         """
+        if not ST_LISTS_HOLD_STILL:
+            return ()
         with cython.critical_section(self):
             if not self._ints and self.max_id <= MAX_TOKENS:
                 self._listed += count
